@@ -1,1 +1,15 @@
-//! packet
+//! Reads bytes. Zero-copy checked views of protocol headers, and [`parse`], which finds every header
+//! of a frame once.
+//!
+//! Contract: no I/O, no threads, no `unsafe`, no allocation, and no panic whatever the bytes. Nothing
+//! here judges a packet: a malformed header is recorded in [`Headers`] as a fault and left to the rooms
+//! that decide (`rules`, `dataplane`).
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod headers;
+mod link;
+
+pub use bytes::{Packet, Read};
+pub use headers::{Headers, L3, L3Fault, L4, Upper};
+pub use link::{Direction, Link, LinkHeader};
