@@ -1,7 +1,14 @@
 //! [`Packet`]: one frame's bytes with the headers found in it, and reads that tell "was never on the
 //! wire" from "was on the wire, but we do not know it".
+//!
+//! Contract: offsets count from the first byte of the frame. A read is answered from three facts: how
+//! many bytes were captured, where the packet ends on the wire ([`Headers::end`]), and which bytes a
+//! target may have rewritten ([`Packet::forget`]).
 
-use crate::headers::Headers;
+use crate::headers::{Headers, Upper};
+use crate::link::Link;
+use crate::parse::{Checksums, parse};
+use std::ops::Range;
 
 /// The outcome of reading bytes of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,10 +22,319 @@ pub enum Read<T> {
     Absent,
 }
 
+impl<T> Read<T> {
+    /// The bytes if they are known.
+    #[inline]
+    pub fn known(self) -> Option<T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+
+    /// Applies `f` to known bytes.
+    #[inline]
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Read<U> {
+        match self {
+            Self::Known(value) => Read::Known(f(value)),
+            Self::Unknown => Read::Unknown,
+            Self::Absent => Read::Absent,
+        }
+    }
+}
+
+/// Something that bytes can be read from by their offset in the frame: a whole [`Packet`], or a
+/// [`Snap`] of which no header is known yet.
+pub trait ReadAt {
+    /// `len` bytes from `offset`.
+    fn slice_at(&self, offset: usize, len: usize) -> Read<&[u8]>;
+
+    /// `N` bytes from `offset`.
+    #[inline]
+    fn read_at<const N: usize>(&self, offset: usize) -> Read<[u8; N]> {
+        match self.slice_at(offset, N) {
+            Read::Known(bytes) => bytes.first_chunk().map_or(Read::Absent, |b| Read::Known(*b)),
+            Read::Unknown => Read::Unknown,
+            Read::Absent => Read::Absent,
+        }
+    }
+}
+
+/// The captured bytes of a frame that ends at `end` on the wire.
+#[derive(Debug, Clone, Copy)]
+pub struct Snap<'a> {
+    bytes: &'a [u8],
+    end: usize,
+}
+
+impl<'a> Snap<'a> {
+    /// Bytes captured of a frame; those from `end` on (link-layer padding) are never read.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], end: usize) -> Self {
+        Self { bytes: bytes.get(..end).unwrap_or(bytes), end }
+    }
+
+    /// Where the frame, or the packet in it, ends on the wire.
+    #[inline]
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    /// `len` bytes from `offset`, for as long as the frame's bytes live.
+    #[inline]
+    #[must_use]
+    pub fn slice(&self, offset: usize, len: usize) -> Read<&'a [u8]> {
+        // A sum that wraps is smaller than `offset`, and `get` refuses such a range.
+        let stop = offset.wrapping_add(len);
+        match self.bytes.get(offset..stop) {
+            Some(bytes) => Read::Known(bytes),
+            None if stop > self.end || stop < offset => Read::Absent,
+            None => Read::Unknown,
+        }
+    }
+}
+
+impl ReadAt for Snap<'_> {
+    #[inline]
+    fn slice_at(&self, offset: usize, len: usize) -> Read<&[u8]> {
+        self.slice(offset, len)
+    }
+}
+
+/// How many separate byte ranges a packet can have forgotten; more are merged.
+const FORGOTTEN: usize = 4;
+
 /// One frame and its headers.
 #[derive(Debug)]
 pub struct Packet<'a> {
-    bytes: &'a mut [u8],
+    pub(crate) bytes: &'a mut [u8],
     headers: Headers,
-    unknown: [(u32, u32); 4],
+    /// Every byte before this offset is known: the one comparison of the usual read.
+    clear: usize,
+    /// Ranges that no longer hold what `bytes` says; empty ranges are unused places.
+    forgotten: [(usize, usize); FORGOTTEN],
+}
+
+impl<'a> Packet<'a> {
+    /// Finds the headers of a frame of which `bytes` were captured. `wire_len` is the length of the
+    /// frame on the wire; one below the captured length is taken as the captured length.
+    #[must_use]
+    pub fn parse(bytes: &'a mut [u8], wire_len: usize, link: Link, checksums: Checksums) -> Self {
+        let headers = parse(link, bytes, wire_len, checksums);
+        Self::with_headers(bytes, headers)
+    }
+
+    /// A packet whose headers were found before, by [`parse`] on the same bytes.
+    #[must_use]
+    pub fn with_headers(bytes: &'a mut [u8], headers: Headers) -> Self {
+        let clear = bytes.len().min(headers.end);
+        Self { bytes, headers, clear, forgotten: [(0, 0); FORGOTTEN] }
+    }
+
+    /// Where the headers lie and what is wrong with them.
+    #[inline]
+    #[must_use]
+    pub fn headers(&self) -> &Headers {
+        &self.headers
+    }
+
+    /// The captured bytes of the frame, link header and padding included, as rewritten so far.
+    #[inline]
+    #[must_use]
+    pub fn frame(&self) -> &[u8] {
+        self.bytes
+    }
+
+    /// Length of the packet from its network header on, in bytes: the kernel's `skb->len` at the IP
+    /// hooks (IPv4 total length, IPv6 payload length + 40).
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.headers.end - self.headers.network
+    }
+
+    /// Whether the frame ends with its link header.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Offset of the network header in the frame.
+    #[inline]
+    #[must_use]
+    pub fn network_offset(&self) -> usize {
+        self.headers.network
+    }
+
+    /// `N` bytes from `offset`, link-layer bytes included.
+    #[inline]
+    #[must_use]
+    pub fn read<const N: usize>(&self, offset: usize) -> Read<[u8; N]> {
+        let stop = offset.wrapping_add(N);
+        if stop <= self.clear
+            && let Some(bytes) = self.bytes.get(offset..stop).and_then(|b| b.first_chunk())
+        {
+            return Read::Known(*bytes);
+        }
+        self.read_late(offset, N).map(|bytes| bytes.first_chunk().copied().unwrap_or([0; N]))
+    }
+
+    /// `len` bytes from `offset`, link-layer bytes included.
+    #[inline]
+    #[must_use]
+    pub fn read_slice(&self, offset: usize, len: usize) -> Read<&[u8]> {
+        let stop = offset.wrapping_add(len);
+        if stop <= self.clear
+            && let Some(bytes) = self.bytes.get(offset..stop)
+        {
+            return Read::Known(bytes);
+        }
+        self.read_late(offset, len)
+    }
+
+    /// `N` bytes from `offset` in the network header.
+    #[inline]
+    #[must_use]
+    pub fn net<const N: usize>(&self, offset: usize) -> Read<[u8; N]> {
+        self.read(self.headers.network.saturating_add(offset))
+    }
+
+    /// `N` bytes from `offset` in the upper-layer header.
+    #[inline]
+    #[must_use]
+    pub fn upper<const N: usize>(&self, upper: &Upper, offset: usize) -> Read<[u8; N]> {
+        self.read(upper.offset.saturating_add(offset))
+    }
+
+    /// The read that crosses the end of the known bytes, or begins past it.
+    #[cold]
+    fn read_late(&self, offset: usize, len: usize) -> Read<&[u8]> {
+        match Snap::new(self.bytes, self.headers.end).slice(offset, len) {
+            Read::Known(_) if self.is_forgotten(offset..offset + len) => Read::Unknown,
+            read => read,
+        }
+    }
+
+    /// Marks bytes as unknown: a target that may or may not have run (DNAT, TTL) would have rewritten
+    /// them. At most four ranges are kept; more are merged, which only ever forgets more.
+    pub fn forget(&mut self, range: Range<usize>) {
+        let mut new = (range.start, range.end.min(self.headers.end));
+        if new.0 >= new.1 {
+            return;
+        }
+        for old in &mut self.forgotten {
+            if old.0 < old.1 && old.0 <= new.1 && new.0 <= old.1 {
+                new = (old.0.min(new.0), old.1.max(new.1));
+                *old = (0, 0);
+            }
+        }
+        match self.forgotten.iter_mut().find(|old| old.0 == old.1) {
+            Some(place) => *place = new,
+            None => self.merge_nearest(new),
+        }
+        self.clear = self.clear.min(new.0);
+    }
+
+    /// Joins a range with the kept one that grows least, for want of a free place.
+    fn merge_nearest(&mut self, new: (usize, usize)) {
+        let joined = |old: &(usize, usize)| (old.0.min(new.0), old.1.max(new.1));
+        let growth = |old: &(usize, usize)| {
+            let join = joined(old);
+            (join.1 - join.0) - (old.1 - old.0)
+        };
+        if let Some(place) = self.forgotten.iter_mut().min_by_key(|old| growth(old)) {
+            *place = joined(place);
+        }
+    }
+
+    fn is_forgotten(&self, range: Range<usize>) -> bool {
+        self.forgotten.iter().any(|old| old.0 < range.end && range.start < old.1)
+    }
+}
+
+impl ReadAt for Packet<'_> {
+    #[inline]
+    fn slice_at(&self, offset: usize, len: usize) -> Read<&[u8]> {
+        self.read_slice(offset, len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 20 bytes captured of a 30-byte frame whose 26-byte packet starts at 4.
+    fn packet(bytes: &mut [u8]) -> Packet<'_> {
+        let mut headers = parse(Link::Null, bytes, 30, Checksums::Ignore);
+        headers.end = 26;
+        Packet::with_headers(bytes, headers)
+    }
+
+    fn bytes() -> [u8; 20] {
+        std::array::from_fn(|i| i as u8)
+    }
+
+    #[test]
+    fn absent_is_beyond_the_end_and_unknown_beyond_the_capture() {
+        let mut bytes = bytes();
+        let packet = packet(&mut bytes);
+        assert_eq!(packet.read::<2>(18), Read::Known([18, 19]));
+        assert_eq!(packet.read::<2>(19), Read::Unknown);
+        assert_eq!(packet.read::<2>(24), Read::Unknown);
+        assert_eq!(packet.read::<2>(25), Read::Absent);
+        assert_eq!(packet.read::<2>(usize::MAX), Read::Absent);
+        assert_eq!(packet.read_slice(usize::MAX, usize::MAX), Read::Absent);
+        assert_eq!(packet.net::<1>(usize::MAX), Read::Absent);
+    }
+
+    #[test]
+    fn padding_that_was_captured_is_absent() {
+        let mut bytes = bytes();
+        let mut headers = parse(Link::Null, &bytes, 20, Checksums::Ignore);
+        headers.end = 10;
+        let packet = Packet::with_headers(&mut bytes, headers);
+        assert_eq!(packet.read::<1>(9), Read::Known([9]));
+        assert_eq!(packet.read::<1>(10), Read::Absent);
+    }
+
+    #[test]
+    fn forgotten_bytes_are_unknown_and_the_rest_stays_known() {
+        let mut bytes = bytes();
+        let mut packet = packet(&mut bytes);
+        packet.forget(8..10);
+        assert_eq!(packet.read::<1>(7), Read::Known([7]));
+        assert_eq!(packet.read::<1>(8), Read::Unknown);
+        assert_eq!(packet.read::<4>(6), Read::Unknown);
+        assert_eq!(packet.read::<2>(10), Read::Known([10, 11]));
+        assert_eq!(packet.read::<8>(24), Read::Absent);
+    }
+
+    #[test]
+    fn a_fifth_range_is_merged_with_its_nearest() {
+        let mut bytes = bytes();
+        let mut packet = packet(&mut bytes);
+        for start in [0, 4, 8, 12] {
+            packet.forget(start..start + 1);
+        }
+        packet.forget(14..15);
+        for unknown in [0, 4, 8, 12, 13, 14] {
+            assert_eq!(packet.read::<1>(unknown), Read::Unknown, "{unknown}");
+        }
+        for known in [1, 5, 9, 11, 15] {
+            assert_eq!(packet.read::<1>(known), Read::Known([known as u8]));
+        }
+    }
+
+    #[test]
+    fn touching_ranges_become_one() {
+        let mut bytes = bytes();
+        let mut packet = packet(&mut bytes);
+        for start in [0, 2, 4, 1, 3, 6, 8, 10] {
+            packet.forget(start..start + 1);
+        }
+        assert_eq!(packet.read::<1>(5), Read::Known([5]));
+        assert_eq!(packet.read::<1>(7), Read::Known([7]));
+        assert_eq!(packet.read::<1>(3), Read::Unknown);
+    }
 }

@@ -25,14 +25,14 @@ pub struct Headers {
 /// The network layer as parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum L3 {
-    /// A well-formed IPv4 header of `header_len` bytes (20..=60).
+    /// A well-formed IPv4 header of `header_len` bytes (20..=60). Its first 20 bytes were captured.
     Ipv4 {
         /// Header length in bytes, options included.
         header_len: usize,
     },
-    /// A well-formed IPv6 fixed header.
+    /// A well-formed IPv6 fixed header, all 40 bytes captured.
     Ipv6,
-    /// An ARP header with room for its four addresses.
+    /// An ARP header with its two 6-byte and two 4-byte addresses, all 28 bytes captured.
     Arp,
     /// Neither IP nor ARP: `link.ethertype` says what.
     Other,
@@ -75,10 +75,12 @@ pub enum L4 {
         /// Fragment offset in the units of the header field: 8-byte units for IPv4 (13 bits), bytes for IPv6.
         offset: u16,
     },
-    /// The IPv6 extension header chain is cut off or malformed: `ipv6_find_hdr` fails. `-p` hot-drops
-    /// unless `fragment` is set.
+    /// The IPv6 extension header chain is cut off, or its first fragment header is not followed by the
+    /// upper layer: `ipv6_find_hdr` fails. `-p` hot-drops unless `fragment` is set.
     Broken {
-        /// A non-first fragment whose chain could not be followed.
+        /// `ipv6_find_hdr` failed and yet gave a fragment offset other than 0: `-p` then only does not
+        /// match. Linux (`net/ipv6/exthdrs_core.c`) leaves it at 0 in every failure, later fragments
+        /// included, so [`crate::parse`] never sets this.
         fragment: bool,
     },
     /// The chain runs into bytes that were on the wire but not captured.

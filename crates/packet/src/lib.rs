@@ -6,10 +6,22 @@
 //! that decide (`rules`, `dataplane`).
 #![forbid(unsafe_code)]
 
+pub mod arp;
 mod bytes;
+pub mod checksum;
+pub mod ethernet;
+pub mod ethertype;
+mod field;
 mod headers;
+pub mod ipv4;
+pub mod ipv6;
+pub mod ipv6_ext;
 mod link;
+mod parse;
+mod rewrite;
+pub mod vlan;
 
-pub use bytes::{Packet, Read};
+pub use bytes::{Packet, Read, ReadAt, Snap};
 pub use headers::{Headers, L3, L3Fault, L4, Upper};
 pub use link::{Direction, Link, LinkHeader};
+pub use parse::{Checksums, parse};

@@ -49,6 +49,10 @@ pub struct LinkHeader {
     pub packet_type: Option<u8>,
     /// Interface index of SLL2, if not 0.
     pub ifindex: Option<u32>,
+    /// The frame was captured on a loopback interface: [`Link::Null`] and [`Link::Loop`], an Ethernet
+    /// header whose addresses are both zero (Linux `lo`), SLL of ARPHRD_LOOPBACK. `::1` is legitimate
+    /// there.
+    pub loopback: bool,
 }
 
 impl LinkHeader {

@@ -1,0 +1,76 @@
+//! The Internet checksum: whole sums, pseudo headers, and updates of a stored checksum.
+//!
+//! Source: RFC 1071 (sum), RFC 1624 (update), RFC 9293 and RFC 8200 (pseudo headers). Numbers are in
+//! host byte order, as read big endian from the packet.
+
+/// Ones' complement sum of the 16-bit words of `bytes`, folded to 16 bits; an odd last byte is padded
+/// with zero. A header that includes its own correct checksum sums to 0xffff.
+#[must_use]
+pub fn sum(bytes: &[u8]) -> u16 {
+    let (words, rest) = bytes.as_chunks::<2>();
+    let total: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
+    fold(total + rest.first().map_or(0, |last| u64::from(*last) << 8))
+}
+
+/// Adds two folded sums; the first one must be of an even number of bytes.
+#[inline]
+#[must_use]
+pub fn add(a: u16, b: u16) -> u16 {
+    fold(u64::from(a) + u64::from(b))
+}
+
+/// Sum of the IPv4 pseudo header of a `len`-byte upper-layer packet.
+#[must_use]
+pub fn pseudo_v4(source: [u8; 4], destination: [u8; 4], protocol: u8, len: u16) -> u16 {
+    add(add(sum(&source), sum(&destination)), add(u16::from(protocol), len))
+}
+
+/// Sum of the IPv6 pseudo header of a `len`-byte upper-layer packet.
+#[must_use]
+pub fn pseudo_v6(source: [u8; 16], destination: [u8; 16], protocol: u8, len: u32) -> u16 {
+    add(add(sum(&source), sum(&destination)), fold(u64::from(protocol) + u64::from(len)))
+}
+
+/// The checksum of a header in which one 16-bit word changes from `old` to `new` (RFC 1624, equation 3).
+#[inline]
+#[must_use]
+pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
+    !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
+}
+
+fn fold(mut total: u64) -> u16 {
+    while total > 0xffff {
+        total = (total & 0xffff) + (total >> 16);
+    }
+    total as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 1071, section 3: the example sum is 0xddf2.
+    #[test]
+    fn the_example_of_rfc_1071() {
+        assert_eq!(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
+    }
+
+    /// RFC 1624, section 4: 0xdd2f with 0x5555 becoming 0x3285 must give 0x0000, not 0xffff.
+    #[test]
+    fn the_example_of_rfc_1624() {
+        assert_eq!(update(0xdd2f, 0x5555, 0x3285), 0x0000);
+    }
+
+    #[test]
+    fn an_odd_byte_is_the_high_half_of_its_word() {
+        assert_eq!(sum(&[0x12]), 0x1200);
+    }
+
+    #[test]
+    fn updating_equals_summing_again() {
+        let mut header = [0x45, 0, 0, 60, 1, 2, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let before = !sum(&header);
+        header[8] = 63;
+        assert_eq!(update(before, 0x4006, 0x3f06), !sum(&header));
+    }
+}

@@ -1,0 +1,243 @@
+//! IPv4 headers and their options.
+//!
+//! Source: RFC 791; option walk as Linux `net/ipv4/netfilter` and RFC 791 section 3.1 have it.
+
+use crate::field::{array, be16, byte};
+use std::net::Ipv4Addr;
+use std::ops::Range;
+
+/// Version (high nibble) and header length in 32-bit words (low nibble).
+pub const VERSION_IHL: Range<usize> = 0..1;
+/// Type of service: DSCP (6 bits) and ECN (2 bits).
+pub const TOS: Range<usize> = 1..2;
+/// Total length in bytes, header included, big endian.
+pub const TOTAL_LEN: Range<usize> = 2..4;
+/// Identification, big endian.
+pub const ID: Range<usize> = 4..6;
+/// Flags (3 bits) and fragment offset in 8-byte units (13 bits), big endian.
+pub const FRAGMENT: Range<usize> = 6..8;
+/// Time to live.
+pub const TTL: Range<usize> = 8..9;
+/// Upper-layer protocol number.
+pub const PROTOCOL: Range<usize> = 9..10;
+/// Header checksum, big endian.
+pub const CHECKSUM: Range<usize> = 10..12;
+/// Source address.
+pub const SOURCE: Range<usize> = 12..16;
+/// Destination address.
+pub const DESTINATION: Range<usize> = 16..20;
+/// Length of the header without options, in bytes.
+pub const MIN_HEADER_LEN: usize = 20;
+
+/// Bit of [`FRAGMENT`]: do not fragment.
+pub const DONT_FRAGMENT: u16 = 0x4000;
+/// Bit of [`FRAGMENT`]: more fragments follow.
+pub const MORE_FRAGMENTS: u16 = 0x2000;
+/// Bits of [`FRAGMENT`]: offset in 8-byte units.
+pub const OFFSET_MASK: u16 = 0x1fff;
+
+/// An IPv4 header with all its options.
+#[derive(Debug, Clone, Copy)]
+pub struct Header<'a> {
+    fixed: &'a [u8; MIN_HEADER_LEN],
+    options: &'a [u8],
+}
+
+impl<'a> Header<'a> {
+    /// The header at the start of `bytes`, if its version is 4 and they hold as many bytes as its header
+    /// length says. Neither the total length nor the checksum is tested.
+    #[inline]
+    #[must_use]
+    pub fn new_checked(bytes: &'a [u8]) -> Option<Self> {
+        let fixed = bytes.first_chunk::<MIN_HEADER_LEN>()?;
+        let header_len = header_len(fixed[0]);
+        let options = bytes.get(MIN_HEADER_LEN..header_len)?;
+        (fixed[0] >> 4 == 4).then_some(Self { fixed, options })
+    }
+
+    /// Header length in bytes, options included (20..=60).
+    #[inline]
+    #[must_use]
+    pub fn header_len(&self) -> usize {
+        MIN_HEADER_LEN + self.options.len()
+    }
+
+    /// Type of service byte.
+    #[must_use]
+    pub fn tos(&self) -> u8 {
+        byte(self.fixed, TOS)
+    }
+
+    /// Total length in bytes as the header says it; 0 with segmentation offload.
+    #[must_use]
+    pub fn total_len(&self) -> u16 {
+        be16(self.fixed, TOTAL_LEN)
+    }
+
+    /// Identification.
+    #[must_use]
+    pub fn id(&self) -> u16 {
+        be16(self.fixed, ID)
+    }
+
+    /// Whether the sender forbids fragmentation.
+    #[must_use]
+    pub fn dont_fragment(&self) -> bool {
+        be16(self.fixed, FRAGMENT) & DONT_FRAGMENT != 0
+    }
+
+    /// Whether more fragments follow this one.
+    #[must_use]
+    pub fn more_fragments(&self) -> bool {
+        be16(self.fixed, FRAGMENT) & MORE_FRAGMENTS != 0
+    }
+
+    /// Fragment offset in 8-byte units.
+    #[must_use]
+    pub fn fragment_offset(&self) -> u16 {
+        be16(self.fixed, FRAGMENT) & OFFSET_MASK
+    }
+
+    /// Time to live.
+    #[must_use]
+    pub fn ttl(&self) -> u8 {
+        byte(self.fixed, TTL)
+    }
+
+    /// Upper-layer protocol number.
+    #[must_use]
+    pub fn protocol(&self) -> u8 {
+        byte(self.fixed, PROTOCOL)
+    }
+
+    /// Header checksum as stored.
+    #[must_use]
+    pub fn checksum(&self) -> u16 {
+        be16(self.fixed, CHECKSUM)
+    }
+
+    /// Source address.
+    #[must_use]
+    pub fn source(&self) -> Ipv4Addr {
+        array::<4>(self.fixed, SOURCE).into()
+    }
+
+    /// Destination address.
+    #[must_use]
+    pub fn destination(&self) -> Ipv4Addr {
+        array::<4>(self.fixed, DESTINATION).into()
+    }
+
+    /// The options, in order.
+    #[must_use]
+    pub fn options(&self) -> Options<'a> {
+        Options { rest: self.options }
+    }
+}
+
+/// Header length in bytes that the first byte of a header says.
+#[inline]
+pub(crate) fn header_len(version_ihl: u8) -> usize {
+    usize::from(version_ihl & 0x0f) * 4
+}
+
+/// One option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ipv4Option<'a> {
+    /// Option type: copied flag, class and number.
+    pub kind: u8,
+    /// What follows the option's type and length bytes; empty for a no-operation (1).
+    pub body: &'a [u8],
+}
+
+/// An option whose length is below 2 or runs past the header: the rest cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadOption;
+
+/// The options of a header up to its end-of-list option (0), which is not among them. The first
+/// malformed one ends the walk.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Options<'a> {
+    type Item = Result<Ipv4Option<'a>, BadOption>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (&kind, after) = self.rest.split_first()?;
+        match kind {
+            0 => {
+                self.rest = &[];
+                None
+            }
+            1 => {
+                self.rest = after;
+                Some(Ok(Ipv4Option { kind, body: &[] }))
+            }
+            _ => Some(self.with_len(kind)),
+        }
+    }
+}
+
+impl<'a> Options<'a> {
+    fn with_len(&mut self, kind: u8) -> Result<Ipv4Option<'a>, BadOption> {
+        let option = std::mem::take(&mut self.rest);
+        let len = option.get(1).copied().map_or(0, usize::from);
+        let body = option.get(2..len).ok_or(BadOption)?;
+        self.rest = option.get(len..).unwrap_or_default();
+        Ok(Ipv4Option { kind, body })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIXED: [u8; 20] =
+        [0x45, 0x2e, 0, 60, 0x12, 0x34, 0x60, 0x05, 64, 17, 0xab, 0xcd, 10, 0, 0, 1, 10, 0, 0, 2];
+
+    fn with_options(options: &[u8]) -> Vec<u8> {
+        let mut bytes = FIXED.to_vec();
+        bytes[0] = 0x45 + (options.len() / 4) as u8;
+        bytes.extend_from_slice(options);
+        bytes
+    }
+
+    #[test]
+    fn fields_lie_where_the_rfc_puts_them() {
+        let header = Header::new_checked(&FIXED).unwrap();
+        assert_eq!((header.header_len(), header.tos(), header.total_len()), (20, 0x2e, 60));
+        assert_eq!((header.id(), header.checksum()), (0x1234, 0xabcd));
+        assert!(header.dont_fragment() && header.more_fragments());
+        assert_eq!(header.fragment_offset(), 5);
+        assert_eq!((header.ttl(), header.protocol()), (64, 17));
+        assert_eq!(header.source(), Ipv4Addr::new(10, 0, 0, 1));
+        assert_eq!(header.destination(), Ipv4Addr::new(10, 0, 0, 2));
+    }
+
+    #[test]
+    fn a_header_that_does_not_fit_is_refused() {
+        assert!(Header::new_checked(&FIXED[..19]).is_none());
+        for first in [0x44, 0x46, 0x65] {
+            let mut bytes = FIXED;
+            bytes[0] = first;
+            assert!(Header::new_checked(&bytes).is_none(), "{first:#x}");
+        }
+    }
+
+    #[test]
+    fn options_end_at_the_list_end_or_at_the_first_bad_one() {
+        let bytes = with_options(&[1, 148, 4, 0, 0, 0, 9, 9]);
+        let options: Vec<_> = Header::new_checked(&bytes).unwrap().options().collect();
+        assert_eq!(
+            options,
+            [Ok(Ipv4Option { kind: 1, body: &[] }), Ok(Ipv4Option { kind: 148, body: &[0, 0] })]
+        );
+        for bad in [[7, 1, 0, 0], [7, 5, 0, 0], [1, 1, 1, 7]] {
+            let bytes = with_options(&bad);
+            let last = Header::new_checked(&bytes).unwrap().options().last();
+            assert_eq!(last, Some(Err(BadOption)), "{bad:?}");
+        }
+    }
+}
