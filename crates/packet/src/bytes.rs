@@ -207,6 +207,15 @@ impl<'a> Packet<'a> {
         self.read(upper.offset.saturating_add(offset))
     }
 
+    /// The sender's Ethernet address; absent where the device was not Ethernet.
+    #[must_use]
+    pub fn source_mac(&self) -> Read<[u8; 6]> {
+        self.headers.link.source_mac.map_or(Read::Absent, |offset| {
+            // Link-layer bytes lie before the packet: they are captured or unknown, never forgotten.
+            self.read(offset)
+        })
+    }
+
     /// The read that crosses the end of the known bytes, or begins past it.
     #[cold]
     fn read_late(&self, offset: usize, len: usize) -> Read<&[u8]> {

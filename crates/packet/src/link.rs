@@ -37,6 +37,9 @@ pub enum Direction {
 pub struct LinkHeader {
     /// Offset of a 14-byte Ethernet header in the frame, where there is one.
     pub ethernet: Option<usize>,
+    /// Offset of the sender's 6-byte address, where the device was Ethernet: in the Ethernet header, or in
+    /// a cooked header that names such a device.
+    pub source_mac: Option<usize>,
     /// EtherType of the network header after all VLAN tags, host byte order. 802.3 frames without SNAP
     /// have their LLC type mapped to [`LinkHeader::LLC`].
     pub ethertype: u16,

@@ -1,1 +1,22 @@
-//! rules
+//! Decides by policy: rulesets of the xtables family, from text to verdict.
+//!
+//! [`save`] reads and prints save text, [`model`] is the ruleset, [`ext`] holds one file per match and
+//! target, [`eval`] walks the rules for one packet: slow, obvious, the reference for every faster walk.
+//!
+//! Contract: no sockets, no threads, no clock (time is passed in), no panic whatever the text or the
+//! packet.
+#![forbid(unsafe_code)]
+
+pub mod eval;
+pub mod ext;
+mod family;
+pub mod model;
+mod outcome;
+pub mod save;
+mod transit;
+mod world;
+
+pub use family::{TableKind, protocol_name, protocol_number};
+pub use outcome::Outcome;
+pub use transit::{Iface, Mark, Transit};
+pub use world::{Network, World};

@@ -24,6 +24,7 @@ const SNAP_TYPE: Range<usize> = 6..8;
 const SLL_LEN: usize = 16;
 const SLL_PACKET_TYPE: Range<usize> = 0..2;
 const SLL_ARPHRD: Range<usize> = 2..4;
+const SLL_ADDRESS: usize = 6;
 const SLL_PROTOCOL: Range<usize> = 14..16;
 
 const SLL2_LEN: usize = 20;
@@ -31,7 +32,10 @@ const SLL2_PROTOCOL: Range<usize> = 0..2;
 const SLL2_IFINDEX: Range<usize> = 4..8;
 const SLL2_ARPHRD: Range<usize> = 8..10;
 const SLL2_PACKET_TYPE: Range<usize> = 10..11;
+const SLL2_ADDRESS: usize = 12;
 
+/// Device type of Ethernet (ARPHRD_ETHER).
+const ARPHRD_ETHER: u16 = 1;
 /// Device type of a loopback interface (ARPHRD_LOOPBACK).
 const ARPHRD_LOOPBACK: u16 = 772;
 /// Device type of a netlink monitor (ARPHRD_NETLINK): the protocol field is a netlink family.
@@ -108,6 +112,7 @@ fn ethernet(frame: Snap<'_>) -> LinkLayer {
     let addresses: [u8; 12] = bytes.first_chunk().copied().unwrap_or_default();
     let header = LinkHeader {
         ethernet: Some(0),
+        source_mac: Some(ethernet::SOURCE.start),
         ethertype: be16(&bytes, ethernet::TYPE),
         packet_type: Some(packet_type(&bytes)),
         loopback: addresses == [0; 12],
@@ -184,6 +189,7 @@ fn sll(frame: Snap<'_>) -> LinkLayer {
     let header = LinkHeader {
         ethertype: be16(&bytes, SLL_PROTOCOL),
         packet_type: u8::try_from(be16(&bytes, SLL_PACKET_TYPE)).ok(),
+        source_mac: is_ethernet(be16(&bytes, SLL_ARPHRD)).then_some(SLL_ADDRESS),
         ..LinkHeader::default()
     };
     cooked(frame, header, be16(&bytes, SLL_ARPHRD), SLL_LEN)
@@ -197,10 +203,15 @@ fn sll2(frame: Snap<'_>) -> LinkLayer {
     let header = LinkHeader {
         ethertype: be16(&bytes, SLL2_PROTOCOL),
         packet_type: Some(byte(&bytes, SLL2_PACKET_TYPE)),
+        source_mac: is_ethernet(be16(&bytes, SLL2_ARPHRD)).then_some(SLL2_ADDRESS),
         ifindex: Some(be32(&bytes, SLL2_IFINDEX)).filter(|index| *index != 0),
         ..LinkHeader::default()
     };
     cooked(frame, header, be16(&bytes, SLL2_ARPHRD), SLL2_LEN)
+}
+
+fn is_ethernet(arphrd: u16) -> bool {
+    arphrd == ARPHRD_ETHER
 }
 
 /// Both cooked headers: what the device type says about the protocol field.

@@ -1,0 +1,51 @@
+//! `-m mark`: the packet mark under a mask.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_mark.c`.
+
+use super::{Args, IP, Match, MatchKind, Opt, Printer, Support, value};
+use crate::outcome::Outcome;
+use crate::save::What;
+use crate::transit::Transit;
+
+/// The kind.
+pub(super) static KIND: MatchKind = MatchKind {
+    name: "mark",
+    aliases: &[],
+    families: IP,
+    protocol: None,
+    options: &[Opt::value("mark").invertible()],
+    support: Support::Evaluated,
+    parse,
+};
+
+#[derive(Debug)]
+struct Mark {
+    value: u32,
+    mask: u32,
+    invert: bool,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    let given = args.required("mark")?;
+    let (value, mask) = value::masked_u32(given.text())
+        .ok_or_else(|| given.expected("value or value/mask of 32 bits"))?;
+    Ok(Box::new(Mark { value, mask, invert: given.invert }))
+}
+
+/// `0xvalue`, or `0xvalue/0xmask` for a partial mask.
+pub(super) fn masked_text(value: u32, mask: u32) -> String {
+    if mask == u32::MAX { format!("{value:#x}") } else { format!("{value:#x}/{mask:#x}") }
+}
+
+impl Match for Mark {
+    fn print(&self, to: &mut Printer) {
+        to.option(self.invert, "mark", masked_text(self.value, self.mask));
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match transit.mark.matches(self.value, self.mask) {
+            Some(matches) => Outcome::from_bool(matches != self.invert),
+            None => Outcome::MAYBE,
+        }
+    }
+}

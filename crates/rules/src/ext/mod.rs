@@ -1,0 +1,234 @@
+//! Extensions: one file per match and per target, with all there is to it: options, checks, canonical
+//! text, evaluation, tests. To add one, write its file and name its kind in [`MATCHES`] or [`TARGETS`].
+
+mod args;
+mod opaque;
+mod printer;
+pub(crate) mod value;
+
+use std::fmt;
+
+pub use args::{Args, Given, Opt};
+pub use opaque::Opaque;
+pub use printer::Printer;
+
+use crate::model::Family;
+use crate::outcome::Outcome;
+use crate::save::What;
+use crate::transit::Transit;
+
+/// A parsed match: immutable, shared by every packet and thread.
+pub trait Match: fmt::Debug + Send + Sync {
+    /// Writes its options in canonical form.
+    fn print(&self, to: &mut Printer);
+
+    /// What it says about a packet. Kinds that are not evaluated keep this default.
+    fn evaluate(&self, _transit: &Transit<'_, '_>) -> Outcome {
+        Outcome::MAYBE
+    }
+
+    /// A fresh state for a match that remembers earlier packets, such as `statistic --mode nth`.
+    /// When there is one it is asked instead of [`Match::evaluate`].
+    fn memory(&self) -> Option<Box<dyn Memory>> {
+        None
+    }
+}
+
+/// State of one match in one rule, owned by whoever walks.
+pub trait Memory: fmt::Debug + Send {
+    /// What the match says about the next packet that reaches it.
+    fn evaluate(&mut self, transit: &Transit<'_, '_>) -> Outcome;
+}
+
+/// A parsed target.
+pub trait Target: fmt::Debug + Send + Sync {
+    /// Writes its options in canonical form.
+    fn print(&self, to: &mut Printer);
+
+    /// Does what the target does to the packet and says how the walk goes on. Kinds that are not
+    /// evaluated keep this default.
+    fn apply(&self, _transit: &mut Transit<'_, '_>) -> Effect {
+        Effect::Unknown
+    }
+
+    /// It only logs or counts: nothing that happens to the packet hangs on it.
+    fn only_watches(&self) -> bool {
+        false
+    }
+}
+
+/// How a walk goes on after a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// With the next rule (`XT_CONTINUE`).
+    Continue,
+    /// The packet leaves the table accepted.
+    Accept,
+    /// The packet is dropped.
+    Drop,
+    /// The packet is dropped and its sender told.
+    Reject,
+    /// Nothing is known: it may go on, be accepted or be dropped, with its bytes changed.
+    Unknown,
+}
+
+/// What tamis does with an extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// Evaluated as the kernel does.
+    Evaluated,
+    /// Parsed and printed; what hangs on it is unknown.
+    Parsed,
+}
+
+/// A set of families, for the tables below.
+pub type Families = &'static [Family];
+
+/// IPv4 and IPv6.
+pub const IP: Families = &[Family::Ipv4, Family::Ipv6];
+/// IPv4 alone.
+pub const V4: Families = &[Family::Ipv4];
+/// IPv6 alone.
+pub const V6: Families = &[Family::Ipv6];
+
+/// A kind of match: its name, its options and how to read it.
+pub struct MatchKind {
+    /// Name after `-m`, as printed.
+    pub name: &'static str,
+    /// Other names after `-m`.
+    pub aliases: &'static [&'static str],
+    /// Families that have it.
+    pub families: Families,
+    /// Protocol number whose `-p` loads it without `-m`.
+    pub protocol: Option<u8>,
+    /// Its options.
+    pub options: &'static [Opt],
+    /// Evaluated or only parsed.
+    pub support: Support,
+    /// Reads it.
+    pub parse: fn(&Args<'_>) -> Result<Box<dyn Match>, What>,
+}
+
+/// A kind of target.
+pub struct TargetKind {
+    /// Name after `-j`.
+    pub name: &'static str,
+    /// Families that have it.
+    pub families: Families,
+    /// Its options.
+    pub options: &'static [Opt],
+    /// Evaluated or only parsed.
+    pub support: Support,
+    /// Reads it.
+    pub parse: fn(&Args<'_>) -> Result<Box<dyn Target>, What>,
+}
+
+/// A match as a rule holds it.
+#[derive(Debug)]
+pub struct MatchUse {
+    /// Name after `-m`, as printed.
+    pub name: Box<str>,
+    /// Evaluated or only parsed.
+    pub support: Support,
+    /// Index of its state in [`crate::eval::Memories`], if it has one.
+    pub memory: Option<u32>,
+    /// The match.
+    pub body: Box<dyn Match>,
+}
+
+/// A target as a rule holds it.
+#[derive(Debug)]
+pub struct TargetUse {
+    /// Name after `-j`, as printed.
+    pub name: Box<str>,
+    /// Evaluated or only parsed.
+    pub support: Support,
+    /// The target.
+    pub body: Box<dyn Target>,
+}
+
+mod comment;
+mod icmp;
+mod iprange;
+mod mac;
+mod mark;
+mod multiport;
+mod ports;
+mod tcp;
+mod udp;
+
+mod target_log;
+mod target_mark;
+mod target_nflog;
+mod target_reject;
+
+/// Every kind of match.
+pub static MATCHES: &[&MatchKind] = &[
+    &comment::KIND,
+    &icmp::ICMP,
+    &icmp::ICMP6,
+    &iprange::KIND,
+    &mac::KIND,
+    &mark::KIND,
+    &multiport::KIND,
+    &tcp::KIND,
+    &udp::KIND,
+];
+
+/// Every kind of target but the built-in verdicts.
+pub static TARGETS: &[&TargetKind] = &[
+    &target_log::KIND,
+    &target_mark::KIND,
+    &target_nflog::KIND,
+    &target_reject::V4_KIND,
+    &target_reject::V6_KIND,
+];
+
+/// The match of this name in this family.
+#[must_use]
+pub fn find_match(name: &str, family: Family) -> Option<&'static MatchKind> {
+    let named = |kind: &MatchKind| kind.name == name || kind.aliases.contains(&name);
+    MATCHES.iter().copied().find(|kind| named(kind) && kind.families.contains(&family))
+}
+
+/// The match that `-p protocol` brings along in this family.
+#[must_use]
+pub fn find_implied(protocol: u8, family: Family) -> Option<&'static MatchKind> {
+    let implied = |kind: &MatchKind| kind.protocol == Some(protocol);
+    MATCHES.iter().copied().find(|kind| implied(kind) && kind.families.contains(&family))
+}
+
+/// The target of this name in this family.
+#[must_use]
+pub fn find_target(name: &str, family: Family) -> Option<&'static TargetKind> {
+    TARGETS.iter().copied().find(|kind| kind.name == name && kind.families.contains(&family))
+}
+
+/// Targets of xtables-addons and vendors that rulesets in the wild name: kept as they stand. Any other
+/// unknown name after `-j` is taken for a chain, and refused when there is none.
+const FOREIGN_TARGETS: &[&str] = &[
+    "ACCOUNT",
+    "CHAOS",
+    "DELUDE",
+    "DHCPMAC",
+    "DNETMAP",
+    "ECHO",
+    "FULLCONENAT",
+    "FLOWOFFLOAD",
+    "IMQ",
+    "IPMARK",
+    "LOGMARK",
+    "NDPI",
+    "PROTO",
+    "RTPENGINE",
+    "SYSRQ",
+    "TARPIT",
+    "ULOG",
+    "XOR",
+];
+
+/// Whether `name` is a target of the wild.
+#[must_use]
+pub fn is_foreign_target(name: &str) -> bool {
+    FOREIGN_TARGETS.contains(&name)
+}

@@ -1,0 +1,88 @@
+//! Port range tests, as the tcp, udp and kindred matches hold them.
+
+use packet::{L4, Read};
+
+use super::{Args, Given, Opt, Printer, value};
+use crate::outcome::Outcome;
+use crate::save::What;
+use crate::transit::Transit;
+
+/// `--sport` as the protocol matches declare it.
+pub(super) const SPORT: Opt = Opt::value("sport").alias(&["source-port"]).invertible();
+/// `--dport` as the protocol matches declare it.
+pub(super) const DPORT: Opt = Opt::value("dport").alias(&["destination-port"]).invertible();
+
+/// An inclusive port range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PortTest {
+    low: u16,
+    high: u16,
+    invert: bool,
+}
+
+impl PortTest {
+    /// Every port.
+    const ANY: Self = Self { low: 0, high: u16::MAX, invert: false };
+
+    /// The test of an option of this name, or every port.
+    pub(super) fn parse(args: &Args<'_>, name: &str) -> Result<Self, What> {
+        args.get(name).map_or(Ok(Self::ANY), Self::from_given)
+    }
+
+    fn from_given(given: &Given<'_>) -> Result<Self, What> {
+        let (low, high) = value::port_range(given.text())
+            .ok_or_else(|| given.expected("a port 0-65535 or a range low:high"))?;
+        Ok(Self { low, high, invert: given.invert })
+    }
+
+    /// Prints the option unless it is every port.
+    pub(super) fn print(self, name: &str, to: &mut Printer) {
+        if self != Self::ANY {
+            to.option(self.invert, name, range_text(self.low, self.high));
+        }
+    }
+
+    /// Whether a port passes.
+    #[inline]
+    pub(super) fn accepts(self, port: u16) -> bool {
+        (self.low <= port && port <= self.high) != self.invert
+    }
+}
+
+/// `low`, or `low:high`.
+pub(super) fn range_text(low: u16, high: u16) -> String {
+    if low == high { low.to_string() } else { format!("{low}:{high}") }
+}
+
+/// The first `N` bytes of the upper-layer header, or the outcome that their lack decides: fragments do
+/// not match, a header that the packet does not hold in full is a hot drop.
+#[inline]
+pub(super) fn upper_header<const N: usize>(
+    transit: &Transit<'_, '_>,
+) -> Result<(usize, [u8; N]), Outcome> {
+    match transit.packet.headers().l4 {
+        L4::Upper(upper) => match transit.packet.read(upper.offset) {
+            Read::Known(bytes) => Ok((upper.offset, bytes)),
+            Read::Unknown => Err(Outcome::MAYBE),
+            Read::Absent => Err(Outcome::HOT_DROP),
+        },
+        L4::Fragment { .. } | L4::Broken { .. } | L4::None => Err(Outcome::NO),
+        L4::Unknown => Err(Outcome::MAYBE.or(Outcome::HOT_DROP)),
+    }
+}
+
+/// Source and destination port of the upper-layer header, or an outcome as [`upper_header`] gives it,
+/// for a header of `N` bytes in all. When the ports are known but later bytes are not captured, the
+/// ports still decide.
+#[inline]
+pub(super) fn ports<const N: usize>(transit: &Transit<'_, '_>) -> Result<(u16, u16), Outcome> {
+    let both = |b: [u8; 4]| (u16::from_be_bytes([b[0], b[1]]), u16::from_be_bytes([b[2], b[3]]));
+    match upper_header::<N>(transit) {
+        Ok((_, bytes)) => Ok(both([bytes[0], bytes[1], bytes[2], bytes[3]])),
+        Err(Outcome::MAYBE) => match upper_header::<4>(transit) {
+            Ok((_, bytes)) => Ok(both(bytes)),
+            Err(outcome) => Err(outcome),
+        },
+        Err(outcome) => Err(outcome),
+    }
+}

@@ -1,0 +1,66 @@
+//! `-j MARK`: sets bits of the packet mark.
+//!
+//! Every spelling is one operation, `mark = (mark & ~mask) ^ value`, and prints as `--set-xmark`.
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_mark.c`.
+
+use super::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind, value};
+use crate::save::What;
+use crate::transit::{Mark, Transit};
+
+/// The kind.
+pub(super) static KIND: TargetKind = TargetKind {
+    name: "MARK",
+    families: IP,
+    options: &[
+        Opt::value("set-xmark"),
+        Opt::value("set-mark"),
+        Opt::value("and-mark"),
+        Opt::value("or-mark"),
+        Opt::value("xor-mark"),
+    ],
+    support: Support::Evaluated,
+    parse,
+};
+
+#[derive(Debug)]
+struct SetMark {
+    value: u32,
+    mask: u32,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
+    let names = ["set-xmark", "set-mark", "and-mark", "or-mark", "xor-mark"];
+    args.any_of(&names)?;
+    args.one_of(&names)?;
+    let given = &args.given[0];
+    let masked = matches!(given.name, "set-xmark" | "set-mark");
+    let parsed = if masked {
+        value::masked_u32(given.text())
+    } else {
+        value::u32(given.text()).map(|bits| (bits, u32::MAX))
+    };
+    let (bits, mask) = parsed.ok_or_else(|| {
+        given.expected(if masked { "value or value/mask of 32 bits" } else { "a value of 32 bits" })
+    })?;
+    let (value, mask) = match given.name {
+        "set-mark" => (bits, bits | mask),
+        "and-mark" => (0, !bits),
+        "or-mark" => (bits, bits),
+        "xor-mark" => (bits, 0),
+        _ => (bits, mask),
+    };
+    Ok(Box::new(SetMark { value, mask }))
+}
+
+impl Target for SetMark {
+    fn print(&self, to: &mut Printer) {
+        to.option(false, "set-xmark", format!("{:#x}/{:#x}", self.value, self.mask));
+    }
+
+    fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
+        let unknown = transit.mark.unknown & !self.mask;
+        let value = ((transit.mark.value & !self.mask) ^ self.value) & !unknown;
+        transit.set_mark(Mark { value, unknown });
+        Effect::Continue
+    }
+}

@@ -1,0 +1,85 @@
+//! `-j REJECT`: drops and tells the sender.
+//!
+//! Source: iptables-extensions(8); kernel `net/ipv4/netfilter/ipt_REJECT.c`, `ip6t_REJECT.c`.
+
+use super::{Args, Effect, Opt, Printer, Support, Target, TargetKind, V4, V6};
+use crate::model::{Family, Hook};
+use crate::save::What;
+use crate::transit::Transit;
+
+/// IPv4.
+pub(super) static V4_KIND: TargetKind = TargetKind {
+    name: "REJECT",
+    families: V4,
+    options: &[Opt::value("reject-with")],
+    support: Support::Evaluated,
+    parse,
+};
+
+/// IPv6.
+pub(super) static V6_KIND: TargetKind = TargetKind { families: V6, ..V4_KIND };
+
+/// Printed names with their other spellings; the first of a family is its default.
+type Name = (&'static str, &'static [&'static str]);
+
+const WITH_V4: &[Name] = &[
+    ("icmp-port-unreachable", &["port-unreach"]),
+    ("icmp-net-unreachable", &["net-unreach"]),
+    ("icmp-host-unreachable", &["host-unreach"]),
+    ("icmp-proto-unreachable", &["proto-unreach"]),
+    ("icmp-net-prohibited", &["net-prohib"]),
+    ("icmp-host-prohibited", &["host-prohib"]),
+    ("icmp-admin-prohibited", &["admin-prohib"]),
+    ("tcp-reset", &["tcp-rst"]),
+];
+
+const WITH_V6: &[Name] = &[
+    ("icmp6-port-unreachable", &["port-unreach"]),
+    ("icmp6-no-route", &["no-route"]),
+    ("icmp6-adm-prohibited", &["adm-prohibited"]),
+    ("icmp6-addr-unreachable", &["addr-unreach"]),
+    ("icmp6-policy-fail", &["policy-fail"]),
+    ("icmp6-reject-route", &["reject-route"]),
+    ("tcp-reset", &["tcp-reset"]),
+];
+
+#[derive(Debug)]
+struct Reject {
+    with: &'static str,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
+    args.needs_table(&["filter"])?;
+    args.needs_hook(&[Hook::Input, Hook::Forward, Hook::Output])?;
+    let names = if args.family == Family::Ipv6 { WITH_V6 } else { WITH_V4 };
+    let with = match args.get("reject-with") {
+        Some(given) => find(given.text(), names)
+            .ok_or_else(|| given.expected(format!("one of {}", list(names))))?,
+        None => names[0].0,
+    };
+    if with == "tcp-reset" {
+        args.needs_protocol(&[6])?;
+    }
+    Ok(Box::new(Reject { with }))
+}
+
+/// A name or a prefix of one, in any case of letters.
+fn find(text: &str, names: &[Name]) -> Option<&'static str> {
+    let starts = |name: &str| name.get(..text.len()).is_some_and(|s| s.eq_ignore_ascii_case(text));
+    let called = |(name, others): &&Name| starts(name) || others.iter().any(|other| starts(other));
+    if text.is_empty() { None } else { names.iter().find(called).map(|(name, _)| *name) }
+}
+
+fn list(names: &[Name]) -> String {
+    names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
+}
+
+impl Target for Reject {
+    fn print(&self, to: &mut Printer) {
+        to.option(false, "reject-with", self.with);
+    }
+
+    fn apply(&self, _transit: &mut Transit<'_, '_>) -> Effect {
+        Effect::Reject
+    }
+}

@@ -1,0 +1,53 @@
+//! `-m udp`: ports of UDP.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_tcpudp.c`.
+
+use super::ports::{DPORT, PortTest, SPORT, ports};
+use super::{Args, IP, Match, MatchKind, Printer, Support};
+use crate::outcome::Outcome;
+use crate::save::What;
+use crate::transit::Transit;
+
+const PROTOCOL: u8 = 17;
+const HEADER: usize = 8;
+
+/// The kind.
+pub(super) static KIND: MatchKind = MatchKind {
+    name: "udp",
+    aliases: &[],
+    families: IP,
+    protocol: Some(PROTOCOL),
+    options: &[SPORT, DPORT],
+    support: Support::Evaluated,
+    parse,
+};
+
+#[derive(Debug)]
+struct Udp {
+    source: PortTest,
+    destination: PortTest,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    args.needs_protocol(&[PROTOCOL])?;
+    Ok(Box::new(Udp {
+        source: PortTest::parse(args, "sport")?,
+        destination: PortTest::parse(args, "dport")?,
+    }))
+}
+
+impl Match for Udp {
+    fn print(&self, to: &mut Printer) {
+        self.source.print("sport", to);
+        self.destination.print("dport", to);
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match ports::<HEADER>(transit) {
+            Ok((source, destination)) => Outcome::from_bool(
+                self.source.accepts(source) && self.destination.accepts(destination),
+            ),
+            Err(outcome) => outcome,
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! The values that options take, read and printed the way xtables does: numbers in any base, ports and
+//! ranges, value/mask pairs, MAC addresses, IP addresses and prefixes.
+//!
+//! Source: iptables `xtables_strtoui`, `xtoptions.c`; addresses as inet_pton(3) reads them.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// An unsigned number in C notation (`10`, `0x0a`, `012`) of at most `max`.
+#[must_use]
+pub(crate) fn number(text: &str, max: u64) -> Option<u64> {
+    let value = if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        digits(hex, 16)?
+    } else if text.len() > 1 && text.starts_with('0') {
+        digits(&text[1..], 8)?
+    } else {
+        digits(text, 10)?
+    };
+    (value <= max).then_some(value)
+}
+
+/// Digits only: `from_str_radix` would take a sign.
+fn digits(text: &str, radix: u32) -> Option<u64> {
+    if text.is_empty() || !text.bytes().all(|byte| (byte as char).is_digit(radix)) {
+        return None;
+    }
+    u64::from_str_radix(text, radix).ok()
+}
+
+/// A number that fits 8 bits.
+#[must_use]
+pub(crate) fn u8(text: &str) -> Option<u8> {
+    number(text, 0xff).map(|value| value as u8)
+}
+
+/// A number that fits 16 bits.
+#[must_use]
+pub(crate) fn u16(text: &str) -> Option<u16> {
+    number(text, 0xffff).map(|value| value as u16)
+}
+
+/// A number that fits 32 bits.
+#[must_use]
+pub(crate) fn u32(text: &str) -> Option<u32> {
+    number(text, 0xffff_ffff).map(|value| value as u32)
+}
+
+/// `value[/mask]` of 32 bits; without a mask all bits count.
+#[must_use]
+pub(crate) fn masked_u32(text: &str) -> Option<(u32, u32)> {
+    match text.split_once('/') {
+        Some((value, mask)) => Some((u32(value)?, u32(mask)?)),
+        None => Some((u32(text)?, u32::MAX)),
+    }
+}
+
+/// An inclusive range `a`, `a<separator>b`, `a<separator>` or `<separator>b`, missing ends being 0 and
+/// `max`. A range that runs backwards is refused.
+#[must_use]
+pub(crate) fn range(text: &str, separator: char, max: u64) -> Option<(u64, u64)> {
+    let (low, high) = match text.split_once(separator) {
+        None => {
+            let value = number(text, max)?;
+            (value, value)
+        }
+        Some((low, high)) => (
+            if low.is_empty() { 0 } else { number(low, max)? },
+            if high.is_empty() { max } else { number(high, max)? },
+        ),
+    };
+    (low <= high).then_some((low, high))
+}
+
+/// A port number or service name.
+#[must_use]
+pub(crate) fn port(text: &str) -> Option<u16> {
+    u16(text).or_else(|| service(text))
+}
+
+/// An inclusive port range `a`, `a:b`, `a:`, `:b`.
+#[must_use]
+pub(crate) fn port_range(text: &str) -> Option<(u16, u16)> {
+    let (low, high) = match text.split_once(':') {
+        None => {
+            let value = port(text)?;
+            (value, value)
+        }
+        Some((low, high)) => (
+            if low.is_empty() { 0 } else { port(low)? },
+            if high.is_empty() { u16::MAX } else { port(high)? },
+        ),
+    };
+    (low <= high).then_some((low, high))
+}
+
+/// Service names that hand-written rules use. The save tools print numbers, so this is a courtesy: the
+/// names are those of `/etc/services`, the same on every system.
+const SERVICES: &[(&str, u16)] = &[
+    ("echo", 7),
+    ("discard", 9),
+    ("daytime", 13),
+    ("ftp-data", 20),
+    ("ftp", 21),
+    ("ssh", 22),
+    ("telnet", 23),
+    ("smtp", 25),
+    ("time", 37),
+    ("whois", 43),
+    ("domain", 53),
+    ("bootps", 67),
+    ("bootpc", 68),
+    ("tftp", 69),
+    ("gopher", 70),
+    ("finger", 79),
+    ("http", 80),
+    ("kerberos", 88),
+    ("pop3", 110),
+    ("sunrpc", 111),
+    ("auth", 113),
+    ("nntp", 119),
+    ("ntp", 123),
+    ("netbios-ns", 137),
+    ("netbios-dgm", 138),
+    ("netbios-ssn", 139),
+    ("imap2", 143),
+    ("imap", 143),
+    ("snmp", 161),
+    ("snmp-trap", 162),
+    ("bgp", 179),
+    ("irc", 194),
+    ("ldap", 389),
+    ("https", 443),
+    ("microsoft-ds", 445),
+    ("isakmp", 500),
+    ("syslog", 514),
+    ("submission", 587),
+    ("ldaps", 636),
+    ("rsync", 873),
+    ("imaps", 993),
+    ("pop3s", 995),
+    ("socks", 1080),
+    ("openvpn", 1194),
+    ("radius", 1812),
+    ("radius-acct", 1813),
+    ("nfs", 2049),
+    ("mysql", 3306),
+    ("postgresql", 5432),
+    ("sip", 5060),
+    ("x11", 6000),
+    ("http-alt", 8080),
+];
+
+fn service(name: &str) -> Option<u16> {
+    SERVICES.iter().find(|(known, _)| *known == name).map(|(_, port)| *port)
+}
+
+/// A MAC address of six colon-separated hex bytes.
+#[must_use]
+pub(crate) fn mac(text: &str) -> Option<[u8; 6]> {
+    let mut bytes = [0; 6];
+    let mut parts = text.split(':');
+    for byte in &mut bytes {
+        let part = parts.next()?;
+        *byte = (part.len() <= 2).then(|| digits(part, 16))?? as u8;
+    }
+    parts.next().is_none().then_some(bytes)
+}
+
+/// A MAC address as the save tool prints it.
+#[must_use]
+pub(crate) fn mac_text(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// An address of `len` bytes (4 or 16), in the first bytes of the result.
+#[must_use]
+pub(crate) fn address(text: &str, len: usize) -> Option<[u8; 16]> {
+    let mut bytes = [0; 16];
+    if len == 4 {
+        bytes[..4].copy_from_slice(&ipv4(text)?.octets());
+    } else {
+        bytes = text.parse::<Ipv6Addr>().ok()?.octets();
+    }
+    Some(bytes)
+}
+
+/// Dotted decimal with one to four parts; missing parts are 0, as in `10/8`.
+fn ipv4(text: &str) -> Option<Ipv4Addr> {
+    let mut octets = [0; 4];
+    let mut parts = text.split('.');
+    for (index, octet) in octets.iter_mut().enumerate() {
+        match parts.next() {
+            Some(part) => *octet = number_of_octet(part)?,
+            None if index > 0 => {}
+            None => return None,
+        }
+    }
+    parts.next().is_none().then(|| Ipv4Addr::from(octets))
+}
+
+fn number_of_octet(part: &str) -> Option<u8> {
+    digits(part, 10).and_then(|value| u8::try_from(value).ok())
+}
+
+/// A mask of `len` bytes: a prefix length or an address.
+#[must_use]
+pub(crate) fn mask(text: &str, len: usize) -> Option<[u8; 16]> {
+    match digits(text, 10) {
+        Some(bits) if !text.contains('.') => {
+            (bits <= len as u64 * 8).then(|| prefix_mask(bits as usize))
+        }
+        _ => address(text, len),
+    }
+}
+
+/// A mask whose first `bits` bits are set.
+#[must_use]
+pub(crate) fn prefix_mask(bits: usize) -> [u8; 16] {
+    let mut mask = [0; 16];
+    for (index, byte) in mask.iter_mut().enumerate() {
+        let bits_here = bits.saturating_sub(index * 8).min(8);
+        *byte = (0xff00_u16 >> bits_here) as u8;
+    }
+    mask
+}
+
+/// The prefix length of a mask of `len` bytes, if it is contiguous.
+#[must_use]
+pub(crate) fn prefix_len(mask: &[u8; 16], len: usize) -> Option<usize> {
+    let bits = mask[..len].iter().map(|byte| byte.leading_ones() as usize).enumerate().try_fold(
+        (0, true),
+        |(bits, open), (index, ones)| match (open, ones) {
+            (true, 8) => Some((bits + 8, true)),
+            (true, _) if mask[index] == prefix_mask(ones)[0] => Some((bits + ones, false)),
+            (false, 0) => Some((bits, false)),
+            _ => None,
+        },
+    )?;
+    Some(bits.0)
+}
+
+/// An address of `len` bytes as text.
+#[must_use]
+pub(crate) fn address_text(addr: &[u8; 16], len: usize) -> String {
+    if len == 4 {
+        Ipv4Addr::new(addr[0], addr[1], addr[2], addr[3]).to_string()
+    } else {
+        ipv6_text(Ipv6Addr::from(*addr))
+    }
+}
+
+/// inet_ntop(3)'s text, which differs from Rust's in one case: `::a.b.c.d` for IPv4-compatible addresses.
+fn ipv6_text(addr: Ipv6Addr) -> String {
+    let s = addr.segments();
+    let compatible = s[..6].iter().all(|part| *part == 0) && s[6] != 0;
+    if compatible {
+        let [a, b] = s[6].to_be_bytes();
+        let [c, d] = s[7].to_be_bytes();
+        return format!("::{a}.{b}.{c}.{d}");
+    }
+    addr.to_string()
+}
+
+/// `addr/prefix`, or `addr/mask` for a mask with holes.
+#[must_use]
+pub(crate) fn network_text(addr: &[u8; 16], mask: &[u8; 16], len: usize) -> String {
+    match prefix_len(mask, len) {
+        Some(bits) => format!("{}/{bits}", address_text(addr, len)),
+        None => format!("{}/{}", address_text(addr, len), address_text(mask, len)),
+    }
+}
+
+/// `address[/mask]` of `len` bytes; the address comes back masked.
+#[must_use]
+pub(crate) fn network(text: &str, len: usize) -> Option<([u8; 16], [u8; 16])> {
+    let (addr, mask) = match text.split_once('/') {
+        Some((addr, mask_text)) => (address(addr, len)?, mask(mask_text, len)?),
+        None => (address(text, len)?, prefix_mask(len * 8)),
+    };
+    let mut masked = addr;
+    for (byte, mask) in masked.iter_mut().zip(mask) {
+        *byte &= mask;
+    }
+    Some((masked, mask))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_three_bases_without_signs() {
+        assert_eq!(number("0x1F", 255), Some(31));
+        assert_eq!(number("017", 255), Some(15));
+        assert_eq!(number("256", 255), None);
+        assert_eq!(number("-1", 255), None);
+        assert_eq!(number("+1", 255), None);
+        assert_eq!(number("", 255), None);
+        assert_eq!(number("0x", 255), None);
+        assert_eq!(number("0", 255), Some(0));
+    }
+
+    #[test]
+    fn port_ranges_may_be_open() {
+        assert_eq!(port_range("80"), Some((80, 80)));
+        assert_eq!(port_range(":"), Some((0, 65535)));
+        assert_eq!(port_range("1024:"), Some((1024, 65535)));
+        assert_eq!(port_range("4:3"), None);
+        assert_eq!(port_range("ssh:http"), Some((22, 80)));
+    }
+
+    #[test]
+    fn prefix_lengths_of_masks() {
+        for bits in 0..=128 {
+            assert_eq!(prefix_len(&prefix_mask(bits), 16), Some(bits));
+        }
+        for bits in 0..=32 {
+            assert_eq!(prefix_len(&prefix_mask(bits), 4), Some(bits));
+        }
+        assert_eq!(prefix_len(&address("255.0.255.0", 4).unwrap(), 4), None);
+        assert_eq!(prefix_len(&address("255.253.0.0", 4).unwrap(), 4), None);
+    }
+
+    #[test]
+    fn networks_read_and_print() {
+        let print = |text: &str, len| {
+            let (addr, mask) = network(text, len).unwrap();
+            network_text(&addr, &mask, len)
+        };
+        assert_eq!(print("10.1.2.3/8", 4), "10.0.0.0/8");
+        assert_eq!(print("10/8", 4), "10.0.0.0/8");
+        assert_eq!(print("10.1.2.3/255.0.255.0", 4), "10.0.2.0/255.0.255.0");
+        assert_eq!(print("2001:db8::1", 16), "2001:db8::1/128");
+        assert_eq!(print("::ffff:1.2.3.4", 16), "::ffff:1.2.3.4/128");
+        assert!(network("10.0.0.0/33", 4).is_none());
+        assert!(network("10.0.0.256", 4).is_none());
+    }
+
+    #[test]
+    fn macs_take_one_or_two_digits() {
+        assert_eq!(mac("2:0:A:bb:0c:1"), Some([2, 0, 10, 0xbb, 12, 1]));
+        assert_eq!(mac("02:00:00:00:00"), None);
+        assert_eq!(mac("02:00:00:00:00:00:00"), None);
+        assert_eq!(mac_text([2, 0, 10, 0xbb, 12, 1]), "02:00:0a:bb:0c:01");
+    }
+}

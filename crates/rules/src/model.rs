@@ -1,0 +1,265 @@
+//! The ruleset as a person edits it: tables, chains and rules in file order.
+//!
+//! One form for every family; what differs between families is a value ([`Family`] and the tables in
+//! [`crate::family`]). Nothing in here evaluates: see [`crate::eval`].
+//!
+//! Source: iptables(8), ip6tables(8), iptables-save(8).
+
+use std::fmt;
+
+use crate::ext::{MatchUse, TargetUse};
+
+/// Protocol family of a ruleset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Family {
+    /// IPv4 (iptables).
+    Ipv4,
+    /// IPv6 (ip6tables).
+    Ipv6,
+    /// ARP (arptables).
+    Arp,
+    /// Ethernet bridge (ebtables).
+    Bridge,
+}
+
+/// A place in the stack at which built-in chains are attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Hook {
+    /// On arrival, before any routing decision.
+    Prerouting,
+    /// To this host.
+    Input,
+    /// Through this host.
+    Forward,
+    /// From this host.
+    Output,
+    /// On departure, after routing.
+    Postrouting,
+    /// Bridge only: before the decision to bridge.
+    Brouting,
+}
+
+/// What happens to a packet that falls off a built-in chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// Go on to the next hook.
+    Accept,
+    /// Drop silently.
+    Drop,
+}
+
+/// Packets and bytes of a rule or policy, as `iptables-save -c` prints them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes, as the kernel counts them for the family.
+    pub bytes: u64,
+}
+
+/// A whole ruleset of one family.
+#[derive(Debug)]
+pub struct Ruleset {
+    /// Its family.
+    pub family: Family,
+    /// Tables in file order.
+    pub tables: Vec<Table>,
+}
+
+/// One table: a set of chains that jump to each other only.
+#[derive(Debug)]
+pub struct Table {
+    /// `filter`, `nat`, …
+    pub name: &'static str,
+    /// Chains in file order.
+    pub chains: Vec<Chain>,
+}
+
+/// One chain.
+#[derive(Debug)]
+pub struct Chain {
+    /// Its name, at most 28 bytes (`XT_EXTENSION_MAXNAMELEN` - 1).
+    pub name: Box<str>,
+    /// The hook of a built-in chain; `None` for a user chain.
+    pub base: Option<Base>,
+    /// Rules in order; rule numbers as users write them start at 1.
+    pub rules: Vec<Rule>,
+    /// Line of the file that declared it, from 1; 0 if nothing did.
+    pub line: u32,
+}
+
+/// What makes a chain built in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Base {
+    /// Where it is attached.
+    pub hook: Hook,
+    /// What it does with packets that fall off its end.
+    pub policy: Policy,
+    /// Counters of the policy as the file gave them.
+    pub counters: Counters,
+}
+
+/// One rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// The family's own tests (`-s -d -i -o -p -f`); `None` when the rule has none of them.
+    pub header: Option<Box<Header>>,
+    /// Matches in the order they are evaluated.
+    pub matches: Vec<MatchUse>,
+    /// What happens when all of them match.
+    pub action: Action,
+    /// Counters as the file gave them.
+    pub counters: Counters,
+    /// Line of the file, from 1.
+    pub line: u32,
+}
+
+/// What a rule does with a packet that it matches.
+#[derive(Debug)]
+pub enum Action {
+    /// No `-j`: count and go on.
+    None,
+    /// `-j ACCEPT`.
+    Accept,
+    /// `-j DROP`.
+    Drop,
+    /// `-j RETURN`.
+    Return,
+    /// `-j CHAIN`, by index in [`Table::chains`].
+    Jump(u32),
+    /// `-g CHAIN`, by index in [`Table::chains`].
+    Goto(u32),
+    /// `-j TARGET` of an extension.
+    Target(TargetUse),
+}
+
+/// The tests that every rule of a family may hold without an extension.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Header {
+    /// `-s`.
+    pub source: Option<MaskedAddr>,
+    /// `-d`.
+    pub destination: Option<MaskedAddr>,
+    /// `-i`.
+    pub input: Option<IfaceTest>,
+    /// `-o`.
+    pub output: Option<IfaceTest>,
+    /// `-p`.
+    pub protocol: Option<ProtocolTest>,
+    /// `-f`: `Some(true)` is `! -f`.
+    pub fragment: Option<bool>,
+}
+
+/// An address test: `(packet & mask) == addr`, XOR `invert`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MaskedAddr {
+    /// Address bytes in network order; IPv4 uses the first 4. Already masked.
+    pub addr: [u8; 16],
+    /// Mask bytes in network order.
+    pub mask: [u8; 16],
+    /// `!`.
+    pub invert: bool,
+}
+
+/// An interface name test; a trailing `+` in the text makes it a prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IfaceTest {
+    /// The name, without the `+`.
+    pub name: Box<str>,
+    /// Whether it is a prefix.
+    pub prefix: bool,
+    /// `!`.
+    pub invert: bool,
+}
+
+/// A protocol test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProtocolTest {
+    /// IANA number; 0 means any.
+    pub number: u8,
+    /// `!`.
+    pub invert: bool,
+}
+
+impl IfaceTest {
+    /// Whether an interface of this name passes, `!` included.
+    #[must_use]
+    pub fn accepts(&self, name: &str) -> bool {
+        let same = if self.prefix { name.starts_with(&*self.name) } else { name == &*self.name };
+        same != self.invert
+    }
+}
+
+impl Ruleset {
+    /// The table of this name.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// Gives every match that remembers packets the index of its state. Needed after every change of rules.
+    pub fn number_memories(&mut self) {
+        let mut next = 0;
+        let chains = self.tables.iter_mut().flat_map(|table| &mut table.chains);
+        for used in chains.flat_map(|chain| &mut chain.rules).flat_map(|rule| &mut rule.matches) {
+            used.memory = used.body.memory().map(|_| next);
+            next += u32::from(used.memory.is_some());
+        }
+    }
+
+    /// Number of chains in all tables.
+    #[must_use]
+    pub fn chain_count(&self) -> usize {
+        self.tables.iter().map(|table| table.chains.len()).sum()
+    }
+
+    /// Number of rules in all chains.
+    #[must_use]
+    pub fn rule_count(&self) -> usize {
+        self.tables.iter().flat_map(|table| &table.chains).map(|chain| chain.rules.len()).sum()
+    }
+}
+
+impl Table {
+    /// Index of the chain of this name.
+    #[must_use]
+    pub fn chain_index(&self, name: &str) -> Option<usize> {
+        self.chains.iter().position(|chain| &*chain.name == name)
+    }
+
+    /// Index of the built-in chain at this hook.
+    #[must_use]
+    pub fn base_chain(&self, hook: Hook) -> Option<usize> {
+        self.chains.iter().position(|chain| chain.base.is_some_and(|base| base.hook == hook))
+    }
+}
+
+impl Hook {
+    /// The name of the built-in chain at this hook.
+    #[must_use]
+    pub fn chain_name(self) -> &'static str {
+        match self {
+            Self::Prerouting => "PREROUTING",
+            Self::Input => "INPUT",
+            Self::Forward => "FORWARD",
+            Self::Output => "OUTPUT",
+            Self::Postrouting => "POSTROUTING",
+            Self::Brouting => "BROUTING",
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Accept => "ACCEPT",
+            Self::Drop => "DROP",
+        })
+    }
+}
+
+impl fmt::Display for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}:{}]", self.packets, self.bytes)
+    }
+}

@@ -1,0 +1,477 @@
+//! Reads a whole file of save text, line by line.
+
+use std::collections::HashMap;
+
+use super::kind::{family_of, other_text};
+use super::lexer::words;
+use super::options::Words;
+use super::rule::{self, Place, RuleLine, Setting, Verdict};
+use super::{FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, loops};
+use crate::model::{Action, Base, Chain, Counters, Family, Policy, Rule, Ruleset, Table};
+
+/// Longest chain name in bytes: `XT_EXTENSION_MAXNAMELEN` less its NUL.
+const MAX_CHAIN_NAME: usize = 28;
+/// Most rules that address lists may add to a file: `-s a,b,c -d x,y,z` is one rule per pair, so a short
+/// text could ask for more memory than any machine has.
+const MAX_LISTED_RULES: usize = 1 << 20;
+/// Most rules that `-I` may move along in all: each insertion moves those behind it, so a long text of
+/// insertions could take hours.
+const MAX_MOVED_RULES: usize = 1 << 26;
+
+/// Reads save text.
+///
+/// # Errors
+/// The first line and column that is not what was expected there.
+pub fn load(text: &str, options: &LoadOptions<'_>) -> Result<Loaded, LoadError> {
+    let (family, family_from) = match options.family {
+        Some(family) => (family, FamilyFrom::Given),
+        None => family_of(text),
+    };
+    if family.tables().is_empty() {
+        let what = format!("iptables or ip6tables rules: {} are not read yet", family.tool());
+        return Err(What::new(1, what).at_line(1));
+    }
+    let mut file = File::new(family, options);
+    for (index, line) in text.split('\n').enumerate() {
+        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        file.line(number, line).map_err(|what| what.at_line(number))?;
+    }
+    file.finish(family_from)
+}
+
+struct File<'a, 'o> {
+    family: Family,
+    options: &'o LoadOptions<'o>,
+    tables: Vec<Table>,
+    open: Option<OpenTable<'a>>,
+    warnings: Warnings,
+    listed: usize,
+    last_line: u32,
+}
+
+/// The table being read.
+struct OpenTable<'a> {
+    table: Table,
+    chains: HashMap<&'a str, usize>,
+    /// Jumps to chains that were not declared yet: chain, rule, name, line.
+    forward: Vec<(usize, usize, Word<'a>, u32)>,
+    moved: usize,
+    line: u32,
+    /// Opened by a `*table` line, so that COMMIT must close it.
+    starred: bool,
+}
+
+impl<'a, 'o> File<'a, 'o> {
+    fn new(family: Family, options: &'o LoadOptions<'o>) -> Self {
+        Self {
+            family,
+            options,
+            tables: Vec::new(),
+            open: None,
+            warnings: Warnings::default(),
+            listed: 0,
+            last_line: 0,
+        }
+    }
+
+    fn line(&mut self, number: u32, line: &'a str) -> Result<(), What> {
+        self.last_line = number;
+        let line = self.trimmed(number, line)?;
+        match line.as_bytes().first() {
+            None => Ok(()),
+            Some(b'#') => {
+                if line.contains("(nf_tables)") {
+                    self.warnings
+                        .add(number, "rules saved from nf_tables: judged as legacy xtables");
+                }
+                Ok(())
+            }
+            Some(b'*') => self.open_table(number, &line[1..]),
+            Some(b':') => self.declare(number, &line[1..]),
+            Some(b'[' | b'-') => self.rule(number, line),
+            Some(_) if line == "COMMIT" => self.commit(),
+            Some(_) => Err(not_save_text(line)),
+        }
+    }
+
+    /// The line without what editors and old tools leave at its end.
+    fn trimmed(&mut self, number: u32, line: &'a str) -> Result<&'a str, What> {
+        let unix = match line.strip_suffix('\r') {
+            Some(unix) => {
+                self.lenient(number, line.len(), "lines end with CRLF")?;
+                unix
+            }
+            None => line,
+        };
+        let trimmed = unix.trim_end_matches([' ', '\t']);
+        let significant = trimmed.starts_with(['*', ':']) || trimmed == "COMMIT";
+        if significant && trimmed.len() < unix.len() {
+            self.lenient(number, trimmed.len() + 1, "blanks at the end of a line")?;
+        }
+        Ok(trimmed)
+    }
+
+    fn lenient(&mut self, number: u32, column: usize, what: &str) -> Result<(), What> {
+        if self.options.strict {
+            let column = u32::try_from(column).unwrap_or(u32::MAX);
+            return Err(What::new(column, format!("no {what}: iptables-restore refuses them")));
+        }
+        self.warnings.add(number, what);
+        Ok(())
+    }
+
+    fn open_table(&mut self, number: u32, name: &'a str) -> Result<(), What> {
+        if let Some(open) = &self.open {
+            let what = format!("COMMIT of table {} (line {}) first", open.table.name, open.line);
+            return Err(What::new(1, what));
+        }
+        let kind = self.family.table(name).ok_or_else(|| self.no_table(name))?;
+        if let Some(earlier) = self.tables.iter().position(|table| table.name == kind.name) {
+            self.warnings.add(number, format!("table {name} stands twice: the last one counts"));
+            self.tables.remove(earlier);
+        }
+        self.open = Some(OpenTable::new(kind.name, number, true));
+        Ok(())
+    }
+
+    fn no_table(&self, name: &str) -> What {
+        let names: Vec<&str> = self.family.tables().iter().map(|kind| kind.name).collect();
+        What::new(2, format!("a table ({}), found \"{name}\"", names.join(" ")))
+    }
+
+    /// The open table; rules before any `*table` line go to the one that the options name.
+    fn open(&mut self, number: u32) -> Result<&mut OpenTable<'a>, What> {
+        if self.open.is_none() {
+            let Some(name) = self.options.table else {
+                let what =
+                    "a *table line first (for `iptables -S` text, name the table: --table filter)";
+                return Err(What::new(1, what));
+            };
+            let kind = self.family.table(name).ok_or_else(|| self.no_table(name))?;
+            self.open = Some(OpenTable::new(kind.name, number, false));
+        }
+        self.open.as_mut().ok_or_else(|| What::new(1, "a *table line first"))
+    }
+
+    /// `:CHAIN POLICY [packets:bytes]`.
+    fn declare(&mut self, number: u32, text: &'a str) -> Result<(), What> {
+        let list = words(text, 2)?;
+        let end = column_after(text) + 1;
+        let mut list = Words::new(list, end);
+        let name = list.value("the chain")?;
+        let policy = list.value("the chain's policy")?;
+        let counters = match list.next() {
+            Some(word) => parse_counters(&word)?,
+            None => Counters::default(),
+        };
+        self.add_chain(number, &name, &policy, counters)
+    }
+
+    fn add_chain(
+        &mut self,
+        number: u32,
+        name: &Word<'a>,
+        policy: &Word<'_>,
+        counters: Counters,
+    ) -> Result<(), What> {
+        let family = self.family;
+        let open = self.open(number)?;
+        let index = open.chain(name, family, number)?;
+        let chain = &mut open.table.chains[index];
+        chain.line = number;
+        match (&mut chain.base, &*policy.text) {
+            (None, "-") => Ok(()),
+            (Some(base), "ACCEPT") => {
+                *base = Base { policy: Policy::Accept, counters, ..*base };
+                Ok(())
+            }
+            (Some(base), "DROP") => {
+                *base = Base { policy: Policy::Drop, counters, ..*base };
+                Ok(())
+            }
+            (None, other) => {
+                let what = format!("- (user chains have no policy), found \"{other}\"");
+                Err(What::new(policy.column, what))
+            }
+            (Some(_), other) => {
+                Err(What::new(policy.column, format!("ACCEPT or DROP, found \"{other}\"")))
+            }
+        }
+    }
+
+    fn commit(&mut self) -> Result<(), What> {
+        let open = self.open.take().ok_or_else(|| What::new(1, "a *table line before COMMIT"))?;
+        self.close(open).map_err(|error| What::new(error.column, error.what))
+    }
+
+    fn close(&mut self, mut open: OpenTable<'a>) -> Result<(), LoadError> {
+        for (chain, rule, name, line) in std::mem::take(&mut open.forward) {
+            let Some(to) = open.chains.get(&*name.text) else {
+                let what = format!(
+                    "a chain of table {} or a target, found \"{}\"",
+                    open.table.name, name.text
+                );
+                return Err(What::new(name.column, what).at_line(line));
+            };
+            let action = &mut open.table.chains[chain].rules[rule].action;
+            *action = match action {
+                Action::Goto(_) => Action::Goto(*to as u32),
+                _ => Action::Jump(*to as u32),
+            };
+        }
+        loops::check(&open.table)?;
+        self.tables.push(open.table);
+        Ok(())
+    }
+
+    fn rule(&mut self, number: u32, line: &'a str) -> Result<(), What> {
+        let list = words(line, 1)?;
+        let end = column_after(line);
+        let mut list = list.into_iter().peekable();
+        let counters = match list.peek() {
+            Some(word) if word.text.starts_with('[') => {
+                let counters = parse_counters(word)?;
+                list.next();
+                Some(counters)
+            }
+            _ => None,
+        };
+        let list: Vec<Word<'a>> = list.collect();
+        if let [command, name, rest @ ..] = list.as_slice() {
+            match &*command.text {
+                "-N" | "--new-chain" => return self.new_chain(number, name),
+                "-P" | "--policy" => return self.set_policy(number, name, rest, end),
+                _ => {}
+            }
+        }
+        self.open(number)?;
+        let Some(open) = &self.open else { return Ok(()) };
+        let is_chain = |name: &str| open.chains.contains_key(name);
+        let parsed = rule::parse(
+            Words::new(list, end),
+            self.family,
+            is_chain,
+            (number, &mut self.warnings),
+        )?;
+        if parsed.other_family {
+            self.warnings.add(number, "rules of the other family (-4, -6) are left out");
+            return Ok(());
+        }
+        let counters = counters.or(parsed.counters).unwrap_or_default();
+        self.add_rules(number, &parsed, counters)
+    }
+
+    fn new_chain(&mut self, number: u32, name: &Word<'a>) -> Result<(), What> {
+        let dash = Word { text: "-".into(), column: name.column, quoted: false };
+        self.add_chain(number, name, &dash, Counters::default())
+    }
+
+    fn set_policy(
+        &mut self,
+        number: u32,
+        name: &Word<'a>,
+        rest: &[Word<'_>],
+        end: u32,
+    ) -> Result<(), What> {
+        let policy = rest.first().ok_or_else(|| What::new(end, "ACCEPT or DROP after -P CHAIN"))?;
+        let counters = match rest {
+            [_, option, packets, bytes] if option.text == "-c" => Counters {
+                packets: packets.text.parse().unwrap_or(0),
+                bytes: bytes.text.parse().unwrap_or(0),
+            },
+            _ => Counters::default(),
+        };
+        self.add_chain(number, name, policy, counters)
+    }
+
+    fn add_rules(
+        &mut self,
+        number: u32,
+        parsed: &RuleLine<'a>,
+        counters: Counters,
+    ) -> Result<(), What> {
+        let family = self.family;
+        let count = parsed.rule_count();
+        if count > 1 {
+            self.listed = self.listed.saturating_add(count);
+            if self.listed > MAX_LISTED_RULES {
+                let what = format!("at most {MAX_LISTED_RULES} rules from address lists");
+                return Err(What::new(parsed.chain.column, what));
+            }
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let index = open.rule_chain(&parsed.chain, family)?;
+        for header in parsed.headers() {
+            open.add_rule(index, number, parsed, header, counters, family)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, family_from: FamilyFrom) -> Result<Loaded, LoadError> {
+        if let Some(open) = self.open.take() {
+            if open.starred {
+                let what = format!("COMMIT for table {} (line {})", open.table.name, open.line);
+                return Err(What::new(1, what).at_line(self.last_line));
+            }
+            self.close(open)?;
+        }
+        if self.tables.is_empty() {
+            let what = "iptables-save text (a *table line, chains, rules, COMMIT), found none";
+            return Err(What::new(1, what).at_line(1));
+        }
+        let mut ruleset = Ruleset { family: self.family, tables: self.tables };
+        ruleset.number_memories();
+        Ok(Loaded { ruleset, family_from, warnings: self.warnings.0 })
+    }
+}
+
+impl<'a> OpenTable<'a> {
+    fn new(name: &'static str, line: u32, starred: bool) -> Self {
+        let table = Table { name, chains: Vec::new() };
+        Self { table, chains: HashMap::new(), forward: Vec::new(), moved: 0, line, starred }
+    }
+
+    /// Index of a chain that is being declared.
+    fn chain(&mut self, name: &Word<'a>, family: Family, line: u32) -> Result<usize, What> {
+        if let Some(index) = self.chains.get(&*name.text) {
+            return Ok(*index);
+        }
+        let text = &*name.text;
+        if text.is_empty() || text.len() > MAX_CHAIN_NAME || text.starts_with(['-', '!']) {
+            let what = format!(
+                "a chain name of 1 to {MAX_CHAIN_NAME} bytes that does not start with - or !, found \"{text}\""
+            );
+            return Err(What::new(name.column, what));
+        }
+        Ok(self.push_chain(name, family, line))
+    }
+
+    fn push_chain(&mut self, name: &Word<'a>, family: Family, line: u32) -> usize {
+        let hook = family
+            .table(self.table.name)
+            .and_then(|kind| kind.hooks.iter().find(|hook| hook.chain_name() == name.text));
+        let base = hook.map(|hook| Base {
+            hook: *hook,
+            policy: Policy::Accept,
+            counters: Counters::default(),
+        });
+        let index = self.table.chains.len();
+        self.table.chains.push(Chain {
+            name: name.text.as_ref().into(),
+            base,
+            rules: Vec::new(),
+            line,
+        });
+        if let std::borrow::Cow::Borrowed(text) = name.text {
+            self.chains.insert(text, index);
+        }
+        index
+    }
+
+    /// Index of the chain that a rule is for: declared, or built in.
+    fn rule_chain(&mut self, name: &Word<'a>, family: Family) -> Result<usize, What> {
+        if let Some(index) = self.chains.get(&*name.text) {
+            return Ok(*index);
+        }
+        let kind = family.table(self.table.name);
+        let built_in =
+            kind.is_some_and(|kind| kind.hooks.iter().any(|h| h.chain_name() == name.text));
+        if built_in {
+            return Ok(self.push_chain(name, family, 0));
+        }
+        let what =
+            format!("a chain declared in table {}, found \"{}\"", self.table.name, name.text);
+        Err(What::new(name.column, what))
+    }
+
+    fn add_rule(
+        &mut self,
+        index: usize,
+        number: u32,
+        parsed: &RuleLine<'a>,
+        header: Option<Box<crate::model::Header>>,
+        counters: Counters,
+        family: Family,
+    ) -> Result<(), What> {
+        let chain = &self.table.chains[index];
+        let at = Setting {
+            family,
+            table: self.table.name,
+            hook: chain.base.map(|base| base.hook),
+            chain: &chain.name,
+        };
+        parsed.check(at)?;
+        let built = parsed.build(at)?;
+        let place = match parsed.place {
+            Place::Append => chain.rules.len(),
+            Place::Insert(at) if (1..=chain.rules.len() + 1).contains(&at) => at - 1,
+            Place::Insert(_) => {
+                let what = format!("a rule number from 1 to {}", chain.rules.len() + 1);
+                return Err(What::new(parsed.chain.column, what));
+            }
+        };
+        let action = match built.target {
+            Some(target) => Action::Target(target),
+            None => self.action(parsed, (index, place), number),
+        };
+        let rule = Rule { header, matches: built.matches, action, counters, line: number };
+        let rules = &mut self.table.chains[index].rules;
+        if place < rules.len() {
+            self.moved += rules.len() - place + self.forward.len();
+            if self.moved > MAX_MOVED_RULES {
+                return Err(What::new(
+                    1,
+                    format!("-A: -I moved over {MAX_MOVED_RULES} rules so far"),
+                ));
+            }
+            self.forward.iter_mut().filter(|f| f.0 == index && f.1 >= place).for_each(|f| f.1 += 1);
+            rules.insert(place, rule);
+        } else {
+            rules.push(rule);
+        }
+        Ok(())
+    }
+
+    fn action(&mut self, parsed: &RuleLine<'a>, at: (usize, usize), line: u32) -> Action {
+        let (name, goto) = match &parsed.verdict {
+            None => return Action::None,
+            Some(Verdict::Accept) => return Action::Accept,
+            Some(Verdict::Drop) => return Action::Drop,
+            Some(Verdict::Return) => return Action::Return,
+            Some(Verdict::Jump(name)) => (name, false),
+            Some(Verdict::Goto(name)) => (name, true),
+        };
+        let to = self.chains.get(&*name.text).copied();
+        if to.is_none() {
+            self.forward.push((at.0, at.1, name.clone(), line));
+        }
+        let to = to.unwrap_or(0) as u32;
+        if goto { Action::Goto(to) } else { Action::Jump(to) }
+    }
+}
+
+fn column_after(line: &str) -> u32 {
+    u32::try_from(line.len() + 1).unwrap_or(u32::MAX)
+}
+
+/// `[packets:bytes]`.
+fn parse_counters(word: &Word<'_>) -> Result<Counters, What> {
+    let counters = word.text.strip_prefix('[').and_then(|text| {
+        let (packets, bytes) = text.strip_suffix(']')?.split_once(':')?;
+        Some(Counters { packets: packets.parse().ok()?, bytes: bytes.parse().ok()? })
+    });
+    counters.ok_or_else(|| {
+        What::new(word.column, format!("counters [packets:bytes], found \"{}\"", word.text))
+    })
+}
+
+fn not_save_text(line: &str) -> What {
+    let found = match other_text(line) {
+        Some(name) => name.to_owned(),
+        None => format!("\"{}\"", line.chars().take(40).collect::<String>()),
+    };
+    What::new(
+        1,
+        format!("iptables-save text (a line that starts with * : - [ # or COMMIT), found {found}"),
+    )
+}

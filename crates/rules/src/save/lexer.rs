@@ -1,0 +1,118 @@
+//! Splits a line of save text into words, as `iptables-restore` does: blanks separate, `"` quotes, and
+//! inside quotes a backslash keeps the next character.
+//!
+//! Source: iptables `add_param_to_argv`; iptables-restore(8).
+
+use std::borrow::Cow;
+
+use super::What;
+
+/// One word of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word<'a> {
+    /// The text, without quotes and escapes.
+    pub text: Cow<'a, str>,
+    /// Column of its first byte in the line, from 1.
+    pub column: u32,
+    /// It held a quoted part: never an option, however it looks.
+    pub quoted: bool,
+}
+
+/// The words of `line`, which starts at column `column` of its line.
+///
+/// # Errors
+/// A quote that does not close, with the column at which it opened.
+pub fn words(line: &str, column: u32) -> Result<Vec<Word<'_>>, What> {
+    let mut words = Vec::new();
+    let bytes = line.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if is_blank(bytes[at]) {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        while at < bytes.len() && !is_blank(bytes[at]) && bytes[at] != b'"' {
+            at += 1;
+        }
+        let begins = column + start as u32;
+        if at < bytes.len() && bytes[at] == b'"' {
+            let (text, next) = quoted_word(line, start, at, column)?;
+            words.push(Word { text: Cow::Owned(text), column: begins, quoted: true });
+            at = next;
+        } else {
+            let text = Cow::Borrowed(&line[start..at]);
+            words.push(Word { text, column: begins, quoted: false });
+        }
+    }
+    Ok(words)
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
+/// The word from `start` whose first quote stands at `quote`; returns it and the offset after it.
+fn quoted_word(
+    line: &str,
+    start: usize,
+    quote: usize,
+    column: u32,
+) -> Result<(String, usize), What> {
+    let mut text = line[start..quote].to_owned();
+    let mut open = None;
+    let mut chars = line[quote..].char_indices();
+    while let Some((offset, c)) = chars.next() {
+        match (open, c) {
+            (None, '"') => open = Some(quote + offset),
+            (None, c) if c.is_ascii() && is_blank(c as u8) => return Ok((text, quote + offset)),
+            (Some(_), '"') => open = None,
+            (Some(_), '\\') => {
+                if let Some((_, escaped)) = chars.next() {
+                    text.push(escaped);
+                }
+            }
+            (_, c) => text.push(c),
+        }
+    }
+    match open {
+        None => Ok((text, line.len())),
+        Some(at) => {
+            Err(What::new(column + at as u32, "a closing quote before the end of the line"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(line: &str) -> Vec<String> {
+        words(line, 1).unwrap().into_iter().map(|word| word.text.into_owned()).collect()
+    }
+
+    #[test]
+    fn blanks_separate_and_quotes_join() {
+        assert_eq!(texts("-A  INPUT\t-j x"), ["-A", "INPUT", "-j", "x"]);
+        assert_eq!(texts(r#"--comment "has space""#), ["--comment", "has space"]);
+        assert_eq!(texts(r#"a"b c"d e"#), ["ab cd", "e"]);
+        assert_eq!(texts(r#"--comment "" -j x"#), ["--comment", "", "-j", "x"]);
+    }
+
+    #[test]
+    fn a_backslash_escapes_only_inside_quotes() {
+        assert_eq!(texts(r#""a\"b\\c""#), [r#"a"b\c"#]);
+        assert_eq!(texts(r"a\b"), [r"a\b"]);
+    }
+
+    #[test]
+    fn columns_count_from_the_start_of_the_line() {
+        let words = words("[1:2] -A X", 1).unwrap();
+        assert_eq!(words.iter().map(|w| w.column).collect::<Vec<_>>(), [1, 7, 10]);
+    }
+
+    #[test]
+    fn an_open_quote_is_named_by_its_column() {
+        assert_eq!(words(r#"-m x "abc"#, 1).unwrap_err().column, 6);
+    }
+}

@@ -1,0 +1,67 @@
+//! Refuses a ruleset in which a built-in chain can reach a loop of jumps.
+//!
+//! The kernel refuses these too (`mark_source_chains`). A loop that nothing reaches is harmless.
+
+use super::LoadError;
+use crate::model::{Action, Table};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    No,
+    OnPath,
+    Done,
+}
+
+/// Walks the jumps from every built-in chain.
+///
+/// # Errors
+/// The line of the jump that closes a loop, with the chains on it.
+pub(super) fn check(table: &Table) -> Result<(), LoadError> {
+    let mut seen = vec![Seen::No; table.chains.len()];
+    for (index, chain) in table.chains.iter().enumerate() {
+        if chain.base.is_some() {
+            walk(table, index, &mut seen)?;
+        }
+    }
+    Ok(())
+}
+
+fn walk(table: &Table, start: usize, seen: &mut [Seen]) -> Result<(), LoadError> {
+    // The path of chains from `start`, each with the rule at which it goes on: no machine stack.
+    let mut path = vec![(start, 0)];
+    seen[start] = Seen::OnPath;
+    while let Some((chain, next)) = path.last_mut() {
+        let Some(rule) = table.chains[*chain].rules.get(*next) else {
+            seen[*chain] = Seen::Done;
+            path.pop();
+            continue;
+        };
+        *next += 1;
+        let (Action::Jump(to) | Action::Goto(to)) = rule.action else { continue };
+        let to = to as usize;
+        match seen[to] {
+            Seen::Done => {}
+            Seen::No => {
+                seen[to] = Seen::OnPath;
+                path.push((to, 0));
+            }
+            Seen::OnPath => {
+                let what = format!("no loop of chains, found {}", names(table, &path, to));
+                return Err(LoadError { line: rule.line, column: 1, what });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `A -> B -> A`, shortened in the middle when it is long.
+fn names(table: &Table, path: &[(usize, usize)], to: usize) -> String {
+    let from = path.iter().position(|(chain, _)| *chain == to).unwrap_or(0);
+    let mut names: Vec<&str> =
+        path[from..].iter().map(|(chain, _)| &*table.chains[*chain].name).collect();
+    if names.len() > 8 {
+        names.splice(4..names.len() - 3, ["…"]);
+    }
+    names.push(&table.chains[to].name);
+    names.join(" -> ")
+}

@@ -1,0 +1,125 @@
+//! Save text: what `iptables-save` and `ip6tables-save` print and their `-restore` commands read.
+//!
+//! [`load`] reads text into a [`Ruleset`], [`print_ruleset`] and [`print_rule`] write it back in
+//! canonical form (that of iptables 1.8.13). Text comes in lenient: what old tools and hands leave behind
+//! is taken with a [`Warning`], unless [`LoadOptions::strict`] asks for what the restore command takes.
+//!
+//! Source: iptables-save(8), iptables-restore(8), iptables(8).
+
+mod file;
+mod header;
+mod kind;
+mod lexer;
+mod loops;
+mod options;
+mod print;
+mod rule;
+
+use std::fmt;
+
+pub use file::load;
+pub use lexer::{Word, words};
+pub use print::{print_rule, print_ruleset};
+
+use crate::model::{Family, Ruleset};
+
+/// How [`load`] reads.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LoadOptions<'a> {
+    /// Family of the rules; `None` to tell it from the text.
+    pub family: Option<Family>,
+    /// Table of rules that stand before any `*table` line (`iptables -S` text).
+    pub table: Option<&'a str>,
+    /// Refuse what the restore command refuses.
+    pub strict: bool,
+}
+
+/// A ruleset as loaded.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The rules.
+    pub ruleset: Ruleset,
+    /// How the family was found.
+    pub family_from: FamilyFrom,
+    /// What was taken although the restore command may refuse it, or will not do what it says.
+    pub warnings: Vec<Warning>,
+}
+
+/// Where the family of a ruleset came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FamilyFrom {
+    /// [`LoadOptions::family`].
+    Given,
+    /// The comment that the save tool writes first.
+    HeaderComment,
+    /// An address or option that only one family has.
+    Text,
+    /// Nothing: IPv4 was assumed.
+    Assumed,
+}
+
+/// Something odd that was taken, with the first line that has it and how many have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// What.
+    pub what: String,
+    /// First line, from 1.
+    pub line: u32,
+    /// Number of times.
+    pub count: u32,
+}
+
+/// Why a ruleset was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadError {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in bytes, from 1.
+    pub column: u32,
+    /// What was expected there.
+    pub what: String,
+}
+
+/// What was expected at a column; the line is added by whoever reads lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct What {
+    /// Column in bytes, from 1.
+    pub column: u32,
+    /// What was expected.
+    pub what: String,
+}
+
+impl What {
+    /// `what` was expected at `column`.
+    pub fn new(column: u32, what: impl Into<String>) -> Self {
+        Self { column, what: what.into() }
+    }
+
+    /// The same, in a line.
+    #[must_use]
+    pub fn at_line(self, line: u32) -> LoadError {
+        LoadError { line, column: self.column, what: self.what }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: expected {}", self.line, self.column, self.what)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Collects warnings, one entry for each kind.
+#[derive(Debug, Default)]
+struct Warnings(Vec<Warning>);
+
+impl Warnings {
+    fn add(&mut self, line: u32, what: impl Into<String>) {
+        let what = what.into();
+        match self.0.iter_mut().find(|warning| warning.what == what) {
+            Some(known) => known.count += 1,
+            None => self.0.push(Warning { what, line, count: 1 }),
+        }
+    }
+}

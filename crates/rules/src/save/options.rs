@@ -1,0 +1,225 @@
+//! Collects the options of one rule: the words go to the family's own tests, to the matches and to the
+//! target, in the order in which iptables would hand them out.
+//!
+//! An option belongs to the newest match or target that declares it; failing that to the match that `-p`
+//! brings along; failing that it may abbreviate one. Source: iptables `command_default`, getopt_long(3).
+
+use super::{Warnings, What, Word};
+use crate::ext::{self, Given, MatchKind, Opt, TargetKind};
+use crate::model::{Family, ProtocolTest};
+
+/// A match or target that a rule has named, with the options it was given so far.
+#[derive(Debug)]
+pub(super) struct Loading<'a, K: 'static> {
+    /// What it is; `None` for one that tamis does not know.
+    pub(super) kind: Option<&'static K>,
+    pub(super) name: Word<'a>,
+    pub(super) given: Vec<Given<'a>>,
+    /// The words of an unknown one.
+    pub(super) words: Vec<Box<str>>,
+}
+
+impl<'a, K> Loading<'a, K> {
+    pub(super) fn new(kind: Option<&'static K>, name: Word<'a>) -> Self {
+        Self { kind, name, given: Vec::new(), words: Vec::new() }
+    }
+}
+
+impl std::fmt::Debug for MatchKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl std::fmt::Debug for TargetKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Where the next unknown option goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Newest {
+    None,
+    Match,
+    Target,
+}
+
+/// The extensions of one rule.
+#[derive(Debug)]
+pub(super) struct Extensions<'a> {
+    pub(super) family: Family,
+    pub(super) matches: Vec<Loading<'a, MatchKind>>,
+    pub(super) target: Option<Loading<'a, TargetKind>>,
+    pub(super) newest: Newest,
+}
+
+/// The words of a rule, read one by one.
+#[derive(Debug)]
+pub(super) struct Words<'a> {
+    words: std::vec::IntoIter<Word<'a>>,
+    /// Column after the last word, for what is missing.
+    pub(super) end: u32,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(words: Vec<Word<'a>>, end: u32) -> Self {
+        Self { words: words.into_iter(), end }
+    }
+
+    pub(super) fn next(&mut self) -> Option<Word<'a>> {
+        self.words.next()
+    }
+
+    pub(super) fn peek(&self) -> Option<&Word<'a>> {
+        self.words.as_slice().first()
+    }
+
+    /// The value of an option.
+    pub(super) fn value(&mut self, option: &str) -> Result<Word<'a>, What> {
+        let end = self.end;
+        self.next().ok_or_else(|| What::new(end, format!("a value for {option}")))
+    }
+
+    /// A `!` between an option and its value, as old tools wrote it.
+    pub(super) fn late_invert(&mut self, line: u32, warnings: &mut Warnings) -> bool {
+        let late = self.peek().is_some_and(|word| is_bang(word));
+        if late {
+            self.next();
+            warnings.add(line, "`!` after its option (`-d ! x`): iptables-restore wants `! -d x`");
+        }
+        late
+    }
+}
+
+pub(super) fn is_bang(word: &Word<'_>) -> bool {
+    !word.quoted && word.text == "!"
+}
+
+/// Which loaded extension an option belongs to.
+enum Owner {
+    Match(usize, &'static Opt),
+    Target(&'static Opt),
+}
+
+impl<'a> Extensions<'a> {
+    pub(super) fn new(family: Family) -> Self {
+        Self { family, matches: Vec::new(), target: None, newest: Newest::None }
+    }
+
+    /// Hands an option with its values to the extension that declares it.
+    pub(super) fn take(
+        &mut self,
+        option: &Word<'a>,
+        mut invert: bool,
+        words: &mut Words<'a>,
+        protocol: Option<ProtocolTest>,
+        (line, warnings): (u32, &mut Warnings),
+    ) -> Result<(), What> {
+        let Some(owner) = self.owner(&option.text, protocol) else {
+            return self.take_unknown(option, invert, words);
+        };
+        let opt = match owner {
+            Owner::Match(_, opt) | Owner::Target(opt) => opt,
+        };
+        if opt.values > 0 && opt.invert && !invert {
+            invert = words.late_invert(line, warnings);
+        }
+        if invert && !opt.invert {
+            return Err(What::new(option.column, format!("no ! before --{}", opt.name)));
+        }
+        let mut values = Vec::with_capacity(opt.values.into());
+        for _ in 0..opt.values {
+            values.push(words.value(&option.text)?);
+        }
+        let given = Given { name: opt.name, invert, column: option.column, values };
+        let list = match owner {
+            Owner::Match(index, _) => &mut self.matches[index].given,
+            Owner::Target(_) => match &mut self.target {
+                Some(target) => &mut target.given,
+                None => return Ok(()),
+            },
+        };
+        if !opt.many && list.iter().any(|earlier| earlier.name == opt.name) {
+            return Err(What::new(option.column, format!("--{} only once", opt.name)));
+        }
+        list.push(given);
+        Ok(())
+    }
+
+    fn owner(&mut self, option: &str, protocol: Option<ProtocolTest>) -> Option<Owner> {
+        let name = option.strip_prefix("--")?;
+        if let Some(owner) = self.declared(|opt| opt.is_called(name)) {
+            return Some(owner);
+        }
+        let implied = protocol
+            .and_then(|protocol| ext::find_implied(protocol.number, self.family))
+            .filter(|kind| !self.has(kind) && kind.options.iter().any(|opt| opt.is_called(name)));
+        if let (Some(kind), false) = (implied, self.newest_is_unknown()) {
+            let word = Word { text: kind.name.into(), column: 1, quoted: false };
+            self.matches.push(Loading::new(Some(kind), word));
+            return self.declared(|opt| opt.is_called(name));
+        }
+        if self.newest_is_unknown() {
+            return None;
+        }
+        self.declared(|opt| opt.is_abbreviated(name))
+    }
+
+    fn has(&self, kind: &'static MatchKind) -> bool {
+        self.matches.iter().any(|loading| loading.kind.is_some_and(|k| std::ptr::eq(k, kind)))
+    }
+
+    fn declared(&self, is: impl Fn(&Opt) -> bool) -> Option<Owner> {
+        let of_target = self
+            .target
+            .as_ref()
+            .and_then(|target| target.kind)
+            .and_then(|kind| kind.options.iter().find(|opt| is(opt)).map(Owner::Target));
+        of_target.or_else(|| {
+            self.matches.iter().enumerate().rev().find_map(|(index, loading)| {
+                let opt = loading.kind?.options.iter().find(|opt| is(opt))?;
+                Some(Owner::Match(index, opt))
+            })
+        })
+    }
+
+    fn newest_is_unknown(&self) -> bool {
+        match self.newest {
+            Newest::None => false,
+            Newest::Match => self.matches.last().is_some_and(|newest| newest.kind.is_none()),
+            Newest::Target => self.target.as_ref().is_some_and(|target| target.kind.is_none()),
+        }
+    }
+
+    /// Keeps the words of an extension that tamis does not know, up to the next option.
+    fn take_unknown(
+        &mut self,
+        option: &Word<'a>,
+        invert: bool,
+        words: &mut Words<'a>,
+    ) -> Result<(), What> {
+        let kept = match self.newest {
+            _ if !self.newest_is_unknown() => None,
+            Newest::Target => self.target.as_mut().map(|target| &mut target.words),
+            _ => self.matches.last_mut().map(|newest| &mut newest.words),
+        };
+        let Some(kept) = kept else {
+            let what = format!("an option of this rule's matches or target, found {}", option.text);
+            return Err(What::new(option.column, what));
+        };
+        if invert {
+            kept.push("!".into());
+        }
+        kept.push(option.text.as_ref().into());
+        while let Some(value) = words.peek() {
+            if !value.quoted && (value.text.starts_with('-') || is_bang(value)) {
+                break;
+            }
+            if let Some(value) = words.next() {
+                kept.push(value.text.as_ref().into());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,383 @@
+//! Reads one rule: the words after the counters.
+
+use super::options::{Extensions, Loading, Newest, Words, is_bang};
+use super::{Warnings, What, Word, header};
+use crate::ext::{self, Args, MatchUse, Opaque, Support, TargetUse};
+use crate::model::{Counters, Family, Header, Hook, IfaceTest, MaskedAddr, ProtocolTest};
+
+/// Where a rule goes in its chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// `-A`.
+    Append,
+    /// `-I CHAIN number`, from 1.
+    Insert(usize),
+}
+
+/// One line with a rule, its options collected but its extensions not yet read.
+#[derive(Debug)]
+pub(super) struct RuleLine<'a> {
+    pub(super) place: Place,
+    pub(super) chain: Word<'a>,
+    pub(super) counters: Option<Counters>,
+    /// `-4` or `-6` names another family: the rule is not meant for this one.
+    pub(super) other_family: bool,
+    sources: Vec<Option<MaskedAddr>>,
+    destinations: Vec<Option<MaskedAddr>>,
+    input: Option<IfaceTest>,
+    output: Option<IfaceTest>,
+    protocol: Option<ProtocolTest>,
+    fragment: Option<bool>,
+    pub(super) verdict: Option<Verdict<'a>>,
+    extensions: Extensions<'a>,
+    seen: Vec<&'static str>,
+}
+
+/// What `-j` or `-g` names, when it is no extension.
+#[derive(Debug)]
+pub(super) enum Verdict<'a> {
+    Accept,
+    Drop,
+    Return,
+    Jump(Word<'a>),
+    Goto(Word<'a>),
+}
+
+/// What the reader of a rule has to know of its surroundings.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting<'a> {
+    pub(super) family: Family,
+    pub(super) table: &'static str,
+    pub(super) hook: Option<Hook>,
+    pub(super) chain: &'a str,
+}
+
+/// The parts of a rule that its extensions make up.
+#[derive(Debug)]
+pub(super) struct Built {
+    pub(super) matches: Vec<MatchUse>,
+    pub(super) target: Option<TargetUse>,
+}
+
+/// Reads the words of a rule.
+pub(super) fn parse<'a>(
+    mut words: Words<'a>,
+    family: Family,
+    is_chain: impl Fn(&str) -> bool,
+    (line, warnings): (u32, &mut Warnings),
+) -> Result<RuleLine<'a>, What> {
+    let command = words.next().ok_or_else(|| What::new(1, "-A CHAIN"))?;
+    let place = match &*command.text {
+        "-A" | "--append" => Place::Append,
+        "-I" | "--insert" => Place::Insert(1),
+        other => {
+            let what = format!("-A, -I, -N or -P in save text, found \"{other}\"");
+            return Err(What::new(command.column, what));
+        }
+    };
+    let chain = words.value(&command.text)?;
+    let mut rule = RuleLine::new(place, chain, family);
+    rule.insert_number(&mut words);
+    while let Some(word) = words.next() {
+        rule.option(word, &mut words, &is_chain, (line, warnings))?;
+    }
+    Ok(rule)
+}
+
+impl<'a> RuleLine<'a> {
+    fn new(place: Place, chain: Word<'a>, family: Family) -> Self {
+        Self {
+            place,
+            chain,
+            counters: None,
+            other_family: false,
+            sources: vec![None],
+            destinations: vec![None],
+            input: None,
+            output: None,
+            protocol: None,
+            fragment: None,
+            verdict: None,
+            extensions: Extensions::new(family),
+            seen: Vec::new(),
+        }
+    }
+
+    fn insert_number(&mut self, words: &mut Words<'a>) {
+        if let (Place::Insert(_), Some(word)) = (self.place, words.peek())
+            && let Ok(number) = word.text.parse::<usize>()
+        {
+            self.place = Place::Insert(number);
+            words.next();
+        }
+    }
+
+    fn option(
+        &mut self,
+        word: Word<'a>,
+        words: &mut Words<'a>,
+        is_chain: &impl Fn(&str) -> bool,
+        (line, warnings): (u32, &mut Warnings),
+    ) -> Result<(), What> {
+        let (invert, word) = if is_bang(&word) { (true, words.value("!")?) } else { (false, word) };
+        if word.quoted || !word.text.starts_with('-') {
+            return Err(What::new(word.column, format!("an option, found \"{}\"", word.text)));
+        }
+        let family = self.extensions.family;
+        match &*word.text {
+            "-s" | "--source" | "--src" => {
+                let (invert, value) = self.value("-s", invert, &word, words, (line, warnings))?;
+                self.sources = header::addresses(&value, invert, family)?;
+            }
+            "-d" | "--destination" | "--dst" => {
+                let (invert, value) = self.value("-d", invert, &word, words, (line, warnings))?;
+                self.destinations = header::addresses(&value, invert, family)?;
+            }
+            "-i" | "--in-interface" => {
+                let (invert, value) = self.value("-i", invert, &word, words, (line, warnings))?;
+                self.input = header::interface(&value, invert)?;
+            }
+            "-o" | "--out-interface" => {
+                let (invert, value) = self.value("-o", invert, &word, words, (line, warnings))?;
+                self.output = header::interface(&value, invert)?;
+            }
+            "-p" | "--protocol" | "--proto" => {
+                let (invert, value) = self.value("-p", invert, &word, words, (line, warnings))?;
+                self.protocol = header::protocol(&value, invert)?;
+            }
+            "-f" | "--fragment" | "--fragments" => {
+                self.once("-f", &word)?;
+                if family != Family::Ipv4 {
+                    return Err(What::new(word.column, "no -f: only IPv4 has it (-m frag)"));
+                }
+                self.fragment = Some(invert);
+            }
+            _ => return self.plain_option(word, invert, words, is_chain, (line, warnings)),
+        }
+        Ok(())
+    }
+
+    /// The options that take no `!`, and those of extensions.
+    fn plain_option(
+        &mut self,
+        word: Word<'a>,
+        invert: bool,
+        words: &mut Words<'a>,
+        is_chain: &impl Fn(&str) -> bool,
+        (line, warnings): (u32, &mut Warnings),
+    ) -> Result<(), What> {
+        let known = matches!(
+            &*word.text,
+            "-m" | "--match"
+                | "-j"
+                | "--jump"
+                | "-g"
+                | "--goto"
+                | "-c"
+                | "--set-counters"
+                | "-4"
+                | "--ipv4"
+                | "-6"
+                | "--ipv6"
+        );
+        if known && invert {
+            return Err(What::new(word.column, format!("no ! before {}", word.text)));
+        }
+        match &*word.text {
+            "-m" | "--match" => self.load_match(words.value("-m")?, (line, warnings)),
+            "-j" | "--jump" => {
+                self.once("-j", &word)?;
+                let name = words.value("-j")?;
+                self.jump(name, is_chain)
+            }
+            "-g" | "--goto" => {
+                self.once("-j", &word)?;
+                self.verdict = Some(Verdict::Goto(words.value("-g")?));
+                Ok(())
+            }
+            "-c" | "--set-counters" => self.set_counters(words),
+            "-4" | "--ipv4" => self.only(Family::Ipv4),
+            "-6" | "--ipv6" => self.only(Family::Ipv6),
+            _ => {
+                let protocol = self.protocol;
+                self.extensions.take(&word, invert, words, protocol, (line, warnings))
+            }
+        }
+    }
+
+    fn only(&mut self, family: Family) -> Result<(), What> {
+        self.other_family |= self.extensions.family != family;
+        Ok(())
+    }
+
+    fn value(
+        &mut self,
+        name: &'static str,
+        invert: bool,
+        word: &Word<'a>,
+        words: &mut Words<'a>,
+        (line, warnings): (u32, &mut Warnings),
+    ) -> Result<(bool, Word<'a>), What> {
+        self.once(name, word)?;
+        let invert = invert || words.late_invert(line, warnings);
+        Ok((invert, words.value(&word.text)?))
+    }
+
+    fn once(&mut self, name: &'static str, word: &Word<'_>) -> Result<(), What> {
+        if self.seen.contains(&name) {
+            return Err(What::new(word.column, format!("{name} only once")));
+        }
+        self.seen.push(name);
+        Ok(())
+    }
+
+    fn set_counters(&mut self, words: &mut Words<'a>) -> Result<(), What> {
+        let first = words.value("-c")?;
+        let (packets, bytes) = match first.text.split_once(',') {
+            Some((packets, bytes)) => (packets.to_owned(), bytes.to_owned()),
+            None => (first.text.to_string(), words.value("-c")?.text.into_owned()),
+        };
+        let counters = packets.parse().ok().zip(bytes.parse().ok());
+        let (packets, bytes) = counters
+            .ok_or_else(|| What::new(first.column, "two counters: packets and bytes for -c"))?;
+        self.counters = Some(Counters { packets, bytes });
+        Ok(())
+    }
+
+    fn load_match(
+        &mut self,
+        name: Word<'a>,
+        (line, warnings): (u32, &mut Warnings),
+    ) -> Result<(), What> {
+        if name.text.is_empty() || name.text.starts_with('-') {
+            return Err(What::new(
+                name.column,
+                format!("a match after -m, found \"{}\"", name.text),
+            ));
+        }
+        let kind = ext::find_match(&name.text, self.extensions.family);
+        if kind.is_none() {
+            warnings.add(line, format!("-m {}: not evaluated, kept as it stands", name.text));
+        }
+        self.extensions.matches.push(Loading::new(kind, name));
+        self.extensions.newest = Newest::Match;
+        Ok(())
+    }
+
+    fn jump(&mut self, name: Word<'a>, is_chain: &impl Fn(&str) -> bool) -> Result<(), What> {
+        self.verdict = match &*name.text {
+            "ACCEPT" => Some(Verdict::Accept),
+            "DROP" => Some(Verdict::Drop),
+            "RETURN" => Some(Verdict::Return),
+            "" => return Err(What::new(name.column, "a chain or target after -j")),
+            chain if is_chain(chain) => Some(Verdict::Jump(name)),
+            target => {
+                let kind = ext::find_target(target, self.extensions.family);
+                if kind.is_none() && !ext::is_foreign_target(target) {
+                    Some(Verdict::Jump(name))
+                } else {
+                    self.extensions.target = Some(Loading::new(kind, name));
+                    self.extensions.newest = Newest::Target;
+                    None
+                }
+            }
+        };
+        Ok(())
+    }
+
+    /// The headers of the rules that this line makes: one for each pair of listed addresses.
+    pub(super) fn headers(&self) -> impl Iterator<Item = Option<Box<Header>>> + '_ {
+        self.sources.iter().flat_map(move |source| {
+            self.destinations.iter().map(move |destination| self.header(*source, *destination))
+        })
+    }
+
+    /// Number of rules that this line makes.
+    pub(super) fn rule_count(&self) -> usize {
+        self.sources.len().saturating_mul(self.destinations.len())
+    }
+
+    fn header(
+        &self,
+        source: Option<MaskedAddr>,
+        destination: Option<MaskedAddr>,
+    ) -> Option<Box<Header>> {
+        let header = Header {
+            source,
+            destination,
+            input: self.input.clone(),
+            output: self.output.clone(),
+            protocol: self.protocol,
+            fragment: self.fragment,
+        };
+        (header != Header::default()).then(|| Box::new(header))
+    }
+
+    /// Checks the rule against its chain.
+    pub(super) fn check(&self, at: Setting<'_>) -> Result<(), What> {
+        let column = self.chain.column;
+        let refuse =
+            |option: &str| Err(What::new(column, format!("no {option} in chain {}", at.chain)));
+        match at.hook {
+            Some(Hook::Prerouting | Hook::Input) if self.output.is_some() => refuse("-o"),
+            Some(Hook::Output | Hook::Postrouting) if self.input.is_some() => refuse("-i"),
+            _ if at.table == "nat" && matches!(self.verdict, Some(Verdict::Drop)) => {
+                Err(What::new(column, "no -j DROP in table nat, which is not for filtering"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the extensions.
+    pub(super) fn build(&self, at: Setting<'_>) -> Result<Built, What> {
+        let mut matches = Vec::with_capacity(self.extensions.matches.len());
+        for loading in &self.extensions.matches {
+            matches.push(match loading.kind {
+                Some(kind) => MatchUse {
+                    name: kind.name.into(),
+                    support: kind.support,
+                    memory: None,
+                    body: (kind.parse)(&self.args(loading, at))?,
+                },
+                None => MatchUse {
+                    name: loading.name.text.as_ref().into(),
+                    support: Support::Parsed,
+                    memory: None,
+                    body: Box::new(Opaque { words: loading.words.clone() }),
+                },
+            });
+        }
+        let target = match &self.extensions.target {
+            None => None,
+            Some(loading) => Some(match loading.kind {
+                Some(kind) => TargetUse {
+                    name: kind.name.into(),
+                    support: kind.support,
+                    body: (kind.parse)(&self.args(loading, at))?,
+                },
+                None => TargetUse {
+                    name: loading.name.text.as_ref().into(),
+                    support: Support::Parsed,
+                    body: Box::new(Opaque { words: loading.words.clone() }),
+                },
+            }),
+        };
+        Ok(Built { matches, target })
+    }
+
+    fn args<'s, K>(&'s self, loading: &'s Loading<'a, K>, at: Setting<'s>) -> Args<'s>
+    where
+        'a: 's,
+    {
+        Args {
+            family: at.family,
+            table: at.table,
+            chain: at.chain,
+            hook: at.hook,
+            protocol: self.protocol,
+            name: &loading.name.text,
+            column: loading.name.column,
+            given: &loading.given,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! [`Transit`]: one packet at one hook, as matches see it and targets change it.
+//!
+//! Everything in it may be unknown: the capture may lack bytes, interfaces or the connection's state.
+//! Changes made on a branch that may not have been taken ([`Transit::certain`] is false) join the old
+//! value and the new one, so what is known afterwards holds on either branch.
+
+use packet::{Packet, Read};
+
+use crate::model::{Family, Hook};
+use crate::world::World;
+
+/// One packet at one hook.
+#[derive(Debug)]
+pub struct Transit<'p, 'b> {
+    /// Its bytes and headers.
+    pub packet: &'p mut Packet<'b>,
+    /// Family of the rules it is passing.
+    pub family: Family,
+    /// Where it is.
+    pub hook: Hook,
+    /// The interface it came in by.
+    pub input: Iface<'p>,
+    /// The interface it goes out by.
+    pub output: Iface<'p>,
+    /// `skb->mark`.
+    pub mark: Mark,
+    /// The host that the rules stand on.
+    pub world: &'p World,
+    /// Arrival time in nanoseconds since the Unix epoch, if the capture has one.
+    pub time: Option<u64>,
+    /// Whether the walk certainly got to the current rule; set by the walk.
+    pub certain: bool,
+}
+
+/// An interface as a hook knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Iface<'p> {
+    /// Its name.
+    Named(&'p str),
+    /// This hook has no such interface: tests see the empty name.
+    Absent,
+    /// There is one, but nothing says which.
+    Unknown,
+}
+
+/// The packet mark, bit by bit known or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mark {
+    /// The bits; unknown ones are 0.
+    pub value: u32,
+    /// Which bits are unknown.
+    pub unknown: u32,
+}
+
+impl Mark {
+    /// Whether `(mark & mask) == value`; `None` if that hangs on an unknown bit.
+    #[must_use]
+    pub fn matches(self, value: u32, mask: u32) -> Option<bool> {
+        let known = mask & !self.unknown;
+        if (self.value ^ value) & known != 0 || value & !mask != 0 {
+            return Some(false);
+        }
+        (known == mask).then_some(true)
+    }
+
+    /// A mark that is this or `other`.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        let unknown = self.unknown | other.unknown | (self.value ^ other.value);
+        Self { value: self.value & !unknown, unknown }
+    }
+}
+
+impl Transit<'_, '_> {
+    /// Changes the mark, or joins the change in when it is not certain to happen.
+    pub fn set_mark(&mut self, mark: Mark) {
+        self.mark = if self.certain { mark } else { self.mark.join(mark) };
+    }
+
+    /// Writes bytes of the network header, or forgets them when it is not certain that it happens.
+    pub fn write_net(&mut self, offset: usize, bytes: &[u8]) {
+        if self.certain {
+            self.packet.write_net(offset, bytes);
+        } else {
+            self.forget_net(offset..offset + bytes.len());
+        }
+    }
+
+    /// Makes bytes at these offsets from the network header unknown.
+    pub fn forget_net(&mut self, range: std::ops::Range<usize>) {
+        let network = self.packet.headers().network;
+        self.packet.forget(network + range.start..network + range.end);
+    }
+
+    /// Bytes at an offset from the network header.
+    #[inline]
+    pub fn net<const N: usize>(&self, offset: usize) -> Read<[u8; N]> {
+        self.packet.net(offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_compared_on_its_known_bits_only() {
+        let mark = Mark { value: 0x10, unknown: 0x0f };
+        assert_eq!(mark.matches(0x10, 0xf0), Some(true));
+        assert_eq!(mark.matches(0x20, 0xf0), Some(false));
+        assert_eq!(mark.matches(0x11, 0xff), None);
+        assert_eq!(mark.matches(0x21, 0xff), Some(false));
+        assert_eq!(mark.matches(0x11, 0x10), Some(false), "value has bits outside the mask");
+    }
+
+    #[test]
+    fn joining_forgets_the_bits_that_differ() {
+        let joined = Mark { value: 0b1100, unknown: 0 }.join(Mark { value: 0b1010, unknown: 1 });
+        assert_eq!(joined, Mark { value: 0b1000, unknown: 0b0111 });
+    }
+}
