@@ -10,15 +10,15 @@ use crate::made::{read, read_in_pieces, small_ng, small_pcap};
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
+    encoder.write_all(bytes).expect("memory takes every byte");
+    encoder.finish().expect("memory takes every byte")
 }
 
 fn zstd(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
-    encoder.include_checksum(true).unwrap();
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
+    let mut encoder = zstd::Encoder::new(Vec::new(), 3).expect("memory takes every byte");
+    encoder.include_checksum(true).expect("memory takes every byte");
+    encoder.write_all(bytes).expect("memory takes every byte");
+    encoder.finish().expect("memory takes every byte")
 }
 
 /// A gzip file with one stored block, so that each byte after the first 15 is a byte of `bytes`.

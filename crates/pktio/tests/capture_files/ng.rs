@@ -112,7 +112,7 @@ fn damage_of(order: Order, bad: Vec<u8>) -> Damage {
         bad,
         order.enhanced(0, 0, b"never reached", &[]),
     ]);
-    let reading = read(&made.file).unwrap();
+    let reading = read(&made.file).expect("a file that begins well opens");
     assert_eq!(reading.bytes(), [b"good"]);
     match reading.end {
         EndOfFile::Corrupt { offset, damage } if offset == made.starts[3] as u64 => damage,
