@@ -146,7 +146,8 @@ impl Decompressed {
 
 fn compression_fault(method: &'static str, error: &io::Error) -> Stop {
     match error.kind() {
-        ErrorKind::UnexpectedEof => Stop::Cut(method),
+        ErrorKind::UnexpectedEof if method == "gzip" => Stop::Cut("the gzip stream"),
+        ErrorKind::UnexpectedEof => Stop::Cut("the zstd stream"),
         _ => Stop::Corrupt(method, error.to_string()),
     }
 }

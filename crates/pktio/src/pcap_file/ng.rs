@@ -171,10 +171,9 @@ impl Sections {
         for (code, value) in self.options(&body[8..]) {
             match code {
                 IF_NAME => interface.name = Some(name(value)),
-                IF_TSRESOL => value.first().into_iter().for_each(|v| clock.set_resolution(*v)),
+                IF_TSRESOL if !value.is_empty() => clock.set_resolution(value[0]),
                 IF_TSOFFSET => {
-                    let seconds = self.order.u64(value, 0).map(u64::cast_signed);
-                    seconds.into_iter().for_each(|seconds| clock.set_offset(seconds));
+                    clock.set_offset(self.order.u64(value, 0).unwrap_or(0).cast_signed());
                 }
                 _ => {}
             }

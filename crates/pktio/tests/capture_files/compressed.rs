@@ -94,6 +94,16 @@ fn compressed_files_cut_after_every_byte_end_cut() {
 }
 
 #[test]
+fn a_stream_cut_between_two_packets_says_so() {
+    let made = small_pcap();
+    let file = stored_gzip(&made.file);
+    let reading = read(&file[..file.len() - 1]).unwrap();
+    assert_eq!(reading.frames.len(), 3);
+    let expected = "byte 115: cut off: expected 1 bytes of the gzip stream, found 0";
+    assert_eq!(reading.end.to_string(), expected);
+}
+
+#[test]
 fn a_stream_that_fails_its_checksum_still_yields_its_packets() {
     let made = small_pcap();
     let mut gzip = stored_gzip(&made.file);
