@@ -6,19 +6,30 @@
 //! that decide (`rules`, `dataplane`).
 #![forbid(unsafe_code)]
 
+pub mod ah;
 pub mod arp;
 mod bytes;
 pub mod checksum;
+pub mod dccp;
+pub mod esp;
 pub mod ethernet;
 pub mod ethertype;
 mod field;
+pub mod gre;
 mod headers;
+pub mod icmpv4;
+pub mod icmpv6;
+pub mod ipcomp;
 pub mod ipv4;
 pub mod ipv6;
 pub mod ipv6_ext;
 mod link;
+pub mod options;
 mod parse;
 mod rewrite;
+pub mod sctp;
+pub mod tcp;
+pub mod udp;
 pub mod vlan;
 
 pub use bytes::{Packet, Read, ReadAt, Snap};
