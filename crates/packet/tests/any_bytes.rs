@@ -38,6 +38,7 @@ fn well_formed() -> Vec<Vec<u8>> {
         Message::udp(1, 2),
         Message::Icmp { kind: 8, code: 0, id: 1, sequence: 1 },
         Message::Other { protocol: 0, header: chain },
+        Message::Other { protocol: 60, header: vec![17, 0, 1, 4, 0, 0, 0, 0, 0, 1, 0, 2] },
         Message::Other {
             protocol: 132,
             header: vec![0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 4],
@@ -132,7 +133,7 @@ fn exercise(frame: &[u8], wire_len: usize, link: Link, checksums: Checksums, at:
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2048, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_bytes_on_any_link(

@@ -4,10 +4,10 @@
 //! Two tests of the kernel hang on its configuration and are left out as their default leaves them: the
 //! CALIPSO option is taken by its lengths alone, and IOAM is ignored as on an interface without it.
 
-use super::Network;
+use super::whole;
 use crate::bytes::{Read, ReadAt, Snap};
 use crate::field::{array, be16, byte};
-use crate::headers::{L3, L3Fault, L4, Upper};
+use crate::headers::{Headers, L3, L3Fault, L4, Upper};
 use crate::ipv6::{self, HEADER_LEN};
 use crate::ipv6_ext::{self, Find, HOP_BY_HOP};
 use std::net::Ipv6Addr;
@@ -27,27 +27,24 @@ const JUMBO: u8 = 0xc2;
 /// Bits of an option type that say what to do with an unknown option: 0 is to skip it.
 const UNKNOWN_ACTION: u8 = 0xc0;
 
-/// Finds the IPv6 header at `network` and the upper-layer header at the end of its chain.
-pub(super) fn parse(bytes: &[u8], frame: Snap<'_>, network: usize, loopback: bool) -> Network {
-    let wire_end = frame.end();
+/// Finds the IPv6 header at `headers.network` and the upper-layer header at the end of its chain.
+pub(super) fn parse(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    let network = headers.network;
     let header = match frame.read_at::<HEADER_LEN>(network) {
-        Read::Known(header) => header,
-        Read::Unknown => return Network::only(first_byte(frame, network), wire_end),
-        Read::Absent => return Network::fault(L3Fault::Truncated, wire_end),
+        Read::Unknown => return Err(first_byte(frame, network)),
+        read => whole(read)?,
     };
     if byte(&header, 0..1) >> 4 != 6 {
-        return Network::fault(L3Fault::Version, wire_end);
+        return Err(L3::Fault(L3Fault::Version));
     }
-    if refuses_addresses(&header, loopback) {
-        return Network::fault(L3Fault::Address, wire_end);
+    if refuses_addresses(&header, headers.link.loopback) {
+        return Err(L3::Fault(L3Fault::Address));
     }
-    match trimmed(bytes, frame, network, &header) {
-        Ok(packet) => {
-            let l4 = upper(packet, network);
-            Network { l3: L3::Ipv6, l4, end: packet.end(), offload: false }
-        }
-        Err(l3) => Network::only(l3, wire_end),
-    }
+    let packet = trimmed(frame, network, &header)?;
+    headers.end = packet.end();
+    headers.l3 = L3::Ipv6;
+    headers.l4 = upper(packet, network);
+    Ok(())
 }
 
 /// The header was on the wire but is not all captured; its first byte may still refuse it.
@@ -67,12 +64,7 @@ fn refuses_addresses(header: &[u8; HEADER_LEN], loopback: bool) -> bool {
 }
 
 /// The packet without what lies behind its payload, its hop-by-hop options found good.
-fn trimmed<'a>(
-    bytes: &'a [u8],
-    frame: Snap<'a>,
-    network: usize,
-    header: &[u8; HEADER_LEN],
-) -> Result<Snap<'a>, L3> {
+fn trimmed<'a>(frame: Snap<'a>, network: usize, header: &[u8; HEADER_LEN]) -> Result<Snap<'a>, L3> {
     let payload_len = usize::from(be16(header, ipv6::PAYLOAD_LEN));
     let has_hop_by_hop = byte(header, ipv6::NEXT_HEADER) == HOP_BY_HOP;
     let mut end = frame.end();
@@ -85,9 +77,9 @@ fn trimmed<'a>(
         end = stop;
     }
     if has_hop_by_hop {
-        end = hop_by_hop(Snap::new(bytes, end), network, payload_len)?;
+        end = hop_by_hop(frame.trim(end), network, payload_len)?;
     }
-    Ok(Snap::new(bytes, end))
+    Ok(frame.trim(end))
 }
 
 /// Where the packet ends, after the tests of its hop-by-hop options.
@@ -198,7 +190,7 @@ fn upper(packet: Snap<'_>, network: usize) -> L4 {
 mod tests {
     use super::*;
     use crate::link::Link;
-    use crate::{Checksums, Headers, parse as parse_frame};
+    use crate::{Checksums, parse as parse_frame};
 
     /// A packet from 2001:db8::1 to 2001:db8::2 with this next header and payload.
     fn packet(next: u8, payload: &[u8]) -> Vec<u8> {
