@@ -60,7 +60,11 @@ impl Counters {
             }
             starts.push(chains);
         }
-        Self { rules: vec![Tally::default(); rule], policies: vec![Tally::default(); policy], starts }
+        Self {
+            rules: vec![Tally::default(); rule],
+            policies: vec![Tally::default(); policy],
+            starts,
+        }
     }
 
     /// The tally of a rule.

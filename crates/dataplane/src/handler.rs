@@ -6,6 +6,7 @@
 //! Source: the order of hooks and tables is that of `nf_hook` calls in the kernel's `net/ipv4/ip_input.c`,
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
+use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Link, Packet, Read};
 use rules::eval::{self, Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook, Ruleset};
@@ -92,8 +93,7 @@ impl<'r> Handler<'r> {
         let Self { plans, config, copies } = self;
 
         // Headers, found once.
-        let mut packet =
-            Packet::parse(bytes, arrival.wire_len, arrival.link, config.checksums);
+        let mut packet = Packet::parse(bytes, arrival.wire_len, arrival.link, config.checksums);
         let mut end = Disposition {
             judgement: Judgement::Unknown,
             family: family_of(&packet),
@@ -139,6 +139,7 @@ impl<'r> Handler<'r> {
             alive: Alive::Certain,
             verdicts: Verdicts::default(),
             accepted_by: None,
+            passed_filter: false,
             ttl_ran_out: false,
         };
         match path {
@@ -195,6 +196,7 @@ struct Walk<'p, 'b> {
     verdicts: Verdicts,
     /// What accepted it in the filter table, else in the last table that it passed.
     accepted_by: Option<By>,
+    passed_filter: bool,
     ttl_ran_out: bool,
 }
 
@@ -240,8 +242,9 @@ impl<'p> Walk<'p, '_> {
             (true, true) => self.alive,
             (true, false) => Alive::Maybe,
         };
-        if name == "filter" || self.accepted_by.is_none() {
+        if name == "filter" || !self.passed_filter {
             self.accepted_by = found.by(Verdict::Accept);
+            self.passed_filter |= name == "filter";
         }
     }
 
@@ -251,15 +254,20 @@ impl<'p> Walk<'p, '_> {
             return;
         }
         let offset = if self.transit.family == Family::Ipv6 { 7 } else { 8 };
-        let Read::Known([ttl]) = self.transit.net::<1>(offset) else { return };
-        if ttl > 1 {
-            self.transit.packet.set_ttl(ttl - 1);
-            return observer.ttl(Some(ttl - 1));
+        match self.transit.net::<1>(offset) {
+            Read::Known([ttl @ 2..]) => {
+                self.transit.packet.set_ttl(ttl - 1);
+                return observer.ttl(Some(ttl - 1));
+            }
+            Read::Known(_) => self.alive = Alive::Gone,
+            Read::Unknown | Read::Absent => {
+                self.alive = Alive::Maybe;
+                observer.hangs_on(Why::NotCaptured);
+            }
         }
         observer.ttl(None);
         self.ttl_ran_out = true;
         self.verdicts.add(Verdict::Drop, None);
-        self.alive = Alive::Gone;
     }
 
     fn judgement(mut self) -> Judgement {
@@ -306,8 +314,12 @@ fn is_fragment(packet: &Packet<'_>) -> bool {
             _ => true,
         },
         L3::Ipv6 => {
-            matches!(packet.headers().l4, L4::Fragment { .. } | L4::Unknown)
-                || packet::ipv6_ext::has_fragment_header(packet)
+            let network = packet.headers().network;
+            match ipv6_ext::find(packet, network, Some(ipv6_ext::FRAGMENT)) {
+                Find::Found { .. } | Find::Unknown => true,
+                Find::Missing => matches!(packet.headers().l4, L4::Fragment { .. }),
+                Find::Truncated => false,
+            }
         }
         _ => false,
     }

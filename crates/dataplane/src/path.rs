@@ -38,9 +38,11 @@ impl Path {
 /// The path that packets take when no address decides.
 pub(crate) fn default_path(ruleset: &Ruleset) -> Path {
     let has_rules = |hook| {
-        ruleset.tables.iter().filter_map(|table| Some(&table.chains[table.base_chain(hook)?])).any(
-            |chain| !chain.rules.is_empty(),
-        )
+        ruleset
+            .tables
+            .iter()
+            .filter_map(|table| Some(&table.chains[table.base_chain(hook)?]))
+            .any(|chain| !chain.rules.is_empty())
     };
     if !has_rules(Hook::Forward) && has_rules(Hook::Input) { Path::Input } else { Path::Forward }
 }

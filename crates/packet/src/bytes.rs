@@ -74,6 +74,13 @@ impl<'a> Snap<'a> {
         Self { bytes: bytes.get(..end).unwrap_or(bytes), end }
     }
 
+    /// The same bytes of a packet that ends at `end`, not beyond where it ended before.
+    #[inline]
+    #[must_use]
+    pub fn trim(self, end: usize) -> Self {
+        Self::new(self.bytes, end.min(self.end))
+    }
+
     /// Where the frame, or the packet in it, ends on the wire.
     #[inline]
     #[must_use]

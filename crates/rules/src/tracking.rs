@@ -4,13 +4,20 @@
 use crate::model::{Action, Rule, Ruleset};
 
 /// Matches that register connection tracking when a rule with them is loaded.
-const MATCHES: &[&str] = &[
-    "cluster", "connbytes", "connlabel", "connlimit", "connmark", "conntrack", "helper", "state",
-];
+const MATCHES: &[&str] =
+    &["cluster", "connbytes", "connlabel", "connlimit", "connmark", "conntrack", "helper", "state"];
 
 /// Targets that do.
 const TARGETS: &[&str] = &[
-    "CONNMARK", "CONNSECMARK", "CT", "DNAT", "MASQUERADE", "NETMAP", "NOTRACK", "REDIRECT", "SNAT",
+    "CONNMARK",
+    "CONNSECMARK",
+    "CT",
+    "DNAT",
+    "MASQUERADE",
+    "NETMAP",
+    "NOTRACK",
+    "REDIRECT",
+    "SNAT",
     "SYNPROXY",
 ];
 
