@@ -255,7 +255,7 @@ impl<'p> Walk<'p, '_> {
         }
         let offset = if self.transit.family == Family::Ipv6 { 7 } else { 8 };
         match self.transit.net::<1>(offset) {
-            Read::Known([ttl @ 2..]) => {
+            Read::Known([ttl]) if ttl > 1 => {
                 self.transit.packet.set_ttl(ttl - 1);
                 return observer.ttl(Some(ttl - 1));
             }

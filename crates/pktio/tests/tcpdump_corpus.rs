@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tamis_pktio::{Burst, CaptureReader, EndOfFile, LinkType, Port};
+use pktio::{Burst, CaptureReader, EndOfFile, LinkType, Port};
 
 const ARCHIVE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),

@@ -1,6 +1,6 @@
 //! Classic pcap: byte orders, precisions, old versions, large packets, refusals.
 
-use tamis_pktio::{Damage, Direction, EndOfFile, LinkType};
+use pktio::{Damage, Direction, EndOfFile, LinkType};
 
 use crate::made::{ORDERS, Order, read, read_in_pieces};
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tamis_pktio::{Damage, EndOfFile};
+use pktio::{Damage, EndOfFile};
 
 use crate::made::{read, read_in_pieces, small_ng, small_pcap};
 

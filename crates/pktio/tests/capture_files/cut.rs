@@ -3,7 +3,7 @@
 
 use std::io::{self, Cursor, Read};
 
-use tamis_pktio::{Burst, CaptureReader, EndOfFile, Port};
+use pktio::{Burst, CaptureReader, EndOfFile, Port};
 
 use crate::made::{Made, read, read_in_pieces, small_ng, small_pcap};
 

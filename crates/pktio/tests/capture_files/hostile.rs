@@ -1,7 +1,7 @@
 //! Bytes that nobody meant: reading them ends, within bounds, the same way however they arrive.
 
+use pktio::EndOfFile;
 use proptest::prelude::*;
-use tamis_pktio::EndOfFile;
 
 use crate::made::{Order, Reading, read, read_in_pieces, small_ng, small_pcap};
 

@@ -3,7 +3,7 @@
 
 use std::io::{Cursor, Read};
 
-use tamis_pktio::{Burst, CaptureReader, EndOfFile, FrameMeta, Interface, Port, PortError};
+use pktio::{Burst, CaptureReader, EndOfFile, FrameMeta, Interface, Port, PortError};
 
 /// Byte order of a file.
 #[derive(Clone, Copy, Debug)]

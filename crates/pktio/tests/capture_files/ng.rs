@@ -1,6 +1,6 @@
 //! pcapng: sections, interfaces, clocks, the three kinds of packet blocks, and what can be wrong.
 
-use tamis_pktio::{Damage, Direction, EndOfFile, LinkType};
+use pktio::{Damage, Direction, EndOfFile, LinkType};
 
 use crate::made::{Made, ORDERS, Order, read};
 

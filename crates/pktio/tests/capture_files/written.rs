@@ -1,8 +1,8 @@
 //! What the writers write, the reader reads back.
 
+use pktio::pcap_file::{ClassicWriter, NgWriter, Precision};
+use pktio::{Direction, EndOfFile, Frame, FrameMeta, Interface, LinkType, Timestamp};
 use proptest::prelude::*;
-use tamis_pktio::pcap_file::{ClassicWriter, NgWriter, Precision};
-use tamis_pktio::{Direction, EndOfFile, Frame, FrameMeta, Interface, LinkType, Timestamp};
 
 use crate::made::read;
 
