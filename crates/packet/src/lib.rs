@@ -1,9 +1,9 @@
 //! Reads bytes. Zero-copy checked views of protocol headers, and [`parse`], which finds every header
 //! of a frame once.
 //!
-//! Contract: no I/O, no threads, no `unsafe`, no allocation outside [`craft`], and no panic whatever the bytes. Nothing
-//! here judges a packet: a malformed header is recorded in [`Headers`] as a fault and left to the rooms
-//! that decide (`rules`, `dataplane`).
+//! Contract: no I/O, no threads, no `unsafe`, no allocation outside [`craft`], and no panic whatever the
+//! bytes. Nothing here judges a packet: a malformed header is recorded in [`Headers`] as a fault and left
+//! to the rooms that decide (`rules`, `dataplane`).
 #![forbid(unsafe_code)]
 
 pub mod ah;

@@ -27,11 +27,12 @@ pub enum Checksums {
 
 /// Finds the headers of a frame of which `bytes` were captured. `wire_len` is the length of the frame on
 /// the wire; one below the captured length is taken as the captured length.
+#[inline]
 #[must_use]
 pub fn parse(link: Link, bytes: &[u8], wire_len: usize, checksums: Checksums) -> Headers {
     let wire_len = wire_len.max(bytes.len());
-    // The layers write into the result in place: handing structs of small fields up, layer by layer,
-    // costs as much as finding them.
+    // The layers write into the caller's copy in place: handing structs of small fields up, layer by
+    // layer, costs as much as finding them. So this is inlined, and `find` is not.
     let mut headers = Headers {
         link: LinkHeader::default(),
         network: 0,
@@ -40,10 +41,15 @@ pub fn parse(link: Link, bytes: &[u8], wire_len: usize, checksums: Checksums) ->
         l4: L4::None,
         offload: false,
     };
-    if let Err(l3) = layers(link, Snap::new(bytes, wire_len), checksums, &mut headers) {
+    find(link, Snap::new(bytes, wire_len), checksums, &mut headers);
+    headers
+}
+
+#[inline(never)]
+fn find(link: Link, frame: Snap<'_>, checksums: Checksums, headers: &mut Headers) {
+    if let Err(l3) = layers(link, frame, checksums, headers) {
         headers.l3 = l3;
     }
-    headers
 }
 
 /// Layer after layer, up to the one that is faulty or not captured: then the error is what stands for
