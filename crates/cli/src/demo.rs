@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use dataplane::Config;
 use replay::run::{self, Wanted};
 use replay::{RulesFile, demo};
+use rules::Network;
 use rules::save::LoadOptions;
 
 use crate::args::DemoArgs;
@@ -17,7 +18,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
     let rules = written.rules.display().to_string();
     let files = [RulesFile::open(&rules, &LoadOptions::default())?];
     let capture = written.capture.display().to_string();
-    let config = Config::default();
+    let net = |name: &str, cidr| Some((name.to_owned(), Network::parse(cidr)?));
+    let nets = [net("lan0", "10.20.0.0/24"), net("wan0", "0.0.0.0/0")];
+    let config = Config { nets: nets.into_iter().flatten().collect(), ..Config::default() };
     let report = run::replay(&files, &[capture], &config, &mut Wanted::default())?;
     let page = args.dir.join("demo-report.html");
     let html = report.html("tamis demo");

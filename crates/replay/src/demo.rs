@@ -1,7 +1,7 @@
 //! The demonstration: rules of our own and a capture of real programs, both inside the binary.
 //!
 //! The capture was recorded by `examples/demo/record.sh`: a client, a router and a server in network
-//! namespaces, with `curl`, `ping`, `nc` and `python3 -m http.server` talking.
+//! namespaces, with curl, dig, ping and nc talking.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use crate::error::Error;
 
 /// The rules, as `iptables-save` prints them.
 pub const RULES: &str = include_str!("../demo/rules.v4");
-/// The capture, pcapng.
-pub const CAPTURE: &[u8] = include_bytes!("../demo/office.pcapng");
+/// The capture.
+pub const CAPTURE: &[u8] = include_bytes!("../demo/office.pcap");
 
 /// Where the demonstration's files were written.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Files {
 /// # Errors
 /// A file cannot be written.
 pub fn write(dir: &Path) -> Result<Files, Error> {
-    let files = Files { rules: dir.join("demo-rules.v4"), capture: dir.join("demo-office.pcapng") };
+    let files = Files { rules: dir.join("demo-rules.v4"), capture: dir.join("demo-office.pcap") };
     let write = |path: &Path, bytes: &[u8]| {
         std::fs::write(path, bytes)
             .map_err(|source| Error::File { file: path.display().to_string(), source })

@@ -54,10 +54,10 @@ impl Report<'_> {
             "in": self.config.input,
             "out": self.config.output,
             "nets": self.config.nets.iter()
-                .map(|(name, net)| format!("{name}={}/{}", net.addr, net.bits))
+                .map(|(name, net)| format!("{name}={net}"))
                 .collect::<Vec<_>>(),
             "local": self.config.world.local.as_ref().map(|local| {
-                local.iter().map(|net| format!("{}/{}", net.addr, net.bits)).collect::<Vec<_>>()
+                local.iter().map(ToString::to_string).collect::<Vec<_>>()
             }),
             "ct": "off",
             "midstream_flows": 0,

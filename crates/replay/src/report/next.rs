@@ -1,6 +1,7 @@
 //! The next command worth typing: what would tell most about this replay.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use rules::model::{Action, Rule};
 
@@ -17,6 +18,7 @@ impl Report<'_> {
         let rules = self.files.first().map_or("RULES", |file| &file.file);
         let captures: Vec<&str> = self.captures.iter().map(|capture| &*capture.file).collect();
         let captures = captures.join(" ");
+        let flags = self.walk_flags();
         let nets = self.files.first().map(nets).unwrap_or_default();
         if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
             return format!("tamis replay {rules} {captures} {nets}");
@@ -28,12 +30,31 @@ impl Report<'_> {
         } else if self.verdicts.reject.packets > 0 {
             "reject"
         } else {
-            return format!("tamis why {rules} {captures} --packet 1");
+            return format!("tamis why {rules} {captures}{flags} --packet 1");
         };
         match self.listed.first() {
-            Some(listed) => format!("tamis why {rules} {captures} --packet {}", listed.frame),
-            None => format!("tamis replay {rules} {captures} --list {list}"),
+            Some(listed) => {
+                format!("tamis why {rules} {captures}{flags} --packet {}", listed.frame)
+            }
+            None => format!("tamis replay {rules} {captures}{flags} --list {list}"),
         }
+    }
+
+    /// The options that said how packets walk, to be typed again.
+    fn walk_flags(&self) -> String {
+        let config = self.config;
+        let mut flags = String::new();
+        // Writing to a String cannot fail.
+        let _ = config.path.map(|path| write!(flags, " --path {}", path.name()));
+        let _ = config.input.as_ref().map(|name| write!(flags, " --in {name}"));
+        let _ = config.output.as_ref().map(|name| write!(flags, " --out {name}"));
+        for (name, net) in &config.nets {
+            let _ = write!(flags, " --net {name}={net}");
+        }
+        for net in config.world.local.iter().flatten() {
+            let _ = write!(flags, " --local {net}");
+        }
+        flags
     }
 }
 

@@ -76,19 +76,17 @@ impl Report<'_> {
         let mut parts = vec![format!("path {path}")];
         let name = |given: &Option<String>, unknown: u64| match given {
             Some(name) => name.clone(),
-            None if unknown == 0 => "as captured".to_owned(),
-            None => format!("unknown for {}", plural(unknown, "packet")),
+            None if unknown == 0 => "known for all".to_owned(),
+            None => format!("unknown for {}", number(unknown)),
         };
         parts.push(format!("in {}", name(&self.config.input, self.input_unknown)));
         parts.push(format!("out {}", name(&self.config.output, self.output_unknown)));
         if self.files.iter().any(|file| file.family_from == FamilyFrom::Assumed) {
             parts.push("family ip".to_owned());
         }
-        let mut line = parts.join(", ");
-        if self.config.path.is_none() && self.config.world.local.is_none() {
-            line.push_str("   (change with --path --local --in --out --net)");
-        }
-        line
+        let said = self.config.path.is_some() || self.config.world.local.is_some();
+        let hint = if said { "" } else { "  (--path --local --in --out --net)" };
+        parts.join(", ") + hint
     }
 
     /// The path that packets took, and whether it was the same for all.
