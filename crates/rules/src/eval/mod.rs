@@ -12,9 +12,11 @@
 
 mod header;
 mod memories;
+mod tests_of;
 mod verdicts;
 
 pub use memories::Memories;
+pub use tests_of::{Test, tests_of};
 pub use verdicts::{By, Verdict, Verdicts};
 
 use crate::ext::Effect;

@@ -42,7 +42,8 @@ fn chain_name(table: &Table, index: u32) -> &str {
     table.chains.get(index as usize).map_or("?", |chain| &chain.name)
 }
 
-fn print_header(header: &Header, family: Family, to: &mut Printer) {
+/// The tests that need no extension.
+pub(crate) fn print_header(header: &Header, family: Family, to: &mut Printer) {
     print_address("-s", header.source.as_ref(), family, to);
     print_address("-d", header.destination.as_ref(), family, to);
     print_iface("-i", header.input.as_ref(), to);
