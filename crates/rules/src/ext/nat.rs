@@ -239,7 +239,10 @@ pub(super) fn translate(side: Side, transit: &mut Transit<'_, '_>) -> Effect {
             }
         }
         // The ports are somewhere behind the fixed header.
-        L4::Unknown | L4::Broken { .. } => transit.forget_net(20..len),
+        L4::Unknown | L4::Broken { .. } => {
+            let fixed = if transit.family == Family::Ipv6 { 40 } else { 20 };
+            transit.forget_net(fixed..len);
+        }
         L4::Fragment { .. } | L4::None => {}
     }
     Effect::Accept
