@@ -191,6 +191,7 @@ const REFUSED: &[(Family, &str, &str, &str)] = &[
     (Ipv4, "mangle", "-A INPUT -j CONNMARK --ctmask 1", "one of --set-xmark"),
     (Ipv4, "mangle", "-A INPUT -j CONNMARK --save-mark --restore-mark", "only one of"),
     (Ipv4, "mangle", "-A INPUT -j CONNMARK --save-mark --mask 1 --nfmask 1", "only one of"),
+    (Ipv4, "mangle", "-A INPUT -j CONNMARK --save-mark --left-shift-mark 32", "bits 0-31"),
     (Ipv4, "filter", "-A INPUT -j CONNSECMARK --save", "table mangle or security"),
     (Ipv4, "filter", "-A INPUT -j CT --notrack", "table raw"),
     (Ipv4, "raw", "-A PREROUTING -j CT --helper ftp", "-p PROTOCOL"),

@@ -169,7 +169,10 @@ fn parse_address(text: &str, family: Family) -> Option<[u8; 16]> {
 }
 
 fn parse_ports(args: &Args<'_>, given: &Given<'_>, text: &str) -> Result<Ports, What> {
-    args.needs_protocol(&WITH_PORTS)?;
+    // Unlike elsewhere, `! -p tcp` will do: the tool looks at the number alone.
+    if !args.protocol.is_some_and(|test| WITH_PORTS.contains(&test.number)) {
+        args.needs_protocol(&WITH_PORTS)?;
+    }
     Ports::parse(text).ok_or_else(|| given.expected("a port, or a range of port numbers"))
 }
 
