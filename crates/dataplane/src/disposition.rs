@@ -17,6 +17,8 @@ pub struct Disposition {
     pub path: Option<Path>,
     /// Its length as the kernel counts it: from the network header on.
     pub bytes: u64,
+    /// Its IPv4 total length was left to the network card of the capturing host.
+    pub offload: bool,
 }
 
 /// The five ends of a packet.

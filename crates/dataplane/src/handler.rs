@@ -99,6 +99,7 @@ impl<'r> Handler<'r> {
             family: family_of(&packet),
             path: None,
             bytes: packet.len() as u64,
+            offload: packet.headers().offload,
         };
         let plan = plans.iter_mut().find(|plan| Some(plan.ruleset.family) == end.family);
         let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };

@@ -55,8 +55,7 @@ impl Recorder {
         if disposition.judgement != Judgement::Unknown {
             return;
         }
-        let interface =
-            |why: &Why| matches!(why, Why::Rule(_, _, Cause::Input | Cause::Output));
+        let interface = |why: &Why| matches!(why, Why::Rule(_, _, Cause::Input | Cause::Output));
         self.lacked_interface += u64::from(self.causes.iter().any(interface));
         for why in self.causes.drain(..) {
             *self.unknown_because.entry(why).or_default() += 1;

@@ -53,11 +53,7 @@ impl RulesFile {
     ///
     /// # Errors
     /// It is refused at a line and column.
-    pub fn from_text(
-        file: &str,
-        text: String,
-        options: &LoadOptions<'_>,
-    ) -> Result<Self, Error> {
+    pub fn from_text(file: &str, text: String, options: &LoadOptions<'_>) -> Result<Self, Error> {
         let loaded = load(&text, options)
             .map_err(|source| Error::Rules { file: file.to_owned(), source })?;
         let mut ruleset = loaded.ruleset;

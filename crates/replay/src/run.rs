@@ -7,13 +7,13 @@ use std::io::Write;
 use std::time::Instant;
 
 use dataplane::{Arrival, Config, Disposition, DropReason, Handler, Judgement, Skip};
-use packet::{Checksums, L3Fault, Link, Packet};
+use packet::{Checksums, Link, Packet};
 use pktio::{Burst, CaptureReader, FrameMut, LinkType, Port};
 use rules::eval::By;
 
 use crate::error::Error;
 use crate::recorder::Recorder;
-use crate::report::{Capture, Count, DropReasons, Listed, Report, Skipped};
+use crate::report::{Capture, DropReasons, Listed, Report, Skipped};
 use crate::rules_file::RulesFile;
 
 /// Which packets to list.
@@ -177,7 +177,13 @@ impl Replay<'_> {
 }
 
 fn skipped(skip: Skip) -> Disposition {
-    Disposition { judgement: Judgement::Skip(skip), family: None, path: None, bytes: 0 }
+    Disposition {
+        judgement: Judgement::Skip(skip),
+        family: None,
+        path: None,
+        bytes: 0,
+        offload: false,
+    }
 }
 
 /// How to read frames of a capture's link type, if tamis can.
@@ -219,11 +225,12 @@ impl Report<'_> {
             }
         };
         slot.add(end.bytes);
+        self.offload += u64::from(end.offload);
     }
 
     fn decided(&mut self, end: &Disposition, by: Option<By>) {
         if let (Some(family), Some(by)) = (end.family, by) {
-            self.decisions.entry((family, by)).or_insert_with(Count::default).add(end.bytes);
+            self.decisions.entry((family, by)).or_default().add(end.bytes);
         }
     }
 }
@@ -245,22 +252,10 @@ impl DropReasons {
             DropReason::HotDrop(_) => self.hotdrop += 1,
             DropReason::Stack(fault) => {
                 self.stack += 1;
-                *self.stack_faults.entry(fault_name(fault)).or_default() += 1;
+                *self.stack_faults.entry(fault).or_default() += 1;
             }
             DropReason::Ttl => self.ttl += 1,
         }
-    }
-}
-
-fn fault_name(fault: L3Fault) -> &'static str {
-    match fault {
-        L3Fault::Truncated => "truncated",
-        L3Fault::Version => "version",
-        L3Fault::HeaderLength => "header length",
-        L3Fault::Length => "length",
-        L3Fault::Checksum => "checksum",
-        L3Fault::Address => "address",
-        L3Fault::HopByHop => "hop-by-hop options",
     }
 }
 
