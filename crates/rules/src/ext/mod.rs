@@ -153,14 +153,44 @@ mod iprange;
 mod mac;
 mod mark;
 mod multiport;
+mod nat;
+mod npt;
 mod ports;
 mod tcp;
 mod udp;
 
+mod target_audit;
+mod target_checksum;
+mod target_classify;
+mod target_clusterip;
+mod target_connmark;
+mod target_connsecmark;
+mod target_ct;
+mod target_dnat;
+mod target_dnpt;
+mod target_hmark;
+mod target_idletimer;
+mod target_led;
 mod target_log;
 mod target_mark;
+mod target_masquerade;
+mod target_netmap;
 mod target_nflog;
+mod target_nfqueue;
+mod target_notrack;
+mod target_queue;
+mod target_rateest;
+mod target_redirect;
 mod target_reject;
+mod target_secmark;
+mod target_set;
+mod target_snat;
+mod target_snpt;
+mod target_synproxy;
+mod target_tee;
+mod target_tproxy;
+mod target_trace;
+mod target_ulog;
 
 /// Every kind of match.
 pub static MATCHES: &[&MatchKind] = &[
@@ -177,11 +207,39 @@ pub static MATCHES: &[&MatchKind] = &[
 
 /// Every kind of target but the built-in verdicts.
 pub static TARGETS: &[&TargetKind] = &[
+    &target_audit::KIND,
+    &target_checksum::KIND,
+    &target_classify::KIND,
+    &target_clusterip::KIND,
+    &target_connmark::KIND,
+    &target_connsecmark::KIND,
+    &target_ct::KIND,
+    &target_dnat::KIND,
+    &target_dnpt::KIND,
+    &target_hmark::KIND,
+    &target_idletimer::KIND,
+    &target_led::KIND,
     &target_log::KIND,
     &target_mark::KIND,
+    &target_masquerade::KIND,
+    &target_netmap::KIND,
     &target_nflog::KIND,
+    &target_nfqueue::KIND,
+    &target_notrack::KIND,
+    &target_queue::KIND,
+    &target_rateest::KIND,
+    &target_redirect::KIND,
     &target_reject::V4_KIND,
     &target_reject::V6_KIND,
+    &target_secmark::KIND,
+    &target_set::KIND,
+    &target_snat::KIND,
+    &target_snpt::KIND,
+    &target_synproxy::KIND,
+    &target_tee::KIND,
+    &target_tproxy::KIND,
+    &target_trace::KIND,
+    &target_ulog::KIND,
 ];
 
 /// The match of this name in this family.
@@ -223,7 +281,6 @@ const FOREIGN_TARGETS: &[&str] = &[
     "RTPENGINE",
     "SYSRQ",
     "TARPIT",
-    "ULOG",
     "XOR",
 ];
 

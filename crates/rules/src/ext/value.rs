@@ -153,6 +153,16 @@ fn service(name: &str) -> Option<u16> {
     SERVICES.iter().find(|(known, _)| *known == name).map(|(_, port)| *port)
 }
 
+/// The first `max` bytes of a name that the tool cuts off there, less if that would split a character.
+#[must_use]
+pub(crate) fn cut(text: &str, max: usize) -> &str {
+    let mut end = text.len().min(max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 /// A MAC address of six colon-separated hex bytes.
 #[must_use]
 pub(crate) fn mac(text: &str) -> Option<[u8; 6]> {
@@ -333,6 +343,13 @@ mod tests {
         assert_eq!(print("::ffff:1.2.3.4", 16), "::ffff:1.2.3.4/128");
         assert!(network("10.0.0.0/33", 4).is_none());
         assert!(network("10.0.0.256", 4).is_none());
+    }
+
+    #[test]
+    fn names_are_cut_at_a_character() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "abc");
+        assert_eq!(cut("ab\u{e9}", 3), "ab");
     }
 
     #[test]
