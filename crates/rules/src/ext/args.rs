@@ -123,6 +123,8 @@ pub struct Args<'a> {
     pub hook: Option<Hook>,
     /// The rule's `-p`, if any, wherever it stands in the line.
     pub protocol: Option<ProtocolTest>,
+    /// Refuse what the newest tool refuses, even where older ones took it.
+    pub strict: bool,
     /// Name of the extension as the rule spells it.
     pub name: &'a str,
     /// Column of that name.

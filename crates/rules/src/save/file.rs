@@ -7,7 +7,7 @@ use super::lexer::words;
 use super::options::Words;
 use super::rule::{self, Place, RuleLine, Setting, Verdict};
 use super::{FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, loops};
-use crate::model::{Action, Base, Chain, Counters, Family, Policy, Rule, Ruleset, Table};
+use crate::model::{Action, Base, Chain, Counters, Family, Header, Policy, Rule, Ruleset, Table};
 
 /// Longest chain name in bytes: `XT_EXTENSION_MAXNAMELEN` less its NUL.
 const MAX_CHAIN_NAME: usize = 28;
@@ -302,7 +302,13 @@ impl<'a, 'o> File<'a, 'o> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let index = open.rule_chain(&parsed.chain, family)?;
         for header in parsed.headers() {
-            open.add_rule(index, number, parsed, header, counters, family)?;
+            open.add_rule(
+                index,
+                number,
+                parsed,
+                (header, counters),
+                (family, self.options.strict),
+            )?;
         }
         Ok(())
     }
@@ -389,9 +395,8 @@ impl<'a> OpenTable<'a> {
         index: usize,
         number: u32,
         parsed: &RuleLine<'a>,
-        header: Option<Box<crate::model::Header>>,
-        counters: Counters,
-        family: Family,
+        (header, counters): (Option<Box<Header>>, Counters),
+        (family, strict): (Family, bool),
     ) -> Result<(), What> {
         let chain = &self.table.chains[index];
         let at = Setting {
@@ -399,6 +404,7 @@ impl<'a> OpenTable<'a> {
             table: self.table.name,
             hook: chain.base.map(|base| base.hook),
             chain: &chain.name,
+            strict,
         };
         parsed.check(at)?;
         let built = parsed.build(at)?;

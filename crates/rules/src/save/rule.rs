@@ -50,6 +50,7 @@ pub(super) struct Setting<'a> {
     pub(super) table: &'static str,
     pub(super) hook: Option<Hook>,
     pub(super) chain: &'a str,
+    pub(super) strict: bool,
 }
 
 /// The parts of a rule that its extensions make up.
@@ -375,6 +376,7 @@ impl<'a> RuleLine<'a> {
             chain: at.chain,
             hook: at.hook,
             protocol: self.protocol,
+            strict: at.strict,
             name: &loading.name.text,
             column: loading.name.column,
             given: &loading.given,
