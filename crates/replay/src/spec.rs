@@ -289,7 +289,7 @@ mod tests {
     fn a_packet_prints_as_it_was_spelled() {
         for text in [
             "tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn",
-            "tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn ack",
+            "tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn,ack",
             "udp [2001:db8::1]:53 > [2001:db8::2]:4000",
             "icmp 10.0.0.1 > 10.0.0.2 echo-request",
             "arp who-has 10.0.0.1 tell 10.0.0.2",

@@ -82,13 +82,13 @@ impl<'a> Words<'a> {
     }
 
     /// A `!` between an option and its value, as old tools wrote it.
-    pub(super) fn late_invert(&mut self, line: u32, warnings: &mut Warnings) -> bool {
-        let late = self.peek().is_some_and(|word| is_bang(word));
-        if late {
+    pub(super) fn late_invert(&mut self, line: u32, warnings: &mut Warnings) -> Result<bool, What> {
+        let late = self.peek().filter(|word| is_bang(word)).map(|word| word.column);
+        if let Some(column) = late {
+            warnings.lenient(line, column, "`!` after its option (`-d ! x` for `! -d x`)")?;
             self.next();
-            warnings.add(line, "`!` after its option (`-d ! x`): iptables-restore wants `! -d x`");
         }
-        late
+        Ok(late.is_some())
     }
 }
 
@@ -123,7 +123,7 @@ impl<'a> Extensions<'a> {
             Owner::Match(_, opt) | Owner::Target(opt) => opt,
         };
         if opt.values > 0 && opt.invert && !invert {
-            invert = words.late_invert(line, warnings);
+            invert = words.late_invert(line, warnings)?;
         }
         if invert && !opt.invert {
             return Err(What::new(option.column, format!("no ! before --{}", opt.name)));

@@ -220,7 +220,7 @@ impl<'a> RuleLine<'a> {
         (line, warnings): (u32, &mut Warnings),
     ) -> Result<(bool, Word<'a>), What> {
         self.once(name, word)?;
-        let invert = invert || words.late_invert(line, warnings);
+        let invert = invert || words.late_invert(line, warnings)?;
         Ok((invert, words.value(&word.text)?))
     }
 
