@@ -289,3 +289,32 @@ const FOREIGN_TARGETS: &[&str] = &[
 pub fn is_foreign_target(name: &str) -> bool {
     FOREIGN_TARGETS.contains(&name)
 }
+
+/// One line of the table of what is supported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Supported {
+    /// `-m NAME` or `-j NAME`.
+    pub name: String,
+    /// Families that have it.
+    pub families: Vec<Family>,
+    /// Evaluated or only parsed.
+    pub support: Support,
+}
+
+/// Everything that the tables above know, matches first, by name.
+#[must_use]
+pub fn supported() -> Vec<Supported> {
+    let matches =
+        MATCHES.iter().map(|kind| (format!("-m {}", kind.name), kind.families, kind.support));
+    let targets =
+        TARGETS.iter().map(|kind| (format!("-j {}", kind.name), kind.families, kind.support));
+    let mut all: Vec<Supported> = Vec::new();
+    for (name, families, support) in matches.chain(targets) {
+        match all.iter_mut().find(|known| known.name == name && known.support == support) {
+            Some(known) => known.families.extend(families),
+            None => all.push(Supported { name, families: families.to_vec(), support }),
+        }
+    }
+    all.sort_by(|a, b| (b.name.as_bytes()[1], &a.name).cmp(&(a.name.as_bytes()[1], &b.name)));
+    all
+}
