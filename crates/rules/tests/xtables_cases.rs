@@ -82,7 +82,8 @@ fn is_target_file(name: &str) -> bool {
 
 /// What is wrong with a case in one chain, if anything.
 fn disagreement(case: &Case, chain: &str, family: Family) -> Option<String> {
-    let text = format!("*{}\n:{chain} ACCEPT [0:0]\n-A {chain} {}\nCOMMIT\n", case.table, case.rule);
+    let text =
+        format!("*{}\n:{chain} ACCEPT [0:0]\n-A {chain} {}\nCOMMIT\n", case.table, case.rule);
     let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
     let loaded = match (load(&text, &options), case.accepted) {
         (Err(_), false) => return None,
@@ -121,7 +122,10 @@ fn run_file(name: &str, text: &str, families: &[Family]) -> (usize, usize) {
                 None => agree += 1,
                 Some((chain, what)) => {
                     let Case { line, table, rule, .. } = case;
-                    println!("{name}:{line} {} {table} {chain}: {rule}\n      {what}", family.name());
+                    println!(
+                        "{name}:{line} {} {table} {chain}: {rule}\n      {what}",
+                        family.name()
+                    );
                 }
             }
         }

@@ -177,9 +177,10 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
         let (outcome, cause) = judge(rule, transit, self.here, self.memories);
         self.observer.rule(at, outcome, self.here, transit);
         if let Some(cause) = cause
-            && (decides(&rule.action) || outcome.may_hot_drop()) {
-                self.observer.unknown(at, cause);
-            }
+            && (decides(&rule.action) || outcome.may_hot_drop())
+        {
+            self.observer.unknown(at, cause);
+        }
         if outcome.may_hot_drop() {
             self.verdicts.add(Verdict::Drop, Some(By::HotDrop(at)));
             frame.ended = true;

@@ -45,6 +45,16 @@ impl Printer {
         self.flag(invert, name).quoted(value)
     }
 
+    /// ` value` as it stands, quoted only when it would not read back as one word.
+    pub fn plain(&mut self, value: &str) -> &mut Self {
+        let apart = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\');
+        if value.is_empty() || value.contains(apart) {
+            self.quoted(value)
+        } else {
+            self.word(value)
+        }
+    }
+
     /// ` value`, quoted when needed.
     pub fn quoted(&mut self, value: &str) -> &mut Self {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
