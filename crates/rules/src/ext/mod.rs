@@ -2,9 +2,13 @@
 //! text, evaluation, tests. To add one, write its file and name its kind in [`MATCHES`] or [`TARGETS`].
 
 mod args;
+mod host;
+mod number;
 mod opaque;
 mod printer;
+mod rate;
 pub(crate) mod value;
+mod words;
 
 use std::fmt;
 
@@ -147,16 +151,42 @@ pub struct TargetUse {
     pub body: Box<dyn Target>,
 }
 
+mod cgroup;
+mod cluster;
 mod comment;
+mod connbytes;
+mod connlabel;
+mod connlimit;
+mod connmark;
+mod conntrack;
+mod cpu;
+mod devgroup;
+mod hashlimit;
+mod helper;
 mod icmp;
 mod iprange;
+mod ipvs;
+mod limit;
 mod mac;
 mod mark;
 mod multiport;
 mod nat;
+mod nfacct;
 mod npt;
+mod osf;
+mod owner;
+mod physdev;
 mod ports;
+mod quota;
+mod rateest;
+mod realm;
+mod recent;
+mod rpfilter;
+mod set;
+mod socket;
+mod state;
 mod tcp;
+mod time;
 mod udp;
 
 mod target_audit;
@@ -194,14 +224,40 @@ mod target_ulog;
 
 /// Every kind of match.
 pub static MATCHES: &[&MatchKind] = &[
+    &cgroup::KIND,
+    &cluster::KIND,
     &comment::KIND,
+    &connbytes::KIND,
+    &connlabel::KIND,
+    &connlimit::KIND,
+    &connmark::KIND,
+    &conntrack::KIND,
+    &cpu::KIND,
+    &devgroup::KIND,
+    &hashlimit::KIND,
+    &helper::KIND,
     &icmp::ICMP,
     &icmp::ICMP6,
     &iprange::KIND,
+    &ipvs::KIND,
+    &limit::KIND,
     &mac::KIND,
     &mark::KIND,
     &multiport::KIND,
+    &nfacct::KIND,
+    &osf::KIND,
+    &owner::KIND,
+    &physdev::KIND,
+    &quota::KIND,
+    &rateest::KIND,
+    &realm::KIND,
+    &recent::KIND,
+    &rpfilter::KIND,
+    &set::KIND,
+    &socket::KIND,
+    &state::KIND,
     &tcp::KIND,
+    &time::KIND,
     &udp::KIND,
 ];
 

@@ -45,14 +45,19 @@ impl Printer {
         self.flag(invert, name).quoted(value)
     }
 
-    /// ` --name value` with the value bare, as the tool writes names; quoted only when it would not read
-    /// back as one word.
+    /// ` --name value` with the value bare, as the tool writes names.
     pub fn name(&mut self, name: &str, value: &str) -> &mut Self {
-        let splits = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\');
-        if value.is_empty() || value.chars().any(splits) {
-            return self.string(false, name, value);
+        self.flag(false, name).plain(value)
+    }
+
+    /// ` value` as it stands, quoted only when it would not read back as one word.
+    pub fn plain(&mut self, value: &str) -> &mut Self {
+        let apart = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\');
+        if value.is_empty() || value.contains(apart) {
+            self.quoted(value)
+        } else {
+            self.word(value)
         }
-        self.option(false, name, value)
     }
 
     /// ` value`, quoted when needed.

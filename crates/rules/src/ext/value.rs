@@ -241,7 +241,7 @@ pub(crate) fn prefix_len(mask: &[u8; 16], len: usize) -> Option<usize> {
         |(bits, open), (index, ones)| match (open, ones) {
             (true, 8) => Some((bits + 8, true)),
             (true, _) if mask[index] == prefix_mask(ones)[0] => Some((bits + ones, false)),
-            (false, 0) => Some((bits, false)),
+            (false, 0) if mask[index] == 0 => Some((bits, false)),
             _ => None,
         },
     )?;
@@ -328,6 +328,7 @@ mod tests {
         }
         assert_eq!(prefix_len(&address("255.0.255.0", 4).unwrap(), 4), None);
         assert_eq!(prefix_len(&address("255.253.0.0", 4).unwrap(), 4), None);
+        assert_eq!(prefix_len(&address("255.0.12.0", 4).unwrap(), 4), None);
     }
 
     #[test]

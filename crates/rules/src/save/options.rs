@@ -96,6 +96,10 @@ pub(super) fn is_bang(word: &Word<'_>) -> bool {
     !word.quoted && word.text == "!"
 }
 
+fn is_option(word: &Word<'_>) -> bool {
+    is_bang(word) || (!word.quoted && word.text.starts_with('-'))
+}
+
 /// Which loaded extension an option belongs to.
 enum Owner {
     Match(usize, &'static Opt),
@@ -130,6 +134,9 @@ impl<'a> Extensions<'a> {
         }
         let mut values = Vec::with_capacity(opt.values.into());
         for _ in 0..opt.values {
+            if opt.optional && words.peek().is_none_or(is_option) {
+                break;
+            }
             values.push(words.value(&option.text)?);
         }
         let given = Given { name: opt.name, invert, column: option.column, values };
@@ -213,7 +220,7 @@ impl<'a> Extensions<'a> {
         }
         kept.push(option.text.as_ref().into());
         while let Some(value) = words.peek() {
-            if !value.quoted && (value.text.starts_with('-') || is_bang(value)) {
+            if is_option(value) {
                 break;
             }
             if let Some(value) = words.next() {
