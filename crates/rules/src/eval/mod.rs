@@ -72,6 +72,10 @@ pub trait Observer {
     fn rule(&mut self, _at: RuleRef, _outcome: Outcome, _alive: Alive, _transit: &Transit<'_, '_>) {
     }
 
+    /// The match of this index in the rule was asked; those behind a plain no are not.
+    #[inline]
+    fn asked(&mut self, _at: RuleRef, _index: usize, _outcome: Outcome) {}
+
     /// A rule matched: for certain, or maybe. `packets` counters move by the certain ones.
     #[inline]
     fn hit(&mut self, _at: RuleRef, _certain: bool, _transit: &Transit<'_, '_>) {}
@@ -174,7 +178,8 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
         let Some(frame) = stack.last_mut() else { return };
         let at = self.at(frame);
         frame.next += 1;
-        let (outcome, cause) = judge(rule, transit, self.here, self.memories);
+        let mut asked = |index, outcome| self.observer.asked(at, index, outcome);
+        let (outcome, cause) = judge(rule, transit, self.here, self.memories, &mut asked);
         self.observer.rule(at, outcome, self.here, transit);
         if let Some(cause) = cause
             && (decides(&rule.action) || outcome.may_hot_drop()) {
@@ -308,6 +313,7 @@ fn judge(
     transit: &Transit<'_, '_>,
     here: Alive,
     memories: &mut Memories,
+    asked: &mut impl FnMut(usize, Outcome),
 ) -> (Outcome, Option<Cause>) {
     let (mut outcome, mut cause) = match &rule.header {
         Some(header) => header::judge(header, transit),
@@ -324,6 +330,7 @@ fn judge(
                 memories.evaluate(slot, certain, transit)
             }
         };
+        asked(index, answer);
         if !answer.is_known() && cause.is_none() {
             cause = Some(Cause::Match(index as u16));
         }
