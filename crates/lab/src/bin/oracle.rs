@@ -87,7 +87,7 @@ mod linux {
                 packets: 100_000,
                 families: vec![Family::Ipv4, Family::Ipv6],
                 until: None,
-                threads: 1,
+                threads: 8,
                 most_failures: 5,
             },
             summary: None,

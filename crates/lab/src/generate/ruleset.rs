@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use rules::ext::{Support, find_match};
+
 use super::matches::{GENERATORS, MatchGen, header};
 use super::{Craft, Draw, Piece, targets};
 use crate::scene::Scene;
@@ -168,7 +170,8 @@ fn rule(draw: &mut Draw, chain: usize, last: usize) -> RuleText {
 fn pick_match(draw: &mut Draw) -> Option<&'static MatchGen> {
     let may = |kind: &&MatchGen, protocol: Option<u8>| {
         kind.families.contains(&draw.scene.family)
-            && (!kind.ethernet || draw.ethernet())
+            && find_match(kind.name, draw.scene.family)
+                .is_some_and(|known| known.support == Support::Evaluated)
             && (kind.protocols.is_empty() || protocol.is_some_and(|p| kind.protocols.contains(&p)))
     };
     let all: Vec<&MatchGen> = GENERATORS.iter().filter(|kind| may(kind, draw.protocol)).collect();

@@ -1,6 +1,6 @@
 //! Draws what a rule does when it matches. One function per target that has options.
 
-use rules::ext::{Families, IP, V4, V6};
+use rules::ext::{Families, IP, Support, V4, V6, find_target};
 
 use super::{Draw, Piece};
 
@@ -19,11 +19,16 @@ pub struct TargetGen {
 
 /// Every generator.
 pub static GENERATORS: &[TargetGen] = &[
+    TargetGen { name: "DSCP", families: IP, table: Some("mangle"), draw: dscp },
+    TargetGen { name: "ECN", families: V4, table: Some("mangle"), draw: ecn },
+    TargetGen { name: "HL", families: V6, table: Some("mangle"), draw: hl },
     TargetGen { name: "LOG", families: IP, table: None, draw: log },
     TargetGen { name: "MARK", families: IP, table: None, draw: mark },
     TargetGen { name: "NFLOG", families: IP, table: None, draw: nflog },
     TargetGen { name: "REJECT", families: V4, table: Some("filter"), draw: reject_v4 },
     TargetGen { name: "REJECT", families: V6, table: Some("filter"), draw: reject_v6 },
+    TargetGen { name: "TOS", families: IP, table: Some("mangle"), draw: tos },
+    TargetGen { name: "TTL", families: V4, table: Some("mangle"), draw: ttl },
 ];
 
 /// Evaluated targets that the oracle does not ask the kernel about, and why.
@@ -42,7 +47,10 @@ pub(super) fn draw(draw: &mut Draw) -> Piece {
 
 fn target(draw: &mut Draw) -> Piece {
     let may = |kind: &&TargetGen| {
-        kind.families.contains(&draw.scene.family) && kind.table.is_none_or(|t| t == draw.table)
+        kind.families.contains(&draw.scene.family)
+            && kind.table.is_none_or(|table| table == draw.table)
+            && find_target(kind.name, draw.scene.family)
+                .is_some_and(|known| known.support == Support::Evaluated)
     };
     let list: Vec<&TargetGen> = GENERATORS.iter().filter(may).collect();
     let kind = draw.pick(&list);
@@ -84,4 +92,37 @@ fn reject_v6(draw: &mut Draw) -> Piece {
         kinds.push("--reject-with tcp-reset");
     }
     Piece::plain(draw.pick(&kinds))
+}
+
+fn dscp(draw: &mut Draw) -> Piece {
+    Piece::plain(format!("--set-dscp {:#x}", draw.pick(&[0, 1, 10, 46, 63])))
+}
+
+fn ecn(draw: &mut Draw) -> Piece {
+    let _ = draw.protocol;
+    Piece::plain("--ecn-tcp-remove")
+}
+
+fn hops(draw: &mut Draw, name: &str) -> Piece {
+    let how = draw.pick(&["set", "inc", "dec"]);
+    let value = draw.pick(&[1, 2, 63, 64, 200, 255]);
+    Piece::plain(format!("--{name}-{how} {value}"))
+}
+
+fn ttl(draw: &mut Draw) -> Piece {
+    hops(draw, "ttl")
+}
+
+fn hl(draw: &mut Draw) -> Piece {
+    hops(draw, "hl")
+}
+
+fn tos(draw: &mut Draw) -> Piece {
+    let (value, mask) = (draw.byte(), draw.byte());
+    Piece::plain(match draw.rng.u8(..4) {
+        0 => format!("--set-tos {value:#x}"),
+        1 => format!("--set-tos {value:#x}/{mask:#x}"),
+        2 => format!("--and-tos {value:#x}"),
+        _ => format!("--or-tos {value:#x}"),
+    })
 }

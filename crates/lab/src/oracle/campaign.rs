@@ -28,7 +28,7 @@ use crate::summary::{Compared, Summary};
 /// Frames between two readings of the counters.
 const BATCH: u16 = 500;
 /// Batches for each ruleset.
-const BATCHES: u16 = 5;
+const BATCHES: u16 = 8;
 /// Multiplier that spreads ruleset numbers over seeds (the golden ratio of 64 bits).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
