@@ -1,1 +1,63 @@
-fn main() {}
+//! `tamis`: what happens to this packet under these rules, and why?
+//!
+//! Arguments to the crates that do the work, nothing else. Exit code 2 is a usage or input error, said in
+//! one line on standard error; a closed pipe ends quietly.
+#![forbid(unsafe_code)]
+
+mod args;
+mod demo;
+mod progress;
+mod replay_command;
+mod why_command;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use args::{Args, Command};
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    let ended = match &args.command {
+        Command::Demo(demo) => demo::run(demo),
+        Command::Replay(replay) => replay_command::run(replay),
+        Command::Why(why) => why_command::run(why),
+    };
+    match ended {
+        Ok(code) => code,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tamis: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Help and version as clap writes them; any other error in one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // Nothing is left to do when even this cannot be written.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    let line = lines.join(" ");
+    eprintln!("tamis: {} (see tamis --help)", line.strip_prefix("error: ").unwrap_or(&line));
+    ExitCode::from(2)
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

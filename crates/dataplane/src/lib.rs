@@ -1,1 +1,20 @@
-//! dataplane
+//! The hall: where frames, headers and rules meet. [`handler`] holds one packet's whole path, from top to
+//! bottom; everything else here is a room that it calls.
+//!
+//! Contract: one [`Handler`] belongs to one thread. It allocates nothing per packet and takes no lock.
+#![forbid(unsafe_code)]
+
+pub mod config;
+mod copies;
+pub mod counters;
+mod disposition;
+pub mod handler;
+mod interfaces;
+mod path;
+
+pub use config::Config;
+pub use copies::Copies;
+pub use counters::Counters;
+pub use disposition::{Disposition, DropReason, Judgement, Skip, Why};
+pub use handler::{Arrival, Handler, Observer};
+pub use path::Path;

@@ -74,6 +74,13 @@ impl<'a> Snap<'a> {
         Self { bytes: bytes.get(..end).unwrap_or(bytes), end }
     }
 
+    /// The same bytes of a packet that ends at `end`, not beyond where it ended before.
+    #[inline]
+    #[must_use]
+    pub fn trim(self, end: usize) -> Self {
+        Self::new(self.bytes, end.min(self.end))
+    }
+
     /// Where the frame, or the packet in it, ends on the wire.
     #[inline]
     #[must_use]
@@ -119,6 +126,7 @@ pub struct Packet<'a> {
 impl<'a> Packet<'a> {
     /// Finds the headers of a frame of which `bytes` were captured. `wire_len` is the length of the
     /// frame on the wire; one below the captured length is taken as the captured length.
+    #[inline]
     #[must_use]
     pub fn parse(bytes: &'a mut [u8], wire_len: usize, link: Link, checksums: Checksums) -> Self {
         let headers = parse(link, bytes, wire_len, checksums);
@@ -126,6 +134,7 @@ impl<'a> Packet<'a> {
     }
 
     /// A packet whose headers were found before, by [`parse`] on the same bytes.
+    #[inline]
     #[must_use]
     pub fn with_headers(bytes: &'a mut [u8], headers: Headers) -> Self {
         let clear = bytes.len().min(headers.end);

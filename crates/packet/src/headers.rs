@@ -2,6 +2,7 @@
 //! [`crate::parse`], read by every room after it.
 
 use crate::link::LinkHeader;
+use std::fmt;
 
 /// Offsets and faults of one frame. All offsets are bytes from the first byte of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,21 @@ pub enum L3Fault {
     Address,
     /// A malformed or refused IPv6 hop-by-hop options header.
     HopByHop,
+}
+
+/// The fault's name in reports: lower case, hyphens.
+impl fmt::Display for L3Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Truncated => "truncated",
+            Self::Version => "version",
+            Self::HeaderLength => "header-length",
+            Self::Length => "length",
+            Self::Checksum => "checksum",
+            Self::Address => "address",
+            Self::HopByHop => "hop-by-hop",
+        })
+    }
 }
 
 /// The upper layer as the kernel's `-p` sees it (`ip_hdrlen`, `ipv6_find_hdr(-1)`).

@@ -1,8 +1,9 @@
 //! IPv4 headers and their options.
 //!
-//! Source: RFC 791; option walk as Linux `net/ipv4/netfilter` and RFC 791 section 3.1 have it.
+//! Source: RFC 791.
 
 use crate::field::{array, be16, byte};
+use crate::options::Options;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
@@ -131,7 +132,7 @@ impl<'a> Header<'a> {
     /// The options, in order.
     #[must_use]
     pub fn options(&self) -> Options<'a> {
-        Options { rest: self.options }
+        Options::new(self.options)
     }
 }
 
@@ -141,68 +142,13 @@ pub(crate) fn header_len(version_ihl: u8) -> usize {
     usize::from(version_ihl & 0x0f) * 4
 }
 
-/// One option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ipv4Option<'a> {
-    /// Option type: copied flag, class and number.
-    pub kind: u8,
-    /// What follows the option's type and length bytes; empty for a no-operation (1).
-    pub body: &'a [u8],
-}
-
-/// An option whose length is below 2 or runs past the header: the rest cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BadOption;
-
-/// The options of a header up to its end-of-list option (0), which is not among them. The first
-/// malformed one ends the walk.
-#[derive(Debug, Clone, Copy)]
-pub struct Options<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Options<'a> {
-    type Item = Result<Ipv4Option<'a>, BadOption>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (&kind, after) = self.rest.split_first()?;
-        match kind {
-            0 => {
-                self.rest = &[];
-                None
-            }
-            1 => {
-                self.rest = after;
-                Some(Ok(Ipv4Option { kind, body: &[] }))
-            }
-            _ => Some(self.with_len(kind)),
-        }
-    }
-}
-
-impl<'a> Options<'a> {
-    fn with_len(&mut self, kind: u8) -> Result<Ipv4Option<'a>, BadOption> {
-        let option = std::mem::take(&mut self.rest);
-        let len = option.get(1).copied().map_or(0, usize::from);
-        let body = option.get(2..len).ok_or(BadOption)?;
-        self.rest = option.get(len..).unwrap_or_default();
-        Ok(Ipv4Option { kind, body })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::HeaderOption;
 
     const FIXED: [u8; 20] =
         [0x45, 0x2e, 0, 60, 0x12, 0x34, 0x60, 0x05, 64, 17, 0xab, 0xcd, 10, 0, 0, 1, 10, 0, 0, 2];
-
-    fn with_options(options: &[u8]) -> Vec<u8> {
-        let mut bytes = FIXED.to_vec();
-        bytes[0] = 0x45 + (options.len() / 4) as u8;
-        bytes.extend_from_slice(options);
-        bytes
-    }
 
     #[test]
     fn fields_lie_where_the_rfc_puts_them() {
@@ -227,17 +173,13 @@ mod tests {
     }
 
     #[test]
-    fn options_end_at_the_list_end_or_at_the_first_bad_one() {
-        let bytes = with_options(&[1, 148, 4, 0, 0, 0, 9, 9]);
-        let options: Vec<_> = Header::new_checked(&bytes).unwrap().options().collect();
-        assert_eq!(
-            options,
-            [Ok(Ipv4Option { kind: 1, body: &[] }), Ok(Ipv4Option { kind: 148, body: &[0, 0] })]
-        );
-        for bad in [[7, 1, 0, 0], [7, 5, 0, 0], [1, 1, 1, 7]] {
-            let bytes = with_options(&bad);
-            let last = Header::new_checked(&bytes).unwrap().options().last();
-            assert_eq!(last, Some(Err(BadOption)), "{bad:?}");
-        }
+    fn options_are_what_the_header_length_adds() {
+        let mut bytes = FIXED.to_vec();
+        bytes[0] = 0x46;
+        bytes.extend_from_slice(&[148, 4, 0, 0, 7, 7]);
+        let header = Header::new_checked(&bytes).unwrap();
+        let options: Vec<_> = header.options().collect();
+        assert_eq!(options, [Ok(HeaderOption { kind: 148, body: &[0, 0] })]);
+        assert_eq!(header.header_len(), 24);
     }
 }

@@ -1,27 +1,42 @@
 //! Reads bytes. Zero-copy checked views of protocol headers, and [`parse`], which finds every header
 //! of a frame once.
 //!
-//! Contract: no I/O, no threads, no `unsafe`, no allocation, and no panic whatever the bytes. Nothing
-//! here judges a packet: a malformed header is recorded in [`Headers`] as a fault and left to the rooms
-//! that decide (`rules`, `dataplane`).
+//! Contract: no I/O, no threads, no `unsafe`, no allocation outside [`craft`], and no panic whatever the
+//! bytes. Nothing here judges a packet: a malformed header is recorded in [`Headers`] as a fault and left
+//! to the rooms that decide (`rules`, `dataplane`).
 #![forbid(unsafe_code)]
 
+pub mod ah;
 pub mod arp;
 mod bytes;
 pub mod checksum;
+pub mod craft;
+pub mod dccp;
+mod display;
+pub mod esp;
 pub mod ethernet;
 pub mod ethertype;
 mod field;
+mod flow;
+pub mod gre;
 mod headers;
+pub mod icmpv4;
+pub mod icmpv6;
+pub mod ipcomp;
 pub mod ipv4;
 pub mod ipv6;
 pub mod ipv6_ext;
 mod link;
+pub mod options;
 mod parse;
 mod rewrite;
+pub mod sctp;
+pub mod tcp;
+pub mod udp;
 pub mod vlan;
 
 pub use bytes::{Packet, Read, ReadAt, Snap};
+pub use flow::FlowKey;
 pub use headers::{Headers, L3, L3Fault, L4, Upper};
 pub use link::{Direction, Link, LinkHeader};
 pub use parse::{Checksums, parse};

@@ -12,7 +12,7 @@ mod link_layer;
 
 use crate::bytes::{Read, ReadAt, Snap};
 use crate::headers::{Headers, L3, L3Fault, L4};
-use crate::link::Link;
+use crate::link::{Link, LinkHeader};
 use crate::{arp, ethertype};
 
 /// What to do about IPv4 header checksums.
@@ -25,59 +25,69 @@ pub enum Checksums {
     Verify,
 }
 
-/// What a network layer's parser found.
-struct Network {
-    l3: L3,
-    l4: L4,
-    end: usize,
-    offload: bool,
-}
-
-impl Network {
-    /// A network layer behind which nothing is looked for.
-    fn only(l3: L3, end: usize) -> Self {
-        Self { l3, l4: L4::None, end, offload: false }
-    }
-
-    fn fault(fault: L3Fault, end: usize) -> Self {
-        Self::only(L3::Fault(fault), end)
-    }
-}
-
 /// Finds the headers of a frame of which `bytes` were captured. `wire_len` is the length of the frame on
 /// the wire; one below the captured length is taken as the captured length.
+#[inline]
 #[must_use]
 pub fn parse(link: Link, bytes: &[u8], wire_len: usize, checksums: Checksums) -> Headers {
     let wire_len = wire_len.max(bytes.len());
-    let frame = Snap::new(bytes, wire_len);
-    let found = link_layer::parse(link, frame);
-    let network = match found.cut {
-        Some(l3) => Network::only(l3, wire_len),
-        None => match found.header.ethertype {
-            ethertype::IPV4 => ip4::parse(frame, found.network, checksums),
-            ethertype::IPV6 => ip6::parse(bytes, frame, found.network, found.header.loopback),
-            ethertype::ARP => Network::only(arp_rcv(frame, found.network), wire_len),
-            _ => Network::only(L3::Other, wire_len),
-        },
+    // The layers write into the caller's copy in place: handing structs of small fields up, layer by
+    // layer, costs as much as finding them. So this is inlined, and `find` is not.
+    let mut headers = Headers {
+        link: LinkHeader::default(),
+        network: 0,
+        end: wire_len,
+        l3: L3::Other,
+        l4: L4::None,
+        offload: false,
     };
-    Headers {
-        link: found.header,
-        network: found.network,
-        end: network.end,
-        l3: network.l3,
-        l4: network.l4,
-        offload: network.offload,
+    find(link, Snap::new(bytes, wire_len), checksums, &mut headers);
+    headers
+}
+
+#[inline(never)]
+fn find(link: Link, frame: Snap<'_>, checksums: Checksums, headers: &mut Headers) {
+    if let Err(l3) = layers(link, frame, checksums, headers) {
+        headers.l3 = l3;
+    }
+}
+
+/// Layer after layer, up to the one that is faulty or not captured: then the error is what stands for
+/// the network layer.
+#[inline]
+fn layers(
+    link: Link,
+    frame: Snap<'_>,
+    checksums: Checksums,
+    headers: &mut Headers,
+) -> Result<(), L3> {
+    link_layer::parse(link, frame, headers)?;
+    match headers.link.ethertype {
+        ethertype::IPV4 => ip4::parse(frame, checksums, headers),
+        ethertype::IPV6 => ip6::parse(frame, headers),
+        ethertype::ARP => arp_rcv(frame, headers),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes without which a header cannot be read: absent ones make it truncated.
+#[inline]
+fn whole<T>(read: Read<T>) -> Result<T, L3> {
+    match read {
+        Read::Known(bytes) => Ok(bytes),
+        Read::Absent => Err(L3::Fault(L3Fault::Truncated)),
+        Read::Unknown => Err(L3::Unknown),
     }
 }
 
 /// The entry tests of `net/ipv4/arp.c`, `arp_rcv`, for a device with 6-byte addresses.
-fn arp_rcv(frame: Snap<'_>, network: usize) -> L3 {
-    match frame.read_at::<{ arp::HEADER_LEN }>(network) {
-        Read::Absent => L3::Fault(L3Fault::Truncated),
-        Read::Unknown => L3::Unknown,
-        Read::Known(header) if arp::has_ethernet_lengths(&header) => L3::Arp,
-        Read::Known(_) => L3::Fault(L3Fault::HeaderLength),
+fn arp_rcv(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    let header = whole(frame.read_at::<{ arp::HEADER_LEN }>(headers.network))?;
+    if !arp::has_ethernet_lengths(&header) {
+        return Err(L3::Fault(L3Fault::HeaderLength));
     }
+    headers.l3 = L3::Arp;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,1 +1,17 @@
-//! replay
+//! Captures against rules: what happened to every packet, and why.
+//!
+//! [`run::Replay`] feeds captures to the one handler and counts, [`report`] shows what came of it,
+//! [`why`] tells one packet's story.
+#![forbid(unsafe_code)]
+
+pub mod demo;
+mod error;
+mod recorder;
+pub mod report;
+mod rules_file;
+pub mod run;
+pub mod spec;
+pub mod why;
+
+pub use error::Error;
+pub use rules_file::RulesFile;

@@ -13,6 +13,7 @@ mod family;
 pub mod model;
 mod outcome;
 pub mod save;
+mod tracking;
 mod transit;
 mod world;
 

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::ext::{MatchUse, TargetUse};
+use crate::ext::{MatchUse, TargetUse, value};
 
 /// Protocol family of a ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -187,6 +187,14 @@ impl IfaceTest {
     pub fn accepts(&self, name: &str) -> bool {
         let same = if self.prefix { name.starts_with(&*self.name) } else { name == &*self.name };
         same != self.invert
+    }
+}
+
+impl MaskedAddr {
+    /// `address/prefix`, without the `!`.
+    #[must_use]
+    pub fn text(&self, family: Family) -> String {
+        value::network_text(&self.addr, &self.mask, family.addr_len())
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a filter knows of the host it stands on, beyond the rules: its own addresses.
 
+use std::fmt;
 use std::net::IpAddr;
 
 /// The host as the command line describes it.
@@ -36,6 +37,12 @@ impl Network {
     #[must_use]
     pub fn holds(&self, addr: IpAddr) -> bool {
         addr.is_ipv4() == self.addr.is_ipv4() && mask(addr, self.bits) == self.addr
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.addr, self.bits)
     }
 }
 

@@ -1,34 +1,39 @@
 //! IPv4: the tests of Linux `net/ipv4/ip_input.c`, `ip_rcv_core`, in its order.
 
-use super::{Checksums, Network};
+use super::{Checksums, whole};
 use crate::bytes::{Read, ReadAt, Snap};
 use crate::checksum;
 use crate::field::{be16, byte};
-use crate::headers::{L3, L3Fault, L4, Upper};
+use crate::headers::{Headers, L3, L3Fault, L4, Upper};
 use crate::ipv4::{self, MIN_HEADER_LEN};
 
-/// Finds the IPv4 header at `network` and the upper-layer header behind it.
+/// Finds the IPv4 header at `headers.network` and the upper-layer header behind it.
 #[inline]
-pub(super) fn parse(frame: Snap<'_>, network: usize, checksums: Checksums) -> Network {
-    let wire_end = frame.end();
+pub(super) fn parse(
+    frame: Snap<'_>,
+    checksums: Checksums,
+    headers: &mut Headers,
+) -> Result<(), L3> {
+    let network = headers.network;
     let header = match frame.read_at::<MIN_HEADER_LEN>(network) {
-        Read::Known(header) => header,
-        Read::Unknown => return Network::only(first_byte(frame, network), wire_end),
-        Read::Absent => return Network::fault(L3Fault::Truncated, wire_end),
+        Read::Unknown => return Err(first_byte(frame, network)),
+        read => whole(read)?,
     };
     let header_len = ipv4::header_len(byte(&header, ipv4::VERSION_IHL));
-    if let Err(l3) = refused(frame, network, header_len, &header, checksums) {
-        return Network::only(l3, wire_end);
-    }
+    accept(frame, network, header_len, &header, checksums)?;
     let total_len = usize::from(be16(&header, ipv4::TOTAL_LEN));
-    let offload = total_len == 0;
-    let end = if offload { wire_end } else { network + total_len };
-    Network { l3: L3::Ipv4 { header_len }, l4: upper(&header, network + header_len), end, offload }
+    headers.offload = total_len == 0;
+    if !headers.offload {
+        headers.end = network + total_len;
+    }
+    headers.l3 = L3::Ipv4 { header_len };
+    headers.l4 = upper(&header, network + header_len);
+    Ok(())
 }
 
-/// Why `ip_rcv_core` refuses a header of which the fixed part is known, if it does.
+/// The tests of `ip_rcv_core` on a header of which the fixed part is known.
 #[inline]
-fn refused(
+fn accept(
     frame: Snap<'_>,
     network: usize,
     header_len: usize,
@@ -92,7 +97,7 @@ fn upper(header: &[u8; MIN_HEADER_LEN], offset: usize) -> L4 {
 mod tests {
     use super::*;
     use crate::link::Link;
-    use crate::{Headers, parse as parse_frame};
+    use crate::parse as parse_frame;
 
     /// A 40-byte packet, header checksum correct.
     fn packet() -> Vec<u8> {

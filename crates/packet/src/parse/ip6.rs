@@ -4,10 +4,10 @@
 //! Two tests of the kernel hang on its configuration and are left out as their default leaves them: the
 //! CALIPSO option is taken by its lengths alone, and IOAM is ignored as on an interface without it.
 
-use super::Network;
+use super::whole;
 use crate::bytes::{Read, ReadAt, Snap};
 use crate::field::{array, be16, byte};
-use crate::headers::{L3, L3Fault, L4, Upper};
+use crate::headers::{Headers, L3, L3Fault, L4, Upper};
 use crate::ipv6::{self, HEADER_LEN};
 use crate::ipv6_ext::{self, Find, HOP_BY_HOP};
 use std::net::Ipv6Addr;
@@ -27,27 +27,24 @@ const JUMBO: u8 = 0xc2;
 /// Bits of an option type that say what to do with an unknown option: 0 is to skip it.
 const UNKNOWN_ACTION: u8 = 0xc0;
 
-/// Finds the IPv6 header at `network` and the upper-layer header at the end of its chain.
-pub(super) fn parse(bytes: &[u8], frame: Snap<'_>, network: usize, loopback: bool) -> Network {
-    let wire_end = frame.end();
+/// Finds the IPv6 header at `headers.network` and the upper-layer header at the end of its chain.
+pub(super) fn parse(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    let network = headers.network;
     let header = match frame.read_at::<HEADER_LEN>(network) {
-        Read::Known(header) => header,
-        Read::Unknown => return Network::only(first_byte(frame, network), wire_end),
-        Read::Absent => return Network::fault(L3Fault::Truncated, wire_end),
+        Read::Unknown => return Err(first_byte(frame, network)),
+        read => whole(read)?,
     };
     if byte(&header, 0..1) >> 4 != 6 {
-        return Network::fault(L3Fault::Version, wire_end);
+        return Err(L3::Fault(L3Fault::Version));
     }
-    if refuses_addresses(&header, loopback) {
-        return Network::fault(L3Fault::Address, wire_end);
+    if refuses_addresses(&header, headers.link.loopback) {
+        return Err(L3::Fault(L3Fault::Address));
     }
-    match trimmed(bytes, frame, network, &header) {
-        Ok(packet) => {
-            let l4 = upper(packet, network);
-            Network { l3: L3::Ipv6, l4, end: packet.end(), offload: false }
-        }
-        Err(l3) => Network::only(l3, wire_end),
-    }
+    let packet = trimmed(frame, network, &header)?;
+    headers.end = packet.end();
+    headers.l3 = L3::Ipv6;
+    headers.l4 = upper(packet, network);
+    Ok(())
 }
 
 /// The header was on the wire but is not all captured; its first byte may still refuse it.
@@ -67,12 +64,7 @@ fn refuses_addresses(header: &[u8; HEADER_LEN], loopback: bool) -> bool {
 }
 
 /// The packet without what lies behind its payload, its hop-by-hop options found good.
-fn trimmed<'a>(
-    bytes: &'a [u8],
-    frame: Snap<'a>,
-    network: usize,
-    header: &[u8; HEADER_LEN],
-) -> Result<Snap<'a>, L3> {
+fn trimmed<'a>(frame: Snap<'a>, network: usize, header: &[u8; HEADER_LEN]) -> Result<Snap<'a>, L3> {
     let payload_len = usize::from(be16(header, ipv6::PAYLOAD_LEN));
     let has_hop_by_hop = byte(header, ipv6::NEXT_HEADER) == HOP_BY_HOP;
     let mut end = frame.end();
@@ -85,9 +77,9 @@ fn trimmed<'a>(
         end = stop;
     }
     if has_hop_by_hop {
-        end = hop_by_hop(Snap::new(bytes, end), network, payload_len)?;
+        end = hop_by_hop(frame.trim(end), network, payload_len)?;
     }
-    Ok(Snap::new(bytes, end))
+    Ok(frame.trim(end))
 }
 
 /// Where the packet ends, after the tests of its hop-by-hop options.
@@ -191,5 +183,182 @@ fn upper(packet: Snap<'_>, network: usize) -> L4 {
         // The kernel's search leaves the fragment offset at 0 whenever it fails.
         Find::Missing | Find::Truncated => L4::Broken { fragment: false },
         Find::Unknown => L4::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Link;
+    use crate::{Checksums, parse as parse_frame};
+
+    /// A packet from 2001:db8::1 to 2001:db8::2 with this next header and payload.
+    fn packet(next: u8, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0x60, 0, 0, 0, 0, payload.len() as u8, next, 64];
+        for last in [1, 2] {
+            bytes.extend_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last).octets());
+        }
+        bytes.extend_from_slice(payload);
+        bytes
+    }
+
+    fn headers(bytes: &[u8], wire_len: usize) -> Headers {
+        parse_frame(Link::Ipv6, bytes, wire_len, Checksums::Ignore)
+    }
+
+    fn l3(bytes: &[u8]) -> L3 {
+        headers(bytes, bytes.len()).l3
+    }
+
+    fn between(source: &str, destination: &str) -> Vec<u8> {
+        let mut bytes = packet(59, &[]);
+        let octets = |text: &str| text.parse::<Ipv6Addr>().unwrap().octets();
+        bytes[ipv6::SOURCE].copy_from_slice(&octets(source));
+        bytes[ipv6::DESTINATION].copy_from_slice(&octets(destination));
+        bytes
+    }
+
+    /// The layer found in a packet whose hop-by-hop header holds these options, then 8 bytes of UDP.
+    fn with_options(options: &[u8]) -> L3 {
+        assert_eq!((options.len() + 2) % 8, 0);
+        let header = [17, (options.len() / 8) as u8];
+        l3(&packet(HOP_BY_HOP, &[&header, options, &[0; 8]].concat()))
+    }
+
+    const REFUSED: L3 = L3::Fault(L3Fault::HopByHop);
+
+    #[test]
+    fn padding_behind_the_payload_is_trimmed() {
+        let mut bytes = packet(17, &[0; 12]);
+        bytes.resize(60, 0);
+        let found = headers(&bytes, 60);
+        assert_eq!((found.l3, found.end), (L3::Ipv6, 52));
+        assert_eq!(found.l4, L4::Upper(Upper { protocol: 17, offset: 40 }));
+        let found = headers(&packet(17, &[]), 60);
+        assert_eq!((found.end, found.l4), (40, L4::Upper(Upper { protocol: 17, offset: 40 })));
+    }
+
+    #[test]
+    fn length_and_version_are_faults() {
+        let bytes = packet(17, &[0; 12]);
+        assert_eq!(l3(&bytes[..51]), L3::Fault(L3Fault::Length));
+        for len in 0..40 {
+            assert_eq!(l3(&bytes[..len]), L3::Fault(L3Fault::Truncated), "{len}");
+            assert_eq!(headers(&bytes[..len], 52).l3, L3::Unknown, "{len}");
+        }
+        assert_eq!(l3(&[0x45; 40]), L3::Fault(L3Fault::Version));
+        assert_eq!(headers(&[0x45], 40).l3, L3::Fault(L3Fault::Version));
+    }
+
+    #[test]
+    fn addresses_that_the_kernel_refuses_from_a_device() {
+        for (source, destination) in [
+            ("::1", "2001:db8::2"),
+            ("2001:db8::1", "::1"),
+            ("ff02::1", "2001:db8::2"),
+            ("2001:db8::1", "ff01::1"),
+            ("2001:db8::1", "ff00::1"),
+        ] {
+            let bytes = between(source, destination);
+            assert_eq!(l3(&bytes), L3::Fault(L3Fault::Address), "{source} {destination}");
+        }
+        for (source, destination) in
+            [("::", "ff02::1"), ("fe80::1", "2001:db8::2"), ("::ffff:10.0.0.1", "2001:db8::2")]
+        {
+            assert_eq!(l3(&between(source, destination)), L3::Ipv6, "{source} {destination}");
+        }
+    }
+
+    #[test]
+    fn loopback_links_may_carry_loopback_addresses() {
+        let on_lo = |packet: &[u8]| {
+            let mut frame = vec![0; 12];
+            frame.extend_from_slice(&[0x86, 0xdd]);
+            frame.extend_from_slice(packet);
+            parse_frame(Link::Ethernet, &frame, frame.len(), Checksums::Ignore).l3
+        };
+        assert_eq!(on_lo(&between("::1", "::1")), L3::Ipv6);
+        assert_eq!(on_lo(&between("::1", "ff01::1")), L3::Ipv6);
+        assert_eq!(on_lo(&between("ff02::1", "::1")), L3::Fault(L3Fault::Address));
+        assert_eq!(on_lo(&between("::1", "ff00::1")), L3::Fault(L3Fault::Address));
+    }
+
+    #[test]
+    fn hop_by_hop_options_are_judged_one_by_one() {
+        let router_alert = [ROUTER_ALERT, 2, 0, 0];
+        assert_eq!(with_options(&[&router_alert[..], &[PADN, 0]].concat()), L3::Ipv6);
+        assert_eq!(with_options(&[PADN, 4, 0, 0, 0, 0]), L3::Ipv6);
+        assert_eq!(with_options(&[0x1e, 4, 1, 2, 3, 4]), L3::Ipv6);
+        assert_eq!(with_options(&[IOAM, 4, 1, 2, 3, 4]), REFUSED);
+        assert_eq!(with_options(&[0, 0, IOAM, 2, 1, 2]), L3::Ipv6);
+        for discard in [0x40, 0x80, 0xde] {
+            assert_eq!(with_options(&[discard, 4, 1, 2, 3, 4]), REFUSED, "{discard:#x}");
+        }
+        assert_eq!(with_options(&[ROUTER_ALERT, 1, 0, 0, 0, 0]), REFUSED);
+        assert_eq!(with_options(&[PADN, 5, 0, 0, 0, 0]), REFUSED);
+        assert_eq!(with_options(&[PADN, 4, 0, 1, 0, 0]), REFUSED);
+        assert_eq!(with_options(&[0, 0, 0, 0, 0, 0x1e]), REFUSED);
+    }
+
+    #[test]
+    fn padding_and_options_are_limited() {
+        assert_eq!(with_options(&[PADN, 4, 0, 0, 0, 0, 0, 0x1e, 0, 0, 0, 0, 0, 0]), L3::Ipv6);
+        assert_eq!(with_options(&[PADN, 4, 0, 0, 0, 0, 0, 0, 0x1e, 0, 0, 0, 0, 0]), REFUSED);
+        assert_eq!(with_options(&[&[0x1e, 0].repeat(8)[..], &[0; 6]].concat()), L3::Ipv6);
+        assert_eq!(with_options(&[&[0x1e, 0].repeat(9)[..], &[0; 4]].concat()), REFUSED);
+        assert_eq!(with_options(&[CALIPSO, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), L3::Ipv6);
+        assert_eq!(with_options(&[CALIPSO, 8, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]), REFUSED);
+    }
+
+    #[test]
+    fn a_cut_options_header_is_a_fault_on_the_wire_and_unknown_in_the_capture() {
+        let mut bytes = packet(HOP_BY_HOP, &[17, 1, 1, 4, 0, 0, 0, 0]);
+        assert_eq!(l3(&bytes), REFUSED);
+        bytes[41] = 0;
+        assert_eq!(l3(&bytes), L3::Ipv6);
+        assert_eq!(headers(&bytes[..47], 48).l3, L3::Unknown);
+        bytes[5] = 7;
+        assert_eq!(l3(&bytes), REFUSED);
+    }
+
+    #[test]
+    fn a_jumbo_option_gives_the_length() {
+        let jumbo = |len: u32, payload: usize| {
+            let mut bytes = packet(HOP_BY_HOP, &[17, 0, JUMBO, 4]);
+            bytes.extend_from_slice(&len.to_be_bytes());
+            bytes.resize(40 + payload, 0);
+            bytes[5] = 0;
+            headers(&bytes, bytes.len())
+        };
+        let found = jumbo(70_000, 70_010);
+        assert_eq!((found.l3, found.end), (L3::Ipv6, 70_040));
+        assert_eq!(found.l4, L4::Upper(Upper { protocol: 17, offset: 48 }));
+        assert_eq!(jumbo(70_000, 69_999).l3, REFUSED);
+        assert_eq!(jumbo(65_535, 70_000).l3, REFUSED);
+        assert_eq!(with_options(&[JUMBO, 4, 0, 1, 0x11, 0x70]), REFUSED);
+    }
+
+    #[test]
+    fn without_a_jumbo_option_a_zero_length_keeps_the_frame() {
+        let mut bytes = packet(HOP_BY_HOP, &[17, 0, 1, 4, 0, 0, 0, 0, 0, 0]);
+        bytes[5] = 0;
+        assert_eq!(headers(&bytes, 60).end, 60);
+    }
+
+    #[test]
+    fn the_upper_layer_is_told_by_the_chain() {
+        let l4 = |next, payload: &[u8]| {
+            let bytes = packet(next, payload);
+            headers(&bytes, bytes.len()).l4
+        };
+        assert_eq!(l4(59, &[]), L4::Upper(Upper { protocol: 59, offset: 40 }));
+        assert_eq!(l4(60, &[6, 9, 0, 0]), L4::Upper(Upper { protocol: 6, offset: 44 }));
+        assert_eq!(l4(43, &[6, 0, 0]), L4::Broken { fragment: false });
+        let fragment = [17, 0, 0x01, 0x01, 0, 0, 0, 1];
+        assert_eq!(l4(44, &fragment), L4::Fragment { protocol: 17, offset: 0x100 });
+        let hidden = [60, 0, 0x01, 0x01, 0, 0, 0, 1];
+        assert_eq!(l4(44, &hidden), L4::Broken { fragment: false });
+        let bytes = packet(60, &[6, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(headers(&bytes[..41], 48).l4, L4::Unknown);
     }
 }

@@ -3,9 +3,10 @@
 //! Source: <https://www.tcpdump.org/linktypes.html>; packet types as Linux `eth_type_trans`
 //! (`net/ethernet/eth.c`) gives them.
 
+use super::whole;
 use crate::bytes::{Read, ReadAt, Snap};
-use crate::field::{be16, be32, byte};
-use crate::headers::{L3, L3Fault};
+use crate::field::{array, be16, be32, byte};
+use crate::headers::{Headers, L3, L3Fault};
 use crate::link::{Link, LinkHeader};
 use crate::{ethernet, ethertype, vlan};
 use std::ops::Range;
@@ -46,86 +47,54 @@ const PACKET_HOST: u8 = 0;
 const PACKET_BROADCAST: u8 = 1;
 const PACKET_MULTICAST: u8 = 2;
 
-/// A link header, and where the network header starts.
-pub(super) struct LinkLayer {
-    pub(super) header: LinkHeader,
-    pub(super) network: usize,
-    /// Set where the frame or the capture ends before the link header does.
-    pub(super) cut: Option<L3>,
-}
-
-impl LinkLayer {
-    fn whole(header: LinkHeader, network: usize) -> Self {
-        Self { header, network, cut: None }
-    }
-
-    /// The link header could not be read: it is not all there, or was not all captured.
-    fn cut<T>(header: LinkHeader, network: usize, read: &Read<T>) -> Self {
-        let l3 = match read {
-            Read::Absent => L3::Fault(L3Fault::Truncated),
-            Read::Known(_) | Read::Unknown => L3::Unknown,
-        };
-        Self { header, network, cut: Some(l3) }
-    }
-}
-
-/// Reads the link header of a frame.
+/// Reads the link header of a frame into `headers.link`, and sets `headers.network` behind it. The error
+/// is what stands for the network layer where the frame or the capture ends before.
 #[inline]
-pub(super) fn parse(link: Link, frame: Snap<'_>) -> LinkLayer {
+pub(super) fn parse(link: Link, frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
     match link {
-        Link::Ethernet => ethernet(frame),
-        Link::Raw => raw(frame),
-        Link::Ipv4 => bare(ethertype::IPV4),
-        Link::Ipv6 => bare(ethertype::IPV6),
-        Link::Sll => sll(frame),
-        Link::Sll2 => sll2(frame),
-        Link::Null | Link::Loop => family(frame),
+        Link::Ethernet => ethernet(frame, headers),
+        Link::Raw => raw(frame, headers),
+        Link::Ipv4 => bare(ethertype::IPV4, headers),
+        Link::Ipv6 => bare(ethertype::IPV6, headers),
+        Link::Sll => sll(frame, headers),
+        Link::Sll2 => sll2(frame, headers),
+        Link::Null | Link::Loop => family(frame, headers),
     }
 }
 
-fn bare(ethertype: u16) -> LinkLayer {
-    LinkLayer::whole(LinkHeader { ethertype, ..LinkHeader::default() }, 0)
+fn bare(ethertype: u16, headers: &mut Headers) -> Result<(), L3> {
+    headers.link.ethertype = ethertype;
+    Ok(())
 }
 
 /// A bare packet: the version nibble takes the place of the EtherType.
-fn raw(frame: Snap<'_>) -> LinkLayer {
-    match frame.read_at::<1>(0) {
-        Read::Known([first]) => match first >> 4 {
-            4 => bare(ethertype::IPV4),
-            6 => bare(ethertype::IPV6),
-            _ => LinkLayer {
-                header: LinkHeader::default(),
-                network: 0,
-                cut: Some(L3::Fault(L3Fault::Version)),
-            },
-        },
-        read => LinkLayer::cut(LinkHeader::default(), 0, &read),
+fn raw(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    let [first] = whole(frame.read_at(0))?;
+    match first >> 4 {
+        4 => bare(ethertype::IPV4, headers),
+        6 => bare(ethertype::IPV6, headers),
+        _ => Err(L3::Fault(L3Fault::Version)),
     }
 }
 
 #[inline]
-fn ethernet(frame: Snap<'_>) -> LinkLayer {
-    let read = frame.read_at::<{ ethernet::HEADER_LEN }>(0);
-    let Read::Known(bytes) = read else {
-        return LinkLayer::cut(LinkHeader::default(), 0, &read);
-    };
-    let addresses: [u8; 12] = bytes.first_chunk().copied().unwrap_or_default();
-    let header = LinkHeader {
-        ethernet: Some(0),
-        source_mac: Some(ethernet::SOURCE.start),
-        ethertype: be16(&bytes, ethernet::TYPE),
-        packet_type: Some(packet_type(&bytes)),
-        loopback: addresses == [0; 12],
-        ..LinkHeader::default()
-    };
-    if header.ethertype == ethertype::IPV4 {
-        return LinkLayer::whole(header, ethernet::HEADER_LEN);
+fn ethernet(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    let bytes = whole(frame.read_at::<{ ethernet::HEADER_LEN }>(0))?;
+    let addresses: [u8; 12] = array(&bytes, ethernet::DESTINATION.start..ethernet::SOURCE.end);
+    headers.link.ethernet = Some(0);
+    headers.link.source_mac = Some(ethernet::SOURCE.start);
+    headers.link.ethertype = be16(&bytes, ethernet::TYPE);
+    headers.link.packet_type = Some(packet_type(array(&bytes, ethernet::DESTINATION)));
+    headers.link.loopback = addresses == [0; 12];
+    headers.network = ethernet::HEADER_LEN;
+    if headers.link.ethertype == ethertype::IPV4 {
+        return Ok(());
     }
-    tagged(frame, header, ethernet::HEADER_LEN)
+    tagged(frame, headers)
 }
 
-fn packet_type(header: &[u8; ethernet::HEADER_LEN]) -> u8 {
-    let destination: [u8; 6] = header.first_chunk().copied().unwrap_or_default();
+#[inline]
+fn packet_type(destination: [u8; 6]) -> u8 {
     match destination {
         [0xff, 0xff, 0xff, 0xff, 0xff, 0xff] => PACKET_BROADCAST,
         [first, ..] if first & 1 == 1 => PACKET_MULTICAST,
@@ -133,26 +102,19 @@ fn packet_type(header: &[u8; ethernet::HEADER_LEN]) -> u8 {
     }
 }
 
-/// Walks over VLAN tags, and over SNAP where an 802.3 length stands for the EtherType. `network` is the
-/// offset behind the type field that `header.ethertype` was read from.
-fn tagged(frame: Snap<'_>, mut header: LinkHeader, mut network: usize) -> LinkLayer {
+/// Walks over VLAN tags, and over SNAP where an 802.3 length stands for the EtherType.
+/// `headers.network` is the offset behind the type field that the EtherType was read from.
+fn tagged(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
     for _ in 0..MAX_TAGS {
-        if !vlan::is_tag(header.ethertype) {
+        if !vlan::is_tag(headers.link.ethertype) {
             break;
         }
-        let read = frame.read_at::<{ vlan::HEADER_LEN }>(network);
-        let Read::Known(tag) = read else {
-            return LinkLayer::cut(header, network, &read);
-        };
-        push_tag(&mut header, be16(&tag, vlan::TCI));
-        header.ethertype = be16(&tag, vlan::TYPE);
-        network += vlan::HEADER_LEN;
+        let tag = whole(frame.read_at::<{ vlan::HEADER_LEN }>(headers.network))?;
+        push_tag(&mut headers.link, be16(&tag, vlan::TCI));
+        headers.link.ethertype = be16(&tag, vlan::TYPE);
+        headers.network += vlan::HEADER_LEN;
     }
-    if header.ethertype < ethertype::MIN {
-        llc(frame, header, network)
-    } else {
-        LinkLayer::whole(header, network)
-    }
+    if headers.link.ethertype < ethertype::MIN { llc(frame, headers) } else { Ok(()) }
 }
 
 fn push_tag(header: &mut LinkHeader, tci: u16) {
@@ -164,15 +126,16 @@ fn push_tag(header: &mut LinkHeader, tci: u16) {
 }
 
 /// An LLC header: SNAP of the EtherType kind names the network header, all else is LLC.
-fn llc(frame: Snap<'_>, mut header: LinkHeader, network: usize) -> LinkLayer {
-    header.ethertype = LinkHeader::LLC;
-    match frame.read_at::<SNAP_LEN>(network) {
+fn llc(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    headers.link.ethertype = LinkHeader::LLC;
+    match frame.read_at::<SNAP_LEN>(headers.network) {
         Read::Known(bytes) if is_snap(&bytes) => {
-            header.ethertype = be16(&bytes, SNAP_TYPE);
-            LinkLayer::whole(header, network + SNAP_LEN)
+            headers.link.ethertype = be16(&bytes, SNAP_TYPE);
+            headers.network += SNAP_LEN;
+            Ok(())
         }
-        Read::Known(_) | Read::Absent => LinkLayer::whole(header, network),
-        Read::Unknown => LinkLayer { header, network, cut: Some(L3::Unknown) },
+        Read::Known(_) | Read::Absent => Ok(()),
+        Read::Unknown => Err(L3::Unknown),
     }
 }
 
@@ -181,75 +144,85 @@ fn is_snap(bytes: &[u8; SNAP_LEN]) -> bool {
     bytes.starts_with(&SNAP_LLC) && matches!(bytes.get(SNAP_OUI), Some([0, 0, 0 | 0xf8]))
 }
 
-fn sll(frame: Snap<'_>) -> LinkLayer {
-    let read = frame.read_at::<SLL_LEN>(0);
-    let Read::Known(bytes) = read else {
-        return LinkLayer::cut(LinkHeader::default(), 0, &read);
-    };
-    let header = LinkHeader {
-        ethertype: be16(&bytes, SLL_PROTOCOL),
-        packet_type: u8::try_from(be16(&bytes, SLL_PACKET_TYPE)).ok(),
-        source_mac: is_ethernet(be16(&bytes, SLL_ARPHRD)).then_some(SLL_ADDRESS),
-        ..LinkHeader::default()
-    };
-    cooked(frame, header, be16(&bytes, SLL_ARPHRD), SLL_LEN)
+fn sll(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    let bytes = whole(frame.read_at::<SLL_LEN>(0))?;
+    headers.network = SLL_LEN;
+    headers.link.source_mac = source_mac(be16(&bytes, SLL_ARPHRD), SLL_ADDRESS);
+    headers.link.ethertype = be16(&bytes, SLL_PROTOCOL);
+    headers.link.packet_type = u8::try_from(be16(&bytes, SLL_PACKET_TYPE)).ok();
+    cooked(frame, be16(&bytes, SLL_ARPHRD), headers)
 }
 
-fn sll2(frame: Snap<'_>) -> LinkLayer {
-    let read = frame.read_at::<SLL2_LEN>(0);
-    let Read::Known(bytes) = read else {
-        return LinkLayer::cut(LinkHeader::default(), 0, &read);
-    };
-    let header = LinkHeader {
-        ethertype: be16(&bytes, SLL2_PROTOCOL),
-        packet_type: Some(byte(&bytes, SLL2_PACKET_TYPE)),
-        source_mac: is_ethernet(be16(&bytes, SLL2_ARPHRD)).then_some(SLL2_ADDRESS),
-        ifindex: Some(be32(&bytes, SLL2_IFINDEX)).filter(|index| *index != 0),
-        ..LinkHeader::default()
-    };
-    cooked(frame, header, be16(&bytes, SLL2_ARPHRD), SLL2_LEN)
+fn sll2(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    let bytes = whole(frame.read_at::<SLL2_LEN>(0))?;
+    headers.network = SLL2_LEN;
+    headers.link.source_mac = source_mac(be16(&bytes, SLL2_ARPHRD), SLL2_ADDRESS);
+    headers.link.ethertype = be16(&bytes, SLL2_PROTOCOL);
+    headers.link.packet_type = Some(byte(&bytes, SLL2_PACKET_TYPE));
+    headers.link.ifindex = Some(be32(&bytes, SLL2_IFINDEX)).filter(|index| *index != 0);
+    cooked(frame, be16(&bytes, SLL2_ARPHRD), headers)
 }
 
-fn is_ethernet(arphrd: u16) -> bool {
-    arphrd == ARPHRD_ETHER
+/// Where the sender's address stands, if the device was Ethernet.
+fn source_mac(arphrd: u16, offset: usize) -> Option<usize> {
+    (arphrd == ARPHRD_ETHER).then_some(offset)
 }
 
 /// Both cooked headers: what the device type says about the protocol field.
-fn cooked(frame: Snap<'_>, mut header: LinkHeader, arphrd: u16, network: usize) -> LinkLayer {
-    header.loopback = arphrd == ARPHRD_LOOPBACK;
+fn cooked(frame: Snap<'_>, arphrd: u16, headers: &mut Headers) -> Result<(), L3> {
+    headers.link.loopback = arphrd == ARPHRD_LOOPBACK;
     if arphrd == ARPHRD_NETLINK {
-        header.ethertype = 0;
+        headers.link.ethertype = 0;
     }
     // Below the EtherTypes stand Linux's own protocol numbers, of which only LLC leads to a network
     // header.
-    if header.ethertype < ethertype::MIN && header.ethertype != LinkHeader::LLC {
-        return LinkLayer::whole(header, network);
-    }
-    tagged(frame, header, network)
+    let ethertype = headers.link.ethertype;
+    let is_linux_only = ethertype < ethertype::MIN && ethertype != LinkHeader::LLC;
+    if is_linux_only { Ok(()) } else { tagged(frame, headers) }
 }
 
 /// BSD loopback: an address family, in the byte order of a host that is not known. Families are small
 /// numbers, so only one of the two readings can be one; [`Link::Loop`] files exist in both orders too.
-fn family(frame: Snap<'_>) -> LinkLayer {
-    let mut header = LinkHeader { loopback: true, ..LinkHeader::default() };
-    let read = frame.read_at::<4>(0);
-    let Read::Known(bytes) = read else {
-        return LinkLayer::cut(header, 0, &read);
-    };
-    header.ethertype = match u32::from_be_bytes(bytes).min(u32::from_le_bytes(bytes)) {
+fn family(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    headers.link.loopback = true;
+    let bytes = whole(frame.read_at::<4>(0))?;
+    headers.network = bytes.len();
+    headers.link.ethertype = match u32::from_be_bytes(bytes).min(u32::from_le_bytes(bytes)) {
         2 => ethertype::IPV4,
         10 | 24 | 28 | 30 => ethertype::IPV6,
         _ => 0,
     };
-    LinkLayer::whole(header, bytes.len())
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::headers::L4;
 
-    fn read(link: Link, bytes: &[u8]) -> LinkLayer {
-        parse(link, Snap::new(bytes, bytes.len()))
+    /// What the link header says, where the network header starts, and what stands for the network
+    /// layer where the link header is cut.
+    struct Found {
+        header: LinkHeader,
+        network: usize,
+        cut: Option<L3>,
+    }
+
+    fn read_cut(link: Link, bytes: &[u8], wire_len: usize) -> Found {
+        let mut headers = Headers {
+            link: LinkHeader::default(),
+            network: 0,
+            end: wire_len,
+            l3: L3::Other,
+            l4: L4::None,
+            offload: false,
+        };
+        let cut = parse(link, Snap::new(bytes, wire_len), &mut headers).err();
+        Found { header: headers.link, network: headers.network, cut }
+    }
+
+    fn read(link: Link, bytes: &[u8]) -> Found {
+        read_cut(link, bytes, bytes.len())
     }
 
     /// An Ethernet header to `destination`, then `rest` from the type field on, then four bytes.
@@ -304,7 +277,7 @@ mod tests {
         for len in 0..18 {
             let cut = read(Link::Ethernet, &bytes[..len]).cut;
             assert_eq!(cut, Some(L3::Fault(L3Fault::Truncated)), "{len}");
-            let cut = parse(Link::Ethernet, Snap::new(&bytes[..len], 60)).cut;
+            let cut = read_cut(Link::Ethernet, &bytes[..len], 60).cut;
             assert_eq!(cut, Some(L3::Unknown), "{len}");
         }
     }

@@ -12,9 +12,11 @@
 
 mod header;
 mod memories;
+mod tests_of;
 mod verdicts;
 
 pub use memories::Memories;
+pub use tests_of::{Test, tests_of};
 pub use verdicts::{By, Verdict, Verdicts};
 
 use crate::ext::Effect;
@@ -182,9 +184,10 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
         let (outcome, cause) = judge(rule, transit, self.here, self.memories, &mut asked);
         self.observer.rule(at, outcome, self.here, transit);
         if let Some(cause) = cause
-            && (decides(&rule.action) || outcome.may_hot_drop()) {
-                self.observer.unknown(at, cause);
-            }
+            && (decides(&rule.action) || outcome.may_hot_drop())
+        {
+            self.observer.unknown(at, cause);
+        }
         if outcome.may_hot_drop() {
             self.verdicts.add(Verdict::Drop, Some(By::HotDrop(at)));
             frame.ended = true;

@@ -15,6 +15,8 @@ pub struct Opt {
     pub aliases: &'static [&'static str],
     /// Number of words it takes.
     pub values: u8,
+    /// Its value may be missing: the next word is then an option, a `!` or the end.
+    pub optional: bool,
     /// May be preceded by `!`.
     pub invert: bool,
     /// May be given more than once.
@@ -25,19 +27,25 @@ impl Opt {
     /// An option that takes no value.
     #[must_use]
     pub const fn flag(name: &'static str) -> Self {
-        Self { name, aliases: &[], values: 0, invert: false, many: false }
+        Self { name, aliases: &[], values: 0, optional: false, invert: false, many: false }
     }
 
     /// An option that takes one value.
     #[must_use]
     pub const fn value(name: &'static str) -> Self {
-        Self { name, aliases: &[], values: 1, invert: false, many: false }
+        Self { name, aliases: &[], values: 1, optional: false, invert: false, many: false }
     }
 
     /// An option that takes two values, as `--tcp-flags` does.
     #[must_use]
     pub const fn pair(name: &'static str) -> Self {
-        Self { name, aliases: &[], values: 2, invert: false, many: false }
+        Self { name, aliases: &[], values: 2, optional: false, invert: false, many: false }
+    }
+
+    /// The same option, whose value may be missing.
+    #[must_use]
+    pub const fn optional(self) -> Self {
+        Self { optional: true, ..self }
     }
 
     /// The same option, with other spellings.
@@ -123,6 +131,8 @@ pub struct Args<'a> {
     pub hook: Option<Hook>,
     /// The rule's `-p`, if any, wherever it stands in the line.
     pub protocol: Option<ProtocolTest>,
+    /// Refuse what the newest tool refuses, even where older ones took it.
+    pub strict: bool,
     /// Name of the extension as the rule spells it.
     pub name: &'a str,
     /// Column of that name.

@@ -2,9 +2,13 @@
 //! text, evaluation, tests. To add one, write its file and name its kind in [`MATCHES`] or [`TARGETS`].
 
 mod args;
+mod host;
+mod number;
 mod opaque;
 mod printer;
+mod rate;
 pub(crate) mod value;
+mod words;
 
 use std::fmt;
 
@@ -147,41 +151,151 @@ pub struct TargetUse {
     pub body: Box<dyn Target>,
 }
 
+mod cgroup;
+mod cluster;
 mod comment;
+mod connbytes;
+mod connlabel;
+mod connlimit;
+mod connmark;
+mod conntrack;
+mod cpu;
+mod devgroup;
+mod hashlimit;
+mod helper;
 mod icmp;
 mod iprange;
+mod ipvs;
+mod limit;
 mod mac;
 mod mark;
 mod multiport;
+mod nat;
+mod nfacct;
+mod npt;
+mod osf;
+mod owner;
+mod physdev;
 mod ports;
+mod quota;
+mod rateest;
+mod realm;
+mod recent;
+mod rpfilter;
+mod set;
+mod socket;
+mod state;
 mod tcp;
+mod time;
 mod udp;
 
+mod target_audit;
+mod target_checksum;
+mod target_classify;
+mod target_clusterip;
+mod target_connmark;
+mod target_connsecmark;
+mod target_ct;
+mod target_dnat;
+mod target_dnpt;
+mod target_hmark;
+mod target_idletimer;
+mod target_led;
 mod target_log;
 mod target_mark;
+mod target_masquerade;
+mod target_netmap;
 mod target_nflog;
+mod target_nfqueue;
+mod target_notrack;
+mod target_queue;
+mod target_rateest;
+mod target_redirect;
 mod target_reject;
+mod target_secmark;
+mod target_set;
+mod target_snat;
+mod target_snpt;
+mod target_synproxy;
+mod target_tee;
+mod target_tproxy;
+mod target_trace;
+mod target_ulog;
 
 /// Every kind of match.
 pub static MATCHES: &[&MatchKind] = &[
+    &cgroup::KIND,
+    &cluster::KIND,
     &comment::KIND,
+    &connbytes::KIND,
+    &connlabel::KIND,
+    &connlimit::KIND,
+    &connmark::KIND,
+    &conntrack::KIND,
+    &cpu::KIND,
+    &devgroup::KIND,
+    &hashlimit::KIND,
+    &helper::KIND,
     &icmp::ICMP,
     &icmp::ICMP6,
     &iprange::KIND,
+    &ipvs::KIND,
+    &limit::KIND,
     &mac::KIND,
     &mark::KIND,
     &multiport::KIND,
+    &nfacct::KIND,
+    &osf::KIND,
+    &owner::KIND,
+    &physdev::KIND,
+    &quota::KIND,
+    &rateest::KIND,
+    &realm::KIND,
+    &recent::KIND,
+    &rpfilter::KIND,
+    &set::KIND,
+    &socket::KIND,
+    &state::KIND,
     &tcp::KIND,
+    &time::KIND,
     &udp::KIND,
 ];
 
 /// Every kind of target but the built-in verdicts.
 pub static TARGETS: &[&TargetKind] = &[
+    &target_audit::KIND,
+    &target_checksum::KIND,
+    &target_classify::KIND,
+    &target_clusterip::KIND,
+    &target_connmark::KIND,
+    &target_connsecmark::KIND,
+    &target_ct::KIND,
+    &target_dnat::KIND,
+    &target_dnpt::KIND,
+    &target_hmark::KIND,
+    &target_idletimer::KIND,
+    &target_led::KIND,
     &target_log::KIND,
     &target_mark::KIND,
+    &target_masquerade::KIND,
+    &target_netmap::KIND,
     &target_nflog::KIND,
+    &target_nfqueue::KIND,
+    &target_notrack::KIND,
+    &target_queue::KIND,
+    &target_rateest::KIND,
+    &target_redirect::KIND,
     &target_reject::V4_KIND,
     &target_reject::V6_KIND,
+    &target_secmark::KIND,
+    &target_set::KIND,
+    &target_snat::KIND,
+    &target_snpt::KIND,
+    &target_synproxy::KIND,
+    &target_tee::KIND,
+    &target_tproxy::KIND,
+    &target_trace::KIND,
+    &target_ulog::KIND,
 ];
 
 /// The match of this name in this family.
@@ -223,7 +337,6 @@ const FOREIGN_TARGETS: &[&str] = &[
     "RTPENGINE",
     "SYSRQ",
     "TARPIT",
-    "ULOG",
     "XOR",
 ];
 
@@ -231,4 +344,33 @@ const FOREIGN_TARGETS: &[&str] = &[
 #[must_use]
 pub fn is_foreign_target(name: &str) -> bool {
     FOREIGN_TARGETS.contains(&name)
+}
+
+/// One line of the table of what is supported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Supported {
+    /// `-m NAME` or `-j NAME`.
+    pub name: String,
+    /// Families that have it.
+    pub families: Vec<Family>,
+    /// Evaluated or only parsed.
+    pub support: Support,
+}
+
+/// Everything that the tables above know, matches first, by name.
+#[must_use]
+pub fn supported() -> Vec<Supported> {
+    let matches =
+        MATCHES.iter().map(|kind| (format!("-m {}", kind.name), kind.families, kind.support));
+    let targets =
+        TARGETS.iter().map(|kind| (format!("-j {}", kind.name), kind.families, kind.support));
+    let mut all: Vec<Supported> = Vec::new();
+    for (name, families, support) in matches.chain(targets) {
+        match all.iter_mut().find(|known| known.name == name && known.support == support) {
+            Some(known) => known.families.extend(families),
+            None => all.push(Supported { name, families: families.to_vec(), support }),
+        }
+    }
+    all.sort_by(|a, b| (b.name.as_bytes()[1], &a.name).cmp(&(a.name.as_bytes()[1], &b.name)));
+    all
 }

@@ -45,6 +45,21 @@ impl Printer {
         self.flag(invert, name).quoted(value)
     }
 
+    /// ` --name value` with the value bare, as the tool writes names.
+    pub fn name(&mut self, name: &str, value: &str) -> &mut Self {
+        self.flag(false, name).plain(value)
+    }
+
+    /// ` value` as it stands, quoted only when it would not read back as one word.
+    pub fn plain(&mut self, value: &str) -> &mut Self {
+        let apart = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\');
+        if value.is_empty() || value.contains(apart) {
+            self.quoted(value)
+        } else {
+            self.word(value)
+        }
+    }
+
     /// ` value`, quoted when needed.
     pub fn quoted(&mut self, value: &str) -> &mut Self {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -66,6 +81,13 @@ impl Printer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_stay_bare_while_they_are_one_word() {
+        let mut printer = Printer::default();
+        printer.name("a", "u:r_t:s0").name("b", "two words").name("c", "");
+        assert_eq!(printer.finish(), r#" --a u:r_t:s0 --b "two words" --c """#);
+    }
 
     #[test]
     fn strings_are_quoted_only_when_they_must() {

@@ -49,19 +49,10 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
     let prefix = args.get("nflog-prefix").map_or("", |given| given.text());
     Ok(Box::new(Nflog {
         group: small("nflog-group")?,
-        prefix: cut(prefix).into(),
+        prefix: value::cut(prefix, MAX_PREFIX).into(),
         length,
         threshold: small("nflog-threshold")?,
     }))
-}
-
-/// The tool cuts a long prefix off, at a character here.
-fn cut(prefix: &str) -> &str {
-    let mut end = prefix.len().min(MAX_PREFIX);
-    while !prefix.is_char_boundary(end) {
-        end -= 1;
-    }
-    &prefix[..end]
 }
 
 impl Target for Nflog {

@@ -153,6 +153,16 @@ fn service(name: &str) -> Option<u16> {
     SERVICES.iter().find(|(known, _)| *known == name).map(|(_, port)| *port)
 }
 
+/// The first `max` bytes of a name that the tool cuts off there, less if that would split a character.
+#[must_use]
+pub(crate) fn cut(text: &str, max: usize) -> &str {
+    let mut end = text.len().min(max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 /// A MAC address of six colon-separated hex bytes.
 #[must_use]
 pub(crate) fn mac(text: &str) -> Option<[u8; 6]> {
@@ -231,7 +241,7 @@ pub(crate) fn prefix_len(mask: &[u8; 16], len: usize) -> Option<usize> {
         |(bits, open), (index, ones)| match (open, ones) {
             (true, 8) => Some((bits + 8, true)),
             (true, _) if mask[index] == prefix_mask(ones)[0] => Some((bits + ones, false)),
-            (false, 0) => Some((bits, false)),
+            (false, 0) if mask[index] == 0 => Some((bits, false)),
             _ => None,
         },
     )?;
@@ -318,6 +328,7 @@ mod tests {
         }
         assert_eq!(prefix_len(&address("255.0.255.0", 4).unwrap(), 4), None);
         assert_eq!(prefix_len(&address("255.253.0.0", 4).unwrap(), 4), None);
+        assert_eq!(prefix_len(&address("255.0.12.0", 4).unwrap(), 4), None);
     }
 
     #[test]
@@ -333,6 +344,13 @@ mod tests {
         assert_eq!(print("::ffff:1.2.3.4", 16), "::ffff:1.2.3.4/128");
         assert!(network("10.0.0.0/33", 4).is_none());
         assert!(network("10.0.0.256", 4).is_none());
+    }
+
+    #[test]
+    fn names_are_cut_at_a_character() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "abc");
+        assert_eq!(cut("ab\u{e9}", 3), "ab");
     }
 
     #[test]

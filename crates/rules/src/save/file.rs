@@ -7,7 +7,7 @@ use super::lexer::words;
 use super::options::Words;
 use super::rule::{self, Place, RuleLine, Setting, Verdict};
 use super::{FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, loops};
-use crate::model::{Action, Base, Chain, Counters, Family, Policy, Rule, Ruleset, Table};
+use crate::model::{Action, Base, Chain, Counters, Family, Header, Policy, Rule, Ruleset, Table};
 
 /// Longest chain name in bytes: `XT_EXTENSION_MAXNAMELEN` less its NUL.
 const MAX_CHAIN_NAME: usize = 28;
@@ -68,7 +68,7 @@ impl<'a, 'o> File<'a, 'o> {
             options,
             tables: Vec::new(),
             open: None,
-            warnings: Warnings::default(),
+            warnings: Warnings { strict: options.strict, ..Warnings::default() },
             listed: 0,
             last_line: 0,
         }
@@ -98,7 +98,7 @@ impl<'a, 'o> File<'a, 'o> {
     fn trimmed(&mut self, number: u32, line: &'a str) -> Result<&'a str, What> {
         let unix = match line.strip_suffix('\r') {
             Some(unix) => {
-                self.lenient(number, line.len(), "lines end with CRLF")?;
+                self.warnings.lenient(number, column_after(unix), "CRLF at the end of a line")?;
                 unix
             }
             None => line,
@@ -106,18 +106,9 @@ impl<'a, 'o> File<'a, 'o> {
         let trimmed = unix.trim_end_matches([' ', '\t']);
         let significant = trimmed.starts_with(['*', ':']) || trimmed == "COMMIT";
         if significant && trimmed.len() < unix.len() {
-            self.lenient(number, trimmed.len() + 1, "blanks at the end of a line")?;
+            self.warnings.lenient(number, column_after(trimmed), "blanks at the end of a line")?;
         }
         Ok(trimmed)
-    }
-
-    fn lenient(&mut self, number: u32, column: usize, what: &str) -> Result<(), What> {
-        if self.options.strict {
-            let column = u32::try_from(column).unwrap_or(u32::MAX);
-            return Err(What::new(column, format!("no {what}: iptables-restore refuses them")));
-        }
-        self.warnings.add(number, what);
-        Ok(())
     }
 
     fn open_table(&mut self, number: u32, name: &'a str) -> Result<(), What> {
@@ -302,7 +293,13 @@ impl<'a, 'o> File<'a, 'o> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let index = open.rule_chain(&parsed.chain, family)?;
         for header in parsed.headers() {
-            open.add_rule(index, number, parsed, header, counters, family)?;
+            open.add_rule(
+                index,
+                number,
+                parsed,
+                (header, counters),
+                (family, self.options.strict),
+            )?;
         }
         Ok(())
     }
@@ -321,7 +318,7 @@ impl<'a, 'o> File<'a, 'o> {
         }
         let mut ruleset = Ruleset { family: self.family, tables: self.tables };
         ruleset.number_memories();
-        Ok(Loaded { ruleset, family_from, warnings: self.warnings.0 })
+        Ok(Loaded { ruleset, family_from, warnings: self.warnings.list })
     }
 }
 
@@ -389,9 +386,8 @@ impl<'a> OpenTable<'a> {
         index: usize,
         number: u32,
         parsed: &RuleLine<'a>,
-        header: Option<Box<crate::model::Header>>,
-        counters: Counters,
-        family: Family,
+        (header, counters): (Option<Box<Header>>, Counters),
+        (family, strict): (Family, bool),
     ) -> Result<(), What> {
         let chain = &self.table.chains[index];
         let at = Setting {
@@ -399,6 +395,7 @@ impl<'a> OpenTable<'a> {
             table: self.table.name,
             hook: chain.base.map(|base| base.hook),
             chain: &chain.name,
+            strict,
         };
         parsed.check(at)?;
         let built = parsed.build(at)?;

@@ -19,6 +19,7 @@ use std::fmt;
 
 pub use file::load;
 pub use lexer::{Word, words};
+pub(crate) use print::print_header;
 pub use print::{print_rule, print_ruleset};
 
 use crate::model::{Family, Ruleset};
@@ -112,14 +113,27 @@ impl std::error::Error for LoadError {}
 
 /// Collects warnings, one entry for each kind.
 #[derive(Debug, Default)]
-struct Warnings(Vec<Warning>);
+struct Warnings {
+    list: Vec<Warning>,
+    /// What the restore command refuses is refused.
+    strict: bool,
+}
 
 impl Warnings {
     fn add(&mut self, line: u32, what: impl Into<String>) {
         let what = what.into();
-        match self.0.iter_mut().find(|warning| warning.what == what) {
+        match self.list.iter_mut().find(|warning| warning.what == what) {
             Some(known) => known.count += 1,
-            None => self.0.push(Warning { what, line, count: 1 }),
+            None => self.list.push(Warning { what, line, count: 1 }),
         }
+    }
+
+    /// Warns of what the restore command refuses, or refuses it too.
+    fn lenient(&mut self, line: u32, column: u32, what: &str) -> Result<(), What> {
+        if self.strict {
+            return Err(What::new(column, format!("no {what}: iptables-restore refuses it")));
+        }
+        self.add(line, what);
+        Ok(())
     }
 }

@@ -82,18 +82,22 @@ impl<'a> Words<'a> {
     }
 
     /// A `!` between an option and its value, as old tools wrote it.
-    pub(super) fn late_invert(&mut self, line: u32, warnings: &mut Warnings) -> bool {
-        let late = self.peek().is_some_and(|word| is_bang(word));
-        if late {
+    pub(super) fn late_invert(&mut self, line: u32, warnings: &mut Warnings) -> Result<bool, What> {
+        let late = self.peek().filter(|word| is_bang(word)).map(|word| word.column);
+        if let Some(column) = late {
+            warnings.lenient(line, column, "`!` after its option (`-d ! x` for `! -d x`)")?;
             self.next();
-            warnings.add(line, "`!` after its option (`-d ! x`): iptables-restore wants `! -d x`");
         }
-        late
+        Ok(late.is_some())
     }
 }
 
 pub(super) fn is_bang(word: &Word<'_>) -> bool {
     !word.quoted && word.text == "!"
+}
+
+fn is_option(word: &Word<'_>) -> bool {
+    is_bang(word) || (!word.quoted && word.text.starts_with('-'))
 }
 
 /// Which loaded extension an option belongs to.
@@ -123,13 +127,16 @@ impl<'a> Extensions<'a> {
             Owner::Match(_, opt) | Owner::Target(opt) => opt,
         };
         if opt.values > 0 && opt.invert && !invert {
-            invert = words.late_invert(line, warnings);
+            invert = words.late_invert(line, warnings)?;
         }
         if invert && !opt.invert {
             return Err(What::new(option.column, format!("no ! before --{}", opt.name)));
         }
         let mut values = Vec::with_capacity(opt.values.into());
         for _ in 0..opt.values {
+            if opt.optional && words.peek().is_none_or(is_option) {
+                break;
+            }
             values.push(words.value(&option.text)?);
         }
         let given = Given { name: opt.name, invert, column: option.column, values };
@@ -213,7 +220,7 @@ impl<'a> Extensions<'a> {
         }
         kept.push(option.text.as_ref().into());
         while let Some(value) = words.peek() {
-            if !value.quoted && (value.text.starts_with('-') || is_bang(value)) {
+            if is_option(value) {
                 break;
             }
             if let Some(value) = words.next() {

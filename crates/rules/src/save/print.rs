@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::ext::{Printer, value};
+use crate::ext::Printer;
 use crate::family::protocol_name;
 use crate::model::{
     Action, Chain, Counters, Family, Header, IfaceTest, MaskedAddr, Rule, Ruleset, Table,
@@ -42,7 +42,8 @@ fn chain_name(table: &Table, index: u32) -> &str {
     table.chains.get(index as usize).map_or("?", |chain| &chain.name)
 }
 
-fn print_header(header: &Header, family: Family, to: &mut Printer) {
+/// The tests that need no extension.
+pub(crate) fn print_header(header: &Header, family: Family, to: &mut Printer) {
     print_address("-s", header.source.as_ref(), family, to);
     print_address("-d", header.destination.as_ref(), family, to);
     print_iface("-i", header.input.as_ref(), to);
@@ -69,7 +70,7 @@ fn print_option(option: &str, invert: bool, to: &mut Printer) {
 fn print_address(option: &str, test: Option<&MaskedAddr>, family: Family, to: &mut Printer) {
     if let Some(test) = test {
         print_option(option, test.invert, to);
-        to.word(value::network_text(&test.addr, &test.mask, family.addr_len()));
+        to.word(test.text(family));
     }
 }
 

@@ -50,6 +50,7 @@ pub(super) struct Setting<'a> {
     pub(super) table: &'static str,
     pub(super) hook: Option<Hook>,
     pub(super) chain: &'a str,
+    pub(super) strict: bool,
 }
 
 /// The parts of a rule that its extensions make up.
@@ -219,7 +220,7 @@ impl<'a> RuleLine<'a> {
         (line, warnings): (u32, &mut Warnings),
     ) -> Result<(bool, Word<'a>), What> {
         self.once(name, word)?;
-        let invert = invert || words.late_invert(line, warnings);
+        let invert = invert || words.late_invert(line, warnings)?;
         Ok((invert, words.value(&word.text)?))
     }
 
@@ -375,6 +376,7 @@ impl<'a> RuleLine<'a> {
             chain: at.chain,
             hook: at.hook,
             protocol: self.protocol,
+            strict: at.strict,
             name: &loading.name.text,
             column: loading.name.column,
             given: &loading.given,

@@ -1,0 +1,31 @@
+//! `tamis demo`.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use dataplane::Config;
+use replay::run::{self, Wanted};
+use replay::{RulesFile, demo};
+use rules::Network;
+use rules::save::LoadOptions;
+
+use crate::args::DemoArgs;
+use crate::replay_command::print;
+
+/// Replays the built-in capture and writes the report beside it.
+pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
+    let written = demo::write(&args.dir)?;
+    let rules = written.rules.display().to_string();
+    let files = [RulesFile::open(&rules, &LoadOptions::default())?];
+    let capture = written.capture.display().to_string();
+    let net = |name: &str, cidr| Some((name.to_owned(), Network::parse(cidr)?));
+    let nets = [net("lan0", "10.20.0.0/24"), net("wan0", "0.0.0.0/0")];
+    let config = Config { nets: nets.into_iter().flatten().collect(), ..Config::default() };
+    let report = run::replay(&files, &[capture], &config, &mut Wanted::default())?;
+    let page = args.dir.join("demo-report.html");
+    let html = report.html("tamis demo");
+    std::fs::write(&page, html).with_context(|| page.display().to_string())?;
+    print(&report, false)?;
+    println!("report: {}", page.display());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,23 @@
+//! What the handler is told about the host it stands for.
+
+use packet::Checksums;
+use rules::{Network, World};
+
+use crate::path::Path;
+
+/// How packets are taken to walk.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The path of every packet; `None` finds it packet by packet.
+    pub path: Option<Path>,
+    /// The interface that packets come in by.
+    pub input: Option<String>,
+    /// The interface that packets go out by.
+    pub output: Option<String>,
+    /// Networks behind interfaces, for packets whose interfaces nothing else names.
+    pub nets: Vec<(String, Network)>,
+    /// Whether IPv4 header checksums are verified.
+    pub checksums: Checksums,
+    /// The host's own addresses.
+    pub world: World,
+}

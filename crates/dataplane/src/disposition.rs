@@ -1,0 +1,103 @@
+//! What became of a packet, and every named reason for it.
+
+use packet::L3Fault;
+use rules::eval::{By, Cause, RuleRef};
+use rules::model::Family;
+
+use crate::path::Path;
+
+/// What became of one packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disposition {
+    /// What became of it.
+    pub judgement: Judgement,
+    /// The family whose rules judged it.
+    pub family: Option<Family>,
+    /// The way it took.
+    pub path: Option<Path>,
+    /// Its length as the kernel counts it: from the network header on.
+    pub bytes: u64,
+    /// Its IPv4 total length was left to the network card of the capturing host.
+    pub offload: bool,
+}
+
+/// The five ends of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judgement {
+    /// It went through; by what, if any rule or policy said so.
+    Accept(Option<By>),
+    /// It was dropped silently.
+    Drop(DropReason),
+    /// It was dropped and its sender told.
+    Reject(By),
+    /// What becomes of it hangs on something that is not known.
+    Unknown,
+    /// It was not judged.
+    Skip(Skip),
+}
+
+/// Why a packet was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DropReason {
+    /// A rule.
+    Rule(RuleRef),
+    /// The policy of a built-in chain.
+    Policy {
+        /// Index of the table.
+        table: u32,
+        /// Index of the chain.
+        chain: u32,
+    },
+    /// A match of this rule dropped it on the spot.
+    HotDrop(RuleRef),
+    /// The kernel's stack refuses it before its hooks.
+    Stack(L3Fault),
+    /// Its time to live ran out between the hooks.
+    Ttl,
+}
+
+/// Why a packet was not judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Skip {
+    /// There are no rules for its family.
+    Family,
+    /// A capture on all interfaces holds it twice.
+    Duplicate,
+    /// The link type of its capture is not known.
+    LinkType,
+}
+
+/// Why a verdict is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Why {
+    /// A rule could not tell.
+    Rule(Family, RuleRef, Cause),
+    /// The capture does not hold its network header.
+    NotCaptured,
+    /// A fragment, and the rules make the kernel reassemble it first.
+    Fragment,
+}
+
+impl From<By> for DropReason {
+    fn from(by: By) -> Self {
+        match by {
+            By::Rule(at) => Self::Rule(at),
+            By::Policy { table, chain } => Self::Policy { table, chain },
+            By::HotDrop(at) => Self::HotDrop(at),
+        }
+    }
+}
+
+impl Judgement {
+    /// The one word of `--verdicts`.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Accept(_) => "accept",
+            Self::Drop(_) => "drop",
+            Self::Reject(_) => "reject",
+            Self::Unknown => "unknown",
+            Self::Skip(_) => "skip",
+        }
+    }
+}

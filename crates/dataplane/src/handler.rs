@@ -1,0 +1,327 @@
+//! One packet's whole path, in order, with its end at the bottom. Read [`Handler::handle`] first.
+//!
+//! The rooms: parse, (access lists come here), the rules hook after hook with the bytes rewritten in
+//! place, and out. Replay, `why`, tests and live runs all call this, each with its [`Observer`].
+//!
+//! Source: the order of hooks and tables is that of `nf_hook` calls in the kernel's `net/ipv4/ip_input.c`,
+//! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
+
+use packet::ipv6_ext::{self, Find};
+use packet::{L3, L4, Link, Packet, Read};
+use rules::eval::{self, Alive, By, Memories, Verdict, Verdicts};
+use rules::model::{Family, Hook, Ruleset};
+use rules::{Iface, Mark, Transit};
+
+use crate::config::Config;
+use crate::copies::Copies;
+use crate::disposition::{Disposition, DropReason, Judgement, Skip, Why};
+use crate::interfaces;
+use crate::path::{Path, default_path, path_of};
+
+/// Sees what a packet passes. Every method does nothing by default.
+pub trait Observer: eval::Observer {
+    /// The packet was parsed and starts its walk.
+    fn starts(&mut self, _family: Family, _path: Path, _input: Iface<'_>, _output: Iface<'_>) {}
+
+    /// The walk enters a built-in chain of a table.
+    fn enters(&mut self, _table: u32, _hook: Hook) {}
+
+    /// Time to live was lowered, or ran out.
+    fn ttl(&mut self, _left: Option<u8>) {}
+
+    /// The verdict hangs on this, which is no rule's doing.
+    fn hangs_on(&mut self, _why: Why) {}
+}
+
+/// A frame that arrived.
+#[derive(Debug)]
+pub struct Arrival<'a> {
+    /// How its first byte is to be read.
+    pub link: Link,
+    /// Its length on the wire in bytes.
+    pub wire_len: usize,
+    /// When, in nanoseconds since the Unix epoch.
+    pub time: Option<u64>,
+    /// Which way, if the capture says so.
+    pub direction: pktio::Direction,
+    /// The interface that captured it.
+    pub interface: Option<&'a str>,
+    /// The interfaces it is said to pass, before anything else names them.
+    pub input: Option<&'a str>,
+    /// See `input`.
+    pub output: Option<&'a str>,
+    /// Its mark on arrival.
+    pub mark: u32,
+}
+
+/// Judges packets under the rules of one or more families.
+#[derive(Debug)]
+pub struct Handler<'r> {
+    plans: Vec<Plan<'r>>,
+    config: &'r Config,
+    copies: Copies,
+}
+
+/// A ruleset with what its walk needs at hand.
+#[derive(Debug)]
+struct Plan<'r> {
+    ruleset: &'r Ruleset,
+    memories: Memories,
+    /// Tables to walk at each hook, in order; by `Hook as usize`.
+    tables: [Vec<usize>; 6],
+    /// Path of packets that no address tells.
+    default: Path,
+    /// The kernel would track connections, and so reassemble fragments first.
+    tracks: bool,
+}
+
+impl<'r> Handler<'r> {
+    /// A handler for these rulesets, at most one per family.
+    #[must_use]
+    pub fn new(rulesets: impl IntoIterator<Item = &'r Ruleset>, config: &'r Config) -> Self {
+        let plans = rulesets.into_iter().map(|ruleset| Plan::new(ruleset, config)).collect();
+        Self { plans, config, copies: Copies::default() }
+    }
+
+    /// What becomes of one frame.
+    pub fn handle(
+        &mut self,
+        bytes: &mut [u8],
+        arrival: &Arrival<'_>,
+        observer: &mut impl Observer,
+    ) -> Disposition {
+        let Self { plans, config, copies } = self;
+
+        // Headers, found once.
+        let mut packet = Packet::parse(bytes, arrival.wire_len, arrival.link, config.checksums);
+        let mut end = Disposition {
+            judgement: Judgement::Unknown,
+            family: family_of(&packet),
+            path: None,
+            bytes: packet.len() as u64,
+            offload: packet.headers().offload,
+        };
+        let plan = plans.iter_mut().find(|plan| Some(plan.ruleset.family) == end.family);
+        let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
+        if matches!(arrival.link, Link::Sll | Link::Sll2) && copies.is_copy(&packet, arrival.time) {
+            return end.because(Judgement::Skip(Skip::Duplicate));
+        }
+
+        // What the kernel's stack refuses before any hook.
+        match packet.headers().l3 {
+            L3::Fault(fault) => return end.because(Judgement::Drop(DropReason::Stack(fault))),
+            L3::Unknown => return end.unknown(Why::NotCaptured, observer),
+            _ => {}
+        }
+        if plan.tracks && is_fragment(&packet) {
+            return end.unknown(Why::Fragment, observer);
+        }
+
+        // The way through the host.
+        let path = config.path.or_else(|| path_of(&packet, &config.world, plan.default));
+        let Some(path) = path else { return end.unknown(Why::NotCaptured, observer) };
+        end.path = Some(path);
+        let (input, output) = interfaces::of(&packet, arrival, path, config);
+        observer.starts(plan.ruleset.family, path, input, output);
+
+        // The rules, hook after hook.
+        let mut walk = Walk {
+            transit: Transit {
+                packet: &mut packet,
+                family: plan.ruleset.family,
+                hook: Hook::Prerouting,
+                input,
+                output,
+                mark: Mark { value: arrival.mark, unknown: 0 },
+                world: &config.world,
+                time: arrival.time,
+                certain: true,
+            },
+            alive: Alive::Certain,
+            verdicts: Verdicts::default(),
+            accepted_by: None,
+            passed_filter: false,
+            ttl_ran_out: false,
+        };
+        match path {
+            Path::Forward => {
+                walk.hook(Hook::Prerouting, (input, Iface::Absent), plan, observer);
+                walk.lower_ttl(observer);
+                walk.hook(Hook::Forward, (input, output), plan, observer);
+                walk.hook(Hook::Postrouting, (input, output), plan, observer);
+            }
+            Path::Input => {
+                walk.hook(Hook::Prerouting, (input, Iface::Absent), plan, observer);
+                walk.hook(Hook::Input, (input, Iface::Absent), plan, observer);
+            }
+            Path::Output => {
+                walk.hook(Hook::Output, (Iface::Absent, output), plan, observer);
+                walk.hook(Hook::Postrouting, (Iface::Absent, output), plan, observer);
+            }
+            Path::Loopback => {
+                walk.hook(Hook::Output, (Iface::Absent, output), plan, observer);
+                walk.hook(Hook::Postrouting, (Iface::Absent, output), plan, observer);
+                walk.hook(Hook::Prerouting, (input, Iface::Absent), plan, observer);
+                walk.hook(Hook::Input, (input, Iface::Absent), plan, observer);
+            }
+        }
+        end.because(walk.judgement())
+    }
+}
+
+impl<'r> Plan<'r> {
+    fn new(ruleset: &'r Ruleset, config: &Config) -> Self {
+        let hooks = [
+            Hook::Prerouting,
+            Hook::Input,
+            Hook::Forward,
+            Hook::Output,
+            Hook::Postrouting,
+            Hook::Brouting,
+        ];
+        Self {
+            ruleset,
+            memories: Memories::of(ruleset),
+            tables: hooks.map(|hook| eval::tables_at(ruleset, hook).collect()),
+            default: config.path.unwrap_or_else(|| default_path(ruleset)),
+            tracks: ruleset.tracks(),
+        }
+    }
+}
+
+/// A packet on its way through the hooks.
+struct Walk<'p, 'b> {
+    transit: Transit<'p, 'b>,
+    /// Whether it is still on its way.
+    alive: Alive,
+    verdicts: Verdicts,
+    /// What accepted it in the filter table, else in the last table that it passed.
+    accepted_by: Option<By>,
+    passed_filter: bool,
+    ttl_ran_out: bool,
+}
+
+impl<'p> Walk<'p, '_> {
+    /// Every table at one hook.
+    fn hook(
+        &mut self,
+        hook: Hook,
+        (input, output): (Iface<'p>, Iface<'p>),
+        plan: &mut Plan<'_>,
+        observer: &mut impl Observer,
+    ) {
+        self.transit.hook = hook;
+        self.transit.input = input;
+        self.transit.output = output;
+        for table in &plan.tables[hook as usize] {
+            if self.alive == Alive::Gone {
+                return;
+            }
+            self.table(*table, hook, (plan.ruleset, &mut plan.memories), observer);
+        }
+    }
+
+    fn table(
+        &mut self,
+        table: usize,
+        hook: Hook,
+        (ruleset, memories): (&Ruleset, &mut Memories),
+        observer: &mut impl Observer,
+    ) {
+        observer.enters(table as u32, hook);
+        let name = ruleset.tables[table].name;
+        if name == "nat" {
+            // Walked by the first packet of a connection only, and which one that is is not known: its
+            // rules may rewrite, and no packet ends here.
+            eval::walk(ruleset, table, &mut self.transit, Alive::Maybe, memories, observer);
+            return;
+        }
+        let found = eval::walk(ruleset, table, &mut self.transit, self.alive, memories, observer);
+        self.verdicts.extend(&found.without_accept());
+        self.alive = match (found.may_be(Verdict::Accept), found.only().is_some()) {
+            (false, _) => Alive::Gone,
+            (true, true) => self.alive,
+            (true, false) => Alive::Maybe,
+        };
+        if name == "filter" || !self.passed_filter {
+            self.accepted_by = found.by(Verdict::Accept);
+            self.passed_filter |= name == "filter";
+        }
+    }
+
+    /// Forwarding lowers the time to live between PREROUTING and FORWARD, and drops what has none left.
+    fn lower_ttl(&mut self, observer: &mut impl Observer) {
+        if self.alive == Alive::Gone {
+            return;
+        }
+        let offset = if self.transit.family == Family::Ipv6 { 7 } else { 8 };
+        match self.transit.net::<1>(offset) {
+            Read::Known([ttl]) if ttl > 1 => {
+                self.transit.packet.set_ttl(ttl - 1);
+                return observer.ttl(Some(ttl - 1));
+            }
+            Read::Known(_) => self.alive = Alive::Gone,
+            Read::Unknown | Read::Absent => {
+                self.alive = Alive::Maybe;
+                observer.hangs_on(Why::NotCaptured);
+            }
+        }
+        observer.ttl(None);
+        self.ttl_ran_out = true;
+        self.verdicts.add(Verdict::Drop, None);
+    }
+
+    fn judgement(mut self) -> Judgement {
+        if self.alive != Alive::Gone {
+            self.verdicts.add(Verdict::Accept, self.accepted_by);
+        }
+        match self.verdicts.only() {
+            Some((Verdict::Accept, by)) => Judgement::Accept(by),
+            Some((Verdict::Drop, Some(by))) => Judgement::Drop(by.into()),
+            Some((Verdict::Drop, None)) if self.ttl_ran_out => Judgement::Drop(DropReason::Ttl),
+            Some((Verdict::Reject, Some(by))) => Judgement::Reject(by),
+            _ => Judgement::Unknown,
+        }
+    }
+}
+
+impl Disposition {
+    fn because(self, judgement: Judgement) -> Self {
+        Self { judgement, ..self }
+    }
+
+    fn unknown(self, why: Why, observer: &mut impl Observer) -> Self {
+        observer.hangs_on(why);
+        self.because(Judgement::Unknown)
+    }
+}
+
+/// The family whose rules judge a packet.
+fn family_of(packet: &Packet<'_>) -> Option<Family> {
+    match packet.headers().link.ethertype {
+        0x0800 => Some(Family::Ipv4),
+        0x86dd => Some(Family::Ipv6),
+        0x0806 => Some(Family::Arp),
+        _ => None,
+    }
+}
+
+/// A fragment of any kind, the first included.
+fn is_fragment(packet: &Packet<'_>) -> bool {
+    match packet.headers().l3 {
+        L3::Ipv4 { .. } => match packet.net::<2>(6) {
+            // More fragments, or an offset.
+            Read::Known(field) => u16::from_be_bytes(field) & 0x3fff != 0,
+            _ => true,
+        },
+        L3::Ipv6 => {
+            let network = packet.headers().network;
+            match ipv6_ext::find(packet, network, Some(ipv6_ext::FRAGMENT)) {
+                Find::Found { .. } | Find::Unknown => true,
+                Find::Missing => matches!(packet.headers().l4, L4::Fragment { .. }),
+                Find::Truncated => false,
+            }
+        }
+        _ => false,
+    }
+}

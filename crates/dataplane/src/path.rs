@@ -1,0 +1,81 @@
+//! Which way a packet takes through the host.
+//!
+//! With the host's own addresses known, they decide; otherwise packets are forwarded, unless the ruleset
+//! filters only what comes in. No other routing decision is modelled.
+
+use std::net::IpAddr;
+
+use packet::{L3, Packet, Read};
+use rules::World;
+use rules::model::{Hook, Ruleset};
+
+/// A way through the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Path {
+    /// From one interface to another.
+    Forward,
+    /// To the host itself.
+    Input,
+    /// From the host itself.
+    Output,
+    /// From the host to itself: out by `lo`, then in by it.
+    Loopback,
+}
+
+impl Path {
+    /// Its name, as `--path` spells it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Input => "input",
+            Self::Output => "output",
+            Self::Loopback => "loopback",
+        }
+    }
+}
+
+/// The path that packets take when no address decides.
+pub(crate) fn default_path(ruleset: &Ruleset) -> Path {
+    let has_rules = |hook| {
+        ruleset
+            .tables
+            .iter()
+            .filter_map(|table| Some(&table.chains[table.base_chain(hook)?]))
+            .any(|chain| !chain.rules.is_empty())
+    };
+    if !has_rules(Hook::Forward) && has_rules(Hook::Input) { Path::Input } else { Path::Forward }
+}
+
+/// The path of one packet: `None` if it hangs on address bytes that are not known.
+pub(crate) fn path_of(packet: &Packet<'_>, world: &World, default: Path) -> Option<Path> {
+    let Some(local) = &world.local else { return Some(default) };
+    let (source, destination) = addresses(packet)?;
+    let is_local = |addr: IpAddr| addr.is_loopback() || local.iter().any(|net| net.holds(addr));
+    Some(match (is_local(source), is_local(destination)) {
+        (true, true) => Path::Loopback,
+        (true, false) => Path::Output,
+        (false, true) => Path::Input,
+        (false, false) => Path::Forward,
+    })
+}
+
+/// Source and destination address, if both are known.
+pub(crate) fn addresses(packet: &Packet<'_>) -> Option<(IpAddr, IpAddr)> {
+    match packet.headers().l3 {
+        L3::Ipv4 { .. } => match packet.net::<8>(12) {
+            Read::Known([a, b, c, d, e, f, g, h]) => {
+                Some((IpAddr::from([a, b, c, d]), IpAddr::from([e, f, g, h])))
+            }
+            _ => None,
+        },
+        L3::Ipv6 => {
+            let at = |offset| match packet.net::<16>(offset) {
+                Read::Known(addr) => Some(IpAddr::from(addr)),
+                _ => None,
+            };
+            Some((at(8)?, at(24)?))
+        }
+        _ => None,
+    }
+}

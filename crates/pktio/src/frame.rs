@@ -1,0 +1,131 @@
+//! What is known about a frame besides its bytes: when, where, which way, and how long it was.
+//!
+//! Contract: plain values, copied freely. Units are in the names or the item's text; a [`Timestamp`] is
+//! always printed as RFC 3339 UTC with nine decimals, and its whole range prints (years 1677 to 2262).
+
+use std::fmt;
+
+use crate::link::LinkType;
+
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// Nanoseconds since 1970-01-01T00:00:00Z, without leap seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The instant `nanos` nanoseconds after the epoch (before it, when negative).
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// As [`Timestamp::from_nanos`]; an instant beyond what 64 bits hold becomes the nearest one they do.
+    pub fn saturating_from_nanos(nanos: i128) -> Self {
+        Self(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    }
+
+    /// Nanoseconds since the epoch.
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.div_euclid(NANOS_PER_SECOND);
+        let nanos = self.0.rem_euclid(NANOS_PER_SECOND);
+        let (year, month, day) = civil_date(seconds.div_euclid(SECONDS_PER_DAY));
+        let second = seconds.rem_euclid(SECONDS_PER_DAY);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
+    }
+}
+
+/// Year, month and day of a number of days since the epoch, in the proleptic Gregorian calendar.
+///
+/// Counts from 0000-03-01, so that a leap day is the last of its year and months follow one formula.
+fn civil_date(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month, day)
+}
+
+/// Which way a frame passed its interface, where the capture says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// The capture does not say.
+    #[default]
+    Unknown,
+    /// Received by the capturing host.
+    Inbound,
+    /// Sent by the capturing host.
+    Outbound,
+}
+
+/// What a port knows about a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameMeta {
+    /// Position in the capture or on the port, counting from 1.
+    pub number: u64,
+    /// When the frame was captured; `None` where the file has no time for it (a simple packet block).
+    pub timestamp: Option<Timestamp>,
+    /// Bytes that the frame had on the wire. May exceed the captured bytes (a snapshot length), and in
+    /// odd files may be less.
+    pub wire_length: u32,
+    /// How the first header is to be read.
+    pub link_type: LinkType,
+    /// Index into the port's interfaces ([`CaptureReader::interfaces`](crate::CaptureReader::interfaces)).
+    pub interface: u32,
+    /// Which way the frame passed that interface.
+    pub direction: Direction,
+}
+
+/// A frame lent by a burst, to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// The captured bytes.
+    pub bytes: &'a [u8],
+    /// What is known about them.
+    pub meta: &'a FrameMeta,
+}
+
+/// A frame lent by a burst, to read and to rewrite in place.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FrameMut<'a> {
+    /// The captured bytes.
+    pub bytes: &'a mut [u8],
+    /// What is known about them.
+    pub meta: &'a FrameMeta,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_print_as_rfc_3339() {
+        let printed = |nanos| Timestamp::from_nanos(nanos).to_string();
+        assert_eq!(printed(0), "1970-01-01T00:00:00.000000000Z");
+        assert_eq!(printed(-1), "1969-12-31T23:59:59.999999999Z");
+        assert_eq!(printed(951_782_400_000_000_001), "2000-02-29T00:00:00.000000001Z");
+        assert_eq!(printed(1_709_251_199_123_456_789), "2024-02-29T23:59:59.123456789Z");
+        assert_eq!(printed(4_107_542_400_000_000_000), "2100-03-01T00:00:00.000000000Z");
+    }
+
+    #[test]
+    fn the_ends_of_the_range_print() {
+        assert_eq!(Timestamp::from_nanos(i64::MAX).to_string(), "2262-04-11T23:47:16.854775807Z");
+        assert_eq!(Timestamp::from_nanos(i64::MIN).to_string(), "1677-09-21T00:12:43.145224192Z");
+        assert_eq!(Timestamp::saturating_from_nanos(i128::MAX).as_nanos(), i64::MAX);
+        assert_eq!(Timestamp::saturating_from_nanos(i128::MIN).as_nanos(), i64::MIN);
+    }
+}

@@ -1,0 +1,101 @@
+//! The trait that every source and sink of frames implements: rooms 1 and 6 of the packet's path.
+//!
+//! Contract: one thread drives a port; `rx_burst` and `tx_burst` may block where the port does. A port
+//! never looks inside a frame.
+
+use std::{fmt, io};
+
+use crate::burst::Burst;
+
+/// Receives and transmits bursts of frames.
+pub trait Port {
+    /// Replaces the frames of `burst` with the next ones received, and returns their number.
+    ///
+    /// 0 means that nothing more will come from a capture, and that nothing is there now on a live port.
+    ///
+    /// # Errors
+    /// When the medium fails. What a capture file holds is never an error here: it ends early and says so
+    /// ([`CaptureReader::end`](crate::CaptureReader::end)).
+    fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError>;
+
+    /// Transmits the frames of `burst` in order, and returns how many were taken.
+    ///
+    /// The frames stay in the burst. Those after the number returned were not sent, and are the caller's to
+    /// send again or to count as lost.
+    ///
+    /// # Errors
+    /// When the medium fails.
+    fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError>;
+
+    /// Counters since the port was opened.
+    fn stats(&self) -> Stats;
+}
+
+/// Counters of a port. Bytes are captured bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Frames received.
+    pub rx_frames: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Frames that the port lost before anyone could receive them.
+    pub rx_lost: u64,
+    /// Frames transmitted.
+    pub tx_frames: u64,
+    /// Bytes transmitted.
+    pub tx_bytes: u64,
+    /// Frames offered for transmission and not taken.
+    pub tx_full: u64,
+}
+
+/// Why a port cannot do what was asked.
+#[derive(Debug)]
+pub enum PortError {
+    /// The operating system refused to open, read or write.
+    Io {
+        /// File or interface.
+        name: String,
+        /// Bytes read or written before, counted as they are stored.
+        offset: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is no capture, or one of a kind that is not read.
+    NotACapture {
+        /// The file.
+        name: String,
+        /// Byte at which that shows, in the decompressed file.
+        offset: u64,
+        /// What should stand there.
+        expected: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// The port cannot transmit.
+    ReceiveOnly {
+        /// The port.
+        name: String,
+    },
+}
+
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { name, offset: 0, source } => write!(f, "{name}: {source}"),
+            Self::Io { name, offset, source } => write!(f, "{name}: byte {offset}: {source}"),
+            Self::NotACapture { name, offset, expected, found } => {
+                write!(f, "{name}: byte {offset}: expected {expected}, found {found}")
+            }
+            Self::ReceiveOnly { name } => write!(f, "{name}: cannot transmit into this port"),
+        }
+    }
+}
+
+impl std::error::Error for PortError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::NotACapture { .. } | Self::ReceiveOnly { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Why a replay could not start or go on. Each names its file and place.
+
+use std::fmt;
+
+use pktio::PortError;
+use rules::save::LoadError;
+
+/// Why a replay could not start or go on.
+#[derive(Debug)]
+pub enum Error {
+    /// A file could not be read or written.
+    File {
+        /// The file.
+        file: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A rules file is not UTF-8.
+    Encoding {
+        /// The file.
+        file: String,
+        /// Line of the first wrong byte, from 1.
+        line: usize,
+        /// Its column in bytes, from 1.
+        column: usize,
+    },
+    /// A rules file was refused.
+    Rules {
+        /// The file.
+        file: String,
+        /// Where and why.
+        source: LoadError,
+    },
+    /// A rules file has no such table.
+    NoTable {
+        /// The file.
+        file: String,
+        /// The table asked for.
+        table: String,
+        /// Those it has.
+        has: Vec<&'static str>,
+    },
+    /// A capture could not be read.
+    Capture(PortError),
+    /// The captures hold fewer packets than the one asked for.
+    NoSuchPacket {
+        /// Asked for.
+        number: u64,
+        /// How many there are.
+        packets: u64,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { file, source } => write!(f, "{file}: {source}"),
+            Self::Encoding { file, line, column } => write!(
+                f,
+                "{file}:{line}:{column}: expected UTF-8 text (convert it: iconv -f latin1 -t utf-8)"
+            ),
+            Self::Rules { file, source } => write!(f, "{file}:{source}"),
+            Self::NoTable { file, table, has } => {
+                write!(f, "{file}: expected a table \"{table}\", found {}", has.join(" "))
+            }
+            Self::Capture(source) => write!(f, "{source}"),
+            Self::NoSuchPacket { number, packets } => {
+                write!(f, "expected a packet number from 1 to {packets}, found {number}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<PortError> for Error {
+    fn from(source: PortError) -> Self {
+        Self::Capture(source)
+    }
+}

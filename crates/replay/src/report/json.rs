@@ -1,0 +1,162 @@
+//! The report as JSON, schema `tamis.replay/1`: what stands in it stays, more may be added.
+
+use serde_json::{Map, Value, json};
+
+use super::{Report, time_text};
+
+impl Report<'_> {
+    /// The whole report as one document.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let mut rules: Vec<Value> = self.files.iter().map(rules_of).collect();
+        let mut document = json!({
+            "schema": "tamis.replay/1",
+            "rules": if rules.is_empty() { Value::Null } else { rules.remove(0) },
+            "captures": self.captures.iter().map(|capture| json!({
+                "file": capture.file,
+                "packets": capture.count.packets,
+                "bytes": capture.count.bytes,
+                "first": capture.first.map(time_text),
+                "last": capture.last.map(time_text),
+            })).collect::<Vec<_>>(),
+            "assumed": self.assumed(),
+            "packets": self.packets,
+            "verdicts": self.verdicts,
+            "unknown_because": self.unknown_reasons().into_iter().map(|(line, what, packets)| {
+                json!({ "line": line, "what": what, "packets": packets })
+            }).collect::<Vec<_>>(),
+            "hits": self.hits(),
+            "policies": self.policies(),
+            "drop_reasons": self.drop_reasons_json(),
+            "skipped": {
+                "family": self.skipped.family,
+                "duplicate": self.skipped.duplicate,
+                "link_type": self.skipped.link_type,
+            },
+            "warnings": self.warnings,
+            "elapsed_s": self.elapsed_s,
+            "packets_per_s": self.packets_per_s(),
+        });
+        if let (false, Some(object)) = (rules.is_empty(), document.as_object_mut()) {
+            object.insert("more_rules".to_owned(), Value::Array(rules));
+        }
+        if let (false, Some(object)) = (self.listed.is_empty(), document.as_object_mut()) {
+            object.insert("listed".to_owned(), self.listed_json());
+        }
+        document
+    }
+
+    fn assumed(&self) -> Value {
+        let (path, _) = self.path();
+        json!({
+            "family": self.files.first().map(|file| file.ruleset.family.name()),
+            "path": path,
+            "in": self.config.input,
+            "out": self.config.output,
+            "nets": self.config.nets.iter()
+                .map(|(name, net)| format!("{name}={net}"))
+                .collect::<Vec<_>>(),
+            "local": self.config.world.local.as_ref().map(|local| {
+                local.iter().map(ToString::to_string).collect::<Vec<_>>()
+            }),
+            "ct": "off",
+            "midstream_flows": 0,
+            "offload": self.offload,
+            "nat_evaluated": !self.nat_not_evaluated(),
+            "time_went_back": self.time_went_back,
+        })
+    }
+
+    fn hits(&self) -> Value {
+        let mut hits = Vec::new();
+        for (index, file) in self.files.iter().enumerate() {
+            for (at, table, chain, rule) in file.rules() {
+                let tally = self.counters[index].rule(at);
+                // Nat chains run for the first packet of a connection only, which is not known yet.
+                let counted = table.name != "nat";
+                hits.push(json!({
+                    "family": file.ruleset.family.name(),
+                    "table": table.name,
+                    "chain": chain.name,
+                    "number": at.rule + 1,
+                    "line": rule.line,
+                    "text": file.rule_text(at),
+                    "packets": counted.then_some(tally.packets),
+                    "bytes": counted.then_some(tally.bytes),
+                    "maybe": tally.maybe,
+                    "first": tally.first.map(time_text),
+                    "last": tally.last.map(time_text),
+                }));
+            }
+        }
+        Value::Array(hits)
+    }
+
+    fn policies(&self) -> Value {
+        let mut policies = Vec::new();
+        for (index, file) in self.files.iter().enumerate() {
+            for (t, table) in file.ruleset.tables.iter().enumerate() {
+                for (c, chain) in table.chains.iter().enumerate() {
+                    let Some(base) = chain.base else { continue };
+                    let tally = self.counters[index].policy(t as u32, c as u32);
+                    let counted = table.name != "nat";
+                    policies.push(json!({
+                        "family": file.ruleset.family.name(),
+                        "table": table.name,
+                        "chain": chain.name,
+                        "policy": base.policy.to_string(),
+                        "packets": counted.then_some(tally.packets),
+                        "bytes": counted.then_some(tally.bytes),
+                        "maybe": tally.maybe,
+                    }));
+                }
+            }
+        }
+        Value::Array(policies)
+    }
+
+    fn drop_reasons_json(&self) -> Value {
+        let reasons = &self.drop_reasons;
+        let faults: Map<String, Value> = reasons
+            .stack_faults
+            .iter()
+            .map(|(fault, packets)| (fault.to_string(), json!(packets)))
+            .collect();
+        json!({
+            "rule": reasons.rule,
+            "policy": reasons.policy,
+            "hotdrop": reasons.hotdrop,
+            "stack": reasons.stack,
+            "ttl": reasons.ttl,
+            "denied": 0,
+            "stack_faults": faults,
+        })
+    }
+
+    fn listed_json(&self) -> Value {
+        self.listed
+            .iter()
+            .map(|listed| {
+                let by = self.decided_by(&listed.disposition);
+                json!({
+                    "frame": listed.frame,
+                    "time": listed.time.map(time_text),
+                    "packet": listed.packet,
+                    "verdict": listed.disposition.judgement.word(),
+                    "line": by.as_ref().map(|(line, _)| line),
+                    "by": by.map(|(_, text)| text),
+                })
+            })
+            .collect()
+    }
+}
+
+fn rules_of(file: &crate::rules_file::RulesFile) -> Value {
+    json!({
+        "file": file.file,
+        "family": file.ruleset.family.name(),
+        "tables": file.ruleset.tables.len(),
+        "chains": file.ruleset.chain_count(),
+        "rules": file.ruleset.rule_count(),
+    })
+}

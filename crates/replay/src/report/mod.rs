@@ -1,0 +1,305 @@
+//! What came of a replay: the numbers, and the ways to show them.
+
+mod html;
+mod json;
+mod next;
+mod text;
+
+pub use text::Style;
+
+use std::collections::{BTreeMap, HashMap};
+
+use dataplane::counters::Tally;
+use dataplane::{Config, Counters, Disposition, Path, Why};
+use packet::L3Fault;
+use rules::eval::By;
+use rules::model::Family;
+use rules::save::print_ruleset;
+
+use crate::recorder::Recorder;
+use crate::rules_file::RulesFile;
+
+/// Packets and bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// One more packet.
+    pub fn add(&mut self, bytes: u64) {
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// What one capture held.
+#[derive(Debug, Clone, Default)]
+pub struct Capture {
+    /// Its name, as given.
+    pub file: String,
+    /// Packets and their bytes on the wire.
+    pub count: Count,
+    /// Earliest time, in nanoseconds since the Unix epoch.
+    pub first: Option<u64>,
+    /// Latest time.
+    pub last: Option<u64>,
+}
+
+impl Capture {
+    /// One more packet.
+    pub(crate) fn count(&mut self, wire_length: u64, time: Option<u64>) {
+        self.count.add(wire_length);
+        self.first = self.first.or(time);
+        self.last = time.or(self.last);
+    }
+}
+
+/// Packets by verdict; bytes as the kernel counts them.
+#[derive(Debug, Clone, Copy, Default, serde::Serialize)]
+pub struct VerdictCounts {
+    /// Went through.
+    pub accept: Count,
+    /// Dropped silently.
+    pub drop: Count,
+    /// Dropped, and the sender told.
+    pub reject: Count,
+    /// Hung on something that is not known.
+    pub unknown: Count,
+    /// Not judged.
+    pub skip: Count,
+}
+
+/// Packets dropped, by the kind of reason.
+#[derive(Debug, Clone, Default)]
+pub struct DropReasons {
+    /// By a rule.
+    pub rule: u64,
+    /// By a policy.
+    pub policy: u64,
+    /// By a match, on the spot.
+    pub hotdrop: u64,
+    /// By the stack, before any hook.
+    pub stack: u64,
+    /// The same, by fault.
+    pub stack_faults: BTreeMap<L3Fault, u64>,
+    /// Time to live ran out.
+    pub ttl: u64,
+}
+
+/// Packets not judged, by reason.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Skipped {
+    /// No rules for their family.
+    pub family: u64,
+    /// Second copies.
+    pub duplicate: u64,
+    /// Link type not known.
+    pub link_type: u64,
+}
+
+/// One listed packet.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// Its number, from 1.
+    pub frame: u64,
+    /// Its time in nanoseconds since the Unix epoch.
+    pub time: Option<u64>,
+    /// Itself in one line.
+    pub packet: String,
+    /// What became of it.
+    pub disposition: Disposition,
+}
+
+/// What came of a replay.
+#[derive(Debug)]
+pub struct Report<'f> {
+    /// The rules.
+    pub files: &'f [RulesFile],
+    /// How packets were taken to walk.
+    pub config: &'f Config,
+    /// The captures, in order.
+    pub captures: Vec<Capture>,
+    /// Packets in all.
+    pub packets: u64,
+    /// Packets by verdict.
+    pub verdicts: VerdictCounts,
+    /// Drops by reason.
+    pub drop_reasons: DropReasons,
+    /// Skips by reason.
+    pub skipped: Skipped,
+    /// Packets by what decided their verdict.
+    pub decisions: HashMap<(Family, By), Count>,
+    /// Counters of rules and policies, one set per rules file.
+    pub counters: Vec<Counters>,
+    /// Unknown verdicts by what they hung on.
+    pub unknown_because: HashMap<Why, u64>,
+    /// Unknown verdicts that hung on an interface.
+    pub lacked_interface: u64,
+    /// Packets on each path.
+    pub paths: HashMap<Path, u64>,
+    /// Packets whose input interface was not known.
+    pub input_unknown: u64,
+    /// Packets whose output interface was not known.
+    pub output_unknown: u64,
+    /// Packets that were asked for by `--list`.
+    pub listed: Vec<Listed>,
+    /// IPv4 packets whose total length was left to the network card.
+    pub offload: u64,
+    /// Packets whose time was before an earlier one's.
+    pub time_went_back: u64,
+    /// What was odd about the captures.
+    pub warnings: Vec<String>,
+    /// Wall time in seconds.
+    pub elapsed_s: f64,
+}
+
+impl<'f> Report<'f> {
+    pub(crate) fn new(files: &'f [RulesFile], config: &'f Config) -> Self {
+        Self {
+            files,
+            config,
+            captures: Vec::new(),
+            packets: 0,
+            verdicts: VerdictCounts::default(),
+            drop_reasons: DropReasons::default(),
+            skipped: Skipped::default(),
+            decisions: HashMap::new(),
+            counters: Vec::new(),
+            unknown_because: HashMap::new(),
+            lacked_interface: 0,
+            paths: HashMap::new(),
+            input_unknown: 0,
+            output_unknown: 0,
+            listed: Vec::new(),
+            offload: 0,
+            time_went_back: 0,
+            warnings: Vec::new(),
+            elapsed_s: 0.0,
+        }
+    }
+
+    pub(crate) fn take(&mut self, recorder: Recorder) {
+        self.counters = recorder.counters;
+        self.unknown_because = recorder.unknown_because;
+        self.lacked_interface = recorder.lacked_interface;
+        self.paths = recorder.paths;
+        self.input_unknown = recorder.input_unknown;
+        self.output_unknown = recorder.output_unknown;
+    }
+
+    /// Packets per second of wall time.
+    #[must_use]
+    pub fn packets_per_s(&self) -> f64 {
+        if self.elapsed_s > 0.0 { self.packets as f64 / self.elapsed_s } else { 0.0 }
+    }
+
+    /// The rules of a file with the counters of this replay, as `iptables-save -c` prints them.
+    #[must_use]
+    pub fn saved_counters(&self, file: usize) -> String {
+        let counters = &self.counters[file];
+        print_ruleset(&self.files[file].ruleset, true, |table, chain, rule| {
+            let (table, chain) = (table as u32, chain as u32);
+            let tally = match rule {
+                None => counters.policy(table, chain),
+                Some(rule) => {
+                    counters.rule(rules::eval::RuleRef { table, chain, rule: rule as u32 })
+                }
+            };
+            rules::model::Counters { packets: tally.packets, bytes: tally.bytes }
+        })
+    }
+
+    /// Whether some rule of a nat table may have been reached: those are not evaluated yet.
+    #[must_use]
+    pub fn nat_not_evaluated(&self) -> bool {
+        let tables = self.files.iter().flat_map(|file| &file.ruleset.tables);
+        tables
+            .into_iter()
+            .any(|table| table.name == "nat" && table.chains.iter().any(|c| !c.rules.is_empty()))
+    }
+
+    /// Reasons of unknown verdicts, most packets first: line if a rule's, words, packets.
+    #[must_use]
+    pub fn unknown_reasons(&self) -> Vec<(Option<u32>, String, u64)> {
+        let mut by_text: BTreeMap<(Option<u32>, String), u64> = BTreeMap::new();
+        for (why, packets) in &self.unknown_because {
+            let (line, text) = match why {
+                Why::NotCaptured => (None, "header not captured".to_owned()),
+                Why::Fragment => {
+                    (None, "a fragment, which connection tracking reassembles".to_owned())
+                }
+                Why::Rule(family, at, cause) => match self.file(*family) {
+                    Some(file) => (Some(file.rule(*at).2.line), file.cause_text(*at, *cause)),
+                    None => (None, "a rule".to_owned()),
+                },
+            };
+            *by_text.entry((line, text)).or_default() += packets;
+        }
+        let mut reasons: Vec<_> =
+            by_text.into_iter().map(|((line, text), packets)| (line, text, packets)).collect();
+        reasons.sort_by_key(|(_, _, packets)| std::cmp::Reverse(*packets));
+        reasons
+    }
+
+    /// What decided a verdict most often, of those that `which` picks.
+    #[must_use]
+    pub fn top_decisions(
+        &self,
+        which: impl Fn(&By) -> bool,
+    ) -> Vec<(&RulesFile, By, Count, Tally)> {
+        let mut top: Vec<_> = self
+            .decisions
+            .iter()
+            .filter(|((_, by), _)| which(by))
+            .filter_map(|((family, by), count)| {
+                let index = self.files.iter().position(|f| f.ruleset.family == *family)?;
+                Some((&self.files[index], *by, *count, self.tally(index, *by)))
+            })
+            .collect();
+        top.sort_by_key(|(file, by, count, _)| {
+            (std::cmp::Reverse(count.packets), file.by_line(*by))
+        });
+        top
+    }
+
+    /// The tally of what decided.
+    fn tally(&self, file: usize, by: By) -> Tally {
+        match by {
+            By::Rule(at) | By::HotDrop(at) => self.counters[file].rule(at),
+            By::Policy { table, chain } => self.counters[file].policy(table, chain),
+        }
+    }
+
+    /// The rules file of a family.
+    #[must_use]
+    pub fn file(&self, family: Family) -> Option<&RulesFile> {
+        self.files.iter().find(|file| file.ruleset.family == family)
+    }
+
+    /// Rules in tables that are evaluated, and how many of them no packet may have hit.
+    #[must_use]
+    pub fn never_hit(&self) -> (usize, usize) {
+        let mut all = 0;
+        let mut never = 0;
+        for (index, file) in self.files.iter().enumerate() {
+            for (at, table, ..) in file.rules() {
+                if table.name != "nat" {
+                    let tally = self.counters[index].rule(at);
+                    all += 1;
+                    never += usize::from(tally.packets == 0 && tally.maybe == 0);
+                }
+            }
+        }
+        (all, never)
+    }
+}
+
+/// A time as RFC 3339 in UTC with nanoseconds.
+#[must_use]
+pub fn time_text(time: u64) -> String {
+    pktio::Timestamp::from_nanos(i64::try_from(time).unwrap_or(i64::MAX)).to_string()
+}

@@ -1,0 +1,93 @@
+//! The next command worth typing: what would tell most about this replay.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use rules::model::{Action, Rule};
+
+use super::Report;
+use crate::rules_file::RulesFile;
+
+/// Share of packets that must lack an interface before naming them comes first.
+const MANY: f64 = 0.2;
+
+impl Report<'_> {
+    /// A whole command line.
+    #[must_use]
+    pub fn next_command(&self) -> String {
+        let rules = self.files.first().map_or("RULES", |file| &file.file);
+        let captures: Vec<&str> = self.captures.iter().map(|capture| &*capture.file).collect();
+        let captures = captures.join(" ");
+        let flags = self.walk_flags();
+        let nets = self.files.first().map(nets).unwrap_or_default();
+        if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
+            return format!("tamis replay {rules} {captures} {nets}");
+        }
+        let list = if self.verdicts.unknown.packets > 0 {
+            "unknown"
+        } else if self.verdicts.drop.packets > 0 {
+            "drop"
+        } else if self.verdicts.reject.packets > 0 {
+            "reject"
+        } else {
+            return format!("tamis why {rules} {captures}{flags} --packet 1");
+        };
+        match self.listed.first() {
+            Some(listed) => {
+                format!("tamis why {rules} {captures}{flags} --packet {}", listed.frame)
+            }
+            None => format!("tamis replay {rules} {captures}{flags} --list {list}"),
+        }
+    }
+
+    /// The options that said how packets walk, to be typed again.
+    fn walk_flags(&self) -> String {
+        let config = self.config;
+        let mut flags = String::new();
+        // Writing to a String cannot fail.
+        let _ = config.path.map(|path| write!(flags, " --path {}", path.name()));
+        let _ = config.input.as_ref().map(|name| write!(flags, " --in {name}"));
+        let _ = config.output.as_ref().map(|name| write!(flags, " --out {name}"));
+        for (name, net) in &config.nets {
+            let _ = write!(flags, " --net {name}={net}");
+        }
+        for net in config.world.local.iter().flatten() {
+            let _ = write!(flags, " --local {net}");
+        }
+        flags
+    }
+}
+
+/// `--net` for every interface that the rules name: the network that a rule pairs with it, else all.
+fn nets(file: &RulesFile) -> String {
+    let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for (.., rule) in file.rules() {
+        for (name, network) in pairs(file, rule) {
+            let slot = found.entry(name).or_default();
+            *slot = slot.take().or(network);
+        }
+    }
+    let everything = if file.ruleset.family.addr_len() == 16 { "::/0" } else { "0.0.0.0/0" };
+    let options = found.into_iter().take(4).map(|(name, network)| {
+        format!("--net {name}={}", network.as_deref().unwrap_or(everything))
+    });
+    options.collect::<Vec<_>>().join(" ")
+}
+
+/// The interfaces of one rule, each with the network that it names beside.
+fn pairs(file: &RulesFile, rule: &Rule) -> Vec<(String, Option<String>)> {
+    let Some(header) = &rule.header else { return Vec::new() };
+    let accepts = !matches!(rule.action, Action::Drop);
+    let sides = [(&header.input, header.source), (&header.output, header.destination)];
+    let mut pairs = Vec::new();
+    for (iface, addr) in sides {
+        let Some(iface) = iface else { continue };
+        if iface.prefix || iface.invert || &*iface.name == "lo" {
+            continue;
+        }
+        let network =
+            addr.filter(|addr| accepts && !addr.invert).map(|addr| addr.text(file.ruleset.family));
+        pairs.push((iface.name.to_string(), network));
+    }
+    pairs
+}

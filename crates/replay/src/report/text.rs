@@ -1,0 +1,397 @@
+//! The report for people: one screen, ending with the next command worth typing.
+
+use std::fmt::Write;
+
+use dataplane::{Disposition, DropReason, Judgement, Path};
+use rules::eval::By;
+use rules::save::FamilyFrom;
+
+use super::{Count, Report, time_text};
+
+/// Width of a screen line.
+const WIDTH: usize = 100;
+/// Rows of a table before "and N more".
+const ROWS: usize = 5;
+const BAR: usize = 24;
+
+/// Whether to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Plain text.
+    Plain,
+    /// ANSI colours.
+    Colour,
+}
+
+impl Report<'_> {
+    /// The report as text.
+    #[must_use]
+    pub fn text(&self, style: Style) -> String {
+        let mut out = String::new();
+        self.write_text(&mut out, style);
+        out
+    }
+
+    fn write_text(&self, out: &mut String, style: Style) {
+        // Writing to a String cannot fail.
+        let _ = self.heading(out);
+        let _ = self.verdict_table(out, style);
+        let _ = self.drops(out);
+        let _ = self.unknowns(out);
+        let _ = self.notes(out);
+        let _ = self.list(out);
+        let _ = writeln!(out, "next: {}", self.next_command());
+    }
+
+    fn heading(&self, out: &mut String) -> std::fmt::Result {
+        for file in self.files {
+            let ruleset = &file.ruleset;
+            let names: Vec<&str> = ruleset.tables.iter().map(|table| table.name).collect();
+            writeln!(
+                out,
+                "rules     {}: {}, {} in {} ({})",
+                file.file,
+                ruleset.family.tool(),
+                plural(ruleset.rule_count() as u64, "rule"),
+                plural(ruleset.chain_count() as u64, "chain"),
+                names.join(", ")
+            )?;
+        }
+        for capture in &self.captures {
+            let span = match (capture.first, capture.last) {
+                (Some(first), Some(last)) => {
+                    format!(", {} from {}", duration(last.saturating_sub(first)), time_text(first))
+                }
+                _ => String::new(),
+            };
+            let packets = plural(capture.count.packets, "packet");
+            writeln!(out, "capture   {}: {packets}{span}", capture.file)?;
+        }
+        writeln!(out, "assumed   {}", self.assumptions())
+    }
+
+    /// What the report takes for granted, and the flags that change it.
+    fn assumptions(&self) -> String {
+        let (path, _) = self.path();
+        let mut parts = vec![format!("path {path}")];
+        let name = |given: &Option<String>, unknown: u64| match given {
+            Some(name) => name.clone(),
+            None if unknown == 0 => "known for all".to_owned(),
+            None => format!("unknown for {}", number(unknown)),
+        };
+        parts.push(format!("in {}", name(&self.config.input, self.input_unknown)));
+        parts.push(format!("out {}", name(&self.config.output, self.output_unknown)));
+        if self.files.iter().any(|file| file.family_from == FamilyFrom::Assumed) {
+            parts.push("family ip".to_owned());
+        }
+        let said = self.config.path.is_some() || self.config.world.local.is_some();
+        let hint = if said { "" } else { "  (--path --local --in --out --net)" };
+        parts.join(", ") + hint
+    }
+
+    /// The path that packets took, and whether it was the same for all.
+    pub(super) fn path(&self) -> (String, bool) {
+        let mut paths: Vec<(&Path, &u64)> = self.paths.iter().collect();
+        paths.sort();
+        match paths.as_slice() {
+            [] => (self.config.path.map_or("forward", Path::name).to_owned(), true),
+            [(path, _)] => (path.name().to_owned(), true),
+            several => {
+                let parts: Vec<String> = several
+                    .iter()
+                    .map(|(path, n)| format!("{} {}", path.name(), number(**n)))
+                    .collect();
+                (parts.join(" + "), false)
+            }
+        }
+    }
+
+    fn verdict_table(&self, out: &mut String, style: Style) -> std::fmt::Result {
+        writeln!(out, "\nVERDICT         packets    share  {:BAR$}        bytes", "")?;
+        let rows = [
+            ("accept", self.verdicts.accept, "32"),
+            ("drop", self.verdicts.drop, "31"),
+            ("reject", self.verdicts.reject, "35"),
+            ("unknown", self.verdicts.unknown, "33"),
+            ("skip", self.verdicts.skip, "2"),
+        ];
+        for (name, count, colour) in rows {
+            if count.packets > 0 || name == "accept" || name == "drop" {
+                self.verdict_row(out, name, count, (colour, style))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn verdict_row(
+        &self,
+        out: &mut String,
+        name: &str,
+        count: Count,
+        (colour, style): (&str, Style),
+    ) -> std::fmt::Result {
+        let share = count.packets as f64 / self.packets.max(1) as f64;
+        let bar = format!("{:<BAR$}", bar(share));
+        let bar = match style {
+            Style::Plain => bar,
+            Style::Colour => format!("\x1b[{colour}m{bar}\x1b[0m"),
+        };
+        writeln!(
+            out,
+            "{name:<8}{:>15}  {:>6}  {bar} {:>12}",
+            number(count.packets),
+            percent(share),
+            bytes(count.bytes)
+        )
+    }
+
+    fn drops(&self, out: &mut String) -> std::fmt::Result {
+        let dropping = |by: &By| self.drops_by(by);
+        let top = self.top_decisions(dropping);
+        if !top.is_empty() {
+            writeln!(out, "\nTOP DROPPING RULES{:>W$}   first seen", "packets", W = WIDTH - 45)?;
+        }
+        for (file, by, count, tally) in top.iter().take(ROWS) {
+            let label = format!("  L{:<5} {}", file.by_line(*by), file.by_text(*by));
+            let first = tally.first.map_or_else(String::new, |first| {
+                let start = self.captures.iter().filter_map(|capture| capture.first).min();
+                format!("+{}", duration(first.saturating_sub(start.unwrap_or(first))))
+            });
+            let w = WIDTH - 27;
+            writeln!(out, "{}{:>12}   {first}", fit(&label, w - 12), number(count.packets))?;
+        }
+        if top.len() > ROWS {
+            writeln!(out, "  and {} more (--json has them all)", top.len() - ROWS)?;
+        }
+        let reasons = &self.drop_reasons;
+        for (fault, packets) in &reasons.stack_faults {
+            let what = format!("  the kernel's stack, before any rule: {fault}");
+            writeln!(out, "{}{:>12}", fit(&what, WIDTH - 39), number(*packets))?;
+        }
+        if reasons.ttl > 0 {
+            let what = "  time to live ran out while forwarding";
+            writeln!(out, "{}{:>12}", fit(what, WIDTH - 39), number(reasons.ttl))?;
+        }
+        Ok(())
+    }
+
+    /// Whether what decided was a drop or a reject.
+    fn drops_by(&self, by: &By) -> bool {
+        match by {
+            By::HotDrop(_) => true,
+            By::Policy { table, chain } => self.files.iter().any(|file| {
+                let chain = file
+                    .ruleset
+                    .tables
+                    .get(*table as usize)
+                    .and_then(|table| table.chains.get(*chain as usize));
+                let base = chain.and_then(|chain| chain.base);
+                base.is_some_and(|base| base.policy == rules::model::Policy::Drop)
+            }),
+            By::Rule(_) => !self.accepts(by),
+        }
+    }
+
+    fn accepts(&self, by: &By) -> bool {
+        let By::Rule(at) = by else { return false };
+        self.files.iter().any(|file| {
+            let rule = file
+                .ruleset
+                .tables
+                .get(at.table as usize)
+                .and_then(|table| table.chains.get(at.chain as usize))
+                .and_then(|chain| chain.rules.get(at.rule as usize));
+            rule.is_some_and(|rule| matches!(rule.action, rules::model::Action::Accept))
+        })
+    }
+
+    fn unknowns(&self, out: &mut String) -> std::fmt::Result {
+        let reasons = self.unknown_reasons();
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nUNKNOWN BECAUSE{:>W$}", "packets", W = WIDTH - 42)?;
+        for (line, what, packets) in reasons.iter().take(ROWS) {
+            let line = line.map_or_else(|| "      ".to_owned(), |line| format!("L{line:<5}"));
+            let label = format!("  {line} {what}");
+            writeln!(out, "{}{:>12}", fit(&label, WIDTH - 39), number(*packets))?;
+        }
+        if reasons.len() > ROWS {
+            writeln!(out, "  and {} more (--json has them all)", reasons.len() - ROWS)?;
+        }
+        Ok(())
+    }
+
+    fn notes(&self, out: &mut String) -> std::fmt::Result {
+        let (all, never) = self.never_hit();
+        writeln!(out, "\nnever hit {} of {}", number(never as u64), plural(all as u64, "rule"))?;
+        if self.nat_not_evaluated() {
+            writeln!(
+                out,
+                "note      nat not evaluated: addresses after a nat rule count as unknown"
+            )?;
+        }
+        for (packets, why) in [
+            (self.skipped.family, "no rules for their family"),
+            (self.skipped.link_type, "link type not known"),
+            (self.skipped.duplicate, "second copies in a capture on all interfaces"),
+        ] {
+            if packets > 0 {
+                writeln!(out, "skipped   {}: {why}", plural(packets, "packet"))?;
+            }
+        }
+        if self.time_went_back > 0 {
+            writeln!(out, "note      time ran backwards {} times", number(self.time_went_back))?;
+        }
+        for file in self.files {
+            for warning in &file.warnings {
+                let times = if warning.count > 1 {
+                    format!(" ({} times)", warning.count)
+                } else {
+                    String::new()
+                };
+                writeln!(out, "warning   {}:{}: {}{times}", file.file, warning.line, warning.what)?;
+            }
+        }
+        for warning in &self.warnings {
+            writeln!(out, "warning   {warning}")?;
+        }
+        Ok(())
+    }
+
+    fn list(&self, out: &mut String) -> std::fmt::Result {
+        if !self.listed.is_empty() {
+            writeln!(out)?;
+        }
+        for listed in &self.listed {
+            let by =
+                self.decided_by(&listed.disposition).map_or_else(String::new, |(line, text)| {
+                    if line > 0 { format!("  by L{line} {text}") } else { format!("  by {text}") }
+                });
+            let word = listed.disposition.judgement.word();
+            writeln!(out, "#{} {word}: {}{by}", listed.frame, listed.packet)?;
+        }
+        Ok(())
+    }
+
+    /// What decided about a packet: line (0 if none) and words.
+    #[must_use]
+    pub fn decided_by(&self, end: &Disposition) -> Option<(u32, String)> {
+        let by = match end.judgement {
+            Judgement::Accept(by) => by?,
+            Judgement::Reject(by) => by,
+            Judgement::Drop(DropReason::Stack(fault)) => {
+                return Some((0, format!("the stack: {fault}")));
+            }
+            Judgement::Drop(DropReason::Ttl) => return Some((0, "time to live".to_owned())),
+            Judgement::Drop(DropReason::Rule(at)) => By::Rule(at),
+            Judgement::Drop(DropReason::HotDrop(at)) => By::HotDrop(at),
+            Judgement::Drop(DropReason::Policy { table, chain }) => By::Policy { table, chain },
+            Judgement::Unknown | Judgement::Skip(_) => return None,
+        };
+        let file = self.file(end.family?)?;
+        Some((file.by_line(by), file.by_text(by)))
+    }
+}
+
+/// `text` in exactly `width` columns, cut with an ellipsis or filled with blanks.
+fn fit(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return format!("{text:<width$}");
+    }
+    let cut: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{cut}…")
+}
+
+/// A number with commas.
+#[must_use]
+pub(super) fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn plural(value: u64, word: &str) -> String {
+    format!("{} {word}{}", number(value), if value == 1 { "" } else { "s" })
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let digits = if percent > 0.0 && percent < 0.1 { 2 } else { 1 };
+    format!("{percent:.digits$}%")
+}
+
+fn bytes(value: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut scaled = value as f64;
+    let mut unit = 0;
+    while scaled >= 1000.0 && unit + 1 < UNITS.len() {
+        scaled /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{value} B") } else { format!("{scaled:.1} {}", UNITS[unit]) }
+}
+
+/// A span of nanoseconds, short.
+fn duration(nanos: u64) -> String {
+    let seconds = nanos / 1_000_000_000;
+    match seconds {
+        0 => format!("{} ms", nanos / 1_000_000),
+        1..60 => format!("{seconds}.{} s", nanos / 100_000_000 % 10),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// A bar of eighths of a block.
+fn bar(share: f64) -> String {
+    let eighths = (share * (BAR * 8) as f64).round() as usize;
+    let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
+    let mut bar = "█".repeat(eighths / 8);
+    if eighths % 8 > 0 {
+        bar.push(['▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8 - 1]);
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_commas() {
+        assert_eq!(number(0), "0");
+        assert_eq!(number(999), "999");
+        assert_eq!(number(1_204_331), "1,204,331");
+    }
+
+    #[test]
+    fn a_share_that_is_not_zero_shows() {
+        assert_eq!(bar(0.0), "");
+        assert_eq!(bar(1e-9), "▏");
+        assert_eq!(bar(1.0).chars().count(), BAR);
+        assert_eq!(percent(0.0004), "0.04%");
+        assert_eq!(percent(0.975), "97.5%");
+    }
+
+    #[test]
+    fn text_fits_its_column() {
+        assert_eq!(fit("abc", 5), "abc  ");
+        assert_eq!(fit("abcdef", 5), "abcd…");
+    }
+
+    #[test]
+    fn spans_and_sizes_are_short() {
+        assert_eq!(duration(1_500_000_000), "1.5 s");
+        assert_eq!(duration(61_000_000_000), "1 min 1 s");
+        assert_eq!(duration(3_600_000_000_000), "1 h 0 min");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(812_400_000), "812.4 MB");
+    }
+}

@@ -1,0 +1,150 @@
+//! A rules file as loaded: the ruleset, and what its text said about itself.
+
+use std::io::Read;
+
+use rules::eval::{By, Cause, RuleRef};
+use rules::model::{Action, Chain, Rule, Ruleset, Table};
+use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
+
+use crate::error::Error;
+
+/// A loaded rules file.
+#[derive(Debug)]
+pub struct RulesFile {
+    /// Its name, as given.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// Its rules.
+    pub ruleset: Ruleset,
+    /// How the family was found.
+    pub family_from: FamilyFrom,
+    /// What was odd about it.
+    pub warnings: Vec<Warning>,
+}
+
+impl RulesFile {
+    /// Reads and loads a file; `-` is standard input. With `table` only that table is kept.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is refused at a line and column.
+    pub fn open(file: &str, options: &LoadOptions<'_>) -> Result<Self, Error> {
+        let failed = |source| Error::File { file: file.to_owned(), source };
+        let bytes = if file == "-" {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes).map_err(failed)?;
+            bytes
+        } else {
+            std::fs::read(file).map_err(failed)?
+        };
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line_start = good.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            Error::Encoding {
+                file: file.to_owned(),
+                line: good.iter().filter(|byte| **byte == b'\n').count() + 1,
+                column: good.len() - line_start + 1,
+            }
+        })?;
+        Self::from_text(file, text, options)
+    }
+
+    /// Loads text that came from `file`.
+    ///
+    /// # Errors
+    /// It is refused at a line and column.
+    pub fn from_text(file: &str, text: String, options: &LoadOptions<'_>) -> Result<Self, Error> {
+        let loaded = load(&text, options)
+            .map_err(|source| Error::Rules { file: file.to_owned(), source })?;
+        let mut ruleset = loaded.ruleset;
+        if let Some(name) = options.table {
+            let has = ruleset.tables.iter().map(|table| table.name).collect();
+            ruleset.tables.retain(|table| table.name == name);
+            if ruleset.tables.is_empty() {
+                let table = name.to_owned();
+                return Err(Error::NoTable { file: file.to_owned(), table, has });
+            }
+            ruleset.number_memories();
+        }
+        Ok(Self {
+            file: file.to_owned(),
+            text,
+            ruleset,
+            family_from: loaded.family_from,
+            warnings: loaded.warnings,
+        })
+    }
+
+    /// Every rule with its place, in file order of tables and chains.
+    pub fn rules(&self) -> impl Iterator<Item = (RuleRef, &Table, &Chain, &Rule)> {
+        self.ruleset.tables.iter().enumerate().flat_map(|(t, table)| {
+            table.chains.iter().enumerate().flat_map(move |(c, chain)| {
+                chain.rules.iter().enumerate().map(move |(r, rule)| {
+                    let at = RuleRef { table: t as u32, chain: c as u32, rule: r as u32 };
+                    (at, table, chain, rule)
+                })
+            })
+        })
+    }
+
+    /// The table, chain and rule at a place that a walk named.
+    #[must_use]
+    pub fn rule(&self, at: RuleRef) -> (&Table, &Chain, &Rule) {
+        let table = &self.ruleset.tables[at.table as usize];
+        let chain = &table.chains[at.chain as usize];
+        (table, chain, &chain.rules[at.rule as usize])
+    }
+
+    /// A rule's canonical text.
+    #[must_use]
+    pub fn rule_text(&self, at: RuleRef) -> String {
+        let (table, chain, rule) = self.rule(at);
+        print_rule(self.ruleset.family, table, chain, rule)
+    }
+
+    /// What decided, in a few words: the rule's text, or the policy.
+    #[must_use]
+    pub fn by_text(&self, by: By) -> String {
+        match by {
+            By::Rule(at) => self.rule_text(at),
+            By::HotDrop(at) => format!("hot drop in {}", self.rule_text(at)),
+            By::Policy { table, chain } => {
+                let table = &self.ruleset.tables[table as usize];
+                let chain = &table.chains[chain as usize];
+                let policy = chain.base.map_or_else(String::new, |base| base.policy.to_string());
+                format!("policy {policy} of {}/{}", table.name, chain.name)
+            }
+        }
+    }
+
+    /// Line of what decided; a policy's is that of its chain.
+    #[must_use]
+    pub fn by_line(&self, by: By) -> u32 {
+        match by {
+            By::Rule(at) | By::HotDrop(at) => self.rule(at).2.line,
+            By::Policy { table, chain } => {
+                self.ruleset.tables[table as usize].chains[chain as usize].line
+            }
+        }
+    }
+
+    /// What a rule's answer hangs on, in the words of the rule.
+    #[must_use]
+    pub fn cause_text(&self, at: RuleRef, cause: Cause) -> String {
+        let (.., rule) = self.rule(at);
+        match cause {
+            Cause::Input => "-i: the input interface is not known".to_owned(),
+            Cause::Output => "-o: the output interface is not known".to_owned(),
+            Cause::Bytes => "header bytes not captured, or rewritten by nat".to_owned(),
+            Cause::Match(index) => match rule.matches.get(usize::from(index)) {
+                Some(used) => format!("-m {}", used.name),
+                None => "a match".to_owned(),
+            },
+            Cause::Target => match &rule.action {
+                Action::Target(target) => format!("-j {}", target.name),
+                _ => "its target".to_owned(),
+            },
+            Cause::Steps => "a walk of too many rules".to_owned(),
+        }
+    }
+}

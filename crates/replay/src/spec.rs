@@ -1,0 +1,319 @@
+//! A packet in words: `[in=eth0] [out=eth1] tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn`, then `key=value`
+//! for ttl, mark, mac, len, tos and frag.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use packet::craft::{Addresses, Craft, Ethernet, Fragment, Message, arp_frame};
+use packet::tcp::Flags;
+use packet::{icmpv4, icmpv6};
+use rules::protocol_number;
+
+/// A packet to judge, with what is said about it beyond its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spec {
+    /// An Ethernet frame.
+    pub frame: Vec<u8>,
+    /// The interface it comes in by.
+    pub input: Option<String>,
+    /// The interface it goes out by.
+    pub output: Option<String>,
+    /// Its mark.
+    pub mark: u32,
+}
+
+/// What was expected in a SPEC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpecError {
+    /// Column in bytes, from 1.
+    pub column: usize,
+    /// What.
+    pub what: String,
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--packet:{}: expected {}", self.column, self.what)
+    }
+}
+
+impl std::error::Error for SpecError {}
+
+/// A word and its column.
+type Word<'a> = (usize, &'a str);
+
+/// Reads a SPEC.
+///
+/// # Errors
+/// The first word that is not what was expected.
+pub fn parse(text: &str) -> Result<Spec, SpecError> {
+    let words = split(text);
+    let mut fields = Fields::default();
+    let mut rest = Vec::new();
+    for word in &words {
+        match word.1.split_once('=') {
+            Some((key, value)) => fields.set(*word, key, value)?,
+            None => rest.push(*word),
+        }
+    }
+    let end = text.len() + 1;
+    let frame = match rest.split_first() {
+        Some(((_, "arp"), words)) => arp(words, end)?,
+        Some((protocol, words)) => fields.frame(*protocol, words, end)?,
+        None => return Err(expected(end, "a protocol: tcp udp icmp … or arp")),
+    };
+    Ok(Spec { frame, input: fields.input, output: fields.output, mark: fields.mark })
+}
+
+fn split(text: &str) -> Vec<Word<'_>> {
+    let start = text.as_ptr() as usize;
+    text.split_ascii_whitespace().map(|word| (word.as_ptr() as usize - start + 1, word)).collect()
+}
+
+fn expected(column: usize, what: impl Into<String>) -> SpecError {
+    SpecError { column, what: what.into() }
+}
+
+#[derive(Default)]
+struct Fields {
+    input: Option<String>,
+    output: Option<String>,
+    mark: u32,
+    ttl: Option<u8>,
+    tos: u8,
+    mac: Option<[u8; 6]>,
+    len: Option<(usize, usize)>,
+    fragment: Option<Fragment>,
+}
+
+impl Fields {
+    fn set(&mut self, (column, _): Word<'_>, key: &str, value: &str) -> Result<(), SpecError> {
+        let at = column + key.len() + 1;
+        let wrong = |what: &str| expected(at, format!("{what} for {key}, found \"{value}\""));
+        match key {
+            "in" => self.input = Some(value.to_owned()),
+            "out" => self.output = Some(value.to_owned()),
+            "mark" => self.mark = number(value).ok_or_else(|| wrong("a number of 32 bits"))?,
+            "ttl" => self.ttl = Some(value.parse().map_err(|_| wrong("a number 0-255"))?),
+            "tos" => {
+                let tos = number(value).and_then(|tos| u8::try_from(tos).ok());
+                self.tos = tos.ok_or_else(|| wrong("a number 0-255"))?;
+            }
+            "mac" => self.mac = Some(mac(value).ok_or_else(|| wrong("xx:xx:xx:xx:xx:xx"))?),
+            "len" => {
+                let len: u16 = value.parse().map_err(|_| wrong("an IP length in bytes"))?;
+                self.len = Some((at, len.into()));
+            }
+            "frag" => {
+                self.fragment = Some(fragment(value).ok_or_else(|| wrong("OFFSET or OFFSET+"))?)
+            }
+            _ => return Err(expected(column, "in= out= ttl= mark= mac= len= tos= or frag=")),
+        }
+        Ok(())
+    }
+
+    fn frame(&self, name: Word<'_>, words: &[Word<'_>], end: usize) -> Result<Vec<u8>, SpecError> {
+        let (source, destination, rest) = endpoints(words, end)?;
+        let addresses = Addresses::new(source.addr, destination.addr)
+            .ok_or_else(|| expected(end, "two addresses of one family"))?;
+        let ends = (&source, &destination);
+        let message = message(name, ends, rest, end)?;
+        let mut craft = Craft::new(addresses, message);
+        let source_mac = self.mac.unwrap_or(Ethernet::default().source);
+        craft.ethernet = Some(Ethernet { source: source_mac, ..Ethernet::default() });
+        craft.ttl = self.ttl.unwrap_or(64);
+        craft.tos = self.tos;
+        craft.fragment = self.fragment;
+        if let Some((column, len)) = self.len {
+            let header = craft.header_len();
+            craft.payload_len = len
+                .checked_sub(header)
+                .ok_or_else(|| expected(column, format!("a length of at least {header} bytes")))?;
+        }
+        Ok(craft.frame())
+    }
+}
+
+struct Endpoint {
+    column: usize,
+    addr: IpAddr,
+    port: Option<u16>,
+}
+
+/// `A[:PORT] > B[:PORT]` and the words behind.
+fn endpoints<'w, 'a>(
+    words: &'w [Word<'a>],
+    end: usize,
+) -> Result<(Endpoint, Endpoint, &'w [Word<'a>]), SpecError> {
+    match words {
+        [source, (_, ">"), destination, rest @ ..] => {
+            Ok((endpoint(*source)?, endpoint(*destination)?, rest))
+        }
+        [_, (column, _), ..] => Err(expected(*column, "> between the addresses")),
+        _ => Err(expected(end, "SOURCE > DESTINATION")),
+    }
+}
+
+fn endpoint((column, text): Word<'_>) -> Result<Endpoint, SpecError> {
+    let wrong = || expected(column, format!("an address or address:port, found \"{text}\""));
+    if let Ok(addr) = text.parse() {
+        return Ok(Endpoint { column, addr, port: None });
+    }
+    let (addr, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let bare = addr.strip_prefix('[').and_then(|addr| addr.strip_suffix(']')).unwrap_or(addr);
+    Ok(Endpoint {
+        column,
+        addr: bare.parse().map_err(|_| wrong())?,
+        port: Some(port.parse().map_err(|_| wrong())?),
+    })
+}
+
+fn message(
+    (column, name): Word<'_>,
+    (source, destination): (&Endpoint, &Endpoint),
+    rest: &[Word<'_>],
+    end: usize,
+) -> Result<Message, SpecError> {
+    let port = |endpoint: &Endpoint| {
+        endpoint.port.ok_or_else(|| expected(endpoint.column, format!("address:port for {name}")))
+    };
+    let nothing_more = |message| match rest.first() {
+        None => Ok(message),
+        Some((column, word)) => Err(expected(*column, format!("no more words, found \"{word}\""))),
+    };
+    match name {
+        "tcp" => Ok(Message::tcp(port(source)?, port(destination)?, flags(rest)?)),
+        "udp" => nothing_more(Message::udp(port(source)?, port(destination)?)),
+        "icmp" | "icmpv6" | "icmp6" => icmp(rest, source.addr.is_ipv6(), end),
+        _ => {
+            let protocol = name.parse().ok().or_else(|| protocol_number(name));
+            let protocol = protocol
+                .ok_or_else(|| expected(column, format!("a protocol, found \"{name}\"")))?;
+            nothing_more(Message::Other { protocol, header: header(source, destination) })
+        }
+    }
+}
+
+/// A header of zeros, but for ports where they were given.
+fn header(source: &Endpoint, destination: &Endpoint) -> Vec<u8> {
+    let mut header = vec![0; 12];
+    header[..2].copy_from_slice(&source.port.unwrap_or(0).to_be_bytes());
+    header[2..4].copy_from_slice(&destination.port.unwrap_or(0).to_be_bytes());
+    header
+}
+
+/// Flag names; without any it is a SYN.
+fn flags(words: &[Word<'_>]) -> Result<Flags, SpecError> {
+    let mut bits = 0;
+    for (column, word) in words {
+        for name in word.split([',', '-']) {
+            bits |= match name {
+                "fin" => 0x01,
+                "syn" => 0x02,
+                "rst" => 0x04,
+                "psh" => 0x08,
+                "ack" => 0x10,
+                "urg" => 0x20,
+                "none" => 0,
+                _ => {
+                    let what =
+                        format!("TCP flags (fin syn rst psh ack urg none), found \"{name}\"");
+                    return Err(expected(*column, what));
+                }
+            };
+        }
+    }
+    Ok(Flags(if words.is_empty() { 0x02 } else { bits }))
+}
+
+/// A type by name or number, `type/code`; without any it is an echo request.
+fn icmp(words: &[Word<'_>], v6: bool, end: usize) -> Result<Message, SpecError> {
+    let (column, text) = words.first().copied().unwrap_or((end, "echo-request"));
+    let (kind, code) = text.split_once('/').unwrap_or((text, "0"));
+    let named = if v6 { icmpv6::type_named(kind) } else { icmpv4::type_named(kind) };
+    let parsed = named.or_else(|| kind.parse().ok()).zip(code.parse().ok());
+    let (kind, code) = parsed.ok_or_else(|| {
+        expected(column, format!("an ICMP type by name or number, or type/code, found \"{text}\""))
+    })?;
+    Ok(Message::Icmp { kind, code, id: 1, sequence: 1 })
+}
+
+/// `who-has A tell B`.
+fn arp(words: &[Word<'_>], end: usize) -> Result<Vec<u8>, SpecError> {
+    let [(_, "who-has"), target, (_, "tell"), sender] = words else {
+        let column = words.first().map_or(end, |(column, _)| *column);
+        return Err(expected(column, "who-has ADDRESS tell ADDRESS"));
+    };
+    let v4 = |(column, text): Word<'_>| match text.parse() {
+        Ok(IpAddr::V4(addr)) => Ok(addr.octets()),
+        _ => Err(expected(column, format!("an IPv4 address, found \"{text}\""))),
+    };
+    Ok(arp_frame(Ethernet::default(), packet::arp::REQUEST, v4(*sender)?, v4(*target)?))
+}
+
+fn number(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x") {
+        Some(hex) => u32::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+fn mac(text: &str) -> Option<[u8; 6]> {
+    let bytes: Option<Vec<u8>> =
+        text.split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
+    bytes?.try_into().ok()
+}
+
+/// An offset in bytes, with `+` when more fragments follow.
+fn fragment(text: &str) -> Option<Fragment> {
+    let (offset, more) = match text.strip_suffix('+') {
+        Some(offset) => (offset, true),
+        None => (text, false),
+    };
+    Some(Fragment { offset: offset.parse().ok()?, more })
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::{Checksums, Link, Packet};
+
+    use super::*;
+
+    fn reads_back(text: &str) -> String {
+        let mut frame = parse(text).unwrap().frame;
+        let len = frame.len();
+        Packet::parse(&mut frame, len, Link::Ethernet, Checksums::Verify).to_string()
+    }
+
+    #[test]
+    fn a_packet_prints_as_it_was_spelled() {
+        for text in [
+            "tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn",
+            "tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn,ack",
+            "udp [2001:db8::1]:53 > [2001:db8::2]:4000",
+            "icmp 10.0.0.1 > 10.0.0.2 echo-request",
+            "arp who-has 10.0.0.1 tell 10.0.0.2",
+        ] {
+            assert_eq!(reads_back(text), text);
+        }
+    }
+
+    #[test]
+    fn keys_stand_anywhere() {
+        let spec = parse("in=eth0 ttl=3 udp 1.2.3.4:5 > 6.7.8.9:10 out=eth1 mark=0x10").unwrap();
+        assert_eq!((spec.input.as_deref(), spec.output.as_deref()), (Some("eth0"), Some("eth1")));
+        assert_eq!((spec.mark, spec.frame[14 + 8]), (0x10, 3));
+    }
+
+    #[test]
+    fn errors_name_the_column() {
+        let column = |text: &str| parse(text).unwrap_err().column;
+        assert_eq!(column(""), 1);
+        assert_eq!(column("tcp 1.2.3.4:5 6.7.8.9:10"), 15);
+        assert_eq!(column("tcp 1.2.3.4 > 6.7.8.9:10"), 5);
+        assert_eq!(column("tcp 1.2.3.4:5 > 6.7.8.9:10 sin"), 28);
+        assert_eq!(column("udp 1.2.3.4:5 > [::1]:10"), 25);
+        assert_eq!(column("tpc 1.2.3.4:5 > 1.2.3.4:10"), 1);
+        assert_eq!(column("tcp 1.2.3.4:5 > 1.2.3.4:10 ttl=x"), 32);
+    }
+}

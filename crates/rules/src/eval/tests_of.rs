@@ -1,0 +1,55 @@
+//! A rule taken apart: each of its tests with its text and its answer, for explanations.
+
+use super::header;
+use crate::ext::Printer;
+use crate::model::{Family, Header, Rule};
+use crate::outcome::Outcome;
+use crate::save::print_header;
+use crate::transit::Transit;
+
+/// One test of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Test {
+    /// Its canonical text, such as `-s 10.0.0.0/8` or `-m tcp --dport 80`.
+    pub text: String,
+    /// What it says about the packet; `None` for a match that remembers packets, which must not be asked
+    /// twice.
+    pub outcome: Option<Outcome>,
+}
+
+/// Every test of a rule, in the order of evaluation, whether or not an earlier one decided.
+#[must_use]
+pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<Test> {
+    let mut tests = Vec::new();
+    if let Some(whole) = &rule.header {
+        for part in single_tests(whole) {
+            let mut to = Printer::default();
+            print_header(&part, family, &mut to);
+            let text = to.finish().trim_start().to_owned();
+            tests.push(Test { text, outcome: Some(header::judge(&part, transit).0) });
+        }
+    }
+    for used in &rule.matches {
+        let mut to = Printer::new("-m");
+        to.word(&used.name);
+        used.body.print(&mut to);
+        let outcome = used.memory.is_none().then(|| used.body.evaluate(transit));
+        tests.push(Test { text: to.finish(), outcome });
+    }
+    tests
+}
+
+/// The header split into headers with one test each.
+fn single_tests(whole: &Header) -> impl Iterator<Item = Header> {
+    let none = Header::default;
+    [
+        Header { source: whole.source, ..none() },
+        Header { destination: whole.destination, ..none() },
+        Header { input: whole.input.clone(), ..none() },
+        Header { output: whole.output.clone(), ..none() },
+        Header { protocol: whole.protocol, ..none() },
+        Header { fragment: whole.fragment, ..none() },
+    ]
+    .into_iter()
+    .filter(|part| *part != Header::default())
+}

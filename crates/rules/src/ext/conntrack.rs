@@ -1,0 +1,146 @@
+//! `-m conntrack`: state, tuples, status and lifetime of the packet's connection.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_conntrack.c`.
+
+use super::host::HostMask;
+use super::ports::range_text;
+use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support, number, value, words};
+use crate::model::Family;
+use crate::save::What;
+
+/// The kind.
+pub(super) static KIND: MatchKind = MatchKind {
+    name: "conntrack",
+    aliases: &[],
+    families: IP,
+    protocol: None,
+    options: &[
+        Opt::value("ctstate").invertible(),
+        Opt::value("ctproto").invertible(),
+        Opt::value("ctorigsrc").invertible(),
+        Opt::value("ctorigdst").invertible(),
+        Opt::value("ctreplsrc").invertible(),
+        Opt::value("ctrepldst").invertible(),
+        Opt::value("ctorigsrcport").invertible(),
+        Opt::value("ctorigdstport").invertible(),
+        Opt::value("ctreplsrcport").invertible(),
+        Opt::value("ctrepldstport").invertible(),
+        Opt::value("ctstatus").invertible(),
+        Opt::value("ctexpire").invertible(),
+        Opt::value("ctdir"),
+    ],
+    support: Support::Parsed,
+    parse,
+};
+
+/// Options in printing order.
+const ORDER: [&str; 13] = [
+    "ctstate",
+    "ctproto",
+    "ctorigsrc",
+    "ctorigdst",
+    "ctreplsrc",
+    "ctrepldst",
+    "ctorigsrcport",
+    "ctorigdstport",
+    "ctreplsrcport",
+    "ctrepldstport",
+    "ctstatus",
+    "ctexpire",
+    "ctdir",
+];
+
+/// States that `-m state` knows too, in printing order.
+pub(super) const STATES: [(&str, u8); 5] =
+    [("INVALID", 1), ("NEW", 2), ("RELATED", 4), ("ESTABLISHED", 8), ("UNTRACKED", 16)];
+
+/// All states, in printing order.
+const ALL_STATES: [(&str, u8); 7] = {
+    let [a, b, c, d, e] = STATES;
+    [a, b, c, d, e, ("SNAT", 32), ("DNAT", 64)]
+};
+
+const STATUSES: [(&str, u8); 5] =
+    [("NONE", 0), ("EXPECTED", 1), ("SEEN_REPLY", 2), ("ASSURED", 4), ("CONFIRMED", 8)];
+
+#[derive(Debug)]
+struct Conntrack {
+    tests: Box<[Test]>,
+}
+
+#[derive(Debug)]
+struct Test {
+    name: &'static str,
+    invert: bool,
+    value: Value,
+}
+
+#[derive(Debug)]
+enum Value {
+    State(u8),
+    Protocol(u8),
+    Host(HostMask),
+    Ports(u16, u16),
+    Status(u8),
+    Expire(u32, u32),
+    Direction(&'static str),
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    args.any_of(&ORDER)?;
+    let given = ORDER.into_iter().filter_map(|name| args.get(name));
+    let tests: Result<_, What> = given
+        .map(|given| {
+            let value = parse_value(given, args.family)?;
+            Ok(Test { name: given.name, invert: given.invert, value })
+        })
+        .collect();
+    Ok(Box::new(Conntrack { tests: tests? }))
+}
+
+fn parse_value(given: &Given<'_>, family: Family) -> Result<Value, What> {
+    Ok(match given.name {
+        "ctstate" => Value::State(words::bits(given, &ALL_STATES)?),
+        "ctproto" => match number::protocol(given)? {
+            0 => return Err(given.expected("a protocol other than 0")),
+            protocol => Value::Protocol(protocol),
+        },
+        "ctorigsrc" | "ctorigdst" | "ctreplsrc" | "ctrepldst" => {
+            Value::Host(HostMask::parse(given, family)?)
+        }
+        "ctstatus" => Value::Status(words::bits(given, &STATUSES)?),
+        "ctexpire" => {
+            let (low, high) = value::range(given.text(), ':', u32::MAX.into())
+                .ok_or_else(|| given.expected("seconds or a range low:high of 32 bits"))?;
+            Value::Expire(low as u32, high as u32)
+        }
+        "ctdir" => {
+            let directions = [("ORIGINAL", "ORIGINAL"), ("REPLY", "REPLY")];
+            Value::Direction(words::one_in_any_case(given, &directions)?)
+        }
+        _ => {
+            let (low, high) = value::port_range(given.text())
+                .ok_or_else(|| given.expected("a port 0-65535 or a range low:high"))?;
+            Value::Ports(low, high)
+        }
+    })
+}
+
+impl Match for Conntrack {
+    fn print(&self, to: &mut Printer) {
+        for Test { name, invert, value } in &self.tests {
+            to.flag(*invert, name);
+            match value {
+                Value::State(bits) => to.word(words::text(*bits, &ALL_STATES)),
+                Value::Protocol(number) => to.word(number),
+                Value::Host(host) => to.word(host),
+                Value::Ports(low, high) => to.word(range_text(*low, *high)),
+                Value::Status(0) => to.word("NONE"),
+                Value::Status(bits) => to.word(words::text(*bits, &STATUSES)),
+                Value::Expire(low, high) if low == high => to.word(low),
+                Value::Expire(low, high) => to.word(format_args!("{low}:{high}")),
+                Value::Direction(word) => to.word(word),
+            };
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! What the NAT targets share: the range that an address and a port are taken from, and the bytes that a
+//! translation changes.
+//!
+//! Until NAT is evaluated these bytes are unknown afterwards and the packet leaves the table accepted.
+//! Source: iptables-extensions(8) DNAT, SNAT; kernel `net/netfilter/nf_nat_core.c`, `nf_nat_proto.c`.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
+
+use packet::{L4, Packet, Read, Upper};
+
+use super::{Args, Effect, Given, Opt, Printer, Target, value};
+use crate::model::{Family, Hook};
+use crate::save::What;
+use crate::transit::Transit;
+
+/// `--random` as the NAT targets declare it.
+pub(super) const RANDOM: Opt = Opt::flag("random");
+/// `--random-fully` as the NAT targets declare it.
+pub(super) const RANDOM_FULLY: Opt = Opt::flag("random-fully");
+/// `--persistent` as the NAT targets declare it.
+pub(super) const PERSISTENT: Opt = Opt::flag("persistent");
+
+/// Flags in printing order.
+const FLAGS: [&str; 3] = ["random", "random-fully", "persistent"];
+/// Protocols that a port may be given for: TCP, UDP, SCTP, DCCP, ICMP.
+const WITH_PORTS: [u8; 5] = [6, 17, 132, 33, 1];
+
+/// Which end of the packet a translation changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Source address and port.
+    Source,
+    /// Destination address and port.
+    Destination,
+}
+
+impl Side {
+    /// The side that a target without a side of its own changes at a hook.
+    pub(super) fn at(hook: Hook) -> Self {
+        match hook {
+            Hook::Postrouting | Hook::Input => Self::Source,
+            _ => Self::Destination,
+        }
+    }
+}
+
+/// A NAT target with its range.
+#[derive(Debug)]
+pub(super) struct Nat {
+    side: Side,
+    /// The option that the range is printed as.
+    option: &'static str,
+    family: Family,
+    addresses: Option<[[u8; 16]; 2]>,
+    ports: Option<Ports>,
+    /// Which of [`FLAGS`].
+    flags: [bool; 3],
+}
+
+/// Ports `first` to `last`; `base` is the port that `first` stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ports {
+    first: u16,
+    last: u16,
+    base: Option<u16>,
+}
+
+impl Nat {
+    /// A target whose `option`, which must be given, holds addresses and ports.
+    pub(super) fn with_addresses(
+        args: &Args<'_>,
+        option: &'static str,
+        side: Side,
+    ) -> Result<Self, What> {
+        let given = args.required(option)?;
+        let mut nat = Self::empty(args, option, side);
+        let (addresses, ports) = split(given.text(), args.family)
+            .ok_or_else(|| given.expected("[address[-address]][:port[-port]]"))?;
+        if let Some(text) = addresses {
+            nat.addresses = Some(parse_addresses(text, args.family).ok_or_else(|| {
+                given.expected(format!("an {} address or a range of two", version(args.family)))
+            })?);
+        }
+        if let Some(text) = ports {
+            nat.ports = Some(parse_ports(args, given, text)?);
+        }
+        Ok(nat)
+    }
+
+    /// A target whose `--to-ports`, if given, holds ports.
+    pub(super) fn with_ports(args: &Args<'_>, side: Side) -> Result<Self, What> {
+        let mut nat = Self::empty(args, "to-ports", side);
+        if let Some(given) = args.get("to-ports") {
+            nat.ports = Some(parse_ports(args, given, given.text())?);
+        }
+        Ok(nat)
+    }
+
+    fn empty(args: &Args<'_>, option: &'static str, side: Side) -> Self {
+        let flags = FLAGS.map(|name| args.has(name));
+        Self { side, option, family: args.family, addresses: None, ports: None, flags }
+    }
+
+    /// Refuses a port that the range is shifted to.
+    pub(super) fn without_shift(self, args: &Args<'_>) -> Result<Self, What> {
+        if self.ports.is_some_and(|ports| ports.base.is_some()) {
+            return Err(args.expected("a range without /port"));
+        }
+        Ok(self)
+    }
+
+    fn range_text(&self) -> String {
+        let mut text = String::new();
+        if let Some([low, high]) = &self.addresses {
+            let len = self.family.addr_len();
+            let low_text = value::address_text(low, len);
+            text = match low == high {
+                true => low_text,
+                false => format!("{low_text}-{}", value::address_text(high, len)),
+            };
+            if self.family == Family::Ipv6 && self.ports.is_some() {
+                text = format!("[{text}]");
+            }
+        }
+        if let Some(ports) = self.ports {
+            if self.option != "to-ports" {
+                text.push(':');
+            }
+            text.push_str(&ports.text());
+        }
+        text
+    }
+}
+
+fn version(family: Family) -> &'static str {
+    if family == Family::Ipv6 { "IPv6" } else { "IPv4" }
+}
+
+/// The parts before and after the colon of `addresses:ports`; IPv6 addresses with ports stand in brackets.
+fn split(text: &str, family: Family) -> Option<(Option<&str>, Option<&str>)> {
+    let some = |text: &'_ str| !text.is_empty();
+    if let Some(inner) = text.strip_prefix('[') {
+        let (addresses, rest) = inner.split_once(']').filter(|_| family == Family::Ipv6)?;
+        let ports = if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) };
+        return Some((Some(addresses).filter(|a| some(a) || ports.is_none()), ports));
+    }
+    match text.split_once(':') {
+        Some((addresses, ports)) if !ports.contains(':') => {
+            Some((Some(addresses).filter(|a| some(a)), Some(ports)))
+        }
+        _ => Some((Some(text), None)),
+    }
+}
+
+fn parse_addresses(text: &str, family: Family) -> Option<[[u8; 16]; 2]> {
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    Some([parse_address(low, family)?, parse_address(high, family)?])
+}
+
+/// An address in full: unlike `-s`, this option takes no shortened IPv4 address.
+fn parse_address(text: &str, family: Family) -> Option<[u8; 16]> {
+    if family == Family::Ipv6 {
+        return text.parse::<Ipv6Addr>().ok().map(|addr| addr.octets());
+    }
+    let mut bytes = [0; 16];
+    bytes[..4].copy_from_slice(&text.parse::<Ipv4Addr>().ok()?.octets());
+    Some(bytes)
+}
+
+fn parse_ports(args: &Args<'_>, given: &Given<'_>, text: &str) -> Result<Ports, What> {
+    // Unlike elsewhere, `! -p tcp` will do: the tool looks at the number alone.
+    if !args.protocol.is_some_and(|test| WITH_PORTS.contains(&test.number)) {
+        args.needs_protocol(&WITH_PORTS)?;
+    }
+    Ports::parse(text).ok_or_else(|| given.expected("a port, or a range of port numbers"))
+}
+
+impl Ports {
+    /// A port number or service, or `first-last[/base]`, of which only the base may be a service.
+    fn parse(text: &str) -> Option<Self> {
+        if let Some(port) = value::port(text) {
+            return Some(Self { first: port, last: port, base: None });
+        }
+        let (range, base) = match text.split_once('/') {
+            Some((range, base)) => (range, Some(value::port(base).filter(|port| *port > 0)?)),
+            None => (text, None),
+        };
+        let (first, last) = range.split_once('-')?;
+        let (first, last) = (value::u16(first)?, value::u16(last)?);
+        (first <= last).then_some(Self { first, last, base })
+    }
+
+    fn text(self) -> String {
+        let mut text = self.first.to_string();
+        if self.last != self.first {
+            text = format!("{text}-{}", self.last);
+        }
+        match self.base {
+            Some(base) => format!("{text}/{base}"),
+            None => text,
+        }
+    }
+}
+
+impl Target for Nat {
+    fn print(&self, to: &mut Printer) {
+        let range = self.range_text();
+        if !range.is_empty() {
+            to.option(false, self.option, range);
+        }
+        for (name, given) in FLAGS.into_iter().zip(self.flags) {
+            if given {
+                to.flag(false, name);
+            }
+        }
+    }
+
+    fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
+        translate(self.side, transit)
+    }
+}
+
+/// Makes unknown what a translation may change, and accepts.
+pub(super) fn translate(side: Side, transit: &mut Transit<'_, '_>) -> Effect {
+    let (addr, checksum) = match (transit.family, side) {
+        (Family::Ipv6, Side::Source) => (8..24, None),
+        (Family::Ipv6, Side::Destination) => (24..40, None),
+        (_, Side::Source) => (12..16, Some(10..12)),
+        (_, Side::Destination) => (16..20, Some(10..12)),
+    };
+    for range in checksum.into_iter().chain([addr]) {
+        transit.forget_net(range);
+    }
+    let headers = transit.packet.headers();
+    let (network, len) = (headers.network, transit.packet.len());
+    match headers.l4 {
+        L4::Upper(upper) => {
+            let start = upper.offset.saturating_sub(network);
+            for range in upper_ranges(side, transit.packet, &upper) {
+                transit.forget_net(start + range.start..start.saturating_add(range.end));
+            }
+        }
+        // The ports are somewhere behind the fixed header.
+        L4::Unknown | L4::Broken { .. } => {
+            let fixed = if transit.family == Family::Ipv6 { 40 } else { 20 };
+            transit.forget_net(fixed..len);
+        }
+        L4::Fragment { .. } | L4::None => {}
+    }
+    Effect::Accept
+}
+
+/// Bytes of the upper-layer header that a translation may change.
+fn upper_ranges(side: Side, packet: &Packet<'_>, upper: &Upper) -> [Range<usize>; 2] {
+    let port = if side == Side::Source { 0..2 } else { 2..4 };
+    match upper.protocol {
+        6 => [port, 16..18],
+        17 | 33 | 136 => [port, 6..8],
+        132 => [port, 8..12],
+        // The checksum and the identifier; in an error, also the packet that it quotes.
+        1 | 58 if is_query(packet, upper) => [2..6, 0..0],
+        1 | 58 => [2..packet.len(), 0..0],
+        // The key of GRE.
+        47 => [4..8, 0..0],
+        _ => [0..0, 0..0],
+    }
+}
+
+/// An ICMP message that certainly quotes no packet.
+fn is_query(packet: &Packet<'_>, upper: &Upper) -> bool {
+    match (upper.protocol, packet.upper::<1>(upper, 0)) {
+        (1, Read::Known([kind])) => !matches!(kind, 3 | 4 | 5 | 11 | 12),
+        (58, Read::Known([kind])) => kind >= 128,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_split_at_the_colon_that_is_no_address() {
+        let split4 = |text| split(text, Family::Ipv4);
+        assert_eq!(split4("1.2.3.4-1.2.3.9:80"), Some((Some("1.2.3.4-1.2.3.9"), Some("80"))));
+        assert_eq!(split4(":80-90"), Some((None, Some("80-90"))));
+        assert_eq!(split4("[1.2.3.4]:80"), None);
+        let split6 = |text| split(text, Family::Ipv6);
+        assert_eq!(split6("fd00::1"), Some((Some("fd00::1"), None)));
+        assert_eq!(split6("[fd00::1]:80"), Some((Some("fd00::1"), Some("80"))));
+        assert_eq!(split6("[]:80"), Some((None, Some("80"))));
+        assert_eq!(split6("[fd00::1"), None);
+        assert_eq!(split6("[fd00::1]80"), None);
+    }
+
+    #[test]
+    fn a_range_takes_numbers_and_a_base_a_service() {
+        let ports = |first, last, base| Some(Ports { first, last, base });
+        assert_eq!(Ports::parse("ftp-data"), ports(20, 20, None));
+        assert_eq!(Ports::parse("10-20"), ports(10, 20, None));
+        assert_eq!(Ports::parse("10-20/ftp"), ports(10, 20, Some(21)));
+        for wrong in
+            ["10-ssh", "ftp-ssh", "20-10", "10-20/0", "10/20", "10:20", "", "-1", "1-65536"]
+        {
+            assert_eq!(Ports::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `-m state`: the connection's state, the older name of `-m conntrack --ctstate`.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_conntrack.c`.
+
+use super::conntrack::STATES;
+use super::{Args, IP, Match, MatchKind, Opt, Printer, Support, words};
+use crate::save::What;
+
+/// The kind.
+pub(super) static KIND: MatchKind = MatchKind {
+    name: "state",
+    aliases: &[],
+    families: IP,
+    protocol: None,
+    options: &[Opt::value("state").invertible()],
+    support: Support::Parsed,
+    parse,
+};
+
+#[derive(Debug)]
+struct State {
+    states: u8,
+    invert: bool,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    let given = args.required("state")?;
+    Ok(Box::new(State { states: words::bits(given, &STATES)?, invert: given.invert }))
+}
+
+impl Match for State {
+    fn print(&self, to: &mut Printer) {
+        to.option(self.invert, "state", words::text(self.states, &STATES));
+    }
+}

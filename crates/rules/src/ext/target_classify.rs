@@ -1,0 +1,56 @@
+//! `-j CLASSIFY`: sets the packet's traffic control class and goes on. No match reads the class.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_CLASSIFY.c`.
+
+use super::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::model::Hook;
+use crate::save::What;
+use crate::transit::Transit;
+
+/// The kind.
+pub(super) static KIND: TargetKind = TargetKind {
+    name: "CLASSIFY",
+    families: IP,
+    options: &[Opt::value("set-class")],
+    support: Support::Evaluated,
+    parse,
+};
+
+#[derive(Debug)]
+struct Classify {
+    major: u16,
+    minor: u16,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
+    args.needs_hook(&[Hook::Forward, Hook::Output, Hook::Postrouting])?;
+    let given = args.required("set-class")?;
+    let class = given
+        .text()
+        .split_once(':')
+        .and_then(|(major, minor)| Some(Classify { major: hex(major)?, minor: hex(minor)? }));
+    let class = class.ok_or_else(|| given.expected("MAJOR:MINOR, each hexadecimal 0-ffff"))?;
+    Ok(Box::new(class))
+}
+
+/// Hexadecimal with or without `0x`.
+fn hex(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    // `from_str_radix` would take a sign.
+    let plain = !digits.starts_with('+');
+    plain.then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+impl Target for Classify {
+    fn print(&self, to: &mut Printer) {
+        to.option(false, "set-class", format_args!("{:04x}:{:04x}", self.major, self.minor));
+    }
+
+    fn apply(&self, _transit: &mut Transit<'_, '_>) -> Effect {
+        Effect::Continue
+    }
+
+    fn only_watches(&self) -> bool {
+        true
+    }
+}

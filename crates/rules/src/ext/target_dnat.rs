@@ -1,0 +1,23 @@
+//! `-j DNAT`: translates the destination of the connection.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_nat.c`.
+
+use super::nat::{Nat, PERSISTENT, RANDOM, Side};
+use super::{Args, IP, Opt, Support, Target, TargetKind};
+use crate::model::Hook;
+use crate::save::What;
+
+/// The kind.
+pub(super) static KIND: TargetKind = TargetKind {
+    name: "DNAT",
+    families: IP,
+    options: &[Opt::value("to-destination"), RANDOM, PERSISTENT],
+    support: Support::Parsed,
+    parse,
+};
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
+    args.needs_table(&["nat"])?;
+    args.needs_hook(&[Hook::Prerouting, Hook::Output])?;
+    Ok(Box::new(Nat::with_addresses(args, "to-destination", Side::Destination)?))
+}

@@ -1,0 +1,27 @@
+//! `-j NOTRACK`: the older name of `-j CT --notrack`, which is printed as it was given.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_CT.c`.
+
+use super::{Args, Effect, IP, Printer, Support, Target, TargetKind};
+use crate::save::What;
+use crate::transit::Transit;
+
+/// The kind.
+pub(super) static KIND: TargetKind =
+    TargetKind { name: "NOTRACK", families: IP, options: &[], support: Support::Parsed, parse };
+
+#[derive(Debug)]
+struct Notrack;
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
+    args.needs_table(&["raw"])?;
+    Ok(Box::new(Notrack))
+}
+
+impl Target for Notrack {
+    fn print(&self, _to: &mut Printer) {}
+
+    fn apply(&self, _transit: &mut Transit<'_, '_>) -> Effect {
+        Effect::Continue
+    }
+}

@@ -1,0 +1,23 @@
+//! `-j REDIRECT`: translates the destination of the connection to this host.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_REDIRECT.c`.
+
+use super::nat::{Nat, RANDOM, Side};
+use super::{Args, IP, Opt, Support, Target, TargetKind};
+use crate::model::Hook;
+use crate::save::What;
+
+/// The kind.
+pub(super) static KIND: TargetKind = TargetKind {
+    name: "REDIRECT",
+    families: IP,
+    options: &[Opt::value("to-ports"), RANDOM],
+    support: Support::Parsed,
+    parse,
+};
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
+    args.needs_table(&["nat"])?;
+    args.needs_hook(&[Hook::Prerouting, Hook::Output])?;
+    Ok(Box::new(Nat::with_ports(args, Side::Destination)?.without_shift(args)?))
+}
