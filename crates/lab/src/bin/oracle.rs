@@ -29,10 +29,11 @@ mod linux {
     use std::io;
     use std::path::PathBuf;
     use std::process::ExitCode;
-    use std::time::Instant;
+    use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+    use lab::conformance::{Machine, date_of, page};
     use lab::oracle::campaign::{Failure, Plan, run as campaign};
-    use lab::oracle::load::lacking;
+    use lab::oracle::load::{lacking, version};
     use rules::model::Family;
 
     struct Args {
@@ -65,9 +66,16 @@ mod linux {
             keep(dir, &failures)?;
         }
         if let Some(path) = &args.conformance {
-            fs::write(path, lab::conformance::page(&summary))?;
+            fs::write(path, page(&summary, &machine(args.plan.seed)))?;
         }
         Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    fn machine(seed: u64) -> Machine {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let kernel = release.trim().split('-').next().unwrap_or_default().to_owned();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Machine { kernel, tool: version("iptables-legacy-restore"), date: date_of(now), seed }
     }
 
     fn keep(dir: &std::path::Path, failures: &[Failure]) -> io::Result<()> {
