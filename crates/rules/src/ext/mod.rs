@@ -7,6 +7,8 @@ mod number;
 mod opaque;
 mod printer;
 mod rate;
+#[cfg(test)]
+mod testing;
 pub(crate) mod value;
 mod words;
 
@@ -151,6 +153,7 @@ pub struct TargetUse {
     pub body: Box<dyn Target>,
 }
 
+mod bpf;
 mod cgroup;
 mod cluster;
 mod comment;
@@ -174,6 +177,7 @@ mod nfacct;
 mod osf;
 mod owner;
 mod physdev;
+mod policy;
 mod ports;
 mod quota;
 mod rateest;
@@ -183,8 +187,11 @@ mod rpfilter;
 mod set;
 mod socket;
 mod state;
+mod statistic;
+mod string;
 mod tcp;
 mod time;
+mod u32;
 mod udp;
 
 mod target_log;
@@ -194,6 +201,7 @@ mod target_reject;
 
 /// Every kind of match.
 pub static MATCHES: &[&MatchKind] = &[
+    &bpf::KIND,
     &cgroup::KIND,
     &cluster::KIND,
     &comment::KIND,
@@ -218,6 +226,7 @@ pub static MATCHES: &[&MatchKind] = &[
     &osf::KIND,
     &owner::KIND,
     &physdev::KIND,
+    &policy::KIND,
     &quota::KIND,
     &rateest::KIND,
     &realm::KIND,
@@ -226,8 +235,11 @@ pub static MATCHES: &[&MatchKind] = &[
     &set::KIND,
     &socket::KIND,
     &state::KIND,
+    &statistic::KIND,
+    &string::KIND,
     &tcp::KIND,
     &time::KIND,
+    &u32::KIND,
     &udp::KIND,
 ];
 
