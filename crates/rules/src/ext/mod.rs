@@ -7,6 +7,8 @@ mod number;
 mod opaque;
 mod printer;
 mod rate;
+#[cfg(test)]
+mod testing;
 pub(crate) mod value;
 mod words;
 
@@ -151,6 +153,7 @@ pub struct TargetUse {
     pub body: Box<dyn Target>,
 }
 
+mod bpf;
 mod cgroup;
 mod cluster;
 mod comment;
@@ -176,6 +179,7 @@ mod npt;
 mod osf;
 mod owner;
 mod physdev;
+mod policy;
 mod ports;
 mod quota;
 mod rateest;
@@ -185,8 +189,11 @@ mod rpfilter;
 mod set;
 mod socket;
 mod state;
+mod statistic;
+mod string;
 mod tcp;
 mod time;
+mod u32;
 mod udp;
 
 mod target_audit;
@@ -224,6 +231,7 @@ mod target_ulog;
 
 /// Every kind of match.
 pub static MATCHES: &[&MatchKind] = &[
+    &bpf::KIND,
     &cgroup::KIND,
     &cluster::KIND,
     &comment::KIND,
@@ -248,6 +256,7 @@ pub static MATCHES: &[&MatchKind] = &[
     &osf::KIND,
     &owner::KIND,
     &physdev::KIND,
+    &policy::KIND,
     &quota::KIND,
     &rateest::KIND,
     &realm::KIND,
@@ -256,8 +265,11 @@ pub static MATCHES: &[&MatchKind] = &[
     &set::KIND,
     &socket::KIND,
     &state::KIND,
+    &statistic::KIND,
+    &string::KIND,
     &tcp::KIND,
     &time::KIND,
+    &u32::KIND,
     &udp::KIND,
 ];
 

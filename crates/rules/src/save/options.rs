@@ -177,6 +177,12 @@ impl<'a> Extensions<'a> {
         self.matches.iter().any(|loading| loading.kind.is_some_and(|k| std::ptr::eq(k, kind)))
     }
 
+    /// Whether a loaded extension has an option of this very name.
+    pub(super) fn declare(&self, option: &str) -> bool {
+        let name = option.strip_prefix("--");
+        name.is_some_and(|name| self.declared(|opt| opt.is_called(name)).is_some())
+    }
+
     fn declared(&self, is: impl Fn(&Opt) -> bool) -> Option<Owner> {
         let of_target = self
             .target
