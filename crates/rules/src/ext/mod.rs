@@ -147,41 +147,106 @@ pub struct TargetUse {
     pub body: Box<dyn Target>,
 }
 
+mod addrtype;
+mod ah;
 mod comment;
+mod dccp;
+mod dscp;
+mod dst;
+mod ecn;
+mod esp;
+mod eui64;
+mod frag;
+mod hbh;
 mod icmp;
+mod ipcomp;
 mod iprange;
+mod ipv6_chain;
+mod ipv6header;
+mod length;
 mod mac;
 mod mark;
+mod mh;
 mod multiport;
+mod option_header;
+mod option_walk;
+mod pkttype;
 mod ports;
+mod rt;
+mod sctp;
+mod span;
+mod srh;
 mod tcp;
+mod tcp_header;
+mod tcpmss;
+mod tos;
+mod ttl;
 mod udp;
 
+mod target_dscp;
+mod target_ecn;
 mod target_log;
 mod target_mark;
 mod target_nflog;
 mod target_reject;
+mod target_tcpmss;
+mod target_tcpoptstrip;
+mod target_tos;
+mod target_ttl;
+
+#[cfg(test)]
+mod probe;
 
 /// Every kind of match.
 pub static MATCHES: &[&MatchKind] = &[
+    &addrtype::KIND,
+    &ah::V4_KIND,
+    &ah::V6_KIND,
     &comment::KIND,
+    &dccp::KIND,
+    &dscp::KIND,
+    &dst::KIND,
+    &ecn::KIND,
+    &esp::KIND,
+    &eui64::KIND,
+    &frag::KIND,
+    &hbh::KIND,
     &icmp::ICMP,
     &icmp::ICMP6,
+    &ipcomp::KIND,
     &iprange::KIND,
+    &ipv6header::KIND,
+    &length::KIND,
     &mac::KIND,
     &mark::KIND,
+    &mh::KIND,
     &multiport::KIND,
+    &pkttype::KIND,
+    &rt::KIND,
+    &sctp::KIND,
+    &srh::KIND,
     &tcp::KIND,
+    &tcpmss::KIND,
+    &tos::KIND,
+    &ttl::HL,
+    &ttl::TTL,
     &udp::KIND,
 ];
 
 /// Every kind of target but the built-in verdicts.
 pub static TARGETS: &[&TargetKind] = &[
+    &target_dscp::KIND,
+    &target_ecn::KIND,
     &target_log::KIND,
     &target_mark::KIND,
     &target_nflog::KIND,
     &target_reject::V4_KIND,
     &target_reject::V6_KIND,
+    &target_tcpmss::KIND,
+    &target_tcpoptstrip::KIND,
+    &target_tos::KIND,
+    &target_ttl::HL,
+    &target_ttl::TTL,
 ];
 
 /// The match of this name in this family.

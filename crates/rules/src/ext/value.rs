@@ -70,6 +70,11 @@ pub(crate) fn range(text: &str, separator: char, max: u64) -> Option<(u64, u64)>
     (low <= high).then_some((low, high))
 }
 
+/// The words of a comma list, as strtok(3) finds them: empty ones are passed over.
+pub(crate) fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').filter(|word| !word.is_empty())
+}
+
 /// A port number or service name.
 #[must_use]
 pub(crate) fn port(text: &str) -> Option<u16> {
@@ -231,7 +236,7 @@ pub(crate) fn prefix_len(mask: &[u8; 16], len: usize) -> Option<usize> {
         |(bits, open), (index, ones)| match (open, ones) {
             (true, 8) => Some((bits + 8, true)),
             (true, _) if mask[index] == prefix_mask(ones)[0] => Some((bits + ones, false)),
-            (false, 0) => Some((bits, false)),
+            (false, _) if mask[index] == 0 => Some((bits, false)),
             _ => None,
         },
     )?;
@@ -318,6 +323,7 @@ mod tests {
         }
         assert_eq!(prefix_len(&address("255.0.255.0", 4).unwrap(), 4), None);
         assert_eq!(prefix_len(&address("255.253.0.0", 4).unwrap(), 4), None);
+        assert_eq!(prefix_len(&address("255.0.12.0", 4).unwrap(), 4), None);
     }
 
     #[test]
