@@ -166,12 +166,28 @@ mod cpu;
 mod devgroup;
 mod hashlimit;
 mod helper;
+mod addrtype;
+mod ah;
+mod comment;
+mod dccp;
+mod dscp;
+mod dst;
+mod ecn;
+mod esp;
+mod eui64;
+mod frag;
+mod hbh;
 mod icmp;
+mod ipcomp;
 mod iprange;
 mod ipvs;
 mod limit;
+mod ipv6_chain;
+mod ipv6header;
+mod length;
 mod mac;
 mod mark;
+mod mh;
 mod multiport;
 mod nat;
 mod nfacct;
@@ -208,6 +224,23 @@ mod target_dnpt;
 mod target_hmark;
 mod target_idletimer;
 mod target_led;
+mod option_header;
+mod option_walk;
+mod pkttype;
+mod ports;
+mod rt;
+mod sctp;
+mod span;
+mod srh;
+mod tcp;
+mod tcp_header;
+mod tcpmss;
+mod tos;
+mod ttl;
+mod udp;
+
+mod target_dscp;
+mod target_ecn;
 mod target_log;
 mod target_mark;
 mod target_masquerade;
@@ -244,13 +277,39 @@ pub static MATCHES: &[&MatchKind] = &[
     &devgroup::KIND,
     &hashlimit::KIND,
     &helper::KIND,
+mod target_tcpmss;
+mod target_tcpoptstrip;
+mod target_tos;
+mod target_ttl;
+
+#[cfg(test)]
+mod probe;
+
+/// Every kind of match.
+pub static MATCHES: &[&MatchKind] = &[
+    &addrtype::KIND,
+    &ah::V4_KIND,
+    &ah::V6_KIND,
+    &comment::KIND,
+    &dccp::KIND,
+    &dscp::KIND,
+    &dst::KIND,
+    &ecn::KIND,
+    &esp::KIND,
+    &eui64::KIND,
+    &frag::KIND,
+    &hbh::KIND,
     &icmp::ICMP,
     &icmp::ICMP6,
+    &ipcomp::KIND,
     &iprange::KIND,
     &ipvs::KIND,
     &limit::KIND,
+    &ipv6header::KIND,
+    &length::KIND,
     &mac::KIND,
     &mark::KIND,
+    &mh::KIND,
     &multiport::KIND,
     &nfacct::KIND,
     &osf::KIND,
@@ -270,6 +329,15 @@ pub static MATCHES: &[&MatchKind] = &[
     &tcp::KIND,
     &time::KIND,
     &u32::KIND,
+    &pkttype::KIND,
+    &rt::KIND,
+    &sctp::KIND,
+    &srh::KIND,
+    &tcp::KIND,
+    &tcpmss::KIND,
+    &tos::KIND,
+    &ttl::HL,
+    &ttl::TTL,
     &udp::KIND,
 ];
 
@@ -287,6 +355,8 @@ pub static TARGETS: &[&TargetKind] = &[
     &target_hmark::KIND,
     &target_idletimer::KIND,
     &target_led::KIND,
+    &target_dscp::KIND,
+    &target_ecn::KIND,
     &target_log::KIND,
     &target_mark::KIND,
     &target_masquerade::KIND,
@@ -308,6 +378,11 @@ pub static TARGETS: &[&TargetKind] = &[
     &target_tproxy::KIND,
     &target_trace::KIND,
     &target_ulog::KIND,
+    &target_tcpmss::KIND,
+    &target_tcpoptstrip::KIND,
+    &target_tos::KIND,
+    &target_ttl::HL,
+    &target_ttl::TTL,
 ];
 
 /// The match of this name in this family.

@@ -70,6 +70,11 @@ pub(crate) fn range(text: &str, separator: char, max: u64) -> Option<(u64, u64)>
     (low <= high).then_some((low, high))
 }
 
+/// The words of a comma list, as strtok(3) finds them: empty ones are passed over.
+pub(crate) fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').filter(|word| !word.is_empty())
+}
+
 /// A port number or service name.
 #[must_use]
 pub(crate) fn port(text: &str) -> Option<u16> {

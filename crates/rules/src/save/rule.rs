@@ -381,6 +381,7 @@ impl<'a> RuleLine<'a> {
             name: &loading.name.text,
             column: loading.name.column,
             given: &loading.given,
+            matches: &self.extensions.matches,
         }
     }
 }

@@ -33,11 +33,13 @@ pub(super) fn string(draw: &mut Draw) -> Piece {
     let needle = draw.pick(&["GET /", "a", "aaab", "abcABCabc", "Host", "aXa", "zz"]);
     let algo = draw.pick(&["bm", "kmp"]);
     let mut text = format!("{}--string \"{needle}\" --algo {algo}", draw.bang());
-    if draw.one_in(2) {
-        text += &format!(" --from {}", draw.pick(&[0, 1, 20, 28, 29, 40, 41, 48, 65534]));
+    let from = draw.pick(&[0, 0, 1, 20, 28, 29, 40, 41, 48, 65534]);
+    if from > 0 {
+        text += &format!(" --from {from}");
     }
-    if draw.one_in(2) {
-        text += &format!(" --to {}", draw.pick(&[1, 28, 29, 30, 33, 34, 48, 53, 60, 65535]));
+    let to = draw.pick(&[1, 28, 29, 30, 33, 34, 48, 53, 60, 65535]);
+    if to >= from && draw.one_in(2) {
+        text += &format!(" --to {to}");
     }
     let icase = draw.one_in(3);
     if icase {
