@@ -153,6 +153,8 @@ pub struct TargetUse {
     pub body: Box<dyn Target>,
 }
 
+mod addrtype;
+mod ah;
 mod bpf;
 mod cgroup;
 mod cluster;
@@ -163,28 +165,25 @@ mod connlimit;
 mod connmark;
 mod conntrack;
 mod cpu;
-mod devgroup;
-mod hashlimit;
-mod helper;
-mod addrtype;
-mod ah;
-mod comment;
 mod dccp;
+mod devgroup;
 mod dscp;
 mod dst;
 mod ecn;
 mod esp;
 mod eui64;
 mod frag;
+mod hashlimit;
 mod hbh;
+mod helper;
 mod icmp;
 mod ipcomp;
 mod iprange;
-mod ipvs;
-mod limit;
 mod ipv6_chain;
 mod ipv6header;
+mod ipvs;
 mod length;
+mod limit;
 mod mac;
 mod mark;
 mod mh;
@@ -192,9 +191,12 @@ mod multiport;
 mod nat;
 mod nfacct;
 mod npt;
+mod option_header;
+mod option_walk;
 mod osf;
 mod owner;
 mod physdev;
+mod pkttype;
 mod policy;
 mod ports;
 mod quota;
@@ -202,13 +204,21 @@ mod rateest;
 mod realm;
 mod recent;
 mod rpfilter;
+mod rt;
+mod sctp;
 mod set;
 mod socket;
+mod span;
+mod srh;
 mod state;
 mod statistic;
 mod string;
 mod tcp;
+mod tcp_header;
+mod tcpmss;
 mod time;
+mod tos;
+mod ttl;
 mod u32;
 mod udp;
 
@@ -221,26 +231,11 @@ mod target_connsecmark;
 mod target_ct;
 mod target_dnat;
 mod target_dnpt;
+mod target_dscp;
+mod target_ecn;
 mod target_hmark;
 mod target_idletimer;
 mod target_led;
-mod option_header;
-mod option_walk;
-mod pkttype;
-mod ports;
-mod rt;
-mod sctp;
-mod span;
-mod srh;
-mod tcp;
-mod tcp_header;
-mod tcpmss;
-mod tos;
-mod ttl;
-mod udp;
-
-mod target_dscp;
-mod target_ecn;
 mod target_log;
 mod target_mark;
 mod target_masquerade;
@@ -257,13 +252,23 @@ mod target_set;
 mod target_snat;
 mod target_snpt;
 mod target_synproxy;
+mod target_tcpmss;
+mod target_tcpoptstrip;
 mod target_tee;
+mod target_tos;
 mod target_tproxy;
 mod target_trace;
+mod target_ttl;
 mod target_ulog;
+
+#[cfg(test)]
+mod probe;
 
 /// Every kind of match.
 pub static MATCHES: &[&MatchKind] = &[
+    &addrtype::KIND,
+    &ah::V4_KIND,
+    &ah::V6_KIND,
     &bpf::KIND,
     &cgroup::KIND,
     &cluster::KIND,
@@ -274,39 +279,25 @@ pub static MATCHES: &[&MatchKind] = &[
     &connmark::KIND,
     &conntrack::KIND,
     &cpu::KIND,
-    &devgroup::KIND,
-    &hashlimit::KIND,
-    &helper::KIND,
-mod target_tcpmss;
-mod target_tcpoptstrip;
-mod target_tos;
-mod target_ttl;
-
-#[cfg(test)]
-mod probe;
-
-/// Every kind of match.
-pub static MATCHES: &[&MatchKind] = &[
-    &addrtype::KIND,
-    &ah::V4_KIND,
-    &ah::V6_KIND,
-    &comment::KIND,
     &dccp::KIND,
+    &devgroup::KIND,
     &dscp::KIND,
     &dst::KIND,
     &ecn::KIND,
     &esp::KIND,
     &eui64::KIND,
     &frag::KIND,
+    &hashlimit::KIND,
     &hbh::KIND,
+    &helper::KIND,
     &icmp::ICMP,
     &icmp::ICMP6,
     &ipcomp::KIND,
     &iprange::KIND,
-    &ipvs::KIND,
-    &limit::KIND,
     &ipv6header::KIND,
+    &ipvs::KIND,
     &length::KIND,
+    &limit::KIND,
     &mac::KIND,
     &mark::KIND,
     &mh::KIND,
@@ -315,29 +306,28 @@ pub static MATCHES: &[&MatchKind] = &[
     &osf::KIND,
     &owner::KIND,
     &physdev::KIND,
+    &pkttype::KIND,
     &policy::KIND,
     &quota::KIND,
     &rateest::KIND,
     &realm::KIND,
     &recent::KIND,
     &rpfilter::KIND,
+    &rt::KIND,
+    &sctp::KIND,
     &set::KIND,
     &socket::KIND,
+    &srh::KIND,
     &state::KIND,
     &statistic::KIND,
     &string::KIND,
     &tcp::KIND,
-    &time::KIND,
-    &u32::KIND,
-    &pkttype::KIND,
-    &rt::KIND,
-    &sctp::KIND,
-    &srh::KIND,
-    &tcp::KIND,
     &tcpmss::KIND,
+    &time::KIND,
     &tos::KIND,
     &ttl::HL,
     &ttl::TTL,
+    &u32::KIND,
     &udp::KIND,
 ];
 
@@ -352,11 +342,11 @@ pub static TARGETS: &[&TargetKind] = &[
     &target_ct::KIND,
     &target_dnat::KIND,
     &target_dnpt::KIND,
+    &target_dscp::KIND,
+    &target_ecn::KIND,
     &target_hmark::KIND,
     &target_idletimer::KIND,
     &target_led::KIND,
-    &target_dscp::KIND,
-    &target_ecn::KIND,
     &target_log::KIND,
     &target_mark::KIND,
     &target_masquerade::KIND,
@@ -374,15 +364,15 @@ pub static TARGETS: &[&TargetKind] = &[
     &target_snat::KIND,
     &target_snpt::KIND,
     &target_synproxy::KIND,
-    &target_tee::KIND,
-    &target_tproxy::KIND,
-    &target_trace::KIND,
-    &target_ulog::KIND,
     &target_tcpmss::KIND,
     &target_tcpoptstrip::KIND,
+    &target_tee::KIND,
     &target_tos::KIND,
+    &target_tproxy::KIND,
+    &target_trace::KIND,
     &target_ttl::HL,
     &target_ttl::TTL,
+    &target_ulog::KIND,
 ];
 
 /// The match of this name in this family.
