@@ -207,7 +207,10 @@ impl WalkArgs {
                 ChecksumChoice::Ignore => Checksums::Ignore,
                 ChecksumChoice::Verify => Checksums::Verify,
             },
-            world: World { local: (!self.local.is_empty()).then(|| self.local.clone()) },
+            world: World {
+                local: (!self.local.is_empty()).then(|| self.local.clone()),
+                routes: None,
+            },
         }
     }
 }

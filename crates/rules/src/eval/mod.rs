@@ -77,6 +77,10 @@ pub trait Observer {
     fn rule(&mut self, _at: RuleRef, _outcome: Outcome, _alive: Alive, _transit: &Transit<'_, '_>) {
     }
 
+    /// The match of this index in the rule was asked; those behind a plain no are not.
+    #[inline]
+    fn asked(&mut self, _at: RuleRef, _index: usize, _outcome: Outcome) {}
+
     /// A rule matched: for certain, or maybe. `packets` counters move by the certain ones.
     #[inline]
     fn hit(&mut self, _at: RuleRef, _certain: bool, _transit: &Transit<'_, '_>) {}
@@ -214,6 +218,7 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
                     self.memories.evaluate(slot, certain, transit)
                 }
             };
+            self.observer.asked(at, index, answer);
             if !answer.is_known() && cause.is_none() {
                 cause = Some(Cause::Match(index as u16));
             }

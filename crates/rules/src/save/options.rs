@@ -10,13 +10,13 @@ use crate::model::{Family, ProtocolTest};
 
 /// A match or target that a rule has named, with the options it was given so far.
 #[derive(Debug)]
-pub(super) struct Loading<'a, K: 'static> {
+pub(crate) struct Loading<'a, K: 'static> {
     /// What it is; `None` for one that tamis does not know.
-    pub(super) kind: Option<&'static K>,
-    pub(super) name: Word<'a>,
-    pub(super) given: Vec<Given<'a>>,
+    pub(crate) kind: Option<&'static K>,
+    pub(crate) name: Word<'a>,
+    pub(crate) given: Vec<Given<'a>>,
     /// The words of an unknown one.
-    pub(super) words: Vec<Box<str>>,
+    pub(crate) words: Vec<Box<str>>,
 }
 
 impl<'a, K> Loading<'a, K> {
@@ -175,6 +175,12 @@ impl<'a> Extensions<'a> {
 
     fn has(&self, kind: &'static MatchKind) -> bool {
         self.matches.iter().any(|loading| loading.kind.is_some_and(|k| std::ptr::eq(k, kind)))
+    }
+
+    /// Whether a loaded extension has an option of this very name.
+    pub(super) fn declare(&self, option: &str) -> bool {
+        let name = option.strip_prefix("--");
+        name.is_some_and(|name| self.declared(|opt| opt.is_called(name)).is_some())
     }
 
     fn declared(&self, is: impl Fn(&Opt) -> bool) -> Option<Owner> {

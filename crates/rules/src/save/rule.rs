@@ -142,7 +142,8 @@ impl<'a> RuleLine<'a> {
                 let (invert, value) = self.value("-o", invert, &word, words, (line, warnings))?;
                 self.output = header::interface(&value, invert)?;
             }
-            "-p" | "--protocol" | "--proto" => {
+            // `--proto` is also an option of `-m policy`, which has it once it is loaded.
+            "-p" | "--protocol" | "--proto" if !self.extensions.declare(&word.text) => {
                 let (invert, value) = self.value("-p", invert, &word, words, (line, warnings))?;
                 self.protocol = header::protocol(&value, invert)?;
             }
@@ -380,6 +381,7 @@ impl<'a> RuleLine<'a> {
             name: &loading.name.text,
             column: loading.name.column,
             given: &loading.given,
+            matches: &self.extensions.matches,
         }
     }
 }
