@@ -202,8 +202,8 @@ impl WalkArgs {
     }
 
     /// The handler's configuration.
-    pub(crate) fn config(&self) -> Config {
-        Config {
+    pub(crate) fn config(&self) -> anyhow::Result<Config> {
+        Ok(Config {
             path: match self.path {
                 PathChoice::Forward => Some(Path::Forward),
                 PathChoice::Input => Some(Path::Input),
