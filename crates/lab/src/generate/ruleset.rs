@@ -170,6 +170,7 @@ fn rule(draw: &mut Draw, chain: usize, last: usize) -> RuleText {
 fn pick_match(draw: &mut Draw) -> Option<&'static MatchGen> {
     let may = |kind: &&MatchGen, protocol: Option<u8>| {
         kind.families.contains(&draw.scene.family)
+            && (!kind.ethernet || draw.ethernet())
             && find_match(kind.name, draw.scene.family)
                 .is_some_and(|known| known.support == Support::Evaluated)
             && (kind.protocols.is_empty() || protocol.is_some_and(|p| kind.protocols.contains(&p)))

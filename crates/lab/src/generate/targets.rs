@@ -52,7 +52,9 @@ fn target(draw: &mut Draw) -> Piece {
             && find_target(kind.name, draw.scene.family)
                 .is_some_and(|known| known.support == Support::Evaluated)
     };
-    let list: Vec<&TargetGen> = GENERATORS.iter().filter(may).collect();
+    let protocol = draw.protocol;
+    let fits = |kind: &&TargetGen| kind.name != "ECN" || protocol == Some(6);
+    let list: Vec<&TargetGen> = GENERATORS.iter().filter(may).filter(fits).collect();
     let kind = draw.pick(&list);
     let Piece { text, craft } = (kind.draw)(draw);
     Piece { text: format!("-j {} {text}", kind.name).trim_end().into(), craft }
@@ -98,8 +100,7 @@ fn dscp(draw: &mut Draw) -> Piece {
     Piece::plain(format!("--set-dscp {:#x}", draw.pick(&[0, 1, 10, 46, 63])))
 }
 
-fn ecn(draw: &mut Draw) -> Piece {
-    let _ = draw.protocol;
+fn ecn(_: &mut Draw) -> Piece {
     Piece::plain("--ecn-tcp-remove")
 }
 

@@ -83,6 +83,12 @@ impl Session {
         Ok(())
     }
 
+    /// The scene.
+    #[must_use]
+    pub fn scene(&self) -> Scene {
+        self.scene
+    }
+
     /// tamis's side.
     #[must_use]
     pub fn judge(&self) -> &Judge {
