@@ -189,13 +189,8 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
             self.observer.unknown(at, cause);
         }
         if outcome.may_hot_drop() {
-            self.verdicts.add(Verdict::Drop, Some(By::HotDrop(at)));
             frame.ended = true;
-            self.here = if outcome.may_match() || outcome != Outcome::HOT_DROP {
-                Alive::Maybe
-            } else {
-                Alive::Gone
-            };
+            self.hot_drop(rule, at, outcome, transit);
         }
         if outcome.may_match() {
             let sure = outcome == Outcome::YES;
@@ -203,6 +198,30 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
             self.observer.hit(at, transit.certain, transit);
             self.act(rule, at, sure, stack, transit);
         }
+    }
+
+    /// A match drops the packet. Where it matches at that, the rule counts it and a REJECT still tells
+    /// the sender.
+    fn hot_drop(
+        &mut self,
+        rule: &Rule,
+        at: RuleRef,
+        outcome: Outcome,
+        transit: &mut Transit<'_, '_>,
+    ) {
+        if outcome.may_hit_drop() {
+            transit.certain = outcome.is_known() && self.here == Alive::Certain;
+            self.observer.hit(at, transit.certain, transit);
+        }
+        let rejects = outcome.may_hit_drop()
+            && matches!(&rule.action, Action::Target(t) if t.body.apply(transit) == Effect::Reject);
+        if rejects {
+            self.verdicts.add(Verdict::Reject, Some(By::Rule(at)));
+        }
+        if !rejects || outcome != Outcome::HIT_DROP {
+            self.verdicts.add(Verdict::Drop, Some(By::HotDrop(at)));
+        }
+        self.here = if outcome.only_drops() { Alive::Gone } else { Alive::Maybe };
     }
 
     fn act(
@@ -323,7 +342,7 @@ fn judge(
         None => (Outcome::YES, None),
     };
     for (index, used) in rule.matches.iter().enumerate() {
-        if !outcome.may_match() {
+        if !outcome.goes_on() {
             break;
         }
         let answer = match used.memory {
