@@ -1,6 +1,6 @@
 //! Captures against rules: what happened to every packet, and why.
 //!
-//! [`run::Replay`] feeds captures to the one handler and counts, [`report`] shows what came of it,
+//! [`run::replay`] feeds captures to the one handler and counts, [`report`] shows what came of it,
 //! [`why`] tells one packet's story.
 #![forbid(unsafe_code)]
 

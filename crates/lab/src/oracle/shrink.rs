@@ -36,7 +36,9 @@ pub fn shrink(scene: Scene, mut failing: Failing) -> io::Result<Failing> {
 
 /// Takes `candidate` in place of `failing` if it still differs; a refusal to load is not the same thing.
 fn accept(session: &mut Session, failing: &mut Failing, candidate: Failing) -> io::Result<bool> {
-    if session.scene().placement == Placement::Forward && !all_forwarded(session.scene(), &candidate) {
+    if session.scene().placement == Placement::Forward
+        && !all_forwarded(session.scene(), &candidate)
+    {
         return Ok(false);
     }
     let was_load = matches!(failing.difference, Difference::Load(_));

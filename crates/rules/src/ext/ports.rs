@@ -29,6 +29,16 @@ impl PortTest {
         args.get(name).map_or(Ok(Self::ANY), Self::from_given)
     }
 
+    /// The same for a match whose older tools took and saved ranges that run backwards, such as
+    /// `60000:29`: no port passes those, or with `!` every port.
+    pub(super) fn parse_backwards(args: &Args<'_>, name: &str) -> Result<Self, What> {
+        let Some(given) = args.get(name) else { return Ok(Self::ANY) };
+        match value::port_ends(given.text()).filter(|_| !args.strict) {
+            Some((low, high)) => Ok(Self { low, high, invert: given.invert }),
+            None => Self::from_given(given),
+        }
+    }
+
     /// The test that an option gives.
     pub(super) fn from_given(given: &Given<'_>) -> Result<Self, What> {
         let (low, high) = value::port_range(given.text())

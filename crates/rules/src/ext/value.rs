@@ -81,10 +81,16 @@ pub(crate) fn port(text: &str) -> Option<u16> {
     u16(text).or_else(|| service(text))
 }
 
-/// An inclusive port range `a`, `a:b`, `a:`, `:b`.
+/// An inclusive port range `a`, `a:b`, `a:`, `:b`, which must not run backwards.
 #[must_use]
 pub(crate) fn port_range(text: &str) -> Option<(u16, u16)> {
-    let (low, high) = match text.split_once(':') {
+    port_ends(text).filter(|(low, high)| low <= high)
+}
+
+/// The ends of a port range, in whatever order.
+#[must_use]
+pub(crate) fn port_ends(text: &str) -> Option<(u16, u16)> {
+    Some(match text.split_once(':') {
         None => {
             let value = port(text)?;
             (value, value)
@@ -93,8 +99,7 @@ pub(crate) fn port_range(text: &str) -> Option<(u16, u16)> {
             if low.is_empty() { 0 } else { port(low)? },
             if high.is_empty() { u16::MAX } else { port(high)? },
         ),
-    };
-    (low <= high).then_some((low, high))
+    })
 }
 
 /// Service names that hand-written rules use. The save tools print numbers, so this is a courtesy: the
