@@ -45,6 +45,11 @@ pub const LOCAL_V4: [&str; 2] = ["10.255.0.1", "10.255.1.1"];
 /// The same, IPv6.
 pub const LOCAL_V6: [&str; 2] = ["fd00:ffff::1", "fd00:ffff:1::1"];
 
+/// Where packets go that do not stay: the neighbour behind the outgoing device.
+pub const GATEWAY_V4: &str = "10.255.1.2";
+/// The same, IPv6.
+pub const GATEWAY_V6: &str = "fd00:ffff:1::2";
+
 const ROUTES_V4: &str = "default VIA dev FAR
 10.255.0.0/24 dev NEAR proto kernel scope link src 10.255.0.1
 10.255.1.0/24 dev FAR proto kernel scope link src 10.255.1.1

@@ -313,6 +313,7 @@ fn result(
     }
     let sure = match (outcome, alive) {
         (Outcome::HOT_DROP, _) => return "HOT DROP".to_owned(),
+        (Outcome::HIT_DROP, _) => return "MATCH and HOT DROP".to_owned(),
         (Outcome::YES, Alive::Certain) => "MATCH".to_owned(),
         (Outcome::YES, _) => "MATCH if it gets here".to_owned(),
         _ => format!("MAYBE: {}", refused.unwrap_or("not known")),
