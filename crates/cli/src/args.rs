@@ -1,10 +1,12 @@
 //! The command line. Stable: scripts rely on it.
 
+use anyhow::{Context, anyhow};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dataplane::{Config, Path};
 use packet::Checksums;
 use replay::RulesFile;
 use rules::model::Family;
+use rules::routes::Routes;
 use rules::save::LoadOptions;
 use rules::{Network, World};
 
@@ -119,6 +121,9 @@ pub(crate) struct WalkArgs {
     /// The host's own addresses, comma separated; may be repeated
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
     pub local: Vec<Network>,
+    /// The host's routes, as `ip route show table all` prints them (IPv4, IPv6 or both)
+    #[arg(long, value_name = "FILE")]
+    pub routes: Option<String>,
     /// Whether a wrong IPv4 header checksum is a drop
     #[arg(long, default_value = "ignore")]
     pub checksums: ChecksumChoice,
@@ -180,6 +185,11 @@ fn network(text: &str) -> Result<Network, String> {
     Network::parse(text).ok_or_else(|| "expected ADDRESS or ADDRESS/BITS".to_owned())
 }
 
+fn routes(file: &str) -> anyhow::Result<Routes> {
+    let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
+    Routes::parse(&text).map_err(|error| anyhow!("{file}:{error}"))
+}
+
 impl WalkArgs {
     /// The rules file, loaded as these arguments say.
     pub(crate) fn open(&self, rules: &str) -> Result<RulesFile, replay::Error> {
@@ -192,8 +202,8 @@ impl WalkArgs {
     }
 
     /// The handler's configuration.
-    pub(crate) fn config(&self) -> Config {
-        Config {
+    pub(crate) fn config(&self) -> anyhow::Result<Config> {
+        Ok(Config {
             path: match self.path {
                 PathChoice::Forward => Some(Path::Forward),
                 PathChoice::Input => Some(Path::Input),
@@ -207,7 +217,10 @@ impl WalkArgs {
                 ChecksumChoice::Ignore => Checksums::Ignore,
                 ChecksumChoice::Verify => Checksums::Verify,
             },
-            world: World { local: (!self.local.is_empty()).then(|| self.local.clone()) },
-        }
+            world: World {
+                local: (!self.local.is_empty()).then(|| self.local.clone()),
+                routes: self.routes.as_deref().map(routes).transpose()?,
+            },
+        })
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         bail!("expected - (standard input) once, found it {standard_input} times");
     }
     let files = [args.walk.open(&args.rules)?];
-    let config = args.walk.config();
+    let config = args.walk.config()?;
     let mut verdicts = args.verdicts.as_deref().map(create).transpose()?;
     let mut progress = Progress::new();
     let mut at = |done, all| progress.at(done, all);

@@ -12,6 +12,7 @@ pub mod ext;
 mod family;
 pub mod model;
 mod outcome;
+pub mod routes;
 pub mod save;
 mod tracking;
 mod transit;

@@ -5,8 +5,8 @@
 //! a jump that is maybe taken is walked as well. So the result can only err towards unknown. Without
 //! anything unknown it is the kernel's walk.
 //!
-//! Contract: no allocation but the stack of chains, which is bounded by their number because loops are
-//! refused on load; a walk of more than [`MAX_STEPS`] rules is given up as unknown.
+//! Contract: no allocation while chains nest no deeper than usual; the stack of chains is bounded by their
+//! number because loops are refused on load; a walk of more than [`MAX_STEPS`] rules is given up as unknown.
 //!
 //! Source: kernel `ipt_do_table`, `ip6t_do_table`.
 
@@ -18,6 +18,9 @@ mod verdicts;
 pub use memories::Memories;
 pub use tests_of::{Test, tests_of};
 pub use verdicts::{By, Verdict, Verdicts};
+
+use header::Key;
+use smallvec::SmallVec;
 
 use crate::ext::Effect;
 use crate::model::{Action, Chain, Hook, Policy, Rule, Ruleset, Table};
@@ -74,6 +77,10 @@ pub trait Observer {
     fn rule(&mut self, _at: RuleRef, _outcome: Outcome, _alive: Alive, _transit: &Transit<'_, '_>) {
     }
 
+    /// The match of this index in the rule was asked; those behind a plain no are not.
+    #[inline]
+    fn asked(&mut self, _at: RuleRef, _index: usize, _outcome: Outcome) {}
+
     /// A rule matched: for certain, or maybe. `packets` counters move by the certain ones.
     #[inline]
     fn hit(&mut self, _at: RuleRef, _certain: bool, _transit: &Transit<'_, '_>) {}
@@ -106,7 +113,9 @@ pub fn walk(
         return verdicts;
     };
     let number = table as u32;
-    let mut walk = Walk { table: rules, number, verdicts, memories, observer, here: entry };
+    let key = Key::of(transit);
+    let mut walk =
+        Walk { table: rules, number, verdicts, memories, observer, here: entry, key, steps: 0 };
     walk.run(chain, entry, transit);
     walk.verdicts
 }
@@ -119,7 +128,14 @@ struct Walk<'r, 'o, O> {
     observer: &'o mut O,
     /// How surely the packet is at the next rule.
     here: Alive,
+    key: Key,
+    /// Rules evaluated so far.
+    steps: u32,
 }
+
+/// The chains from the built-in one to the one being walked. Few rulesets nest deeper than what is kept in
+/// place.
+type Stack<'r> = SmallVec<[Frame<'r>; 8]>;
 
 /// A chain being walked.
 struct Frame<'r> {
@@ -144,21 +160,77 @@ enum Entry {
 
 impl<'r, O: Observer> Walk<'r, '_, O> {
     fn run(&mut self, base: usize, entry: Alive, transit: &mut Transit<'_, '_>) {
-        let mut stack = vec![self.frame(base, entry, Entry::Base)];
-        let mut steps = 0;
+        let mut stack = Stack::new();
+        stack.push(self.frame(base, entry, Entry::Base));
         while let Some(frame) = stack.last_mut() {
-            let rule = frame.chain.rules.get(frame.next as usize);
-            let (Some(rule), true) = (rule, self.here != Alive::Gone) else {
-                self.leave(&mut stack, transit);
-                continue;
+            let found = match self.here {
+                Alive::Gone => None,
+                _ => self.next_match(frame, transit),
             };
-            steps += 1;
-            if steps > MAX_STEPS {
-                let at = self.at(frame);
-                return self.give_up(at);
+            match found {
+                Some((rule, at, outcome)) => self.reached(rule, at, outcome, &mut stack, transit),
+                None => self.leave(&mut stack, transit),
             }
-            self.step(rule, &mut stack, transit);
+            if self.steps > MAX_STEPS {
+                return self.give_up(&stack);
+            }
         }
+    }
+
+    /// The next rule of a chain that may match, and what it says.
+    #[inline]
+    fn next_match(
+        &mut self,
+        frame: &mut Frame<'r>,
+        transit: &Transit<'_, '_>,
+    ) -> Option<(&'r Rule, RuleRef, Outcome)> {
+        let rules = &frame.chain.rules;
+        while let Some(rule) = rules.get(frame.next as usize) {
+            let at = RuleRef { table: self.number, chain: frame.index, rule: frame.next };
+            frame.next += 1;
+            self.steps += 1;
+            if rule.header.as_ref().is_some_and(|header| header::refuses(header, &self.key)) {
+                self.observer.rule(at, Outcome::NO, self.here, transit);
+                continue;
+            }
+            let outcome = self.judge(rule, at, transit);
+            if outcome != Outcome::NO {
+                return Some((rule, at, outcome));
+            }
+        }
+        None
+    }
+
+    /// What a rule says about the packet.
+    fn judge(&mut self, rule: &Rule, at: RuleRef, transit: &Transit<'_, '_>) -> Outcome {
+        let (mut outcome, mut cause) = match &rule.header {
+            Some(header) => header::judge(header, &self.key, transit),
+            None => (Outcome::YES, None),
+        };
+        for (index, used) in rule.matches.iter().enumerate() {
+            if !outcome.may_match() {
+                break;
+            }
+            let answer = match used.memory {
+                None => used.body.evaluate(transit),
+                Some(slot) => {
+                    let certain = self.here == Alive::Certain && outcome == Outcome::YES;
+                    self.memories.evaluate(slot, certain, transit)
+                }
+            };
+            self.observer.asked(at, index, answer);
+            if !answer.is_known() && cause.is_none() {
+                cause = Some(Cause::Match(index as u16));
+            }
+            outcome = outcome.and_then(|| answer);
+        }
+        self.observer.rule(at, outcome, self.here, transit);
+        if let (Some(cause), false) = (cause, outcome.is_known())
+            && (decides(&rule.action) || outcome.may_hot_drop())
+        {
+            self.observer.unknown(at, cause);
+        }
+        outcome
     }
 
     fn frame(&self, index: usize, before: Alive, entry: Entry) -> Frame<'r> {
@@ -166,31 +238,18 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
         Frame { chain, index: index as u32, next: 0, before, entry, returned: false, ended: false }
     }
 
-    fn at(&self, frame: &Frame<'_>) -> RuleRef {
-        RuleRef { table: self.number, chain: frame.index, rule: frame.next }
-    }
-
-    /// Evaluates the next rule of the innermost chain and does what it says.
-    #[inline]
-    fn step(&mut self, rule: &'r Rule, stack: &mut Vec<Frame<'r>>, transit: &mut Transit<'_, '_>) {
-        let Some(frame) = stack.last_mut() else { return };
-        let at = self.at(frame);
-        frame.next += 1;
-        let (outcome, cause) = judge(rule, transit, self.here, self.memories);
-        self.observer.rule(at, outcome, self.here, transit);
-        if let Some(cause) = cause
-            && (decides(&rule.action) || outcome.may_hot_drop())
-        {
-            self.observer.unknown(at, cause);
-        }
+    /// A rule that may match: does what it says.
+    fn reached(
+        &mut self,
+        rule: &'r Rule,
+        at: RuleRef,
+        outcome: Outcome,
+        stack: &mut Stack<'r>,
+        transit: &mut Transit<'_, '_>,
+    ) {
         if outcome.may_hot_drop() {
-            self.verdicts.add(Verdict::Drop, Some(By::HotDrop(at)));
-            frame.ended = true;
-            self.here = if outcome.may_match() || outcome != Outcome::HOT_DROP {
-                Alive::Maybe
-            } else {
-                Alive::Gone
-            };
+            let sure = outcome == Outcome::HOT_DROP;
+            self.end(Verdict::Drop, Some(By::HotDrop(at)), sure, stack);
         }
         if outcome.may_match() {
             let sure = outcome == Outcome::YES;
@@ -205,7 +264,7 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
         rule: &'r Rule,
         at: RuleRef,
         sure: bool,
-        stack: &mut Vec<Frame<'r>>,
+        stack: &mut Stack<'r>,
         transit: &mut Transit<'_, '_>,
     ) {
         let by = Some(By::Rule(at));
@@ -221,13 +280,17 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
             }
             Action::Jump(to) => self.enter(*to, Entry::Jump { sure }, sure, stack),
             Action::Goto(to) => self.enter(*to, Entry::Goto { sure }, sure, stack),
-            Action::Target(target) => match target.body.apply(transit) {
-                Effect::Continue => {}
-                Effect::Accept => self.end(Verdict::Accept, by, sure, stack),
-                Effect::Drop => self.end(Verdict::Drop, by, sure, stack),
-                Effect::Reject => self.end(Verdict::Reject, by, sure, stack),
-                Effect::Unknown => self.anything(at, stack, transit),
-            },
+            Action::Target(target) => {
+                let effect = target.body.apply(transit);
+                match effect {
+                    Effect::Continue => {}
+                    Effect::Accept => self.end(Verdict::Accept, by, sure, stack),
+                    Effect::Drop => self.end(Verdict::Drop, by, sure, stack),
+                    Effect::Reject => self.end(Verdict::Reject, by, sure, stack),
+                    Effect::Unknown => self.anything(at, stack, transit),
+                }
+                self.key = Key::of(transit);
+            }
         }
     }
 
@@ -249,7 +312,7 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
         transit.forget_net(0..transit.packet.len());
     }
 
-    fn enter(&mut self, to: u32, entry: Entry, sure: bool, stack: &mut Vec<Frame<'r>>) {
+    fn enter(&mut self, to: u32, entry: Entry, sure: bool, stack: &mut Stack<'r>) {
         stack.push(self.frame(to as usize, self.here, entry));
         if !sure {
             self.here = Alive::Maybe;
@@ -257,7 +320,7 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
     }
 
     /// Leaves the innermost chain: at its end, or because no packet is left in it.
-    fn leave(&mut self, stack: &mut Vec<Frame<'r>>, transit: &mut Transit<'_, '_>) {
+    fn leave(&mut self, stack: &mut Stack<'r>, transit: &mut Transit<'_, '_>) {
         let Some(frame) = stack.pop() else { return };
         let leaves = frame.returned || self.here != Alive::Gone;
         let Some(caller) = stack.last_mut() else {
@@ -288,7 +351,11 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
         self.verdicts.add(verdict, Some(By::Policy { table: self.number, chain: frame.index }));
     }
 
-    fn give_up(&mut self, at: RuleRef) {
+    /// Too many rules: nothing is known of what is left of the walk.
+    fn give_up(&mut self, stack: &[Frame<'r>]) {
+        let Some(frame) = stack.last() else { return };
+        let last = frame.next.saturating_sub(1);
+        let at = RuleRef { table: self.number, chain: frame.index, rule: last };
         self.observer.unknown(at, Cause::Steps);
         self.verdicts.add(Verdict::Accept, Some(By::Rule(at)));
         self.verdicts.add(Verdict::Drop, Some(By::Rule(at)));
@@ -302,37 +369,6 @@ fn decides(action: &Action) -> bool {
         Action::Target(target) => !target.body.only_watches(),
         _ => true,
     }
-}
-
-/// Whether a rule matches, and the first thing that could not be told.
-#[inline]
-fn judge(
-    rule: &Rule,
-    transit: &Transit<'_, '_>,
-    here: Alive,
-    memories: &mut Memories,
-) -> (Outcome, Option<Cause>) {
-    let (mut outcome, mut cause) = match &rule.header {
-        Some(header) => header::judge(header, transit),
-        None => (Outcome::YES, None),
-    };
-    for (index, used) in rule.matches.iter().enumerate() {
-        if !outcome.may_match() {
-            break;
-        }
-        let answer = match used.memory {
-            None => used.body.evaluate(transit),
-            Some(slot) => {
-                let certain = here == Alive::Certain && outcome == Outcome::YES;
-                memories.evaluate(slot, certain, transit)
-            }
-        };
-        if !answer.is_known() && cause.is_none() {
-            cause = Some(Cause::Match(index as u16));
-        }
-        outcome = outcome.and_then(|| answer);
-    }
-    (outcome, if outcome.is_known() { None } else { cause })
 }
 
 /// The tables of a ruleset that have a chain at `hook`, in the order in which the hook walks them.

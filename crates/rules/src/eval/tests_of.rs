@@ -1,6 +1,6 @@
 //! A rule taken apart: each of its tests with its text and its answer, for explanations.
 
-use super::header;
+use super::header::{self, Key};
 use crate::ext::Printer;
 use crate::model::{Family, Header, Rule};
 use crate::outcome::Outcome;
@@ -21,12 +21,13 @@ pub struct Test {
 #[must_use]
 pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<Test> {
     let mut tests = Vec::new();
+    let key = Key::of(transit);
     if let Some(whole) = &rule.header {
         for part in single_tests(whole) {
             let mut to = Printer::default();
             print_header(&part, family, &mut to);
             let text = to.finish().trim_start().to_owned();
-            tests.push(Test { text, outcome: Some(header::judge(&part, transit).0) });
+            tests.push(Test { text, outcome: Some(header::judge(&part, &key, transit).0) });
         }
     }
     for used in &rule.matches {

@@ -19,6 +19,7 @@ use std::fmt;
 
 pub use file::load;
 pub use lexer::{Word, words};
+pub(crate) use options::Loading;
 pub(crate) use print::print_header;
 pub use print::{print_rule, print_ruleset};
 
