@@ -16,6 +16,7 @@ use crate::report::Report;
 use crate::rules_file::RulesFile;
 use crate::run::link_of;
 use crate::spec::Spec;
+use crate::visible::visible;
 
 /// Rules that did not match and stand in a row are counted, not listed, beyond this many.
 const SHOWN_IN_A_ROW: usize = 2;
@@ -196,7 +197,7 @@ impl Story<'_> {
         let mut out = String::new();
         // Writing to a String cannot fail.
         let _ = self.write_text(&mut out, all);
-        out
+        visible(&out).into_owned()
     }
 
     fn write_text(&self, out: &mut String, all: bool) -> std::fmt::Result {
