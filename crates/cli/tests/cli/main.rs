@@ -6,6 +6,7 @@ mod counters;
 mod demo;
 mod hostile;
 mod ran;
+mod readme;
 mod refusals;
 mod replay;
 mod streams;
