@@ -42,9 +42,10 @@ fn create(name: &str) -> Result<BufWriter<File>> {
 
 /// Writes the report to standard output.
 pub(crate) fn print(report: &Report<'_>, json: bool) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    // Standard output by itself writes line by line.
+    let mut out = BufWriter::new(std::io::stdout().lock());
     if json {
-        writeln!(out, "{:#}", report.json())?;
+        report.write_json(&mut out)?;
     } else {
         out.write_all(report.text(style()).as_bytes())?;
     }

@@ -132,11 +132,12 @@ struct Warnings {
 impl Warnings {
     fn add(&mut self, line: u32, what: impl Into<String>) {
         let what = what.into();
-        let full = self.list.len() >= MAX_WARNINGS;
-        match self.list.iter_mut().find(|warning| warning.what == what) {
-            Some(known) => known.count += 1,
-            None if full => self.one_more(line),
-            None => self.list.push(Warning { what, line, count: 1 }),
+        if let Some(known) = self.list.iter_mut().find(|warning| warning.what == what) {
+            known.count += 1;
+        } else if self.list.len() >= MAX_WARNINGS {
+            self.one_more(line);
+        } else {
+            self.list.push(Warning { what, line, count: 1 });
         }
     }
 
