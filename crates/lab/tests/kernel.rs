@@ -4,14 +4,10 @@
 //! family) and `TAMIS_ORACLE_SEED` make it longer or another.
 #![cfg(target_os = "linux")]
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use lab::oracle::campaign::{Plan, run};
-use lab::oracle::kernel::Kernel;
 use lab::oracle::load::lacking;
-use lab::oracle::netns;
-use lab::scene::Scene;
 use rules::model::Family;
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -39,28 +35,4 @@ fn tamis_and_the_kernel_agree() {
     let stories: Vec<&str> = failures.iter().map(|failure| failure.story.as_str()).collect();
     assert!(stories.is_empty(), "{}", stories.join("\n\n"));
     assert!(summary.packets(|_| true) > 0, "nothing was compared");
-}
-
-#[test]
-fn tamis_is_told_the_routes_that_the_namespace_has() {
-    if let Some(reason) = lacking() {
-        eprintln!("SKIPPED: {reason}");
-        return;
-    }
-    for words in ["ip tun raw", "ip6 tun raw", "ip veth raw", "ip6 veth raw"] {
-        let scene = Scene::parse(words).unwrap();
-        let family = if scene.family == Family::Ipv6 { "-6" } else { "-4" };
-        let found = netns::in_fresh(|| {
-            let _kernel = Kernel::new(scene)?;
-            let args = [family, "route", "show", "table", "all"];
-            Ok(Command::new("ip").args(args).output()?.stdout)
-        });
-        let found = String::from_utf8(found.unwrap()).unwrap();
-        let found: Vec<&str> = found.lines().map(str::trim_end).collect();
-        let told = scene.routes();
-        // A route without a gateway prints its scope.
-        let told: Vec<&str> = told.lines().collect();
-        assert_eq!(found[0].strip_suffix(" scope link").unwrap_or(found[0]), told[0]);
-        assert_eq!(found[1..], told[1..], "{words}");
-    }
 }

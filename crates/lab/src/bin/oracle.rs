@@ -2,7 +2,7 @@
 //!
 //! `oracle [--packets N] [--seed N] [--family ip|ip6] [--threads N] [--failures N] [--summary FILE]
 //! [--cases DIR] [--conformance FILE]`. N packets for each family. `oracle --rejudge FILE` asks the kernel
-//! again about a case, `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences;
+//! again about a case, `--only N` runs ruleset N of the seed alone, `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences;
 //! 3: this machine cannot be asked.
 
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ mod linux {
 
     use lab::case::Case;
     use lab::conformance::{Machine, date_of, page};
-    use lab::oracle::campaign::{Failure, Plan, run as campaign};
+    use lab::oracle::campaign::{Failure, Plan, one, run as campaign, scene_of};
     use lab::oracle::load::{lacking, version};
     use lab::oracle::record::{rejudge, samples};
     use rules::model::Family;
@@ -46,6 +46,7 @@ mod linux {
         conformance: Option<PathBuf>,
         rejudge: Option<PathBuf>,
         samples: Option<PathBuf>,
+        only: Option<u64>,
     }
 
     pub(super) fn run() -> io::Result<ExitCode> {
@@ -67,7 +68,14 @@ mod linux {
             return Ok(ExitCode::SUCCESS);
         }
         let start = Instant::now();
-        let (summary, failures) = campaign(&args.plan)?;
+        let (summary, failures) = match args.only {
+            Some(number) => {
+                let scene = scene_of(number, &args.plan.families);
+                let (summary, failure) = one(args.plan.seed, number, scene)?;
+                (summary, failure.into_iter().collect())
+            }
+            None => campaign(&args.plan)?,
+        };
         let seconds = start.elapsed().as_secs_f64();
         let packets = summary.packets(|_| true);
         let lines = summary.json_lines();
@@ -120,6 +128,7 @@ mod linux {
             conformance: None,
             rejudge: None,
             samples: None,
+            only: None,
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -136,6 +145,7 @@ mod linux {
                 }
                 "--summary" => args.summary = Some(value.into()),
                 "--cases" => args.cases = Some(value.into()),
+                "--only" => args.only = Some(number()?),
                 "--rejudge" => args.rejudge = Some(value.into()),
                 "--samples" => args.samples = Some(value.into()),
                 "--conformance" => args.conformance = Some(value.into()),

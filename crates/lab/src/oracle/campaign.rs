@@ -181,6 +181,7 @@ fn examine(
     difference: Difference,
     summary: &mut Summary,
 ) -> io::Result<Failure> {
+    let first = format!("ruleset {number}: {difference}, in {} frames", frames.len());
     let located = locate(scene, &rules.text(), &frames)?;
     let difference = match located {
         Some((index, difference)) => {
@@ -189,6 +190,7 @@ fn examine(
         }
         None => Difference::Counter(format!("{difference} (not when sent one by one)")),
     };
+    let found = format!("{first}; one by one at {}: {difference}", frames.len());
     let failing = shrink(scene, Failing { rules, frames, difference })?;
     let text = failing.rules.text();
     summary.failures += 1;
@@ -196,6 +198,7 @@ fn examine(
         *summary.differences.entry(name).or_default() += 1;
     }
     let story = explain(scene, &text, &failing.frames, &failing.difference)?;
+    let story = format!("{found}\n{story}");
     let case = record(scene, &text, &failing.frames).ok();
     Ok(Failure { number, story, case })
 }
