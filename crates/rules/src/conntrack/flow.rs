@@ -125,12 +125,13 @@ pub enum Proto {
 
 /// One entry of the table.
 #[derive(Debug, Clone)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub struct Flow {
+    // What every packet reads.
     pub(super) original: Tuple,
-    pub(super) reply: Tuple,
     /// Confirmed: when it dies, in nanoseconds. Before: how long it will live from its confirmation on.
     pub(super) deadline: u64,
+    pub(super) generation: u32,
     pub(super) status: Status,
     pub(super) doubt: Doubt,
     pub(super) helper: Helper,
@@ -138,16 +139,19 @@ pub struct Flow {
     /// Segments out of window cannot be told: options that set its scale were not captured.
     pub(super) vague_window: bool,
     pub(super) assumed: bool,
-    pub(super) proto: Proto,
-    pub(super) counters: [Counters; 2],
-    pub(super) born: u64,
-    pub(super) master: u64,
-    pub(super) labels: [u64; 2],
-    pub(super) generation: u32,
+    // What replies read.
+    pub(super) reply: Tuple,
     /// The connection mark (`connmark`).
     pub mark: u32,
     /// Expectations that wait for a flow of this one.
     pub(super) expecting: u16,
+    // What every packet writes.
+    pub(super) proto: Proto,
+    pub(super) counters: [Counters; 2],
+    // What few packets read.
+    pub(super) born: u64,
+    pub(super) master: u64,
+    pub(super) labels: [u64; 2],
 }
 
 impl Flow {
@@ -264,6 +268,13 @@ impl Flow {
         if let Some(word) = self.labels.get_mut(usize::from(bit / 64)) {
             *word |= 1 << (bit % 64);
         }
+    }
+
+    /// Reads a word of each of its cache lines.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        let [original, _] = self.counters;
+        self.deadline ^ u64::from(self.mark) ^ original.packets ^ self.labels[1]
     }
 
     #[inline]

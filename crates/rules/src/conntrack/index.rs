@@ -96,6 +96,20 @@ impl Index {
         None
     }
 
+    /// Reads the home bucket of a hash, so that it is near when it is searched.
+    #[inline]
+    pub(super) fn touch(&self, hash: u64) -> u32 {
+        self.buckets.get(self.bucket(hash, 0)).map_or(0, |bucket| bucket.passed)
+    }
+
+    /// The first place in the home bucket that has these 32 bits of the hash.
+    #[inline]
+    pub(super) fn guess(&self, hash: u64) -> Option<Place> {
+        let bucket = self.buckets.get(self.bucket(hash, 0))?;
+        let cell = bucket.cells.into_iter().find(|cell| cell >> 32 == hash >> 32)?;
+        Place::of(cell as u32)
+    }
+
     /// Adds a place. False, with nothing changed, when all buckets in reach are full.
     pub(super) fn insert(&mut self, hash: u64, place: Place) -> bool {
         let Some((step, cell)) = self.room(hash) else { return false };

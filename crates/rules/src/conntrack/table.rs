@@ -134,6 +134,18 @@ impl Table {
         None
     }
 
+    /// Reads what lookups of these hashes will read, all at once, so that they need not wait for memory
+    /// one after the other.
+    pub(super) fn warm(&self, hashes: &[u64]) {
+        let buckets = hashes.iter().fold(0, |sum, hash| sum ^ self.index.touch(*hash));
+        std::hint::black_box(buckets);
+        let flows = hashes.iter().fold(0, |sum, hash| {
+            let flow = self.index.guess(*hash).and_then(|p| self.flows.get(p.slot as usize));
+            sum ^ flow.map_or(0, Flow::touch)
+        });
+        std::hint::black_box(flows);
+    }
+
     /// A slot for a new flow; it is found only once it is confirmed. `None` when the table is full.
     pub(super) fn allocate(&mut self, mut flow: Flow, now: u64) -> Option<Handle> {
         self.sweep(SWEEP, now);

@@ -47,7 +47,7 @@ fn a_tuple_can_be_taken_once() {
     let handle = add(&mut table, tuple(1, 2), SECOND, 0).unwrap();
     let second = table.allocate(flow(tuple(1, 2), SECOND), 0).unwrap();
     assert_eq!(table.confirm(second, 0), Err(Conflict::With(handle)));
-    let reversed = table.allocate(flow(tuple(2, 1).inverse().unwrap(), SECOND), 0).unwrap();
+    let reversed = table.allocate(flow(tuple(1, 2).inverse().unwrap(), SECOND), 0).unwrap();
     assert_eq!(table.confirm(reversed, 0), Err(Conflict::With(handle)));
 }
 

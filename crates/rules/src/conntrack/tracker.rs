@@ -74,6 +74,9 @@ pub enum Confirmation {
     Helper,
 }
 
+/// Packets that are read ahead together.
+const BURST: usize = 32;
+
 /// The flows, and everything that hangs on them.
 #[derive(Debug)]
 pub struct Tracker {
@@ -109,6 +112,31 @@ impl Tracker {
             Err(Flaw::Invalid) => CtView::INVALID,
             Err(Flaw::Unknown) => CtView::UNKNOWN,
         }
+    }
+
+    /// Reads ahead for packets that are about to be tracked in this zone: memory is waited for once for
+    /// all of a burst, not once for each. Changes nothing.
+    pub fn warm<'a, 'b: 'a>(
+        &self,
+        packets: impl IntoIterator<Item = &'a Packet<'b>>,
+        zone: Zone,
+    ) {
+        let id = zone.id_in(Direction::Original);
+        let mut hashes = [0; BURST];
+        let mut count = 0;
+        for packet in packets {
+            let Ok(layer) = dissect::layer(packet) else { continue };
+            let Ok(tuple) = dissect::tuple(packet, &layer) else { continue };
+            if let Some(place) = hashes.get_mut(count) {
+                *place = tuple.in_zone(id).hash();
+                count += 1;
+            }
+            if count == BURST {
+                self.table.warm(&hashes);
+                count = 0;
+            }
+        }
+        self.table.warm(hashes.get(..count).unwrap_or_default());
     }
 
     fn resolve(&mut self, packet: &Packet<'_>, visit: &Visit) -> Result<CtView, Flaw> {
