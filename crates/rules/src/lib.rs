@@ -7,6 +7,7 @@
 //! packet.
 #![forbid(unsafe_code)]
 
+pub mod conntrack;
 pub mod eval;
 pub mod ext;
 mod family;
