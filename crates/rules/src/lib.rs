@@ -13,11 +13,13 @@ mod family;
 pub mod model;
 mod outcome;
 pub mod save;
+mod semantics;
 mod tracking;
 mod transit;
 mod world;
 
 pub use family::{TableKind, protocol_name, protocol_number};
 pub use outcome::Outcome;
+pub use semantics::Semantics;
 pub use transit::{Iface, Mark, Transit};
 pub use world::{Network, World};

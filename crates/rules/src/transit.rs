@@ -7,6 +7,7 @@
 use packet::{Packet, Read};
 
 use crate::model::{Family, Hook};
+use crate::semantics::Semantics;
 use crate::world::World;
 
 /// One packet at one hook.
@@ -22,6 +23,8 @@ pub struct Transit<'p, 'b> {
     pub input: Iface<'p>,
     /// The interface it goes out by.
     pub output: Iface<'p>,
+    /// What carries out the rules.
+    pub semantics: Semantics,
     /// `skb->mark`.
     pub mark: Mark,
     /// The host that the rules stand on.

@@ -5,7 +5,7 @@ use packet::{Checksums, Link, Packet, Read};
 use rules::eval::{Alive, Memories, Observer, Verdict, Verdicts, walk};
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load, print_rule};
-use rules::{Iface, Mark, Transit, World};
+use rules::{Iface, Mark, Semantics, Transit, World};
 
 use Family::{Ipv4, Ipv6};
 
@@ -274,6 +274,7 @@ fn walked<R>(
         input: Iface::Absent,
         output: Iface::Absent,
         mark: Mark { value: 0x55, unknown: 0 },
+        semantics: Semantics::Legacy,
         world: &world,
         time: None,
         certain: true,
@@ -423,6 +424,7 @@ fn a_translation_that_is_not_certain_makes_the_address_unknown() {
         input: Iface::Absent,
         output: Iface::Unknown,
         mark: Mark::default(),
+        semantics: Semantics::Legacy,
         world: &world,
         time: None,
         certain: true,

@@ -171,6 +171,7 @@ mod mac;
 mod mark;
 mod multiport;
 mod nat;
+mod native;
 mod nfacct;
 mod npt;
 mod osf;
