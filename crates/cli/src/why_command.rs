@@ -11,7 +11,7 @@ use crate::args::WhyArgs;
 
 /// Tells one packet's story.
 pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
-    let files = [args.walk.open(&args.rules)?];
+    let files = args.walk.open(&args.rules)?;
     let config = args.walk.config();
     let number: Option<u64> = args.packet.trim().parse().ok();
     let story = match (number, args.captures.is_empty()) {
