@@ -6,6 +6,7 @@
 
 mod args;
 mod demo;
+mod interrupt;
 mod progress;
 mod replay_command;
 mod why_command;

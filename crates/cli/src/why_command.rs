@@ -11,8 +11,8 @@ use crate::args::{WhyArgs, standard_input_once};
 
 /// Tells one packet's story.
 pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
-    standard_input_once(&args.rules, &args.captures)?;
-    let files = [args.walk.open(&args.rules)?];
+    standard_input_once(args.captures.iter().chain([&args.rules]).chain(&args.walk.rules6))?;
+    let files = args.walk.open(&args.rules)?;
     let config = args.walk.config()?;
     let number: Option<u64> = args.packet.trim().parse().ok();
     let story = match (number, args.captures.is_empty()) {

@@ -6,7 +6,7 @@ use pktio::{Burst, CaptureReader, Port};
 use rules::eval::{Alive, Memories, Observer, tables_at, walk};
 use rules::model::{Hook, Ruleset};
 use rules::save::{LoadOptions, load, print_ruleset};
-use rules::{Iface, Mark, Transit, World};
+use rules::{Iface, Transit, World};
 
 /// A target: its name, which is that of its corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -123,15 +123,9 @@ fn judge(ruleset: &Ruleset, frame: &[u8]) {
             let mut bytes = frame[..captured].to_vec();
             let mut packet = Packet::parse(&mut bytes, frame.len(), Link::Raw, Checksums::Ignore);
             let mut transit = Transit {
-                packet: &mut packet,
-                family: ruleset.family,
-                hook,
-                input: Iface::Unknown,
                 output: Iface::Named("eth0"),
-                mark: Mark::default(),
-                world: &world,
                 time: Some(1),
-                certain: true,
+                ..Transit::new(&mut packet, ruleset.family, hook, &world)
             };
             for table in tables_at(ruleset, hook).collect::<Vec<_>>() {
                 walk(ruleset, table, &mut transit, Alive::Certain, &mut memories, &mut Nobody);

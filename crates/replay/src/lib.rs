@@ -4,16 +4,28 @@
 //! [`why`] tells one packet's story.
 #![forbid(unsafe_code)]
 
+mod annotate;
+pub mod changes;
+mod decider;
 pub mod demo;
 mod error;
+mod filter;
+mod outputs;
+mod packets;
 mod recorder;
 pub mod report;
 mod rules_file;
 pub mod run;
+mod select;
 pub mod spec;
+mod split;
+mod stoppable;
 mod visible;
 pub mod why;
 
+pub use decider::{Decider, Place};
 pub use error::Error;
+pub use filter::Filter;
 pub use rules_file::RulesFile;
+pub use select::{Moment, Selection};
 pub use visible::visible;

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use rules::Semantics;
 use rules::eval::{By, Cause, RuleRef};
 use rules::model::{Action, Chain, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
@@ -21,6 +22,8 @@ pub struct RulesFile {
     pub family_from: FamilyFrom,
     /// What was odd about it.
     pub warnings: Vec<Warning>,
+    /// Whether someone else than its text said what carries the rules out.
+    pub semantics_given: bool,
 }
 
 impl RulesFile {
@@ -72,7 +75,16 @@ impl RulesFile {
             ruleset,
             family_from: loaded.family_from,
             warnings: loaded.warnings,
+            semantics_given: false,
         })
+    }
+
+    /// Says what carries the rules out, whatever the text says.
+    #[must_use]
+    pub fn judged_as(mut self, semantics: Option<Semantics>) -> Self {
+        self.ruleset.semantics = semantics.unwrap_or(self.ruleset.semantics);
+        self.semantics_given |= semantics.is_some();
+        self
     }
 
     /// Every rule with its place, in file order of tables and chains.

@@ -65,6 +65,7 @@ impl Report<'_> {
                 "duplicate": self.skipped.duplicate,
                 "link_type": self.skipped.link_type,
             },
+            "interrupted": self.interrupted,
             "warnings": self.warnings,
             "elapsed_s": self.elapsed_s,
             "packets_per_s": self.packets_per_s(),
@@ -75,6 +76,12 @@ impl Report<'_> {
         if let (false, Some(object)) = (self.listed.is_empty(), document.as_object_mut()) {
             object.insert("listed".to_owned(), self.listed_json());
         }
+        if let Some(object) = document.as_object_mut() {
+            object.extend(self.changes_json().map(|changes| ("changes".to_owned(), changes)));
+            if !self.selection.is_everything() {
+                object.insert("selected".to_owned(), json!({ "read": self.frames }));
+            }
+        }
         document
     }
 
@@ -82,6 +89,7 @@ impl Report<'_> {
         let (path, _) = self.path();
         json!({
             "family": self.files.first().map(|file| file.ruleset.family.name()),
+            "semantics": self.files.first().map(|file| file.ruleset.semantics.name()),
             "path": path,
             "in": self.config.input,
             "out": self.config.output,
@@ -168,6 +176,7 @@ impl Report<'_> {
             .iter()
             .map(|listed| {
                 let by = self.decided_by(&listed.disposition);
+                let new = self.listed_new(listed);
                 json!({
                     "frame": listed.frame,
                     "time": listed.time.map(time_text),
@@ -175,6 +184,9 @@ impl Report<'_> {
                     "verdict": listed.disposition.judgement.word(),
                     "line": by.as_ref().map(|(line, _)| line),
                     "by": by.map(|(_, text)| text),
+                    "new_verdict": new.as_ref().map(|(word, _)| word),
+                    "new_line": new.as_ref().and_then(|(_, place)| place.line),
+                    "new_by": new.map(|(_, place)| place.text),
                 })
             })
             .collect()
@@ -185,6 +197,7 @@ fn rules_of(file: &crate::rules_file::RulesFile) -> Value {
     json!({
         "file": file.file,
         "family": file.ruleset.family.name(),
+        "semantics": file.ruleset.semantics.name(),
         "tables": file.ruleset.tables.len(),
         "chains": file.ruleset.chain_count(),
         "rules": file.ruleset.rule_count(),

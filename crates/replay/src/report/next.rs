@@ -23,6 +23,12 @@ impl Report<'_> {
         if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
             return format!("tamis replay {rules} {captures} {nets}");
         }
+        let changed = self.changes.as_ref().filter(|changes| changes.packets > 0);
+        if let (Some(changes), true) = (changed, self.listed.is_empty()) {
+            let new = changes.files.first().map_or("NEW", |file| &file.file);
+            let vs = self.vs_flags();
+            return format!("tamis replay {rules} {captures}{flags} --vs {new}{vs} --list change");
+        }
         let list = if self.verdicts.unknown.packets > 0 {
             "unknown"
         } else if self.verdicts.drop.packets > 0 {
@@ -40,6 +46,15 @@ impl Report<'_> {
         }
     }
 
+    /// What else was said about the rules to compare with.
+    fn vs_flags(&self) -> String {
+        let file = self.changes.as_ref().and_then(|changes| changes.files.first());
+        let given = file.filter(|file| file.semantics_given);
+        given.map_or_else(String::new, |file| {
+            format!(" --vs-semantics {}", file.ruleset.semantics.name())
+        })
+    }
+
     /// The options that said how packets walk, to be typed again.
     fn walk_flags(&self) -> String {
         let config = self.config;
@@ -53,6 +68,12 @@ impl Report<'_> {
         }
         for net in config.world.local.iter().flatten() {
             let _ = write!(flags, " --local {net}");
+        }
+        if let Some(file) = self.files.iter().find(|file| file.semantics_given) {
+            let _ = write!(flags, " --semantics {}", file.ruleset.semantics.name());
+        }
+        for file in self.files.iter().skip(1) {
+            let _ = write!(flags, " --rules6 {}", file.file);
         }
         flags
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use dataplane::{Disposition, DropReason, Judgement, Path};
+use rules::Semantics;
 use rules::eval::By;
 use rules::save::FamilyFrom;
 
@@ -35,6 +36,7 @@ impl Report<'_> {
         let _ = self.verdict_table(&mut table, style);
         let _ = self.drops(&mut below);
         let _ = self.unknowns(&mut below);
+        let _ = self.changes_text(&mut below);
         let _ = self.notes(&mut below);
         let _ = self.list(&mut below);
         let _ = writeln!(below, "next: {}", self.next_command());
@@ -79,6 +81,9 @@ impl Report<'_> {
         };
         parts.push(format!("in {}", name(&self.config.input, self.input_unknown)));
         parts.push(format!("out {}", name(&self.config.output, self.output_unknown)));
+        if self.files.iter().any(|file| file.ruleset.semantics == Semantics::Nft) {
+            parts.push("semantics nft".to_owned());
+        }
         if self.files.iter().any(|file| file.family_from == FamilyFrom::Assumed) {
             parts.push("family ip".to_owned());
         }
@@ -222,6 +227,16 @@ impl Report<'_> {
 
     fn notes(&self, out: &mut String) -> std::fmt::Result {
         let (all, never) = self.never_hit();
+        if !self.selection.is_everything() {
+            let (judged, read) = (number(self.packets), plural(self.frames, "packet"));
+            writeln!(out, "\nselected  {judged} of {read} read")?;
+        }
+        if self.interrupted {
+            writeln!(
+                out,
+                "\nstopped   before the end of the captures: this is what there is so far"
+            )?;
+        }
         writeln!(out, "\nnever hit {} of {}", number(never as u64), plural(all as u64, "rule"))?;
         if self.nat_not_evaluated() {
             writeln!(
@@ -267,7 +282,10 @@ impl Report<'_> {
                     if line > 0 { format!("  by L{line} {text}") } else { format!("  by {text}") }
                 });
             let word = listed.disposition.judgement.word();
-            writeln!(out, "#{} {word}: {}{by}", listed.frame, listed.packet)?;
+            let new = self.listed_new(listed).map_or_else(String::new, |(word, place)| {
+                format!("  -> {word} by {}", place.with_line())
+            });
+            writeln!(out, "#{} {word}: {}{by}{new}", listed.frame, listed.packet)?;
         }
         Ok(())
     }
@@ -293,7 +311,7 @@ impl Report<'_> {
 }
 
 /// `text` in exactly `width` columns, cut with an ellipsis or filled with blanks.
-fn fit(text: &str, width: usize) -> String {
+pub(super) fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return format!("{text:<width$}");
     }
@@ -315,7 +333,7 @@ pub(super) fn number(value: u64) -> String {
     out
 }
 
-fn plural(value: u64, word: &str) -> String {
+pub(super) fn plural(value: u64, word: &str) -> String {
     format!("{} {word}{}", number(value), if value == 1 { "" } else { "s" })
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::kind::{family_of, other_text};
+use super::kind::{family_of, other_text, semantics_of};
 use super::lexer::words;
 use super::options::Words;
 use super::rule::{self, Place, RuleLine, Setting, Verdict};
 use super::{FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, loops};
 use crate::model::{Action, Base, Chain, Counters, Family, Header, Policy, Rule, Ruleset, Table};
+use crate::semantics::Semantics;
 
 /// Longest chain name in bytes: `XT_EXTENSION_MAXNAMELEN` less its NUL.
 const MAX_CHAIN_NAME: usize = 28;
@@ -41,6 +42,7 @@ pub fn load(text: &str, options: &LoadOptions<'_>) -> Result<Loaded, LoadError> 
 
 struct File<'a, 'o> {
     family: Family,
+    semantics: Semantics,
     options: &'o LoadOptions<'o>,
     tables: Vec<Table>,
     open: Option<OpenTable<'a>>,
@@ -65,6 +67,7 @@ impl<'a, 'o> File<'a, 'o> {
     fn new(family: Family, options: &'o LoadOptions<'o>) -> Self {
         Self {
             family,
+            semantics: Semantics::default(),
             options,
             tables: Vec::new(),
             open: None,
@@ -80,10 +83,7 @@ impl<'a, 'o> File<'a, 'o> {
         let read = match line.as_bytes().first() {
             None => Ok(()),
             Some(b'#') => {
-                if line.contains("(nf_tables)") {
-                    self.warnings
-                        .add(number, "rules saved from nf_tables: judged as legacy xtables");
-                }
+                self.comment(number, line);
                 Ok(())
             }
             Some(b'*') => self.open_table(number, &line[1..]),
@@ -93,6 +93,16 @@ impl<'a, 'o> File<'a, 'o> {
             Some(_) => Err(not_save_text(line)),
         };
         read.map_err(|what| what.at_line(number))
+    }
+
+    fn comment(&mut self, number: u32, line: &str) {
+        let Some((semantics, old)) = semantics_of(line) else { return };
+        self.semantics = semantics;
+        if old {
+            let what = "saved by iptables-nft before 1.8.8, whose tcp and udp matches are those of \
+                        xtables: judged as legacy";
+            self.warnings.add(number, what);
+        }
     }
 
     /// The line without what editors and old tools leave at its end.
@@ -318,9 +328,10 @@ impl<'a, 'o> File<'a, 'o> {
             let what = "iptables-save text (a *table line, chains, rules, COMMIT), found none";
             return Err(What::new(1, what).at_line(1));
         }
-        let mut ruleset = Ruleset { family: self.family, tables: self.tables };
+        let Self { family, semantics, tables, warnings, .. } = self;
+        let mut ruleset = Ruleset { family, semantics, tables };
         ruleset.number_memories();
-        Ok(Loaded { ruleset, family_from, warnings: self.warnings.list })
+        Ok(Loaded { ruleset, family_from, warnings: warnings.list })
     }
 }
 

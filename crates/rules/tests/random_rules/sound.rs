@@ -120,15 +120,10 @@ fn walked(rules: &Ruleset, packet: &Packet, unknown: &Unknown) -> (Verdicts, See
     let world = World::default();
     let iface = |name, unknown| if unknown { Iface::Unknown } else { Iface::Named(name) };
     let mut transit = Transit {
-        packet: &mut parsed,
-        family: Family::Ipv4,
-        hook: Hook::Forward,
         input: iface(packet.input, unknown.input),
         output: iface(packet.output, unknown.output),
         mark: Mark { value: packet.mark & !unknown.mark, unknown: unknown.mark },
-        world: &world,
-        time: None,
-        certain: true,
+        ..Transit::new(&mut parsed, Family::Ipv4, Hook::Forward, &world)
     };
     let entry = if unknown.entry { Alive::Maybe } else { Alive::Certain };
     let mut seen = Seen::default();

@@ -223,7 +223,12 @@ impl Tcp {
 
     /// Our entry may be out of step with the two sides: what does not fit passes and is remembered; if
     /// the answer shows that they agree, so do we.
-    fn ignore_or_agree(&mut self, segment: &Segment<'_>, direction: Direction, old: State) -> Course {
+    fn ignore_or_agree(
+        &mut self,
+        segment: &Segment<'_>,
+        direction: Direction,
+        old: State,
+    ) -> Course {
         let agrees = segment.kind == Kind::SynAck
             && self.last.kind == Kind::Syn
             && !self.last.is_from(direction)
@@ -326,7 +331,8 @@ impl Tcp {
         let times = &config.timeouts;
         let of = |state: State| times.tcp.get(state as usize).copied().unwrap_or(0);
         let own = of(self.state);
-        let is_unacknowledged = (self.seen[0].flags | self.seen[1].flags) & flag::UNACKNOWLEDGED != 0;
+        let is_unacknowledged =
+            (self.seen[0].flags | self.seen[1].flags) & flag::UNACKNOWLEDGED != 0;
         if self.retrans >= config.max_retrans && own > times.tcp_max_retrans {
             times.tcp_max_retrans
         } else if kind == Kind::Rst {
