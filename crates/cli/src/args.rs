@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::bail;
+use anyhow::{Context, anyhow, bail};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dataplane::{Config, Path};
 use packet::Checksums;
 use replay::{Moment, RulesFile};
 use rules::model::Family;
+use rules::routes::Routes;
 use rules::save::LoadOptions;
 use rules::{Network, Semantics, World};
 
@@ -158,6 +159,9 @@ pub(crate) struct WalkArgs {
     /// The host's own addresses, comma separated; may be repeated
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
     pub local: Vec<Network>,
+    /// The host's routes, as `ip route show table all` prints them (IPv4, IPv6 or both)
+    #[arg(long, value_name = "FILE")]
+    pub routes: Option<String>,
     /// Whether a wrong IPv4 header checksum is a drop
     #[arg(long, default_value = "ignore")]
     pub checksums: ChecksumChoice,
@@ -259,6 +263,21 @@ fn network(text: &str) -> Result<Network, String> {
     Network::parse(text).ok_or_else(|| "expected ADDRESS or ADDRESS/BITS".to_owned())
 }
 
+fn routes(file: &str) -> anyhow::Result<Routes> {
+    let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
+    Routes::parse(&text).map_err(|error| anyhow!("{file}:{error}"))
+}
+
+/// Refuses `-` where standard input was read to its end already.
+pub(crate) fn standard_input_once<'a>(
+    names: impl IntoIterator<Item = &'a String>,
+) -> anyhow::Result<()> {
+    match names.into_iter().filter(|name| *name == "-").count() {
+        0 | 1 => Ok(()),
+        times => bail!("expected - (standard input) once, found it {times} times"),
+    }
+}
+
 impl WalkArgs {
     /// The rules, and those of `--rules6`, loaded as these arguments say.
     pub(crate) fn open(&self, rules: &str) -> anyhow::Result<Vec<RulesFile>> {
@@ -278,8 +297,8 @@ impl WalkArgs {
     }
 
     /// The handler's configuration.
-    pub(crate) fn config(&self) -> Config {
-        Config {
+    pub(crate) fn config(&self) -> anyhow::Result<Config> {
+        Ok(Config {
             path: match self.path {
                 PathChoice::Forward => Some(Path::Forward),
                 PathChoice::Input => Some(Path::Input),
@@ -293,7 +312,10 @@ impl WalkArgs {
                 ChecksumChoice::Ignore => Checksums::Ignore,
                 ChecksumChoice::Verify => Checksums::Verify,
             },
-            world: World { local: (!self.local.is_empty()).then(|| self.local.clone()) },
-        }
+            world: World {
+                local: (!self.local.is_empty()).then(|| self.local.clone()),
+                routes: self.routes.as_deref().map(routes).transpose()?,
+            },
+        })
     }
 }

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use replay::report::{Report, Style};
 use replay::run::{self, List, Wanted};
 use replay::{Filter, RulesFile, Selection};
 use rules::Semantics;
 
-use crate::args::{FailOn, ListChoice, ReplayArgs};
+use crate::args::{FailOn, ListChoice, ReplayArgs, standard_input_once};
 use crate::interrupt;
 use crate::progress::Progress;
 
@@ -21,7 +21,9 @@ const STOPPED: u8 = 130;
 
 /// Replays and reports.
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
-    standard_input_once(args)?;
+    let more = [args.vs.as_ref(), args.walk.rules6.as_ref()];
+    let rules = more.into_iter().flatten().chain([&args.rules]);
+    standard_input_once(rules.chain(&args.captures))?;
     let files = args.walk.open(&args.rules)?;
     let versus = args.vs.as_deref().map(|name| new_rules(args, name)).transpose()?;
     let selection = Selection {
@@ -30,7 +32,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         to: args.to,
         count: args.count,
     };
-    let config = args.walk.config();
+    let config = args.walk.config()?;
     let mut verdicts = args.verdicts.as_deref().map(create).transpose()?;
     let mut packets = args.packets.as_deref().map(create).transpose()?;
     let mut annotated = args.annotate.as_deref().map(create).transpose()?;
@@ -59,15 +61,6 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     Ok(exit_code(&report, &args.fail_on))
 }
 
-fn standard_input_once(args: &ReplayArgs) -> Result<()> {
-    let rules = [Some(&args.rules), args.vs.as_ref(), args.walk.rules6.as_ref()];
-    let names = args.captures.iter().chain(rules.into_iter().flatten());
-    match names.filter(|name| *name == "-").count() {
-        0 | 1 => Ok(()),
-        times => bail!("expected - (standard input) once, found it {times} times"),
-    }
-}
-
 /// The rules to compare with: read like the first ones, but for what carries them out.
 fn new_rules(args: &ReplayArgs, name: &str) -> Result<RulesFile> {
     let file = RulesFile::open(name, &args.walk.load_options())?;
@@ -94,9 +87,10 @@ fn create(name: &str) -> Result<BufWriter<File>> {
 
 /// Writes the report to standard output.
 pub(crate) fn print(report: &Report<'_>, json: bool) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    // Standard output by itself writes line by line.
+    let mut out = BufWriter::new(std::io::stdout().lock());
     if json {
-        writeln!(out, "{:#}", report.json())?;
+        report.write_json(&mut out)?;
     } else {
         out.write_all(report.text(style()).as_bytes())?;
     }

@@ -7,12 +7,13 @@ use anyhow::{Result, bail};
 use dataplane::Judgement;
 use replay::{spec, why};
 
-use crate::args::WhyArgs;
+use crate::args::{WhyArgs, standard_input_once};
 
 /// Tells one packet's story.
 pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
+    standard_input_once(args.captures.iter().chain([&args.rules]).chain(&args.walk.rules6))?;
     let files = args.walk.open(&args.rules)?;
-    let config = args.walk.config();
+    let config = args.walk.config()?;
     let number: Option<u64> = args.packet.trim().parse().ok();
     let story = match (number, args.captures.is_empty()) {
         (Some(number), false) => why::of_capture(&files, &config, &args.captures, number)?,

@@ -1,6 +1,6 @@
 //! Captures against rules: what happened to every packet, and why.
 //!
-//! [`run::Replay`] feeds captures to the one handler and counts, [`report`] shows what came of it,
+//! [`run::replay`] feeds captures to the one handler and counts, [`report`] shows what came of it,
 //! [`why`] tells one packet's story.
 #![forbid(unsafe_code)]
 
@@ -20,6 +20,7 @@ mod select;
 pub mod spec;
 mod split;
 mod stoppable;
+mod visible;
 pub mod why;
 
 pub use decider::{Decider, Place};
@@ -27,3 +28,4 @@ pub use error::Error;
 pub use filter::Filter;
 pub use rules_file::RulesFile;
 pub use select::{Moment, Selection};
+pub use visible::visible;

@@ -1,7 +1,7 @@
 //! The ruleset as a person edits it: tables, chains and rules in file order.
 //!
 //! One form for every family; what differs between families is a value ([`Family`] and the tables in
-//! [`crate::family`]). Nothing in here evaluates: see [`crate::eval`].
+//! [`crate::TableKind`]). Nothing in here evaluates: see [`crate::eval`].
 //!
 //! Source: iptables(8), ip6tables(8), iptables-save(8).
 

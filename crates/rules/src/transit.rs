@@ -4,8 +4,9 @@
 //! Changes made on a branch that may not have been taken ([`Transit::certain`] is false) join the old
 //! value and the new one, so what is known afterwards holds on either branch.
 
-use packet::{Packet, Read};
+use packet::{L3, Packet, Read, ipv4, ipv6};
 
+use crate::connection::Connection;
 use crate::model::{Family, Hook};
 use crate::semantics::Semantics;
 use crate::world::World;
@@ -31,6 +32,8 @@ pub struct Transit<'p, 'b> {
     pub world: &'p World,
     /// Arrival time in nanoseconds since the Unix epoch, if the capture has one.
     pub time: Option<u64>,
+    /// The connection that it is part of.
+    pub ct: Connection<'p>,
     /// Whether the walk certainly got to the current rule; set by the walk.
     pub certain: bool,
 }
@@ -74,25 +77,94 @@ impl Mark {
     }
 }
 
+impl<'p, 'b> Transit<'p, 'b> {
+    /// A packet certainly at a hook, with nothing else known of it: no interfaces, no mark, no time, and
+    /// any connection.
+    pub fn new(packet: &'p mut Packet<'b>, family: Family, hook: Hook, world: &'p World) -> Self {
+        Self {
+            packet,
+            family,
+            hook,
+            input: Iface::Unknown,
+            output: Iface::Unknown,
+            semantics: Semantics::default(),
+            mark: Mark::default(),
+            world,
+            time: None,
+            ct: Connection::default(),
+            certain: true,
+        }
+    }
+}
+
 impl Transit<'_, '_> {
     /// Changes the mark, or joins the change in when it is not certain to happen.
     pub fn set_mark(&mut self, mark: Mark) {
         self.mark = if self.certain { mark } else { self.mark.join(mark) };
     }
 
-    /// Writes bytes of the network header, or forgets them when it is not certain that it happens.
+    /// Writes bytes at an offset from the network header, or forgets them when it is not certain that it
+    /// happens or they were not captured. The IPv4 header checksum goes along.
     pub fn write_net(&mut self, offset: usize, bytes: &[u8]) {
-        if self.certain {
-            self.packet.write_net(offset, bytes);
-        } else {
-            self.forget_net(offset..offset + bytes.len());
+        let start = self.packet.network_offset().saturating_add(offset);
+        if self.packet.read_slice(start, bytes.len()) == Read::Known(bytes) {
+            return;
+        }
+        if self.certain && self.packet.write_net(offset, bytes) {
+            return;
+        }
+        self.forget_net(offset..offset.saturating_add(bytes.len()));
+        if let L3::Ipv4 { header_len } = self.packet.headers().l3
+            && offset < header_len
+        {
+            self.forget_net(ipv4::CHECKSUM);
+        }
+    }
+
+    /// The IPv4 type of service or IPv6 traffic class.
+    #[inline]
+    pub fn tos(&self) -> Read<u8> {
+        match self.family {
+            Family::Ipv6 => self.net::<2>(0).map(|[first, second]| first << 4 | second >> 4),
+            _ => self.net::<1>(ipv4::TOS.start).map(|[tos]| tos),
+        }
+    }
+
+    /// Sets the type of service or traffic class. Where the old one is not known, neither is the new one.
+    pub fn set_tos(&mut self, tos: u8) {
+        match self.family {
+            Family::Ipv6 => {
+                if let Read::Known([first, second]) = self.net::<2>(0) {
+                    self.write_net(0, &[first & 0xf0 | tos >> 4, tos << 4 | second & 0x0f]);
+                }
+            }
+            _ => self.write_net(ipv4::TOS.start, &[tos]),
+        }
+    }
+
+    /// The IPv4 time to live or IPv6 hop limit.
+    #[inline]
+    pub fn ttl(&self) -> Read<u8> {
+        self.net::<1>(self.ttl_offset()).map(|[ttl]| ttl)
+    }
+
+    /// Sets the time to live or hop limit.
+    pub fn set_ttl(&mut self, ttl: u8) {
+        self.write_net(self.ttl_offset(), &[ttl]);
+    }
+
+    fn ttl_offset(&self) -> usize {
+        match self.family {
+            Family::Ipv6 => ipv6::HOP_LIMIT.start,
+            _ => ipv4::TTL.start,
         }
     }
 
     /// Makes bytes at these offsets from the network header unknown.
     pub fn forget_net(&mut self, range: std::ops::Range<usize>) {
-        let network = self.packet.headers().network;
-        self.packet.forget(network + range.start..network + range.end);
+        let at = |offset| self.packet.network_offset().saturating_add(offset);
+        let range = at(range.start)..at(range.end);
+        self.packet.forget(range);
     }
 
     /// Bytes at an offset from the network header.

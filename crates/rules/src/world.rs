@@ -1,13 +1,25 @@
-//! What a filter knows of the host it stands on, beyond the rules: its own addresses.
+//! What a filter knows of the host it stands on, beyond the rules: its own addresses and routes.
 
 use std::fmt;
 use std::net::IpAddr;
+
+use crate::routes::Routes;
 
 /// The host as the command line describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct World {
     /// The host's own addresses and networks, as `--local` gives them; `None` when nothing was said.
     pub local: Option<Vec<Network>>,
+    /// The host's routes; `None` when nothing was said.
+    pub routes: Option<Routes>,
+}
+
+impl World {
+    /// Whether an address is one of those that `--local` gives; `None` when nothing was said.
+    #[must_use]
+    pub fn is_local(&self, addr: IpAddr) -> Option<bool> {
+        self.local.as_ref().map(|local| local.iter().any(|network| network.holds(addr)))
+    }
 }
 
 /// An address and its prefix length.
@@ -31,6 +43,21 @@ impl Network {
         let most = if addr.is_ipv4() { 32 } else { 128 };
         let bits = bits.unwrap_or(most);
         (bits <= most).then(|| Self { addr: mask(addr, bits), bits })
+    }
+
+    /// The address whose host bits are all ones.
+    #[must_use]
+    pub fn last(&self) -> IpAddr {
+        match self.addr {
+            IpAddr::V4(v4) => {
+                let host = u32::MAX.checked_shr(self.bits.into()).unwrap_or(0);
+                IpAddr::V4((u32::from(v4) | host).into())
+            }
+            IpAddr::V6(v6) => {
+                let host = u128::MAX.checked_shr(self.bits.into()).unwrap_or(0);
+                IpAddr::V6((u128::from(v6) | host).into())
+            }
+        }
     }
 
     /// Whether it holds an address.
@@ -73,5 +100,14 @@ mod tests {
         assert!(Network::parse("0.0.0.0/0").unwrap().holds("1.2.3.4".parse().unwrap()));
         assert_eq!(Network::parse("10.0.0.0/33"), None);
         assert_eq!(Network::parse("10.0.0.0/"), None);
+    }
+
+    #[test]
+    fn the_last_address_has_all_host_bits() {
+        let last = |text| Network::parse(text).unwrap().last().to_string();
+        assert_eq!(last("10.1.2.0/24"), "10.1.2.255");
+        assert_eq!(last("10.1.2.3"), "10.1.2.3");
+        assert_eq!(last("0.0.0.0/0"), "255.255.255.255");
+        assert_eq!(last("2001:db8::/112"), "2001:db8::ffff");
     }
 }

@@ -50,16 +50,10 @@ fn outcome(family: Family, tests: &str, semantics: Semantics, bytes: &[u8]) -> O
     let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
     let world = World::default();
     let mut transit = Transit {
-        packet: &mut packet,
-        family,
-        hook: Hook::Prerouting,
         input: Iface::Named("eth0"),
         output: Iface::Absent,
         semantics,
-        mark: Mark::default(),
-        world: &world,
-        time: None,
-        certain: true,
+        ..Transit::new(&mut packet, family, Hook::Prerouting, &world)
     };
     let mut seen = Seen::default();
     walk(&ruleset, 0, &mut transit, Alive::Certain, &mut Memories::of(&ruleset), &mut seen);

@@ -50,7 +50,12 @@ impl Bench {
     }
 
     /// A capture of frames, each of one of the interfaces, a second apart.
-    pub(crate) fn frames(&self, name: &str, interfaces: &[Interface], frames: &[(u32, &[u8])]) -> String {
+    pub(crate) fn frames(
+        &self,
+        name: &str,
+        interfaces: &[Interface],
+        frames: &[(u32, &[u8])],
+    ) -> String {
         let mut writer = NgWriter::new(Vec::new()).unwrap();
         for interface in interfaces {
             writer.add_interface(interface).unwrap();

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use rules::model::Family;
 use serde_json::{Value, json};
 
-use super::text::{Style, fit, number, plural};
+use super::text::{fit, number, plural};
 use super::{Listed, Report};
 use crate::changes::Change;
 use crate::decider::{Decider, Place};
@@ -34,7 +34,7 @@ impl Report<'_> {
         decider.place(|family| self.new_file(family))
     }
 
-    pub(super) fn changes_text(&self, out: &mut String, style: Style) -> std::fmt::Result {
+    pub(super) fn changes_text(&self, out: &mut String) -> std::fmt::Result {
         let Some(changes) = &self.changes else { return Ok(()) };
         let names: Vec<String> = changes
             .files
@@ -48,7 +48,7 @@ impl Report<'_> {
             return writeln!(out, "  none: {judged} judged, every verdict the same");
         }
         for change in changes.by.iter().take(GROUPS) {
-            self.change_text(out, change, style)?;
+            self.change_text(out, change)?;
         }
         if changes.by.len() > GROUPS {
             writeln!(out, "  and {} more (--json has them all)", changes.by.len() - GROUPS)?;
@@ -57,12 +57,8 @@ impl Report<'_> {
         writeln!(out, "  in all {changed} of {judged} judged")
     }
 
-    fn change_text(&self, out: &mut String, change: &Change, style: Style) -> std::fmt::Result {
+    fn change_text(&self, out: &mut String, change: &Change) -> std::fmt::Result {
         let what = fit(&format!("  {} -> {}", change.from, change.to), WIDTH - 39);
-        let what = match style {
-            Style::Plain => what,
-            Style::Colour => format!("\x1b[1m{what}\x1b[0m"),
-        };
         let example = change.frames.first().copied().unwrap_or_default();
         writeln!(out, "{what}{:>12}   #{example}", number(change.packets))?;
         for (side, place) in

@@ -4,7 +4,9 @@
 //! its own, in order, with their columns.
 
 use crate::model::{Family, Hook, ProtocolTest};
-use crate::save::{What, Word};
+use crate::save::{Loading, What, Word};
+
+use super::MatchKind;
 
 /// One option that an extension declares.
 #[derive(Debug)]
@@ -139,6 +141,8 @@ pub struct Args<'a> {
     pub column: u32,
     /// Its options in the order given.
     pub given: &'a [Given<'a>],
+    /// The matches of the rule, for targets that ask for one.
+    pub(crate) matches: &'a [Loading<'a, MatchKind>],
 }
 
 impl<'a> Args<'a> {
@@ -178,6 +182,14 @@ impl<'a> Args<'a> {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// The options of each use of a match in the rule.
+    pub(crate) fn options_of(&self, name: &str) -> impl Iterator<Item = &'a [Given<'a>]> {
+        let named = move |loading: &&Loading<'_, MatchKind>| {
+            loading.kind.is_some_and(|kind| kind.name == name)
+        };
+        self.matches.iter().filter(named).map(|loading| loading.given.as_slice())
     }
 
     /// The rule must say `-p` with one of these protocols, not inverted.

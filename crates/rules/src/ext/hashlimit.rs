@@ -162,12 +162,10 @@ fn parse_burst(given: &Given<'_>) -> Result<u64, What> {
 }
 
 fn parse_mode(given: &Given<'_>) -> Result<u8, What> {
-    given.text().split(',').try_fold(0, |bits, word| {
-        let mode = MODES.iter().find(|(name, _)| *name == word);
-        match mode {
+    given.text().split([',', '|']).try_fold(0, |bits, word| {
+        match MODES.iter().find(|(name, _)| *name == word) {
             Some((_, bit)) => Ok(bits | bit),
-            None if word == "none" => Ok(bits),
-            None => Err(given.expected("a comma list of srcip srcport dstip dstport, or none")),
+            None => Err(given.expected("a comma list of srcip srcport dstip dstport")),
         }
     })
 }

@@ -1,6 +1,6 @@
 //! `-m icmp` and `-m icmp6`: ICMP type and code.
 //!
-//! The two differ in their table of names, and in that IPv4's type 255 with any code means any type.
+//! The two differ in their table of names, and in that IPv4's type 255 means any type and code.
 //! Source: iptables-extensions(8), ICMP type names of `iptables -p icmp -h`; kernel `xt_tcpudp.c`;
 //! RFC 792, RFC 4443.
 
@@ -120,7 +120,7 @@ struct Icmp {
     kind: u8,
     low: u8,
     high: u8,
-    /// Every type: IPv4's `any`.
+    /// IPv4's type 255: every type, whatever the codes say.
     any: bool,
     invert: bool,
 }
@@ -134,7 +134,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     let (kind, low, high) = parse_type(given.text(), names).ok_or_else(|| {
         given.expected("a type 0-255, type/code, or an unambiguous ICMP type name")
     })?;
-    let any = v4 && kind == 0xff && (low, high) == (0, 0xff);
+    let any = v4 && kind == 0xff;
     Ok(Box::new(Icmp { option, kind, low, high, any, invert: given.invert }))
 }
 
@@ -165,7 +165,7 @@ fn find_name(text: &str, names: &[Name]) -> Option<Name> {
 impl Match for Icmp {
     fn print(&self, to: &mut Printer) {
         let text = match (self.any, self.low, self.high) {
-            (true, ..) => "any".to_owned(),
+            (true, 0, 0xff) => "any".to_owned(),
             (_, 0, 0xff) => self.kind.to_string(),
             (_, low, high) if low == high => format!("{}/{low}", self.kind),
             (_, low, high) => format!("{}/{low}:{high}", self.kind),

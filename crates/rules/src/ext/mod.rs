@@ -7,6 +7,8 @@ mod number;
 mod opaque;
 mod printer;
 mod rate;
+#[cfg(test)]
+mod testing;
 pub(crate) mod value;
 mod words;
 
@@ -151,6 +153,9 @@ pub struct TargetUse {
     pub body: Box<dyn Target>,
 }
 
+mod addrtype;
+mod ah;
+mod bpf;
 mod cgroup;
 mod cluster;
 mod comment;
@@ -160,34 +165,62 @@ mod connlimit;
 mod connmark;
 mod conntrack;
 mod cpu;
+mod dccp;
 mod devgroup;
+mod dscp;
+mod dst;
+mod ecn;
+mod esp;
+mod eui64;
+mod frag;
 mod hashlimit;
+mod hbh;
 mod helper;
 mod icmp;
+mod ipcomp;
 mod iprange;
+mod ipv6_chain;
+mod ipv6header;
 mod ipvs;
+mod length;
 mod limit;
 mod mac;
 mod mark;
+mod mh;
 mod multiport;
 mod nat;
 mod native;
 mod nfacct;
 mod npt;
+mod option_header;
+mod option_walk;
 mod osf;
 mod owner;
 mod physdev;
+mod pkttype;
+mod policy;
 mod ports;
 mod quota;
 mod rateest;
 mod realm;
 mod recent;
 mod rpfilter;
+mod rt;
+mod sctp;
 mod set;
 mod socket;
+mod span;
+mod srh;
 mod state;
+mod statistic;
+mod string;
 mod tcp;
+mod tcp_header;
+mod tcpmss;
 mod time;
+mod tos;
+mod ttl;
+mod u32;
 mod udp;
 
 mod target_audit;
@@ -199,6 +232,8 @@ mod target_connsecmark;
 mod target_ct;
 mod target_dnat;
 mod target_dnpt;
+mod target_dscp;
+mod target_ecn;
 mod target_hmark;
 mod target_idletimer;
 mod target_led;
@@ -218,13 +253,24 @@ mod target_set;
 mod target_snat;
 mod target_snpt;
 mod target_synproxy;
+mod target_tcpmss;
+mod target_tcpoptstrip;
 mod target_tee;
+mod target_tos;
 mod target_tproxy;
 mod target_trace;
+mod target_ttl;
 mod target_ulog;
+
+#[cfg(test)]
+mod probe;
 
 /// Every kind of match.
 pub static MATCHES: &[&MatchKind] = &[
+    &addrtype::KIND,
+    &ah::V4_KIND,
+    &ah::V6_KIND,
+    &bpf::KIND,
     &cgroup::KIND,
     &cluster::KIND,
     &comment::KIND,
@@ -234,31 +280,55 @@ pub static MATCHES: &[&MatchKind] = &[
     &connmark::KIND,
     &conntrack::KIND,
     &cpu::KIND,
+    &dccp::KIND,
     &devgroup::KIND,
+    &dscp::KIND,
+    &dst::KIND,
+    &ecn::KIND,
+    &esp::KIND,
+    &eui64::KIND,
+    &frag::KIND,
     &hashlimit::KIND,
+    &hbh::KIND,
     &helper::KIND,
     &icmp::ICMP,
     &icmp::ICMP6,
+    &ipcomp::KIND,
     &iprange::KIND,
+    &ipv6header::KIND,
     &ipvs::KIND,
+    &length::KIND,
     &limit::KIND,
     &mac::KIND,
     &mark::KIND,
+    &mh::KIND,
     &multiport::KIND,
     &nfacct::KIND,
     &osf::KIND,
     &owner::KIND,
     &physdev::KIND,
+    &pkttype::KIND,
+    &policy::KIND,
     &quota::KIND,
     &rateest::KIND,
     &realm::KIND,
     &recent::KIND,
     &rpfilter::KIND,
+    &rt::KIND,
+    &sctp::KIND,
     &set::KIND,
     &socket::KIND,
+    &srh::KIND,
     &state::KIND,
+    &statistic::KIND,
+    &string::KIND,
     &tcp::KIND,
+    &tcpmss::KIND,
     &time::KIND,
+    &tos::KIND,
+    &ttl::HL,
+    &ttl::TTL,
+    &u32::KIND,
     &udp::KIND,
 ];
 
@@ -273,6 +343,8 @@ pub static TARGETS: &[&TargetKind] = &[
     &target_ct::KIND,
     &target_dnat::KIND,
     &target_dnpt::KIND,
+    &target_dscp::KIND,
+    &target_ecn::KIND,
     &target_hmark::KIND,
     &target_idletimer::KIND,
     &target_led::KIND,
@@ -293,9 +365,14 @@ pub static TARGETS: &[&TargetKind] = &[
     &target_snat::KIND,
     &target_snpt::KIND,
     &target_synproxy::KIND,
+    &target_tcpmss::KIND,
+    &target_tcpoptstrip::KIND,
     &target_tee::KIND,
+    &target_tos::KIND,
     &target_tproxy::KIND,
     &target_trace::KIND,
+    &target_ttl::HL,
+    &target_ttl::TTL,
     &target_ulog::KIND,
 ];
 

@@ -58,8 +58,10 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 fn parse_ranges(given: &Given<'_>) -> Result<Vec<(u16, u16)>, What> {
     let mut ranges = Vec::new();
     for part in given.text().split(',') {
-        let range =
-            value::port_range(part).filter(|_| !part.starts_with(':') && !part.ends_with(':'));
+        let is_range = part.contains(':');
+        let range = value::port_range(part).filter(|(low, high)| {
+            !part.starts_with(':') && !part.ends_with(':') && (!is_range || low < high)
+        });
         ranges.push(
             range.ok_or_else(|| {
                 given.expected("a comma list of ports 0-65535 and ranges low:high")

@@ -29,17 +29,38 @@ impl PortTest {
         args.get(name).map_or(Ok(Self::ANY), Self::from_given)
     }
 
-    fn from_given(given: &Given<'_>) -> Result<Self, What> {
+    /// The same for a match whose older tools took and saved ranges that run backwards, such as
+    /// `60000:29`: no port passes those, or with `!` every port.
+    pub(super) fn parse_backwards(args: &Args<'_>, name: &str) -> Result<Self, What> {
+        let Some(given) = args.get(name) else { return Ok(Self::ANY) };
+        match value::port_ends(given.text()).filter(|_| !args.strict) {
+            Some((low, high)) => Ok(Self { low, high, invert: given.invert }),
+            None => Self::from_given(given),
+        }
+    }
+
+    /// The test that an option gives.
+    pub(super) fn from_given(given: &Given<'_>) -> Result<Self, What> {
         let (low, high) = value::port_range(given.text())
             .ok_or_else(|| given.expected("a port 0-65535 or a range low:high"))?;
         Ok(Self { low, high, invert: given.invert })
     }
 
+    /// The test of an option of this name, if given: some matches print it even when every port passes.
+    pub(super) fn parse_given(args: &Args<'_>, name: &str) -> Result<Option<Self>, What> {
+        args.get(name).map(Self::from_given).transpose()
+    }
+
     /// Prints the option unless it is every port.
     pub(super) fn print(self, name: &str, to: &mut Printer) {
         if self != Self::ANY {
-            to.option(self.invert, name, range_text(self.low, self.high));
+            self.print_always(name, to);
         }
+    }
+
+    /// Prints the option.
+    pub(super) fn print_always(self, name: &str, to: &mut Printer) {
+        to.option(self.invert, name, range_text(self.low, self.high));
     }
 
     /// Whether it is the range of all ports, with `!` or without.
@@ -78,6 +99,37 @@ pub(super) fn upper_header<const N: usize>(
         },
         L4::Fragment { .. } | L4::Broken { .. } | L4::None => Err(Outcome::NO),
         L4::Unknown => Err(Outcome::MAYBE.or(Outcome::HOT_DROP)),
+    }
+}
+
+/// The first `N` bytes of an upper-layer header of `full` bytes, and its offset in the frame. Bytes behind
+/// the first `N` only have to be on the wire.
+#[inline]
+pub(super) fn upper_start<const N: usize>(
+    transit: &Transit<'_, '_>,
+    full: usize,
+) -> Result<(usize, [u8; N]), Outcome> {
+    match transit.upper_layer() {
+        L4::Upper(upper) => {
+            header_start(transit, upper.offset, full).map(|bytes| (upper.offset, bytes))
+        }
+        L4::Fragment { .. } | L4::Broken { .. } | L4::None => Err(Outcome::NO),
+        L4::Unknown => Err(Outcome::MAYBE.or(Outcome::HOT_DROP)),
+    }
+}
+
+/// The first `N` bytes of a header of `full` bytes at an offset in the frame: a hot drop where the packet
+/// ends inside the header.
+#[inline]
+pub(super) fn header_start<const N: usize>(
+    transit: &Transit<'_, '_>,
+    offset: usize,
+    full: usize,
+) -> Result<[u8; N], Outcome> {
+    match (transit.packet.read_slice(offset, full), transit.packet.read(offset)) {
+        (Read::Absent, _) | (_, Read::Absent) => Err(Outcome::HOT_DROP),
+        (_, Read::Known(bytes)) => Ok(bytes),
+        (_, Read::Unknown) => Err(Outcome::MAYBE),
     }
 }
 

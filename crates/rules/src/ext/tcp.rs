@@ -6,7 +6,8 @@
 
 use packet::{L4, Read};
 
-use super::ports::{DPORT, PortTest, SPORT, upper_header};
+use super::option_walk::has_option;
+use super::ports::{DPORT, PortTest, SPORT, upper_start};
 use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support, native, value};
 use crate::outcome::Outcome;
 use crate::save::What;
@@ -15,6 +16,8 @@ use crate::transit::Transit;
 
 const PROTOCOL: u8 = 6;
 const HEADER: usize = 20;
+/// Bytes of the header that are tested: up to the flags. The checksum behind them may be unknown.
+const NEEDED: usize = 14;
 /// Offset of the flags in the header.
 const FLAGS_AT: usize = 13;
 
@@ -85,7 +88,7 @@ fn parse_flags(given: &Given<'_>) -> Result<FlagsTest, What> {
 }
 
 fn flag_bits(text: &str) -> Option<u8> {
-    text.split(',').try_fold(0, |bits, name| {
+    value::list(text).try_fold(0, |bits, name| {
         let bit = match FLAGS.iter().find(|(flag, _)| flag.eq_ignore_ascii_case(name)) {
             Some((_, bit)) => *bit,
             None if name.eq_ignore_ascii_case("ALL") => 0x3f,
@@ -122,7 +125,7 @@ impl Match for Tcp {
         if let L4::Fragment { offset: 1, .. } = transit.packet.headers().l4 {
             return Outcome::HOT_DROP;
         }
-        match upper_header::<HEADER>(transit) {
+        match upper_start::<NEEDED>(transit, HEADER) {
             Ok((offset, header)) => self.judge(transit, offset, &header),
             Err(Outcome::MAYBE) => self.judge_cut(transit),
             Err(outcome) => outcome,
@@ -149,7 +152,7 @@ impl Tcp {
         flags.and_then(|| native::ports(transit, [self.source, self.destination]))
     }
 
-    fn judge(&self, transit: &Transit<'_, '_>, offset: usize, header: &[u8; HEADER]) -> Outcome {
+    fn judge(&self, transit: &Transit<'_, '_>, offset: usize, header: &[u8; NEEDED]) -> Outcome {
         let port = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
         if !self.source.accepts(port(0)) || !self.destination.accepts(port(2)) {
             return Outcome::NO;
@@ -166,7 +169,7 @@ impl Tcp {
 
     /// The capture holds only part of the header: what it holds may still decide.
     fn judge_cut(&self, transit: &Transit<'_, '_>) -> Outcome {
-        match upper_header::<4>(transit) {
+        match upper_start::<4>(transit, HEADER) {
             Ok((_, b)) => {
                 let source = u16::from_be_bytes([b[0], b[1]]);
                 let destination = u16::from_be_bytes([b[2], b[3]]);
@@ -205,22 +208,6 @@ fn find_option(
     }
 }
 
-/// The kernel's walk: kinds 0 and 1 are one byte long, a length of 0 counts as 1, and the list does not
-/// end at kind 0.
-fn has_option(options: &[u8], kind: u8) -> bool {
-    let mut at = 0;
-    while at < options.len() {
-        if options[at] == kind {
-            return true;
-        }
-        at += match options[at] {
-            0 | 1 => 1,
-            _ => usize::from(options.get(at + 1).copied().unwrap_or(1)).max(1),
-        };
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,14 +219,5 @@ mod tests {
         assert_eq!(flag_bits("ALL"), Some(0x3f));
         assert_eq!(flag_names(0), "NONE");
         assert_eq!(flag_bits("SYN,FOO"), None);
-    }
-
-    #[test]
-    fn options_are_walked_past_the_end_marker() {
-        assert!(has_option(&[2, 4, 5, 0xb4, 1, 3, 3, 7], 3));
-        assert!(has_option(&[0, 0, 8, 2], 8));
-        assert!(!has_option(&[2, 0, 4], 9));
-        assert!(!has_option(&[2, 200, 3], 3));
-        assert!(!has_option(&[], 1));
     }
 }

@@ -32,8 +32,8 @@ struct Udp {
 fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     args.needs_protocol(&[PROTOCOL])?;
     Ok(Box::new(Udp {
-        source: PortTest::parse(args, "sport")?,
-        destination: PortTest::parse(args, "dport")?,
+        source: PortTest::parse_backwards(args, "sport")?,
+        destination: PortTest::parse_backwards(args, "dport")?,
     }))
 }
 

@@ -70,16 +70,27 @@ pub(crate) fn range(text: &str, separator: char, max: u64) -> Option<(u64, u64)>
     (low <= high).then_some((low, high))
 }
 
+/// The words of a comma list, as strtok(3) finds them: empty ones are passed over.
+pub(crate) fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').filter(|word| !word.is_empty())
+}
+
 /// A port number or service name.
 #[must_use]
 pub(crate) fn port(text: &str) -> Option<u16> {
     u16(text).or_else(|| service(text))
 }
 
-/// An inclusive port range `a`, `a:b`, `a:`, `:b`.
+/// An inclusive port range `a`, `a:b`, `a:`, `:b`, which must not run backwards.
 #[must_use]
 pub(crate) fn port_range(text: &str) -> Option<(u16, u16)> {
-    let (low, high) = match text.split_once(':') {
+    port_ends(text).filter(|(low, high)| low <= high)
+}
+
+/// The ends of a port range, in whatever order.
+#[must_use]
+pub(crate) fn port_ends(text: &str) -> Option<(u16, u16)> {
+    Some(match text.split_once(':') {
         None => {
             let value = port(text)?;
             (value, value)
@@ -88,8 +99,7 @@ pub(crate) fn port_range(text: &str) -> Option<(u16, u16)> {
             if low.is_empty() { 0 } else { port(low)? },
             if high.is_empty() { u16::MAX } else { port(high)? },
         ),
-    };
-    (low <= high).then_some((low, high))
+    })
 }
 
 /// Service names that hand-written rules use. The save tools print numbers, so this is a courtesy: the

@@ -124,6 +124,8 @@ impl<'a> RuleLine<'a> {
         if word.quoted || !word.text.starts_with('-') {
             return Err(What::new(word.column, format!("an option, found \"{}\"", word.text)));
         }
+
+        let word = words.split_option(word);
         let family = self.extensions.family;
         match &*word.text {
             "-s" | "--source" | "--src" => {
@@ -142,7 +144,8 @@ impl<'a> RuleLine<'a> {
                 let (invert, value) = self.value("-o", invert, &word, words, (line, warnings))?;
                 self.output = header::interface(&value, invert)?;
             }
-            "-p" | "--protocol" | "--proto" => {
+            // `--proto` is also an option of `-m policy`, which has it once it is loaded.
+            "-p" | "--protocol" | "--proto" if !self.extensions.declare(&word.text) => {
                 let (invert, value) = self.value("-p", invert, &word, words, (line, warnings))?;
                 self.protocol = header::protocol(&value, invert)?;
             }
@@ -380,6 +383,7 @@ impl<'a> RuleLine<'a> {
             name: &loading.name.text,
             column: loading.name.column,
             given: &loading.given,
+            matches: &self.extensions.matches,
         }
     }
 }

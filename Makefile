@@ -1,0 +1,40 @@
+# Two commands matter: `make run` and `make test`. `make` alone lists all of them.
+
+# Every system package that a test calls, in one place. Debian names.
+PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils
+
+# Those of them that are not installed; all of them where there is no dpkg to ask.
+MISSING = $(shell for p in $(PACKAGES); do \
+	dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done)
+ROOT = $(filter 0,$(shell id -u))
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10 | sed 's/^/make /'
+
+run: ## Build tamis and show its demo report; the files go to target/demo
+	cargo build --release --bin tamis
+	@mkdir -p target/demo
+	@cargo run --quiet --release --bin tamis -- demo --dir target/demo
+
+test: $(if $(ROOT),deps) ## Run every test that this machine can run, and say which it skips
+	@$(MAKE) --no-print-directory skips
+	cargo test --workspace
+
+# What `cargo test` will skip here. The tests find out by themselves; cargo hides what a passing test says.
+skips:
+	@test -n "$(ROOT)" || echo "skips: not root, so nothing is compared with the kernel"
+	@test -z "$(MISSING)" || echo "skips: tests that call a tool of $(MISSING), not installed (make deps, as root)"
+	@test -d ../shared/data || echo "skips: no ../shared/data, so no rulesets and captures from the wild"
+
+# Being offline is no reason not to test: what stays missing is skipped.
+deps: ## Install the system packages that tests call (Debian, as root); only those that are missing
+	@test -z "$(MISSING)" || { echo "apt-get install $(MISSING)" && apt-get -qq update && \
+		DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $(MISSING) >/dev/null; \
+	} || echo "make deps: could not install $(MISSING)"
+
+lint: ## Formatting, clippy and rustdoc, each without a warning
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
+
+.PHONY: help run test skips deps lint

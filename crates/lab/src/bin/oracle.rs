@@ -1,0 +1,161 @@
+//! `oracle`: compares tamis with this machine's kernel for as long as it is told.
+//!
+//! `oracle [--packets N] [--seed N] [--family ip|ip6] [--threads N] [--failures N] [--summary FILE]
+//! [--cases DIR] [--conformance FILE]`. N packets for each family. `oracle --rejudge FILE` asks the kernel
+//! again about a case, `--only N` runs ruleset N of the seed alone, `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences;
+//! 3: this machine cannot be asked.
+
+use std::process::ExitCode;
+
+#[cfg(target_os = "linux")]
+fn main() -> ExitCode {
+    match linux::run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("oracle: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> ExitCode {
+    eprintln!("SKIPPED: the oracle is the Linux kernel");
+    ExitCode::from(3)
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+    use std::io;
+    use std::path::PathBuf;
+    use std::process::ExitCode;
+    use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+    use lab::case::Case;
+    use lab::conformance::{Machine, date_of, page};
+    use lab::oracle::campaign::{Failure, Plan, one, run as campaign, scene_of};
+    use lab::oracle::load::{lacking, version};
+    use lab::oracle::record::{rejudge, samples};
+    use rules::model::Family;
+
+    struct Args {
+        plan: Plan,
+        summary: Option<PathBuf>,
+        cases: Option<PathBuf>,
+        conformance: Option<PathBuf>,
+        rejudge: Option<PathBuf>,
+        samples: Option<PathBuf>,
+        only: Option<u64>,
+    }
+
+    pub(super) fn run() -> io::Result<ExitCode> {
+        let args = args()?;
+        if let Some(reason) = lacking() {
+            eprintln!("SKIPPED: {reason}");
+            return Ok(ExitCode::from(3));
+        }
+        if let Some(path) = &args.rejudge {
+            let case = Case::parse(&fs::read_to_string(path)?);
+            let case = case.ok_or_else(|| io::Error::other("that is no case"))?;
+            fs::write(path, rejudge(&case)?.text())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(dir) = &args.samples {
+            for (name, case) in samples(args.plan.seed)? {
+                fs::write(dir.join(name), case.text())?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        let start = Instant::now();
+        let (summary, failures) = match args.only {
+            Some(number) => {
+                let scene = scene_of(number, &args.plan.families);
+                let (summary, failure) = one(args.plan.seed, number, scene)?;
+                (summary, failure.into_iter().collect())
+            }
+            None => campaign(&args.plan)?,
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let packets = summary.packets(|_| true);
+        let lines = summary.json_lines();
+        print!("{lines}");
+        println!("{packets} packets in {seconds:.1} s, {:.0}/s", packets as f64 / seconds);
+        for failure in &failures {
+            println!("=== ruleset {}\n{}", failure.number, failure.story);
+        }
+        if let Some(path) = &args.summary {
+            fs::write(path, lines)?;
+        }
+        if let Some(dir) = &args.cases {
+            keep(dir, &failures)?;
+        }
+        if let Some(path) = &args.conformance {
+            fs::write(path, page(&summary, &machine(args.plan.seed)))?;
+        }
+        Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    fn machine(seed: u64) -> Machine {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let kernel = release.trim().split('-').next().unwrap_or_default().to_owned();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Machine { kernel, tool: version("iptables-legacy-restore"), date: date_of(now), seed }
+    }
+
+    fn keep(dir: &std::path::Path, failures: &[Failure]) -> io::Result<()> {
+        fs::create_dir_all(dir)?;
+        for failure in failures {
+            if let Some(case) = &failure.case {
+                fs::write(dir.join(format!("{}.case", failure.number)), case.text())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn args() -> io::Result<Args> {
+        let mut args = Args {
+            plan: Plan {
+                seed: 1,
+                packets: 100_000,
+                families: vec![Family::Ipv4, Family::Ipv6],
+                until: None,
+                threads: 8,
+                most_failures: 5,
+            },
+            summary: None,
+            cases: None,
+            conformance: None,
+            rejudge: None,
+            samples: None,
+            only: None,
+        };
+        let mut words = std::env::args().skip(1);
+        while let Some(word) = words.next() {
+            let value = words.next().ok_or_else(|| wrong(&word))?;
+            let number = || value.parse::<u64>().map_err(|_| wrong(&word));
+            match word.as_str() {
+                "--packets" => args.plan.packets = number()?,
+                "--seed" => args.plan.seed = number()?,
+                "--threads" => args.plan.threads = number()? as usize,
+                "--failures" => args.plan.most_failures = number()? as usize,
+                "--family" => {
+                    let family = Family::from_name(&value).ok_or_else(|| wrong(&word))?;
+                    args.plan.families = vec![family];
+                }
+                "--summary" => args.summary = Some(value.into()),
+                "--cases" => args.cases = Some(value.into()),
+                "--only" => args.only = Some(number()?),
+                "--rejudge" => args.rejudge = Some(value.into()),
+                "--samples" => args.samples = Some(value.into()),
+                "--conformance" => args.conformance = Some(value.into()),
+                _ => return Err(wrong(&word)),
+            }
+        }
+        Ok(args)
+    }
+
+    fn wrong(word: &str) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidInput, format!("{word}: see the head of its source"))
+    }
+}

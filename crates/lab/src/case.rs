@@ -1,0 +1,154 @@
+//! Cases: rules, frames, and what the kernel said about them, kept as text.
+//!
+//! ```text
+//! # why this case is here
+//! scene ip tun raw
+//! rules
+//! *raw
+//! …
+//! COMMIT
+//! packet 4500… accept
+//! count raw PREROUTING 1 3 180
+//! ```
+//!
+//! `count` names table, chain, rule number (the policy is one past the last rule), packets and bytes after
+//! all frames. A verdict is `accept`, `drop` or `stack`.
+
+use std::fmt::Write;
+
+use crate::judge::{Fate, Judge};
+use crate::scene::Scene;
+
+/// A case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// Why it is kept.
+    pub why: String,
+    /// Where it plays.
+    pub scene: Scene,
+    /// Save text.
+    pub rules: String,
+    /// Each frame and what the kernel did with it.
+    pub frames: Vec<(Vec<u8>, Fate)>,
+    /// Table, chain, number, packets, bytes.
+    pub counts: Vec<(String, String, usize, u64, u64)>,
+}
+
+impl Case {
+    /// Reads a case.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let scene = text.lines().find_map(|line| line.strip_prefix("scene "))?;
+        let mut case = Self {
+            why: String::new(),
+            scene: Scene::parse(scene)?,
+            rules: String::new(),
+            frames: Vec::new(),
+            counts: Vec::new(),
+        };
+        for line in text.lines() {
+            case.line(line)?;
+        }
+        Some(case)
+    }
+
+    fn line(&mut self, line: &str) -> Option<()> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "#" => {
+                let _ = writeln!(self.why, "{rest}");
+            }
+            "scene" | "rules" | "" => {}
+            "packet" => {
+                let (bytes, fate) = rest.split_once(' ')?;
+                let fates = [Fate::Stack, Fate::Accept, Fate::Drop];
+                let fate = fates.into_iter().find(|known| known.word() == fate)?;
+                self.frames.push((unhex(bytes)?, fate));
+            }
+            "count" => {
+                let words: Vec<&str> = rest.split(' ').collect();
+                let &[table, chain, number, packets, bytes] = words.as_slice() else { return None };
+                self.counts.push((
+                    table.to_owned(),
+                    chain.to_owned(),
+                    number.parse().ok()?,
+                    packets.parse().ok()?,
+                    bytes.parse().ok()?,
+                ));
+            }
+            _ => {
+                let _ = writeln!(self.rules, "{line}");
+            }
+        }
+        Some(())
+    }
+
+    /// The case as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for line in self.why.lines() {
+            let _ = writeln!(text, "# {line}");
+        }
+        let _ = write!(text, "scene {}\nrules\n{}", self.scene.words(), self.rules);
+        for (frame, fate) in &self.frames {
+            let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
+            let _ = writeln!(text, "packet {hex} {}", fate.word());
+        }
+        for (table, chain, number, packets, bytes) in &self.counts {
+            let _ = writeln!(text, "count {table} {chain} {number} {packets} {bytes}");
+        }
+        text
+    }
+
+    /// Asks tamis again; what it says differently, if anything.
+    pub fn replay(&self) -> Result<(), String> {
+        let mut judge = Judge::new(self.scene, &self.rules).map_err(|error| error.to_string())?;
+        for (index, (frame, expected)) in self.frames.iter().enumerate() {
+            let fate = judge.judge(&mut frame.clone()).fate;
+            if fate != *expected {
+                return Err(format!("frame {index}: {}, not {}", fate.word(), expected.word()));
+            }
+        }
+        let counters = judge.counters();
+        for (table, chain, number, packets, bytes) in &self.counts {
+            let tally = counters.iter().find(|c| c.name.0 == table && c.name.1 == *chain);
+            let found = tally.and_then(|tally| tally.entries.get(number - 1));
+            let Some(found) = found else {
+                return Err(format!("no rule {table} {chain} {number}"));
+            };
+            if (found.packets, found.bytes) != (*packets, *bytes) {
+                return Err(format!("{table} {chain} {number}: {found}, not [{packets}:{bytes}]"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if !text.is_ascii() || !text.len().is_multiple_of(2) {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_reads_back_as_it_was_written() {
+        let text = "# why\nscene ip tun raw\nrules\n*raw\n:PREROUTING DROP [0:0]\nCOMMIT\n\
+                    packet 4500 stack\ncount raw PREROUTING 1 0 0\n";
+        let case = Case::parse(text).unwrap();
+        assert_eq!(case.text(), text);
+        assert_eq!(case.replay(), Ok(()));
+    }
+
+    #[test]
+    fn a_case_that_the_kernel_decides_otherwise_is_told() {
+        let text =
+            "scene ip tun raw\nrules\n*raw\n:PREROUTING DROP [0:0]\nCOMMIT\npacket 45 accept\n";
+        assert_eq!(Case::parse(text).unwrap().replay(), Err("frame 0: stack, not accept".into()));
+    }
+}

@@ -1,0 +1,301 @@
+//! tamis's side: what it says becomes of a packet, with counters as the kernel keeps them.
+
+use std::collections::BTreeMap;
+
+use packet::{Checksums, Packet, Read};
+use rules::eval::{self, Alive, Memories, Observer, RuleRef, Verdict};
+use rules::model::{Action, Counters, Family, Ruleset};
+use rules::save::{LoadError, LoadOptions, load};
+use rules::{Iface, Outcome, Transit, World};
+
+use crate::scene::{Placement, Scene, forwards};
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fate {
+    /// The stack refuses it before its hooks.
+    Stack,
+    /// It passes.
+    Accept,
+    /// A rule, a policy or a hot drop ends it.
+    Drop,
+    /// tamis cannot tell, which is a failure on generated rules.
+    Unknown,
+}
+
+impl Fate {
+    /// The word for it in cases.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Stack => "stack",
+            Self::Accept => "accept",
+            Self::Drop => "drop",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A packet judged. Its bytes are rewritten in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Judged {
+    /// What becomes of it.
+    pub fate: Fate,
+    /// Its mark at the end.
+    pub mark: u32,
+    /// Offset of the network header in the frame.
+    pub network: usize,
+}
+
+/// One chain's counters, named: rules in order, then the policy (0 for a user chain).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainTally {
+    /// Table and chain.
+    pub name: (&'static str, String),
+    /// Counters.
+    pub entries: Vec<Counters>,
+    /// Whether the last entry is a policy, and not a user chain's end, of which tamis keeps no count.
+    pub built_in: bool,
+}
+
+/// How often a match was asked, and what it said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Packets that it was asked about.
+    pub asked: u64,
+    /// It said yes.
+    pub yes: u64,
+    /// It said hot drop.
+    pub hot_drops: u64,
+}
+
+/// One step of a packet's path: a rule that matched (number from 1), or a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step(pub String);
+
+/// A ruleset with the state that packets leave in it.
+#[derive(Debug)]
+pub struct Judge {
+    scene: Scene,
+    ruleset: Ruleset,
+    world: World,
+    memories: Memories,
+    tally: Tally,
+}
+
+/// What the walks add up.
+#[derive(Debug, Default)]
+struct Tally {
+    /// By table, chain, and rule; the policy is last.
+    counters: Vec<Vec<Vec<Counters>>>,
+    /// By table, chain, rule and match.
+    asked: Vec<Vec<Vec<Vec<Asked>>>>,
+    unknown: Option<String>,
+    path: Option<Vec<(RuleRef, bool)>>,
+}
+
+impl Judge {
+    /// Loads the rules as tamis reads them.
+    pub fn new(scene: Scene, rules: &str) -> Result<Self, LoadError> {
+        let options = LoadOptions { family: Some(scene.family), ..LoadOptions::default() };
+        let ruleset = load(rules, &options)?.ruleset;
+        let memories = Memories::of(&ruleset);
+        let tally = Tally::of(&ruleset);
+        Ok(Self { scene, world: scene.world(), ruleset, memories, tally })
+    }
+
+    /// The rules.
+    #[must_use]
+    pub fn ruleset(&self) -> &Ruleset {
+        &self.ruleset
+    }
+
+    /// Whether what a packet meets hangs on the packets before it.
+    #[must_use]
+    pub fn remembers(&self) -> bool {
+        let chains = self.ruleset.tables.iter().flat_map(|table| &table.chains);
+        let mut matches = chains.flat_map(|chain| &chain.rules).flat_map(|rule| &rule.matches);
+        matches.any(|used| used.memory.is_some())
+    }
+
+    /// Walks one frame and counts it.
+    pub fn judge(&mut self, frame: &mut [u8]) -> Judged {
+        let len = frame.len();
+        let mut packet = Packet::parse(frame, len, self.scene.link(), Checksums::Verify);
+        let network = packet.network_offset();
+        let mut judged = Judged { fate: Fate::Stack, mark: 0, network };
+        let Some(input) = self.scene.input(&packet) else { return judged };
+        if !self.scene.enters(packet.headers()) {
+            return judged;
+        }
+        if self.scene.placement == Placement::Forward {
+            if !forwards(&packet) {
+                return judged;
+            }
+            lower_ttl(&mut packet, self.scene.family);
+        }
+        let mut transit = Transit {
+            input: Iface::Named(input),
+            output: self.scene.output().map_or(Iface::Absent, Iface::Named),
+            ..Transit::new(&mut packet, self.scene.family, self.scene.hook(), &self.world)
+        };
+        judged.fate =
+            walk(&self.ruleset, self.scene, &mut transit, &mut self.memories, &mut self.tally);
+        judged.mark = transit.mark.value;
+        judged
+    }
+
+    /// Walks one frame and says which rules it matches on its way.
+    pub fn path(&mut self, frame: &mut [u8]) -> (Judged, Vec<Step>) {
+        self.tally.path = Some(Vec::new());
+        let judged = self.judge(frame);
+        let steps = self.tally.path.take().unwrap_or_default();
+        (judged, steps.into_iter().map(|(at, policy)| self.step(at, policy)).collect())
+    }
+
+    fn step(&self, at: RuleRef, policy: bool) -> Step {
+        let table = &self.ruleset.tables[at.table as usize];
+        let chain = &table.chains[at.chain as usize];
+        let what = if policy { "policy" } else { "rule" };
+        Step(format!("{}:{}:{what}:{}", table.name, chain.name, at.rule + 1))
+    }
+
+    /// The first thing that some packet left unknown since the load.
+    #[must_use]
+    pub fn unknown(&self) -> Option<&str> {
+        self.tally.unknown.as_deref()
+    }
+
+    /// Counters of every chain since the load.
+    #[must_use]
+    pub fn counters(&self) -> Vec<ChainTally> {
+        let mut all = Vec::new();
+        for (table, counters) in self.ruleset.tables.iter().zip(&self.tally.counters) {
+            for (chain, entries) in table.chains.iter().zip(counters) {
+                all.push(ChainTally {
+                    name: (table.name, chain.name.to_string()),
+                    entries: entries.clone(),
+                    built_in: chain.base.is_some(),
+                });
+            }
+        }
+        all
+    }
+
+    /// Packets that rules with each target matched since the load, by its name.
+    pub fn targets(&self, into: &mut BTreeMap<String, u64>) {
+        for (table, counters) in self.ruleset.tables.iter().zip(&self.tally.counters) {
+            for (chain, counters) in table.chains.iter().zip(counters) {
+                for (rule, counters) in chain.rules.iter().zip(counters) {
+                    if let Action::Target(target) = &rule.action {
+                        *into.entry(target.name.to_string()).or_default() += counters.packets;
+                    }
+                }
+            }
+        }
+    }
+
+    /// How often each match was asked since the load, by its name.
+    pub fn asked(&self, into: &mut BTreeMap<String, Asked>) {
+        for (table, asked) in self.ruleset.tables.iter().zip(&self.tally.asked) {
+            for (chain, asked) in table.chains.iter().zip(asked) {
+                for (rule, asked) in chain.rules.iter().zip(asked) {
+                    for (used, asked) in rule.matches.iter().zip(asked) {
+                        let sum = into.entry(used.name.to_string()).or_default();
+                        sum.asked += asked.asked;
+                        sum.yes += asked.yes;
+                        sum.hot_drops += asked.hot_drops;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Walks the scene's tables in order, until one does not accept.
+fn walk(
+    ruleset: &Ruleset,
+    scene: Scene,
+    transit: &mut Transit<'_, '_>,
+    memories: &mut Memories,
+    tally: &mut Tally,
+) -> Fate {
+    for name in scene.tables() {
+        let Some(table) = ruleset.tables.iter().position(|table| table.name == *name) else {
+            continue;
+        };
+        let verdicts = eval::walk(ruleset, table, transit, Alive::Certain, memories, tally);
+        match verdicts.only() {
+            Some((Verdict::Accept, _)) => {}
+            Some(_) => return Fate::Drop,
+            None => return Fate::Unknown,
+        }
+    }
+    Fate::Accept
+}
+
+/// What forwarding does before FORWARD.
+fn lower_ttl(packet: &mut Packet<'_>, family: Family) {
+    let at = if family == Family::Ipv6 { 7 } else { 8 };
+    if let Read::Known([ttl]) = packet.net::<1>(at) {
+        packet.set_ttl(ttl.saturating_sub(1));
+    }
+}
+
+impl Tally {
+    fn of(ruleset: &Ruleset) -> Self {
+        let tables = &ruleset.tables;
+        let counters = tables.iter().map(|table| {
+            let chains = table.chains.iter();
+            chains.map(|chain| vec![Counters::default(); chain.rules.len() + 1]).collect()
+        });
+        let asked = tables.iter().map(|table| {
+            let chains = table.chains.iter().map(|chain| {
+                let rules = chain.rules.iter();
+                rules.map(|rule| vec![Asked::default(); rule.matches.len()]).collect()
+            });
+            chains.collect()
+        });
+        Self { counters: counters.collect(), asked: asked.collect(), ..Self::default() }
+    }
+
+    fn count(&mut self, at: RuleRef, policy: bool, transit: &Transit<'_, '_>) {
+        let chain = &mut self.counters[at.table as usize][at.chain as usize];
+        let counters = &mut chain[at.rule as usize];
+        counters.packets += 1;
+        counters.bytes += transit.packet.len() as u64;
+        if let Some(path) = &mut self.path {
+            path.push((at, policy));
+        }
+    }
+}
+
+impl Observer for Tally {
+    fn asked(&mut self, at: RuleRef, index: usize, outcome: Outcome) {
+        let rules = &mut self.asked[at.table as usize][at.chain as usize];
+        let asked = &mut rules[at.rule as usize][index];
+        asked.asked += 1;
+        asked.yes += u64::from(outcome == Outcome::YES);
+        asked.hot_drops += u64::from(outcome == Outcome::HOT_DROP);
+        if !outcome.is_known() && self.unknown.is_none() {
+            self.unknown = Some(format!("{at:?} match {index}: {outcome:?}"));
+        }
+    }
+
+    fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
+        if certain {
+            self.count(at, false, transit);
+        }
+    }
+
+    fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
+        if certain {
+            let last = self.counters[table as usize][chain as usize].len() - 1;
+            self.count(RuleRef { table, chain, rule: last as u32 }, true, transit);
+        }
+    }
+
+    fn unknown(&mut self, at: RuleRef, cause: eval::Cause) {
+        self.unknown.get_or_insert_with(|| format!("{at:?}: {cause:?}"));
+    }
+}

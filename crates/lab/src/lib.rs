@@ -1,0 +1,16 @@
+//! Oracles and generators: what tamis is judged by.
+//!
+//! [`oracle`] asks the kernel what it does with a packet under a ruleset, [`judge`] asks tamis, and a
+//! campaign compares the two over rulesets and packets that [`generate`] draws. What they once differed
+//! on is kept as a [`case`] and replayed through tamis alone, without root. [`conformance`] turns a
+//! campaign's tally into `docs/conformance.md`.
+
+pub mod case;
+pub mod conformance;
+pub mod fuzz;
+pub mod generate;
+pub mod judge;
+#[cfg(target_os = "linux")]
+pub mod oracle;
+pub mod scene;
+pub mod summary;

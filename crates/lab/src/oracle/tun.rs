@@ -1,0 +1,55 @@
+//! Packets in by one TUN device, out by another: no Ethernet, no neighbours.
+//!
+//! write(2) on a TUN device runs the kernel's whole receive path before it returns.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+
+use super::netns::{ip, settle_device};
+use super::sys;
+use crate::scene::{LOCAL_V4, LOCAL_V6};
+
+/// Packets that `t1` holds until they are read.
+const QUEUE: u32 = 8192;
+
+/// The two devices.
+#[derive(Debug)]
+pub struct Tun {
+    near: File,
+    far: File,
+}
+
+impl Tun {
+    /// Makes `t0` and `t1` in the calling thread's namespace, with every route out by `t1`.
+    pub fn new() -> io::Result<Self> {
+        let (near, far) = (sys::open_tun("t0")?, sys::open_tun("t1")?);
+        settle_device("t0")?;
+        settle_device("t1")?;
+        ip(&format!(
+            "link set t0 mtu 65535 txqueuelen {QUEUE} up\n\
+             link set t1 mtu 65535 txqueuelen {QUEUE} up\n\
+             addr add {}/24 dev t0\naddr add {}/24 dev t1\n\
+             addr add {}/64 dev t0 nodad\naddr add {}/64 dev t1 nodad\n\
+             route add default dev t1\nroute add ::/0 dev t1\n",
+            LOCAL_V4[0], LOCAL_V4[1], LOCAL_V6[0], LOCAL_V6[1]
+        ))?;
+        Ok(Self { near, far })
+    }
+
+    /// Hands the kernel a packet. It refuses some by their first nibble, which is an answer too.
+    pub fn send(&mut self, packet: &[u8]) -> io::Result<()> {
+        match self.near.write(packet) {
+            Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes one forwarded packet, if there is one.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match self.far.read(buffer) {
+            Ok(len) => Ok(Some(len)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

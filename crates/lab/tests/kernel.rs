@@ -1,0 +1,38 @@
+//! A slice of the campaign against this machine's kernel: random rulesets, both families, every scene.
+//!
+//! Needs root and the legacy tools; without them it says so and passes. `TAMIS_ORACLE_PACKETS` (for each
+//! family) and `TAMIS_ORACLE_SEED` make it longer or another.
+#![cfg(target_os = "linux")]
+
+use std::time::{Duration, Instant};
+
+use lab::oracle::campaign::{Plan, run};
+use lab::oracle::load::lacking;
+use rules::model::Family;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn tamis_and_the_kernel_agree() {
+    if let Some(reason) = lacking() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    let plan = Plan {
+        seed: setting("TAMIS_ORACLE_SEED", 1),
+        packets: setting("TAMIS_ORACLE_PACKETS", 400_000),
+        families: vec![Family::Ipv4, Family::Ipv6],
+        until: std::env::var_os("TAMIS_ORACLE_PACKETS")
+            .is_none()
+            .then(|| Instant::now() + Duration::from_secs(60)),
+        threads: 8,
+        most_failures: 3,
+    };
+    let (summary, failures) = run(&plan).unwrap();
+    print!("{}", summary.json_lines());
+    let stories: Vec<&str> = failures.iter().map(|failure| failure.story.as_str()).collect();
+    assert!(stories.is_empty(), "{}", stories.join("\n\n"));
+    assert!(summary.packets(|_| true) > 0, "nothing was compared");
+}

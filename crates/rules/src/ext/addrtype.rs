@@ -1,0 +1,454 @@
+//! `-m addrtype`: what an address is to this host.
+//!
+//! IPv4 looks an address up in the local table and wants its type among the listed ones; so a route of
+//! another table never shows. IPv6 wants the kinds that the address itself tells (UNSPEC, UNICAST,
+//! MULTICAST) all at once, and of those that a route tells (LOCAL, ANYCAST, UNREACHABLE) at least one.
+//! What the host was not said to know stays open. Source: iptables-extensions(8); kernel
+//! `net/netfilter/xt_addrtype.c`, `inet_dev_addr_type` (`net/ipv4/fib_frontend.c`), `__ipv6_addr_type`
+//! (`net/ipv6/addrconf_core.c`), `ipv6_anycast_destination` (`include/net/ip6_route.h`).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use packet::{Read, ipv4, ipv6};
+
+use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::model::{Family, Hook};
+use crate::outcome::Outcome;
+use crate::routes::{Refusal, Route, RouteKind};
+use crate::save::What;
+use crate::transit::{Iface, Transit};
+use crate::world::World;
+
+/// The kind.
+pub(super) static KIND: MatchKind = MatchKind {
+    name: "addrtype",
+    aliases: &[],
+    families: IP,
+    protocol: None,
+    options: &[
+        Opt::value("src-type").invertible(),
+        Opt::value("dst-type").invertible(),
+        Opt::flag("limit-iface-in"),
+        Opt::flag("limit-iface-out"),
+    ],
+    support: Support::Evaluated,
+    parse,
+};
+
+/// Types by bit.
+const NAMES: [&str; 12] = [
+    "UNSPEC",
+    "UNICAST",
+    "LOCAL",
+    "BROADCAST",
+    "ANYCAST",
+    "MULTICAST",
+    "BLACKHOLE",
+    "UNREACHABLE",
+    "PROHIBIT",
+    "THROW",
+    "NAT",
+    "XRESOLVE",
+];
+
+const UNSPEC: u16 = 1 << 0;
+const UNICAST: u16 = 1 << 1;
+const LOCAL: u16 = 1 << 2;
+const BROADCAST: u16 = 1 << 3;
+const ANYCAST: u16 = 1 << 4;
+const MULTICAST: u16 = 1 << 5;
+const BLACKHOLE: u16 = 1 << 6;
+const UNREACHABLE: u16 = 1 << 7;
+const PROHIBIT: u16 = 1 << 8;
+const THROW: u16 = 1 << 9;
+
+/// What the kernel does not take for IPv6.
+const NOT_IPV6: u16 = BLACKHOLE | BROADCAST | !(PROHIBIT - 1);
+
+#[derive(Debug)]
+struct AddrType {
+    source: Option<TypeTest>,
+    destination: Option<TypeTest>,
+    limit: Limit,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct TypeTest {
+    types: u16,
+    invert: bool,
+}
+
+/// Whether only routes over the packet's interface count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    None,
+    Input,
+    Output,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    args.any_of(&["src-type", "dst-type"])?;
+    args.one_of(&["limit-iface-in", "limit-iface-out"])?;
+    let limit = if args.has("limit-iface-in") {
+        args.needs_hook(&[Hook::Prerouting, Hook::Input, Hook::Forward])?;
+        Limit::Input
+    } else if args.has("limit-iface-out") {
+        args.needs_hook(&[Hook::Forward, Hook::Output, Hook::Postrouting])?;
+        Limit::Output
+    } else {
+        Limit::None
+    };
+    let test = |name| args.get(name).map(|given| parse_types(given, args.family)).transpose();
+    Ok(Box::new(AddrType { source: test("src-type")?, destination: test("dst-type")?, limit }))
+}
+
+fn parse_types(given: &Given<'_>, family: Family) -> Result<TypeTest, What> {
+    let bit = |word: &str| {
+        let starts =
+            |name: &&str| name.get(..word.len()).is_some_and(|s| s.eq_ignore_ascii_case(word));
+        let place = if word.is_empty() { None } else { NAMES.iter().position(starts) };
+        place.map(|place| 1 << place)
+    };
+    let types = given.text().split(',').try_fold(0, |types, word| Some(types | bit(word)?));
+    let types =
+        types.ok_or_else(|| given.expected(format!("a comma list of {}", NAMES.join(" "))))?;
+    if family == Family::Ipv6 && types & NOT_IPV6 != 0 {
+        let what = "types that IPv6 has: UNSPEC UNICAST LOCAL ANYCAST MULTICAST UNREACHABLE";
+        return Err(given.expected(what));
+    }
+    Ok(TypeTest { types, invert: given.invert })
+}
+
+/// The types of an address, as far as they are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Known {
+    /// It has these.
+    sure: u16,
+    /// It may have these, the sure ones included.
+    possible: u16,
+}
+
+impl Known {
+    const fn only(types: u16) -> Self {
+        Self { sure: types, possible: types }
+    }
+
+    /// Some of these.
+    const fn one_of(types: u16) -> Self {
+        Self { sure: 0, possible: types }
+    }
+
+    /// Whether it has one of the wanted types. One that must have one of several has it where all of them
+    /// are wanted.
+    fn judge(self, wanted: u16, has_one: bool) -> Outcome {
+        let is_inside = has_one && self.possible & !wanted == 0;
+        if is_inside || self.sure & wanted != 0 {
+            Outcome::YES
+        } else if self.possible & wanted == 0 {
+            Outcome::NO
+        } else {
+            Outcome::MAYBE
+        }
+    }
+}
+
+impl RouteKind {
+    /// The bit of the type.
+    fn bit(self) -> u16 {
+        match self {
+            Self::Unicast => UNICAST,
+            Self::Local => LOCAL,
+            Self::Broadcast => BROADCAST,
+            Self::Multicast => MULTICAST,
+            Self::Anycast => ANYCAST,
+            Self::Refused(Refusal::Blackhole) => BLACKHOLE,
+            Self::Refused(Refusal::Unreachable) => UNREACHABLE,
+            Self::Refused(Refusal::Prohibit) => PROHIBIT,
+            Self::Refused(Refusal::Throw) => THROW,
+        }
+    }
+}
+
+/// A type of the local table, which shows only over the interface of its route: elsewhere the address is
+/// plain unicast. `device` is the interface to which the match is limited, if it is.
+fn over(kind: u16, route_device: Option<&str>, device: Option<Iface<'_>>) -> Known {
+    match (device, route_device) {
+        (None | Some(Iface::Absent), _) => Known::only(kind),
+        (Some(Iface::Named(name)), Some(of_route)) if name == of_route => Known::only(kind),
+        (Some(Iface::Named(_)), Some(_)) => Known::only(UNICAST),
+        _ => Known::one_of(kind | UNICAST),
+    }
+}
+
+/// The type of an IPv4 address.
+fn types_v4(world: &World, addr: Ipv4Addr, device: Option<Iface<'_>>) -> Known {
+    if addr.is_unspecified() || addr.is_broadcast() {
+        return Known::only(BROADCAST);
+    }
+    if addr.is_multicast() {
+        return Known::only(MULTICAST);
+    }
+    let ip = IpAddr::V4(addr);
+    if let Some(routes) = world.routes.as_ref().filter(|routes| routes.has_local_table(ip)) {
+        return match routes.best(ip, Route::is_of_local_table) {
+            Some(route) => over(route.kind.bit(), route.device.as_deref(), device),
+            None => Known::only(UNICAST),
+        };
+    }
+    if addr == Ipv4Addr::new(127, 255, 255, 255) {
+        return over(BROADCAST, Some("lo"), device);
+    }
+    if addr.is_loopback() {
+        return over(LOCAL, Some("lo"), device);
+    }
+    if world.is_local(ip) == Some(true) {
+        return over(LOCAL, None, device);
+    }
+    types_by_subnets(world, ip, device)
+}
+
+/// What the subnets of the main table tell of an IPv4 address that nobody called local.
+fn types_by_subnets(world: &World, ip: IpAddr, device: Option<Iface<'_>>) -> Known {
+    let subnets =
+        world.routes.iter().flat_map(|routes| routes.all()).filter(|route| route.connected);
+    for route in subnets {
+        let is_broadcast = route.destination.bits < 31 && route.destination.last() == ip;
+        if route.source == Some(ip) || is_broadcast {
+            let kind = if is_broadcast { BROADCAST } else { LOCAL };
+            return over(kind, route.device.as_deref(), device);
+        }
+    }
+    match (world.is_local(ip), &world.routes) {
+        (Some(_), Some(_)) => Known::only(UNICAST),
+        (Some(_), None) => Known::one_of(UNICAST | BROADCAST),
+        (None, _) => Known::one_of(UNICAST | BROADCAST | LOCAL),
+    }
+}
+
+/// Whether an IPv6 address is of the kinds that show in the address itself.
+fn is_of_kinds(addr: Ipv6Addr, types: u16) -> bool {
+    let [a, b, c, d, e, f, ..] = addr.segments();
+    let is_mapped = [a, b, c, d, e, f] == [0, 0, 0, 0, 0, 0xffff];
+    let is_unicast = !addr.is_multicast() && !addr.is_unspecified() && !is_mapped;
+    (types & MULTICAST == 0 || addr.is_multicast())
+        && (types & UNICAST == 0 || is_unicast)
+        && (types & UNSPEC == 0 || addr.is_unspecified())
+}
+
+/// Which of LOCAL, ANYCAST and UNREACHABLE the route to an IPv6 address tells.
+fn types_v6(world: &World, addr: Ipv6Addr, device: Option<Iface<'_>>) -> Known {
+    let ip = IpAddr::V6(addr);
+    let route = world.routes.as_ref().and_then(|routes| {
+        let is_whole = routes.has_local_table(ip) || world.is_local(ip) == Some(false);
+        is_whole.then(|| routes.best(ip, |_| true))
+    });
+    let is_local = match (world.is_local(ip), route) {
+        _ if addr.is_loopback() => Some(true),
+        (Some(true), _) => Some(true),
+        (_, Some(route)) => Some(route.is_some_and(|route| route.kind == RouteKind::Local)),
+        (said, None) => said,
+    };
+    // A route over one interface is another search, which is not modelled.
+    let is_limited = !matches!(device, None | Some(Iface::Absent));
+    match (is_local, route) {
+        (Some(true), _) if !is_limited => Known::only(LOCAL),
+        (Some(false), Some(route)) if !is_limited => Known::only(told_by(route, ip)),
+        (Some(false), _) => Known::one_of(ANYCAST | UNREACHABLE),
+        _ => Known::one_of(LOCAL | ANYCAST | UNREACHABLE),
+    }
+}
+
+/// What the route to a foreign address says; no route at all is unreachable.
+fn told_by(route: Option<&Route>, ip: IpAddr) -> u16 {
+    let Some(route) = route else { return UNREACHABLE };
+    // The first address of a subnet is that of its routers.
+    let is_subnet_router =
+        route.destination.bits < 127 && !route.gateway && route.destination.addr == ip;
+    match route.kind {
+        RouteKind::Anycast => ANYCAST,
+        RouteKind::Refused(_) => UNREACHABLE,
+        _ if is_subnet_router => ANYCAST,
+        _ => 0,
+    }
+}
+
+impl TypeTest {
+    fn judge_v4(self, transit: &Transit<'_, '_>, at: usize, device: Option<Iface<'_>>) -> Outcome {
+        let Read::Known(addr) = transit.net::<4>(at) else { return Outcome::MAYBE };
+        types_v4(transit.world, addr.into(), device).judge(self.types, true).invert(self.invert)
+    }
+
+    fn judge_v6(self, transit: &Transit<'_, '_>, at: usize, device: Option<Iface<'_>>) -> Outcome {
+        let Read::Known(addr) = transit.net::<16>(at) else { return Outcome::MAYBE };
+        let addr = Ipv6Addr::from(addr);
+        let by_route = self.types & (LOCAL | ANYCAST | UNREACHABLE);
+        let outcome = match is_of_kinds(addr, self.types) {
+            false => Outcome::NO,
+            true if by_route == 0 => Outcome::YES,
+            true => types_v6(transit.world, addr, device).judge(by_route, false),
+        };
+        outcome.invert(self.invert)
+    }
+
+    fn print(self, name: &str, to: &mut Printer) {
+        let places = NAMES.iter().enumerate().filter(|(place, _)| self.types >> place & 1 != 0);
+        let names: Vec<&str> = places.map(|(_, name)| *name).collect();
+        to.option(self.invert, name, names.join(","));
+    }
+}
+
+impl Match for AddrType {
+    fn print(&self, to: &mut Printer) {
+        if let Some(test) = self.source {
+            test.print("src-type", to);
+        }
+        if let Some(test) = self.destination {
+            test.print("dst-type", to);
+        }
+        match self.limit {
+            Limit::None => {}
+            Limit::Input => _ = to.flag(false, "limit-iface-in"),
+            Limit::Output => _ = to.flag(false, "limit-iface-out"),
+        }
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let device = match self.limit {
+            Limit::None => None,
+            Limit::Input => Some(transit.input),
+            Limit::Output => Some(transit.output),
+        };
+        let judge = |test: Option<TypeTest>, v4: usize, v6: usize| match (test, transit.family) {
+            (None, _) => Outcome::YES,
+            (Some(test), Family::Ipv6) => test.judge_v6(transit, v6, device),
+            (Some(test), _) => test.judge_v4(transit, v4, device),
+        };
+        judge(self.source, ipv4::SOURCE.start, ipv6::SOURCE.start)
+            .and_then(|| judge(self.destination, ipv4::DESTINATION.start, ipv6::DESTINATION.start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::probe::{Frame, ipv4, ipv6, print, read_in};
+    use super::*;
+    use crate::routes::Routes;
+    use crate::world::Network;
+
+    #[test]
+    fn types_print_by_number() {
+        let text = print(Family::Ipv4, "-m addrtype ! --dst-type multi,LOCAL,u --limit-iface-in");
+        assert_eq!(
+            text.unwrap(),
+            "-m addrtype ! --dst-type UNSPEC,LOCAL,MULTICAST --limit-iface-in"
+        );
+        for bad in ["", "--src-type LOCAL,", "--src-type wrong", "--limit-iface-in"] {
+            assert!(print(Family::Ipv4, &format!("-m addrtype {bad}")).is_err(), "{bad}");
+        }
+        for kind in ["BROADCAST", "BLACKHOLE", "PROHIBIT", "XRESOLVE"] {
+            assert!(print(Family::Ipv6, &format!("-m addrtype --src-type {kind}")).is_err());
+            assert!(print(Family::Ipv4, &format!("-m addrtype --src-type {kind}")).is_ok());
+        }
+        let out = "-m addrtype --src-type LOCAL --limit-iface-out";
+        assert!(read_in(Family::Ipv4, "filter", "INPUT", out).is_err());
+        assert!(read_in(Family::Ipv4, "filter", "OUTPUT", out).is_ok());
+    }
+
+    fn to_v4(addr: [u8; 4]) -> Vec<u8> {
+        let mut packet = ipv4(17, &[]);
+        packet[16..20].copy_from_slice(&addr);
+        packet
+    }
+
+    fn to_v6(addr: &str) -> Vec<u8> {
+        let mut packet = ipv6(17, &[]);
+        packet[24..40].copy_from_slice(&addr.parse::<Ipv6Addr>().unwrap().octets());
+        packet
+    }
+
+    fn world(local: Option<&str>, routes: Option<&str>) -> World {
+        World {
+            local: local.map(|text| vec![Network::parse(text).unwrap()]),
+            routes: routes.map(|text| Routes::parse(text).unwrap()),
+        }
+    }
+
+    const MAIN: &str = "10.0.0.0/24 dev eth1 proto kernel scope link src 10.0.0.5";
+    const TABLE: &str = "local 10.0.0.5 dev eth0 table local\nbroadcast 10.0.0.255 dev eth0";
+
+    #[test]
+    fn ipv4_is_one_of_the_types() {
+        use Outcome as O;
+        let (none, local) = (world(None, None), world(Some("10.0.0.5"), None));
+        let (main, table) = (world(Some("10.0.0.5"), Some(MAIN)), world(None, Some(TABLE)));
+        for (host, addr, types, outcome) in [
+            (&none, [0, 0, 0, 0], "BROADCAST", O::YES),
+            (&none, [255, 255, 255, 255], "UNICAST,LOCAL", O::NO),
+            (&none, [239, 1, 1, 1], "MULTICAST", O::YES),
+            (&none, [127, 1, 1, 1], "LOCAL", O::YES),
+            (&none, [127, 255, 255, 255], "BROADCAST", O::YES),
+            (&none, [10, 0, 0, 5], "LOCAL", O::MAYBE),
+            (&none, [10, 0, 0, 5], "LOCAL,UNICAST,BROADCAST", O::YES),
+            (&none, [10, 0, 0, 5], "MULTICAST,BLACKHOLE,UNSPEC", O::NO),
+            (&local, [10, 0, 0, 5], "LOCAL", O::YES),
+            (&local, [10, 0, 0, 6], "LOCAL", O::NO),
+            (&local, [10, 0, 0, 255], "BROADCAST", O::MAYBE),
+            (&main, [10, 0, 0, 255], "BROADCAST", O::YES),
+            (&main, [10, 0, 0, 6], "UNICAST", O::YES),
+            (&table, [10, 0, 0, 5], "LOCAL", O::YES),
+            (&table, [10, 0, 0, 255], "BROADCAST", O::YES),
+            (&table, [10, 0, 0, 6], "UNICAST", O::YES),
+        ] {
+            let packet = to_v4(addr);
+            let rule = format!("-m addrtype --dst-type {types}");
+            assert_eq!(Frame::ip(&packet).judge_in(host, &rule), outcome, "{addr:?} {types}");
+            let rule = format!("-m addrtype ! --dst-type {types}");
+            let outcome = outcome.invert(true);
+            assert_eq!(Frame::ip(&packet).judge_in(host, &rule), outcome, "{addr:?} ! {types}");
+        }
+    }
+
+    #[test]
+    fn a_limit_hides_what_is_local_elsewhere() {
+        let table = world(None, Some(TABLE));
+        let packet = to_v4([10, 0, 0, 5]);
+        let judge = |host: &World, rule: &str| Frame::ip(&packet).judge_in(host, rule);
+        assert_eq!(judge(&table, "-m addrtype --dst-type LOCAL --limit-iface-in"), Outcome::YES);
+        assert_eq!(judge(&table, "-m addrtype --dst-type LOCAL --limit-iface-out"), Outcome::NO);
+        assert_eq!(judge(&table, "-m addrtype --dst-type UNICAST --limit-iface-out"), Outcome::YES);
+        let local = world(Some("10.0.0.5"), None);
+        assert_eq!(judge(&local, "-m addrtype --dst-type LOCAL --limit-iface-in"), Outcome::MAYBE);
+    }
+
+    #[test]
+    fn ipv6_is_all_of_the_kinds_and_one_of_the_routes() {
+        use Outcome as O;
+        let (none, local) = (world(None, None), world(Some("2001:db8::5"), None));
+        let text =
+            "local 2001:db8::5 dev eth0\n2001:db8::/64 dev eth0\nunreachable 2001:db8:9::/48";
+        let table = world(None, Some(text));
+        for (host, addr, types, outcome) in [
+            (&none, "ff02::1", "MULTICAST", O::YES),
+            (&none, "ff02::1", "MULTICAST,UNICAST", O::NO),
+            (&none, "::", "UNSPEC", O::YES),
+            (&none, "::", "UNICAST", O::NO),
+            (&none, "::ffff:1.2.3.4", "UNICAST", O::NO),
+            (&none, "::1.2.3.4", "UNICAST", O::YES),
+            (&none, "::1", "LOCAL,UNICAST", O::YES),
+            (&none, "2001:db8::5", "LOCAL", O::MAYBE),
+            (&local, "2001:db8::5", "LOCAL,UNICAST", O::YES),
+            (&local, "2001:db8::5", "LOCAL,MULTICAST", O::NO),
+            (&local, "2001:db8::6", "LOCAL", O::NO),
+            (&local, "2001:db8::6", "UNREACHABLE", O::MAYBE),
+            (&table, "2001:db8::5", "LOCAL", O::YES),
+            (&table, "2001:db8::6", "UNREACHABLE,ANYCAST,LOCAL", O::NO),
+            (&table, "2001:db8::", "ANYCAST", O::YES),
+            (&table, "2001:db8:9::1", "UNREACHABLE", O::YES),
+            (&table, "2001:db8:8::1", "UNREACHABLE", O::YES),
+        ] {
+            let packet = to_v6(addr);
+            let rule = format!("-m addrtype --dst-type {types}");
+            assert_eq!(Frame::ip(&packet).judge_in(host, &rule), outcome, "{addr} {types}");
+        }
+    }
+}

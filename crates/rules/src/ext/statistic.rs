@@ -1,0 +1,143 @@
+//! `-m statistic`: every n-th packet, or packets at random.
+//!
+//! The counter of `--mode nth` starts so that packet `p` of each `n` matches, counting from 0. A random
+//! match is unknown, but for the probabilities 0 and 1. Source: iptables-extensions(8); kernel
+//! `net/netfilter/xt_statistic.c`.
+
+use super::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, Support, number, words};
+use crate::outcome::Outcome;
+use crate::save::What;
+use crate::transit::Transit;
+
+/// Probability 1: the kernel compares with 31 random bits.
+const CERTAIN: u32 = 1 << 31;
+
+/// The kind.
+pub(super) static KIND: MatchKind = MatchKind {
+    name: "statistic",
+    aliases: &[],
+    families: IP,
+    protocol: None,
+    options: &[
+        Opt::value("mode"),
+        Opt::value("probability").invertible(),
+        Opt::value("every").invertible(),
+        Opt::value("packet"),
+    ],
+    support: Support::Evaluated,
+    parse,
+};
+
+#[derive(Debug)]
+struct Random {
+    /// In units of 2^-31.
+    probability: u32,
+    invert: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Nth {
+    every: u32,
+    packet: u32,
+    invert: bool,
+}
+
+#[derive(Debug)]
+struct Counter {
+    last: u32,
+    count: u32,
+    invert: bool,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    let is_random = words::one_of(args.required("mode")?, &[("random", true), ("nth", false)])?;
+    if is_random {
+        args.one_of(&["probability", "every"])?;
+        args.one_of(&["probability", "packet"])?;
+        let given = args.required("probability")?;
+        return Ok(Box::new(Random { probability: parse_share(given)?, invert: given.invert }));
+    }
+    args.one_of(&["every", "probability"])?;
+    let given = args.required("every")?;
+    let every = number::u32_from(given, 1)?;
+    let packet = number::between(args.required("packet")?, 0, u64::from(every) - 1)? as u32;
+    Ok(Box::new(Nth { every, packet, invert: given.invert }))
+}
+
+fn parse_share(given: &Given<'_>) -> Result<u32, What> {
+    let plain = |text: &&str| text.bytes().all(|c| c.is_ascii_digit() || b".eE+-".contains(&c));
+    Some(given.text())
+        .filter(plain)
+        .and_then(|text| text.parse::<f64>().ok())
+        .filter(|share| (0.0..=1.0).contains(share))
+        .map(|share| (share * f64::from(CERTAIN)).round() as u32)
+        .ok_or_else(|| given.expected("a number 0-1"))
+}
+
+impl Match for Random {
+    fn print(&self, to: &mut Printer) {
+        let share = f64::from(self.probability) / f64::from(CERTAIN);
+        to.option(false, "mode", "random");
+        to.option(self.invert, "probability", format_args!("{share:.11}"));
+    }
+
+    fn evaluate(&self, _transit: &Transit<'_, '_>) -> Outcome {
+        let outcome = match self.probability {
+            0 => Outcome::NO,
+            CERTAIN => Outcome::YES,
+            _ => Outcome::MAYBE,
+        };
+        outcome.invert(self.invert)
+    }
+}
+
+impl Match for Nth {
+    fn print(&self, to: &mut Printer) {
+        to.option(false, "mode", "nth");
+        to.option(self.invert, "every", self.every).option(false, "packet", self.packet);
+    }
+
+    fn memory(&self) -> Option<Box<dyn Memory>> {
+        let last = self.every - 1;
+        Some(Box::new(Counter { last, count: last - self.packet, invert: self.invert }))
+    }
+}
+
+impl Memory for Counter {
+    fn evaluate(&mut self, _transit: &Transit<'_, '_>) -> Outcome {
+        self.count = if self.count == self.last { 0 } else { self.count + 1 };
+        Outcome::from_bool((self.count == 0) != self.invert)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ipv4_udp, judge, with_transit};
+    use super::*;
+
+    fn first(nth: &Nth, packets: usize) -> Vec<bool> {
+        let (mut memory, bytes) = (nth.memory().unwrap(), ipv4_udp(b""));
+        with_transit(&bytes, bytes.len(), |transit| {
+            (0..packets).map(|_| memory.evaluate(transit) == Outcome::YES).collect()
+        })
+    }
+
+    #[test]
+    fn nth_counts_as_the_kernel_does() {
+        let nth = |every, packet, invert| first(&Nth { every, packet, invert }, 6);
+        assert_eq!(nth(3, 0, false), [true, false, false, true, false, false]);
+        assert_eq!(nth(3, 1, false), [false, true, false, false, true, false]);
+        assert_eq!(nth(3, 2, true), [true, true, false, true, true, false]);
+        assert_eq!(nth(1, 0, false), [true; 6]);
+        assert_eq!(nth(u32::MAX, 5, false), [false, false, false, false, false, true]);
+    }
+
+    #[test]
+    fn chance_is_known_at_its_ends_only() {
+        let random = |probability, invert| judge(&Random { probability, invert }, &ipv4_udp(b""));
+        assert_eq!(random(0, false), Outcome::NO);
+        assert_eq!(random(0, true), Outcome::YES);
+        assert_eq!(random(CERTAIN, false), Outcome::YES);
+        assert_eq!(random(1, true), Outcome::MAYBE);
+    }
+}

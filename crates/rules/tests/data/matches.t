@@ -1,0 +1,128 @@
+# What iptables-legacy-restore 1.8.9 takes and iptables-legacy-save prints for it, on Linux 6.18.
+# The syntax is that of the extension cases of iptables: rule;expected;OK|FAIL.
+:INPUT
+*filter
+-m time --timestart 08:00 --timestop 17:00 --weekdays Mon,Tue;-m time --timestart 08:00:00 --timestop 17:00:00 --weekdays Mon,Tue --datestop 2038-01-19T03:14:07;OK
+-m time ! --weekdays 6,7 --monthdays 1,31 --contiguous --timestart 23:00 --timestop 1:00;-m time --timestart 23:00:00 --timestop 01:00:00 --monthdays 1,31 --weekdays Mon,Tue,Wed,Thu,Fri --datestop 2038-01-19T03:14:07 --contiguous;OK
+-m time --datestart 2012 --datestop 2012-03-04T5;-m time --datestart 2012-01-01T00:00:00 --datestop 2012-03-04T05:00:00;OK
+-m time --datestart 2001-02-30;-m time --datestart 2001-03-02T00:00:00 --datestop 2038-01-19T03:14:07;OK
+-m time;-m time --datestop 2038-01-19T03:14:07;OK
+-m time --weekdays Mo,Tues;-m time --weekdays Mon,Tue --datestop 2038-01-19T03:14:07;OK
+-m time --kerneltz --utc;;FAIL
+-m time --contiguous --timestart 01:00 --timestop 02:00;;FAIL
+-m limit;-m limit --limit 3/hour;OK
+-m limit --limit 1/day;;FAIL
+-m limit --limit 1/day --limit-burst 4;;FAIL
+-m limit --limit 3/hour --limit-burst 0;;FAIL
+-m limit --limit 7/minute;-m limit --limit 7/min;OK
+-m limit --limit 10000/s;-m limit --limit 10000/sec;OK
+-m limit --limit 10001/s;;FAIL
+-m limit --limit 3000/minute;-m limit --limit 50/sec;OK
+-m limit --limit 90/hour --limit-burst 10000;=;OK
+-m limit ! --limit 3/s;;FAIL
+-m hashlimit --hashlimit 5/min --hashlimit-name a;-m hashlimit --hashlimit-upto 5/min --hashlimit-burst 5 --hashlimit-name a;OK
+-m hashlimit ! --hashlimit-upto 5/min --hashlimit-name b --hashlimit-mode srcip,dstport,dstip,srcport --hashlimit-srcmask 24 --hashlimit-dstmask 255.255.0.0;-m hashlimit --hashlimit-above 5/min --hashlimit-burst 5 --hashlimit-mode srcip,srcport,dstip,dstport --hashlimit-name b --hashlimit-srcmask 24 --hashlimit-dstmask 16;OK
+-m hashlimit --hashlimit-upto 40/min --hashlimit-name c --hashlimit-rate-match;-m hashlimit --hashlimit-upto 40/sec --hashlimit-burst 5 --hashlimit-name c --hashlimit-htable-expire 60000 --hashlimit-rate-match --hashlimit-rate-interval 60;OK
+-m hashlimit --hashlimit-upto 1024kb/s --hashlimit-name d;-m hashlimit --hashlimit-upto 1mb/s --hashlimit-name d;OK
+-m hashlimit --hashlimit-upto 1500kb/s --hashlimit-burst 3mb --hashlimit-name e;-m hashlimit --hashlimit-upto 1500kb/s --hashlimit-burst 4mb --hashlimit-name e;OK
+-m hashlimit --hashlimit-upto 100b/s --hashlimit-burst 1000 --hashlimit-name f;-m hashlimit --hashlimit-upto 96b/s --hashlimit-burst 1kb --hashlimit-name f;OK
+-m hashlimit --hashlimit-upto 5/s --hashlimit-burst 5k --hashlimit-name g;-m hashlimit --hashlimit-upto 5/sec --hashlimit-burst 5120 --hashlimit-name g;OK
+-m hashlimit --hashlimit-upto 5/s --hashlimit-burst 1000001 --hashlimit-name h;;FAIL
+-m hashlimit --hashlimit-upto 5/s --hashlimit-mode none --hashlimit-name i;;FAIL
+-m hashlimit --hashlimit-upto 100b/s --hashlimit-burst 5 --hashlimit-name j;;FAIL
+-m hashlimit --hashlimit-upto 10/min --hashlimit-htable-expire 60000 --hashlimit-name k;-m hashlimit --hashlimit-upto 10/min --hashlimit-burst 5 --hashlimit-name k;OK
+-m hashlimit --hashlimit-upto 10/min --hashlimit-htable-expire 0 --hashlimit-name l;;FAIL
+-m hashlimit --hashlimit-upto 10/min --hashlimit-htable-gcinterval 0 --hashlimit-name m;;FAIL
+-m hashlimit --hashlimit-upto 40/min --hashlimit-name n --hashlimit-rate-match --hashlimit-rate-interval 3;-m hashlimit --hashlimit-upto 40/sec --hashlimit-burst 5 --hashlimit-name n --hashlimit-htable-expire 60000 --hashlimit-rate-match --hashlimit-rate-interval 3;OK
+-m hashlimit --hashlimit-upto 40/min --hashlimit-name o --hashlimit-rate-interval 3;-m hashlimit --hashlimit-upto 40/min --hashlimit-burst 5 --hashlimit-name o;OK
+-m hashlimit --hashlimit-upto 2/min --hashlimit-name p --hashlimit-srcmask 32;-m hashlimit --hashlimit-upto 2/min --hashlimit-burst 5 --hashlimit-name p;OK
+-m recent --set --seconds 5;;FAIL
+-m recent --rcheck --reap;;FAIL
+-m recent --rcheck --reap --seconds 5 --rdest --rsource --mask 255.255.255.0;-m recent --rcheck --seconds 5 --reap --name DEFAULT --mask 255.255.255.0 --rsource;OK
+-m recent --rcheck --hitcount 0;-m recent --rcheck --name DEFAULT --mask 255.255.255.255 --rsource;OK
+-m recent --remove --hitcount 5;;FAIL
+-m recent --rcheck --rsource --rdest;-m recent --rcheck --name DEFAULT --mask 255.255.255.255 --rdest;OK
+-m recent ! --rcheck --name %CUR;-m recent ! --rcheck --name %CUR --mask 255.255.255.255 --rsource;OK
+-m connbytes ! --connbytes 5:5 --connbytes-mode packets --connbytes-dir both;-m connbytes --connbytes 5:5 --connbytes-mode packets --connbytes-dir both;OK
+-m connbytes ! --connbytes 5 --connbytes-mode packets --connbytes-dir both;=;OK
+-m connbytes --connbytes 0:0 --connbytes-mode packets --connbytes-dir both;-m connbytes --connbytes 0 --connbytes-mode packets --connbytes-dir both;OK
+-m connlimit ! --connlimit-above 5 --connlimit-mask 255.255.255.0;-m connlimit --connlimit-upto 5 --connlimit-mask 24 --connlimit-saddr;OK
+-m connlimit ! --connlimit-upto 5 --connlimit-mask 0;-m connlimit --connlimit-above 5 --connlimit-mask 0 --connlimit-saddr;OK
+-m conntrack --ctorigsrc 1.2.3.4/24 ! --ctstate n,E --ctstatus NONE,ASS --ctproto udp --ctdir reply;-m conntrack ! --ctstate NEW,ESTABLISHED --ctproto 17 --ctorigsrc 1.2.3.4/24 --ctstatus ASSURED --ctdir REPLY;OK
+-m conntrack --ctexpire :5;-m conntrack --ctexpire 0:5;OK
+-m conntrack --ctexpire 5:;-m conntrack --ctexpire 5:4294967295;OK
+-m conntrack ! --ctdir REPLY;;FAIL
+-m conntrack --ctstatus NONE;=;OK
+-m state ! --state est,rel;-m state ! --state RELATED,ESTABLISHED;OK
+-m cluster --cluster-total-nodes 32 --cluster-local-nodemask 0x10 --cluster-hash-seed 5;-m cluster --cluster-local-nodemask 0x00000010 --cluster-total-nodes 32 --cluster-hash-seed 0x00000005;OK
+-m cluster --cluster-total-nodes 32 --cluster-local-node 7 --cluster-hash-seed 5;-m cluster --cluster-local-nodemask 0x00000040 --cluster-total-nodes 32 --cluster-hash-seed 0x00000005;OK
+-m cluster --cluster-total-nodes 4 ! --cluster-local-node 3 --cluster-hash-seed 5;-m cluster ! --cluster-local-nodemask 0x00000004 --cluster-total-nodes 4 --cluster-hash-seed 0x00000005;OK
+-m devgroup --dst-group 2;;FAIL
+-m realm --realm 0/0;-m realm --realm 0x0/0x0;OK
+-m rpfilter;;FAIL
+-m socket --nowildcard;=;OK
+-m physdev --physdev-out eth+ --physdev-is-out;-m physdev --physdev-is-out --physdev-out eth+;OK
+-m policy --dir in --pol none;=;OK
+-m policy --dir in --pol none --reqid 5;-m policy --dir in --pol none;OK
+-m policy --dir out --pol none;;FAIL
+-m policy --dir in --pol none --strict;;FAIL
+-m policy --dir in --mode transport --tunnel-src 1.2.3.4;;FAIL
+-m policy --dir in ! --mode transport --tunnel-src 1.2.3.4/24 ! --spi 7 --reqid 0x10;-m policy --dir in --pol ipsec --reqid 16 ! --spi 0x7 ! --mode transport --tunnel-src 1.2.3.4/24;OK
+-m policy --dir in --proto 50 --strict --reqid 1 --next --reqid 2 --next --reqid 3 --next --reqid 4;-m policy --dir in --pol ipsec --strict --reqid 1 --proto esp --next --reqid 2 --next --reqid 3 --next --reqid 4;OK
+-m policy --dir in --strict --reqid 1 --next --reqid 2 --next --reqid 3 --next --reqid 4 --next --reqid 5;;FAIL
+-m policy --dir in --reqid 1 --next --reqid 2;;FAIL
+-m policy --dir in --pol none --proto esp --mode transport --tunnel-src 1.2.3.4;-m policy --dir in --pol none;OK
+-m statistic --mode random --probability 0.333;-m statistic --mode random --probability 0.33300000010;OK
+-m statistic --mode random --probability 1;-m statistic --mode random --probability 1.00000000000;OK
+-m statistic --mode random --probability 1e-3;-m statistic --mode random --probability 0.00100000016;OK
+-m statistic --mode random --probability .5;-m statistic --mode random --probability 0.50000000000;OK
+-m statistic --mode nth --every 0 --packet 0;;FAIL
+-m statistic --mode nth --every 3;;FAIL
+-m statistic --mode nth --every 3 --packet 0;=;OK
+-m statistic --mode random --every 3 --packet 0;;FAIL
+-m u32 --u32 "0 >> 28 = 4 && 8 & 0xFF0000 >> 16=6, 17";-m u32 --u32 "0x0>>0x1c=0x4&&0x8&0xff0000>>0x10=0x6,0x11";OK
+-m u32 ! --u32 "0>>22&0x3C@ 4 @0<<010=1 : 2";-m u32 ! --u32 "0x0>>0x16&0x3c@0x4@0x0<<0x8=0x1:0x2";OK
+-m u32 --u32 "0=1&2";;FAIL
+-m u32 --u32 "0=5:3";-m u32 --u32 "0x0=0x5:0x3";OK
+-m string --algo bm --string "a\"b\\c 'd";-m string --string "a\"b\\c 'd" --algo bm;OK
+-m string --algo bm --string "end\\";-m string --hex-string "|656e645c|" --algo bm;OK
+-m string --algo kmp --hex-string "GET |20 2f|index\\|" --from 3 --to 70 --icase;-m string --string "GET  /index|" --algo kmp --from 3 --to 70 --icase;OK
+-m string --algo bm --hex-string "|41||42|";-m string --string "A|42" --algo bm;OK
+-m string --algo bm --hex-string "|41|";-m string --string "A" --algo bm;OK
+-m string --algo bm --hex-string "|4|";;FAIL
+-m string --algo bm --hex-string "|";;FAIL
+-m string --algo bm --string "";;FAIL
+-m string --algo bm --string "x" --from 9 --to 8;;FAIL
+-m string --algo fsm --string "x";;FAIL
+-m bpf --bytecode "1,6 0 0 1,";-m bpf --bytecode "1,6 0 0 1";OK
+-m bpf --bytecode "2,96 0 0 0,22 0 0 0";;FAIL
+-m bpf --bytecode "2,5 0 0 1,6 0 0 1";;FAIL
+-m bpf --bytecode "3,6 0 0 1,2 0 0 0,6 0 0 1";=;OK
+-m bpf --bytecode "4,21 1 0 6,6 0 0 0,2 0 0 0,22 0 0 0";=;OK
+-m bpf --bytecode "2,48 0 0 4294963201,6 0 0 1";;FAIL
+-m ipvs ! --ipvs --vport 5;;FAIL
+-m helper --helper "";=;OK
+-m helper --helper "ftp-21 x";=;OK
+-m connlabel --label 127;-m connlabel --label "127";OK
+-m connlabel --label 128;;FAIL
+-m cgroup --cgroup 0x100001;-m cgroup --cgroup 1048577;OK
+-p tcp -m osf --genre Linux;=;OK
+-p tcp -m osf ! --genre Linux --ttl 1;=;OK
+-m quota --quota 010;-m quota --quota 8;OK
+-m cpu --cpu 0x3;-m cpu --cpu 3;OK
+-m connmark --mark 5/7;-m connmark --mark 0x5/0x7;OK
+:OUTPUT
+*filter
+-m owner --uid-owner 5-3;;FAIL
+-m owner --uid-owner 3:5 ! --gid-owner 4 ! --socket-exists;-m owner ! --socket-exists --uid-owner 3-5 ! --gid-owner 4;OK
+-m owner --gid-owner 4 --suppl-groups --uid-owner 5;-m owner --uid-owner 5 --gid-owner 4 --suppl-groups;OK
+-m physdev --physdev-out eth+;;FAIL
+-m physdev --physdev-is-out;;FAIL
+-m physdev --physdev-in eth0;=;OK
+-m physdev --physdev-is-in;=;OK
+-m policy --dir in --pol none;;FAIL
+:FORWARD
+*filter
+-m socket;;FAIL
+-m physdev ! --physdev-in eth+ --physdev-is-bridged --physdev-out x;-m physdev ! --physdev-in eth+ --physdev-out x --physdev-is-bridged;OK
+-m cgroup --cgroup 1;;FAIL
