@@ -72,6 +72,9 @@ impl Report<'_> {
         if let Some(file) = self.files.iter().find(|file| file.semantics_given) {
             let _ = write!(flags, " --semantics {}", file.ruleset.semantics.name());
         }
+        if let Some(filter) = &self.selection.filter {
+            let _ = write!(flags, " --filter '{}'", filter.expression().replace('\'', r"'\''"));
+        }
         for file in self.files.iter().skip(1) {
             let _ = write!(flags, " --rules6 {}", file.file);
         }
