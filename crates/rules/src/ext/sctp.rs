@@ -275,9 +275,7 @@ impl Match for Sctp {
         };
         let ports = passes(self.source, [s0, s1]) && passes(self.destination, [d0, d1]);
         Outcome::from_bool(ports).and_then(|| match &self.chunks {
-            Some(chunks) => {
-                chunks.judge(transit, offset + HEADER).invert_drop(chunks.invert)
-            }
+            Some(chunks) => chunks.judge(transit, offset + HEADER).invert_drop(chunks.invert),
             None => Outcome::YES,
         })
     }
