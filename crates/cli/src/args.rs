@@ -190,6 +190,15 @@ fn routes(file: &str) -> anyhow::Result<Routes> {
     Routes::parse(&text).map_err(|error| anyhow!("{file}:{error}"))
 }
 
+/// Refuses `-` where standard input was read to its end already.
+pub(crate) fn standard_input_once(rules: &str, captures: &[String]) -> anyhow::Result<()> {
+    let names = captures.iter().map(String::as_str).chain([rules]);
+    match names.filter(|name| *name == "-").count() {
+        0 | 1 => Ok(()),
+        times => anyhow::bail!("expected - (standard input) once, found it {times} times"),
+    }
+}
+
 impl WalkArgs {
     /// The rules file, loaded as these arguments say.
     pub(crate) fn open(&self, rules: &str) -> Result<RulesFile, replay::Error> {

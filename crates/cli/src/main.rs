@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tamis: {error:#}");
+            eprintln!("tamis: {}", replay::visible(&format!("{error:#}")));
             ExitCode::from(2)
         }
     }

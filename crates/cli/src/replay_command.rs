@@ -4,20 +4,16 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use replay::report::{Report, Style};
 use replay::run::{self, List, Wanted};
 
-use crate::args::{ListChoice, ReplayArgs};
+use crate::args::{ListChoice, ReplayArgs, standard_input_once};
 use crate::progress::Progress;
 
 /// Replays and reports.
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
-    let standard_input =
-        args.captures.iter().chain([&args.rules]).filter(|name| *name == "-").count();
-    if standard_input > 1 {
-        bail!("expected - (standard input) once, found it {standard_input} times");
-    }
+    standard_input_once(&args.rules, &args.captures)?;
     let files = [args.walk.open(&args.rules)?];
     let config = args.walk.config()?;
     let mut verdicts = args.verdicts.as_deref().map(create).transpose()?;
@@ -46,9 +42,10 @@ fn create(name: &str) -> Result<BufWriter<File>> {
 
 /// Writes the report to standard output.
 pub(crate) fn print(report: &Report<'_>, json: bool) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    // Standard output by itself writes line by line.
+    let mut out = BufWriter::new(std::io::stdout().lock());
     if json {
-        writeln!(out, "{:#}", report.json())?;
+        report.write_json(&mut out)?;
     } else {
         out.write_all(report.text(style()).as_bytes())?;
     }

@@ -7,10 +7,11 @@ use anyhow::{Result, bail};
 use dataplane::Judgement;
 use replay::{spec, why};
 
-use crate::args::WhyArgs;
+use crate::args::{WhyArgs, standard_input_once};
 
 /// Tells one packet's story.
 pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
+    standard_input_once(&args.rules, &args.captures)?;
     let files = [args.walk.open(&args.rules)?];
     let config = args.walk.config()?;
     let number: Option<u64> = args.packet.trim().parse().ok();

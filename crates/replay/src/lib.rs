@@ -11,7 +11,9 @@ pub mod report;
 mod rules_file;
 pub mod run;
 pub mod spec;
+mod visible;
 pub mod why;
 
 pub use error::Error;
 pub use rules_file::RulesFile;
+pub use visible::visible;

@@ -16,9 +16,14 @@ use crate::report::Report;
 use crate::rules_file::RulesFile;
 use crate::run::link_of;
 use crate::spec::Spec;
+use crate::visible::visible;
 
 /// Rules that did not match and stand in a row are counted, not listed, beyond this many.
 const SHOWN_IN_A_ROW: usize = 2;
+
+/// Steps that a story tells, so that rules by the million cannot fill the memory. Past it, rules that did
+/// not match are counted only; past twice as many, everything is.
+const MOST_STEPS: usize = 1 << 14;
 
 /// The story of one packet.
 #[derive(Debug)]
@@ -27,6 +32,7 @@ pub struct Story<'f> {
     packet: String,
     end: Disposition,
     steps: Vec<Step>,
+    untold: u64,
 }
 
 /// One thing that happened.
@@ -106,7 +112,7 @@ fn not_read<'f>(files: &'f [RulesFile], config: &'f Config, link: pktio::LinkTyp
     let judgement = Judgement::Skip(dataplane::Skip::LinkType);
     let end = Disposition { judgement, family: None, path: None, bytes: 0, offload: false };
     let packet = format!("a frame of link type {}", link.0);
-    Story { report: Report::new(files, config), packet, end, steps: Vec::new() }
+    Story { report: Report::new(files, config), packet, end, steps: Vec::new(), untold: 0 }
 }
 
 fn tell<'f>(
@@ -118,12 +124,12 @@ fn tell<'f>(
 ) -> Story<'f> {
     let packet =
         Packet::parse(bytes, arrival.wire_len, arrival.link, Checksums::Ignore).to_string();
-    let mut teller = Teller { files, recorder: Recorder::new(files), steps: Vec::new() };
+    let mut teller = Teller { files, recorder: Recorder::new(files), steps: Vec::new(), untold: 0 };
     let end = handler.handle(bytes, arrival, &mut teller);
     teller.recorder.ended(&end);
     let mut report = Report::new(files, config);
     report.take(teller.recorder);
-    Story { report, packet, end, steps: teller.steps }
+    Story { report, packet, end, steps: teller.steps, untold: teller.untold }
 }
 
 /// Writes down what happens.
@@ -131,10 +137,30 @@ struct Teller<'f> {
     files: &'f [RulesFile],
     recorder: Recorder,
     steps: Vec<Step>,
+    untold: u64,
+}
+
+impl Teller<'_> {
+    /// Whether there is room for one more step; counts it if there is not.
+    fn room(&mut self, matches: bool) -> bool {
+        let most = if matches { 2 * MOST_STEPS } else { MOST_STEPS };
+        let room = self.steps.len() < most;
+        self.untold += u64::from(!room);
+        room
+    }
+
+    fn tell(&mut self, step: Step) {
+        if self.room(true) {
+            self.steps.push(step);
+        }
+    }
 }
 
 impl eval::Observer for Teller<'_> {
     fn rule(&mut self, at: RuleRef, outcome: Outcome, alive: Alive, transit: &Transit<'_, '_>) {
+        if !self.room(outcome != Outcome::NO) {
+            return;
+        }
         let file = self.files.iter().find(|file| file.ruleset.family == transit.family);
         let refused = file.filter(|_| outcome != Outcome::YES).and_then(|file| {
             let tests = tests_of(transit.family, file.rule(at).2, transit);
@@ -151,7 +177,7 @@ impl eval::Observer for Teller<'_> {
 
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
         self.recorder.policy(table, chain, certain, transit);
-        self.steps.push(Step::Policy { table, chain });
+        self.tell(Step::Policy { table, chain });
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
@@ -167,15 +193,15 @@ impl Observer for Teller<'_> {
             Iface::Absent => "none".to_owned(),
             Iface::Unknown => "unknown".to_owned(),
         };
-        self.steps.push(Step::Starts { path, input: name(input), output: name(output) });
+        self.tell(Step::Starts { path, input: name(input), output: name(output) });
     }
 
     fn enters(&mut self, table: u32, hook: Hook) {
-        self.steps.push(Step::Enters { table, hook });
+        self.tell(Step::Enters { table, hook });
     }
 
     fn ttl(&mut self, left: Option<u8>) {
-        self.steps.push(Step::Ttl(left));
+        self.tell(Step::Ttl(left));
     }
 
     fn hangs_on(&mut self, why: Why) {
@@ -196,7 +222,7 @@ impl Story<'_> {
         let mut out = String::new();
         // Writing to a String cannot fail.
         let _ = self.write_text(&mut out, all);
-        out
+        visible(&out).into_owned()
     }
 
     fn write_text(&self, out: &mut String, all: bool) -> std::fmt::Result {
@@ -221,6 +247,9 @@ impl Story<'_> {
                 }
             }
             self.write_step(out, file, step)?;
+        }
+        if self.untold > 0 {
+            writeln!(out, "  … {} more rules are not told", self.untold)?;
         }
         writeln!(out, "{}", self.conclusion())?;
         for (line, what, _) in self.report.unknown_reasons() {
@@ -293,6 +322,7 @@ impl Story<'_> {
             "unknown_because": self.report.unknown_reasons().into_iter()
                 .map(|(line, what, _)| json!({ "line": line, "what": what }))
                 .collect::<Vec<_>>(),
+            "untold": self.untold,
             "steps": file.map(|file| {
                 self.steps.iter().map(|step| step_json(file, step)).collect::<Vec<_>>()
             }),

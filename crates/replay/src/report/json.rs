@@ -1,13 +1,46 @@
 //! The report as JSON, schema `tamis.replay/1`: what stands in it stays, more may be added.
 
+use std::io::{self, Write};
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{Report, time_text};
 
+/// The document. Rules may be a million, so their hits are written one by one.
+struct Document<'r>(&'r Report<'r>);
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Value::Object(members) = self.0.all_but_hits() else { return to.serialize_unit() };
+        let mut map = to.serialize_map(Some(members.len() + 1))?;
+        for (key, value) in &members {
+            map.serialize_entry(key, value)?;
+        }
+        map.serialize_entry("hits", &Hits(self.0))?;
+        map.end()
+    }
+}
+
+struct Hits<'r>(&'r Report<'r>);
+
+impl Serialize for Hits<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.hits())
+    }
+}
+
 impl Report<'_> {
-    /// The whole report as one document.
-    #[must_use]
-    pub fn json(&self) -> Value {
+    /// Writes the whole report as one document.
+    ///
+    /// # Errors
+    /// `to` cannot be written.
+    pub fn write_json(&self, mut to: impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut to, &Document(self))?;
+        writeln!(to)
+    }
+
+    fn all_but_hits(&self) -> Value {
         let mut rules: Vec<Value> = self.files.iter().map(rules_of).collect();
         let mut document = json!({
             "schema": "tamis.replay/1",
@@ -25,7 +58,6 @@ impl Report<'_> {
             "unknown_because": self.unknown_reasons().into_iter().map(|(line, what, packets)| {
                 json!({ "line": line, "what": what, "packets": packets })
             }).collect::<Vec<_>>(),
-            "hits": self.hits(),
             "policies": self.policies(),
             "drop_reasons": self.drop_reasons_json(),
             "skipped": {
@@ -67,14 +99,13 @@ impl Report<'_> {
         })
     }
 
-    fn hits(&self) -> Value {
-        let mut hits = Vec::new();
-        for (index, file) in self.files.iter().enumerate() {
-            for (at, table, chain, rule) in file.rules() {
+    fn hits(&self) -> impl Iterator<Item = Value> {
+        self.files.iter().enumerate().flat_map(move |(index, file)| {
+            file.rules().map(move |(at, table, chain, rule)| {
                 let tally = self.counters[index].rule(at);
                 // Nat chains run for the first packet of a connection only, which is not known yet.
                 let counted = table.name != "nat";
-                hits.push(json!({
+                json!({
                     "family": file.ruleset.family.name(),
                     "table": table.name,
                     "chain": chain.name,
@@ -86,10 +117,9 @@ impl Report<'_> {
                     "maybe": tally.maybe,
                     "first": tally.first.map(time_text),
                     "last": tally.last.map(time_text),
-                }));
-            }
-        }
-        Value::Array(hits)
+                })
+            })
+        })
     }
 
     fn policies(&self) -> Value {

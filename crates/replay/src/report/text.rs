@@ -7,6 +7,7 @@ use rules::eval::By;
 use rules::save::FamilyFrom;
 
 use super::{Count, Report, time_text};
+use crate::visible::visible;
 
 /// Width of a screen line.
 const WIDTH: usize = 100;
@@ -27,20 +28,17 @@ impl Report<'_> {
     /// The report as text.
     #[must_use]
     pub fn text(&self, style: Style) -> String {
-        let mut out = String::new();
-        self.write_text(&mut out, style);
-        out
-    }
-
-    fn write_text(&self, out: &mut String, style: Style) {
+        let (mut above, mut table, mut below) = (String::new(), String::new(), String::new());
         // Writing to a String cannot fail.
-        let _ = self.heading(out);
-        let _ = self.verdict_table(out, style);
-        let _ = self.drops(out);
-        let _ = self.unknowns(out);
-        let _ = self.notes(out);
-        let _ = self.list(out);
-        let _ = writeln!(out, "next: {}", self.next_command());
+        let _ = self.heading(&mut above);
+        // The only part with colour, and the only one without text from outside.
+        let _ = self.verdict_table(&mut table, style);
+        let _ = self.drops(&mut below);
+        let _ = self.unknowns(&mut below);
+        let _ = self.notes(&mut below);
+        let _ = self.list(&mut below);
+        let _ = writeln!(below, "next: {}", self.next_command());
+        [visible(&above), table.into(), visible(&below)].concat()
     }
 
     fn heading(&self, out: &mut String) -> std::fmt::Result {

@@ -34,7 +34,7 @@ pub fn load(text: &str, options: &LoadOptions<'_>) -> Result<Loaded, LoadError> 
     let mut file = File::new(family, options);
     for (index, line) in text.split('\n').enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-        file.line(number, line).map_err(|what| what.at_line(number))?;
+        file.line(number, line)?;
     }
     file.finish(family_from)
 }
@@ -74,10 +74,10 @@ impl<'a, 'o> File<'a, 'o> {
         }
     }
 
-    fn line(&mut self, number: u32, line: &'a str) -> Result<(), What> {
+    fn line(&mut self, number: u32, line: &'a str) -> Result<(), LoadError> {
         self.last_line = number;
-        let line = self.trimmed(number, line)?;
-        match line.as_bytes().first() {
+        let line = self.trimmed(number, line).map_err(|what| what.at_line(number))?;
+        let read = match line.as_bytes().first() {
             None => Ok(()),
             Some(b'#') => {
                 if line.contains("(nf_tables)") {
@@ -89,9 +89,10 @@ impl<'a, 'o> File<'a, 'o> {
             Some(b'*') => self.open_table(number, &line[1..]),
             Some(b':') => self.declare(number, &line[1..]),
             Some(b'[' | b'-') => self.rule(number, line),
-            Some(_) if line == "COMMIT" => self.commit(),
+            Some(_) if line == "COMMIT" => return self.commit(number),
             Some(_) => Err(not_save_text(line)),
-        }
+        };
+        read.map_err(|what| what.at_line(number))
     }
 
     /// The line without what editors and old tools leave at its end.
@@ -190,9 +191,10 @@ impl<'a, 'o> File<'a, 'o> {
         }
     }
 
-    fn commit(&mut self) -> Result<(), What> {
-        let open = self.open.take().ok_or_else(|| What::new(1, "a *table line before COMMIT"))?;
-        self.close(open).map_err(|error| What::new(error.column, error.what))
+    fn commit(&mut self, number: u32) -> Result<(), LoadError> {
+        let none = || What::new(1, "a *table line before COMMIT").at_line(number);
+        let open = self.open.take().ok_or_else(none)?;
+        self.close(open)
     }
 
     fn close(&mut self, mut open: OpenTable<'a>) -> Result<(), LoadError> {
