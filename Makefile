@@ -32,9 +32,13 @@ deps: ## Install the system packages that tests call (Debian, as root); only tho
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $(MISSING) >/dev/null; \
 	} || echo "make deps: could not install $(MISSING)"
 
+oracle: ## Compare tamis with this machine's kernel over millions of packets (as root); writes docs/conformance.md
+	cargo run --quiet --release -p tamis-lab --bin oracle -- --packets 2000000 --seed 1 \
+		--conformance docs/conformance.md
+
 lint: ## Formatting, clippy and rustdoc, each without a warning
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 
-.PHONY: help run test skips deps lint
+.PHONY: help run test skips deps oracle lint
