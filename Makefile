@@ -37,4 +37,14 @@ lint: ## Formatting, clippy and rustdoc, each without a warning
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 
-.PHONY: help run test skips deps lint
+# Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
+PACKETS ?= 10000000
+SECONDS_EACH ?= 600
+
+oracle: $(if $(ROOT),deps) ## Compare verdicts and counters with this machine's kernel, for long (root; PACKETS=N)
+	cargo run --release -p tamis-lab --bin oracle -- --packets $(PACKETS)
+
+fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
+	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
+
+.PHONY: help run test skips deps lint oracle fuzz
