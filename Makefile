@@ -18,7 +18,7 @@ run: ## Build tamis and show its demo report; the files go to target/demo
 
 test: $(if $(ROOT),deps) ## Run every test that this machine can run, and say which it skips
 	@$(MAKE) --no-print-directory skips
-	cargo test --workspace
+	cargo test --workspace --no-fail-fast
 
 # What `cargo test` will skip here. The tests find out by themselves; cargo hides what a passing test says.
 skips:
