@@ -49,6 +49,7 @@ enum Step {
 #[must_use]
 pub fn of_spec<'f>(files: &'f [RulesFile], config: &'f Config, spec: &Spec) -> Story<'f> {
     let arrival = Arrival {
+        number: 1,
         link: Link::Ethernet,
         wire_len: spec.frame.len(),
         time: None,
@@ -75,12 +76,15 @@ pub fn of_capture<'f>(
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
     let mut silent = Recorder::new(files);
     let mut burst = Burst::new();
-    let mut seen = 0;
+    let (mut seen, mut now) = (0, None);
     for capture in captures {
         let mut reader = CaptureReader::open(capture)?;
         while reader.rx_burst(&mut burst)? > 0 {
             for frame in burst.iter_mut() {
                 seen += 1;
+                // Time never runs backwards.
+                let time = frame.meta.timestamp.and_then(|t| u64::try_from(t.as_nanos()).ok());
+                now = now.max(time);
                 let index = frame.meta.interface as usize;
                 let Some(link) = link_of(frame.meta.link_type) else {
                     if seen == number {
@@ -89,9 +93,10 @@ pub fn of_capture<'f>(
                     continue;
                 };
                 let arrival = Arrival {
+                    number: seen,
                     link,
                     wire_len: frame.meta.wire_length as usize,
-                    time: frame.meta.timestamp.and_then(|t| u64::try_from(t.as_nanos()).ok()),
+                    time: now,
                     direction: frame.meta.direction,
                     interface: reader.interfaces().get(index).and_then(|i| i.name.as_deref()),
                     input: None,
@@ -109,8 +114,7 @@ pub fn of_capture<'f>(
 }
 
 fn not_read<'f>(files: &'f [RulesFile], config: &'f Config, link: pktio::LinkType) -> Story<'f> {
-    let judgement = Judgement::Skip(dataplane::Skip::LinkType);
-    let end = Disposition { judgement, family: None, path: None, bytes: 0, offload: false };
+    let end = Disposition::skipped(dataplane::Skip::LinkType);
     let packet = format!("a frame of link type {}", link.0);
     Story { report: Report::new(files, config), packet, end, steps: Vec::new(), untold: 0 }
 }
