@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// What happened to every packet of a capture
     Replay(Box<ReplayArgs>),
     /// The whole path of one packet, rule by rule
-    Why(WhyArgs),
+    Why(Box<WhyArgs>),
 }
 
 /// `tamis demo`.
