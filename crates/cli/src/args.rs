@@ -1,6 +1,7 @@
 //! The command line. Stable: scripts rely on it.
 
 use anyhow::{Context, anyhow};
+
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dataplane::{Config, Path};
 use packet::Checksums;
@@ -77,6 +78,7 @@ A packet in words: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS o
 keys ttl mark mac len tos frag:
   tamis why rules.v4 --packet 'in=eth0 tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn'
   tamis why rules.v4 --packet 'icmp 10.0.0.1 > 10.0.0.2 echo-request'
+Several packets in words are a conversation: the story is that of the last one.
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
     /// Rules, as iptables-save or ip6tables-save prints them; - for standard input
@@ -84,14 +86,17 @@ pub(crate) struct WhyArgs {
     /// Captures that --packet NUMBER counts in
     #[arg(value_name = "CAPTURE")]
     pub captures: Vec<String>,
-    /// A packet's number in the captures, from 1, or a packet in words
-    #[arg(long, value_name = "N|SPEC")]
-    pub packet: String,
+    /// A packet's number in the captures, from 1, or a packet in words; in words it may be repeated
+    #[arg(long = "packet", required = true, value_name = "N|SPEC")]
+    pub packets: Vec<String>,
     #[command(flatten)]
     pub walk: WalkArgs,
     /// List every rule that did not match, too
     #[arg(long)]
     pub all: bool,
+    /// Show so many near misses: rules that the packet met and would have matched but for one test
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    pub near: Option<u32>,
     /// One JSON document, schema tamis.why/1
     #[arg(long)]
     pub json: bool,

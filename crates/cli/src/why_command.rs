@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use dataplane::Judgement;
-use replay::{spec, why};
+use anyhow::{Context, Result, bail};
+use dataplane::{Config, Judgement};
+use replay::RulesFile;
+use replay::spec::{self, Spec};
+use replay::why::{self, Story};
 
 use crate::args::WhyArgs;
 
@@ -13,20 +15,13 @@ use crate::args::WhyArgs;
 pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     let files = [args.walk.open(&args.rules)?];
     let config = args.walk.config()?;
-    let number: Option<u64> = args.packet.trim().parse().ok();
-    let story = match (number, args.captures.is_empty()) {
-        (Some(number), false) => why::of_capture(&files, &config, &args.captures, number)?,
-        (None, true) => why::of_spec(&files, &config, &spec::parse(&args.packet)?),
-        (Some(_), true) => bail!("expected a CAPTURE in which --packet NUMBER counts"),
-        (None, false) => {
-            bail!("expected --packet NUMBER with a capture, found \"{}\"", args.packet)
-        }
-    };
+    let story = story(args, &files, &config)?;
+    let near = args.near.map(|count| count as usize);
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{:#}", story.json())?;
+        writeln!(out, "{:#}", story.json(near))?;
     } else {
-        out.write_all(story.text(args.all).as_bytes())?;
+        out.write_all(story.text(args.all, near).as_bytes())?;
     }
     out.flush()?;
     Ok(match story.judgement() {
@@ -34,4 +29,25 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
         Judgement::Drop(_) | Judgement::Reject(_) => ExitCode::from(1),
         Judgement::Unknown | Judgement::Skip(_) => ExitCode::from(4),
     })
+}
+
+fn story<'f>(args: &WhyArgs, files: &'f [RulesFile], config: &'f Config) -> Result<Story<'f>> {
+    let number = |packet: &String| packet.trim().parse::<u64>().ok();
+    let numbers: Vec<u64> = args.packets.iter().filter_map(number).collect();
+    match (&numbers[..], args.captures.is_empty()) {
+        ([number], false) if args.packets.len() == 1 => {
+            Ok(why::of_capture(files, config, &args.captures, *number)?)
+        }
+        ([], true) => {
+            let (last, before) = args.packets.split_last().context("expected --packet")?;
+            let before = before.iter().map(|packet| spec::parse(packet));
+            let before = before.collect::<Result<Vec<Spec>, _>>()?;
+            Ok(why::of_conversation(files, config, &before, &spec::parse(last)?))
+        }
+        (_, true) => bail!("expected a CAPTURE in which --packet NUMBER counts"),
+        (_, false) => {
+            let found = args.packets.join("\", \"");
+            bail!("expected one --packet NUMBER with a capture, found \"{found}\"")
+        }
+    }
 }

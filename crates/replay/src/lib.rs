@@ -6,10 +6,14 @@
 
 pub mod demo;
 mod error;
+mod frames;
+mod input;
+mod near;
 mod recorder;
 pub mod report;
 mod rules_file;
 pub mod run;
+pub mod shell;
 pub mod spec;
 pub mod why;
 

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use dataplane::Config;
 use rules::model::{Action, Rule};
 
 use super::Report;
 use crate::rules_file::RulesFile;
+use crate::shell::quote;
 
 /// Share of packets that must lack an interface before naming them comes first.
 const MANY: f64 = 0.2;
@@ -18,7 +20,7 @@ impl Report<'_> {
         let rules = self.files.first().map_or("RULES", |file| &file.file);
         let captures: Vec<&str> = self.captures.iter().map(|capture| &*capture.file).collect();
         let captures = captures.join(" ");
-        let flags = self.walk_flags();
+        let flags = walk_flags(self.config);
         let nets = self.files.first().map(nets).unwrap_or_default();
         if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
             return format!("tamis replay {rules} {captures} {nets}");
@@ -39,23 +41,22 @@ impl Report<'_> {
             None => format!("tamis replay {rules} {captures}{flags} --list {list}"),
         }
     }
+}
 
-    /// The options that said how packets walk, to be typed again.
-    fn walk_flags(&self) -> String {
-        let config = self.config;
-        let mut flags = String::new();
-        // Writing to a String cannot fail.
-        let _ = config.path.map(|path| write!(flags, " --path {}", path.name()));
-        let _ = config.input.as_ref().map(|name| write!(flags, " --in {name}"));
-        let _ = config.output.as_ref().map(|name| write!(flags, " --out {name}"));
-        for (name, net) in &config.nets {
-            let _ = write!(flags, " --net {name}={net}");
-        }
-        for net in config.world.local.iter().flatten() {
-            let _ = write!(flags, " --local {net}");
-        }
-        flags
+/// The options that said how packets walk, to be typed again, each with a blank before it.
+pub(crate) fn walk_flags(config: &Config) -> String {
+    let mut flags = String::new();
+    // Writing to a String cannot fail.
+    let _ = config.path.map(|path| write!(flags, " --path {}", path.name()));
+    let _ = config.input.as_ref().map(|name| write!(flags, " --in {}", quote(name)));
+    let _ = config.output.as_ref().map(|name| write!(flags, " --out {}", quote(name)));
+    for (name, net) in &config.nets {
+        let _ = write!(flags, " --net {}", quote(&format!("{name}={net}")));
     }
+    for net in config.world.local.iter().flatten() {
+        let _ = write!(flags, " --local {net}");
+    }
+    flags
 }
 
 /// `--net` for every interface that the rules name: the network that a rule pairs with it, else all.
