@@ -1,5 +1,6 @@
 //! The command line. Stable: scripts rely on it.
 
+pub(crate) use crate::test_command::TestArgs;
 use anyhow::{Context, anyhow};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// The whole path of one packet, rule by rule
     Why(WhyArgs),
+    /// Hold rules to what a file of cases expects of them
+    Test(TestArgs),
 }
 
 /// `tamis demo`.
@@ -196,6 +199,19 @@ fn routes(file: &str) -> anyhow::Result<Routes> {
 }
 
 impl WalkArgs {
+    /// The options to be typed again beside those that the configuration tells, each with a blank before.
+    pub(crate) fn also(&self) -> String {
+        let mut options = String::new();
+        let family = self.family.map(|family| family.name().to_owned());
+        let named = [("family", &family), ("table", &self.table), ("routes", &self.routes)];
+        for (name, value) in named {
+            if let Some(value) = value {
+                options.push_str(&format!(" --{name} {}", replay::shell::quote(value)));
+            }
+        }
+        options
+    }
+
     /// The rules file, loaded as these arguments say.
     pub(crate) fn open(&self, rules: &str) -> Result<RulesFile, replay::Error> {
         let options = LoadOptions {

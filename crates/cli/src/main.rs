@@ -8,6 +8,7 @@ mod args;
 mod demo;
 mod progress;
 mod replay_command;
+mod test_command;
 mod why_command;
 
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Demo(demo) => demo::run(demo),
         Command::Replay(replay) => replay_command::run(replay),
         Command::Why(why) => why_command::run(why),
+        Command::Test(test) => test_command::run(test),
     };
     match ended {
         Ok(code) => code,

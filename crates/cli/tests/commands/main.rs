@@ -1,4 +1,6 @@
 //! The commands as they are typed: exit codes, output, refusals.
 
 mod command;
+mod record;
+mod test_command;
 mod why_command;
