@@ -1,5 +1,7 @@
 //! The command line. Stable: scripts rely on it.
 
+pub(crate) use crate::completions_command::CompletionsArgs;
+pub(crate) use crate::man_command::ManArgs;
 pub(crate) use crate::test_command::TestArgs;
 use anyhow::{Context, anyhow};
 
@@ -32,6 +34,10 @@ pub(crate) enum Command {
     Why(WhyArgs),
     /// Hold rules to what a file of cases expects of them
     Test(TestArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all of them
+    Man(ManArgs),
 }
 
 /// `tamis demo`.

@@ -5,7 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod completions_command;
 mod demo;
+mod man_command;
 mod progress;
 mod replay_command;
 mod test_command;
@@ -28,6 +30,8 @@ fn main() -> ExitCode {
         Command::Replay(replay) => replay_command::run(replay),
         Command::Why(why) => why_command::run(why),
         Command::Test(test) => test_command::run(test),
+        Command::Completions(completions) => completions_command::run(completions),
+        Command::Man(man) => man_command::run(man),
     };
     match ended {
         Ok(code) => code,

@@ -2,5 +2,6 @@
 
 mod command;
 mod record;
+mod shell;
 mod test_command;
 mod why_command;
