@@ -1,18 +1,20 @@
 //! The command line. Stable: scripts rely on it.
 
+use std::path::PathBuf;
+
 pub(crate) use crate::completions_command::CompletionsArgs;
 pub(crate) use crate::man_command::ManArgs;
 pub(crate) use crate::test_command::TestArgs;
-use anyhow::{Context, anyhow};
 
+use anyhow::{Context, anyhow, bail};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dataplane::{Config, Path};
 use packet::Checksums;
-use replay::RulesFile;
+use replay::{Moment, RulesFile};
 use rules::model::Family;
 use rules::routes::Routes;
 use rules::save::LoadOptions;
-use rules::{Network, World};
+use rules::{Network, Semantics, World};
 
 /// What happens to this packet under these rules, and why?
 #[derive(Debug, Parser)]
@@ -29,7 +31,7 @@ pub(crate) enum Command {
     /// Show a replay of built-in rules and a built-in capture
     Demo(DemoArgs),
     /// What happened to every packet of a capture
-    Replay(ReplayArgs),
+    Replay(Box<ReplayArgs>),
     /// The whole path of one packet, rule by rule
     Why(WhyArgs),
     /// Hold rules to what a file of cases expects of them
@@ -45,15 +47,18 @@ pub(crate) enum Command {
 pub(crate) struct DemoArgs {
     /// Where to write demo-report.html and the demonstration's rules and capture
     #[arg(long, value_name = "DIR", default_value = ".")]
-    pub dir: std::path::PathBuf,
+    pub dir: PathBuf,
 }
 
 /// `tamis replay`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Exit codes: 0 done, 2 usage or input error.
+Exit codes: 0 done, 2 usage or input error, 3 what --fail-on names is there, 130 stopped by Ctrl-C (the
+report says what there is so far).
 Examples:
   tamis replay rules.v4 office.pcap
+  tamis replay rules.v4 office.pcap --vs new.v4 --fail-on change
+  tamis replay rules.v4 office.pcap --filter 'tcp port 443' --from +10 --to +20 --list drop
   tamis replay rules.v4 office.pcap --net eth0=0.0.0.0/0 --net eth1=10.0.0.0/8 --list drop")]
 pub(crate) struct ReplayArgs {
     /// Rules, as iptables-save or ip6tables-save prints them; - for standard input
@@ -63,18 +68,48 @@ pub(crate) struct ReplayArgs {
     pub captures: Vec<String>,
     #[command(flatten)]
     pub walk: WalkArgs,
+    /// Show which packets change verdict under these rules, and by which rules; the file may be the same
+    #[arg(long, value_name = "NEW_RULES")]
+    pub vs: Option<String>,
+    /// What carries out the rules of --vs [default: told from their text, else legacy]
+    #[arg(long, requires = "vs", value_name = "WHICH")]
+    pub vs_semantics: Option<SemanticsChoice>,
+    /// Judge only packets that pass a pcap filter expression, compiled by tcpdump, or its -ddd bytecode
+    #[arg(long, value_name = "BPF")]
+    pub filter: Option<String>,
+    /// Judge only packets at this time (RFC 3339, or +SECONDS after the first packet) or later
+    #[arg(long, value_name = "T", value_parser = moment)]
+    pub from: Option<Moment>,
+    /// Judge only packets before this time
+    #[arg(long, value_name = "T", value_parser = moment)]
+    pub to: Option<Moment>,
+    /// Stop after so many judged packets
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
     /// One word per packet in capture order: accept drop reject unknown skip
     #[arg(long, value_name = "FILE")]
     pub verdicts: Option<String>,
+    /// One JSON object a line per packet: frame, time, tuple, in, out, path, verdict, table, chain, number, line
+    #[arg(long, value_name = "FILE")]
+    pub packets: Option<String>,
+    /// One capture per verdict and per dropping rule, such as drop.L211.pcapng
+    #[arg(long, value_name = "DIR")]
+    pub split: Option<PathBuf>,
+    /// All packets as pcapng, with verdict and deciding rule as packet comment
+    #[arg(long, value_name = "FILE")]
+    pub annotate: Option<String>,
     /// The rules with the counters of this replay, as iptables-save -c prints them
     #[arg(long, value_name = "FILE")]
     pub save_counters: Option<String>,
-    /// Show packets with this verdict, each with what decided
-    #[arg(long, value_name = "VERDICT")]
+    /// Show packets with this verdict, or whose verdict changes under --vs, each with what decided
+    #[arg(long, value_name = "VERDICT", requires_if("change", "vs"))]
     pub list: Option<ListChoice>,
     /// How many packets --list shows
     #[arg(long, default_value_t = 20, requires = "list", value_name = "N")]
     pub limit: usize,
+    /// Exit with 3 if there are such packets; drop includes reject, change needs --vs
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', requires_if("change", "vs"))]
+    pub fail_on: Vec<FailOn>,
     /// One JSON document, schema tamis.replay/1
     #[arg(long)]
     pub json: bool,
@@ -104,7 +139,7 @@ pub(crate) struct WhyArgs {
     #[arg(long)]
     pub all: bool,
     /// Show so many near misses: rules that the packet met and would have matched but for one test
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub near: Option<u32>,
     /// One JSON document, schema tamis.why/1
     #[arg(long)]
@@ -117,6 +152,9 @@ pub(crate) struct WalkArgs {
     /// Family of the rules [default: told from the text, else ip]
     #[arg(long, value_parser = family)]
     pub family: Option<Family>,
+    /// IPv6 rules beside the IPv4 ones, for captures of both
+    #[arg(long, value_name = "FILE")]
+    pub rules6: Option<String>,
     /// Only this table; also the table of `iptables -S` text
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
@@ -141,6 +179,10 @@ pub(crate) struct WalkArgs {
     /// Whether a wrong IPv4 header checksum is a drop
     #[arg(long, default_value = "ignore")]
     pub checksums: ChecksumChoice,
+    /// What carries out the rules, which decides what cut headers do: legacy reads a whole header or drops
+    /// the packet, nft reads field by field [default: told from the text, else legacy]
+    #[arg(long, value_name = "WHICH")]
+    pub semantics: Option<SemanticsChoice>,
     /// Refuse rules text that iptables-restore would refuse
     #[arg(long)]
     pub strict_input: bool,
@@ -168,6 +210,37 @@ pub enum ListChoice {
     Reject,
     /// Packets whose verdict hangs on something unknown
     Unknown,
+    /// Packets whose verdict is another under --vs
+    Change,
+}
+
+/// `--fail-on`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Packets whose verdict hangs on something unknown
+    Unknown,
+    /// Dropped or rejected packets
+    Drop,
+    /// Packets whose verdict is another under --vs
+    Change,
+}
+
+/// `--semantics`, `--vs-semantics`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SemanticsChoice {
+    /// xtables, as iptables-legacy loads rules
+    Legacy,
+    /// nf_tables, as iptables-nft loads rules
+    Nft,
+}
+
+impl From<SemanticsChoice> for Semantics {
+    fn from(choice: SemanticsChoice) -> Self {
+        match choice {
+            SemanticsChoice::Legacy => Self::Legacy,
+            SemanticsChoice::Nft => Self::Nft,
+        }
+    }
 }
 
 /// `--checksums`.
@@ -195,6 +268,11 @@ fn net(text: &str) -> Result<(String, Network), String> {
     Ok((name.to_owned(), network(cidr)?))
 }
 
+fn moment(text: &str) -> Result<Moment, String> {
+    Moment::parse(text)
+        .ok_or_else(|| "expected RFC 3339 such as 2026-11-21T10:00:00Z, or +SECONDS".to_owned())
+}
+
 fn network(text: &str) -> Result<Network, String> {
     Network::parse(text).ok_or_else(|| "expected ADDRESS or ADDRESS/BITS".to_owned())
 }
@@ -204,8 +282,19 @@ fn routes(file: &str) -> anyhow::Result<Routes> {
     Routes::parse(&text).map_err(|error| anyhow!("{file}:{error}"))
 }
 
+/// Refuses `-` where standard input was read to its end already.
+pub(crate) fn standard_input_once<'a>(
+    names: impl IntoIterator<Item = &'a String>,
+) -> anyhow::Result<()> {
+    match names.into_iter().filter(|name| *name == "-").count() {
+        0 | 1 => Ok(()),
+        times => bail!("expected - (standard input) once, found it {times} times"),
+    }
+}
+
 impl WalkArgs {
-    /// The options to be typed again beside those that the configuration tells, each with a blank before.
+    /// The options to be typed again beside those that rules and configuration tell, each with a blank
+    /// before it.
     pub(crate) fn also(&self) -> String {
         let mut options = String::new();
         let family = self.family.map(|family| family.name().to_owned());
@@ -218,14 +307,30 @@ impl WalkArgs {
         options
     }
 
-    /// The rules file, loaded as these arguments say.
-    pub(crate) fn open(&self, rules: &str) -> Result<RulesFile, replay::Error> {
-        let options = LoadOptions {
-            family: self.family,
-            table: self.table.as_deref(),
-            strict: self.strict_input,
-        };
-        RulesFile::open(rules, &options)
+    /// The rules, and those of `--rules6`, loaded as these arguments say.
+    pub(crate) fn open(&self, rules: &str) -> anyhow::Result<Vec<RulesFile>> {
+        self.open_both(rules, self.rules6.as_deref())
+    }
+
+    /// The rules, and IPv6 rules beside them, loaded as these arguments say.
+    pub(crate) fn open_both(
+        &self,
+        rules: &str,
+        rules6: Option<&str>,
+    ) -> anyhow::Result<Vec<RulesFile>> {
+        let semantics = self.semantics.map(Semantics::from);
+        let first = RulesFile::open(rules, &self.load_options())?.judged_as(semantics);
+        let Some(rules6) = rules6 else { return Ok(vec![first]) };
+        if first.ruleset.family == Family::Ipv6 {
+            bail!("{rules}: expected IPv4 rules beside --rules6, found IPv6 rules");
+        }
+        let options = LoadOptions { family: Some(Family::Ipv6), ..self.load_options() };
+        Ok(vec![first, RulesFile::open(rules6, &options)?.judged_as(semantics)])
+    }
+
+    /// How rules text is read.
+    pub(crate) fn load_options(&self) -> LoadOptions<'_> {
+        LoadOptions { family: self.family, table: self.table.as_deref(), strict: self.strict_input }
     }
 
     /// The handler's configuration.

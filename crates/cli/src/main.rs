@@ -7,6 +7,7 @@
 mod args;
 mod completions_command;
 mod demo;
+mod interrupt;
 mod man_command;
 mod progress;
 mod replay_command;
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tamis: {error:#}");
+            eprintln!("tamis: {}", replay::visible(&format!("{error:#}")));
             ExitCode::from(2)
         }
     }

@@ -4,29 +4,50 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use replay::report::{Report, Style};
 use replay::run::{self, List, Wanted};
+use replay::{Filter, RulesFile, Selection};
+use rules::Semantics;
 
-use crate::args::{ListChoice, ReplayArgs};
+use crate::args::{FailOn, ListChoice, ReplayArgs, standard_input_once};
+use crate::interrupt;
 use crate::progress::Progress;
+
+/// Exit code of a replay in which `--fail-on` found something.
+const FOUND: u8 = 3;
+/// Exit code of a replay that Ctrl-C ended: 128 and the number of SIGINT, as shells have it.
+const STOPPED: u8 = 130;
 
 /// Replays and reports.
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
-    let standard_input =
-        args.captures.iter().chain([&args.rules]).filter(|name| *name == "-").count();
-    if standard_input > 1 {
-        bail!("expected - (standard input) once, found it {standard_input} times");
-    }
-    let files = [args.walk.open(&args.rules)?];
+    let more = [args.vs.as_ref(), args.walk.rules6.as_ref()];
+    let rules = more.into_iter().flatten().chain([&args.rules]);
+    standard_input_once(rules.chain(&args.captures))?;
+    let files = args.walk.open(&args.rules)?;
+    let versus = args.vs.as_deref().map(|name| new_rules(args, name)).transpose()?;
+    let selection = Selection {
+        filter: args.filter.as_deref().map(Filter::new).transpose()?,
+        from: args.from,
+        to: args.to,
+        count: args.count,
+    };
     let config = args.walk.config()?;
     let mut verdicts = args.verdicts.as_deref().map(create).transpose()?;
+    let mut packets = args.packets.as_deref().map(create).transpose()?;
+    let mut annotated = args.annotate.as_deref().map(create).transpose()?;
     let mut progress = Progress::new();
     let mut at = |done, all| progress.at(done, all);
     let mut wanted = Wanted {
         list: args.list.map(|list| (list.into(), args.limit)),
         verdicts: verdicts.as_mut().map(|to| to as &mut dyn Write),
         progress: Some(&mut at),
+        selection,
+        versus: versus.map(|file| vec![file]),
+        packets: packets.as_mut().map(|to| to as &mut dyn Write),
+        split: args.split.clone(),
+        annotate: annotated.as_mut().map(|to| to as &mut dyn Write),
+        stop: Some(interrupt::flag()?),
     };
     let report = run::replay(&files, &args.captures, &config, &mut wanted)?;
     progress.finish();
@@ -37,7 +58,27 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         std::fs::write(name, report.saved_counters(0)).with_context(|| name.clone())?;
     }
     print(&report, args.json)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(exit_code(&report, &args.fail_on))
+}
+
+/// The rules to compare with: read like the first ones, but for what carries them out.
+fn new_rules(args: &ReplayArgs, name: &str) -> Result<RulesFile> {
+    let file = RulesFile::open(name, &args.walk.load_options())?;
+    Ok(file.judged_as(args.vs_semantics.map(Semantics::from)))
+}
+
+fn exit_code(report: &Report<'_>, fail_on: &[FailOn]) -> ExitCode {
+    let verdicts = &report.verdicts;
+    let found = fail_on.iter().any(|what| match what {
+        FailOn::Unknown => verdicts.unknown.packets > 0,
+        FailOn::Drop => verdicts.drop.packets + verdicts.reject.packets > 0,
+        FailOn::Change => report.changes.as_ref().is_some_and(|changes| changes.packets > 0),
+    });
+    match (report.interrupted, found) {
+        (true, _) => ExitCode::from(STOPPED),
+        (_, true) => ExitCode::from(FOUND),
+        _ => ExitCode::SUCCESS,
+    }
 }
 
 fn create(name: &str) -> Result<BufWriter<File>> {
@@ -46,9 +87,10 @@ fn create(name: &str) -> Result<BufWriter<File>> {
 
 /// Writes the report to standard output.
 pub(crate) fn print(report: &Report<'_>, json: bool) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    // Standard output by itself writes line by line.
+    let mut out = BufWriter::new(std::io::stdout().lock());
     if json {
-        writeln!(out, "{:#}", report.json())?;
+        report.write_json(&mut out)?;
     } else {
         out.write_all(report.text(style()).as_bytes())?;
     }
@@ -68,6 +110,7 @@ impl From<ListChoice> for List {
             ListChoice::Drop => Self::Drop,
             ListChoice::Reject => Self::Reject,
             ListChoice::Unknown => Self::Unknown,
+            ListChoice::Change => Self::Change,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use replay::cases::{Cases, Results, judge, record};
 
-use crate::args::WalkArgs;
+use crate::args::{WalkArgs, standard_input_once};
 
 /// `tamis test`.
 #[derive(Debug, clap::Args)]
@@ -19,6 +19,7 @@ use crate::args::WalkArgs;
     after_help = "\
 A cases file:
   rules = \"rules.v4\"          # relative to this file; RULES on the command line wins
+  rules6 = \"rules.v6\"         # IPv6 rules beside them
   [defaults]                  # in, out, net, local, path: options of that name win
   net = [\"eth0=0.0.0.0/0\", \"eth1=10.0.0.0/8\"]
   [[case]]
@@ -71,16 +72,15 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
 }
 
 fn test(args: &TestArgs) -> Result<ExitCode> {
-    if args.rules.as_deref() == Some("-") && args.cases == "-" {
-        bail!("expected - (standard input) once, found it 2 times");
-    }
+    standard_input_once(args.rules.iter().chain([&args.cases]).chain(&args.walk.rules6))?;
     let cases = Cases::open(&args.cases)?;
     let Some(rules) = args.rules.as_ref().or(cases.rules.as_ref()) else {
         bail!("{}: expected rules = \"…\", or RULES on the command line", args.cases);
     };
-    let rules = args.walk.open(rules)?;
+    let rules6 = args.walk.rules6.as_deref().or(cases.rules6.as_deref());
+    let files = args.walk.open_both(rules, rules6)?;
     let config = cases.defaults.under(args.walk.config()?);
-    let results = judge(&cases, &rules, &config, &args.walk.also());
+    let results = judge(&cases, &files, &config, &args.walk.also());
     if let Some(name) = &args.junit {
         std::fs::write(name, results.junit()).with_context(|| name.clone())?;
     }
@@ -111,11 +111,13 @@ fn record(args: &TestArgs) -> Result<ExitCode> {
         );
     }
     let name = &args.cases;
-    let rules = args.walk.open(name)?;
+    standard_input_once(args.record.iter().chain([name]).chain(&args.walk.rules6))?;
+    let files = args.walk.open(name)?;
     let config = args.walk.config()?;
-    let recording = record::record(&rules, &config, &args.record, args.limit as usize)?;
-    let named = (name != "-").then(|| beside(args.to.as_deref(), name));
-    let toml = recording.toml(named.as_deref(), &args.record);
+    let recording = record::record(&files, &config, &args.record, args.limit as usize)?;
+    let named = [Some(name), args.walk.rules6.as_ref()]
+        .map(|name| Some(beside(args.to.as_deref(), name.filter(|name| *name != "-")?)));
+    let toml = recording.toml([named[0].as_deref(), named[1].as_deref()], &args.record);
     match &args.to {
         None => std::io::stdout().lock().write_all(toml.as_bytes())?,
         Some(output) => {

@@ -9,19 +9,19 @@ use replay::RulesFile;
 use replay::spec::{self, Spec};
 use replay::why::{self, Story};
 
-use crate::args::WhyArgs;
+use crate::args::{WhyArgs, standard_input_once};
 
 /// Tells one packet's story.
 pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
-    let files = [args.walk.open(&args.rules)?];
+    standard_input_once(args.captures.iter().chain([&args.rules]).chain(&args.walk.rules6))?;
+    let files = args.walk.open(&args.rules)?;
     let config = args.walk.config()?;
     let story = story(args, &files, &config)?;
-    let near = args.near.map(|count| count as usize);
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{:#}", story.json(near))?;
+        writeln!(out, "{:#}", story.json())?;
     } else {
-        out.write_all(story.text(args.all, near).as_bytes())?;
+        out.write_all(story.text(args.all).as_bytes())?;
     }
     out.flush()?;
     Ok(match story.judgement() {
@@ -32,17 +32,18 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
 }
 
 fn story<'f>(args: &WhyArgs, files: &'f [RulesFile], config: &'f Config) -> Result<Story<'f>> {
+    let near = args.near.map(|count| count as usize);
     let number = |packet: &String| packet.trim().parse::<u64>().ok();
     let numbers: Vec<u64> = args.packets.iter().filter_map(number).collect();
     match (&numbers[..], args.captures.is_empty()) {
         ([number], false) if args.packets.len() == 1 => {
-            Ok(why::of_capture(files, config, &args.captures, *number)?)
+            Ok(why::of_capture(files, config, &args.captures, *number, near)?)
         }
         ([], true) => {
             let (last, before) = args.packets.split_last().context("expected --packet")?;
             let before = before.iter().map(|packet| spec::parse(packet));
             let before = before.collect::<Result<Vec<Spec>, _>>()?;
-            Ok(why::of_conversation(files, config, &before, &spec::parse(last)?))
+            Ok(why::of_conversation(files, config, (&before, &spec::parse(last)?), near))
         }
         (_, true) => bail!("expected a CAPTURE in which --packet NUMBER counts"),
         (_, false) => {

@@ -133,6 +133,7 @@ impl<'r> Handler<'r> {
                 input,
                 output,
                 mark: Mark { value: arrival.mark, unknown: 0 },
+                semantics: plan.ruleset.semantics,
                 world: &config.world,
                 time: arrival.time,
                 certain: true,

@@ -6,7 +6,7 @@ use packet::{Checksums, Packet, Read};
 use rules::eval::{self, Alive, Memories, Observer, RuleRef, Verdict};
 use rules::model::{Action, Counters, Family, Ruleset};
 use rules::save::{LoadError, LoadOptions, load};
-use rules::{Iface, Mark, Outcome, Transit, World};
+use rules::{Iface, Outcome, Transit, World};
 
 use crate::scene::{Placement, Scene, forwards};
 
@@ -135,15 +135,9 @@ impl Judge {
             lower_ttl(&mut packet, self.scene.family);
         }
         let mut transit = Transit {
-            packet: &mut packet,
-            family: self.scene.family,
-            hook: self.scene.hook(),
             input: Iface::Named(input),
             output: self.scene.output().map_or(Iface::Absent, Iface::Named),
-            mark: Mark::default(),
-            world: &self.world,
-            time: None,
-            certain: true,
+            ..Transit::new(&mut packet, self.scene.family, self.scene.hook(), &self.world)
         };
         judged.fate =
             walk(&self.ruleset, self.scene, &mut transit, &mut self.memories, &mut self.tally);

@@ -7,6 +7,7 @@
 
 pub mod case;
 pub mod conformance;
+pub mod fuzz;
 pub mod generate;
 pub mod judge;
 #[cfg(target_os = "linux")]

@@ -6,6 +6,7 @@
 
 use packet::{Headers, L3, Link, Packet, Read};
 use rules::model::{Family, Hook};
+use rules::routes::Routes;
 use rules::{Network, World};
 
 /// How packets get in.
@@ -43,6 +44,36 @@ pub const NEAR_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 pub const LOCAL_V4: [&str; 2] = ["10.255.0.1", "10.255.1.1"];
 /// The same, IPv6.
 pub const LOCAL_V6: [&str; 2] = ["fd00:ffff::1", "fd00:ffff:1::1"];
+
+/// Where packets go that do not stay: the neighbour behind the outgoing device.
+pub const GATEWAY_V4: &str = "10.255.1.2";
+/// The same, IPv6.
+pub const GATEWAY_V6: &str = "fd00:ffff:1::2";
+
+const ROUTES_V4: &str = "default VIA dev FAR
+10.255.0.0/24 dev NEAR proto kernel scope link src 10.255.0.1
+10.255.1.0/24 dev FAR proto kernel scope link src 10.255.1.1
+local 10.255.0.1 dev NEAR table local proto kernel scope host src 10.255.0.1
+broadcast 10.255.0.255 dev NEAR table local proto kernel scope link src 10.255.0.1
+local 10.255.1.1 dev FAR table local proto kernel scope host src 10.255.1.1
+broadcast 10.255.1.255 dev FAR table local proto kernel scope link src 10.255.1.1
+local 127.0.0.0/8 dev lo table local proto kernel scope host src 127.0.0.1
+local 127.0.0.1 dev lo table local proto kernel scope host src 127.0.0.1
+broadcast 127.255.255.255 dev lo table local proto kernel scope link src 127.0.0.1
+";
+
+const ROUTES_V6: &str = "::1 dev lo proto kernel metric 256 pref medium
+fd00:ffff::/64 dev NEAR proto kernel metric 256 pref medium
+fd00:ffff:1::/64 dev FAR proto kernel metric 256 pref medium
+default VIA dev FAR metric 1024 pref medium
+local ::1 dev lo table local proto kernel metric 0 pref medium
+anycast fd00:ffff:: dev NEAR table local proto kernel metric 0 pref medium
+local fd00:ffff::1 dev NEAR table local proto kernel metric 0 pref medium
+anycast fd00:ffff:1:: dev FAR table local proto kernel metric 0 pref medium
+local fd00:ffff:1::1 dev FAR table local proto kernel metric 0 pref medium
+multicast ff00::/8 dev NEAR table local proto kernel metric 256 pref medium
+multicast ff00::/8 dev FAR table local proto kernel metric 256 pref medium
+";
 
 impl Scene {
     /// The tables that the packet walks, with the hook.
@@ -116,10 +147,20 @@ impl Scene {
             Family::Ipv6 => LOCAL_V6.iter().chain(["::1"].iter()),
             _ => LOCAL_V4.iter().chain(["127.0.0.0/8"].iter()),
         };
-        World {
-            local: Some(local.filter_map(|text| Network::parse(text)).collect()),
-            ..World::default()
-        }
+        let local = local.filter_map(|text| Network::parse(text)).collect();
+        World { local: Some(local), routes: Routes::parse(&self.routes()).ok() }
+    }
+
+    /// The routes of the namespace that the oracle sets up, as `ip route show table all` prints them.
+    #[must_use]
+    pub fn routes(&self) -> String {
+        let (near, far, via) = match (self.wire, self.family) {
+            (Wire::Tun, _) => ("t0", "t1", ""),
+            (Wire::Veth, Family::Ipv6) => ("r0", "r1", " via fd00:ffff:1::2"),
+            (Wire::Veth, _) => ("r0", "r1", " via 10.255.1.2"),
+        };
+        let text = if self.family == Family::Ipv6 { ROUTES_V6 } else { ROUTES_V4 };
+        text.replace("NEAR", near).replace("FAR", far).replace(" VIA", via)
     }
 
     /// `ip tun raw`, as cases are headed.

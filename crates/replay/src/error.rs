@@ -58,6 +58,17 @@ pub enum Error {
     },
     /// A capture could not be read.
     Capture(PortError),
+    /// A filter cannot be compiled or run: one line that says why.
+    Filter(String),
+    /// Two rulesets that are to be compared, or used beside each other, do not go together.
+    Families {
+        /// The file that does not fit.
+        file: String,
+        /// What its family should be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
     /// The captures hold fewer packets than the one asked for.
     NoSuchPacket {
         /// Asked for.
@@ -86,6 +97,10 @@ impl fmt::Display for Error {
                 write!(f, "{file}: expected a table \"{table}\", found {}", has.join(" "))
             }
             Self::Capture(source) => write!(f, "{source}"),
+            Self::Filter(what) => write!(f, "--filter: {what}"),
+            Self::Families { file, expected, found } => {
+                write!(f, "{file}: expected {expected} rules, found {found} rules")
+            }
             Self::NoSuchPacket { number, packets } => {
                 write!(f, "expected a packet number from 1 to {packets}, found {number}")
             }

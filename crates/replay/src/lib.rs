@@ -4,19 +4,33 @@
 //! [`why`] tells one packet's story, [`cases`] holds rules to what a file of cases expects of them.
 #![forbid(unsafe_code)]
 
+mod annotate;
 pub mod cases;
+pub mod changes;
+mod decider;
 pub mod demo;
 mod error;
+mod filter;
 mod frames;
 mod input;
 mod near;
+mod outputs;
+mod packets;
 mod recorder;
 pub mod report;
 mod rules_file;
 pub mod run;
+mod select;
 pub mod shell;
 pub mod spec;
+mod split;
+mod stoppable;
+mod visible;
 pub mod why;
 
+pub use decider::{Decider, Place};
 pub use error::Error;
+pub use filter::Filter;
 pub use rules_file::RulesFile;
+pub use select::{Moment, Selection};
+pub use visible::visible;

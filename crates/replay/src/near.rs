@@ -3,6 +3,8 @@
 //! A match of several options that all must hold (`-m tcp --sport 1024: --dport 22`) counts as one test for
 //! each of them. A test that may hold is no near miss: only known answers count.
 
+use std::collections::VecDeque;
+
 use packet::tcp::Flags;
 use packet::{FlowKey, L3, L4, Read, icmpv4, icmpv6, tcp};
 use rules::eval::{RuleRef, Test, tests_of};
@@ -23,11 +25,11 @@ pub(crate) struct NearMiss {
     /// What the packet has there, if there are words for it.
     pub(crate) has: Option<String>,
     /// The rule has no other test, so that it nearly matches everything.
-    pub(crate) alone: bool,
+    alone: bool,
 }
 
 /// The near miss of a rule that certainly did not match, from all its tests.
-pub(crate) fn near_miss(
+fn near_miss(
     (at, rule): (RuleRef, &Rule),
     tests: &[Test],
     transit: &Transit<'_, '_>,
@@ -51,12 +53,41 @@ pub(crate) fn near_miss(
     Some(NearMiss { at, test, has, alone })
 }
 
-/// The misses to show: `count` of them, those nearest to the decision first; rules of one test come last.
-pub(crate) fn nearest(misses: &[NearMiss], count: usize) -> Vec<&NearMiss> {
-    let mut nearest: Vec<&NearMiss> = misses.iter().rev().collect();
-    nearest.sort_by_key(|miss| miss.alone);
-    nearest.truncate(count);
-    nearest
+/// The near misses of a walk: of those nearest to the decision, as many as were asked for.
+#[derive(Debug)]
+pub(crate) struct Misses {
+    most: usize,
+    /// Of rules of several tests, in the order of evaluation.
+    several: VecDeque<NearMiss>,
+    /// Of rules of one test.
+    alone: VecDeque<NearMiss>,
+}
+
+impl Misses {
+    /// Room for so many.
+    pub(crate) fn of_most(most: usize) -> Self {
+        Self { most, several: VecDeque::new(), alone: VecDeque::new() }
+    }
+
+    /// Notes a rule that certainly did not match, if it is a near miss.
+    pub(crate) fn add(
+        &mut self,
+        rule: (RuleRef, &Rule),
+        tests: &[Test],
+        transit: &Transit<'_, '_>,
+    ) {
+        let Some(miss) = near_miss(rule, tests, transit) else { return };
+        let of_its_kind = if miss.alone { &mut self.alone } else { &mut self.several };
+        of_its_kind.push_back(miss);
+        if of_its_kind.len() > self.most {
+            of_its_kind.pop_front();
+        }
+    }
+
+    /// Those to show, the nearest to the decision first; rules of one test come last.
+    pub(crate) fn nearest(&self) -> Vec<&NearMiss> {
+        self.several.iter().rev().chain(self.alone.iter().rev()).take(self.most).collect()
+    }
 }
 
 /// The one option of a test that does not hold, and how many it has; `None` if several do not.

@@ -28,6 +28,10 @@ pub(crate) struct Recorder {
     /// Packets whose interfaces were not known.
     pub(crate) input_unknown: u64,
     pub(crate) output_unknown: u64,
+    /// Whether to note the interfaces of each packet.
+    pub(crate) notes_sides: bool,
+    /// The interfaces that the current packet comes in and goes out by, where known.
+    pub(crate) sides: [Option<String>; 2],
 }
 
 impl Recorder {
@@ -42,12 +46,20 @@ impl Recorder {
             paths: HashMap::new(),
             input_unknown: 0,
             output_unknown: 0,
+            notes_sides: false,
+            sides: [None, None],
         }
     }
 
     /// Forgets the packet before.
     pub(crate) fn next_packet(&mut self) {
         self.causes.clear();
+        self.sides = [None, None];
+    }
+
+    /// The first thing that the verdict of the current packet may hang on.
+    pub(crate) fn first_cause(&self) -> Option<Why> {
+        self.causes.first().copied()
     }
 
     /// Takes in what became of the packet.
@@ -91,6 +103,12 @@ impl Observer for Recorder {
         *self.paths.entry(path).or_default() += 1;
         self.input_unknown += u64::from(input == Iface::Unknown);
         self.output_unknown += u64::from(output == Iface::Unknown);
+        if self.notes_sides {
+            self.sides = [input, output].map(|side| match side {
+                Iface::Named(name) => Some(name.to_owned()),
+                Iface::Absent | Iface::Unknown => None,
+            });
+        }
     }
 
     fn enters(&mut self, _table: u32, _hook: Hook) {}

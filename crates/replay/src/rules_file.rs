@@ -1,5 +1,6 @@
 //! A rules file as loaded: the ruleset, and what its text said about itself.
 
+use rules::Semantics;
 use rules::eval::{By, Cause, RuleRef};
 use rules::model::{Action, Chain, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
@@ -20,6 +21,8 @@ pub struct RulesFile {
     pub family_from: FamilyFrom,
     /// What was odd about it.
     pub warnings: Vec<Warning>,
+    /// Whether someone else than its text said what carries the rules out.
+    pub semantics_given: bool,
 }
 
 impl RulesFile {
@@ -55,7 +58,16 @@ impl RulesFile {
             ruleset,
             family_from: loaded.family_from,
             warnings: loaded.warnings,
+            semantics_given: false,
         })
+    }
+
+    /// Says what carries the rules out, whatever the text says.
+    #[must_use]
+    pub fn judged_as(mut self, semantics: Option<Semantics>) -> Self {
+        self.ruleset.semantics = semantics.unwrap_or(self.ruleset.semantics);
+        self.semantics_given |= semantics.is_some();
+        self
     }
 
     /// Every rule with its place, in file order of tables and chains.

@@ -13,11 +13,15 @@ use rules::{Iface, Outcome, Transit};
 
 use crate::error::Error;
 use crate::frames;
-use crate::near::{NearMiss, near_miss};
+use crate::near::Misses;
 use crate::recorder::Recorder;
 use crate::report::Report;
 use crate::rules_file::RulesFile;
 use crate::spec::Spec;
+
+/// Steps that a story tells, so that rules by the million cannot fill the memory. Past it, rules that did
+/// not match are counted only; past twice as many, everything is.
+const MOST_STEPS: usize = 1 << 14;
 
 /// The story of one packet.
 #[derive(Debug)]
@@ -28,8 +32,9 @@ pub struct Story<'f> {
     packet: String,
     end: Disposition,
     steps: Vec<Step>,
-    /// Rules that did not match for one test, in the order of evaluation.
-    misses: Vec<NearMiss>,
+    untold: u64,
+    /// Rules that did not match for one test; `None` if nobody asks.
+    misses: Option<Misses>,
 }
 
 /// A packet that came before.
@@ -50,13 +55,13 @@ enum Step {
 }
 
 /// Tells the story of the last packet of a conversation in words; the packets before it are handled first,
-/// by the same handler, and told in a line each.
+/// by the same handler, and told in a line each. With `near`, so many near misses are kept.
 #[must_use]
 pub fn of_conversation<'f>(
     files: &'f [RulesFile],
     config: &'f Config,
-    before: &[Spec],
-    last: &Spec,
+    (before, last): (&[Spec], &Spec),
+    near: Option<usize>,
 ) -> Story<'f> {
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
     let before = before.iter().map(|spec| {
@@ -66,11 +71,12 @@ pub fn of_conversation<'f>(
     });
     let before = before.collect();
     let mut bytes = last.frame.clone();
-    let story = tell(files, config, &mut handler, &mut bytes, &last.arrival());
+    let story = tell(&mut handler, (files, config), (&mut bytes, &last.arrival()), near);
     Story { before, ..story }
 }
 
-/// Tells the story of a packet of captures; those before it are replayed silently.
+/// Tells the story of a packet of captures; those before it are replayed silently. With `near`, so many near
+/// misses are kept.
 ///
 /// # Errors
 /// A capture cannot be read, or there is no such packet.
@@ -79,13 +85,14 @@ pub fn of_capture<'f>(
     config: &'f Config,
     captures: &[String],
     number: u64,
+    near: Option<usize>,
 ) -> Result<Story<'f>, Error> {
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
     let stream = frames::each(captures, |frame| {
         let is_it = frame.number == number;
         match frame.arrival {
             Some(arrival) if is_it => {
-                let story = tell(files, config, &mut handler, frame.bytes, &arrival);
+                let story = tell(&mut handler, (files, config), (frame.bytes, &arrival), near);
                 return ControlFlow::Break(story);
             }
             Some(arrival) => {
@@ -107,7 +114,8 @@ fn not_read<'f>(files: &'f [RulesFile], config: &'f Config, link: pktio::LinkTyp
         packet: format!("a frame of link type {}", link.0),
         end: Disposition { judgement, family: None, path: None, bytes: 0, offload: false },
         steps: Vec::new(),
-        misses: Vec::new(),
+        untold: 0,
+        misses: None,
     }
 }
 
@@ -117,21 +125,21 @@ fn shown(bytes: &mut [u8], arrival: &Arrival<'_>) -> String {
 }
 
 fn tell<'f>(
-    files: &'f [RulesFile],
-    config: &'f Config,
     handler: &mut Handler<'_>,
-    bytes: &mut [u8],
-    arrival: &Arrival<'_>,
+    (files, config): (&'f [RulesFile], &'f Config),
+    (bytes, arrival): (&mut [u8], &Arrival<'_>),
+    near: Option<usize>,
 ) -> Story<'f> {
     let packet = shown(bytes, arrival);
     let recorder = Recorder::new(files);
-    let mut teller = Teller { files, recorder, steps: Vec::new(), misses: Vec::new() };
+    let misses = near.map(Misses::of_most);
+    let mut teller = Teller { files, recorder, steps: Vec::new(), untold: 0, misses };
     let end = handler.handle(bytes, arrival, &mut teller);
     teller.recorder.ended(&end);
     let mut report = Report::new(files, config);
     report.take(teller.recorder);
-    let (steps, misses) = (teller.steps, teller.misses);
-    Story { report, before: Vec::new(), packet, end, steps, misses }
+    let Teller { steps, untold, misses, .. } = teller;
+    Story { report, before: Vec::new(), packet, end, steps, untold, misses }
 }
 
 /// An observer that looks away.
@@ -145,22 +153,46 @@ struct Teller<'f> {
     files: &'f [RulesFile],
     recorder: Recorder,
     steps: Vec<Step>,
-    misses: Vec<NearMiss>,
+    untold: u64,
+    misses: Option<Misses>,
+}
+
+impl Teller<'_> {
+    /// Whether there is room for one more step; counts it if there is not.
+    fn room(&mut self, matches: bool) -> bool {
+        let most = if matches { 2 * MOST_STEPS } else { MOST_STEPS };
+        let room = self.steps.len() < most;
+        self.untold += u64::from(!room);
+        room
+    }
+
+    fn tell(&mut self, step: Step) {
+        if self.room(true) {
+            self.steps.push(step);
+        }
+    }
 }
 
 impl eval::Observer for Teller<'_> {
     fn rule(&mut self, at: RuleRef, outcome: Outcome, alive: Alive, transit: &Transit<'_, '_>) {
+        let room = self.room(outcome != Outcome::NO);
+        let misses = self.misses.as_mut().filter(|_| outcome == Outcome::NO);
+        if !room && misses.is_none() {
+            return;
+        }
         let file = self.files.iter().find(|file| file.ruleset.family == transit.family);
         let refused = file.filter(|_| outcome != Outcome::YES).and_then(|file| {
             let rule = file.rule(at).2;
             let tests = tests_of(transit.family, rule, transit);
-            if outcome == Outcome::NO {
-                self.misses.extend(near_miss((at, rule), &tests, transit));
+            if let Some(misses) = misses {
+                misses.add((at, rule), &tests, transit);
             }
             let mut tests = tests.into_iter();
             tests.find(|test| test.outcome.is_some_and(|o| o != Outcome::YES)).map(|test| test.text)
         });
-        self.steps.push(Step::Rule { at, outcome, alive, refused });
+        if room {
+            self.steps.push(Step::Rule { at, outcome, alive, refused });
+        }
     }
 
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
@@ -169,7 +201,7 @@ impl eval::Observer for Teller<'_> {
 
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
         self.recorder.policy(table, chain, certain, transit);
-        self.steps.push(Step::Policy { table, chain });
+        self.tell(Step::Policy { table, chain });
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
@@ -185,15 +217,15 @@ impl Observer for Teller<'_> {
             Iface::Absent => "none".to_owned(),
             Iface::Unknown => "unknown".to_owned(),
         };
-        self.steps.push(Step::Starts { path, input: name(input), output: name(output) });
+        self.tell(Step::Starts { path, input: name(input), output: name(output) });
     }
 
     fn enters(&mut self, table: u32, hook: Hook) {
-        self.steps.push(Step::Enters { table, hook });
+        self.tell(Step::Enters { table, hook });
     }
 
     fn ttl(&mut self, left: Option<u8>) {
-        self.steps.push(Step::Ttl(left));
+        self.tell(Step::Ttl(left));
     }
 
     fn hangs_on(&mut self, why: Why) {

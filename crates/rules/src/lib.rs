@@ -7,6 +7,8 @@
 //! packet.
 #![forbid(unsafe_code)]
 
+mod connection;
+pub mod conntrack;
 pub mod eval;
 pub mod ext;
 mod family;
@@ -14,11 +16,14 @@ pub mod model;
 mod outcome;
 pub mod routes;
 pub mod save;
+mod semantics;
 mod tracking;
 mod transit;
 mod world;
 
+pub use connection::{Connection, Seen, Wish};
 pub use family::{TableKind, protocol_name, protocol_number};
 pub use outcome::Outcome;
+pub use semantics::Semantics;
 pub use transit::{Iface, Mark, Transit};
 pub use world::{Network, World};

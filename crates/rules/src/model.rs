@@ -8,6 +8,7 @@
 use std::fmt;
 
 use crate::ext::{MatchUse, TargetUse, value};
+use crate::semantics::Semantics;
 
 /// Protocol family of a ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,6 +63,8 @@ pub struct Counters {
 pub struct Ruleset {
     /// Its family.
     pub family: Family,
+    /// What carries it out: what its text says, until someone says otherwise.
+    pub semantics: Semantics,
     /// Tables in file order.
     pub tables: Vec<Table>,
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// A non-empty set of {no, yes, hot drop}.
+/// A non-empty set of {no, yes, hot drop, yes and drop}.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Outcome(u8);
 
@@ -16,6 +16,9 @@ impl Outcome {
     pub const YES: Self = Self(2);
     /// The match drops the packet on the spot (the kernel's `hotdrop`).
     pub const HOT_DROP: Self = Self(4);
+    /// The packet matches and is dropped all the same: some kernel matches ask for the drop within a
+    /// test that `!` turns to a yes. The rule counts the packet; its verdict or jump comes to nothing.
+    pub const HIT_DROP: Self = Self(8);
     /// It matches or it does not: the packet does not tell.
     pub const MAYBE: Self = Self(1 | 2);
 
@@ -33,17 +36,34 @@ impl Outcome {
         if !invert {
             return self;
         }
-        Self((self.0 & 4) | ((self.0 & 1) << 1) | ((self.0 & 2) >> 1))
+        Self((self.0 & 12) | ((self.0 & 1) << 1) | ((self.0 & 2) >> 1))
+    }
+
+    /// The answer of a test that asks for a drop before `!` is applied: then a hot drop is a yes as well.
+    #[must_use]
+    pub fn invert_drop(self, invert: bool) -> Self {
+        let inverted = self.invert(invert);
+        if invert && self.0 & 4 != 0 {
+            return Self((inverted.0 & !4) | 8);
+        }
+        inverted
     }
 
     /// This answer and, where it may be yes, the answer of what is evaluated next.
     #[must_use]
     #[inline]
     pub fn and_then(self, next: impl FnOnce() -> Self) -> Self {
-        if self.0 & 2 == 0 {
+        if !self.goes_on() {
             return self;
         }
-        Self((self.0 & !2) | next().0)
+        let next = next().0;
+        let after_yes = if self.0 & 2 != 0 { next } else { 0 };
+        // A drop once asked for stays, whatever the rest of the rule says.
+        let after_drop = match self.0 & 8 {
+            0 => 0,
+            _ => (if next & 5 != 0 { 4 } else { 0 }) | (if next & 10 != 0 { 8 } else { 0 }),
+        };
+        Self((self.0 & 5) | after_yes | after_drop)
     }
 
     /// Either answer is possible.
@@ -59,11 +79,32 @@ impl Outcome {
         self.0 & 2 != 0
     }
 
-    /// A hot drop is possible.
+    /// A hot drop is possible, whether the rule counts the packet or not.
     #[must_use]
     #[inline]
     pub fn may_hot_drop(self) -> bool {
-        self.0 & 4 != 0
+        self.0 & 12 != 0
+    }
+
+    /// A yes with a drop is possible.
+    #[must_use]
+    #[inline]
+    pub fn may_hit_drop(self) -> bool {
+        self.0 & 8 != 0
+    }
+
+    /// What is evaluated next still counts.
+    #[must_use]
+    #[inline]
+    pub fn goes_on(self) -> bool {
+        self.0 & 10 != 0
+    }
+
+    /// What becomes of the packet is certain to be a hot drop.
+    #[must_use]
+    #[inline]
+    pub fn only_drops(self) -> bool {
+        self.0 & 3 == 0
     }
 
     /// Exactly one answer is possible.
@@ -82,7 +123,7 @@ impl From<bool> for Outcome {
 
 impl fmt::Debug for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = [(1, "no"), (2, "yes"), (4, "hotdrop")];
+        let names = [(1, "no"), (2, "yes"), (4, "hotdrop"), (8, "yes+hotdrop")];
         let members: Vec<&str> =
             names.iter().filter(|(bit, _)| self.0 & bit != 0).map(|(_, name)| *name).collect();
         f.write_str(&members.join("|"))
@@ -101,6 +142,19 @@ mod tests {
         let hot = Outcome::MAYBE.and_then(|| Outcome::HOT_DROP);
         assert_eq!(hot, Outcome::NO.or(Outcome::HOT_DROP));
         assert!(!hot.is_known());
+    }
+
+    #[test]
+    fn a_drop_that_matches_stays_a_drop_whatever_comes_next() {
+        let hit = Outcome::HOT_DROP.invert_drop(true);
+        assert_eq!(hit, Outcome::HIT_DROP);
+        assert_eq!(Outcome::HOT_DROP.invert_drop(false), Outcome::HOT_DROP);
+        assert_eq!(hit.and_then(|| Outcome::YES), Outcome::HIT_DROP);
+        assert_eq!(hit.and_then(|| Outcome::NO), Outcome::HOT_DROP);
+        assert_eq!(hit.and_then(|| Outcome::MAYBE), Outcome::HIT_DROP.or(Outcome::HOT_DROP));
+        let either = Outcome::YES.or(hit).and_then(|| Outcome::NO);
+        assert_eq!(either, Outcome::NO.or(Outcome::HOT_DROP));
+        assert!(hit.is_known() && hit.may_hot_drop() && !hit.may_match());
     }
 
     #[test]

@@ -6,7 +6,9 @@
 
 use packet::{L3, Packet, Read, ipv4, ipv6};
 
+use crate::connection::Connection;
 use crate::model::{Family, Hook};
+use crate::semantics::Semantics;
 use crate::world::World;
 
 /// One packet at one hook.
@@ -22,12 +24,16 @@ pub struct Transit<'p, 'b> {
     pub input: Iface<'p>,
     /// The interface it goes out by.
     pub output: Iface<'p>,
+    /// What carries out the rules.
+    pub semantics: Semantics,
     /// `skb->mark`.
     pub mark: Mark,
     /// The host that the rules stand on.
     pub world: &'p World,
     /// Arrival time in nanoseconds since the Unix epoch, if the capture has one.
     pub time: Option<u64>,
+    /// The connection that it is part of.
+    pub ct: Connection<'p>,
     /// Whether the walk certainly got to the current rule; set by the walk.
     pub certain: bool,
 }
@@ -68,6 +74,26 @@ impl Mark {
     pub fn join(self, other: Self) -> Self {
         let unknown = self.unknown | other.unknown | (self.value ^ other.value);
         Self { value: self.value & !unknown, unknown }
+    }
+}
+
+impl<'p, 'b> Transit<'p, 'b> {
+    /// A packet certainly at a hook, with nothing else known of it: no interfaces, no mark, no time, and
+    /// any connection.
+    pub fn new(packet: &'p mut Packet<'b>, family: Family, hook: Hook, world: &'p World) -> Self {
+        Self {
+            packet,
+            family,
+            hook,
+            input: Iface::Unknown,
+            output: Iface::Unknown,
+            semantics: Semantics::default(),
+            mark: Mark::default(),
+            world,
+            time: None,
+            ct: Connection::default(),
+            certain: true,
+        }
     }
 }
 

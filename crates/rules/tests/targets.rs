@@ -5,7 +5,7 @@ use packet::{Checksums, Link, Packet, Read};
 use rules::eval::{Alive, Memories, Observer, Verdict, Verdicts, walk};
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load, print_rule};
-use rules::{Iface, Mark, Transit, World};
+use rules::{Iface, Mark, Semantics, Transit, World};
 
 use Family::{Ipv4, Ipv6};
 
@@ -268,15 +268,11 @@ fn walked<R>(
     let mut packet = Packet::parse(frame, len, Link::Raw, Checksums::Ignore);
     let world = World::default();
     let mut transit = Transit {
-        packet: &mut packet,
-        family: rules.family,
-        hook,
         input: Iface::Absent,
         output: Iface::Absent,
         mark: Mark { value: 0x55, unknown: 0 },
-        world: &world,
-        time: None,
-        certain: true,
+        semantics: Semantics::Legacy,
+        ..Transit::new(&mut packet, rules.family, hook, &world)
     };
     let mut memories = Memories::of(rules);
     let verdicts = walk(rules, 0, &mut transit, Alive::Certain, &mut memories, &mut Silent);
@@ -417,15 +413,9 @@ fn a_translation_that_is_not_certain_makes_the_address_unknown() {
     let mut packet = Packet::parse(&mut frame, len, Link::Raw, Checksums::Ignore);
     let world = World::default();
     let mut transit = Transit {
-        packet: &mut packet,
-        family: Ipv6,
-        hook: Hook::Postrouting,
         input: Iface::Absent,
-        output: Iface::Unknown,
-        mark: Mark::default(),
-        world: &world,
-        time: None,
-        certain: true,
+        semantics: Semantics::Legacy,
+        ..Transit::new(&mut packet, Ipv6, Hook::Postrouting, &world)
     };
     walk(&rules, 0, &mut transit, Alive::Certain, &mut Memories::of(&rules), &mut Silent);
     assert_eq!(transit.net::<2>(8), Read::Unknown);

@@ -1,7 +1,8 @@
 //! `oracle`: compares tamis with this machine's kernel for as long as it is told.
 //!
 //! `oracle [--packets N] [--seed N] [--family ip|ip6] [--threads N] [--failures N] [--summary FILE]
-//! [--cases DIR] [--conformance FILE]`. N packets for each family. Exit code 1: there are differences;
+//! [--cases DIR] [--conformance FILE]`. N packets for each family. `oracle --rejudge FILE` asks the kernel
+//! again about a case, `--only N` runs ruleset N of the seed alone, `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences;
 //! 3: this machine cannot be asked.
 
 use std::process::ExitCode;
@@ -31,9 +32,11 @@ mod linux {
     use std::process::ExitCode;
     use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+    use lab::case::Case;
     use lab::conformance::{Machine, date_of, page};
-    use lab::oracle::campaign::{Failure, Plan, run as campaign};
+    use lab::oracle::campaign::{Failure, Plan, one, run as campaign, scene_of};
     use lab::oracle::load::{lacking, version};
+    use lab::oracle::record::{rejudge, samples};
     use rules::model::Family;
 
     struct Args {
@@ -41,6 +44,9 @@ mod linux {
         summary: Option<PathBuf>,
         cases: Option<PathBuf>,
         conformance: Option<PathBuf>,
+        rejudge: Option<PathBuf>,
+        samples: Option<PathBuf>,
+        only: Option<u64>,
     }
 
     pub(super) fn run() -> io::Result<ExitCode> {
@@ -49,8 +55,27 @@ mod linux {
             eprintln!("SKIPPED: {reason}");
             return Ok(ExitCode::from(3));
         }
+        if let Some(path) = &args.rejudge {
+            let case = Case::parse(&fs::read_to_string(path)?);
+            let case = case.ok_or_else(|| io::Error::other("that is no case"))?;
+            fs::write(path, rejudge(&case)?.text())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(dir) = &args.samples {
+            for (name, case) in samples(args.plan.seed)? {
+                fs::write(dir.join(name), case.text())?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
         let start = Instant::now();
-        let (summary, failures) = campaign(&args.plan)?;
+        let (summary, failures) = match args.only {
+            Some(number) => {
+                let scene = scene_of(number, &args.plan.families);
+                let (summary, failure) = one(args.plan.seed, number, scene)?;
+                (summary, failure.into_iter().collect())
+            }
+            None => campaign(&args.plan)?,
+        };
         let seconds = start.elapsed().as_secs_f64();
         let packets = summary.packets(|_| true);
         let lines = summary.json_lines();
@@ -101,6 +126,9 @@ mod linux {
             summary: None,
             cases: None,
             conformance: None,
+            rejudge: None,
+            samples: None,
+            only: None,
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -117,6 +145,9 @@ mod linux {
                 }
                 "--summary" => args.summary = Some(value.into()),
                 "--cases" => args.cases = Some(value.into()),
+                "--only" => args.only = Some(number()?),
+                "--rejudge" => args.rejudge = Some(value.into()),
+                "--samples" => args.samples = Some(value.into()),
                 "--conformance" => args.conformance = Some(value.into()),
                 _ => return Err(wrong(&word)),
             }

@@ -5,7 +5,7 @@ use packet::{Checksums, Packet};
 use super::draft::Draft;
 use super::ruleset::RulesetText;
 use super::{Draw, matches, mutate, v6};
-use crate::scene::{Placement, Scene, forwards, serial};
+use crate::scene::{Placement, Scene, Wire, forwards, serial};
 
 /// Draws `count` frames, told apart by their serial numbers, which start at `first`. On FORWARD all of
 /// them route forwards.
@@ -14,7 +14,9 @@ pub fn draw(draw: &mut Draw, rules: &RulesetText, first: u16, count: u16) -> Vec
     let mut number = first;
     while frames.len() < usize::from(count) {
         let mut frame = one(draw, rules, number);
-        if draw.scene.placement == Placement::Raw || is_forwarded(draw.scene, &mut frame, number) {
+        let goes = draw.scene.placement == Placement::Raw
+            || carries(draw.scene, &frame, number) && is_forwarded(draw.scene, &mut frame);
+        if goes {
             frames.push(frame);
             number = number.wrapping_add(1);
         }
@@ -22,13 +24,18 @@ pub fn draw(draw: &mut Draw, rules: &RulesetText, first: u16, count: u16) -> Vec
     frames
 }
 
-fn is_forwarded(scene: Scene, frame: &mut [u8], number: u16) -> bool {
+/// Whether a frame has the number where the far end will look for it.
+fn carries(scene: Scene, frame: &[u8], number: u16) -> bool {
+    let network = if scene.wire == Wire::Veth { 14 } else { 0 };
+    frame.get(network..).and_then(serial) == Some(number)
+}
+
+/// Whether the stack takes a frame in and routes it forwards.
+#[must_use]
+pub fn is_forwarded(scene: Scene, frame: &mut [u8]) -> bool {
     let len = frame.len();
     let packet = Packet::parse(frame, len, scene.link(), Checksums::Verify);
-    scene.input(&packet).is_some()
-        && scene.enters(packet.headers())
-        && forwards(&packet)
-        && serial(&packet.frame()[packet.network_offset()..]) == Some(number)
+    scene.input(&packet).is_some() && scene.enters(packet.headers()) && forwards(&packet)
 }
 
 fn one(draw: &mut Draw, rules: &RulesetText, number: u16) -> Vec<u8> {

@@ -137,9 +137,9 @@ fn rule(draw: &mut Draw, chain: usize, last: usize) -> RuleText {
     let jumps = chain < last && draw.rng.u8(..100) < if chain == 0 { 55 } else { 30 };
     let most = if jumps { 2 } else { 4 };
     let mut tests = Vec::new();
-    let (protocol, piece) = header::protocol(draw, jumps);
+    let (protocol, test) = header::protocol(draw, jumps);
     draw.protocol = protocol;
-    tests.extend(piece);
+    tests.extend(test);
     for _ in 0..draw.rng.usize(..most) {
         if let Some(piece) = header::draw(draw, &tests) {
             tests.push(piece);
@@ -152,8 +152,7 @@ fn rule(draw: &mut Draw, chain: usize, last: usize) -> RuleText {
             && !names.contains(&kind.name)
         {
             names.push(kind.name);
-            let Piece { text, craft } = (kind.draw)(draw);
-            tests.push(Piece { text: format!("-m {} {text}", kind.name).trim_end().into(), craft });
+            tests.push(piece(draw, kind));
         }
     }
     let (action, to) = if jumps {
@@ -166,10 +165,37 @@ fn rule(draw: &mut Draw, chain: usize, last: usize) -> RuleText {
     RuleText { tests, action, to }
 }
 
+/// A small raw ruleset all about one match: every rule has it and only counts.
+pub fn sample(draw: &mut Draw, kind: &MatchGen) -> RulesetText {
+    let mut rules = Vec::new();
+    for index in 0..4 {
+        let mut tests = Vec::new();
+        draw.protocol = None;
+        if !kind.protocols.is_empty() {
+            let number = draw.pick(kind.protocols);
+            draw.protocol = Some(number);
+            tests.push(Piece::new(format!("-p {number}"), move |p| p.protocol = number));
+        }
+        tests.push(piece(draw, kind));
+        let action = if index == 3 { "-j DROP" } else { "" };
+        rules.push(RuleText { tests, action: Piece::plain(action), to: None });
+    }
+    let name = draw.scene.hook().chain_name().to_owned();
+    let chains = vec![ChainText { name, policy: "ACCEPT", rules }];
+    RulesetText { tables: vec![TableText { name: draw.scene.tables()[0], chains }] }
+}
+
+/// A match with its `-m`.
+fn piece(draw: &mut Draw, kind: &MatchGen) -> Piece {
+    let Piece { text, craft } = (kind.draw)(draw);
+    Piece { text: format!("-m {} {text}", kind.name).trim_end().into(), craft }
+}
+
 /// A match that may stand beside the rule's protocol. Those that need one are preferred where it is.
 fn pick_match(draw: &mut Draw) -> Option<&'static MatchGen> {
     let may = |kind: &&MatchGen, protocol: Option<u8>| {
         kind.families.contains(&draw.scene.family)
+            && (!kind.ethernet || draw.ethernet())
             && find_match(kind.name, draw.scene.family)
                 .is_some_and(|known| known.support == Support::Evaluated)
             && (kind.protocols.is_empty() || protocol.is_some_and(|p| kind.protocols.contains(&p)))

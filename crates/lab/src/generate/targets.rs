@@ -3,6 +3,7 @@
 use rules::ext::{Families, IP, Support, V4, V6, find_target};
 
 use super::{Draw, Piece};
+use crate::scene::{GATEWAY_V4, GATEWAY_V6};
 
 /// How to draw one target.
 #[derive(Debug)]
@@ -13,26 +14,65 @@ pub struct TargetGen {
     pub families: Families,
     /// The table it is confined to, if it is.
     pub table: Option<&'static str>,
+    /// The protocol of which the rule must say `-p`, if any.
+    pub protocol: Option<u8>,
     /// Draws its options.
     pub draw: fn(&mut Draw) -> Piece,
 }
 
+const fn any(name: &'static str, families: Families, draw: fn(&mut Draw) -> Piece) -> TargetGen {
+    TargetGen { name, families, table: None, protocol: None, draw }
+}
+
+const fn of(
+    name: &'static str,
+    families: Families,
+    table: &'static str,
+    draw: fn(&mut Draw) -> Piece,
+) -> TargetGen {
+    TargetGen { table: Some(table), ..any(name, families, draw) }
+}
+
+const fn of_tcp(name: &'static str, families: Families, draw: fn(&mut Draw) -> Piece) -> TargetGen {
+    TargetGen { protocol: Some(6), ..of(name, families, "mangle", draw) }
+}
+
 /// Every generator.
 pub static GENERATORS: &[TargetGen] = &[
-    TargetGen { name: "DSCP", families: IP, table: Some("mangle"), draw: dscp },
-    TargetGen { name: "ECN", families: V4, table: Some("mangle"), draw: ecn },
-    TargetGen { name: "HL", families: V6, table: Some("mangle"), draw: hl },
-    TargetGen { name: "LOG", families: IP, table: None, draw: log },
-    TargetGen { name: "MARK", families: IP, table: None, draw: mark },
-    TargetGen { name: "NFLOG", families: IP, table: None, draw: nflog },
-    TargetGen { name: "REJECT", families: V4, table: Some("filter"), draw: reject_v4 },
-    TargetGen { name: "REJECT", families: V6, table: Some("filter"), draw: reject_v6 },
-    TargetGen { name: "TOS", families: IP, table: Some("mangle"), draw: tos },
-    TargetGen { name: "TTL", families: V4, table: Some("mangle"), draw: ttl },
+    any("AUDIT", IP, audit),
+    of("CHECKSUM", IP, "mangle", checksum),
+    of("CLASSIFY", IP, "mangle", classify),
+    of("DSCP", IP, "mangle", dscp),
+    of_tcp("ECN", V4, ecn),
+    of("HL", V6, "mangle", hl),
+    any("LOG", IP, log),
+    any("MARK", IP, mark),
+    any("NFLOG", IP, nflog),
+    of("REJECT", V4, "filter", reject_v4),
+    of("REJECT", V6, "filter", reject_v6),
+    of_tcp("TCPMSS", IP, tcpmss),
+    of_tcp("TCPOPTSTRIP", IP, tcpoptstrip),
+    of("TEE", IP, "raw", tee),
+    of("TOS", IP, "mangle", tos),
+    of("TRACE", IP, "raw", trace),
+    of("TTL", V4, "mangle", ttl),
 ];
 
 /// Evaluated targets that the oracle does not ask the kernel about, and why.
-pub static SILENT: &[(&str, &str)] = &[];
+pub static SILENT: &[(&str, &str)] = &[
+    ("CONNSECMARK", "it wants SELinux"),
+    ("DNPT", "it stands at other hooks"),
+    ("IDLETIMER", "its timers are the host's, not the namespace's"),
+    ("LED", "not built into the kernel"),
+    ("RATEEST", "its estimators live on after the rule"),
+    ("SECMARK", "it wants SELinux"),
+    ("SNPT", "it stands at other hooks"),
+    ("ULOG", "gone from the kernel"),
+];
+
+/// TCPMSS wants a test of SYN; and it adds the option to a SYN without one, which moves every byte behind
+/// it: what becomes of that is unknown to tamis, and not asked.
+const WITH_MSS: &str = "-m tcp --tcp-flags SYN SYN -m tcpmss --mss 0:65535 ";
 
 /// An action: a verdict, a target, or nothing.
 pub(super) fn draw(draw: &mut Draw) -> Piece {
@@ -49,13 +89,15 @@ fn target(draw: &mut Draw) -> Piece {
     let may = |kind: &&TargetGen| {
         kind.families.contains(&draw.scene.family)
             && kind.table.is_none_or(|table| table == draw.table)
+            && kind.protocol.is_none_or(|protocol| Some(protocol) == draw.protocol)
             && find_target(kind.name, draw.scene.family)
                 .is_some_and(|known| known.support == Support::Evaluated)
     };
     let list: Vec<&TargetGen> = GENERATORS.iter().filter(may).collect();
     let kind = draw.pick(&list);
     let Piece { text, craft } = (kind.draw)(draw);
-    Piece { text: format!("-j {} {text}", kind.name).trim_end().into(), craft }
+    let before = if kind.name == "TCPMSS" { WITH_MSS } else { "" };
+    Piece { text: format!("{before}-j {} {text}", kind.name).trim_end().into(), craft }
 }
 
 fn log(draw: &mut Draw) -> Piece {
@@ -98,8 +140,7 @@ fn dscp(draw: &mut Draw) -> Piece {
     Piece::plain(format!("--set-dscp {:#x}", draw.pick(&[0, 1, 10, 46, 63])))
 }
 
-fn ecn(draw: &mut Draw) -> Piece {
-    let _ = draw.protocol;
+fn ecn(_: &mut Draw) -> Piece {
     Piece::plain("--ecn-tcp-remove")
 }
 
@@ -124,5 +165,45 @@ fn tos(draw: &mut Draw) -> Piece {
         1 => format!("--set-tos {value:#x}/{mask:#x}"),
         2 => format!("--and-tos {value:#x}"),
         _ => format!("--or-tos {value:#x}"),
+    })
+}
+
+fn audit(draw: &mut Draw) -> Piece {
+    Piece::plain(draw.pick(&["--type accept", "--type drop"]))
+}
+
+fn checksum(_: &mut Draw) -> Piece {
+    Piece::plain("--checksum-fill")
+}
+
+fn classify(draw: &mut Draw) -> Piece {
+    Piece::plain(format!("--set-class {:x}:{:x}", draw.rng.u16(..), draw.rng.u16(..)))
+}
+
+fn trace(_: &mut Draw) -> Piece {
+    Piece::plain("")
+}
+
+/// Its copies leave by OUTPUT, where the raw scenes let nothing go.
+fn tee(draw: &mut Draw) -> Piece {
+    let gateway = if draw.ipv6() { GATEWAY_V6 } else { GATEWAY_V4 };
+    Piece::plain(format!("--gateway {gateway}"))
+}
+
+fn tcpmss(draw: &mut Draw) -> Piece {
+    let mss = draw.pick(&[0_u16, 1, 536, 1000, 1460, 32767]);
+    let has = draw.pick(&[536_u16, 1460, 65535]);
+    Piece::new(format!("--set-mss {mss}"), move |p| {
+        p.flags |= 2;
+        let [high, low] = has.to_be_bytes();
+        p.tcp_options = vec![1, 1, 1, 2, 4, high, low, 0];
+    })
+}
+
+fn tcpoptstrip(draw: &mut Draw) -> Piece {
+    let list = draw.pick(&["2", "3,4,8", "4", "5,30,253,255", "2,3,4,5,6,7,8"]);
+    Piece::new(format!("--strip-options {list}"), |p| {
+        p.tcp_options.extend([2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 3, 3, 7]);
+        p.tcp_options.truncate(40);
     })
 }

@@ -15,8 +15,8 @@ use rules::model::{Action, Family};
 
 use super::compare::{Difference, Session, locate};
 use super::explain::explain;
-use super::kernel::Kernel;
 use super::netns::in_fresh;
+use super::record::record;
 use super::shrink::{Failing, shrink};
 use crate::case::Case;
 use crate::generate::ruleset::RulesetText;
@@ -181,6 +181,7 @@ fn examine(
     difference: Difference,
     summary: &mut Summary,
 ) -> io::Result<Failure> {
+    let first = format!("ruleset {number}: {difference}, in {} frames", frames.len());
     let located = locate(scene, &rules.text(), &frames)?;
     let difference = match located {
         Some((index, difference)) => {
@@ -189,6 +190,7 @@ fn examine(
         }
         None => Difference::Counter(format!("{difference} (not when sent one by one)")),
     };
+    let found = format!("{first}; one by one at {}: {difference}", frames.len());
     let failing = shrink(scene, Failing { rules, frames, difference })?;
     let text = failing.rules.text();
     summary.failures += 1;
@@ -196,6 +198,7 @@ fn examine(
         *summary.differences.entry(name).or_default() += 1;
     }
     let story = explain(scene, &text, &failing.frames, &failing.difference)?;
+    let story = format!("{found}\n{story}");
     let case = record(scene, &text, &failing.frames).ok();
     Ok(Failure { number, story, case })
 }
@@ -214,56 +217,4 @@ fn names(scene: Scene, rules: &str) -> BTreeSet<String> {
         }
     }
     names
-}
-
-/// Asks the kernel alone, and keeps what it says. A first rule that matches everything is put before the
-/// others, which tells packets that the stack refused from those that were dropped.
-pub fn record(scene: Scene, rules: &str, frames: &[Vec<u8>]) -> io::Result<Case> {
-    let base = scene.hook().chain_name();
-    let head = format!("*{}\n", scene.tables()[0]);
-    let counter = format!("-A {base}\n");
-    let at = rules.find(&head).map_or(0, |at| at + head.len());
-    let rest = &rules[at..];
-    let first = rest.find("-A ").unwrap_or_else(|| rest.find("COMMIT").unwrap_or(0));
-    let rules = format!("{}{}{counter}{}", &rules[..at], &rest[..first], &rest[first..]);
-    in_fresh(|| {
-        let mut kernel = Kernel::new(scene)?;
-        kernel.load(&rules)?;
-        let mut case =
-            Case { why: String::new(), scene, rules, frames: Vec::new(), counts: Vec::new() };
-        let mut seen = 0;
-        for frame in frames {
-            kernel.send(frame)?;
-            let survived = !kernel.survivors()?.is_empty();
-            let now = first_count(&mut kernel, scene)?;
-            let fate = match (survived, now > seen) {
-                (true, _) => Fate::Accept,
-                (false, true) => Fate::Drop,
-                (false, false) => Fate::Stack,
-            };
-            seen = now;
-            case.frames.push((frame.clone(), fate));
-        }
-        for (table, chain, entries) in kernel.counters()? {
-            let built_in = chain == base;
-            let shown = if built_in { entries.len() } else { entries.len().saturating_sub(1) };
-            for (index, counters) in entries.iter().take(shown).enumerate() {
-                let known = chain == base || chain.starts_with('c');
-                if known {
-                    let (packets, bytes) = (counters.packets, counters.bytes);
-                    case.counts.push((table.into(), chain.clone(), index + 1, packets, bytes));
-                }
-            }
-        }
-        Ok(case)
-    })
-}
-
-/// Packets of the first rule of the first table's built-in chain.
-fn first_count(kernel: &mut Kernel, scene: Scene) -> io::Result<u64> {
-    let table = scene.tables()[0];
-    let base = scene.hook().chain_name();
-    let chains = kernel.counters()?;
-    let chain = chains.iter().find(|(t, chain, _)| *t == table && chain == base);
-    Ok(chain.and_then(|(_, _, entries)| entries.first()).map_or(0, |counters| counters.packets))
 }

@@ -83,6 +83,12 @@ impl Session {
         Ok(())
     }
 
+    /// The scene.
+    #[must_use]
+    pub fn scene(&self) -> Scene {
+        self.scene
+    }
+
     /// tamis's side.
     #[must_use]
     pub fn judge(&self) -> &Judge {
@@ -105,10 +111,11 @@ impl Session {
             rewritten.extend_from_slice(frame);
             *judged = self.judge.judge(rewritten);
         }
+        let survivors = self.kernel.survivors()?;
         if let Some(what) = self.judge.unknown() {
             return Ok(Some(Difference::Unknown(what.to_owned())));
         }
-        if let Some(difference) = self.compare_survivors(frames)? {
+        if let Some(difference) = self.compare_survivors(frames, &survivors) {
             return Ok(Some(difference));
         }
         let difference = self.compare_counters()?;
@@ -120,8 +127,11 @@ impl Session {
         self.compare_counters()
     }
 
-    fn compare_survivors(&mut self, frames: &[Vec<u8>]) -> io::Result<Option<Difference>> {
-        let survivors = self.kernel.survivors()?;
+    fn compare_survivors(
+        &mut self,
+        frames: &[Vec<u8>],
+        survivors: &[Survivor],
+    ) -> Option<Difference> {
         self.by_serial.fill(u32::MAX);
         for (index, frame) in frames.iter().enumerate() {
             let (judged, _) = &self.judged[index];
@@ -130,7 +140,7 @@ impl Session {
             }
         }
         let mut survived = vec![false; frames.len()];
-        for survivor in &survivors {
+        for survivor in survivors {
             let index = self.by_serial[usize::from(survivor.serial)] as usize;
             let Some((judged, rewritten)) = self.judged.get(index) else { continue };
             let sent = &rewritten[judged.network..];
@@ -142,17 +152,17 @@ impl Session {
             if judged.fate == Fate::Accept
                 && let Some(what) = self.survivor_differs(judged, sent, survivor)
             {
-                return Ok(Some(Difference::Survivor { frame: index, what }));
+                return Some(Difference::Survivor { frame: index, what });
             }
         }
         let verdicts = self.judged.iter().zip(&survived).enumerate();
         let mut wrong = verdicts
             .filter(|(_, ((judged, _), survived))| (judged.fate == Fate::Accept) != **survived);
-        Ok(wrong.next().map(|(frame, ((judged, _), survived))| Difference::Verdict {
+        wrong.next().map(|(frame, ((judged, _), survived))| Difference::Verdict {
             frame,
             tamis: judged.fate,
             survived: *survived,
-        }))
+        })
     }
 
     fn survivor_differs(&self, judged: &Judged, sent: &[u8], got: &Survivor) -> Option<String> {

@@ -6,6 +6,9 @@
 //! from the outgoing device.
 
 use std::io;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rules::model::{Counters, Family};
 
@@ -20,6 +23,8 @@ use crate::scene::{Placement, Scene, Wire, serial};
 /// stay in it, for one to an address of ours would come back in.
 const SENTINEL: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n\
     -A PREROUTING -j NFLOG --nflog-group 5 --nflog-size 64\n-A PREROUTING -j DROP\n-A OUTPUT -j DROP\nCOMMIT\n";
+/// How long the namespace may take to have its routes.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of a survivor that are looked at.
 const LOGGED: u32 = 64;
 
@@ -61,6 +66,7 @@ impl Kernel {
             Wire::Tun => Port::Tun(Tun::new()?),
             Wire::Veth => Port::Veth(Veth::new()?),
         };
+        wait_for_routes(scene)?;
         let raw = scene.placement == Placement::Raw;
         let survivors = raw.then(|| Listener::bind(nflog::SURVIVORS, LOGGED)).transpose()?;
         let reader = Reader::open(scene.family)?;
@@ -154,4 +160,36 @@ impl Kernel {
     pub fn family(&self) -> Family {
         self.scene.family
     }
+}
+
+/// Waits until the namespace has the routes that tamis is told of: IPv6 adds those of an address only when
+/// it has heard that the link is up, which on a busy machine takes a while.
+fn wait_for_routes(scene: Scene) -> io::Result<()> {
+    let wanted = scene.routes();
+    let start = Instant::now();
+    loop {
+        let found = routes(scene.family)?;
+        if found == wanted {
+            return Ok(());
+        }
+        if start.elapsed() > PATIENCE {
+            return Err(io::Error::other(format!("routes never came up, only\n{found}")));
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The routes of the calling thread's namespace, as [`Scene::routes`] writes them.
+fn routes(family: Family) -> io::Result<String> {
+    let family = if family == Family::Ipv6 { "-6" } else { "-4" };
+    let args = [family, "route", "show", "table", "all"];
+    let text =
+        String::from_utf8_lossy(&Command::new("ip").args(args).output()?.stdout).into_owned();
+    let line = |line: &str| {
+        let line = line.trim_end();
+        // A default route without a gateway prints its scope.
+        let short = line.strip_suffix(" scope link").filter(|line| line.starts_with("default"));
+        format!("{}\n", short.unwrap_or(line))
+    };
+    Ok(text.lines().map(line).collect())
 }

@@ -15,11 +15,6 @@ use std::thread;
 
 use super::sys;
 
-/// Where packets go that do not stay: the neighbour behind the outgoing device, IPv4.
-pub const GATEWAY_V4: &str = "10.255.1.2";
-/// The same, IPv6.
-pub const GATEWAY_V6: &str = "fd00:ffff:1::2";
-
 /// Settings of the whole namespace.
 const GLOBAL: &[(&str, &str)] = &[
     ("ipv4/ip_forward", "1"),

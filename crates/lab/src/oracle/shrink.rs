@@ -5,8 +5,9 @@ use std::io;
 use super::compare::{Difference, Session};
 use super::netns;
 use crate::generate::draft::set_checksum;
+use crate::generate::packets::is_forwarded;
 use crate::generate::ruleset::RulesetText;
-use crate::scene::Scene;
+use crate::scene::{Placement, Scene};
 
 /// A case that fails.
 #[derive(Debug, Clone)]
@@ -22,7 +23,8 @@ pub struct Failing {
 /// Shrinks until nothing more can be left out, in one namespace.
 pub fn shrink(scene: Scene, mut failing: Failing) -> io::Result<Failing> {
     netns::in_fresh(|| {
-        let Ok(mut session) = Session::new(scene, "")? else { return Ok(failing) };
+        let empty = format!("*{}\nCOMMIT\n", scene.tables()[0]);
+        let Ok(mut session) = Session::new(scene, &empty)? else { return Ok(failing) };
         fewer_frames(&mut session, &mut failing)?;
         fewer_rules(&mut session, &mut failing)?;
         fewer_tests(&mut session, &mut failing)?;
@@ -34,6 +36,11 @@ pub fn shrink(scene: Scene, mut failing: Failing) -> io::Result<Failing> {
 
 /// Takes `candidate` in place of `failing` if it still differs; a refusal to load is not the same thing.
 fn accept(session: &mut Session, failing: &mut Failing, candidate: Failing) -> io::Result<bool> {
+    if session.scene().placement == Placement::Forward
+        && !all_forwarded(session.scene(), &candidate)
+    {
+        return Ok(false);
+    }
     let was_load = matches!(failing.difference, Difference::Load(_));
     let difference = match session.reload(&candidate.rules.text()) {
         Err(difference) => was_load.then_some(difference),
@@ -42,6 +49,11 @@ fn accept(session: &mut Session, failing: &mut Failing, candidate: Failing) -> i
     let Some(difference) = difference else { return Ok(false) };
     *failing = Failing { difference, ..candidate };
     Ok(true)
+}
+
+/// Whether every frame routes forwards: the stack's own ways with the others are not compared.
+fn all_forwarded(scene: Scene, candidate: &Failing) -> bool {
+    candidate.frames.iter().all(|frame| is_forwarded(scene, &mut frame.clone()))
 }
 
 /// Leaves out halves, then quarters, and so on, of the frames before the last.

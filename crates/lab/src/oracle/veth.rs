@@ -7,9 +7,9 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-use super::netns::{GATEWAY_V4, GATEWAY_V6, ip, settle_device, write_setting};
+use super::netns::{ip, settle_device, write_setting};
 use super::sys;
-use crate::scene::{LOCAL_V4, LOCAL_V6};
+use crate::scene::{GATEWAY_V4, GATEWAY_V6, LOCAL_V4, LOCAL_V6};
 
 /// Length of an Ethernet header.
 const ETHERNET: usize = 14;

@@ -106,6 +106,12 @@ impl<W: Write> NgWriter<W> {
         Ok(writer)
     }
 
+    /// Goes on with a file that another writer finished after describing `interfaces` interfaces: `out`
+    /// appends to it, and nothing is written yet.
+    pub fn resume(out: W, interfaces: u32) -> Self {
+        Self { out: BufWriter::new(out), interfaces, body: Vec::new() }
+    }
+
     /// Describes an interface and returns its number, counting from 0.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 use std::fmt::Write;
 
 use super::Results;
+use crate::visible::visible;
 
 impl Results<'_> {
     /// One workflow command for each failing case.
@@ -25,7 +26,7 @@ impl Results<'_> {
 
 /// Text after the second `::`.
 fn message(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    visible(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// The value of a property.

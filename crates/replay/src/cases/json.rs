@@ -10,7 +10,7 @@ impl Results<'_> {
     pub fn json(&self) -> Value {
         json!({
             "schema": "tamis.test/1",
-            "rules": self.rules.file,
+            "rules": self.files.iter().map(|file| &file.file).collect::<Vec<_>>(),
             "cases_file": self.cases.file,
             "passed": self.passed(),
             "failed": self.failed().count(),

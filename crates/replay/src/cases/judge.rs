@@ -7,8 +7,8 @@ use rules::eval::By;
 use rules::model::Table;
 use rules::save::{LoadOptions, load, print_rule};
 
-use super::place::decided_by;
-use super::{Case, Cases, ExpectedBy, Place};
+use super::{Case, Cases, ExpectedBy, PlaceName};
+use crate::decider::Decider;
 use crate::report::walk_flags;
 use crate::rules_file::RulesFile;
 use crate::shell::quote;
@@ -20,8 +20,8 @@ use crate::why::Unseen;
 pub struct Results<'c> {
     /// The cases.
     pub cases: &'c Cases,
-    /// The rules that judged them.
-    pub rules: &'c RulesFile,
+    /// The rules that judged them, at most one file for each family.
+    pub files: &'c [RulesFile],
     /// Options to be typed again for the same answer.
     pub(super) options: String,
     /// One for each case, in their order.
@@ -65,7 +65,7 @@ pub struct Got {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
     /// Its place.
-    pub place: Place,
+    pub place: PlaceName,
     /// Line in the rules file, 0 if none.
     pub line: u32,
     /// The rule's text, or the policy in words.
@@ -78,22 +78,22 @@ pub struct Decided {
 #[must_use]
 pub fn judge<'c>(
     cases: &'c Cases,
-    rules: &'c RulesFile,
+    files: &'c [RulesFile],
     config: &Config,
     also: &str,
 ) -> Results<'c> {
     let started = Instant::now();
-    let judged = cases.cases.iter().map(|case| Judged::of(case, rules, config)).collect();
-    let options = format!("{also}{}", walk_flags(config));
-    Results { cases, rules, options, judged, elapsed_s: started.elapsed().as_secs_f64() }
+    let judged = cases.cases.iter().map(|case| Judged::of(case, files, config)).collect();
+    let options = format!("{also}{}", walk_flags(files, config));
+    Results { cases, files, options, judged, elapsed_s: started.elapsed().as_secs_f64() }
 }
 
 impl<'c> Judged<'c> {
-    fn of(case: &'c Case, rules: &RulesFile, config: &Config) -> Self {
+    fn of(case: &'c Case, files: &[RulesFile], config: &Config) -> Self {
         let started = Instant::now();
         let specs = case.packets.iter().map(|packet| &packet.spec);
-        let got = conversation(specs, rules, config);
-        let wrong = wrong_verdict(case, &got).or_else(|| wrong_decider(case, &got, rules));
+        let got = conversation(specs, files, config);
+        let wrong = wrong_verdict(case, &got).or_else(|| wrong_decider(case, &got, files));
         Self { case, got, wrong, elapsed_s: started.elapsed().as_secs_f64() }
     }
 }
@@ -101,13 +101,13 @@ impl<'c> Judged<'c> {
 /// What becomes of packets that arrive one after the other.
 pub(super) fn conversation<'s>(
     specs: impl Iterator<Item = &'s Spec>,
-    rules: &RulesFile,
+    files: &[RulesFile],
     config: &Config,
 ) -> Vec<Got> {
-    let mut handler = Handler::new([&rules.ruleset], config);
+    let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
     let ends =
         specs.map(|spec| handler.handle(&mut spec.frame.clone(), &spec.arrival(), &mut Unseen));
-    ends.map(|end| Got::of(&end, rules)).collect()
+    ends.map(|end| Got::of(&end, files)).collect()
 }
 
 /// The first packet whose verdict is another one.
@@ -121,18 +121,18 @@ fn wrong_verdict(case: &Case, got: &[Got]) -> Option<Wrong> {
 }
 
 /// The last packet, if something else decided it.
-fn wrong_decider(case: &Case, got: &[Got], rules: &RulesFile) -> Option<Wrong> {
+fn wrong_decider(case: &Case, got: &[Got], files: &[RulesFile]) -> Option<Wrong> {
     let packet = got.len().checked_sub(1)?;
     let (expected, last) = (case.by.as_ref()?, &got[packet]);
     let by = last.by.as_ref();
     let (named, remark) = match expected {
         ExpectedBy::Place(place) if by.is_some_and(|by| by.place == *place) => return None,
-        ExpectedBy::Place(place) => (place.to_string(), gone(place, rules)),
-        ExpectedBy::Text(text) => match canonical(text, rules) {
+        ExpectedBy::Place(place) => (place.to_string(), gone(place, files)),
+        ExpectedBy::Text(text) => match canonical(text, files) {
             Ok(texts) if by.is_some_and(|by| by.is_rule && texts.contains(&by.text)) => {
                 return None;
             }
-            Ok(texts) => (text.clone(), not_found(&texts, rules)),
+            Ok(texts) => (text.clone(), not_found(&texts, files)),
             Err(what) => (text.clone(), Some(format!("no such rule: expected {what}"))),
         },
     };
@@ -151,30 +151,34 @@ fn which(case: &Case, packet: usize) -> String {
 }
 
 /// What to say of a place that the rules do not have.
-fn gone(place: &Place, rules: &RulesFile) -> Option<String> {
+fn gone(place: &PlaceName, files: &[RulesFile]) -> Option<String> {
     let (table, chain, number) = match place {
-        Place::Rule { table, chain, number } => (table, chain, *number),
-        Place::Policy { table, chain } => (table, chain, 0),
-        Place::Ttl => return None,
+        PlaceName::Rule { table, chain, number } => (table, chain, *number),
+        PlaceName::Policy { table, chain } => (table, chain, 0),
+        PlaceName::Ttl => return None,
     };
-    let Some(found) = rules.ruleset.table(table) else {
+    let tables: Vec<&Table> = files.iter().filter_map(|file| file.ruleset.table(table)).collect();
+    if tables.is_empty() {
         return Some(format!("there is no table {table}"));
-    };
-    let Some(index) = found.chain_index(chain) else {
-        return Some(format!("table {table} has no chain {chain}"));
-    };
-    let has = found.chains[index].rules.len();
-    (number > has).then(|| format!("chain {chain} has {has} rules"))
+    }
+    let found =
+        tables.iter().filter_map(|table| Some(table.chains[table.chain_index(chain)?].rules.len()));
+    match found.max() {
+        None => Some(format!("table {table} has no chain {chain}")),
+        Some(has) => (number > has).then(|| format!("chain {chain} has {has} rules")),
+    }
 }
 
 /// The canonical texts of a rule, one for each table that takes it.
-fn canonical(text: &str, rules: &RulesFile) -> Result<Vec<String>, String> {
+fn canonical(text: &str, files: &[RulesFile]) -> Result<Vec<String>, String> {
     let mut texts = Vec::new();
     let mut refused = None;
-    for table in &rules.ruleset.tables {
-        match canonical_in(table, text, rules) {
-            Ok(text) => texts.push(text),
-            Err(what) => refused = refused.or(Some(what)),
+    for file in files {
+        for table in &file.ruleset.tables {
+            match canonical_in(table, text, file) {
+                Ok(text) => texts.push(text),
+                Err(what) => refused = refused.or(Some(what)),
+            }
         }
     }
     match refused {
@@ -203,21 +207,20 @@ fn canonical_in(table: &Table, text: &str, rules: &RulesFile) -> Result<String, 
 }
 
 /// What to say of a text that no rule has.
-fn not_found(texts: &[String], rules: &RulesFile) -> Option<String> {
-    let found = rules.rules().any(|(at, ..)| texts.contains(&rules.rule_text(at)));
+fn not_found(texts: &[String], files: &[RulesFile]) -> Option<String> {
+    let has = |file: &RulesFile| file.rules().any(|(at, ..)| texts.contains(&file.rule_text(at)));
+    let found = files.iter().any(has);
     (!found).then(|| "no rule reads so".to_owned())
 }
 
 impl Got {
-    pub(super) fn of(end: &Disposition, rules: &RulesFile) -> Self {
-        let by = Place::of(rules, end).map(|place| match decided_by(end) {
-            Some(by) => Decided {
-                place,
-                line: rules.by_line(by),
-                text: rules.by_text(by),
-                is_rule: matches!(by, By::Rule(_)),
-            },
-            None => Decided { place, line: 0, text: "time to live".to_owned(), is_rule: false },
+    pub(super) fn of(end: &Disposition, files: &[RulesFile]) -> Self {
+        let decider = Decider::of(end, None);
+        let by = PlaceName::of(&decider, files).map(|place| {
+            let family = |family| files.iter().find(|file| file.ruleset.family == family);
+            let found = decider.place(family);
+            let is_rule = matches!(decider, Decider::Rules(_, By::Rule(_)));
+            Decided { place, line: found.line.unwrap_or(0), text: found.text, is_rule }
         });
         Self { verdict: end.judgement.word(), by }
     }
@@ -228,8 +231,10 @@ impl Got {
         match &self.by {
             None if self.verdict == "skip" => "skip: there are no rules for its family".to_owned(),
             None => self.verdict.to_owned(),
-            Some(Decided { place: Place::Ttl, text, .. }) => format!("{} by {text}", self.verdict),
-            Some(Decided { place: place @ Place::Policy { .. }, line, .. }) => {
+            Some(Decided { place: PlaceName::Ttl, text, .. }) => {
+                format!("{} by {text}", self.verdict)
+            }
+            Some(Decided { place: place @ PlaceName::Policy { .. }, line, .. }) => {
                 format!("{} by {place} L{line}", self.verdict)
             }
             Some(Decided { place, line, text, .. }) => {
@@ -254,7 +259,7 @@ impl Results<'_> {
     /// The command that tells the story of a packet of a case.
     #[must_use]
     pub fn why_command(&self, case: &Case, packet: usize) -> String {
-        let rules = quote(&self.rules.file);
+        let rules = self.files.first().map_or_else(|| "RULES".into(), |file| quote(&file.file));
         let packets = case.packets.iter().take(packet + 1);
         let packets = packets.map(|packet| format!(" --packet {}", quote(&packet.text)));
         format!("tamis why {rules}{}{}", self.options, packets.collect::<String>())

@@ -4,6 +4,7 @@
 //!
 //! ```toml
 //! rules = "rules.v4"         # optional; lies relative to this file; RULES on the command line wins
+//! rules6 = "rules.v6"        # optional: IPv6 rules beside them, as --rules6
 //!
 //! [defaults]                 # optional; each key is the option of that name, which wins
 //! in = "eth0"
@@ -41,7 +42,7 @@ pub mod record;
 mod text;
 
 pub use judge::{Decided, Got, Judged, Results, judge};
-pub use place::Place;
+pub use place::PlaceName;
 
 use dataplane::{Config, Path};
 use rules::Network;
@@ -55,6 +56,8 @@ pub struct Cases {
     pub file: String,
     /// `rules`: the rules file, found from where the cases file lies.
     pub rules: Option<String>,
+    /// `rules6`: IPv6 rules beside them.
+    pub rules6: Option<String>,
     /// `[defaults]`.
     pub defaults: Defaults,
     /// `[[case]]`, at least one, in the order of the file.
@@ -117,7 +120,7 @@ pub enum Expect {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExpectedBy {
     /// `by`.
-    Place(Place),
+    Place(PlaceName),
     /// `by_text`.
     Text(String),
 }

@@ -1,15 +1,15 @@
-//! [`Place`]: where a verdict came from, as people write it: `filter/FORWARD/12`.
+//! [`PlaceName`]: where a verdict came from, as people write it: `filter/FORWARD/12`.
 
 use std::fmt;
 
-use dataplane::{Disposition, DropReason, Judgement};
 use rules::eval::By;
 
+use crate::decider::Decider;
 use crate::rules_file::RulesFile;
 
 /// Where a verdict came from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum PlaceName {
     /// A rule: `table/chain/number`.
     Rule {
         /// The table's name.
@@ -30,7 +30,7 @@ pub enum Place {
     Ttl,
 }
 
-impl Place {
+impl PlaceName {
     /// Reads one. A chain's name may hold a `/`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -50,45 +50,33 @@ impl Place {
         Some(Self::Rule { table, chain, number })
     }
 
-    /// What decided about a packet; `None` if no rule, policy or time to live did.
+    /// The name of where a decider stands; `None` if it is no rule, policy or time to live.
     #[must_use]
-    pub fn of(file: &RulesFile, end: &Disposition) -> Option<Self> {
-        if end.judgement == Judgement::Drop(DropReason::Ttl) {
-            return Some(Self::Ttl);
-        }
-        Some(match decided_by(end)? {
+    pub fn of(decider: &Decider, files: &[RulesFile]) -> Option<Self> {
+        let (family, by) = match decider {
+            Decider::Rules(family, by) => (*family, *by),
+            Decider::Ttl => return Some(Self::Ttl),
+            _ => return None,
+        };
+        let file = files.iter().find(|file| file.ruleset.family == family)?;
+        let named = |table: u32, chain: u32| {
+            let table = &file.ruleset.tables[table as usize];
+            (table.name.to_owned(), table.chains[chain as usize].name.to_string())
+        };
+        Some(match by {
             By::Rule(at) | By::HotDrop(at) => {
-                let (table, chain, _) = file.rule(at);
-                Self::Rule {
-                    table: table.name.to_owned(),
-                    chain: chain.name.to_string(),
-                    number: at.rule as usize + 1,
-                }
+                let (table, chain) = named(at.table, at.chain);
+                Self::Rule { table, chain, number: at.rule as usize + 1 }
             }
             By::Policy { table, chain } => {
-                let table = &file.ruleset.tables[table as usize];
-                let chain = table.chains[chain as usize].name.to_string();
-                Self::Policy { table: table.name.to_owned(), chain }
+                let (table, chain) = named(table, chain);
+                Self::Policy { table, chain }
             }
         })
     }
 }
 
-/// The rule or policy that decided.
-pub(super) fn decided_by(end: &Disposition) -> Option<By> {
-    match end.judgement {
-        Judgement::Accept(by) => by,
-        Judgement::Reject(by) => Some(by),
-        Judgement::Drop(DropReason::Rule(at)) => Some(By::Rule(at)),
-        Judgement::Drop(DropReason::HotDrop(at)) => Some(By::HotDrop(at)),
-        Judgement::Drop(DropReason::Policy { table, chain }) => Some(By::Policy { table, chain }),
-        Judgement::Drop(DropReason::Stack(_) | DropReason::Ttl)
-        | Judgement::Unknown
-        | Judgement::Skip(_) => None,
-    }
-}
-
-impl fmt::Display for Place {
+impl fmt::Display for PlaceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule { table, chain, number } => write!(f, "{table}/{chain}/{number}"),
@@ -105,7 +93,7 @@ mod tests {
     #[test]
     fn places_print_as_they_were_written() {
         for text in ["filter/FORWARD/12", "filter/FORWARD/policy", "mangle/a/b/1", "ttl"] {
-            assert_eq!(Place::parse(text).unwrap().to_string(), text);
+            assert_eq!(PlaceName::parse(text).unwrap().to_string(), text);
         }
     }
 
@@ -113,9 +101,9 @@ mod tests {
     fn anything_else_is_no_place() {
         for text in ["", "filter", "filter/FORWARD", "filter//1", "/FORWARD/1", "filter/FORWARD/0"]
         {
-            assert_eq!(Place::parse(text), None, "{text}");
+            assert_eq!(PlaceName::parse(text), None, "{text}");
         }
-        assert_eq!(Place::parse("filter/FORWARD/-1"), None);
-        assert_eq!(Place::parse("filter/FORWARD/99999999999999999999"), None);
+        assert_eq!(PlaceName::parse("filter/FORWARD/-1"), None);
+        assert_eq!(PlaceName::parse("filter/FORWARD/99999999999999999999"), None);
     }
 }

@@ -10,7 +10,7 @@ use rules::Network;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Case, Cases, Defaults, Expect, Expected, ExpectedBy, Place};
+use super::{Case, Cases, Defaults, Expect, Expected, ExpectedBy, PlaceName};
 use crate::error::Error;
 use crate::input::{line_and_column, read_text};
 use crate::spec;
@@ -54,7 +54,7 @@ impl<'t> Reader<'t> {
             (error.span().unwrap_or(end..end), format!("TOML: {message}"))
         })?;
         let top = document.get_ref();
-        only(top, &["rules", "defaults", "case"])?;
+        only(top, &["rules", "rules6", "defaults", "case"])?;
         let defaults = match top.get("defaults") {
             Some(value) => defaults(table(value)?)?,
             None => Defaults::default(),
@@ -68,8 +68,12 @@ impl<'t> Reader<'t> {
         if cases.is_empty() {
             return Err(nothing());
         }
-        let rules = top.get("rules").map(string).transpose()?.map(|rules| self.beside(rules));
-        Ok(Cases { file: self.file.to_owned(), rules, defaults, cases })
+        let beside = |key: &str| {
+            let name = top.get(key).map(string).transpose()?;
+            Ok(name.map(|name| self.beside(name)))
+        };
+        let (rules, rules6) = (beside("rules")?, beside("rules6")?);
+        Ok(Cases { file: self.file.to_owned(), rules, rules6, defaults, cases })
     }
 
     /// A file named in the cases file, found from where that one lies.
@@ -182,7 +186,7 @@ fn by(case: &DeTable<'_>) -> Result<Option<ExpectedBy>, Wrong> {
             let text = string(value)?;
             let form = "TABLE/CHAIN/NUMBER, TABLE/CHAIN/policy or ttl";
             let wrong = || (value.span(), format!("{form}, found \"{text}\""));
-            Ok(Some(ExpectedBy::Place(Place::parse(text).ok_or_else(wrong)?)))
+            Ok(Some(ExpectedBy::Place(PlaceName::parse(text).ok_or_else(wrong)?)))
         }
     }
 }

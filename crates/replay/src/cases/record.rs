@@ -18,7 +18,7 @@ use rules::{Iface, eval};
 
 use super::judge::conversation;
 use super::text::one_line;
-use super::{Decided, Got, Place};
+use super::{Decided, Got, PlaceName};
 use crate::error::Error;
 use crate::frames::{self, Frame};
 use crate::rules_file::RulesFile;
@@ -31,7 +31,7 @@ const KINDS_PER_CASE: usize = 8;
 /// The cases of a capture.
 #[derive(Debug)]
 pub struct Recording<'f> {
-    rules: &'f RulesFile,
+    files: &'f [RulesFile],
     config: &'f Config,
     cases: Vec<Recorded>,
     /// Packets seen.
@@ -66,7 +66,7 @@ struct Kind {
     message: String,
     interfaces: [Option<String>; 2],
     verdict: &'static str,
-    place: Option<Place>,
+    place: Option<PlaceName>,
 }
 
 /// Records captures. At most `limit` cases are kept.
@@ -74,13 +74,13 @@ struct Kind {
 /// # Errors
 /// A capture cannot be read, or none of its packets makes a case.
 pub fn record<'f>(
-    rules: &'f RulesFile,
+    files: &'f [RulesFile],
     config: &'f Config,
     captures: &[String],
     limit: usize,
 ) -> Result<Recording<'f>, Error> {
     let mut recording = Recording {
-        rules,
+        files,
         config,
         cases: Vec::new(),
         packets: 0,
@@ -90,7 +90,7 @@ pub fn record<'f>(
         cut: 0,
         warnings: Vec::new(),
     };
-    let mut handler = Handler::new([&rules.ruleset], config);
+    let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
     let mut kinds = HashSet::new();
     let mut before = Vec::new();
     let stream = frames::each(captures, |frame| {
@@ -125,7 +125,7 @@ impl Recording<'_> {
             Judgement::Unknown => self.unknown += 1,
             Judgement::Skip(_) => self.skipped += 1,
             Judgement::Accept(_) | Judgement::Drop(_) | Judgement::Reject(_) => {
-                let got = Got::of(&end, self.rules);
+                let got = Got::of(&end, self.files);
                 let (link, len) = (arrival.link, arrival.wire_len);
                 let packet = Packet::parse(before, len, link, Checksums::Ignore);
                 self.judged((frame.number, &packet), got, passing, (kinds, limit));
@@ -162,7 +162,7 @@ impl Recording<'_> {
     /// Whether a packet in words meets the same end by the same rule.
     fn reproduces(&self, words: &str, got: &Got) -> bool {
         let Ok(spec) = spec::parse(words) else { return false };
-        conversation([&spec].into_iter(), self.rules, self.config).first() == Some(got)
+        conversation([&spec].into_iter(), self.files, self.config).first() == Some(got)
     }
 
     /// What became of the packets that make no case.
@@ -179,14 +179,14 @@ impl Recording<'_> {
         self.cases.len()
     }
 
-    /// The cases file. `rules` is what it is to say of its rules: their file, from where it will lie.
+    /// The cases file. `rules` is what it is to say of its rules: their files, from where it will lie.
     #[must_use]
-    pub fn toml(&self, rules: Option<&str>, captures: &[String]) -> String {
+    pub fn toml(&self, rules: [Option<&str>; 2], captures: &[String]) -> String {
         let mut out = String::new();
         // Writing to a String cannot fail.
         let _ = self.write_heading(&mut out, captures);
-        if let Some(rules) = rules {
-            let _ = writeln!(out, "rules = {}", quoted(rules));
+        for (key, file) in ["rules", "rules6"].into_iter().zip(rules) {
+            let _ = file.map(|file| writeln!(out, "{key} = {}", quoted(file)));
         }
         out.push_str(&defaults(self.config));
         for case in &self.cases {

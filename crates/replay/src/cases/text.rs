@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::Results;
+use crate::visible::visible;
 
 impl Results<'_> {
     /// The results as text. It ends with the next command worth typing.
@@ -28,7 +29,7 @@ impl Results<'_> {
             None => first.map(|case| self.why_command(case, case.packets.len().saturating_sub(1))),
         };
         let _ = next.map(|next| writeln!(out, "next: {next}"));
-        out
+        visible(&out).into_owned()
     }
 }
 

@@ -13,7 +13,7 @@ fn near(rules: &str, packet: &str, count: usize) -> Vec<String> {
     let files = [RulesFile::from_text("r", text, &LoadOptions::default()).unwrap()];
     let config = Config::default();
     let spec = spec::parse(packet).unwrap();
-    let story = why::of_conversation(&files, &config, &[], &spec).json(Some(count));
+    let story = why::of_conversation(&files, &config, (&[], &spec), Some(count)).json();
     let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let misses = story["near"].as_array().unwrap().iter();
     misses
@@ -103,4 +103,17 @@ fn options_split_at_their_names() {
     assert_eq!(split("--a 1 ! --b 2 --c"), "--a 1|! --b 2|--c");
     assert_eq!(split("! --b 2"), "! --b 2");
     assert_eq!(split("--tcp-flags FIN,SYN SYN --dport 1:2"), "--tcp-flags FIN,SYN SYN|--dport 1:2");
+}
+
+#[test]
+fn rules_by_the_thousand_keep_the_nearest() {
+    let rules: Vec<String> = (1..20_000)
+        .map(|port| format!("-A FORWARD -p udp -m udp --dport {port} -j ACCEPT"))
+        .collect();
+    let packet = "udp 10.0.0.9:4000 > 192.0.2.53:20000";
+    let nearest = near(&rules.join("\n"), packet, 2);
+    assert_eq!(
+        nearest,
+        ["20002 --dport 19999 | --dport 20000", "20001 --dport 19998 | --dport 20000"]
+    );
 }

@@ -1,13 +1,46 @@
 //! The report as JSON, schema `tamis.replay/1`: what stands in it stays, more may be added.
 
+use std::io::{self, Write};
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{Report, time_text};
 
+/// The document. Rules may be a million, so their hits are written one by one.
+struct Document<'r>(&'r Report<'r>);
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Value::Object(members) = self.0.all_but_hits() else { return to.serialize_unit() };
+        let mut map = to.serialize_map(Some(members.len() + 1))?;
+        for (key, value) in &members {
+            map.serialize_entry(key, value)?;
+        }
+        map.serialize_entry("hits", &Hits(self.0))?;
+        map.end()
+    }
+}
+
+struct Hits<'r>(&'r Report<'r>);
+
+impl Serialize for Hits<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.hits())
+    }
+}
+
 impl Report<'_> {
-    /// The whole report as one document.
-    #[must_use]
-    pub fn json(&self) -> Value {
+    /// Writes the whole report as one document.
+    ///
+    /// # Errors
+    /// `to` cannot be written.
+    pub fn write_json(&self, mut to: impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut to, &Document(self))?;
+        writeln!(to)
+    }
+
+    fn all_but_hits(&self) -> Value {
         let mut rules: Vec<Value> = self.files.iter().map(rules_of).collect();
         let mut document = json!({
             "schema": "tamis.replay/1",
@@ -25,7 +58,6 @@ impl Report<'_> {
             "unknown_because": self.unknown_reasons().into_iter().map(|(line, what, packets)| {
                 json!({ "line": line, "what": what, "packets": packets })
             }).collect::<Vec<_>>(),
-            "hits": self.hits(),
             "policies": self.policies(),
             "drop_reasons": self.drop_reasons_json(),
             "skipped": {
@@ -33,6 +65,7 @@ impl Report<'_> {
                 "duplicate": self.skipped.duplicate,
                 "link_type": self.skipped.link_type,
             },
+            "interrupted": self.interrupted,
             "warnings": self.warnings,
             "elapsed_s": self.elapsed_s,
             "packets_per_s": self.packets_per_s(),
@@ -43,6 +76,12 @@ impl Report<'_> {
         if let (false, Some(object)) = (self.listed.is_empty(), document.as_object_mut()) {
             object.insert("listed".to_owned(), self.listed_json());
         }
+        if let Some(object) = document.as_object_mut() {
+            object.extend(self.changes_json().map(|changes| ("changes".to_owned(), changes)));
+            if !self.selection.is_everything() {
+                object.insert("selected".to_owned(), json!({ "read": self.frames }));
+            }
+        }
         document
     }
 
@@ -50,6 +89,7 @@ impl Report<'_> {
         let (path, _) = self.path();
         json!({
             "family": self.files.first().map(|file| file.ruleset.family.name()),
+            "semantics": self.files.first().map(|file| file.ruleset.semantics.name()),
             "path": path,
             "in": self.config.input,
             "out": self.config.output,
@@ -67,14 +107,13 @@ impl Report<'_> {
         })
     }
 
-    fn hits(&self) -> Value {
-        let mut hits = Vec::new();
-        for (index, file) in self.files.iter().enumerate() {
-            for (at, table, chain, rule) in file.rules() {
+    fn hits(&self) -> impl Iterator<Item = Value> {
+        self.files.iter().enumerate().flat_map(move |(index, file)| {
+            file.rules().map(move |(at, table, chain, rule)| {
                 let tally = self.counters[index].rule(at);
                 // Nat chains run for the first packet of a connection only, which is not known yet.
                 let counted = table.name != "nat";
-                hits.push(json!({
+                json!({
                     "family": file.ruleset.family.name(),
                     "table": table.name,
                     "chain": chain.name,
@@ -86,10 +125,9 @@ impl Report<'_> {
                     "maybe": tally.maybe,
                     "first": tally.first.map(time_text),
                     "last": tally.last.map(time_text),
-                }));
-            }
-        }
-        Value::Array(hits)
+                })
+            })
+        })
     }
 
     fn policies(&self) -> Value {
@@ -138,6 +176,7 @@ impl Report<'_> {
             .iter()
             .map(|listed| {
                 let by = self.decided_by(&listed.disposition);
+                let new = self.listed_new(listed);
                 json!({
                     "frame": listed.frame,
                     "time": listed.time.map(time_text),
@@ -145,6 +184,9 @@ impl Report<'_> {
                     "verdict": listed.disposition.judgement.word(),
                     "line": by.as_ref().map(|(line, _)| line),
                     "by": by.map(|(_, text)| text),
+                    "new_verdict": new.as_ref().map(|(word, _)| word),
+                    "new_line": new.as_ref().and_then(|(_, place)| place.line),
+                    "new_by": new.map(|(_, place)| place.text),
                 })
             })
             .collect()
@@ -155,6 +197,7 @@ fn rules_of(file: &crate::rules_file::RulesFile) -> Value {
     json!({
         "file": file.file,
         "family": file.ruleset.family.name(),
+        "semantics": file.ruleset.semantics.name(),
         "tables": file.ruleset.tables.len(),
         "chains": file.ruleset.chain_count(),
         "rules": file.ruleset.rule_count(),

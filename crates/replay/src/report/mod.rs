@@ -1,5 +1,6 @@
 //! What came of a replay: the numbers, and the ways to show them.
 
+mod changes;
 mod html;
 mod json;
 mod next;
@@ -17,8 +18,11 @@ use rules::eval::By;
 use rules::model::Family;
 use rules::save::print_ruleset;
 
+use crate::changes::Changes;
+use crate::decider::Decider;
 use crate::recorder::Recorder;
 use crate::rules_file::RulesFile;
+use crate::select::Selection;
 
 /// Packets and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -113,6 +117,8 @@ pub struct Listed {
     pub packet: String,
     /// What became of it.
     pub disposition: Disposition,
+    /// What becomes of it under the rules of `--vs`, and what decides so.
+    pub new: Option<(Disposition, Decider)>,
 }
 
 /// What came of a replay.
@@ -146,6 +152,14 @@ pub struct Report<'f> {
     pub input_unknown: u64,
     /// Packets whose output interface was not known.
     pub output_unknown: u64,
+    /// Packets whose verdict is another under the rules of `--vs`.
+    pub changes: Option<Changes>,
+    /// Which packets of the captures were judged.
+    pub selection: Selection,
+    /// Packets read, those that the selection left out included.
+    pub frames: u64,
+    /// The replay was stopped before the captures ended.
+    pub interrupted: bool,
     /// Packets that were asked for by `--list`.
     pub listed: Vec<Listed>,
     /// IPv4 packets whose total length was left to the network card.
@@ -175,6 +189,10 @@ impl<'f> Report<'f> {
             paths: HashMap::new(),
             input_unknown: 0,
             output_unknown: 0,
+            changes: None,
+            selection: Selection::default(),
+            frames: 0,
+            interrupted: false,
             listed: Vec::new(),
             offload: 0,
             time_went_back: 0,

@@ -20,10 +20,16 @@ impl Report<'_> {
         let rules = self.files.first().map_or("RULES", |file| &file.file);
         let captures: Vec<&str> = self.captures.iter().map(|capture| &*capture.file).collect();
         let captures = captures.join(" ");
-        let flags = walk_flags(self.config);
+        let flags = walk_flags(self.files, self.config);
         let nets = self.files.first().map(nets).unwrap_or_default();
         if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
             return format!("tamis replay {rules} {captures} {nets}");
+        }
+        let changed = self.changes.as_ref().filter(|changes| changes.packets > 0);
+        if let (Some(changes), true) = (changed, self.listed.is_empty()) {
+            let new = changes.files.first().map_or("NEW", |file| &file.file);
+            let vs = self.vs_flags();
+            return format!("tamis replay {rules} {captures}{flags} --vs {new}{vs} --list change");
         }
         let list = if self.verdicts.unknown.packets > 0 {
             "unknown"
@@ -41,10 +47,19 @@ impl Report<'_> {
             None => format!("tamis replay {rules} {captures}{flags} --list {list}"),
         }
     }
+
+    /// What else was said about the rules to compare with.
+    fn vs_flags(&self) -> String {
+        let file = self.changes.as_ref().and_then(|changes| changes.files.first());
+        let given = file.filter(|file| file.semantics_given);
+        given.map_or_else(String::new, |file| {
+            format!(" --vs-semantics {}", file.ruleset.semantics.name())
+        })
+    }
 }
 
 /// The options that said how packets walk, to be typed again, each with a blank before it.
-pub(crate) fn walk_flags(config: &Config) -> String {
+pub(crate) fn walk_flags(files: &[RulesFile], config: &Config) -> String {
     let mut flags = String::new();
     // Writing to a String cannot fail.
     let _ = config.path.map(|path| write!(flags, " --path {}", path.name()));
@@ -55,6 +70,12 @@ pub(crate) fn walk_flags(config: &Config) -> String {
     }
     for net in config.world.local.iter().flatten() {
         let _ = write!(flags, " --local {net}");
+    }
+    if let Some(file) = files.iter().find(|file| file.semantics_given) {
+        let _ = write!(flags, " --semantics {}", file.ruleset.semantics.name());
+    }
+    for file in files.iter().skip(1) {
+        let _ = write!(flags, " --rules6 {}", quote(&file.file));
     }
     flags
 }

@@ -3,10 +3,12 @@
 use std::fmt::Write;
 
 use dataplane::{Disposition, DropReason, Judgement, Path};
+use rules::Semantics;
 use rules::eval::By;
 use rules::save::FamilyFrom;
 
 use super::{Count, Report, time_text};
+use crate::visible::visible;
 
 /// Width of a screen line.
 const WIDTH: usize = 100;
@@ -27,20 +29,18 @@ impl Report<'_> {
     /// The report as text.
     #[must_use]
     pub fn text(&self, style: Style) -> String {
-        let mut out = String::new();
-        self.write_text(&mut out, style);
-        out
-    }
-
-    fn write_text(&self, out: &mut String, style: Style) {
+        let (mut above, mut table, mut below) = (String::new(), String::new(), String::new());
         // Writing to a String cannot fail.
-        let _ = self.heading(out);
-        let _ = self.verdict_table(out, style);
-        let _ = self.drops(out);
-        let _ = self.unknowns(out);
-        let _ = self.notes(out);
-        let _ = self.list(out);
-        let _ = writeln!(out, "next: {}", self.next_command());
+        let _ = self.heading(&mut above);
+        // The only part with colour, and the only one without text from outside.
+        let _ = self.verdict_table(&mut table, style);
+        let _ = self.drops(&mut below);
+        let _ = self.unknowns(&mut below);
+        let _ = self.changes_text(&mut below);
+        let _ = self.notes(&mut below);
+        let _ = self.list(&mut below);
+        let _ = writeln!(below, "next: {}", self.next_command());
+        [visible(&above), table.into(), visible(&below)].concat()
     }
 
     fn heading(&self, out: &mut String) -> std::fmt::Result {
@@ -81,6 +81,9 @@ impl Report<'_> {
         };
         parts.push(format!("in {}", name(&self.config.input, self.input_unknown)));
         parts.push(format!("out {}", name(&self.config.output, self.output_unknown)));
+        if self.files.iter().any(|file| file.ruleset.semantics == Semantics::Nft) {
+            parts.push("semantics nft".to_owned());
+        }
         if self.files.iter().any(|file| file.family_from == FamilyFrom::Assumed) {
             parts.push("family ip".to_owned());
         }
@@ -224,6 +227,16 @@ impl Report<'_> {
 
     fn notes(&self, out: &mut String) -> std::fmt::Result {
         let (all, never) = self.never_hit();
+        if !self.selection.is_everything() {
+            let (judged, read) = (number(self.packets), plural(self.frames, "packet"));
+            writeln!(out, "\nselected  {judged} of {read} read")?;
+        }
+        if self.interrupted {
+            writeln!(
+                out,
+                "\nstopped   before the end of the captures: this is what there is so far"
+            )?;
+        }
         writeln!(out, "\nnever hit {} of {}", number(never as u64), plural(all as u64, "rule"))?;
         if self.nat_not_evaluated() {
             writeln!(
@@ -269,7 +282,10 @@ impl Report<'_> {
                     if line > 0 { format!("  by L{line} {text}") } else { format!("  by {text}") }
                 });
             let word = listed.disposition.judgement.word();
-            writeln!(out, "#{} {word}: {}{by}", listed.frame, listed.packet)?;
+            let new = self.listed_new(listed).map_or_else(String::new, |(word, place)| {
+                format!("  -> {word} by {}", place.with_line())
+            });
+            writeln!(out, "#{} {word}: {}{by}{new}", listed.frame, listed.packet)?;
         }
         Ok(())
     }
@@ -295,7 +311,7 @@ impl Report<'_> {
 }
 
 /// `text` in exactly `width` columns, cut with an ellipsis or filled with blanks.
-fn fit(text: &str, width: usize) -> String {
+pub(super) fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return format!("{text:<width$}");
     }
@@ -317,7 +333,7 @@ pub(super) fn number(value: u64) -> String {
     out
 }
 
-fn plural(value: u64, word: &str) -> String {
+pub(super) fn plural(value: u64, word: &str) -> String {
     format!("{} {word}{}", number(value), if value == 1 { "" } else { "s" })
 }
 

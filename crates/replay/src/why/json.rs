@@ -4,13 +4,13 @@ use rules::eval::{self, Alive};
 use serde_json::{Value, json};
 
 use super::{Before, Step, Story};
-use crate::near::{NearMiss, nearest};
+use crate::near::NearMiss;
 use crate::rules_file::RulesFile;
 
 impl Story<'_> {
-    /// The story as one document. With `near`, that many near misses.
+    /// The story as one document.
     #[must_use]
-    pub fn json(&self, near: Option<usize>) -> Value {
+    pub fn json(&self) -> Value {
         let file = self.end.family.and_then(|family| self.report.file(family));
         let by = self.report.decided_by(&self.end);
         let mut story = json!({
@@ -22,6 +22,7 @@ impl Story<'_> {
             "unknown_because": self.report.unknown_reasons().into_iter()
                 .map(|(line, what, _)| json!({ "line": line, "what": what }))
                 .collect::<Vec<_>>(),
+            "untold": self.untold,
             "steps": file.map(|file| {
                 self.steps.iter().map(|step| step_json(file, step)).collect::<Vec<_>>()
             }),
@@ -29,11 +30,10 @@ impl Story<'_> {
         if !self.before.is_empty() {
             story["before"] = self.before.iter().map(|before| self.before_json(before)).collect();
         }
-        if let Some(count) = near {
-            let misses = file.map(|file| {
-                nearest(&self.misses, count).into_iter().map(|miss| miss_json(file, miss)).collect()
-            });
-            story["near"] = misses.unwrap_or_else(|| json!([]));
+        if let Some(misses) = &self.misses {
+            let nearest = misses.nearest().into_iter();
+            story["near"] =
+                nearest.filter_map(|miss| Some(miss_json(file?, miss))).collect::<Vec<_>>().into();
         }
         story
     }

@@ -8,22 +8,23 @@ use rules::eval::{self, Alive};
 use rules::model::Action;
 
 use super::{Step, Story};
-use crate::near::{NearMiss, nearest};
+use crate::near::{Misses, NearMiss};
 use crate::rules_file::RulesFile;
+use crate::visible::visible;
 
 /// Rules that did not match and stand in a row are counted, not listed, beyond this many.
 const SHOWN_IN_A_ROW: usize = 2;
 
 impl Story<'_> {
-    /// The story in words. `all` lists every rule that did not match, too; `near` that many near misses.
+    /// The story in words. `all` lists every rule that did not match, too.
     #[must_use]
-    pub fn text(&self, all: bool, near: Option<usize>) -> String {
+    pub fn text(&self, all: bool) -> String {
         let mut out = String::new();
         // Writing to a String cannot fail.
         let _ = self.write_before(&mut out);
         let _ = self.write_text(&mut out, all);
-        let _ = near.map(|count| self.write_near(&mut out, count));
-        out
+        let _ = self.misses.as_ref().map(|misses| self.write_near(&mut out, misses));
+        visible(&out).into_owned()
     }
 
     /// A line for each packet of the conversation before.
@@ -35,11 +36,11 @@ impl Story<'_> {
         Ok(())
     }
 
-    fn write_near(&self, out: &mut String, count: usize) -> std::fmt::Result {
+    fn write_near(&self, out: &mut String, misses: &Misses) -> std::fmt::Result {
         let Some(file) = self.end.family.and_then(|family| self.report.file(family)) else {
             return Ok(());
         };
-        let nearest = nearest(&self.misses, count);
+        let nearest = misses.nearest();
         if nearest.is_empty() {
             return writeln!(out, "near misses: none, every rule met fails by several tests");
         }
@@ -76,6 +77,9 @@ impl Story<'_> {
                 }
             }
             self.write_step(out, file, step)?;
+        }
+        if self.untold > 0 {
+            writeln!(out, "  … {} more rules are not told", self.untold)?;
         }
         writeln!(out, "{}", self.conclusion())?;
         for (line, what, _) in self.report.unknown_reasons() {
@@ -152,6 +156,7 @@ fn result(
     }
     let sure = match (outcome, alive) {
         (Outcome::HOT_DROP, _) => return "HOT DROP".to_owned(),
+        (Outcome::HIT_DROP, _) => return "MATCH and HOT DROP".to_owned(),
         (Outcome::YES, Alive::Certain) => "MATCH".to_owned(),
         (Outcome::YES, _) => "MATCH if it gets here".to_owned(),
         _ => format!("MAYBE: {}", refused.unwrap_or("not known")),

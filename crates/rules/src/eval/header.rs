@@ -8,6 +8,7 @@ use packet::L4;
 use super::Cause;
 use crate::model::{Family, Header, IfaceTest, MaskedAddr, ProtocolTest};
 use crate::outcome::Outcome;
+use crate::semantics::Semantics;
 use crate::transit::{Iface, Transit};
 
 /// What most rules test, read once for many of them. A target that rewrites the packet makes it old.
@@ -22,7 +23,7 @@ pub(super) struct Key {
 impl Key {
     #[inline]
     pub(super) fn of(transit: &Transit<'_, '_>) -> Self {
-        let protocol = match transit.packet.headers().l4 {
+        let protocol = match transit.upper_layer() {
             L4::Upper(upper) => Some(upper.protocol),
             L4::Fragment { protocol, .. } => Some(protocol),
             L4::Broken { .. } | L4::Unknown | L4::None => None,
@@ -109,16 +110,20 @@ fn iface(test: &IfaceTest, iface: Iface<'_>) -> Outcome {
     }
 }
 
-/// IPv6 walks the extension headers to find the protocol; a chain that is cut off there is a hot drop.
+/// IPv6 walks the extension headers to find the protocol; a chain that is cut off there is a hot drop
+/// under legacy semantics, and under nft no match even with `!`.
 fn protocol(test: ProtocolTest, transit: &Transit<'_, '_>) -> Outcome {
     let is = |number: u8| Outcome::from_bool((number == test.number) != test.invert);
-    match transit.packet.headers().l4 {
+    match transit.upper_layer() {
         L4::Upper(upper) => is(upper.protocol),
         L4::Fragment { protocol, .. } => is(protocol),
+        L4::Broken { .. } if transit.semantics == Semantics::Nft => Outcome::NO,
         L4::Broken { fragment: false } => Outcome::HOT_DROP,
         L4::Broken { fragment: true } | L4::None => Outcome::NO,
         L4::Unknown => match transit.family {
-            Family::Ipv6 => Outcome::MAYBE.or(Outcome::HOT_DROP),
+            Family::Ipv6 if transit.semantics == Semantics::Legacy => {
+                Outcome::MAYBE.or(Outcome::HOT_DROP)
+            }
             _ => Outcome::MAYBE,
         },
     }

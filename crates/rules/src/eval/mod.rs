@@ -208,7 +208,7 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
             None => (Outcome::YES, None),
         };
         for (index, used) in rule.matches.iter().enumerate() {
-            if !outcome.may_match() {
+            if !outcome.goes_on() {
                 break;
             }
             let answer = match used.memory {
@@ -248,14 +248,41 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
         transit: &mut Transit<'_, '_>,
     ) {
         if outcome.may_hot_drop() {
-            let sure = outcome == Outcome::HOT_DROP;
-            self.end(Verdict::Drop, Some(By::HotDrop(at)), sure, stack);
+            self.hot_drop(rule, at, outcome, stack, transit);
         }
         if outcome.may_match() {
             let sure = outcome == Outcome::YES;
             transit.certain = sure && self.here == Alive::Certain;
             self.observer.hit(at, transit.certain, transit);
             self.act(rule, at, sure, stack, transit);
+        }
+    }
+
+    /// A match drops the packet. Where it matches at that, the rule counts it and a REJECT still tells
+    /// the sender.
+    fn hot_drop(
+        &mut self,
+        rule: &Rule,
+        at: RuleRef,
+        outcome: Outcome,
+        stack: &mut Stack<'r>,
+        transit: &mut Transit<'_, '_>,
+    ) {
+        let mut rejects = false;
+        if outcome.may_hit_drop() {
+            transit.certain = outcome.is_known() && self.here == Alive::Certain;
+            self.observer.hit(at, transit.certain, transit);
+            if let Action::Target(target) = &rule.action {
+                rejects = target.body.apply(transit) == Effect::Reject;
+                self.key = Key::of(transit);
+            }
+        }
+        let sure = outcome.only_drops();
+        if rejects {
+            self.end(Verdict::Reject, Some(By::Rule(at)), sure, stack);
+        }
+        if !rejects || outcome != Outcome::HIT_DROP {
+            self.end(Verdict::Drop, Some(By::HotDrop(at)), sure, stack);
         }
     }
 

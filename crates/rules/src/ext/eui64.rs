@@ -1,10 +1,10 @@
 //! `-m eui64`: the source address ends in the EUI-64 of the sender's Ethernet address.
 //!
-//! Off Ethernet there is nothing to compare: it does not match, and drops later fragments on the spot if
-//! a rule with `-p` found them to be such. Source: iptables-extensions(8); kernel
+//! Off Ethernet there is nothing to compare, and it does not match (measured on Linux 6.18, fragments
+//! included, which kernels of old dropped). Source: iptables-extensions(8); kernel
 //! `net/ipv6/netfilter/ip6t_eui64.c`; RFC 4291, appendix A.
 
-use packet::{L4, Read, ethertype};
+use packet::{Read, ethertype};
 
 use super::{Args, Match, MatchKind, Printer, Support, V6};
 use crate::model::Hook;
@@ -42,9 +42,6 @@ impl Match for Eui64 {
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         let headers = transit.packet.headers();
         match (transit.packet.source_mac(), transit.net::<8>(16)) {
-            (Read::Absent, _) if matches!(headers.l4, L4::Fragment { .. }) => {
-                Outcome::NO.or(Outcome::HOT_DROP)
-            }
             (Read::Absent, _) => Outcome::NO,
             _ if headers.link.ethertype != ethertype::IPV6 => Outcome::NO,
             (Read::Known(mac), Read::Known(found)) => Outcome::from_bool(identifier(mac) == found),

@@ -1,10 +1,10 @@
 //! `-m length`: the length of the IP packet, header included.
 //!
-//! It is what the length field says, not what is there: an IPv6 jumbogram is 40 bytes long. Only an IPv4
-//! total length of 0 (a packet that the capturing host had yet to cut to segments) gives way to the real
-//! length. Source: iptables-extensions(8); kernel `net/netfilter/xt_length.c`.
+//! For IPv4 it is what the length field says, and only a total length of 0 (a packet that the capturing
+//! host had yet to cut to segments) gives way to the real length. For IPv6 it is what is there, jumbograms
+//! included (since Linux 6.4). Source: iptables-extensions(8); kernel `net/netfilter/xt_length.c`.
 
-use packet::{Read, ipv4, ipv6};
+use packet::{Read, ipv4};
 
 use super::span::Span;
 use super::{Args, IP, Match, MatchKind, Opt, Printer, Support};
@@ -34,9 +34,8 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 
 fn packet_len(transit: &Transit<'_, '_>) -> Read<u32> {
     match transit.family {
-        Family::Ipv6 => transit
-            .net(ipv6::PAYLOAD_LEN.start)
-            .map(|len| u32::from(u16::from_be_bytes(len)) + ipv6::HEADER_LEN as u32),
+        // The payload length is not asked: with hop-by-hop options it may be 0.
+        Family::Ipv6 => Read::Known(transit.packet.len() as u32),
         _ => transit.net(ipv4::TOTAL_LEN.start).map(|len| match u16::from_be_bytes(len) {
             0 => transit.packet.len() as u32,
             len => len.into(),

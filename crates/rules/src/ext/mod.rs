@@ -189,6 +189,7 @@ mod mark;
 mod mh;
 mod multiport;
 mod nat;
+mod native;
 mod nfacct;
 mod npt;
 mod option_header;

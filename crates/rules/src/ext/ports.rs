@@ -22,7 +22,7 @@ pub(super) struct PortTest {
 
 impl PortTest {
     /// Every port.
-    const ANY: Self = Self { low: 0, high: u16::MAX, invert: false };
+    pub(super) const ANY: Self = Self { low: 0, high: u16::MAX, invert: false };
 
     /// The test of an option of this name, or every port.
     pub(super) fn parse(args: &Args<'_>, name: &str) -> Result<Self, What> {
@@ -63,6 +63,16 @@ impl PortTest {
         to.option(self.invert, name, range_text(self.low, self.high));
     }
 
+    /// Whether it is the range of all ports, with `!` or without.
+    pub(super) fn is_every_port(self) -> bool {
+        (self.low, self.high) == (Self::ANY.low, Self::ANY.high)
+    }
+
+    /// Whether it is `! PORT`, for one port other than 0.
+    pub(super) fn is_single_inverted(self) -> bool {
+        self.invert && self.low == self.high && self.low != 0
+    }
+
     /// Whether a port passes.
     #[inline]
     pub(super) fn accepts(self, port: u16) -> bool {
@@ -81,7 +91,7 @@ pub(super) fn range_text(low: u16, high: u16) -> String {
 pub(super) fn upper_header<const N: usize>(
     transit: &Transit<'_, '_>,
 ) -> Result<(usize, [u8; N]), Outcome> {
-    match transit.packet.headers().l4 {
+    match transit.upper_layer() {
         L4::Upper(upper) => match transit.packet.read(upper.offset) {
             Read::Known(bytes) => Ok((upper.offset, bytes)),
             Read::Unknown => Err(Outcome::MAYBE),

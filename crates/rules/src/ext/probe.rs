@@ -76,15 +76,10 @@ impl<'a> Frame<'a> {
         let mut bytes = self.bytes.to_vec();
         let mut packet = Packet::parse(&mut bytes, self.wire_len, self.link, Checksums::Ignore);
         let mut transit = Transit {
-            packet: &mut packet,
-            family: self.family,
-            hook: self.hook,
             input: Iface::Named("eth0"),
             output: Iface::Named("eth1"),
-            mark: Mark::default(),
-            world,
-            time: None,
             certain: self.certain,
+            ..Transit::new(&mut packet, self.family, self.hook, world)
         };
         let answer = ask(&mut transit);
         (answer, bytes)

@@ -1,7 +1,8 @@
 //! `-m rt`: the IPv6 routing header, and the addresses of type 0.
 //!
 //! `--rt-0-addrs` wants exactly the listed addresses; with `--rt-0-not-strict` they may stand among
-//! others, in order. Source: iptables-extensions(8); kernel `net/ipv6/netfilter/ip6t_rt.c`; RFC 8200.
+//! others, in order. A header that claims more bytes than the packet has is dropped on the spot (measured on
+//! Linux 6.18). Source: iptables-extensions(8); kernel `net/ipv6/netfilter/ip6t_rt.c`; RFC 8200.
 
 use packet::{Read, ipv6_ext};
 
@@ -168,7 +169,7 @@ impl Match for Rt {
         };
         let len = ipv6_chain::len_of(fixed[1]);
         if transit.packet.headers().end.saturating_sub(at) < len {
-            return Outcome::NO;
+            return Outcome::HOT_DROP;
         }
         self.judge_fixed(fixed, len)
             .and_then(|| self.judge_reserved(transit, at))
@@ -250,7 +251,8 @@ mod tests {
     #[test]
     fn short_headers() {
         assert_eq!(Frame::ip(&ipv6(43, &[59, 0, 0])).judge("-m rt"), Outcome::HOT_DROP);
-        assert_eq!(Frame::ip(&ipv6(43, &[59, 1, 0, 0, 0, 0, 0, 0])).judge("-m rt"), Outcome::NO);
+        let long = ipv6(43, &[59, 1, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(Frame::ip(&long).judge("-m rt"), Outcome::HOT_DROP);
         assert_eq!(Frame::ip(&ipv6(59, &[])).judge("-m rt"), Outcome::NO);
     }
 }

@@ -208,7 +208,8 @@ impl ChunkTest {
         self.types.holds(kind) && wanted.is_none_or(|wanted| flags & wanted.mask == wanted.set)
     }
 
-    /// Walks the chunks from `at`.
+    /// Walks the chunks from `at`; `!` is not applied yet. Broken chunks are dropped before it is, so that
+    /// `! --chunk-types` matches what it drops (measured).
     fn judge(&self, transit: &Transit<'_, '_>, mut at: usize) -> Outcome {
         let end = transit.packet.headers().end;
         let mut missing = self.types;
@@ -223,8 +224,8 @@ impl ChunkTest {
                 return Outcome::HOT_DROP;
             }
             match (self.which, self.accepts(kind, flags)) {
-                (Which::Any, true) => return Outcome::from_bool(!self.invert),
-                (Which::Only, false) => return Outcome::from_bool(self.invert),
+                (Which::Any, true) => return Outcome::YES,
+                (Which::Only, false) => return Outcome::NO,
                 (Which::All, true) => missing.remove(kind),
                 _ => {}
             }
@@ -238,7 +239,7 @@ impl ChunkTest {
             Which::All => missing == Types::NONE,
             Which::Only => true,
         };
-        Outcome::from_bool(matches != self.invert)
+        Outcome::from_bool(matches)
     }
 }
 
@@ -263,8 +264,9 @@ impl Match for Sctp {
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         let (offset, [s0, s1, d0, d1]) = match upper_start(transit, HEADER) {
             Ok(header) => header,
-            Err(Outcome::MAYBE) if self.chunks.is_some() => {
-                return Outcome::MAYBE.or(Outcome::HOT_DROP);
+            Err(Outcome::MAYBE) if let Some(chunks) = &self.chunks => {
+                let any = Outcome::MAYBE.or(Outcome::HOT_DROP);
+                return any.or(any.invert_drop(chunks.invert));
             }
             Err(outcome) => return outcome,
         };
@@ -273,7 +275,7 @@ impl Match for Sctp {
         };
         let ports = passes(self.source, [s0, s1]) && passes(self.destination, [d0, d1]);
         Outcome::from_bool(ports).and_then(|| match &self.chunks {
-            Some(chunks) => chunks.judge(transit, offset + HEADER),
+            Some(chunks) => chunks.judge(transit, offset + HEADER).invert_drop(chunks.invert),
             None => Outcome::YES,
         })
     }
@@ -340,6 +342,7 @@ mod tests {
             let packet = sctp(chunks);
             let frame = Frame::ip(&packet);
             assert_eq!(frame.judge("-p sctp --chunk-types any INIT"), Outcome::HOT_DROP);
+            assert_eq!(frame.judge("-p sctp ! --chunk-types any INIT"), Outcome::HIT_DROP);
             assert_eq!(frame.judge("-p sctp --dport 9 --chunk-types any INIT"), Outcome::NO);
         }
         let packet = sctp(&[3, 0, 0, 4]);

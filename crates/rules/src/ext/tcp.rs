@@ -8,15 +8,18 @@ use packet::{L4, Read};
 
 use super::option_walk::has_option;
 use super::ports::{DPORT, PortTest, SPORT, upper_start};
-use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support, value};
+use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support, native, value};
 use crate::outcome::Outcome;
 use crate::save::What;
+use crate::semantics::Semantics;
 use crate::transit::Transit;
 
 const PROTOCOL: u8 = 6;
 const HEADER: usize = 20;
 /// Bytes of the header that are tested: up to the flags. The checksum behind them may be unknown.
 const NEEDED: usize = 14;
+/// Offset of the flags in the header.
+const FLAGS_AT: usize = 13;
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {
@@ -47,7 +50,7 @@ struct Tcp {
     option: Option<(u8, bool)>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct FlagsTest {
     mask: u8,
     set: u8,
@@ -116,6 +119,9 @@ impl Match for Tcp {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        if transit.semantics == Semantics::Nft && self.is_native() {
+            return self.judge_fields(transit);
+        }
         if let L4::Fragment { offset: 1, .. } = transit.packet.headers().l4 {
             return Outcome::HOT_DROP;
         }
@@ -128,13 +134,31 @@ impl Match for Tcp {
 }
 
 impl Tcp {
+    /// Whether iptables-nft turns it into native expressions.
+    fn is_native(&self) -> bool {
+        let ports = self.source != PortTest::ANY || self.destination != PortTest::ANY;
+        self.option.is_none() && (ports || self.flags != FlagsTest::default())
+    }
+
+    /// Field by field, as nf_tables does. A mask without a bit is no test, not even with `!`.
+    fn judge_fields(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let FlagsTest { mask, set, invert } = self.flags;
+        let flags = match mask {
+            0 => Outcome::YES,
+            _ => native::test(native::field(transit, FLAGS_AT), |[flags]: [u8; 1]| {
+                ((flags & mask) == set) != invert
+            }),
+        };
+        flags.and_then(|| native::ports(transit, [self.source, self.destination]))
+    }
+
     fn judge(&self, transit: &Transit<'_, '_>, offset: usize, header: &[u8; NEEDED]) -> Outcome {
         let port = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
         if !self.source.accepts(port(0)) || !self.destination.accepts(port(2)) {
             return Outcome::NO;
         }
         let FlagsTest { mask, set, invert } = self.flags;
-        if ((header[13] & mask) == set) == invert {
+        if ((header[FLAGS_AT] & mask) == set) == invert {
             return Outcome::NO;
         }
         match self.option {

@@ -41,14 +41,7 @@ pub(super) fn with_transit<T>(
     let mut frame = bytes[..captured].to_vec();
     let mut packet = Packet::parse(&mut frame, bytes.len(), Link::Ipv4, Checksums::Ignore);
     see(&mut Transit {
-        packet: &mut packet,
-        family: Family::Ipv4,
-        hook: Hook::Forward,
-        input: Iface::Unknown,
-        output: Iface::Unknown,
         mark: Mark { value: 7, unknown: 0 },
-        world: &World::default(),
-        time: None,
-        certain: true,
+        ..Transit::new(&mut packet, Family::Ipv4, Hook::Forward, &World::default())
     })
 }

@@ -3,9 +3,10 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_tcpudp.c`.
 
 use super::ports::{DPORT, PortTest, SPORT, ports};
-use super::{Args, IP, Match, MatchKind, Printer, Support};
+use super::{Args, IP, Match, MatchKind, Printer, Support, native};
 use crate::outcome::Outcome;
 use crate::save::What;
+use crate::semantics::Semantics;
 use crate::transit::Transit;
 
 const PROTOCOL: u8 = 17;
@@ -36,6 +37,13 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     }))
 }
 
+impl Udp {
+    /// Without any test it stays an xtables match under nf_tables.
+    fn tests_nothing(&self) -> bool {
+        self.source == PortTest::ANY && self.destination == PortTest::ANY
+    }
+}
+
 impl Match for Udp {
     fn print(&self, to: &mut Printer) {
         self.source.print("sport", to);
@@ -43,6 +51,9 @@ impl Match for Udp {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        if transit.semantics == Semantics::Nft && !self.tests_nothing() {
+            return native::ports(transit, [self.source, self.destination]);
+        }
         match ports::<HEADER>(transit) {
             Ok((source, destination)) => Outcome::from_bool(
                 self.source.accepts(source) && self.destination.accepts(destination),

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::kind::{family_of, other_text};
+use super::kind::{family_of, other_text, semantics_of};
 use super::lexer::words;
 use super::options::Words;
 use super::rule::{self, Place, RuleLine, Setting, Verdict};
 use super::{FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, loops};
 use crate::model::{Action, Base, Chain, Counters, Family, Header, Policy, Rule, Ruleset, Table};
+use crate::semantics::Semantics;
 
 /// Longest chain name in bytes: `XT_EXTENSION_MAXNAMELEN` less its NUL.
 const MAX_CHAIN_NAME: usize = 28;
@@ -34,13 +35,14 @@ pub fn load(text: &str, options: &LoadOptions<'_>) -> Result<Loaded, LoadError> 
     let mut file = File::new(family, options);
     for (index, line) in text.split('\n').enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-        file.line(number, line).map_err(|what| what.at_line(number))?;
+        file.line(number, line)?;
     }
     file.finish(family_from)
 }
 
 struct File<'a, 'o> {
     family: Family,
+    semantics: Semantics,
     options: &'o LoadOptions<'o>,
     tables: Vec<Table>,
     open: Option<OpenTable<'a>>,
@@ -65,6 +67,7 @@ impl<'a, 'o> File<'a, 'o> {
     fn new(family: Family, options: &'o LoadOptions<'o>) -> Self {
         Self {
             family,
+            semantics: Semantics::default(),
             options,
             tables: Vec::new(),
             open: None,
@@ -74,23 +77,31 @@ impl<'a, 'o> File<'a, 'o> {
         }
     }
 
-    fn line(&mut self, number: u32, line: &'a str) -> Result<(), What> {
+    fn line(&mut self, number: u32, line: &'a str) -> Result<(), LoadError> {
         self.last_line = number;
-        let line = self.trimmed(number, line)?;
-        match line.as_bytes().first() {
+        let line = self.trimmed(number, line).map_err(|what| what.at_line(number))?;
+        let read = match line.as_bytes().first() {
             None => Ok(()),
             Some(b'#') => {
-                if line.contains("(nf_tables)") {
-                    self.warnings
-                        .add(number, "rules saved from nf_tables: judged as legacy xtables");
-                }
+                self.comment(number, line);
                 Ok(())
             }
             Some(b'*') => self.open_table(number, &line[1..]),
             Some(b':') => self.declare(number, &line[1..]),
             Some(b'[' | b'-') => self.rule(number, line),
-            Some(_) if line == "COMMIT" => self.commit(),
+            Some(_) if line == "COMMIT" => return self.commit(number),
             Some(_) => Err(not_save_text(line)),
+        };
+        read.map_err(|what| what.at_line(number))
+    }
+
+    fn comment(&mut self, number: u32, line: &str) {
+        let Some((semantics, old)) = semantics_of(line) else { return };
+        self.semantics = semantics;
+        if old {
+            let what = "saved by iptables-nft before 1.8.8, whose tcp and udp matches are those of \
+                        xtables: judged as legacy";
+            self.warnings.add(number, what);
         }
     }
 
@@ -190,9 +201,10 @@ impl<'a, 'o> File<'a, 'o> {
         }
     }
 
-    fn commit(&mut self) -> Result<(), What> {
-        let open = self.open.take().ok_or_else(|| What::new(1, "a *table line before COMMIT"))?;
-        self.close(open).map_err(|error| What::new(error.column, error.what))
+    fn commit(&mut self, number: u32) -> Result<(), LoadError> {
+        let none = || What::new(1, "a *table line before COMMIT").at_line(number);
+        let open = self.open.take().ok_or_else(none)?;
+        self.close(open)
     }
 
     fn close(&mut self, mut open: OpenTable<'a>) -> Result<(), LoadError> {
@@ -316,9 +328,10 @@ impl<'a, 'o> File<'a, 'o> {
             let what = "iptables-save text (a *table line, chains, rules, COMMIT), found none";
             return Err(What::new(1, what).at_line(1));
         }
-        let mut ruleset = Ruleset { family: self.family, tables: self.tables };
+        let Self { family, semantics, tables, warnings, .. } = self;
+        let mut ruleset = Ruleset { family, semantics, tables };
         ruleset.number_memories();
-        Ok(Loaded { ruleset, family_from, warnings: self.warnings.list })
+        Ok(Loaded { ruleset, family_from, warnings: warnings.list })
     }
 }
 

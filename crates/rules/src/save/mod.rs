@@ -99,7 +99,11 @@ impl What {
 
     /// The same, in a line.
     #[must_use]
-    pub fn at_line(self, line: u32) -> LoadError {
+    pub fn at_line(mut self, line: u32) -> LoadError {
+        if self.what.len() > MAX_WHAT {
+            self.what.truncate(self.what.floor_char_boundary(MAX_WHAT));
+            self.what.push('…');
+        }
         LoadError { line, column: self.column, what: self.what }
     }
 }
@@ -112,6 +116,11 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
+/// Kinds of warnings kept apart; a text can name as many unknown matches as it has lines.
+const MAX_WARNINGS: usize = 64;
+/// Most bytes of an error's text: what was found there may be a word of any length.
+const MAX_WHAT: usize = 240;
+
 /// Collects warnings, one entry for each kind.
 #[derive(Debug, Default)]
 struct Warnings {
@@ -123,9 +132,21 @@ struct Warnings {
 impl Warnings {
     fn add(&mut self, line: u32, what: impl Into<String>) {
         let what = what.into();
-        match self.list.iter_mut().find(|warning| warning.what == what) {
-            Some(known) => known.count += 1,
-            None => self.list.push(Warning { what, line, count: 1 }),
+        if let Some(known) = self.list.iter_mut().find(|warning| warning.what == what) {
+            known.count += 1;
+        } else if self.list.len() >= MAX_WARNINGS {
+            self.one_more(line);
+        } else {
+            self.list.push(Warning { what, line, count: 1 });
+        }
+    }
+
+    /// Counts a warning that has no place of its own any more, in the last one.
+    fn one_more(&mut self, line: u32) {
+        let what = "more warnings of other kinds";
+        match self.list.last_mut() {
+            Some(last) if last.what == what => last.count += 1,
+            _ => self.list.push(Warning { what: what.to_owned(), line, count: 1 }),
         }
     }
 

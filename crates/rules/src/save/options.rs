@@ -4,6 +4,8 @@
 //! An option belongs to the newest match or target that declares it; failing that to the match that `-p`
 //! brings along; failing that it may abbreviate one. Source: iptables `command_default`, getopt_long(3).
 
+use std::borrow::Cow;
+
 use super::{Warnings, What, Word};
 use crate::ext::{self, Given, MatchKind, Opt, TargetKind};
 use crate::model::{Family, ProtocolTest};
@@ -58,21 +60,43 @@ pub(super) struct Extensions<'a> {
 #[derive(Debug)]
 pub(super) struct Words<'a> {
     words: std::vec::IntoIter<Word<'a>>,
+    /// The second half of a word that was split.
+    split: Option<Word<'a>>,
     /// Column after the last word, for what is missing.
     pub(super) end: u32,
 }
 
 impl<'a> Words<'a> {
     pub(super) fn new(words: Vec<Word<'a>>, end: u32) -> Self {
-        Self { words: words.into_iter(), end }
+        Self { words: words.into_iter(), split: None, end }
     }
 
     pub(super) fn next(&mut self) -> Option<Word<'a>> {
-        self.words.next()
+        self.split.take().or_else(|| self.words.next())
+    }
+
+    /// Splits a value off its option, as getopt_long takes them: `--sport=1`, `-ptcp`. Only words that
+    /// look like an option are split.
+    pub(super) fn split_option(&mut self, word: Word<'a>) -> Word<'a> {
+        let at = match word.text.strip_prefix("--") {
+            Some(_) => word.text.find('=').map(|at| (at, at + 1)),
+            None if word.text.starts_with(['-']) && word.text.is_char_boundary(2) => {
+                (word.text.len() > 2).then_some((2, 2))
+            }
+            None => None,
+        };
+        let Some((end, start)) = at else { return word };
+        let part = |range: std::ops::Range<usize>| match &word.text {
+            Cow::Borrowed(text) => Cow::Borrowed(&text[range]),
+            Cow::Owned(text) => Cow::Owned(text[range].to_owned()),
+        };
+        let column = word.column + start as u32;
+        self.split = Some(Word { text: part(start..word.text.len()), column, quoted: true });
+        Word { text: part(0..end), column: word.column, quoted: false }
     }
 
     pub(super) fn peek(&self) -> Option<&Word<'a>> {
-        self.words.as_slice().first()
+        self.split.as_ref().or_else(|| self.words.as_slice().first())
     }
 
     /// The value of an option.

@@ -124,6 +124,8 @@ impl<'a> RuleLine<'a> {
         if word.quoted || !word.text.starts_with('-') {
             return Err(What::new(word.column, format!("an option, found \"{}\"", word.text)));
         }
+
+        let word = words.split_option(word);
         let family = self.extensions.family;
         match &*word.text {
             "-s" | "--source" | "--src" => {

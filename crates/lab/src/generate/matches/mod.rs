@@ -23,12 +23,14 @@ pub struct MatchGen {
     pub families: Families,
     /// Protocols of which the rule must say `-p`; empty for any.
     pub protocols: &'static [u8],
+    /// Only Ethernet frames give an answer: off Ethernet it differs between kernels.
+    pub ethernet: bool,
     /// Draws its options.
     pub draw: fn(&mut Draw) -> Piece,
 }
 
 const fn any(name: &'static str, families: Families, draw: fn(&mut Draw) -> Piece) -> MatchGen {
-    MatchGen { name, families, protocols: &[], draw }
+    MatchGen { name, families, protocols: &[], ethernet: false, draw }
 }
 
 const fn of(
@@ -37,7 +39,7 @@ const fn of(
     protocols: &'static [u8],
     draw: fn(&mut Draw) -> Piece,
 ) -> MatchGen {
-    MatchGen { name, families, protocols, draw }
+    MatchGen { name, families, protocols, ethernet: false, draw }
 }
 
 /// Every generator.

@@ -77,19 +77,55 @@ pub(super) fn pkttype(draw: &mut Draw) -> Piece {
     Piece::new(format!("{}--pkt-type {name}", draw.bang()), move |p| p.macs[0] = mac)
 }
 
+/// Types, and an address of each that the oracle's namespace knows.
+const TYPES_V4: [(&str, [u8; 4]); 6] = [
+    ("UNSPEC", [0, 0, 0, 0]),
+    ("UNICAST", [198, 51, 100, 1]),
+    ("LOCAL", [10, 255, 0, 1]),
+    ("BROADCAST", [10, 255, 0, 255]),
+    ("MULTICAST", [224, 0, 0, 1]),
+    ("ANYCAST", [127, 0, 0, 1]),
+];
+
+const TYPES_V6: [(&str, [u8; 16]); 6] = [
+    ("UNSPEC", [0; 16]),
+    ("UNICAST", [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+    ("LOCAL", [0xfd, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+    ("MULTICAST", [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+    ("ANYCAST", [0xfd, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+    ("UNREACHABLE", [0xfd, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]),
+];
+
 pub(super) fn addrtype(draw: &mut Draw) -> Piece {
-    let types = ["UNSPEC", "UNICAST", "LOCAL", "BROADCAST", "MULTICAST", "ANYCAST"];
-    let usual = if draw.ipv6() { &types[1..3] } else { &types[..] };
     let mut text = String::new();
-    for name in ["--src-type", "--dst-type"] {
-        if draw.one_in(2) || text.is_empty() && name == "--dst-type" {
-            let first = draw.pick(usual);
-            let second = draw.pick(usual);
+    let mut chosen = [None, None];
+    for (index, name) in ["--src-type", "--dst-type"].into_iter().enumerate() {
+        if draw.one_in(2) || text.is_empty() && index == 1 {
+            let (first, address) = address_type(draw);
+            let (second, _) = address_type(draw);
             let list = if draw.one_in(3) { format!("{first},{second}") } else { first.to_owned() };
             text += &format!(" {}{name} {list}", draw.bang());
+            chosen[index] = Some(address);
         }
     }
-    Piece::plain(text.trim_start())
+    if !draw.ipv6() && draw.one_in(4) {
+        text += " --limit-iface-in";
+    }
+    let [source, destination] = chosen;
+    Piece::new(text.trim_start(), move |p| {
+        p.source = source.unwrap_or(p.source);
+        p.destination = destination.unwrap_or(p.destination);
+    })
+}
+
+fn address_type(draw: &mut Draw) -> (&'static str, [u8; 16]) {
+    if draw.ipv6() {
+        return draw.pick(&TYPES_V6);
+    }
+    let (name, addr) = draw.pick(&TYPES_V4);
+    let mut address = [0; 16];
+    address[..4].copy_from_slice(&addr);
+    (name, address)
 }
 
 /// The interface identifier of the sender's Ethernet address.

@@ -17,8 +17,8 @@ const RULES: &str = "\
 COMMIT
 ";
 
-fn rules() -> RulesFile {
-    RulesFile::from_text("my rules.v4", RULES.to_owned(), &LoadOptions::default()).unwrap()
+fn rules() -> [RulesFile; 1] {
+    [RulesFile::from_text("my rules.v4", RULES.to_owned(), &LoadOptions::default()).unwrap()]
 }
 
 fn cases(text: &str) -> Cases {
@@ -73,7 +73,7 @@ fn a_failing_case_says_what_was_expected_and_what_decided() {
         ),
         (
             format!("{}expect = 'accept'", WEB.replace("syn", "syn ttl=1")),
-            "expected accept, got drop by time to live",
+            "expected accept, got drop by time to live ran out",
         ),
         (
             "packet = 'icmp 2001:db8::1 > 2001:db8::2'\nexpect = 'drop'".to_owned(),
@@ -180,7 +180,7 @@ fn github_annotations_are_one_line_each() {
     two(|results| {
         let github = results.github();
         assert_eq!(github.lines().count(), 1, "{github}");
-        let head = "::error file=cases.toml,line=5,title=a <b> & \"c\"%2C 100%25%3A\0%0A]]>d::expected accept, got reject";
+        let head = "::error file=cases.toml,line=5,title=a <b> & \"c\"%2C 100%25%3A\\u{0}%0A]]>d::expected accept, got reject";
         assert!(github.starts_with(head), "{github:?}");
         assert!(github.contains("%0Atamis why 'my rules.v4'"), "{github}");
     });

@@ -20,6 +20,7 @@ fn everything_that_may_stand_in_a_file() {
     let cases = read(
         r#"
 rules = "rules.v4"
+rules6 = "/etc/rules.v6"
 [defaults]
 in = "eth0"
 out = "eth1"
@@ -40,14 +41,15 @@ by_text = "-A FORWARD -j ACCEPT"
 "#,
     );
     assert_eq!(cases.rules.as_deref(), Some("dir/rules.v4"));
+    assert_eq!(cases.rules6.as_deref(), Some("/etc/rules.v6"));
     assert_eq!(cases.defaults.input.as_deref(), Some("eth0"));
     assert_eq!(cases.defaults.nets.len(), 2);
     assert_eq!(cases.defaults.local, [Network::parse("192.0.2.1").unwrap()]);
     assert_eq!(cases.defaults.path, Some(Path::Input));
     let [one, two] = &cases.cases[..] else { panic!("{cases:?}") };
-    assert_eq!((one.line, two.line), (9, 15));
+    assert_eq!((one.line, two.line), (10, 16));
     assert_eq!(one.packets[0].verdict, Expect::Drop);
-    assert_eq!(one.by, Some(ExpectedBy::Place(Place::parse("filter/FORWARD/policy").unwrap())));
+    assert_eq!(one.by, Some(ExpectedBy::Place(PlaceName::parse("filter/FORWARD/policy").unwrap())));
     let verdicts: Vec<_> = two.packets.iter().map(|packet| packet.verdict).collect();
     assert_eq!(verdicts, [Expect::Accept, Expect::Unknown]);
 }
@@ -86,7 +88,7 @@ fn unknown_keys_are_named_with_what_was_expected() {
         "c.toml:4:1: expected one of name packet packets expect by by_text, found \"expct\""
     );
     let refused = refusal("rulez = 'x'\n");
-    assert_eq!(refused, "c.toml:1:1: expected one of rules defaults case, found \"rulez\"");
+    assert_eq!(refused, "c.toml:1:1: expected one of rules rules6 defaults case, found \"rulez\"");
     let refused = refusal("[defaults]\niface = 'x'\n");
     assert_eq!(refused, "c.toml:2:1: expected one of in out net local path, found \"iface\"");
 }

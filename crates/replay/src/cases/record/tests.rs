@@ -9,8 +9,8 @@ use rules::save::LoadOptions;
 const RULES: &str = "*filter\n:INPUT ACCEPT\n:FORWARD DROP\n:OUTPUT ACCEPT\n-A FORWARD -p tcp -j ACCEPT\n\
                      -A FORWARD -m string --string virus --algo bm -j REJECT\nCOMMIT\n";
 
-fn rules(text: &str) -> RulesFile {
-    RulesFile::from_text("rules.v4", text.to_owned(), &LoadOptions::default()).unwrap()
+fn rules(text: &str) -> [RulesFile; 1] {
+    [RulesFile::from_text("rules.v4", text.to_owned(), &LoadOptions::default()).unwrap()]
 }
 
 fn office() -> Config {
@@ -22,7 +22,7 @@ fn office() -> Config {
 }
 
 /// Records the demonstration's capture.
-fn recorded(rules: &RulesFile, config: &Config, limit: usize, see: impl FnOnce(&Recording<'_>)) {
+fn recorded(rules: &[RulesFile], config: &Config, limit: usize, see: impl FnOnce(&Recording<'_>)) {
     let folder = std::env::temp_dir().join(format!("tamis-record-{limit}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let capture = demo::write(&folder).unwrap().capture.display().to_string();
@@ -34,7 +34,7 @@ fn recorded(rules: &RulesFile, config: &Config, limit: usize, see: impl FnOnce(&
 fn the_demonstration_passes_as_recorded() {
     let (rules, config) = (rules(demo::RULES), office());
     recorded(&rules, &config, 200, |recording| {
-        let toml = recording.toml(Some("rules.v4"), &["office.pcap".to_owned()]);
+        let toml = recording.toml([Some("rules.v4"), None], &["office.pcap".to_owned()]);
         let cases = Cases::from_text("cases.toml", &toml).unwrap();
         assert_eq!(cases.cases.len(), recording.case_count());
         let results = judge(&cases, &rules, &cases.defaults.under(Config::default()), "");
@@ -55,7 +55,7 @@ fn a_bounded_recording_says_that_it_was_cut() {
     recorded(&rules, &config, 3, |recording| {
         assert_eq!(recording.case_count(), 3);
         assert!(recording.cut > 0);
-        assert!(recording.toml(None, &[]).contains("packets beyond --limit"));
+        assert!(recording.toml([None; 2], &[]).contains("packets beyond --limit"));
     });
 }
 
@@ -63,7 +63,7 @@ fn a_bounded_recording_says_that_it_was_cut() {
 fn what_hangs_on_a_payload_is_not_written() {
     let rules = rules(RULES);
     recorded(&rules, &Config::default(), 199, |recording| {
-        let toml = recording.toml(None, &[]);
+        let toml = recording.toml([None; 2], &[]);
         assert!(toml.contains("accept by filter/FORWARD/1"), "{toml}");
         let cases = Cases::from_text("c.toml", &toml).unwrap();
         let results = judge(&cases, &rules, &Config::default(), "");
@@ -94,6 +94,6 @@ fn a_capture_that_is_cut_off_is_said() {
     std::fs::write(&capture, &demo::CAPTURE[..demo::CAPTURE.len() - 7]).unwrap();
     let (rules, config) = (rules(demo::RULES), office());
     let recording = record(&rules, &config, &[capture.display().to_string()], 9).unwrap();
-    assert!(recording.toml(None, &[]).contains("# Warning: "), "{:?}", recording.warnings);
+    assert!(recording.toml([None; 2], &[]).contains("# Warning: "), "{:?}", recording.warnings);
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::command::Folder;
+use crate::ran::Scratch;
 
 const ARCHIVE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -15,9 +15,9 @@ const ARCHIVE: &str = concat!(
 const NETS: [&str; 4] = ["--net", "lan0=10.20.0.0/24", "--net", "wan0=0.0.0.0/0"];
 
 /// A folder with the files of the demonstration.
-fn demo(name: &str) -> Folder {
-    let folder = Folder::new(name);
-    assert_eq!(folder.tamis(&["demo"]).code, 0);
+fn demo(name: &str) -> Scratch {
+    let folder = Scratch::new(name);
+    assert_eq!(folder.tamis(&["demo"]).code, Some(0));
     folder
 }
 
@@ -30,17 +30,17 @@ fn the_demonstration_passes_as_recorded() {
     let folder = demo("record-demo");
     let rest = [&["-o", "cases.toml", "demo-rules.v4"], &NETS[..]].concat();
     let ended = folder.tamis(&record("demo-office.pcap", &rest));
-    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     let next = ended.out.lines().last().unwrap();
     assert_eq!(next, "next: tamis test cases.toml");
     let ended = folder.tamis(&["test", "cases.toml"]);
-    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
     assert!(!ended.out.starts_with("0 passed"), "{}", ended.out);
     // A rule that goes is noticed.
     let rules = fs::read_to_string(folder.path().join("demo-rules.v4")).unwrap();
-    folder.write("demo-rules.v4", &rules.replace("--dport 25 ", "--dport 26 "));
+    folder.write("demo-rules.v4", rules.replace("--dport 25 ", "--dport 26 "));
     let ended = folder.tamis(&["test", "cases.toml"]);
-    assert_eq!(ended.code, 1);
+    assert_eq!(ended.code, Some(1));
     assert!(ended.out.contains("(no rule reads so)"), "{}", ended.out);
 }
 
@@ -50,7 +50,7 @@ fn a_file_that_is_there_is_not_overwritten() {
     folder.write("cases.toml", "mine");
     let rest = ["-o", "cases.toml", "demo-rules.v4"];
     let ended = folder.tamis(&record("demo-office.pcap", &rest));
-    assert_eq!(ended.code, 2);
+    assert_eq!(ended.code, Some(2));
     assert!(ended.err.contains("cases.toml: File exists"), "{}", ended.err);
     assert_eq!(fs::read_to_string(folder.path().join("cases.toml")).unwrap(), "mine");
 }
@@ -72,7 +72,7 @@ fn a_capture_of_which_nothing_is_known_is_refused() {
         "*filter\n:FORWARD DROP\n-A FORWARD -s 2001:db8::/32 -j ACCEPT\nCOMMIT\n",
     );
     let ended = folder.tamis(&record("demo-office.pcap", &["v6.rules"]));
-    assert_eq!(ended.code, 2);
+    assert_eq!(ended.code, Some(2));
     let said =
         "expected a packet whose verdict is known to record, found 287 packets: 0 unknown, 287";
     assert!(ended.err.contains(said), "{}", ended.err);
@@ -96,7 +96,7 @@ fn captures_of_tcpdump_pass_as_recorded() {
         eprintln!("SKIPPED: no {ARCHIVE}");
         return;
     }
-    let folder = Folder::new("record-tcpdump");
+    let folder = Scratch::new("record-tcpdump");
     let unpacked =
         Command::new("tar").arg("-xJf").arg(ARCHIVE).arg("-C").arg(folder.path()).status();
     if !unpacked.is_ok_and(|status| status.success()) {
@@ -116,13 +116,13 @@ fn captures_of_tcpdump_pass_as_recorded() {
             let rest = ["-o", &output, rules, "--family", family];
             let ended = folder.tamis(&record(&capture, &rest));
             // Captures without such a packet, or that are no captures, say so.
-            if ended.code == 2 {
+            if ended.code == Some(2) {
                 assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
                 continue;
             }
-            assert_eq!(ended.code, 0, "{capture}: {}", ended.err);
+            assert_eq!(ended.code, Some(0), "{capture}: {}", ended.err);
             let ended = folder.tamis(&["test", &output, "--family", family]);
-            assert_eq!(ended.code, 0, "{capture}: {}{}", ended.out, ended.err);
+            assert_eq!(ended.code, Some(0), "{capture}: {}{}", ended.out, ended.err);
             recorded += 1;
         }
     }

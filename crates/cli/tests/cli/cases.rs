@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::command::{Ended, Folder, TAMIS, tamis};
+use crate::ran::{Ran, Scratch, TAMIS, within};
 
 const RULES: &str = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n:OUTPUT ACCEPT [0:0]\n\
                      -A FORWARD -p tcp -m tcp --dport 5432 -j ACCEPT\nCOMMIT\n";
@@ -14,8 +14,8 @@ const SHUT: &str = "[[case]]\nname = 'shut'\npacket = 'tcp 198.51.100.7:51200 > 
                     expect = 'accept'\n";
 
 /// A folder with rules and cases.
-fn folder(name: &str, cases: &str) -> Folder {
-    let folder = Folder::new(name);
+fn folder(name: &str, cases: &str) -> Scratch {
+    let folder = Scratch::new(name);
     folder.write("rules.v4", RULES);
     folder.write("cases.toml", cases);
     folder
@@ -24,10 +24,10 @@ fn folder(name: &str, cases: &str) -> Folder {
 #[test]
 fn passing_cases_end_with_0_and_failing_ones_with_1() {
     let good = folder("pass", OPEN).tamis(&["test", "rules.v4", "cases.toml"]);
-    assert_eq!((good.code, good.err.as_str()), (0, ""));
+    assert_eq!((good.code, good.err.as_str()), (Some(0), ""));
     assert!(good.out.starts_with("1 passed, 0 failed\nnext: tamis why rules.v4"), "{}", good.out);
     let bad = folder("fail", &format!("{OPEN}{SHUT}")).tamis(&["test", "rules.v4", "cases.toml"]);
-    assert_eq!((bad.code, bad.err.as_str()), (1, ""));
+    assert_eq!((bad.code, bad.err.as_str()), (Some(1), ""));
     let line = "FAIL cases.toml:5 shut: expected accept, got drop by filter/FORWARD/policy L3";
     assert!(bad.out.starts_with(line), "{}", bad.out);
     assert!(bad.out.contains("\n1 passed, 1 failed\n"), "{}", bad.out);
@@ -42,8 +42,8 @@ fn the_command_that_is_printed_can_be_typed() {
     let typed = next.replacen("tamis", TAMIS, 1);
     let ended =
         Command::new("sh").arg("-c").arg(typed).current_dir(folder.path()).output().unwrap();
-    let ended = Ended::from(ended);
-    assert_eq!((ended.code, ended.err.as_str()), (1, ""));
+    let ended = Ran::from(ended);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(1), ""));
     let near = "but for --dport 5432, the packet has --dport 5433";
     assert!(ended.out.contains("DROP by") && ended.out.contains(near), "{}", ended.out);
 }
@@ -51,13 +51,13 @@ fn the_command_that_is_printed_can_be_typed() {
 #[test]
 fn the_cases_file_may_name_the_rules_and_the_command_line_wins() {
     let folder = folder("names", &format!("rules = \"other.v4\"\n{OPEN}"));
-    folder.write("other.v4", &RULES.replace("5432", "1"));
-    assert_eq!(folder.tamis(&["test", "cases.toml"]).code, 1);
-    assert_eq!(folder.tamis(&["test", "rules.v4", "cases.toml"]).code, 0);
+    folder.write("other.v4", RULES.replace("5432", "1"));
+    assert_eq!(folder.tamis(&["test", "cases.toml"]).code, Some(1));
+    assert_eq!(folder.tamis(&["test", "rules.v4", "cases.toml"]).code, Some(0));
     // Found from where the cases file lies, not from where tamis runs.
     let cases = folder.path().join("cases.toml").display().to_string();
-    let ended = tamis(Path::new("/"), &["test", &cases]);
-    assert_eq!(ended.code, 1, "{}", ended.err);
+    let ended = within(Path::new("/"), &["test", &cases]);
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn options_win_over_defaults() {
     let rules = RULES.replace("-A FORWARD -p", "-A FORWARD -i eth0 -p");
     let folder = folder("win", &format!("[defaults]\nin = 'eth0'\n{OPEN}"));
     folder.write("rules.v4", &rules);
-    assert_eq!(folder.tamis(&["test", "rules.v4", "cases.toml"]).code, 0);
-    assert_eq!(folder.tamis(&["test", "rules.v4", "cases.toml", "--in", "eth1"]).code, 1);
+    assert_eq!(folder.tamis(&["test", "rules.v4", "cases.toml"]).code, Some(0));
+    assert_eq!(folder.tamis(&["test", "rules.v4", "cases.toml", "--in", "eth1"]).code, Some(1));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn json_junit_and_annotations() {
     let ended = folder.tamis(&["test", "rules.v4", "cases.toml", "--json", "--junit", "out.xml"]);
     let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!(json["schema"], "tamis.test/1");
-    assert_eq!((ended.code, json["failed"].as_u64()), (1, Some(1)));
+    assert_eq!((ended.code, json["failed"].as_u64()), (Some(1), Some(1)));
     let xml = fs::read_to_string(folder.path().join("out.xml")).unwrap();
     let document = roxmltree::Document::parse(&xml).unwrap();
     let failures = document.descendants().filter(|node| node.has_tag_name("failure"));
@@ -88,8 +88,8 @@ fn json_junit_and_annotations() {
 #[test]
 fn every_refusal_is_one_line_with_exit_code_2() {
     let folder = folder("refusals", OPEN);
-    folder.write("key.toml", &OPEN.replace("expect", "expct"));
-    folder.write("spec.toml", &OPEN.replace("syn", "sin"));
+    folder.write("key.toml", OPEN.replace("expect", "expct"));
+    folder.write("spec.toml", OPEN.replace("syn", "sin"));
     folder.write("empty.toml", "");
     folder.write("bad.v4", "*filter\n:FORWARD DROP\n-A FORWARD --nonsense\nCOMMIT\n");
     folder.write("latin.toml", "");
@@ -117,7 +117,7 @@ fn every_refusal_is_one_line_with_exit_code_2() {
         (&["--record", "absent.pcap", "rules.v4", "--json"], "cannot be used with"),
     ] {
         let ended = folder.tamis(&[&["test"], args].concat());
-        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}: {}", ended.err);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{args:?}: {}", ended.err);
         assert!(ended.err.contains(said), "{args:?}: {}", ended.err);
         assert_eq!(ended.err.lines().count(), 1, "{args:?}: {}", ended.err);
     }
@@ -126,12 +126,12 @@ fn every_refusal_is_one_line_with_exit_code_2() {
 #[test]
 fn the_example_passes() {
     let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/ci"));
-    let ended = tamis(examples, &["test", "cases.toml"]);
-    assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{}", ended.out);
+    let ended = within(examples, &["test", "cases.toml"]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{}", ended.out);
     assert!(ended.out.contains("6 passed, 0 failed"), "{}", ended.out);
     // It can fail: with one rule fewer a case names the hole.
     let rules = fs::read_to_string(examples.join("../../crates/replay/demo/rules.v4")).unwrap();
-    let folder = Folder::new("example");
+    let folder = Scratch::new("example");
     let hole: String = rules
         .lines()
         .filter(|line| !line.contains("--dport 22 -j DROP"))
@@ -139,6 +139,6 @@ fn the_example_passes() {
     folder.write("rules.v4", &hole);
     let cases = examples.join("cases.toml").display().to_string();
     let ended = folder.tamis(&["test", "rules.v4", &cases]);
-    assert_eq!(ended.code, 1);
+    assert_eq!(ended.code, Some(1));
     assert!(ended.out.contains("no ssh from outside"), "{}", ended.out);
 }

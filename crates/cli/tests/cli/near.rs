@@ -1,6 +1,6 @@
 //! `tamis why`: conversations and near misses on the command line.
 
-use crate::command::Folder;
+use crate::ran::Scratch;
 use serde_json::Value;
 
 const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n\
@@ -9,8 +9,8 @@ const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n\
 const UDP: &str = "udp 10.0.0.9:4000 > 192.0.2.53:53";
 const TCP: &str = "tcp 198.51.100.7:51200 > 10.0.0.9:5433 syn";
 
-fn folder(name: &str) -> Folder {
-    let folder = Folder::new(name);
+fn folder(name: &str) -> Scratch {
+    let folder = Scratch::new(name);
     folder.write("r", RULES);
     folder
 }
@@ -18,9 +18,9 @@ fn folder(name: &str) -> Folder {
 #[test]
 fn packets_are_a_conversation_and_the_story_is_that_of_the_last() {
     let folder = folder("why-conversation");
-    assert_eq!(folder.tamis(&["why", "r", "--packet", UDP]).code, 0);
+    assert_eq!(folder.tamis(&["why", "r", "--packet", UDP]).code, Some(0));
     let ended = folder.tamis(&["why", "r", "--packet", UDP, "--packet", UDP]);
-    assert_eq!(ended.code, 1);
+    assert_eq!(ended.code, Some(1));
     let before = format!("before  1. {UDP}: ACCEPT by L3 -A FORWARD -p udp");
     assert!(ended.out.starts_with(&before), "{}", ended.out);
     assert!(ended.out.contains("\nDROP by L2 policy DROP of filter/FORWARD"), "{}", ended.out);
@@ -61,7 +61,7 @@ fn refusals_are_one_line_with_exit_code_2() {
         (&[], "--packet"),
     ] {
         let ended = folder.tamis(&[&["why", "r"], args].concat());
-        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}: {}", ended.err);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{args:?}: {}", ended.err);
         assert!(ended.err.contains(said), "{args:?}: {}", ended.err);
         assert_eq!(ended.err.lines().count(), 1, "{args:?}: {}", ended.err);
     }

@@ -1,0 +1,73 @@
+//! `tamis demo`: the report word for word, and the files it writes.
+//!
+//! `TAMIS_UPDATE=1` takes what is printed now as what is expected from now on.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::ran::{CAPTURE, RULES, Ran, Scratch, TAMIS, tamis};
+
+/// Compares with a file of `tests/snapshots`.
+fn matches_snapshot(name: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
+    if std::env::var_os("TAMIS_UPDATE").is_some() {
+        fs::write(&file, text).unwrap();
+    }
+    let expected = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        text == expected,
+        "differs from {name} (TAMIS_UPDATE=1 takes it):\n{text}\n-- expected:\n{expected}"
+    );
+}
+
+/// A fresh demonstration in the current directory, so that no path of this machine is printed.
+fn demo(scratch: &Scratch) -> Ran {
+    let output = Command::new(TAMIS).arg("demo").current_dir(scratch.path()).output();
+    output.unwrap().into()
+}
+
+#[test]
+fn the_report_is_the_expected_one() {
+    let scratch = Scratch::new("demo-report");
+    let ran = demo(&scratch);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    matches_snapshot("demo.txt", &ran.out);
+}
+
+#[test]
+fn the_files_are_written_and_the_page_stands_alone() {
+    let scratch = Scratch::new("demo-files");
+    demo(&scratch);
+    assert_eq!(fs::read(scratch.file("demo-rules.v4")).unwrap(), fs::read(RULES).unwrap());
+    assert_eq!(fs::read(scratch.file("demo-office.pcap")).unwrap(), fs::read(CAPTURE).unwrap());
+    let page = fs::read_to_string(scratch.file("demo-report.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>"), "{}", &page[..page.len().min(80)]);
+    for outside in ["src=", "@import", "<link", "url(", "http://", "https://"] {
+        assert!(!page.contains(outside), "the page asks for something outside: {outside}");
+    }
+    assert!(page.contains("phishing host, ticket 4711"));
+}
+
+#[test]
+fn the_next_command_works_as_printed() {
+    let scratch = Scratch::new("demo-next");
+    let report = demo(&scratch).out;
+    let next = report.lines().find_map(|line| line.strip_prefix("next: tamis ")).unwrap();
+    let args: Vec<&str> = next.split(' ').collect();
+    let output = Command::new(TAMIS).args(&args).current_dir(scratch.path()).output();
+    let ran = Ran::from(output.unwrap());
+    assert_eq!(ran.code, Some(0), "{next}: {}", ran.err);
+}
+
+#[test]
+fn the_story_of_a_rejected_packet_is_the_expected_one() {
+    let spec = "in=lan0 out=wan0 tcp 10.20.0.10:40000 > 198.51.100.66:443 syn";
+    matches_snapshot("why-reject.txt", &tamis(&["why", RULES, "--packet", spec]).out);
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_one_line() {
+    let ran = tamis(&["demo", "--dir", "/nowhere/at/all"]);
+    assert!(ran.refusal().starts_with("/nowhere/at/all/demo-rules.v4: "), "{}", ran.err);
+}

@@ -1,0 +1,76 @@
+//! `--annotate`: a pcapng of every packet as it was captured, with verdict and deciding rule as its
+//! comment. In Wireshark: `frame.comment contains "drop"`.
+
+use std::io::{self, Write};
+
+use pktio::Interface;
+use pktio::pcap_file::NgWriter;
+
+use crate::outputs::Judged;
+
+/// Interfaces of one output file, written where they are first needed.
+#[derive(Debug, Default)]
+pub(crate) struct Interfaces(Vec<Interface>);
+
+impl Interfaces {
+    /// How many there are.
+    pub(crate) fn len(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// The number of a frame's interface in this file.
+    pub(crate) fn number<W: Write>(
+        &mut self,
+        judged: &Judged<'_>,
+        writer: &mut NgWriter<W>,
+    ) -> io::Result<u32> {
+        let link_type = judged.meta.link_type;
+        let known = self.0.iter().position(|known| match judged.interface {
+            Some(interface) => known == interface,
+            None => known.link_type == link_type && known.name.is_none(),
+        });
+        if let Some(known) = known {
+            return Ok(known as u32);
+        }
+        let interface = judged
+            .interface
+            .cloned()
+            .unwrap_or_else(|| Interface { link_type, ..Interface::default() });
+        let number = writer.add_interface(&interface)?;
+        self.0.push(interface);
+        Ok(number)
+    }
+}
+
+/// The annotated capture.
+pub(crate) struct Annotation<'w> {
+    writer: NgWriter<&'w mut dyn Write>,
+    interfaces: Interfaces,
+}
+
+impl<'w> Annotation<'w> {
+    pub(crate) fn new(to: &'w mut dyn Write) -> io::Result<Self> {
+        Ok(Self { writer: NgWriter::new(to)?, interfaces: Interfaces::default() })
+    }
+
+    pub(crate) fn write(&mut self, judged: &Judged<'_>) -> io::Result<()> {
+        let number = self.interfaces.number(judged, &mut self.writer)?;
+        self.writer.write(number, judged.as_captured(), Some(&comment(judged)))
+    }
+
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.writer.finish()?.flush()
+    }
+}
+
+/// `tamis #12: drop by L31 -A …`, and what the rules of `--vs` make of it if that is another verdict.
+fn comment(judged: &Judged<'_>) -> String {
+    let word = judged.end.judgement.word();
+    let mut comment = format!("tamis #{}: {word} by {}", judged.frame, judged.place.with_line());
+    if let Some((end, place)) = judged.new
+        && end.judgement.word() != word
+    {
+        comment += &format!("; new rules: {} by {}", end.judgement.word(), place.with_line());
+    }
+    comment
+}

@@ -1,0 +1,122 @@
+//! What decided about a packet, under any of the ends it can come to, and the place of it in the rules.
+
+use dataplane::{Disposition, DropReason, Judgement, Skip, Why};
+use packet::L3Fault;
+use rules::eval::By;
+use rules::model::Family;
+
+use crate::rules_file::RulesFile;
+
+/// What decided about a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Decider {
+    /// A rule or policy.
+    Rules(Family, By),
+    /// Nothing known did: the verdict is unknown, and hangs on this first.
+    HangsOn(Option<Why>),
+    /// The kernel's stack, before any rule.
+    Stack(L3Fault),
+    /// The time to live.
+    Ttl,
+    /// It was not judged.
+    Skipped(Skip),
+    /// No chain stands on its way.
+    NoChain,
+}
+
+impl Decider {
+    /// What decided; `why` is what the verdict hangs on, where it is unknown.
+    #[must_use]
+    pub fn of(end: &Disposition, why: Option<Why>) -> Self {
+        let by = match end.judgement {
+            Judgement::Accept(by) => by,
+            Judgement::Reject(by) => Some(by),
+            Judgement::Drop(DropReason::Rule(at)) => Some(By::Rule(at)),
+            Judgement::Drop(DropReason::HotDrop(at)) => Some(By::HotDrop(at)),
+            Judgement::Drop(DropReason::Policy { table, chain }) => {
+                Some(By::Policy { table, chain })
+            }
+            Judgement::Drop(DropReason::Stack(fault)) => return Self::Stack(fault),
+            Judgement::Drop(DropReason::Ttl) => return Self::Ttl,
+            Judgement::Unknown => return Self::HangsOn(why),
+            Judgement::Skip(skip) => return Self::Skipped(skip),
+        };
+        match (end.family, by) {
+            (Some(family), Some(by)) => Self::Rules(family, by),
+            _ => Self::NoChain,
+        }
+    }
+
+    /// Where it stands in the rules; `file` gives the rules of a family.
+    #[must_use]
+    pub fn place<'f>(&self, file: impl Fn(Family) -> Option<&'f RulesFile>) -> Place<'f> {
+        match self {
+            Self::Rules(family, by) => match file(*family) {
+                Some(file) => Place::of_rules(file, *by),
+                None => Place::words("a rule"),
+            },
+            Self::HangsOn(None) => Place::words("unknown"),
+            Self::HangsOn(Some(Why::NotCaptured)) => Place::words("hangs on a header not captured"),
+            Self::HangsOn(Some(Why::Fragment)) => Place::words("hangs on reassembly of fragments"),
+            Self::HangsOn(Some(Why::Rule(family, at, cause))) => match file(*family) {
+                Some(file) => Place {
+                    text: format!("hangs on {}", file.cause_text(*at, *cause)),
+                    ..Place::of_rules(file, By::Rule(*at))
+                },
+                None => Place::words("hangs on a rule"),
+            },
+            Self::Stack(fault) => Place::words(&format!("the kernel's stack: {fault}")),
+            Self::Ttl => Place::words("time to live ran out"),
+            Self::Skipped(Skip::Family) => Place::words("no rules for its family"),
+            Self::Skipped(Skip::Duplicate) => Place::words("a second copy of a packet"),
+            Self::Skipped(Skip::LinkType) => Place::words("link type not known"),
+            Self::NoChain => Place::words("no chain on its way"),
+        }
+    }
+}
+
+/// A decider in words, and where it stands if it stands in the rules.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Place<'f> {
+    /// Table.
+    pub table: Option<&'f str>,
+    /// Chain.
+    pub chain: Option<&'f str>,
+    /// Number of the rule in the chain, from 1; none for a policy.
+    pub number: Option<u32>,
+    /// Line of the rules file, from 1; of a policy, that of its chain.
+    pub line: Option<u32>,
+    /// Canonical text of the rule, or words.
+    pub text: String,
+}
+
+impl<'f> Place<'f> {
+    fn words(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+
+    fn of_rules(file: &'f RulesFile, by: By) -> Self {
+        let (table, chain, number) = match by {
+            By::Rule(at) | By::HotDrop(at) => (at.table, at.chain, Some(at.rule + 1)),
+            By::Policy { table, chain } => (table, chain, None),
+        };
+        let table = &file.ruleset.tables[table as usize];
+        Self {
+            table: Some(table.name),
+            chain: Some(&table.chains[chain as usize].name),
+            number,
+            // A built-in chain that the file does not declare has none.
+            line: Some(file.by_line(by)).filter(|line| *line > 0),
+            text: file.by_text(by),
+        }
+    }
+
+    /// `L12 -A …`, or the text alone.
+    #[must_use]
+    pub fn with_line(&self) -> String {
+        match self.line {
+            Some(line) => format!("L{line} {}", self.text),
+            None => self.text.clone(),
+        }
+    }
+}

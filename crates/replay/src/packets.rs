@@ -1,0 +1,88 @@
+//! `--packets`: one JSON object a line for each packet, in capture order.
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+
+use dataplane::{DropReason, Judgement};
+use serde::Serialize;
+
+use crate::outputs::Judged;
+use crate::report::time_text;
+
+/// One line. Names that stand in the contract of the command line stay; more may be added.
+#[derive(Serialize)]
+struct Line<'a> {
+    frame: u64,
+    time: Option<String>,
+    tuple: Option<&'a str>,
+    protocol: Option<u8>,
+    source: Option<IpAddr>,
+    source_port: Option<u16>,
+    destination: Option<IpAddr>,
+    destination_port: Option<u16>,
+    #[serde(rename = "in")]
+    input: Option<&'a str>,
+    out: Option<&'a str>,
+    path: Option<&'static str>,
+    verdict: &'static str,
+    reason: &'static str,
+    table: Option<&'a str>,
+    chain: Option<&'a str>,
+    number: Option<u32>,
+    line: Option<u32>,
+    text: &'a str,
+    ctstate: Option<&'static str>,
+    new_verdict: Option<&'static str>,
+    new_line: Option<u32>,
+}
+
+/// Writes the line of one packet.
+pub(crate) fn write(to: &mut dyn Write, judged: &Judged<'_>) -> io::Result<()> {
+    let place = judged.place;
+    let flow = judged.words.as_ref().and_then(|words| words.flow);
+    let has_ports = |protocol: u8| matches!(protocol, 6 | 17 | 33 | 132 | 136);
+    let ports = flow.filter(|flow| has_ports(flow.protocol));
+    let line = Line {
+        frame: judged.frame,
+        time: judged.time.map(time_text),
+        tuple: judged.words.as_ref().map(|words| &*words.line),
+        protocol: flow.map(|flow| flow.protocol),
+        source: flow.map(|flow| flow.source),
+        source_port: ports.map(|flow| flow.source_port),
+        destination: flow.map(|flow| flow.destination),
+        destination_port: ports.map(|flow| flow.destination_port),
+        input: judged.sides[0],
+        out: judged.sides[1],
+        path: judged.end.path.map(dataplane::Path::name),
+        verdict: judged.end.judgement.word(),
+        reason: reason(judged.end.judgement),
+        table: place.table,
+        chain: place.chain,
+        number: place.number,
+        line: place.line,
+        text: &place.text,
+        ctstate: None,
+        new_verdict: judged.new.map(|(end, _)| end.judgement.word()),
+        new_line: judged.new.and_then(|(_, place)| place.line),
+    };
+    serde_json::to_writer(&mut *to, &line)?;
+    to.write_all(b"\n")
+}
+
+/// The kind of what decided, in the words of `drop_reasons`.
+fn reason(judgement: Judgement) -> &'static str {
+    let reason = match judgement {
+        Judgement::Accept(None) => return "none",
+        Judgement::Accept(Some(by)) | Judgement::Reject(by) => by.into(),
+        Judgement::Drop(reason) => reason,
+        Judgement::Unknown => return "unknown",
+        Judgement::Skip(_) => return "skip",
+    };
+    match reason {
+        DropReason::Rule(_) => "rule",
+        DropReason::Policy { .. } => "policy",
+        DropReason::HotDrop(_) => "hotdrop",
+        DropReason::Stack(_) => "stack",
+        DropReason::Ttl => "ttl",
+    }
+}

@@ -1,0 +1,116 @@
+//! What `--vs` found, as text and as JSON.
+
+use std::fmt::Write;
+
+use rules::model::Family;
+use serde_json::{Value, json};
+
+use super::text::{fit, number, plural};
+use super::{Listed, Report};
+use crate::changes::Change;
+use crate::decider::{Decider, Place};
+use crate::rules_file::RulesFile;
+
+/// Groups shown before "and N more".
+const GROUPS: usize = 8;
+/// Width of a screen line.
+const WIDTH: usize = 100;
+
+impl Report<'_> {
+    /// The rules that judge a family under `--vs`.
+    fn new_file(&self, family: Family) -> Option<&RulesFile> {
+        self.changes.as_ref()?.file(family).or_else(|| self.file(family))
+    }
+
+    /// Where a decider stands in the first rules.
+    #[must_use]
+    pub fn old_place(&self, decider: Decider) -> Place<'_> {
+        decider.place(|family| self.file(family))
+    }
+
+    /// Where a decider stands in the rules of `--vs`.
+    #[must_use]
+    pub fn new_place(&self, decider: Decider) -> Place<'_> {
+        decider.place(|family| self.new_file(family))
+    }
+
+    pub(super) fn changes_text(&self, out: &mut String) -> std::fmt::Result {
+        let Some(changes) = &self.changes else { return Ok(()) };
+        let names: Vec<String> = changes
+            .files
+            .iter()
+            .map(|file| format!("{} ({})", file.file, file.ruleset.semantics.name()))
+            .collect();
+        let heading = format!("CHANGES vs {}", names.join(", "));
+        writeln!(out, "\n{}{:>12}   example", fit(&heading, WIDTH - 39), "packets")?;
+        if changes.by.is_empty() {
+            let judged = plural(self.packets, "packet");
+            return writeln!(out, "  none: {judged} judged, every verdict the same");
+        }
+        for change in changes.by.iter().take(GROUPS) {
+            self.change_text(out, change)?;
+        }
+        if changes.by.len() > GROUPS {
+            writeln!(out, "  and {} more (--json has them all)", changes.by.len() - GROUPS)?;
+        }
+        let share = format!("of {} judged", number(self.packets));
+        writeln!(out, "  in all {} change verdict, {share}", plural(changes.packets, "packet"))
+    }
+
+    fn change_text(&self, out: &mut String, change: &Change) -> std::fmt::Result {
+        let what = fit(&format!("  {} -> {}", change.from, change.to), WIDTH - 39);
+        let example = change.frames.first().copied().unwrap_or_default();
+        writeln!(out, "{what}{:>12}   #{example}", number(change.packets))?;
+        for (side, place) in
+            [("old", self.old_place(change.old)), ("new", self.new_place(change.new))]
+        {
+            let line = place.line.map_or_else(String::new, |line| format!("L{line}"));
+            let text = format!("    {side}  {line:<6} {}", place.text);
+            writeln!(out, "{}", fit(&text, WIDTH).trim_end())?;
+        }
+        writeln!(
+            out,
+            "{}",
+            fit(&format!("    e.g. #{example} {}", change.example), WIDTH).trim_end()
+        )
+    }
+
+    /// The words of a listed packet whose verdict changes.
+    pub(super) fn listed_new(&self, listed: &Listed) -> Option<(&'static str, Place<'_>)> {
+        let (end, decider) = listed.new?;
+        Some((end.judgement.word(), self.new_place(decider)))
+    }
+
+    pub(super) fn changes_json(&self) -> Option<Value> {
+        let changes = self.changes.as_ref()?;
+        let by: Vec<Value> = changes
+            .by
+            .iter()
+            .map(|change| {
+                json!({
+                    "old": self.old_place(change.old),
+                    "new": self.new_place(change.new),
+                    "from": change.from,
+                    "to": change.to,
+                    "packets": change.packets,
+                    "bytes": change.bytes,
+                    "example_frame": change.frames.first(),
+                    "example_frames": change.frames,
+                    "example": change.example,
+                })
+            })
+            .collect();
+        let files: Vec<Value> = changes
+            .files
+            .iter()
+            .map(|file| {
+                json!({
+                    "file": file.file,
+                    "family": file.ruleset.family.name(),
+                    "semantics": file.ruleset.semantics.name(),
+                })
+            })
+            .collect();
+        Some(json!({ "packets": changes.packets, "rules": files, "by": by }))
+    }
+}

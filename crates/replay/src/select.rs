@@ -1,0 +1,140 @@
+//! Which packets are judged at all: `--filter`, `--from`, `--to`, `--count`.
+//!
+//! Contract: packets left out are neither judged nor counted, and connections never see them; frame
+//! numbers stay those of the captures. Times are compared after they were made to run forward only.
+
+use pktio::{Frame, Timestamp};
+
+use crate::error::Error;
+use crate::filter::Filter;
+
+/// A moment, on the clock or counted from the first packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Nanoseconds since the Unix epoch.
+    At(u64),
+    /// Nanoseconds after the first packet.
+    After(u64),
+}
+
+impl Moment {
+    /// Reads RFC 3339, or `+SECONDS` with a fraction.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let Some(seconds) = text.strip_prefix('+') else {
+            let at = Timestamp::parse_rfc3339(text)?;
+            return u64::try_from(at.as_nanos()).ok().map(Self::At);
+        };
+        let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+        if !digits(whole) || !digits(fraction) || fraction.len() > 9 {
+            return None;
+        }
+        let nanos: u64 = format!("{fraction:0<9}").parse().ok()?;
+        whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos).map(Self::After)
+    }
+
+    fn nanos(self, start: u64) -> u64 {
+        match self {
+            Self::At(time) => time,
+            Self::After(span) => start.saturating_add(span),
+        }
+    }
+}
+
+/// Which packets are judged.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// Those that pass this.
+    pub filter: Option<Filter>,
+    /// Those at this moment or later.
+    pub from: Option<Moment>,
+    /// Those before this moment.
+    pub to: Option<Moment>,
+    /// The first so many of the others' choice.
+    pub count: Option<u64>,
+}
+
+/// What to do with a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Judge,
+    LeaveOut,
+    /// Neither this one nor any later one.
+    Stop,
+}
+
+impl Selection {
+    /// Whether every packet is judged.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        self.filter.is_none() && self.from.is_none() && self.to.is_none() && self.count.is_none()
+    }
+
+    /// Whether no packet beyond `judged` of them will be wanted.
+    pub(crate) fn is_full(&self, judged: u64) -> bool {
+        self.count.is_some_and(|count| judged >= count)
+    }
+
+    /// What to do with a packet that arrived at `time`; `start` is the time of the first packet.
+    pub(crate) fn choose(
+        &mut self,
+        frame: Frame<'_>,
+        (time, start): (Option<u64>, Option<u64>),
+        judged: u64,
+    ) -> Result<Choice, Error> {
+        if self.is_full(judged) {
+            return Ok(Choice::Stop);
+        }
+        if self.from.is_some() || self.to.is_some() {
+            let (Some(time), Some(start)) = (time, start) else { return Ok(Choice::LeaveOut) };
+            if self.to.is_some_and(|to| time >= to.nanos(start)) {
+                return Ok(Choice::Stop);
+            }
+            if self.from.is_some_and(|from| time < from.nanos(start)) {
+                return Ok(Choice::LeaveOut);
+            }
+        }
+        let passes = match &mut self.filter {
+            Some(filter) => filter.accepts(frame)?,
+            None => true,
+        };
+        Ok(if passes { Choice::Judge } else { Choice::LeaveOut })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pktio::FrameMeta;
+
+    #[test]
+    fn moments_are_read() {
+        assert_eq!(Moment::parse("+1.5"), Some(Moment::After(1_500_000_000)));
+        assert_eq!(Moment::parse("+0"), Some(Moment::After(0)));
+        assert_eq!(Moment::parse("1970-01-01T00:00:01Z"), Some(Moment::At(1_000_000_000)));
+        for wrong in ["", "+", "+x", "+1.", "+-1", "5", "yesterday", "+99999999999999"] {
+            assert_eq!(Moment::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_window_and_a_count_stop_the_reading() {
+        let mut selection = Selection {
+            from: Some(Moment::After(10)),
+            to: Some(Moment::After(20)),
+            count: Some(3),
+            ..Selection::default()
+        };
+        let meta = FrameMeta::default();
+        let mut choose = |time, judged| {
+            let frame = Frame { bytes: &[], meta: &meta };
+            selection.choose(frame, (Some(time), Some(100)), judged).unwrap()
+        };
+        assert_eq!(choose(109, 0), Choice::LeaveOut);
+        assert_eq!(choose(110, 0), Choice::Judge);
+        assert_eq!(choose(119, 1), Choice::Judge);
+        assert_eq!(choose(120, 2), Choice::Stop);
+        assert_eq!(choose(119, 3), Choice::Stop);
+    }
+}

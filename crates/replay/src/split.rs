@@ -1,0 +1,183 @@
+//! `--split`: one pcapng for each verdict, and one more for each rule, policy or reason that drops or
+//! rejects: `drop.pcapng`, `drop.L211.pcapng`, `drop.policy-filter-FORWARD.pcapng`, `drop.ttl.pcapng`.
+//!
+//! Contract: frames as captured, with the interfaces and link types of their captures. However many files
+//! there are, at most [`MOST_OPEN`] are open at once.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dataplane::Judgement;
+use pktio::pcap_file::NgWriter;
+use rules::eval::By;
+use rules::model::Family;
+
+use crate::annotate::Interfaces;
+use crate::decider::Decider;
+use crate::error::Error;
+use crate::outputs::Judged;
+
+/// Files open at once: far below what any system allows one process.
+const MOST_OPEN: usize = 64;
+
+/// The directory of captures.
+pub(crate) struct Split {
+    dir: PathBuf,
+    /// The family whose rules need not be named.
+    first: Option<Family>,
+    outputs: Vec<Output>,
+    /// Output of each verdict, and of each decider that drops or rejects.
+    by_verdict: HashMap<&'static str, usize>,
+    by_decider: HashMap<(&'static str, Decider), usize>,
+    by_name: HashMap<String, usize>,
+    open: usize,
+    written: u64,
+}
+
+struct Output {
+    path: PathBuf,
+    writer: Option<NgWriter<File>>,
+    interfaces: Interfaces,
+    created: bool,
+    /// The count of frames written when this file was last.
+    used: u64,
+}
+
+impl Split {
+    /// Makes the directory if it is not there. `first` is the family of the first rules.
+    pub(crate) fn new(dir: &Path, first: Option<Family>) -> Result<Self, Error> {
+        std::fs::create_dir_all(dir).map_err(failed(dir))?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            first,
+            outputs: Vec::new(),
+            by_verdict: HashMap::new(),
+            by_decider: HashMap::new(),
+            by_name: HashMap::new(),
+            open: 0,
+            written: 0,
+        })
+    }
+
+    /// Writes a frame to the file of its verdict and, if it was dropped, to that of the reason.
+    pub(crate) fn write(&mut self, judged: &Judged<'_>) -> Result<(), Error> {
+        let verdict = judged.end.judgement.word();
+        let index = match self.by_verdict.get(verdict) {
+            Some(index) => *index,
+            None => {
+                let index = self.named(verdict.to_owned());
+                *self.by_verdict.entry(verdict).or_insert(index)
+            }
+        };
+        self.append(index, judged)?;
+        if !matches!(judged.end.judgement, Judgement::Drop(_) | Judgement::Reject(_)) {
+            return Ok(());
+        }
+        let key = (verdict, judged.decider);
+        let index = match self.by_decider.get(&key) {
+            Some(index) => *index,
+            None => {
+                let index = self.named(format!("{verdict}.{}", self.reason(judged)));
+                *self.by_decider.entry(key).or_insert(index)
+            }
+        };
+        self.append(index, judged)
+    }
+
+    /// Ends every file that is open.
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
+        (0..self.outputs.len()).try_for_each(|index| self.close(index))
+    }
+
+    /// The decider as part of a file name. Rules of one line share it: `-s a,b` is several rules.
+    fn reason(&self, judged: &Judged<'_>) -> String {
+        let (family, by) = match judged.decider {
+            Decider::Rules(family, by) => (family, by),
+            Decider::Stack(_) => return "stack".to_owned(),
+            _ => return "ttl".to_owned(),
+        };
+        let named = if self.first == Some(family) { "" } else { family.name() };
+        let dot = if named.is_empty() { "" } else { "." };
+        let place = judged.place;
+        let line = place.line.unwrap_or(0);
+        match by {
+            By::Rule(_) => format!("{named}{dot}L{line}"),
+            By::HotDrop(_) => format!("{named}{dot}hotdrop.L{line}"),
+            By::Policy { .. } => {
+                let (table, chain) = (place.table.unwrap_or("?"), place.chain.unwrap_or("?"));
+                format!("{named}{dot}policy-{table}-{chain}")
+            }
+        }
+    }
+
+    /// The output of this name, which may be new.
+    fn named(&mut self, name: String) -> usize {
+        if let Some(index) = self.by_name.get(&name) {
+            return *index;
+        }
+        let path = self.dir.join(format!("{name}.pcapng"));
+        let interfaces = Interfaces::default();
+        self.outputs.push(Output { path, writer: None, interfaces, created: false, used: 0 });
+        self.by_name.insert(name, self.outputs.len() - 1);
+        self.outputs.len() - 1
+    }
+
+    fn append(&mut self, index: usize, judged: &Judged<'_>) -> Result<(), Error> {
+        self.written += 1;
+        if self.outputs[index].writer.is_none() {
+            self.make_room()?;
+            self.open += 1;
+        }
+        let output = &mut self.outputs[index];
+        output.used = self.written;
+        output.append(judged).map_err(failed(&output.path))
+    }
+
+    /// Closes the file that has gone unused for the longest, if too many are open.
+    fn make_room(&mut self) -> Result<(), Error> {
+        if self.open < MOST_OPEN {
+            return Ok(());
+        }
+        let open = self.outputs.iter().enumerate().filter(|(_, output)| output.writer.is_some());
+        match open.min_by_key(|(_, output)| output.used).map(|(index, _)| index) {
+            Some(oldest) => self.close(oldest),
+            None => Ok(()),
+        }
+    }
+
+    fn close(&mut self, index: usize) -> Result<(), Error> {
+        let output = &mut self.outputs[index];
+        let Some(writer) = output.writer.take() else { return Ok(()) };
+        self.open -= 1;
+        writer.finish().map_err(failed(&output.path))?;
+        Ok(())
+    }
+}
+
+impl Output {
+    fn append(&mut self, judged: &Judged<'_>) -> io::Result<()> {
+        let mut writer = match self.writer.take() {
+            Some(writer) => writer,
+            None => self.open()?,
+        };
+        let number = self.interfaces.number(judged, &mut writer)?;
+        writer.write(number, judged.as_captured(), None)?;
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    fn open(&mut self) -> io::Result<NgWriter<File>> {
+        if self.created {
+            let file = OpenOptions::new().append(true).open(&self.path)?;
+            return Ok(NgWriter::resume(file, self.interfaces.len()));
+        }
+        self.created = true;
+        NgWriter::new(File::create(&self.path)?)
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |source| Error::File { file: path.display().to_string(), source }
+}

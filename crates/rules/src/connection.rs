@@ -1,0 +1,100 @@
+//! [`Connection`]: what a packet's rules see of connection tracking, and what they ask of it.
+//!
+//! Before tracking a packet has no connection; `-j CT` in the raw table says how it is to be tracked. Then
+//! it has a [`CtView`], and through it a flow whose mark and labels targets may change.
+
+use crate::conntrack::{CtState, CtView, Doubt, Flow, States, Template, Tracker};
+
+/// A packet's connection.
+#[derive(Debug)]
+pub struct Connection<'p> {
+    /// What tracking says of the packet.
+    pub view: CtView,
+    /// The table that the flow is in; `None` where nothing is tracked.
+    pub tracker: Option<&'p mut Tracker>,
+    /// What `-j CT` asked for, before tracking.
+    pub wish: Wish,
+    /// Something else of the flow hangs on a rule that may have matched.
+    pub doubtful: bool,
+}
+
+/// How a packet is to be tracked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wish {
+    /// As any.
+    #[default]
+    Plain,
+    /// In a zone, or with a helper.
+    Template(Template),
+    /// Not at all.
+    Untracked,
+    /// A rule that may have matched asked for something else.
+    Unknown,
+}
+
+impl Default for Connection<'_> {
+    fn default() -> Self {
+        Self { view: CtView::UNKNOWN, tracker: None, wish: Wish::Plain, doubtful: false }
+    }
+}
+
+/// What is known of a packet's flow.
+#[derive(Debug, Clone, Copy)]
+pub enum Seen<'f> {
+    /// There is none.
+    None,
+    /// This one.
+    Flow(&'f Flow),
+    /// Whether there is one, or what it holds, is not known.
+    Unknown,
+}
+
+impl Connection<'_> {
+    /// The packet's flow.
+    #[must_use]
+    pub fn flow(&self) -> Seen<'_> {
+        let flow = self.tracker.as_ref().zip(self.view.flow).and_then(|(t, at)| t.flow(at));
+        match (flow, self.view.state()) {
+            (Some(flow), Some(_)) if flow.doubt() == Doubt::None && !self.doubtful => {
+                Seen::Flow(flow)
+            }
+            (None, Some(CtState::Invalid | CtState::Untracked)) => Seen::None,
+            _ => Seen::Unknown,
+        }
+    }
+
+    /// States that remain possible.
+    #[must_use]
+    pub fn states(&self) -> States {
+        self.view.states
+    }
+
+    /// Changes the flow where it is known and the change is certain; where it may happen, or hangs on
+    /// something unknown, nothing is known of the flow any more.
+    pub fn change(&mut self, known: bool, change: impl FnOnce(&mut Flow)) {
+        let known = known && matches!(self.flow(), Seen::Flow(_));
+        let Some((tracker, handle)) = self.tracker.as_mut().zip(self.view.flow) else { return };
+        if !known {
+            tracker.lose(handle);
+            self.doubtful = true;
+        } else if let Some(flow) = tracker.flow_mut(handle) {
+            change(flow);
+        }
+    }
+
+    /// Takes a wish of the raw table: the first one counts.
+    pub fn wish(&mut self, wish: Wish, certain: bool) {
+        self.wish = match (self.wish, certain) {
+            (Wish::Plain, true) => wish,
+            (Wish::Plain, false) => Wish::Unknown,
+            (earlier, _) => earlier,
+        };
+        self.view = match self.wish {
+            Wish::Untracked => CtView::UNTRACKED,
+            // The template stands in for the flow, which is new.
+            Wish::Template(_) => CtView::without_flow(States::of(CtState::New)),
+            Wish::Unknown => CtView::UNKNOWN,
+            Wish::Plain => self.view,
+        };
+    }
+}

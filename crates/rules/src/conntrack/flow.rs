@@ -1,0 +1,326 @@
+//! [`Flow`]: one entry of the table.
+//!
+//! Contract: plain data of four cache lines. What a packet reads first (the tuples, the deadline, the
+//! protocol's state) comes first. Only the tracker creates one.
+//!
+//! Source: Linux `nf_conn`, `include/uapi/linux/netfilter/nf_conntrack_common.h` (status bits).
+
+use super::key::{Direction, Tuple};
+use super::sctp::Sctp;
+use super::tcp::Tcp;
+
+/// Bits of [`Flow::status`], with the kernel's numbers, as `--ctstatus` compares them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Status(u32);
+
+impl Status {
+    /// An expectation foretold it.
+    pub const EXPECTED: Self = Self(1);
+    /// Packets went both ways.
+    pub const SEEN_REPLY: Self = Self(1 << 1);
+    /// It is not dropped early.
+    pub const ASSURED: Self = Self(1 << 2);
+    /// Its first packet survived.
+    pub const CONFIRMED: Self = Self(1 << 3);
+    /// Its source is translated.
+    pub const SRC_NAT: Self = Self(1 << 4);
+    /// Its destination is translated.
+    pub const DST_NAT: Self = Self(1 << 5);
+    /// Source translation was decided (also where it changes nothing).
+    pub const SRC_NAT_DONE: Self = Self(1 << 7);
+    /// Destination translation was decided.
+    pub const DST_NAT_DONE: Self = Self(1 << 8);
+    /// It is no longer in the table.
+    pub const DYING: Self = Self(1 << 9);
+    /// Its timeout is not renewed.
+    pub const FIXED_TIMEOUT: Self = Self(1 << 10);
+
+    /// The bits.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Whether all bits of `other` are set.
+    #[inline]
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Sets the bits of `other`; false where they all were set before.
+    #[inline]
+    pub fn set(&mut self, other: Self) -> bool {
+        let news = !self.contains(other);
+        self.0 |= other.0;
+        news
+    }
+}
+
+/// What cannot be known of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Doubt {
+    /// Nothing: it is as the kernel has it.
+    #[default]
+    None,
+    /// Whether it exists: the verdict of its first packet is not known.
+    Existence,
+    /// Whether it exists, which way round, and in what state: more packets passed since, or a packet of
+    /// which not all that matters is known.
+    History,
+}
+
+/// Packets and bytes of one direction (`connbytes`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes from the network header on.
+    pub bytes: u64,
+}
+
+/// Which helper looks into a flow's packets (`-j CT --helper`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Helper {
+    /// None.
+    #[default]
+    None,
+    /// FTP: expects data connections.
+    Ftp,
+    /// TFTP: expects the server's answer from another port.
+    Tftp,
+    /// One that is not modelled: what it expects is not known.
+    Other,
+}
+
+impl Helper {
+    /// The helper of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        match name {
+            "" => Self::None,
+            "ftp" => Self::Ftp,
+            "tftp" => Self::Tftp,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What the protocol's tracker remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Proto {
+    /// Nothing.
+    #[default]
+    Generic,
+    /// TCP.
+    Tcp(Tcp),
+    /// UDP: from this time on, in nanoseconds, an answered flow is a stream.
+    Udp {
+        /// The time.
+        stream_from: u64,
+    },
+    /// SCTP.
+    Sctp(Sctp),
+}
+
+/// One entry of the table.
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
+pub struct Flow {
+    // What every packet reads.
+    pub(super) original: Tuple,
+    /// Confirmed: when it dies, in nanoseconds. Before: how long it will live from its confirmation on.
+    pub(super) deadline: u64,
+    pub(super) generation: u32,
+    pub(super) status: Status,
+    pub(super) doubt: Doubt,
+    pub(super) helper: Helper,
+    pub(super) master_helper: Helper,
+    /// Segments out of window cannot be told: options that set its scale were not captured.
+    pub(super) vague_window: bool,
+    pub(super) assumed: bool,
+    // What replies read.
+    pub(super) reply: Tuple,
+    /// The connection mark (`connmark`).
+    pub mark: u32,
+    /// Expectations that wait for a flow of this one.
+    pub(super) expecting: u16,
+    // What every packet writes.
+    pub(super) proto: Proto,
+    pub(super) counters: [Counters; 2],
+    // What few packets read.
+    pub(super) born: u64,
+    pub(super) master: u64,
+    pub(super) labels: [u64; 2],
+}
+
+impl Flow {
+    pub(super) fn new(original: Tuple, reply: Tuple, born: u64) -> Self {
+        Self {
+            original,
+            reply,
+            deadline: 0,
+            status: Status::default(),
+            doubt: Doubt::None,
+            helper: Helper::None,
+            master_helper: Helper::None,
+            vague_window: false,
+            assumed: false,
+            proto: Proto::Generic,
+            counters: [Counters::default(); 2],
+            born,
+            master: 0,
+            labels: [0; 2],
+            generation: 0,
+            mark: 0,
+            expecting: 0,
+        }
+    }
+
+    /// The tuple of packets of one direction, as they arrive. That of replies shows what translation
+    /// does: it is the original's inverse unless addresses or ports are translated.
+    #[inline]
+    #[must_use]
+    pub fn tuple(&self, direction: Direction) -> &Tuple {
+        match direction {
+            Direction::Original => &self.original,
+            Direction::Reply => &self.reply,
+        }
+    }
+
+    /// Status bits.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The protocol tracker's state.
+    #[must_use]
+    pub fn proto(&self) -> &Proto {
+        &self.proto
+    }
+
+    /// Packets and bytes of one direction.
+    #[must_use]
+    pub fn counters(&self, direction: Direction) -> Counters {
+        let [original, reply] = self.counters;
+        if direction == Direction::Original { original } else { reply }
+    }
+
+    /// Nanoseconds until it dies; 0 before its confirmation, as `--ctexpire` sees it.
+    #[must_use]
+    pub fn expires_in(&self, now: u64) -> u64 {
+        if self.is_confirmed() { self.deadline.saturating_sub(now) } else { 0 }
+    }
+
+    /// The helper that looks into its packets.
+    #[must_use]
+    pub fn helper(&self) -> Helper {
+        self.helper
+    }
+
+    /// The helper of the flow that foretold it; `None` where none did.
+    #[must_use]
+    pub fn master_helper(&self) -> Helper {
+        self.master_helper
+    }
+
+    /// Number of the frame that created it.
+    #[must_use]
+    pub fn born(&self) -> u64 {
+        self.born
+    }
+
+    /// Number of the frame that created the flow that foretold it; 0 where none did.
+    #[must_use]
+    pub fn master(&self) -> u64 {
+        self.master
+    }
+
+    /// What cannot be known of it.
+    #[must_use]
+    pub fn doubt(&self) -> Doubt {
+        self.doubt
+    }
+
+    /// It was taken for established because its beginning was not captured.
+    #[must_use]
+    pub fn is_assumed(&self) -> bool {
+        self.assumed
+    }
+
+    /// Whether its first packet survived.
+    #[inline]
+    #[must_use]
+    pub fn is_confirmed(&self) -> bool {
+        self.status.contains(Status::CONFIRMED)
+    }
+
+    /// Whether label `bit` (0..128) is set.
+    #[must_use]
+    pub fn label(&self, bit: u8) -> bool {
+        let word = self.labels.get(usize::from(bit / 64)).copied().unwrap_or(0);
+        word >> (bit % 64) & 1 == 1
+    }
+
+    /// Sets label `bit` (0..128).
+    pub fn set_label(&mut self, bit: u8) {
+        if let Some(word) = self.labels.get_mut(usize::from(bit / 64)) {
+            *word |= 1 << (bit % 64);
+        }
+    }
+
+    /// Reads a word of each of its cache lines.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        let [original, _] = self.counters;
+        self.deadline ^ u64::from(self.mark) ^ original.packets ^ self.labels[1]
+    }
+
+    #[inline]
+    pub(super) fn is_expired(&self, now: u64) -> bool {
+        now >= self.deadline
+    }
+
+    /// Renews the timeout, and counts the packet (`nf_ct_refresh_acct`).
+    #[inline]
+    pub(super) fn refresh(&mut self, direction: Direction, now: u64, timeout: u64, bytes: usize) {
+        if !self.status.contains(Status::FIXED_TIMEOUT) {
+            self.deadline = if self.is_confirmed() { now.saturating_add(timeout) } else { timeout };
+        }
+        self.count(direction, bytes);
+    }
+
+    #[inline]
+    pub(super) fn count(&mut self, direction: Direction, bytes: usize) {
+        let [original, reply] = &mut self.counters;
+        let counters = if direction == Direction::Original { original } else { reply };
+        counters.packets = counters.packets.wrapping_add(1);
+        counters.bytes = counters.bytes.wrapping_add(bytes as u64);
+    }
+
+    pub(super) fn raise_doubt(&mut self, doubt: Doubt) {
+        self.doubt = self.doubt.max(doubt);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_is_four_cache_lines() {
+        assert_eq!(size_of::<Flow>(), 256);
+    }
+
+    #[test]
+    fn labels_are_128_bits() {
+        let tuple = Tuple::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 17, [1, 2]);
+        let mut flow = Flow::new(tuple, tuple, 1);
+        for bit in [0, 63, 64, 127, 200] {
+            flow.set_label(bit);
+        }
+        let set: Vec<u8> = (0..=255).filter(|bit| flow.label(*bit)).collect();
+        assert_eq!(set, [0, 63, 64, 127]);
+    }
+}

@@ -1,0 +1,230 @@
+//! [`Index`]: finds the places of flows by the hashes of their tuples.
+//!
+//! Buckets of one cache line hold seven places with 32 bits of their hashes. A place whose home bucket is
+//! full goes to the next one with room, and every bucket that it passed counts it, so that a search goes
+//! on only where something did pass and a removal leaves no trace behind.
+//!
+//! Contract: memory is fixed from the start; a search reads at most [`MAX_PROBE`] buckets, and an
+//! insertion that would need more is refused, as the kernel refuses chains that are too long.
+
+use super::key::Direction;
+
+/// Buckets that a search reads at most.
+const MAX_PROBE: usize = 16;
+const CELLS: usize = 7;
+/// Places that an average bucket holds when the table is full.
+const LOAD: usize = 4;
+
+/// One direction of the flow in one slot of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) slot: u32,
+    pub(super) direction: Direction,
+}
+
+impl Place {
+    /// Never 0, which marks an empty cell. Slots are below 2^30.
+    fn code(self) -> u32 {
+        (self.slot << 1 | u32::from(self.direction == Direction::Reply)) + 1
+    }
+
+    fn of(code: u32) -> Option<Self> {
+        let code = code.checked_sub(1)?;
+        let direction = if code & 1 == 1 { Direction::Reply } else { Direction::Original };
+        Some(Self { slot: code >> 1, direction })
+    }
+}
+
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+struct Bucket {
+    /// High half: high half of the hash; low half: the place. 0 is empty.
+    cells: [u64; CELLS],
+    /// Places that found no room here or before, and lie in a later bucket.
+    passed: u32,
+}
+
+impl Bucket {
+    const EMPTY: Self = Self { cells: [0; CELLS], passed: 0 };
+}
+
+/// The buckets.
+#[derive(Debug)]
+pub(super) struct Index {
+    buckets: Vec<Bucket>,
+    mask: usize,
+}
+
+impl Index {
+    /// An index for the two places of each of `flows` flows.
+    pub(super) fn new(flows: usize) -> Self {
+        let count = (flows * 2).div_ceil(LOAD).next_power_of_two().max(2);
+        Self { buckets: vec![Bucket::EMPTY; count], mask: count - 1 }
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.buckets.len() * size_of::<Bucket>()
+    }
+
+    fn bucket(&self, hash: u64, step: usize) -> usize {
+        (hash as usize).wrapping_add(step) & self.mask
+    }
+
+    fn probes(&self) -> usize {
+        MAX_PROBE.min(self.buckets.len())
+    }
+
+    /// The first place with this hash that `is_it` takes.
+    #[inline]
+    pub(super) fn find(&self, hash: u64, mut is_it: impl FnMut(Place) -> bool) -> Option<Place> {
+        let tag = hash >> 32;
+        for step in 0..self.probes() {
+            let bucket = self.buckets.get(self.bucket(hash, step))?;
+            for cell in bucket.cells {
+                if cell >> 32 == tag
+                    && let Some(place) = Place::of(cell as u32)
+                    && is_it(place)
+                {
+                    return Some(place);
+                }
+            }
+            if bucket.passed == 0 {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Reads the home bucket of a hash, so that it is near when it is searched.
+    #[inline]
+    pub(super) fn touch(&self, hash: u64) -> u32 {
+        self.buckets.get(self.bucket(hash, 0)).map_or(0, |bucket| bucket.passed)
+    }
+
+    /// The first place in the home bucket that has these 32 bits of the hash.
+    #[inline]
+    pub(super) fn guess(&self, hash: u64) -> Option<Place> {
+        let bucket = self.buckets.get(self.bucket(hash, 0))?;
+        let cell = bucket.cells.into_iter().find(|cell| cell >> 32 == hash >> 32)?;
+        Place::of(cell as u32)
+    }
+
+    /// Adds a place. False, with nothing changed, when all buckets in reach are full.
+    pub(super) fn insert(&mut self, hash: u64, place: Place) -> bool {
+        let Some((step, cell)) = self.room(hash) else { return false };
+        for passed in 0..step {
+            let at = self.bucket(hash, passed);
+            if let Some(bucket) = self.buckets.get_mut(at) {
+                bucket.passed += 1;
+            }
+        }
+        let at = self.bucket(hash, step);
+        if let Some(cell) = self.buckets.get_mut(at).and_then(|b| b.cells.get_mut(cell)) {
+            *cell = (hash >> 32) << 32 | u64::from(place.code());
+        }
+        true
+    }
+
+    /// The first empty cell, and how many buckets lie before it.
+    fn room(&self, hash: u64) -> Option<(usize, usize)> {
+        (0..self.probes()).find_map(|step| {
+            let bucket = self.buckets.get(self.bucket(hash, step))?;
+            Some((step, bucket.cells.iter().position(|cell| *cell == 0)?))
+        })
+    }
+
+    /// Removes a place that was inserted with this hash.
+    pub(super) fn remove(&mut self, hash: u64, place: Place) {
+        let code = u64::from(place.code());
+        let found = (0..self.probes()).find_map(|step| {
+            let bucket = self.buckets.get(self.bucket(hash, step))?;
+            Some((step, bucket.cells.iter().position(|cell| *cell & 0xffff_ffff == code)?))
+        });
+        let Some((step, cell)) = found else { return };
+        for passed in 0..step {
+            let at = self.bucket(hash, passed);
+            if let Some(bucket) = self.buckets.get_mut(at) {
+                bucket.passed = bucket.passed.saturating_sub(1);
+            }
+        }
+        let at = self.bucket(hash, step);
+        if let Some(cell) = self.buckets.get_mut(at).and_then(|b| b.cells.get_mut(cell)) {
+            *cell = 0;
+        }
+    }
+
+    /// The places in the bucket `step` behind the home of a hash.
+    pub(super) fn in_bucket(&self, hash: u64, step: usize) -> [Option<Place>; CELLS] {
+        let cells = self.buckets.get(self.bucket(hash, step)).map_or([0; CELLS], |b| b.cells);
+        cells.map(|cell| Place::of(cell as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn place(slot: u32) -> Place {
+        Place { slot, direction: Direction::Original }
+    }
+
+    #[test]
+    fn a_bucket_is_one_cache_line() {
+        assert_eq!(size_of::<Bucket>(), 64);
+    }
+
+    #[test]
+    fn a_place_survives_its_code() {
+        for slot in [0, 1, (1 << 30) - 1] {
+            for direction in [Direction::Original, Direction::Reply] {
+                let place = Place { slot, direction };
+                assert_eq!(Place::of(place.code()), Some(place));
+            }
+        }
+        assert_eq!(Place::of(0), None);
+    }
+
+    #[test]
+    fn equal_hashes_fill_all_buckets_in_reach_and_then_are_refused() {
+        let mut index = Index::new(1024);
+        let hash = 0x1234_5678_9abc_def0;
+        for slot in 0..(MAX_PROBE * CELLS) as u32 {
+            assert!(index.insert(hash, place(slot)), "{slot}");
+        }
+        assert!(!index.insert(hash, place(9999)));
+        let last = (MAX_PROBE * CELLS - 1) as u32;
+        assert_eq!(index.find(hash, |found| found.slot == last), Some(place(last)));
+        index.remove(hash, place(0));
+        assert_eq!(index.find(hash, |found| found.slot == last), Some(place(last)));
+        assert!(index.insert(hash, place(9999)));
+    }
+
+    proptest! {
+        /// Few hashes and few buckets, so that most insertions pass full ones.
+        #[test]
+        fn equals_a_map(steps in prop::collection::vec((any::<bool>(), 0u64..6, 0u32..60), 0..400)) {
+            let mut index = Index::new(16);
+            let mut model = BTreeMap::new();
+            for (insert, hash, slot) in steps {
+                let hash = hash << 32 | hash * 3;
+                if !insert {
+                    if let Some(hash) = model.remove(&slot) {
+                        index.remove(hash, place(slot));
+                    }
+                } else if !model.contains_key(&slot) && index.insert(hash, place(slot)) {
+                    model.insert(slot, hash);
+                }
+                for (slot, hash) in &model {
+                    prop_assert_eq!(index.find(*hash, |p| p.slot == *slot), Some(place(*slot)));
+                }
+            }
+            for (slot, hash) in model {
+                index.remove(hash, place(slot));
+            }
+            prop_assert!(index.buckets.iter().all(|b| b.passed == 0 && b.cells == [0; CELLS]));
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Connection tracking as the Linux kernel does it: which flow a packet is part of, and in what state.
+//!
+//! Read [`Tracker`] first: one packet at a time goes through [`Tracker::track`] and
+//! [`Tracker::confirm`]. [`Flow`] is an entry of the table, [`CtView`] what is said of one packet.
+//!
+//! Contract: no sockets, no clock (time is passed in as nanoseconds), no panic whatever the packets, and
+//! memory bounded by [`Config::max`]. The same packets give the same answers in every run. What hangs on
+//! bytes or verdicts that are not known is answered with every state that remains possible.
+//!
+//! Source: Linux 6.18, the files named in each module; states and times are facts of its behaviour.
+
+pub mod config;
+mod dissect;
+mod expect;
+pub mod flow;
+mod ftp;
+mod helpers;
+mod icmp;
+mod index;
+pub mod key;
+mod others;
+mod protocol;
+pub mod sctp;
+mod step;
+mod table;
+pub mod tcp;
+mod tracker;
+mod udp;
+mod verify;
+mod view;
+
+pub use config::{Config, Mode, Timeouts};
+pub use flow::{Counters, Doubt, Flow, Helper, Proto, Status};
+pub use key::{Direction, Tuple, Zone};
+pub use table::{Handle, TableStats};
+pub use tracker::{Confirmation, Place, Template, Tracker, Visit};
+pub use view::{Certainty, CtState, CtView, States};

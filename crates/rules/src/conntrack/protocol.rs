@@ -1,0 +1,85 @@
+//! Which tracker judges a packet, by protocol.
+
+use super::config::Config;
+use super::dissect::Layer;
+use super::flow::Flow;
+use super::others;
+use super::sctp;
+use super::step::{Arrival, Flaw, Step};
+use super::tcp;
+use super::udp;
+use super::verify;
+use packet::{Packet, Read, gre, icmpv4, icmpv6};
+
+/// What a tracker reads of its layer, once.
+#[derive(Debug)]
+pub(super) enum Upper<'p> {
+    Tcp(tcp::Segment<'p>),
+    Sctp(sctp::Message),
+    /// Nothing beyond the tuple.
+    Tuple,
+}
+
+impl<'p> Upper<'p> {
+    /// Reads the layer, and tests whether it is well formed; with `verify` its checksum as well.
+    #[inline]
+    pub(super) fn read(packet: &'p Packet<'_>, layer: &Layer, verify: bool) -> Result<Self, Flaw> {
+        match layer.protocol {
+            packet::tcp::PROTOCOL => {
+                let segment = tcp::Segment::read(packet, layer.offset)?;
+                if verify {
+                    match verify::whole(packet, layer) {
+                        Read::Known(true) => {}
+                        Read::Unknown => return Err(Flaw::Unknown),
+                        Read::Known(false) | Read::Absent => return Err(Flaw::Invalid),
+                    }
+                }
+                Ok(Self::Tcp(segment))
+            }
+            packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE => {
+                udp::check(packet, layer, verify)?;
+                Ok(Self::Tuple)
+            }
+            packet::sctp::PROTOCOL => Ok(Self::Sctp(sctp::Message::read(packet, layer, verify)?)),
+            _ => Ok(Self::Tuple),
+        }
+    }
+
+    /// A TCP segment that is neither SYN nor reset: of a flow in its middle.
+    pub(super) fn is_midstream(&self) -> bool {
+        matches!(self, Self::Tcp(segment) if matches!(segment.kind, tcp::Kind::Fin | tcp::Kind::Ack))
+    }
+}
+
+/// Hands a packet to its protocol's tracker.
+#[inline]
+pub(super) fn track(
+    flow: &mut Flow,
+    protocol: u8,
+    upper: &Upper<'_>,
+    arrival: &Arrival,
+    config: &Config,
+) -> Step {
+    let timeouts = &config.timeouts;
+    match (upper, protocol) {
+        (Upper::Tcp(segment), _) => tcp::track(flow, segment, arrival, config),
+        (Upper::Sctp(message), _) => sctp::track(flow, message, arrival, timeouts),
+        (_, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE) => {
+            udp::track(flow, arrival, timeouts)
+        }
+        (_, icmpv4::PROTOCOL) => others::icmp(flow, arrival, timeouts),
+        (_, icmpv6::PROTOCOL) => others::icmpv6(flow, arrival, timeouts),
+        (_, gre::PROTOCOL) => others::gre(flow, arrival, timeouts),
+        _ => others::generic(flow, arrival, timeouts),
+    }
+}
+
+/// Whether a protocol is ICMP of either family.
+pub(super) fn is_icmp(protocol: u8) -> bool {
+    matches!(protocol, icmpv4::PROTOCOL | icmpv6::PROTOCOL)
+}
+
+/// Whether a protocol's tracker may call packets of a living flow INVALID.
+pub(super) fn has_states(protocol: u8) -> bool {
+    matches!(protocol, packet::tcp::PROTOCOL | packet::sctp::PROTOCOL)
+}

@@ -1,0 +1,58 @@
+//! [`Step`]: what a protocol's tracker makes of one packet, and [`Arrival`], what it is told besides the
+//! packet.
+
+use super::key::Direction;
+use packet::{Packet, Read};
+
+/// What a protocol's tracker makes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It belongs to the flow, which was brought up to date.
+    Accept,
+    /// It belongs to the flow; neither timeout nor counters move.
+    Ignore,
+    /// It belongs to the flow, as far as is known; bytes that matter were not captured.
+    Vague,
+    /// It is INVALID.
+    Invalid,
+    /// It belongs to the flow, which ends with it.
+    Kill,
+    /// The flow is over and the packet begins another of the same tuple.
+    Reopen,
+}
+
+/// What is known of a packet besides its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// Its time in nanoseconds.
+    pub(super) now: u64,
+    /// Which way of the flow it goes.
+    pub(super) direction: Direction,
+    /// Its length in bytes from the network header on.
+    pub(super) bytes: usize,
+}
+
+/// Why a packet cannot be tracked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// It is malformed: INVALID.
+    Invalid,
+    /// Bytes that decide were not captured.
+    Unknown,
+}
+
+/// Bytes without which a packet is malformed.
+#[inline]
+pub(super) fn known<T>(read: Read<T>) -> Result<T, Flaw> {
+    match read {
+        Read::Known(bytes) => Ok(bytes),
+        Read::Absent => Err(Flaw::Invalid),
+        Read::Unknown => Err(Flaw::Unknown),
+    }
+}
+
+/// Everything from `offset` to the end of the packet.
+pub(super) fn rest<'p>(packet: &'p Packet<'_>, offset: usize) -> Read<&'p [u8]> {
+    let len = packet.headers().end.saturating_sub(offset);
+    packet.read_slice(offset, len)
+}

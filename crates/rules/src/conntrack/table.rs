@@ -1,0 +1,313 @@
+//! [`Table`]: the flows, found by either tuple, bounded in number.
+//!
+//! Contract: at most [`Config::max`](super::Config) flows. A dead flow is never found; its slot is taken
+//! back when a lookup meets it or the sweep does, which looks at [`SWEEP`] slots for every new flow, so no
+//! packet pays for a scan. A full table drops early: unassured flows in the few buckets where the new one
+//! would lie, else the new one is refused. Everything is deterministic.
+//!
+//! Source: Linux `nf_conntrack_core.c` (`early_drop`, `gc_worker`, `__nf_conntrack_confirm`).
+
+use super::config::DEFAULT_MAX;
+use super::flow::{Doubt, Flow, Helper, Status};
+use super::index::{Index, Place};
+use super::key::{Direction, Tuple};
+use super::tcp;
+
+/// Slots that the sweep looks at for every new flow.
+const SWEEP: usize = 4;
+/// Slots that it looks at before a new flow is refused.
+const SWEEP_UNDER_PRESSURE: usize = 64;
+/// Buckets that early drop looks at: they hold as many flows as the kernel's eight.
+const EVICTION_BUCKETS: usize = 4;
+/// Slots have 30 bits.
+const MOST: usize = 1 << 30;
+
+/// A flow by its slot; it leads nowhere once the flow is gone, also when the slot is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Handle {
+    pub(super) slot: u32,
+    pub(super) generation: u32,
+}
+
+/// What happened to the table so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TableStats {
+    /// Flows dropped early to make room.
+    pub early_drops: u64,
+    /// New flows refused for want of room.
+    pub refused: u64,
+    /// Flows that died of their timeout.
+    pub expired: u64,
+}
+
+/// Why a flow cannot be confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conflict {
+    /// This one has one of its tuples.
+    With(Handle),
+    /// The buckets in reach are full.
+    NoRoom,
+}
+
+/// The flows.
+#[derive(Debug)]
+pub(super) struct Table {
+    flows: Vec<Flow>,
+    free: Vec<u32>,
+    index: Index,
+    max: usize,
+    sweep_at: usize,
+    /// A flow was refused: the sweep may take what is not worth keeping.
+    pressure: bool,
+    stats: TableStats,
+    /// Flows with a helper that are gone: what hangs on them must go too.
+    buried: Vec<Handle>,
+}
+
+impl Table {
+    pub(super) fn new(max: usize) -> Self {
+        let max = max.clamp(1, MOST);
+        Self {
+            // Pages that are never written cost nothing, and growing in steps would need the old and the
+            // new memory at once.
+            flows: Vec::with_capacity(max.min(DEFAULT_MAX)),
+            free: Vec::new(),
+            index: Index::new(max),
+            max,
+            sweep_at: 0,
+            pressure: false,
+            stats: TableStats::default(),
+            buried: Vec::new(),
+        }
+    }
+
+    /// Flows in it, those included that died and were not met yet.
+    pub(super) fn len(&self) -> usize {
+        self.flows.len() - self.free.len()
+    }
+
+    pub(super) fn stats(&self) -> TableStats {
+        self.stats
+    }
+
+    /// Bytes that it takes when full.
+    pub(super) fn bytes_when_full(&self) -> usize {
+        self.max * (size_of::<Flow>() + size_of::<u32>()) + self.index.bytes()
+    }
+
+    pub(super) fn flow(&self, handle: Handle) -> Option<&Flow> {
+        self.flows.get(handle.slot as usize).filter(|flow| flow.generation == handle.generation)
+    }
+
+    pub(super) fn flow_mut(&mut self, handle: Handle) -> Option<&mut Flow> {
+        self.flows.get_mut(handle.slot as usize).filter(|flow| flow.generation == handle.generation)
+    }
+
+    fn handle(&self, slot: u32) -> Handle {
+        let generation = self.flows.get(slot as usize).map_or(0, |flow| flow.generation);
+        Handle { slot, generation }
+    }
+
+    /// The living flow of which one tuple, zone included, is this one. `want` restricts the direction.
+    #[inline]
+    pub(super) fn find(
+        &mut self,
+        tuple: &Tuple,
+        want: Option<Direction>,
+        now: u64,
+    ) -> Option<(Handle, Direction)> {
+        let flows = &self.flows;
+        let found = self.index.find(tuple.hash(), |place| {
+            want.is_none_or(|want| want == place.direction)
+                && flows
+                    .get(place.slot as usize)
+                    .is_some_and(|flow| flow.tuple(place.direction) == tuple)
+        })?;
+        let flow = self.flows.get(found.slot as usize)?;
+        if !flow.is_expired(now) {
+            // A flow to oneself on one port has equal tuples: the kernel finds the reply first.
+            let is_reply = found.direction == Direction::Reply || flow.reply == *tuple;
+            let direction = if is_reply { Direction::Reply } else { Direction::Original };
+            return Some((self.handle(found.slot), direction));
+        }
+        self.expire(found.slot);
+        None
+    }
+
+    /// Reads what lookups of these hashes will read, all at once, so that they need not wait for memory
+    /// one after the other.
+    pub(super) fn warm(&self, hashes: &[u64]) {
+        let buckets = hashes.iter().fold(0, |sum, hash| sum ^ self.index.touch(*hash));
+        std::hint::black_box(buckets);
+        let flows = hashes.iter().fold(0, |sum, hash| {
+            let flow = self.index.guess(*hash).and_then(|p| self.flows.get(p.slot as usize));
+            sum ^ flow.map_or(0, Flow::touch)
+        });
+        std::hint::black_box(flows);
+    }
+
+    /// A slot for a new flow; it is found only once it is confirmed. `None` when the table is full.
+    pub(super) fn allocate(&mut self, mut flow: Flow, now: u64) -> Option<Handle> {
+        self.sweep(SWEEP, now);
+        if self.len() >= self.max && !self.early_drop(flow.original.hash(), now) {
+            self.pressure = true;
+            self.sweep(SWEEP_UNDER_PRESSURE, now);
+            if self.len() >= self.max {
+                self.stats.refused += 1;
+                return None;
+            }
+        }
+        if let Some(slot) = self.free.pop() {
+            let place = self.flows.get_mut(slot as usize)?;
+            flow.generation = place.generation;
+            *place = flow;
+            return Some(self.handle(slot));
+        }
+        let slot = self.flows.len() as u32;
+        self.flows.push(flow);
+        Some(self.handle(slot))
+    }
+
+    /// Makes a flow findable by both tuples, or changes nothing.
+    pub(super) fn confirm(&mut self, handle: Handle, now: u64) -> Result<(), Conflict> {
+        let Some(flow) = self.flow(handle) else { return Err(Conflict::NoRoom) };
+        let (original, reply) = (flow.original, flow.reply);
+        for tuple in [original, reply] {
+            if let Some((other, _)) = self.find(&tuple, None, now) {
+                return Err(Conflict::With(other));
+            }
+        }
+        if !self.link(handle.slot, &original, &reply) {
+            return Err(Conflict::NoRoom);
+        }
+        if let Some(flow) = self.flow_mut(handle) {
+            flow.status.set(Status::CONFIRMED);
+            flow.deadline = flow.deadline.saturating_add(now);
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, slot: u32, original: &Tuple, reply: &Tuple) -> bool {
+        let [first, second] = places(slot);
+        if !self.index.insert(original.hash(), first) {
+            return false;
+        }
+        if !self.index.insert(reply.hash(), second) {
+            self.index.remove(original.hash(), first);
+            return false;
+        }
+        true
+    }
+
+    /// Takes a flow out of the table; its handle stays good until [`Self::release`].
+    pub(super) fn unlink(&mut self, handle: Handle) {
+        let Some(flow) = self.flow_mut(handle) else { return };
+        if flow.is_confirmed() && flow.status.set(Status::DYING) {
+            let hashes = [flow.original.hash(), flow.reply.hash()];
+            for (hash, place) in hashes.into_iter().zip(places(handle.slot)) {
+                self.index.remove(hash, place);
+            }
+        }
+    }
+
+    /// Takes a flow out of the table and gives its slot back.
+    pub(super) fn release(&mut self, handle: Handle) {
+        self.unlink(handle);
+        let Some(flow) = self.flow_mut(handle) else { return };
+        flow.generation = flow.generation.wrapping_add(1);
+        flow.deadline = u64::MAX;
+        flow.status = Status::default();
+        if flow.helper != Helper::None || flow.expecting != 0 {
+            self.buried.push(handle);
+        }
+        self.free.push(handle.slot);
+    }
+
+    /// The flows with a helper that went since the last call.
+    pub(super) fn take_buried(&mut self) -> Vec<Handle> {
+        std::mem::take(&mut self.buried)
+    }
+
+    /// Whether there is anything for [`Self::take_buried`].
+    #[inline]
+    pub(super) fn has_buried(&self) -> bool {
+        !self.buried.is_empty()
+    }
+
+    fn expire(&mut self, slot: u32) {
+        self.stats.expired += 1;
+        self.release(self.handle(slot));
+    }
+
+    /// Makes room near a hash: in the first bucket with unassured flows, all of them go.
+    fn early_drop(&mut self, hash: u64, now: u64) -> bool {
+        for step in 0..EVICTION_BUCKETS {
+            let mut drops = 0;
+            for place in self.index.in_bucket(hash, step).into_iter().flatten() {
+                let Some(flow) = self.flows.get(place.slot as usize) else { continue };
+                if !flow.is_confirmed() {
+                    continue;
+                }
+                if flow.is_expired(now) {
+                    self.expire(place.slot);
+                    drops += 1;
+                } else if !flow.status.contains(Status::ASSURED) {
+                    self.release(self.handle(place.slot));
+                    self.stats.early_drops += 1;
+                    drops += 1;
+                }
+            }
+            if drops > 0 {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Looks at the next slots for the dead; after a refusal also for what a nearly full table may lose.
+    fn sweep(&mut self, slots: usize, now: u64) {
+        for _ in 0..slots.min(self.flows.len()) {
+            if self.sweep_at >= self.flows.len() {
+                self.sweep_at = 0;
+            }
+            let slot = self.sweep_at;
+            self.sweep_at += 1;
+            self.collect(slot, now);
+        }
+    }
+
+    fn collect(&mut self, slot: usize, now: u64) {
+        let Some(flow) = self.flows.get(slot).filter(|flow| flow.is_confirmed()) else { return };
+        if flow.is_expired(now) {
+            self.expire(slot as u32);
+        } else if self.pressure {
+            // Closing flows may go as well, until 5 % are free.
+            let is_dispensable = !flow.status.contains(Status::ASSURED) || tcp::is_closing(flow);
+            self.pressure = self.len() > self.max / 100 * 95;
+            if self.pressure && is_dispensable {
+                self.release(self.handle(slot as u32));
+                self.stats.early_drops += 1;
+            }
+        }
+    }
+
+    /// Every living flow, by slot.
+    pub(super) fn living(&self, now: u64) -> impl Iterator<Item = &Flow> {
+        self.flows.iter().filter(move |flow| {
+            flow.is_confirmed() && !flow.is_expired(now) && !flow.status.contains(Status::DYING)
+        })
+    }
+
+    /// Living flows whose state is not certain.
+    pub(super) fn doubtful(&self, now: u64) -> usize {
+        self.living(now).filter(|flow| flow.doubt != Doubt::None).count()
+    }
+}
+
+fn places(slot: u32) -> [Place; 2] {
+    [Direction::Original, Direction::Reply].map(|direction| Place { slot, direction })
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

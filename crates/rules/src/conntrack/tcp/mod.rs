@@ -1,0 +1,387 @@
+//! TCP: the state machine, its timeouts, and what makes a segment INVALID.
+//!
+//! [`segment`] reads a segment, [`states`] is the table of transitions, [`window`] tells whether a segment
+//! fits what was seen of both sides; this file puts them together.
+//!
+//! Contract: no clock, no panic; sequence numbers compare modulo 2^32.
+//!
+//! Source: Linux 6.18 `nf_conntrack_proto_tcp.c`; RFC 9293, RFC 5961 (challenge acknowledgements).
+
+mod segment;
+mod states;
+mod window;
+
+pub use states::State;
+
+pub(super) use segment::{Kind, Segment};
+pub(super) use window::before;
+
+use super::config::{Config, Mode};
+use super::flow::{Flow, Proto, Status};
+use super::key::Direction;
+use super::step::{Arrival, Step};
+use states::Next;
+use window::{Seen, flag};
+
+/// What is remembered of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tcp {
+    /// Its state.
+    pub state: State,
+    seen: [Seen; 2],
+    last: Last,
+    retrans: u8,
+}
+
+/// The last segment of note: in window, or let through though it does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Last {
+    sequence: u32,
+    acknowledgement: u32,
+    end: u32,
+    window: u16,
+    kind: Kind,
+    is_reply: bool,
+    scale: u8,
+    flags: u8,
+}
+
+impl Last {
+    fn is_from(&self, direction: Direction) -> bool {
+        self.is_reply == (direction == Direction::Reply)
+    }
+
+    fn note(&mut self, kind: Kind, direction: Direction) {
+        self.kind = kind;
+        self.is_reply = direction == Direction::Reply;
+    }
+}
+
+impl Tcp {
+    fn seen(&mut self, direction: Direction) -> &mut Seen {
+        let [original, reply] = &mut self.seen;
+        if direction == Direction::Original { original } else { reply }
+    }
+
+    /// What a flow begins with; `None` where no flow may begin with this segment.
+    fn begin(segment: &Segment<'_>, config: &Config) -> Option<Self> {
+        let mut tcp = Self::default();
+        if segment.kind == Kind::Syn {
+            tcp.seen = [Seen::of_syn(segment), Seen::default()];
+            return Some(tcp);
+        }
+        let is_midstream = config.mode == Mode::Midstream && segment.kind == Kind::Fin;
+        if !(segment.kind == Kind::Ack || is_midstream) || !config.loose {
+            return None;
+        }
+        tcp.seen = Seen::picked_up(segment);
+        if is_midstream {
+            tcp.state = State::Established;
+        }
+        Some(tcp)
+    }
+
+    /// The client and the server agree on a SYN that did not fit: the flow goes on from it.
+    fn resynchronise(&mut self, direction: Direction) {
+        let last = self.last;
+        let scale = last.scale;
+        let flags = last.flags & !flag::EXPECTS_CHALLENGE;
+        self.last.flags = flags;
+        let sender = self.seen(direction.opposite());
+        let of_syn = Seen::at(last.end, u32::from(last.window));
+        *sender = of_syn.with(scale, flags, sender.max_ack);
+        self.seen(direction).forget();
+    }
+
+    /// Remembers a segment that is let through without touching the state.
+    fn note_ignored(&mut self, segment: &Segment<'_>, direction: Direction, old: State) {
+        self.last.note(segment.kind, direction);
+        self.last.sequence = segment.sequence;
+        self.last.end = segment.end;
+        self.last.window = segment.window;
+        if segment.kind == Kind::Syn && direction == Direction::Original {
+            let options = segment.syn_options();
+            self.last.scale = options.scale.unwrap_or(0);
+            self.last.flags = options.flags();
+            if old == State::LastAck {
+                self.last.flags |= flag::EXPECTS_CHALLENGE;
+            }
+        }
+        let is_answer = segment.kind == Kind::Ack && direction == Direction::Reply;
+        if old == State::SynSent && is_answer {
+            self.last.acknowledgement = segment.acknowledgement;
+        }
+    }
+}
+
+/// What the transition table and the special cases behind it decide.
+enum Course {
+    /// Test the window, then go to this state.
+    Window(State, State),
+    /// Go to this state untested.
+    Go(State, State),
+    /// Let through, nothing changes.
+    Ignore,
+    Invalid,
+    Reopen,
+}
+
+/// Judges a segment of a flow and brings the flow up to date.
+pub(super) fn track(
+    flow: &mut Flow,
+    segment: &Segment<'_>,
+    arrival: &Arrival,
+    config: &Config,
+) -> Step {
+    if !flow.is_confirmed() {
+        let Some(tcp) = Tcp::begin(segment, config) else { return Step::Invalid };
+        flow.proto = Proto::Tcp(tcp);
+        flow.vague_window = segment.options.is_none();
+    }
+    let is_assured = flow.status.contains(Status::ASSURED);
+    let seen_reply = flow.status.contains(Status::SEEN_REPLY);
+    let Proto::Tcp(tcp) = &mut flow.proto else { return Step::Invalid };
+    let course = tcp.course(segment, arrival.direction, is_assured, seen_reply, config);
+    let (old, new) = match course {
+        Course::Invalid => return Step::Invalid,
+        Course::Ignore => return Step::Ignore,
+        Course::Reopen => return Step::Reopen,
+        Course::Go(old, new) => (old, new),
+        Course::Window(old, new) => {
+            let vague = flow.vague_window;
+            match tcp.fits(segment, arrival.direction, config.liberal, vague) {
+                window::Fit::In => (old, new),
+                window::Fit::Ignore => return Step::Ignore,
+                window::Fit::Out => {
+                    shorten(flow, segment.kind, arrival, config);
+                    return Step::Invalid;
+                }
+                window::Fit::Vague => {
+                    settle(flow, segment, arrival, config, (old, new));
+                    return Step::Vague;
+                }
+            }
+        }
+    };
+    settle(flow, segment, arrival, config, (old, new))
+}
+
+impl Tcp {
+    fn course(
+        &mut self,
+        segment: &Segment<'_>,
+        direction: Direction,
+        is_assured: bool,
+        seen_reply: bool,
+        config: &Config,
+    ) -> Course {
+        let old = self.state;
+        let kind = segment.kind;
+        let new = match states::next(direction, kind, old) {
+            Next::Invalid => return Course::Invalid,
+            Next::Ignore => return self.ignore_or_agree(segment, direction, old),
+            Next::To(new) => new,
+        };
+        match new {
+            State::SynSent if old >= State::TimeWait => {
+                let closed = (self.seen[0].flags | self.seen[1].flags) & flag::CLOSE_INIT != 0;
+                let aborted = self.last.is_from(direction) && self.last.kind == Kind::Rst;
+                if closed || aborted {
+                    return Course::Reopen;
+                }
+                self.ignore_or_agree(segment, direction, old)
+            }
+            State::TimeWait if self.is_challenge(kind, direction, old) => {
+                self.last.flags &= !flag::EXPECTS_CHALLENGE;
+                Course::Ignore
+            }
+            State::SynSent2 => {
+                self.last.flags |= flag::SIMULTANEOUS_OPEN;
+                Course::Window(old, new)
+            }
+            State::SynRecv => {
+                let opened = direction == Direction::Reply
+                    && kind == Kind::Ack
+                    && self.last.flags & flag::SIMULTANEOUS_OPEN != 0;
+                Course::Window(old, if opened { State::Established } else { new })
+            }
+            State::Close if kind == Kind::Rst => {
+                self.reset(segment, direction, is_assured, seen_reply, config)
+            }
+            _ => Course::Window(old, new),
+        }
+    }
+
+    /// An acknowledgement that answers a stray SYN must not pass for that of the last FIN.
+    fn is_challenge(&self, kind: Kind, direction: Direction, old: State) -> bool {
+        old == State::LastAck
+            && kind == Kind::Ack
+            && !self.last.is_from(direction)
+            && self.last.kind == Kind::Syn
+            && self.last.flags & flag::EXPECTS_CHALLENGE != 0
+    }
+
+    /// Our entry may be out of step with the two sides: what does not fit passes and is remembered; if
+    /// the answer shows that they agree, so do we.
+    fn ignore_or_agree(
+        &mut self,
+        segment: &Segment<'_>,
+        direction: Direction,
+        old: State,
+    ) -> Course {
+        let agrees = segment.kind == Kind::SynAck
+            && self.last.kind == Kind::Syn
+            && !self.last.is_from(direction)
+            && segment.acknowledgement == self.last.end;
+        if agrees {
+            self.resynchronise(direction);
+            return Course::Window(State::SynSent, State::SynRecv);
+        }
+        self.note_ignored(segment, direction, old);
+        Course::Ignore
+    }
+
+    /// A reset must be where the other side expects the next byte.
+    fn reset(
+        &mut self,
+        segment: &Segment<'_>,
+        direction: Direction,
+        is_assured: bool,
+        seen_reply: bool,
+        config: &Config,
+    ) -> Course {
+        let (old, mut new) = (self.state, State::Close);
+        if old.is_closing() {
+            return Course::Go(old, new);
+        }
+        let is_established = old == State::Established && is_assured;
+        let peer = *self.seen(direction.opposite());
+        if peer.flags & flag::ACKNOWLEDGED != 0 && self.last.kind != Kind::Syn {
+            if segment.sequence == 0 && !is_established {
+                return Course::Window(old, new);
+            }
+            let expected = peer.max_ack;
+            if window::before(segment.sequence, expected) && !config.ignore_invalid_rst {
+                return Course::Invalid;
+            }
+            let in_train = self.last.kind == Kind::Ack
+                && self.last.is_from(direction)
+                && segment.sequence == self.last.end;
+            if !is_established || segment.sequence == expected || in_train {
+                return Course::Window(old, new);
+            }
+            // Not exactly there: the other side may challenge it, so the connection lives on.
+            new = old;
+        }
+        let answers_ignored = (seen_reply && self.last.kind == Kind::Syn)
+            || (!is_assured && self.last.kind == Kind::Ack);
+        if answers_ignored && segment.acknowledgement == self.last.end {
+            return Course::Go(old, new);
+        }
+        let answers_challenge = old == State::SynSent
+            && self.last.kind == Kind::Ack
+            && self.last.is_reply
+            && segment.sequence == self.last.acknowledgement;
+        if answers_challenge { Course::Go(old, new) } else { Course::Window(old, new) }
+    }
+}
+
+/// The segment is taken: state, timeout, and whether the flow is assured.
+fn settle(
+    flow: &mut Flow,
+    segment: &Segment<'_>,
+    arrival: &Arrival,
+    config: &Config,
+    (old, new): (State, State),
+) -> Step {
+    let direction = arrival.direction;
+    let seen_reply = flow.status.contains(Status::SEEN_REPLY);
+    let is_assured = flow.status.contains(Status::ASSURED);
+    let Proto::Tcp(tcp) = &mut flow.proto else { return Step::Invalid };
+    tcp.last.note(segment.kind, direction);
+    tcp.state = new;
+    if old != new && new == State::FinWait {
+        tcp.seen(direction).flags |= flag::CLOSE_INIT;
+    }
+    let mut timeout = tcp.timeout(segment.kind, config);
+    if !seen_reply {
+        if segment.kind == Kind::Rst {
+            flow.count(direction, arrival.bytes);
+            return Step::Kill;
+        }
+        if segment.kind == Kind::Syn && old == State::SynSent {
+            // A repeated SYN does not keep a flow alive that nobody answers.
+            return Step::Ignore;
+        }
+        if new == State::Established {
+            timeout = timeout.min(config.timeouts.tcp_unacknowledged);
+        }
+    } else if !is_assured
+        && matches!(old, State::SynRecv | State::Established)
+        && new == State::Established
+    {
+        flow.status.set(Status::ASSURED);
+    }
+    flow.refresh(direction, arrival.now, timeout, arrival.bytes);
+    Step::Accept
+}
+
+impl Tcp {
+    fn timeout(&self, kind: Kind, config: &Config) -> u64 {
+        let times = &config.timeouts;
+        let of = |state: State| times.tcp.get(state as usize).copied().unwrap_or(0);
+        let own = of(self.state);
+        let is_unacknowledged =
+            (self.seen[0].flags | self.seen[1].flags) & flag::UNACKNOWLEDGED != 0;
+        if self.retrans >= config.max_retrans && own > times.tcp_max_retrans {
+            times.tcp_max_retrans
+        } else if kind == Kind::Rst {
+            of(State::Close)
+        } else if is_unacknowledged && own > times.tcp_unacknowledged {
+            times.tcp_unacknowledged
+        } else if self.last.window == 0 && own > times.tcp_max_retrans {
+            times.tcp_max_retrans
+        } else {
+            own
+        }
+    }
+}
+
+/// A FIN or reset out of window, answered by one: the connection is likely gone, so it lives less long.
+fn shorten(flow: &mut Flow, kind: Kind, arrival: &Arrival, config: &Config) {
+    const SOON: u64 = 120_000_000_000;
+    let is_fixed = flow.status.contains(Status::FIXED_TIMEOUT);
+    if is_fixed || !flow.status.contains(Status::ASSURED) || !kind.ends() {
+        return;
+    }
+    let left = flow.expires_in(arrival.now);
+    let Proto::Tcp(tcp) = &mut flow.proto else { return };
+    if tcp.last.is_from(arrival.direction) || !tcp.last.kind.ends() {
+        tcp.last.note(kind, arrival.direction);
+        return;
+    }
+    let most = config.timeouts.tcp_unacknowledged;
+    if left >= SOON && left > most {
+        flow.deadline = arrival.now.saturating_add(most);
+    }
+}
+
+/// Whether a flow is one of TCP on its way to the end.
+pub(super) fn is_closing(flow: &Flow) -> bool {
+    matches!(&flow.proto, Proto::Tcp(tcp) if tcp.state.is_closing())
+}
+
+/// A reset was sent in the name of the other side (`-j REJECT --reject-with tcp-reset`).
+pub(super) fn close(flow: &mut Flow, now: u64, config: &Config) {
+    let is_fixed = flow.status.contains(Status::FIXED_TIMEOUT);
+    let confirmed = flow.is_confirmed();
+    let Proto::Tcp(tcp) = &mut flow.proto else { return };
+    if !confirmed {
+        return;
+    }
+    let old = std::mem::replace(&mut tcp.state, State::Close);
+    if old != State::Close && !is_fixed {
+        let timeout = config.timeouts.tcp.get(State::Close as usize).copied().unwrap_or(0);
+        flow.deadline = now.saturating_add(timeout);
+    }
+}

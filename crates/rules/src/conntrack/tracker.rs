@@ -1,0 +1,578 @@
+//! [`Tracker`]: one packet's way through tracking, from lookup to confirmation.
+//!
+//! [`Tracker::track`] when the packet comes to PREROUTING or OUTPUT behind the raw table; the answer is
+//! good until the next call. [`Tracker::confirm`] when it leaves by POSTROUTING or INPUT, or
+//! [`Tracker::discard`] when it does not; a new flow that is not confirmed by the next call is discarded.
+//!
+//! Contract: one packet at a time; times never run backwards; no clock, no panic, bounded memory.
+//!
+//! What cannot be known stays open. A flow whose first packet has no certain verdict is kept in doubt
+//! ([`Doubt::Existence`]): its packets are what the flow makes of them or what they would be without it.
+//! Once another packet of it passed ([`Doubt::History`]), they may be part of an established flow or, in
+//! protocols with a state machine, INVALID as well. A flow in doubt lives as long as its protocol's longest
+//! timeout. A packet of which not even the ports were captured is unknown and changes no flow.
+//!
+//! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_in`, `resolve_normal_ct`, `init_conntrack`,
+//! `__nf_conntrack_confirm`).
+
+use super::config::{Config, Mode};
+use super::dissect::{self, Layer};
+use super::expect::Expectations;
+use super::flow::{Doubt, Flow, Helper, Status};
+use super::helpers::{Help, Helpers};
+use super::icmp::{self, Message};
+use super::key::{Direction, Tuple, Zone};
+use super::protocol::{self, Upper};
+use super::step::{Arrival, Flaw, Step};
+use super::table::{Conflict, Handle, Table, TableStats};
+use super::tcp;
+use super::view::{Certainty, CtState, CtView, States};
+use packet::{Checksums, Packet};
+
+/// Where tracking meets a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Place {
+    /// It came in: checksums are verified, if at all.
+    #[default]
+    Prerouting,
+    /// It was made on this host.
+    Output,
+}
+
+/// What `-j CT` in the raw table asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Template {
+    /// Where the flow is looked up.
+    pub zone: Zone,
+    /// The helper of a new flow.
+    pub helper: Helper,
+}
+
+/// A packet's circumstances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Visit {
+    /// Its time in nanoseconds.
+    pub now: u64,
+    /// Its number: the name of a flow that it creates. Greater than 0.
+    pub frame: u64,
+    /// Where it is.
+    pub place: Place,
+    /// What the raw table asked for.
+    pub template: Template,
+    /// Whether it surely got here.
+    pub certainty: Certainty,
+}
+
+/// What became of a packet at its confirmation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmation {
+    /// It goes on.
+    Pass,
+    /// The kernel drops it: another flow has one of its tuples, or there is no room for it.
+    Clash,
+    /// The kernel's helper drops it: a command is cut, or what it foretells is taken.
+    Helper,
+}
+
+/// Packets that are read ahead together.
+const BURST: usize = 32;
+
+/// The flows, and everything that hangs on them.
+#[derive(Debug)]
+pub struct Tracker {
+    config: Config,
+    table: Table,
+    expectations: Expectations,
+    helpers: Helpers,
+    /// A flow of the packet under way that is not, or no longer, in the table.
+    loose_end: Option<Handle>,
+}
+
+impl Tracker {
+    /// An empty table.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            table: Table::new(config.max),
+            expectations: Expectations::new(config.expect_max),
+            helpers: Helpers::default(),
+            loose_end: None,
+            config,
+        }
+    }
+
+    /// Finds or creates a packet's flow and brings it up to date.
+    pub fn track(&mut self, packet: &Packet<'_>, visit: &Visit) -> CtView {
+        self.tie_up();
+        if self.config.mode == Mode::Off {
+            return CtView::UNKNOWN;
+        }
+        match self.resolve(packet, visit) {
+            Ok(view) => view,
+            Err(Flaw::Invalid) => CtView::INVALID,
+            Err(Flaw::Unknown) => CtView::UNKNOWN,
+        }
+    }
+
+    /// Reads ahead for packets that are about to be tracked in this zone: memory is waited for once for
+    /// all of a burst, not once for each. Changes nothing.
+    pub fn warm<'a, 'b: 'a>(&self, packets: impl IntoIterator<Item = &'a Packet<'b>>, zone: Zone) {
+        let id = zone.id_in(Direction::Original);
+        let mut hashes = [0; BURST];
+        let mut count = 0;
+        for packet in packets {
+            let Ok(layer) = dissect::layer(packet) else { continue };
+            let Ok(tuple) = dissect::tuple(packet, &layer) else { continue };
+            if let Some(place) = hashes.get_mut(count) {
+                *place = tuple.in_zone(id).hash();
+                count += 1;
+            }
+            if count == BURST {
+                self.table.warm(&hashes);
+                count = 0;
+            }
+        }
+        self.table.warm(hashes.get(..count).unwrap_or_default());
+    }
+
+    fn resolve(&mut self, packet: &Packet<'_>, visit: &Visit) -> Result<CtView, Flaw> {
+        let layer = dissect::layer(packet)?;
+        let verify = self.config.checksums == Checksums::Verify && visit.place == Place::Prerouting;
+        if protocol::is_icmp(layer.protocol) {
+            match icmp::read(packet, &layer, verify)? {
+                Message::Query => {}
+                Message::Exempt => return Ok(CtView::UNTRACKED),
+                Message::Error { about, destination } => {
+                    return Ok(self.error(&about, destination, visit));
+                }
+            }
+        }
+        let tuple = dissect::tuple(packet, &layer)?;
+        match Upper::read(packet, &layer, verify) {
+            Ok(upper) => self.normal(packet, &layer, tuple, &upper, visit),
+            Err(Flaw::Invalid) => Err(Flaw::Invalid),
+            Err(Flaw::Unknown) => self.half_known(&tuple, visit),
+        }
+    }
+
+    /// An ICMP error about a flow.
+    fn error(&mut self, about: &Tuple, destination: std::net::IpAddr, visit: &Visit) -> CtView {
+        let Some((handle, direction)) = self.lookup(about, visit.template.zone, visit.now) else {
+            return CtView::INVALID;
+        };
+        let Some(flow) = self.table.flow(handle) else { return CtView::INVALID };
+        if flow.tuple(direction).destination() != destination {
+            return CtView::INVALID;
+        }
+        let related = States::of(CtState::Related);
+        let states = match flow.doubt {
+            Doubt::None => related,
+            Doubt::Existence | Doubt::History => related.or(CtState::Invalid.into()),
+        };
+        let assumed = flow.assumed;
+        CtView { flow: Some(handle), direction, assumed, ..CtView::without_flow(states) }
+    }
+
+    /// The tuple is known, but not whether the packet is well formed: it changes its flow or not, and
+    /// begins one or not.
+    fn half_known(&mut self, tuple: &Tuple, visit: &Visit) -> Result<CtView, Flaw> {
+        let found = self.lookup(tuple, visit.template.zone, visit.now);
+        let (handle, direction, is_first) = match found {
+            Some((handle, direction)) => (handle, direction, false),
+            None => match self.create(tuple, visit)? {
+                Some(handle) => (handle, Direction::Original, true),
+                None => return Ok(CtView::UNKNOWN),
+            },
+        };
+        if is_first {
+            self.loose_end = Some(handle);
+        }
+        self.raise_doubt(handle, Doubt::History, visit.now);
+        Ok(CtView { flow: Some(handle), direction, is_first, ..CtView::UNKNOWN })
+    }
+
+    fn normal(
+        &mut self,
+        packet: &Packet<'_>,
+        layer: &Layer,
+        tuple: Tuple,
+        upper: &Upper<'_>,
+        visit: &Visit,
+    ) -> Result<CtView, Flaw> {
+        // A packet that reopens a flow is looked up once more, and then finds none.
+        for _ in 0..2 {
+            let (handle, direction, is_first) =
+                match self.lookup(&tuple, visit.template.zone, visit.now) {
+                    Some((handle, direction)) => (handle, direction, false),
+                    None => match self.create(&tuple, visit)? {
+                        Some(handle) => (handle, Direction::Original, true),
+                        None => return Ok(CtView { table_full: true, ..CtView::INVALID }),
+                    },
+                };
+            let arrival = Arrival { now: visit.now, direction, bytes: packet.len() };
+            let Some(flow) = self.table.flow_mut(handle) else { return Err(Flaw::Invalid) };
+            let doubt = flow.doubt;
+            let before = state(flow, direction);
+            let step = protocol::track(flow, layer.protocol, upper, &arrival, &self.config);
+            if is_first && self.config.mode == Mode::Midstream && upper.is_midstream() {
+                flow.assumed = step != Step::Invalid;
+            }
+            let step = if doubt == Doubt::None { step } else { in_doubt(step) };
+            match step {
+                Step::Reopen => {
+                    self.retire(handle);
+                    continue;
+                }
+                Step::Kill => self.retire(handle),
+                Step::Invalid if is_first => self.table.release(handle),
+                _ => {}
+            }
+            let found = Found { handle, direction, is_first, before, doubt };
+            return Ok(self.view(&found, step, (&tuple, layer, upper), visit));
+        }
+        Err(Flaw::Invalid)
+    }
+
+    /// The view of a packet after its flow was brought up to date.
+    fn view(
+        &mut self,
+        found: &Found,
+        step: Step,
+        (tuple, layer, upper): (&Tuple, &Layer, &Upper<'_>),
+        visit: &Visit,
+    ) -> CtView {
+        let handle = found.handle;
+        let is_invalid = step == Step::Invalid;
+        if is_invalid && found.doubt == Doubt::None {
+            if visit.certainty == Certainty::Maybe && !found.is_first {
+                self.raise_doubt(handle, Doubt::History, visit.now);
+            }
+            return CtView::INVALID;
+        }
+        let Some(flow) = self.table.flow_mut(handle) else { return CtView::INVALID };
+        let mut state = if is_invalid { CtState::Invalid } else { found.before };
+        if flow.assumed {
+            flow.status.set(Status::SEEN_REPLY);
+            state = CtState::Established;
+        }
+        if found.direction == Direction::Reply && !is_invalid {
+            flow.status.set(Status::SEEN_REPLY);
+        }
+        let assumed = flow.assumed;
+        let mut states = States::of(state);
+        if found.is_first {
+            self.loose_end = Some(handle);
+        }
+        if found.doubt != Doubt::None {
+            states = states.or(self.without_flow(tuple, layer, upper, visit));
+        }
+        if found.doubt == Doubt::History || step == Step::Vague {
+            states = states.or(CtState::Established.into());
+            if protocol::has_states(layer.protocol) {
+                states = states.or(CtState::Invalid.into());
+            }
+        }
+        let is_maybe = visit.certainty == Certainty::Maybe && !found.is_first;
+        if found.doubt != Doubt::None || step == Step::Vague || is_maybe {
+            self.raise_doubt(handle, Doubt::History, visit.now);
+        }
+        CtView {
+            states,
+            flow: Some(handle),
+            direction: found.direction,
+            is_first: found.is_first,
+            assumed,
+            table_full: false,
+        }
+    }
+
+    /// What a packet would be if its flow did not exist.
+    fn without_flow(
+        &self,
+        tuple: &Tuple,
+        layer: &Layer,
+        upper: &Upper<'_>,
+        visit: &Visit,
+    ) -> States {
+        let tuple = tuple.in_zone(visit.template.zone.id_in(Direction::Original));
+        let Some(reply) = tuple.inverse() else { return CtState::Invalid.into() };
+        let mut flow = Flow::new(tuple, reply, visit.frame);
+        let arrival = Arrival { now: visit.now, direction: Direction::Original, bytes: 0 };
+        match protocol::track(&mut flow, layer.protocol, upper, &arrival, &self.config) {
+            Step::Invalid => CtState::Invalid.into(),
+            _ if self.config.mode == Mode::Midstream && upper.is_midstream() => {
+                CtState::Established.into()
+            }
+            _ if self.expectations.peek(&tuple, visit.now).is_some() => CtState::Related.into(),
+            _ => CtState::New.into(),
+        }
+    }
+
+    /// The flow of a tuple in a zone: first among tuples of the zone's original number, and where its
+    /// reply number differs, then among replies of that.
+    #[inline]
+    fn lookup(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Option<(Handle, Direction)> {
+        let (original, reply) = (zone.id_in(Direction::Original), zone.id_in(Direction::Reply));
+        if original == reply {
+            return self.table.find(&tuple.in_zone(original), None, now);
+        }
+        self.table
+            .find(&tuple.in_zone(original), Some(Direction::Original), now)
+            .or_else(|| self.table.find(&tuple.in_zone(reply), Some(Direction::Reply), now))
+    }
+
+    /// A flow that begins with this tuple; `Ok(None)` when the table is full.
+    fn create(&mut self, tuple: &Tuple, visit: &Visit) -> Result<Option<Handle>, Flaw> {
+        let zone = visit.template.zone;
+        let original = tuple.in_zone(zone.id_in(Direction::Original));
+        let reply = original.inverse().ok_or(Flaw::Invalid)?;
+        let reply = reply.in_zone(zone.id_in(Direction::Reply));
+        let mut flow = Flow::new(original, reply, visit.frame);
+        match self.expectations.take(&original, visit.now) {
+            Some(expected) => {
+                flow.status.set(Status::EXPECTED);
+                flow.master_helper = expected.helper;
+                if let Some(master) = self.table.flow_mut(expected.master) {
+                    flow.mark = master.mark;
+                    flow.master = master.born;
+                    master.expecting = 0;
+                }
+            }
+            None => flow.helper = visit.template.helper,
+        }
+        let handle = self.table.allocate(flow, visit.now);
+        self.bury();
+        Ok(handle)
+    }
+
+    /// The packet leaves: its flow becomes findable, and its helper looks into it. `certainty` says
+    /// whether it surely leaves.
+    pub fn confirm(
+        &mut self,
+        packet: &Packet<'_>,
+        view: &CtView,
+        now: u64,
+        certainty: Certainty,
+    ) -> Confirmation {
+        let Some(handle) = view.flow else { return Confirmation::Pass };
+        if !self.help(packet, view, handle, now) {
+            return Confirmation::Helper;
+        }
+        let Some(flow) = self.table.flow_mut(handle) else { return Confirmation::Pass };
+        if flow.is_confirmed() || view.direction == Direction::Reply {
+            return Confirmation::Pass;
+        }
+        if certainty == Certainty::Maybe {
+            flow.raise_doubt(Doubt::Existence);
+            flow.deadline = self.config.timeouts.longest(flow.original.protocol());
+        }
+        let protocol = flow.original.protocol();
+        let confirmed = self.table.confirm(handle, now);
+        self.bury();
+        match confirmed {
+            Ok(()) => {
+                self.loose_end = None;
+                Confirmation::Pass
+            }
+            Err(Conflict::With(other)) if self.resolves(other, protocol) => Confirmation::Pass,
+            Err(_) => Confirmation::Clash,
+        }
+    }
+
+    /// Whether a packet may go on as part of the flow that has a tuple of its own: where order does not
+    /// matter and nothing is translated.
+    fn resolves(&self, other: Handle, protocol: u8) -> bool {
+        let translated = Status::SRC_NAT_DONE.bits() | Status::DST_NAT_DONE.bits();
+        matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
+            && self.table.flow(other).is_some_and(|flow| flow.status.bits() & translated == 0)
+    }
+
+    /// Runs a flow's helper; false where it drops the packet.
+    fn help(&mut self, packet: &Packet<'_>, view: &CtView, handle: Handle, now: u64) -> bool {
+        let Some(flow) = self.table.flow(handle).filter(|flow| flow.helper != Helper::None) else {
+            return true;
+        };
+        let related = view.states.may_be(CtState::Related);
+        if related && view.direction == Direction::Reply {
+            return true;
+        }
+        let established = view.states.may_be(CtState::Established);
+        match self.helpers.help(packet, (handle, flow), view.direction, established) {
+            Help::Pass | Help::Unknown => true,
+            Help::Drop => false,
+            Help::Expect(expectation) => self.table.flow_mut(handle).is_some_and(|flow| {
+                Helpers::expect(&mut self.expectations, flow, expectation, now)
+            }),
+        }
+    }
+
+    /// The packet does not leave: a flow that it created is forgotten.
+    pub fn discard(&mut self, view: &CtView) {
+        if view.flow.is_some() && view.flow == self.loose_end {
+            self.tie_up();
+        }
+    }
+
+    /// A reset was sent in the name of the packet's other side (`REJECT --reject-with tcp-reset`).
+    pub fn close(&mut self, view: &CtView, now: u64) {
+        let Some(flow) = view.flow.and_then(|handle| self.table.flow_mut(handle)) else { return };
+        tcp::close(flow, now, &self.config);
+    }
+
+    /// A flow.
+    #[must_use]
+    pub fn flow(&self, handle: Handle) -> Option<&Flow> {
+        self.table.flow(handle)
+    }
+
+    /// A flow, to set its mark or labels.
+    pub fn flow_mut(&mut self, handle: Handle) -> Option<&mut Flow> {
+        self.table.flow_mut(handle)
+    }
+
+    /// Nothing is known of a flow any more: it may have been changed.
+    pub fn lose(&mut self, handle: Handle) {
+        if let Some(flow) = self.table.flow_mut(handle) {
+            flow.raise_doubt(Doubt::History);
+        }
+    }
+
+    /// Sets what replies look like, and so how the flow is translated, before it is confirmed. `status`
+    /// is added to its bits. False where the flow is confirmed already.
+    pub fn translate(&mut self, handle: Handle, reply: Tuple, status: Status) -> bool {
+        let Some(flow) = self.table.flow_mut(handle) else { return false };
+        if flow.is_confirmed() {
+            return false;
+        }
+        flow.reply = reply.in_zone(flow.reply.zone());
+        flow.status.set(status);
+        true
+    }
+
+    /// Whether replies of another flow would look like this: the tuple is no choice for a translation
+    /// of `own` (`nf_conntrack_tuple_taken`).
+    pub fn is_taken(&mut self, reply: &Tuple, own: Handle, now: u64) -> bool {
+        let Some(flow) = self.table.flow(own) else { return false };
+        let (original, zone) = (flow.original, flow.reply.zone());
+        let Some((other, _)) = self.table.find(&reply.in_zone(zone), None, now) else {
+            return false;
+        };
+        // Two flows with one original tuple are one flow.
+        other != own && self.table.flow(other).is_some_and(|flow| flow.original != original)
+    }
+
+    /// The flow of a tuple in a zone, and which way of it the tuple goes.
+    pub fn find(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Option<(Handle, Direction)> {
+        self.lookup(tuple, zone, now)
+    }
+
+    /// Settings.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Flows held, those included that died and were not met yet.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether no flow is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Living flows of which not everything is known. Reads the whole table.
+    #[must_use]
+    pub fn doubtful(&self, now: u64) -> usize {
+        self.table.doubtful(now)
+    }
+
+    /// Every living flow (`connlimit`, lists). Reads the whole table.
+    pub fn living(&self, now: u64) -> impl Iterator<Item = &Flow> {
+        self.table.living(now)
+    }
+
+    /// Expected flows that wait.
+    #[must_use]
+    pub fn expected(&self) -> usize {
+        self.expectations.len()
+    }
+
+    /// What happened to the table.
+    #[must_use]
+    pub fn stats(&self) -> TableStats {
+        self.table.stats()
+    }
+
+    /// Bytes that a full table takes, without what helpers remember.
+    #[must_use]
+    pub fn bytes_when_full(&self) -> usize {
+        self.table.bytes_when_full()
+    }
+
+    fn raise_doubt(&mut self, handle: Handle, doubt: Doubt, now: u64) {
+        let timeouts = &self.config.timeouts;
+        if let Some(flow) = self.table.flow_mut(handle) {
+            flow.raise_doubt(doubt);
+            let longest = timeouts.longest(flow.original.protocol());
+            flow.deadline = if flow.is_confirmed() { now.saturating_add(longest) } else { longest };
+        }
+    }
+
+    /// Takes a flow out of the table whose last packet is under way.
+    fn retire(&mut self, handle: Handle) {
+        self.tie_up();
+        self.table.unlink(handle);
+        self.loose_end = Some(handle);
+    }
+
+    /// Forgets the flow of the last packet, if it is in no table.
+    fn tie_up(&mut self) {
+        if let Some(handle) = self.loose_end.take() {
+            self.table.release(handle);
+        }
+        self.bury();
+    }
+
+    /// Forgets what hangs on flows that are gone.
+    #[inline]
+    fn bury(&mut self) {
+        if self.table.has_buried() {
+            for handle in self.table.take_buried() {
+                self.helpers.forget(handle);
+                self.expectations.forget(handle);
+            }
+        }
+    }
+}
+
+/// What was found for a packet, before its flow was brought up to date.
+struct Found {
+    handle: Handle,
+    direction: Direction,
+    is_first: bool,
+    before: CtState,
+    doubt: Doubt,
+}
+
+/// A packet's state by its flow.
+fn state(flow: &Flow, direction: Direction) -> CtState {
+    if direction == Direction::Reply || flow.status.contains(Status::SEEN_REPLY) {
+        CtState::Established
+    } else if flow.status.contains(Status::EXPECTED) {
+        CtState::Related
+    } else {
+        CtState::New
+    }
+}
+
+/// In doubt no flow ends: there may be another one that does not.
+fn in_doubt(step: Step) -> Step {
+    match step {
+        Step::Kill | Step::Reopen => Step::Ignore,
+        step => step,
+    }
+}

@@ -1,0 +1,133 @@
+//! [`CtView`]: what tracking says of one packet, for matches and targets to read.
+
+use super::key::Direction;
+use super::table::Handle;
+use std::fmt;
+
+/// A connection state, as `--ctstate` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum CtState {
+    /// Part of no flow, or malformed; also every packet before tracking has seen it.
+    Invalid = 1,
+    /// Part of a flow that was answered.
+    Established = 2,
+    /// Begins a flow that another one foretold, or is an ICMP error about one.
+    Related = 4,
+    /// Begins a flow, or is part of one without an answer.
+    New = 8,
+    /// Exempt from tracking.
+    Untracked = 16,
+}
+
+/// A non-empty set of states: those that remain possible.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct States(u8);
+
+impl States {
+    /// Nothing is known.
+    pub const ANY: Self = Self(0x1f);
+
+    /// Just this state.
+    #[must_use]
+    pub const fn of(state: CtState) -> Self {
+        Self(state as u8)
+    }
+
+    /// Either.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether a state is possible.
+    #[must_use]
+    pub const fn may_be(self, state: CtState) -> bool {
+        self.0 & state as u8 != 0
+    }
+
+    /// The state, where only one is possible.
+    #[must_use]
+    pub fn only(self) -> Option<CtState> {
+        ALL.into_iter().find(|state| self.0 == *state as u8)
+    }
+}
+
+const ALL: [CtState; 5] =
+    [CtState::Invalid, CtState::Established, CtState::Related, CtState::New, CtState::Untracked];
+
+impl From<CtState> for States {
+    fn from(state: CtState) -> Self {
+        Self::of(state)
+    }
+}
+
+/// Names joined by `|`.
+impl fmt::Debug for States {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = ALL
+            .into_iter()
+            .filter(|state| self.may_be(*state))
+            .map(|state| format!("{state:?}"))
+            .collect();
+        f.write_str(&names.join("|"))
+    }
+}
+
+/// How surely something happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Certainty {
+    /// It does.
+    #[default]
+    Certain,
+    /// It may.
+    Maybe,
+}
+
+/// What tracking says of one packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CtView {
+    /// Its state, or those that remain possible.
+    pub states: States,
+    /// The flow that it is part of, or in an ICMP error the one that it is about. In doubt this is the
+    /// flow that there may be.
+    pub flow: Option<Handle>,
+    /// Which way of the flow it goes; original where there is none.
+    pub direction: Direction,
+    /// It created the flow, which is not confirmed yet: this is the packet that the nat chains see.
+    pub is_first: bool,
+    /// Its flow was taken for established because its beginning was not captured.
+    pub assumed: bool,
+    /// The kernel drops it here, for want of room in the table.
+    pub table_full: bool,
+}
+
+impl CtView {
+    /// A packet without a flow.
+    #[must_use]
+    pub const fn without_flow(states: States) -> Self {
+        Self {
+            states,
+            flow: None,
+            direction: Direction::Original,
+            is_first: false,
+            assumed: false,
+            table_full: false,
+        }
+    }
+
+    /// What the raw table sees, and what is left where tracking finds nothing.
+    pub const INVALID: Self = Self::without_flow(States::of(CtState::Invalid));
+
+    /// After NOTRACK.
+    pub const UNTRACKED: Self = Self::without_flow(States::of(CtState::Untracked));
+
+    /// Where nothing is known.
+    pub const UNKNOWN: Self = Self::without_flow(States::ANY);
+
+    /// The state, where only one is possible.
+    #[must_use]
+    pub fn state(&self) -> Option<CtState> {
+        self.states.only()
+    }
+}
