@@ -2,6 +2,10 @@
 
 use std::path::PathBuf;
 
+pub(crate) use crate::completions_command::CompletionsArgs;
+pub(crate) use crate::man_command::ManArgs;
+pub(crate) use crate::test_command::TestArgs;
+
 use anyhow::{Context, anyhow, bail};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dataplane::{Config, Path};
@@ -31,6 +35,12 @@ pub(crate) enum Command {
     Replay(Box<ReplayArgs>),
     /// The whole path of one packet, rule by rule
     Why(Box<WhyArgs>),
+    /// Hold rules to what a file of cases expects of them
+    Test(Box<TestArgs>),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all of them
+    Man(ManArgs),
 }
 
 /// `tamis demo`.
@@ -113,6 +123,7 @@ A packet in words: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS o
 keys ttl mark mac len tos frag:
   tamis why rules.v4 --packet 'in=eth0 tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn'
   tamis why rules.v4 --packet 'icmp 10.0.0.1 > 10.0.0.2 echo-request'
+Several packets in words are a conversation: the story is that of the last one.
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
     /// Rules, as iptables-save or ip6tables-save prints them; - for standard input
@@ -120,14 +131,17 @@ pub(crate) struct WhyArgs {
     /// Captures that --packet NUMBER counts in
     #[arg(value_name = "CAPTURE")]
     pub captures: Vec<String>,
-    /// A packet's number in the captures, from 1, or a packet in words
-    #[arg(long, value_name = "N|SPEC")]
-    pub packet: String,
+    /// A packet's number in the captures, from 1, or a packet in words; in words it may be repeated
+    #[arg(long = "packet", required = true, value_name = "N|SPEC")]
+    pub packets: Vec<String>,
     #[command(flatten)]
     pub walk: WalkArgs,
     /// List every rule that did not match, too
     #[arg(long)]
     pub all: bool,
+    /// Show so many near misses: rules that the packet met and would have matched but for one test
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub near: Option<u32>,
     /// One JSON document, schema tamis.why/1
     #[arg(long)]
     pub json: bool,
@@ -303,11 +317,34 @@ pub(crate) fn standard_input_once<'a>(
 }
 
 impl WalkArgs {
+    /// The options to be typed again beside those that rules and configuration tell, each with a blank
+    /// before it.
+    pub(crate) fn also(&self) -> String {
+        let mut options = String::new();
+        let family = self.family.map(|family| family.name().to_owned());
+        let named = [("family", &family), ("table", &self.table), ("routes", &self.routes)];
+        for (name, value) in named {
+            if let Some(value) = value {
+                options.push_str(&format!(" --{name} {}", replay::shell::quote(value)));
+            }
+        }
+        options
+    }
+
     /// The rules, and those of `--rules6`, loaded as these arguments say.
     pub(crate) fn open(&self, rules: &str) -> anyhow::Result<Vec<RulesFile>> {
+        self.open_both(rules, self.rules6.as_deref())
+    }
+
+    /// The rules, and IPv6 rules beside them, loaded as these arguments say.
+    pub(crate) fn open_both(
+        &self,
+        rules: &str,
+        rules6: Option<&str>,
+    ) -> anyhow::Result<Vec<RulesFile>> {
         let semantics = self.semantics.map(Semantics::from);
         let first = RulesFile::open(rules, &self.load_options())?.judged_as(semantics);
-        let Some(rules6) = &self.rules6 else { return Ok(vec![first]) };
+        let Some(rules6) = rules6 else { return Ok(vec![first]) };
         if first.ruleset.family == Family::Ipv6 {
             bail!("{rules}: expected IPv4 rules beside --rules6, found IPv6 rules");
         }

@@ -6,6 +6,7 @@ mod json;
 mod next;
 mod text;
 
+pub(crate) use next::walk_flags;
 pub use text::Style;
 
 use std::collections::{BTreeMap, HashMap};

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use dataplane::Config;
 use rules::model::{Action, Rule};
 
 use super::Report;
+use super::json::ct_name;
 use crate::rules_file::RulesFile;
+use crate::shell::quote;
 
 /// Share of packets that must lack an interface before naming them comes first.
 const MANY: f64 = 0.2;
@@ -18,7 +21,11 @@ impl Report<'_> {
         let rules = self.files.first().map_or("RULES", |file| &file.file);
         let captures: Vec<&str> = self.captures.iter().map(|capture| &*capture.file).collect();
         let captures = captures.join(" ");
-        let flags = self.walk_flags();
+        let mut flags = walk_flags(self.files, self.config);
+        if let Some(filter) = &self.selection.filter {
+            // Writing to a String cannot fail.
+            let _ = write!(flags, " --filter {}", quote(filter.expression()));
+        }
         let nets = self.files.first().map(nets).unwrap_or_default();
         if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
             return format!("tamis replay {rules} {captures} {nets}");
@@ -54,32 +61,35 @@ impl Report<'_> {
             format!(" --vs-semantics {}", file.ruleset.semantics.name())
         })
     }
+}
 
-    /// The options that said how packets walk, to be typed again.
-    fn walk_flags(&self) -> String {
-        let config = self.config;
-        let mut flags = String::new();
-        // Writing to a String cannot fail.
-        let _ = config.path.map(|path| write!(flags, " --path {}", path.name()));
-        let _ = config.input.as_ref().map(|name| write!(flags, " --in {name}"));
-        let _ = config.output.as_ref().map(|name| write!(flags, " --out {name}"));
-        for (name, net) in &config.nets {
-            let _ = write!(flags, " --net {name}={net}");
-        }
-        for net in config.world.local.iter().flatten() {
-            let _ = write!(flags, " --local {net}");
-        }
-        if let Some(file) = self.files.iter().find(|file| file.semantics_given) {
-            let _ = write!(flags, " --semantics {}", file.ruleset.semantics.name());
-        }
-        if let Some(filter) = &self.selection.filter {
-            let _ = write!(flags, " --filter '{}'", filter.expression().replace('\'', r"'\''"));
-        }
-        for file in self.files.iter().skip(1) {
-            let _ = write!(flags, " --rules6 {}", file.file);
-        }
-        flags
+/// The options that said how packets walk, to be typed again, each with a blank before it.
+pub(crate) fn walk_flags(files: &[RulesFile], config: &Config) -> String {
+    let mut flags = String::new();
+    // Writing to a String cannot fail.
+    let _ = config.path.map(|path| write!(flags, " --path {}", path.name()));
+    let _ = config.input.as_ref().map(|name| write!(flags, " --in {}", quote(name)));
+    let _ = config.output.as_ref().map(|name| write!(flags, " --out {}", quote(name)));
+    for (name, net) in &config.nets {
+        let _ = write!(flags, " --net {}", quote(&format!("{name}={net}")));
     }
+    for net in config.world.local.iter().flatten() {
+        let _ = write!(flags, " --local {net}");
+    }
+    let tracking = rules::conntrack::Config::default();
+    if config.ct.mode != tracking.mode {
+        let _ = write!(flags, " --ct {}", ct_name(config.ct.mode));
+    }
+    if config.ct.max != tracking.max {
+        let _ = write!(flags, " --ct-max {}", config.ct.max);
+    }
+    if let Some(file) = files.iter().find(|file| file.semantics_given) {
+        let _ = write!(flags, " --semantics {}", file.ruleset.semantics.name());
+    }
+    for file in files.iter().skip(1) {
+        let _ = write!(flags, " --rules6 {}", quote(&file.file));
+    }
+    flags
 }
 
 /// `--net` for every interface that the rules name: the network that a rule pairs with it, else all.
