@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod conntrack;
+pub mod defrag;
 pub mod eval;
 pub mod ext;
 mod family;

@@ -23,11 +23,7 @@ pub(super) enum Upper<'p> {
 impl<'p> Upper<'p> {
     /// Reads the layer, and tests whether it is well formed; with `verify` its checksum as well.
     #[inline]
-    pub(super) fn read(
-        packet: &'p Packet<'_>,
-        layer: &Layer,
-        verify: bool,
-    ) -> Result<Self, Flaw> {
+    pub(super) fn read(packet: &'p Packet<'_>, layer: &Layer, verify: bool) -> Result<Self, Flaw> {
         match layer.protocol {
             packet::tcp::PROTOCOL => {
                 let segment = tcp::Segment::read(packet, layer.offset)?;
@@ -44,9 +40,7 @@ impl<'p> Upper<'p> {
                 udp::check(packet, layer, verify)?;
                 Ok(Self::Tuple)
             }
-            packet::sctp::PROTOCOL => {
-                Ok(Self::Sctp(sctp::Message::read(packet, layer, verify)?))
-            }
+            packet::sctp::PROTOCOL => Ok(Self::Sctp(sctp::Message::read(packet, layer, verify)?)),
             _ => Ok(Self::Tuple),
         }
     }

@@ -116,11 +116,7 @@ impl Tracker {
 
     /// Reads ahead for packets that are about to be tracked in this zone: memory is waited for once for
     /// all of a burst, not once for each. Changes nothing.
-    pub fn warm<'a, 'b: 'a>(
-        &self,
-        packets: impl IntoIterator<Item = &'a Packet<'b>>,
-        zone: Zone,
-    ) {
+    pub fn warm<'a, 'b: 'a>(&self, packets: impl IntoIterator<Item = &'a Packet<'b>>, zone: Zone) {
         let id = zone.id_in(Direction::Original);
         let mut hashes = [0; BURST];
         let mut count = 0;
@@ -141,8 +137,7 @@ impl Tracker {
 
     fn resolve(&mut self, packet: &Packet<'_>, visit: &Visit) -> Result<CtView, Flaw> {
         let layer = dissect::layer(packet)?;
-        let verify =
-            self.config.checksums == Checksums::Verify && visit.place == Place::Prerouting;
+        let verify = self.config.checksums == Checksums::Verify && visit.place == Place::Prerouting;
         if protocol::is_icmp(layer.protocol) {
             match icmp::read(packet, &layer, verify)? {
                 Message::Query => {}

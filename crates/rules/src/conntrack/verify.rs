@@ -47,9 +47,8 @@ pub(super) fn sctp(packet: &Packet<'_>, offset: usize) -> Read<bool> {
     const FIELD: std::ops::Range<usize> = 8..12;
     rest(packet, offset).map(|bytes| {
         let stored = bytes.get(FIELD).and_then(|field| field.first_chunk());
-        let summed = bytes.iter().enumerate().map(|(at, byte)| {
-            if FIELD.contains(&at) { 0 } else { *byte }
-        });
+        let summed =
+            bytes.iter().enumerate().map(|(at, byte)| if FIELD.contains(&at) { 0 } else { *byte });
         stored.is_some_and(|stored| u32::from_le_bytes(*stored) == crc32c(summed))
     })
 }

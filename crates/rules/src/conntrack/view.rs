@@ -53,13 +53,8 @@ impl States {
     }
 }
 
-const ALL: [CtState; 5] = [
-    CtState::Invalid,
-    CtState::Established,
-    CtState::Related,
-    CtState::New,
-    CtState::Untracked,
-];
+const ALL: [CtState; 5] =
+    [CtState::Invalid, CtState::Established, CtState::Related, CtState::New, CtState::Untracked];
 
 impl From<CtState> for States {
     fn from(state: CtState) -> Self {

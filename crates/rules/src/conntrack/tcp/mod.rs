@@ -42,6 +42,8 @@ struct Last {
     window: u16,
     kind: Kind,
     is_reply: bool,
+    /// It was let through although it does not fit.
+    is_ignored: bool,
     scale: u8,
     flags: u8,
 }
@@ -96,6 +98,7 @@ impl Tcp {
     /// Remembers a segment that is let through without touching the state.
     fn note_ignored(&mut self, segment: &Segment<'_>, direction: Direction, old: State) {
         self.last.note(segment.kind, direction);
+        self.last.is_ignored = true;
         self.last.sequence = segment.sequence;
         self.last.end = segment.end;
         self.last.window = segment.window;
@@ -223,7 +226,12 @@ impl Tcp {
 
     /// Our entry may be out of step with the two sides: what does not fit passes and is remembered; if
     /// the answer shows that they agree, so do we.
-    fn ignore_or_agree(&mut self, segment: &Segment<'_>, direction: Direction, old: State) -> Course {
+    fn ignore_or_agree(
+        &mut self,
+        segment: &Segment<'_>,
+        direction: Direction,
+        old: State,
+    ) -> Course {
         let agrees = segment.kind == Kind::SynAck
             && self.last.kind == Kind::Syn
             && !self.last.is_from(direction)
@@ -268,7 +276,8 @@ impl Tcp {
             // Not exactly there: the other side may challenge it, so the connection lives on.
             new = old;
         }
-        let answers_ignored = (seen_reply && self.last.kind == Kind::Syn)
+        // Measured: a SYN that fitted does not count.
+        let answers_ignored = (seen_reply && self.last.kind == Kind::Syn && self.last.is_ignored)
             || (!is_assured && self.last.kind == Kind::Ack);
         if answers_ignored && segment.acknowledgement == self.last.end {
             return Course::Go(old, new);
@@ -294,6 +303,7 @@ fn settle(
     let is_assured = flow.status.contains(Status::ASSURED);
     let Proto::Tcp(tcp) = &mut flow.proto else { return Step::Invalid };
     tcp.last.note(segment.kind, direction);
+    tcp.last.is_ignored = false;
     tcp.state = new;
     if old != new && new == State::FinWait {
         tcp.seen(direction).flags |= flag::CLOSE_INIT;
@@ -326,7 +336,8 @@ impl Tcp {
         let times = &config.timeouts;
         let of = |state: State| times.tcp.get(state as usize).copied().unwrap_or(0);
         let own = of(self.state);
-        let is_unacknowledged = (self.seen[0].flags | self.seen[1].flags) & flag::UNACKNOWLEDGED != 0;
+        let is_unacknowledged =
+            (self.seen[0].flags | self.seen[1].flags) & flag::UNACKNOWLEDGED != 0;
         if self.retrans >= config.max_retrans && own > times.tcp_max_retrans {
             times.tcp_max_retrans
         } else if kind == Kind::Rst {

@@ -102,9 +102,7 @@ impl Seen {
             self.flags = self.flags & flag::LIBERAL | options.flags();
         }
         // Windows are scaled only where both sides say so.
-        if direction == Direction::Reply
-            && self.flags & receiver.flags & flag::WINDOW_SCALE == 0
-        {
+        if direction == Direction::Reply && self.flags & receiver.flags & flag::WINDOW_SCALE == 0 {
             self.scale = 0;
             receiver.scale = 0;
         }
@@ -167,7 +165,11 @@ impl Tcp {
             sequence: segment.sequence,
             end: segment.end,
             acknowledgement: segment.acknowledgement,
-            highest: if has_sack { segment.highest_acknowledged() } else { segment.acknowledgement },
+            highest: if has_sack {
+                segment.highest_acknowledged()
+            } else {
+                segment.acknowledgement
+            },
         };
         let is_syn = segment.has(Flags::SYN);
         let has_ack = segment.has(Flags::ACK);
@@ -243,7 +245,8 @@ impl Tcp {
 
 /// The four bounds.
 fn bounds(sender: &mut Seen, receiver: &Seen, numbers: &Numbers) -> Fit {
-    let oldest_ack = receiver.end.wrapping_sub(sender.max_window.max(MAX_ACK_WINDOW)).wrapping_sub(1);
+    let oldest_ack =
+        receiver.end.wrapping_sub(sender.max_window.max(MAX_ACK_WINDOW)).wrapping_sub(1);
     let left_edge = sender.end.wrapping_sub(receiver.max_window).wrapping_sub(1);
     let not_too_old = after(numbers.highest, oldest_ack);
     let in_window = after(numbers.end, left_edge);
