@@ -21,6 +21,7 @@ pub mod key;
 mod others;
 mod protocol;
 pub mod sctp;
+mod slab;
 mod step;
 mod table;
 pub mod tcp;
