@@ -63,6 +63,9 @@ pub(crate) struct ReplayArgs {
     /// How many packets --list shows
     #[arg(long, default_value_t = 20, requires = "list", value_name = "N")]
     pub limit: usize,
+    /// The report as one self-contained page: verdicts over time, the rules with their hits
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<String>,
     /// One JSON document, schema tamis.replay/1
     #[arg(long)]
     pub json: bool,

@@ -13,6 +13,8 @@ use rules::eval::By;
 
 use crate::error::Error;
 use crate::recorder::Recorder;
+use crate::report::examples::Example;
+use crate::report::timeline::Timeline;
 use crate::report::{Capture, DropReasons, Listed, Report, Skipped};
 use crate::rules_file::RulesFile;
 
@@ -34,6 +36,8 @@ pub struct Wanted<'w> {
     pub list: Option<(List, usize)>,
     /// Where to write one word per packet.
     pub verdicts: Option<&'w mut dyn Write>,
+    /// Also gather what only the page shows: verdicts over time, and example packets.
+    pub page: bool,
     /// Called now and then with bytes read and, if known, bytes in all, of the current capture.
     pub progress: Option<&'w mut dyn FnMut(u64, Option<u64>)>,
 }
@@ -56,6 +60,7 @@ pub fn replay<'f>(
         report: Report::new(files, config),
         now: None,
     };
+    replay.report.timeline = wanted.page.then(Timeline::default);
     let mut burst = Burst::new();
     for capture in captures {
         replay.capture(capture, &mut burst, wanted)?;
@@ -127,10 +132,16 @@ impl Replay<'_> {
                 let disposition =
                     self.handler.handle(&mut *frame.bytes, &arrival, &mut self.recorder);
                 self.recorder.ended(&disposition);
+                if wanted.page {
+                    self.example(&disposition, frame.bytes, &arrival);
+                }
                 self.list(&disposition, frame.bytes, &arrival, wanted);
                 disposition
             }
         };
+        if let Some(timeline) = &mut self.report.timeline {
+            timeline.count(time, &disposition.judgement);
+        }
         self.report.count(&disposition);
         match &mut wanted.verdicts {
             Some(to) => writeln!(to, "{}", disposition.judgement.word()),
@@ -168,12 +179,25 @@ impl Replay<'_> {
         if !listed || self.report.listed.len() >= limit {
             return;
         }
-        let packet =
-            Packet::parse(bytes, arrival.wire_len, arrival.link, Checksums::Ignore).to_string();
+        let packet = in_words(bytes, arrival);
         let frame = self.report.packets;
         let time = arrival.time;
         self.report.listed.push(Listed { frame, time, packet, disposition: *disposition });
     }
+
+    fn example(&mut self, disposition: &Disposition, bytes: &mut [u8], arrival: &Arrival<'_>) {
+        let frame = self.report.packets;
+        self.report.examples.offer(disposition, || Example {
+            frame,
+            time: arrival.time,
+            packet: in_words(bytes, arrival),
+        });
+    }
+}
+
+/// A packet in one line.
+fn in_words(bytes: &mut [u8], arrival: &Arrival<'_>) -> String {
+    Packet::parse(bytes, arrival.wire_len, arrival.link, Checksums::Ignore).to_string()
 }
 
 fn skipped(skip: Skip) -> Disposition {

@@ -1,9 +1,11 @@
 //! What came of a replay: the numbers, and the ways to show them.
 
+pub mod examples;
 mod html;
 mod json;
 mod next;
 mod text;
+pub mod timeline;
 
 pub use text::Style;
 
@@ -16,6 +18,8 @@ use rules::eval::By;
 use rules::model::Family;
 use rules::save::print_ruleset;
 
+use self::examples::Examples;
+use self::timeline::Timeline;
 use crate::recorder::Recorder;
 use crate::rules_file::RulesFile;
 
@@ -147,6 +151,10 @@ pub struct Report<'f> {
     pub output_unknown: u64,
     /// Packets that were asked for by `--list`.
     pub listed: Vec<Listed>,
+    /// Verdicts over time, if the page was wanted.
+    pub timeline: Option<Timeline>,
+    /// Packets of every kind of end, if the page was wanted.
+    pub examples: Examples,
     /// IPv4 packets whose total length was left to the network card.
     pub offload: u64,
     /// Packets whose time was before an earlier one's.
@@ -175,6 +183,8 @@ impl<'f> Report<'f> {
             input_unknown: 0,
             output_unknown: 0,
             listed: Vec::new(),
+            timeline: None,
+            examples: Examples::default(),
             offload: 0,
             time_went_back: 0,
             warnings: Vec::new(),
@@ -225,22 +235,31 @@ impl<'f> Report<'f> {
     /// Reasons of unknown verdicts, most packets first: line if a rule's, words, packets.
     #[must_use]
     pub fn unknown_reasons(&self) -> Vec<(Option<u32>, String, u64)> {
-        let mut by_text: BTreeMap<(Option<u32>, String), u64> = BTreeMap::new();
+        let reasons = self.unknown_places().into_iter();
+        reasons.map(|(place, what, packets)| (place.map(|(_, line)| line), what, packets)).collect()
+    }
+
+    /// The same, with the index of the rules file beside the line.
+    pub(crate) fn unknown_places(&self) -> Vec<(Option<(usize, u32)>, String, u64)> {
+        let mut by_text: BTreeMap<(Option<(usize, u32)>, String), u64> = BTreeMap::new();
         for (why, packets) in &self.unknown_because {
-            let (line, text) = match why {
+            let (place, text) = match why {
                 Why::NotCaptured => (None, "header not captured".to_owned()),
                 Why::Fragment => {
                     (None, "a fragment, which connection tracking reassembles".to_owned())
                 }
-                Why::Rule(family, at, cause) => match self.file(*family) {
-                    Some(file) => (Some(file.rule(*at).2.line), file.cause_text(*at, *cause)),
+                Why::Rule(family, at, cause) => match self.file_index(*family) {
+                    Some(index) => {
+                        let file = &self.files[index];
+                        (Some((index, file.rule(*at).2.line)), file.cause_text(*at, *cause))
+                    }
                     None => (None, "a rule".to_owned()),
                 },
             };
-            *by_text.entry((line, text)).or_default() += packets;
+            *by_text.entry((place, text)).or_default() += packets;
         }
         let mut reasons: Vec<_> =
-            by_text.into_iter().map(|((line, text), packets)| (line, text, packets)).collect();
+            by_text.into_iter().map(|((place, text), packets)| (place, text, packets)).collect();
         reasons.sort_by_key(|(_, _, packets)| std::cmp::Reverse(*packets));
         reasons
     }
@@ -249,16 +268,16 @@ impl<'f> Report<'f> {
     #[must_use]
     pub fn top_decisions(
         &self,
-        which: impl Fn(&By) -> bool,
+        which: impl Fn(&RulesFile, &By) -> bool,
     ) -> Vec<(&RulesFile, By, Count, Tally)> {
         let mut top: Vec<_> = self
             .decisions
             .iter()
-            .filter(|((_, by), _)| which(by))
             .filter_map(|((family, by), count)| {
-                let index = self.files.iter().position(|f| f.ruleset.family == *family)?;
+                let index = self.file_index(*family)?;
                 Some((&self.files[index], *by, *count, self.tally(index, *by)))
             })
+            .filter(|(file, by, ..)| which(file, by))
             .collect();
         top.sort_by_key(|(file, by, count, _)| {
             (std::cmp::Reverse(count.packets), file.by_line(*by))
@@ -278,6 +297,11 @@ impl<'f> Report<'f> {
     #[must_use]
     pub fn file(&self, family: Family) -> Option<&RulesFile> {
         self.files.iter().find(|file| file.ruleset.family == family)
+    }
+
+    /// The index of the rules file of a family.
+    pub(crate) fn file_index(&self, family: Family) -> Option<usize> {
+        self.files.iter().position(|file| file.ruleset.family == family)
     }
 
     /// Rules in tables that are evaluated, and how many of them no packet may have hit.

@@ -16,8 +16,7 @@ impl Report<'_> {
     #[must_use]
     pub fn next_command(&self) -> String {
         let rules = self.files.first().map_or("RULES", |file| &file.file);
-        let captures: Vec<&str> = self.captures.iter().map(|capture| &*capture.file).collect();
-        let captures = captures.join(" ");
+        let captures = self.capture_names().join(" ");
         let flags = self.walk_flags();
         let nets = self.files.first().map(nets).unwrap_or_default();
         if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
@@ -30,14 +29,24 @@ impl Report<'_> {
         } else if self.verdicts.reject.packets > 0 {
             "reject"
         } else {
-            return format!("tamis why {rules} {captures}{flags} --packet 1");
+            return self.why_command(1);
         };
         match self.listed.first() {
-            Some(listed) => {
-                format!("tamis why {rules} {captures}{flags} --packet {}", listed.frame)
-            }
+            Some(listed) => self.why_command(listed.frame),
             None => format!("tamis replay {rules} {captures}{flags} --list {list}"),
         }
+    }
+
+    /// The command that tells the story of one packet.
+    pub(super) fn why_command(&self, packet: impl std::fmt::Display) -> String {
+        let rules = self.files.first().map_or("RULES", |file| &file.file);
+        let captures = self.capture_names().join(" ");
+        format!("tamis why {rules} {captures}{} --packet {packet}", self.walk_flags())
+    }
+
+    /// The captures, as given.
+    pub(super) fn capture_names(&self) -> Vec<&str> {
+        self.captures.iter().map(|capture| &*capture.file).collect()
     }
 
     /// The options that said how packets walk, to be typed again.
