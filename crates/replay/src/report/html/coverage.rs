@@ -31,8 +31,8 @@ struct Margin {
     evaluated: bool,
 }
 
-/// Lines with rules, by what the filters show.
-#[derive(Debug, Default)]
+/// How much each filter shows: lines with rules, or rows of the screen.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Shown {
     all: usize,
     hit: usize,
@@ -40,41 +40,32 @@ struct Shown {
     unknown: usize,
 }
 
+/// One rules file with what was counted on its lines.
+struct Coverage {
+    /// Index of the file.
+    file: usize,
+    margins: HashMap<u32, Margin>,
+    links: Links,
+    /// Most packets of a line.
+    most: u64,
+}
+
 impl Report<'_> {
     /// Every rules file.
     pub(super) fn write_rules(&self, out: &mut String) -> Result {
         for (index, file) in self.files.iter().enumerate() {
-            self.write_file(out, index, file)?;
-        }
-        Ok(())
-    }
-
-    fn write_file(&self, out: &mut String, index: usize, file: &RulesFile) -> Result {
-        let margins = self.margins(index, file);
-        let links = Links::of(file);
-        let lines: Vec<&str> = file.text.lines().collect();
-        let most = margins.values().map(|margin| margin.tally.packets).max().unwrap_or(0);
-        let maybe = margins.values().any(|margin| margin.tally.maybe > 0);
-        writeln!(out, "<div class=\"rules{}\">", if maybe { " has-maybe" } else { "" })?;
-        if self.files.len() > 1 {
-            writeln!(out, "<h3>{}</h3>", escape(&file.file))?;
-        }
-        write_tools(out, index, &Shown::of(&margins))?;
-        out.push_str(
-            "<div class=\"text\"><div class=\"l head\"><span>line</span><b>packets</b><u>maybe</u>\
-             <i>bytes</i><code>rule</code></div>\n",
-        );
-        for (block, lines) in lines.chunks(BLOCK).enumerate() {
-            let rows: usize = lines.iter().map(|line| line.len() / COLUMNS + 1).sum();
-            writeln!(out, "<div class=\"b\" style=\"--n:{rows}\">")?;
-            for (offset, text) in lines.iter().enumerate() {
-                let line = (block * BLOCK + offset + 1) as u32;
-                let margin = margins.get(&line);
-                write_line(out, (index, line), text, (margin, most, &links))?;
+            let margins = self.margins(index, file);
+            let most = margins.values().map(|margin| margin.tally.packets).max().unwrap_or(0);
+            let maybe = margins.values().any(|margin| margin.tally.maybe > 0);
+            writeln!(out, "<div class=\"rules{}\">", if maybe { " has-maybe" } else { "" })?;
+            if self.files.len() > 1 {
+                writeln!(out, "<h3>{}</h3>", escape(&file.file))?;
             }
+            write_tools(out, index, Shown::lines(&margins))?;
+            let coverage = Coverage { file: index, margins, links: Links::of(file), most };
+            coverage.write_text(out, &file.text)?;
             out.push_str("</div>\n");
         }
-        out.push_str("</div>\n</div>\n");
         Ok(())
     }
 
@@ -125,21 +116,79 @@ impl Margin {
 }
 
 impl Shown {
-    fn of(margins: &HashMap<u32, Margin>) -> Self {
-        let mut shown = Self::default();
+    fn lines(margins: &HashMap<u32, Margin>) -> Self {
+        let mut lines = Self::default();
         for margin in margins.values().filter(|margin| margin.rule) {
-            let class = margin.class();
-            shown.all += 1;
-            shown.hit += usize::from(class.starts_with(" hit"));
-            shown.never += usize::from(class == " never");
-            shown.unknown += usize::from(class.ends_with("may") || class == " na");
+            lines.add(margin.class(), 1);
         }
-        shown
+        lines
+    }
+
+    /// A line of this class, as the style sheet's filters take it.
+    fn add(&mut self, class: &str, amount: usize) {
+        let context = class == " table";
+        self.all += amount;
+        self.hit += if context || class.starts_with(" hit") { amount } else { 0 };
+        self.never += if context || class == " never" { amount } else { 0 };
+        let unknown = context || class.ends_with("may") || class == " na";
+        self.unknown += if unknown { amount } else { 0 };
+    }
+}
+
+impl Coverage {
+    fn write_text(&self, out: &mut String, text: &str) -> Result {
+        out.push_str(
+            "<div class=\"text\"><div class=\"l head\"><span>line</span><b>packets</b><u>maybe</u>\
+             <i>bytes</i><code>rule</code></div>\n",
+        );
+        let lines: Vec<(u32, &str)> = (1..).zip(text.lines()).collect();
+        for block in lines.chunks(BLOCK) {
+            let mut rows = Shown::default();
+            for (line, text) in block {
+                rows.add(self.class(*line, text), text.len() / COLUMNS + 1);
+            }
+            let Shown { all, hit, never, unknown } = rows;
+            write!(out, "<div class=\"b\" style=\"--all:{all};--hit:{hit};")?;
+            writeln!(out, "--never:{never};--unknown:{unknown}\">")?;
+            for (line, text) in block {
+                self.write_line(out, *line, text)?;
+            }
+            out.push_str("</div>\n");
+        }
+        out.push_str("</div>\n");
+        Ok(())
+    }
+
+    fn class(&self, line: u32, text: &str) -> &'static str {
+        match self.margins.get(&line) {
+            Some(margin) => margin.class(),
+            None if text.starts_with('*') => " table",
+            None if text.starts_with('#') => " note",
+            None => "",
+        }
+    }
+
+    fn write_line(&self, out: &mut String, line: u32, text: &str) -> Result {
+        let id = anchor(self.file, line);
+        write!(out, "<div class=\"l{}\" id=\"{id}\"", self.class(line, text))?;
+        let margin = self.margins.get(&line);
+        if let Some((first, last)) = margin.and_then(|m| m.tally.first.zip(m.tally.last)) {
+            let (first, last) = (time_text(first), time_text(last));
+            write!(out, " title=\"first hit {first}\nlast hit {last}\"")?;
+        }
+        write!(out, "><a href=\"#{id}\">{line}</a>")?;
+        if let Some(margin) = margin {
+            write_margin(out, margin, self.most)?;
+        }
+        out.push_str("<code>");
+        self.links.write_line(out, (self.file, line), text)?;
+        out.push_str("</code></div>\n");
+        Ok(())
     }
 }
 
 /// Filters and search.
-fn write_tools(out: &mut String, index: usize, shown: &Shown) -> Result {
+fn write_tools(out: &mut String, index: usize, shown: Shown) -> Result {
     out.push_str("<div class=\"tools\"><fieldset><legend>Show</legend>");
     for (value, words, count) in [
         ("all", "all", shown.all),
@@ -159,34 +208,6 @@ fn write_tools(out: &mut String, index: usize, shown: &Shown) -> Result {
         "</fieldset><input type=\"search\" placeholder=\"Search the rules\" \
          aria-label=\"Search the rules\" hidden><output></output></div>\n",
     );
-    Ok(())
-}
-
-fn write_line(
-    out: &mut String,
-    (file, line): (usize, u32),
-    text: &str,
-    (margin, most, links): (Option<&Margin>, u64, &Links),
-) -> Result {
-    let class = match margin {
-        Some(margin) => margin.class(),
-        None if text.starts_with('*') => " table",
-        None if text.starts_with('#') => " note",
-        None => "",
-    };
-    let id = anchor(file, line);
-    write!(out, "<div class=\"l{class}\" id=\"{id}\"")?;
-    if let Some(Margin { tally: Tally { first: Some(first), last: Some(last), .. }, .. }) = margin {
-        let (first, last) = (time_text(*first), time_text(*last));
-        write!(out, " title=\"first hit {first}\nlast hit {last}\"")?;
-    }
-    write!(out, "><a href=\"#{id}\">{line}</a>")?;
-    if let Some(margin) = margin {
-        write_margin(out, margin, most)?;
-    }
-    out.push_str("<code>");
-    links.write_line(out, (file, line), text)?;
-    out.push_str("</code></div>\n");
     Ok(())
 }
 
@@ -236,6 +257,15 @@ mod tests {
         assert_eq!(margin(false, true, 0, 0).class(), "");
         assert_eq!(margin(false, false, 0, 3).class(), "");
         assert_eq!(margin(false, true, 5, 0).class(), " hit");
+    }
+
+    #[test]
+    fn filters_show_tables_beside_their_lines() {
+        let mut rows = Shown::default();
+        for class in [" table", " hit", " hit may", " may", " na", " never", "", " note"] {
+            rows.add(class, 2);
+        }
+        assert_eq!(rows, Shown { all: 16, hit: 6, never: 4, unknown: 8 });
     }
 
     #[test]

@@ -40,6 +40,7 @@
     const input = rules.querySelector("input[type=search]");
     const output = rules.querySelector("output");
     const lines = all(".b .l", rules);
+    const blocks = all(".b", rules);
     let texts;
     const search = () => {
       const words = input.value.trim().toLowerCase();
@@ -50,6 +51,7 @@
         line.classList.toggle("found", holds);
         return holds;
       });
+      for (const block of blocks) block.style.setProperty("--found", block.querySelectorAll(".found").length);
       output.textContent = words === "" ? "" : `${found.length} line${found.length === 1 ? "" : "s"}`;
       window.CSS?.highlights?.delete("found");
       if (words !== "") mark(found, words);
