@@ -118,6 +118,16 @@ pub struct Listed {
     pub disposition: Disposition,
 }
 
+/// What some verdicts hang on.
+pub(crate) struct UnknownReason {
+    /// Index of the rules file and line, if a rule's.
+    pub(crate) place: Option<(usize, u32)>,
+    /// In the words of the rule.
+    pub(crate) what: String,
+    /// Packets.
+    pub(crate) packets: u64,
+}
+
 /// What came of a replay.
 #[derive(Debug)]
 pub struct Report<'f> {
@@ -236,11 +246,13 @@ impl<'f> Report<'f> {
     #[must_use]
     pub fn unknown_reasons(&self) -> Vec<(Option<u32>, String, u64)> {
         let reasons = self.unknown_places().into_iter();
-        reasons.map(|(place, what, packets)| (place.map(|(_, line)| line), what, packets)).collect()
+        reasons
+            .map(|UnknownReason { place, what, packets }| (place.map(|p| p.1), what, packets))
+            .collect()
     }
 
     /// The same, with the index of the rules file beside the line.
-    pub(crate) fn unknown_places(&self) -> Vec<(Option<(usize, u32)>, String, u64)> {
+    pub(crate) fn unknown_places(&self) -> Vec<UnknownReason> {
         let mut by_text: BTreeMap<(Option<(usize, u32)>, String), u64> = BTreeMap::new();
         for (why, packets) in &self.unknown_because {
             let (place, text) = match why {
@@ -258,9 +270,11 @@ impl<'f> Report<'f> {
             };
             *by_text.entry((place, text)).or_default() += packets;
         }
-        let mut reasons: Vec<_> =
-            by_text.into_iter().map(|((place, text), packets)| (place, text, packets)).collect();
-        reasons.sort_by_key(|(_, _, packets)| std::cmp::Reverse(*packets));
+        let mut reasons: Vec<_> = by_text
+            .into_iter()
+            .map(|((place, what), packets)| UnknownReason { place, what, packets })
+            .collect();
+        reasons.sort_by_key(|reason| std::cmp::Reverse(reason.packets));
         reasons
     }
 

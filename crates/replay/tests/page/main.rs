@@ -1,6 +1,9 @@
 //! The page in a real browser: its counts are those of the JSON of the same replay, its filters, search and
 //! links do what they promise, nothing runs that came from rules or captures, and it fits a phone.
 
+// Clippy allows it in test functions only; here all are part of tests.
+#![allow(clippy::unwrap_used)]
+
 mod browser;
 
 use std::collections::BTreeMap;

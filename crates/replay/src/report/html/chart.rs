@@ -85,10 +85,10 @@ fn write_plot(out: &mut String, bins: &Bins, class: &str, stack: &[usize]) -> Re
         write!(out, "<span class=\"y\" style=\"bottom:{up:.2}%\"><b>{}</b></span>", compact(mark))?;
     }
     write_times(out, bins)?;
-    write!(
+    writeln!(
         out,
         "<svg viewBox=\"0 0 {} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" \
-         aria-label=\"packets by verdict over time\">\n",
+         aria-label=\"packets by verdict over time\">",
         count as u64 * BAR
     )?;
     for (index, verdict) in stack.iter().enumerate() {
@@ -181,7 +181,7 @@ fn write_times(out: &mut String, bins: &Bins) -> Result {
     let (marks, step) = ticks(bins.axis(), from, to, 5);
     for at in marks {
         let percent = 100.0 * (at - from) as f64 / (to - from) as f64;
-        if percent <= 94.0 {
+        if percent <= 90.0 {
             let words = words(bins.axis(), at, step, dated);
             write!(out, "<span class=\"x\" style=\"left:{percent:.2}%\">{words}</span>")?;
         }
@@ -218,10 +218,10 @@ fn write_caption(out: &mut String, bins: &Bins, left_out: u64) -> Result {
 fn width_words(width: u64) -> String {
     let (unit, name) = match width {
         ..1_000_000 => (1000, "µs"),
-        ..SECOND => (1_000_000, "ms"),
-        ..60_000_000_000 => (SECOND, "s"),
-        ..3_600_000_000_000 => (60 * SECOND, "min"),
-        ..86_400_000_000_000 => (3600 * SECOND, "h"),
+        1_000_000..SECOND => (1_000_000, "ms"),
+        SECOND..60_000_000_000 => (SECOND, "s"),
+        60_000_000_000..3_600_000_000_000 => (60 * SECOND, "min"),
+        3_600_000_000_000..86_400_000_000_000 => (3600 * SECOND, "h"),
         _ => (86_400 * SECOND, "d"),
     };
     format!("{} {name}", width / unit)

@@ -148,8 +148,8 @@ impl Coverage {
                 rows.add(self.class(*line, text), text.len() / COLUMNS + 1);
             }
             let Shown { all, hit, never, unknown } = rows;
-            write!(out, "<div class=\"b\" style=\"--all:{all};--hit:{hit};")?;
-            writeln!(out, "--never:{never};--unknown:{unknown}\">")?;
+            write!(out, "<div class=\"b\" style=\"--n-all:{all};--n-hit:{hit};")?;
+            writeln!(out, "--n-never:{never};--n-unknown:{unknown}\">")?;
             for (line, text) in block {
                 self.write_line(out, *line, text)?;
             }

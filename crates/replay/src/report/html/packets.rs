@@ -9,7 +9,7 @@ use rules::eval::By;
 use super::markup::{escape, line_link, write_time};
 use crate::report::examples::{End, Example};
 use crate::report::text::{bytes, number, plural};
-use crate::report::{Count, Report};
+use crate::report::{Count, Report, UnknownReason};
 use crate::rules_file::RulesFile;
 
 /// Rows of a table before "and N more".
@@ -114,7 +114,7 @@ impl Report<'_> {
             "<div class=\"scroll\"><table id=\"unknown-table\" class=\"sort\">\n<thead><tr>\
              <th class=\"n\">packets<th>what they hang on</thead>\n",
         );
-        for (place, what, packets) in reasons.iter().take(ROWS) {
+        for UnknownReason { place, what, packets } in reasons.iter().take(ROWS) {
             let text = number(*packets);
             write!(out, "<tbody><tr><td class=\"n\" data-v=\"{packets}\">{text}<td>")?;
             if let Some((file, line)) = place {

@@ -51,7 +51,7 @@
         line.classList.toggle("found", holds);
         return holds;
       });
-      for (const block of blocks) block.style.setProperty("--found", block.querySelectorAll(".found").length);
+      for (const block of blocks) block.style.setProperty("--n-found", block.querySelectorAll(".found").length);
       output.textContent = words === "" ? "" : `${found.length} line${found.length === 1 ? "" : "s"}`;
       window.CSS?.highlights?.delete("found");
       if (words !== "") mark(found, words);
@@ -104,12 +104,14 @@
     const output = chart.querySelector("output");
     const hint = "Point at a bar for its numbers.";
     output.textContent = hint;
+    output.classList.add("hint");
     let on;
     const read = (event) => {
       on?.classList.remove("on");
       on = event.target.closest("rect");
       on?.classList.add("on");
       const lines = on?.querySelector("title").textContent.split("\n");
+      output.classList.toggle("hint", !lines);
       output.textContent = lines ? `${lines[0]}: ${lines.slice(1).join(", ")}` : hint;
     };
     chart.addEventListener("pointermove", read);

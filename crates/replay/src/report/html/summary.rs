@@ -139,8 +139,14 @@ impl Report<'_> {
             fact(out, &format!("and {} more", rest.len()), &words)?;
         }
         if let Some((first, last)) = self.span() {
-            fact(out, "from", &time_text(first))?;
-            fact(out, "to", &time_text(last))?;
+            for (what, time) in [("from", first), ("to", last)] {
+                let full = time_text(time);
+                let (day, clock) = full.trim_end_matches('Z').split_once('T').unwrap_or_default();
+                writeln!(
+                    out,
+                    "<div><dt>{what}<dd><span>{day}</span> <span>{clock} UTC</span></div>"
+                )?;
+            }
         }
         Ok(())
     }

@@ -61,8 +61,8 @@ pub(super) fn words(axis: Axis, at: u64, width: u64, dated: bool) -> String {
     let full = time_text(at);
     let end = match width {
         ..1_000_000 => 26,
-        ..SECOND => 23,
-        ..60_000_000_000 => 19,
+        1_000_000..SECOND => 23,
+        SECOND..60_000_000_000 => 19,
         _ => 16,
     };
     let clock = full.get(11..end).unwrap_or(&full);
@@ -77,8 +77,8 @@ pub(super) fn words(axis: Axis, at: u64, width: u64, dated: bool) -> String {
 pub(super) fn compact(value: u64) -> String {
     let (scaled, letter) = match value {
         ..10_000 => return value.to_string(),
-        ..1_000_000 => (value as f64 / 1e3, 'k'),
-        ..1_000_000_000 => (value as f64 / 1e6, 'M'),
+        10_000..1_000_000 => (value as f64 / 1e3, 'k'),
+        1_000_000..1_000_000_000 => (value as f64 / 1e6, 'M'),
         _ => (value as f64 / 1e9, 'G'),
     };
     format!("{}{letter}", format!("{scaled:.1}").trim_end_matches(".0"))
