@@ -1,7 +1,7 @@
 # Two commands matter: `make run` and `make test`. `make` alone lists all of them.
 
 # Every system package that a test calls, in one place. Debian names.
-PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils
+PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium
 
 # Those of them that are not installed; all of them where there is no dpkg to ask.
 MISSING = $(shell for p in $(PACKAGES); do \

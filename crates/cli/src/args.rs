@@ -111,6 +111,9 @@ pub(crate) struct ReplayArgs {
     /// Exit with 3 if there are such packets; drop includes reject, change needs --vs
     #[arg(long, value_name = "WHAT", value_delimiter = ',', requires_if("change", "vs"))]
     pub fail_on: Vec<FailOn>,
+    /// The report as one self-contained page: verdicts over time, the rules with their hits
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<String>,
     /// One JSON document, schema tamis.replay/1
     #[arg(long)]
     pub json: bool,
@@ -252,7 +255,7 @@ impl From<SemanticsChoice> for Semantics {
 
 /// `--ct`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CtChoice {
+pub(crate) enum CtChoice {
     /// From an empty table, as the kernel does
     Kernel,
     /// As kernel, but segments of unknown TCP connections are taken for established ones

@@ -2,7 +2,7 @@
 
 use rules::Semantics;
 use rules::eval::{By, Cause, RuleRef};
-use rules::model::{Action, Chain, Rule, Ruleset, Table};
+use rules::model::{Action, Chain, Policy, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
 
 use crate::error::Error;
@@ -110,6 +110,26 @@ impl RulesFile {
                 format!("policy {policy} of {}/{}", table.name, chain.name)
             }
         }
+    }
+
+    /// Whether what decided was a drop or a reject.
+    #[must_use]
+    pub fn drops(&self, by: &By) -> bool {
+        match *by {
+            By::HotDrop(_) => true,
+            By::Rule(at) => !matches!(self.rule(at).2.action, Action::Accept),
+            By::Policy { table, chain } => {
+                let chain = &self.ruleset.tables[table as usize].chains[chain as usize];
+                chain.base.is_some_and(|base| base.policy == Policy::Drop)
+            }
+        }
+    }
+
+    /// Whether what decided tells the sender of a packet that it was dropped.
+    #[must_use]
+    pub fn rejects(&self, by: &By) -> bool {
+        let By::Rule(at) = *by else { return false };
+        matches!(&self.rule(at).2.action, Action::Target(target) if &*target.name == "REJECT")
     }
 
     /// Line of what decided; a policy's is that of its chain.

@@ -86,7 +86,7 @@ impl Report<'_> {
         document
     }
 
-    fn assumed(&self) -> Value {
+    pub(super) fn assumed(&self) -> Value {
         let (path, _) = self.path();
         json!({
             "family": self.files.first().map(|file| file.ruleset.family.name()),

@@ -19,8 +19,7 @@ impl Report<'_> {
     #[must_use]
     pub fn next_command(&self) -> String {
         let rules = self.files.first().map_or("RULES", |file| &file.file);
-        let captures: Vec<&str> = self.captures.iter().map(|capture| &*capture.file).collect();
-        let captures = captures.join(" ");
+        let captures = self.capture_names().join(" ");
         let mut flags = walk_flags(self.files, self.config);
         if let Some(filter) = &self.selection.filter {
             // Writing to a String cannot fail.
@@ -43,12 +42,10 @@ impl Report<'_> {
         } else if self.verdicts.reject.packets > 0 {
             "reject"
         } else {
-            return format!("tamis why {rules} {captures}{flags} --packet 1");
+            return self.why_command(1);
         };
         match self.listed.first() {
-            Some(listed) => {
-                format!("tamis why {rules} {captures}{flags} --packet {}", listed.frame)
-            }
+            Some(listed) => self.why_command(listed.frame),
             None => format!("tamis replay {rules} {captures}{flags} --list {list}"),
         }
     }
@@ -60,6 +57,21 @@ impl Report<'_> {
         given.map_or_else(String::new, |file| {
             format!(" --vs-semantics {}", file.ruleset.semantics.name())
         })
+    }
+
+    /// The command that tells the story of one packet.
+    pub(super) fn why_command(&self, packet: impl std::fmt::Display) -> String {
+        let rules = self.files.first().map_or("RULES", |file| &file.file);
+        let captures = self.capture_names().join(" ");
+        format!(
+            "tamis why {rules} {captures}{} --packet {packet}",
+            walk_flags(self.files, self.config)
+        )
+    }
+
+    /// The captures, as given.
+    pub(super) fn capture_names(&self) -> Vec<&str> {
+        self.captures.iter().map(|capture| &*capture.file).collect()
     }
 }
 
