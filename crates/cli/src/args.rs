@@ -11,6 +11,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dataplane::{Config, Path};
 use packet::Checksums;
 use replay::{Moment, RulesFile};
+use rules::conntrack::{self, Mode, config::DEFAULT_MAX};
 use rules::model::Family;
 use rules::routes::Routes;
 use rules::save::LoadOptions;
@@ -158,9 +159,9 @@ pub(crate) struct WalkArgs {
     /// Only this table; also the table of `iptables -S` text
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// The way of every packet through the host
-    #[arg(long, default_value = "auto")]
-    pub path: PathChoice,
+    /// The way of every packet through the host [default: auto]
+    #[arg(long)]
+    pub path: Option<PathChoice>,
     /// The interface packets come in by
     #[arg(long = "in", value_name = "IFACE")]
     pub input: Option<String>,
@@ -176,6 +177,12 @@ pub(crate) struct WalkArgs {
     /// The host's routes, as `ip route show table all` prints them (IPv4, IPv6 or both)
     #[arg(long, value_name = "FILE")]
     pub routes: Option<String>,
+    /// How connections are tracked, where the rules need it [default: midstream]
+    #[arg(long, value_name = "MODE")]
+    pub ct: Option<CtChoice>,
+    /// Most connections held at a time
+    #[arg(long, default_value_t = DEFAULT_MAX, value_name = "N", value_parser = ct_max)]
+    pub ct_max: usize,
     /// Whether a wrong IPv4 header checksum is a drop
     #[arg(long, default_value = "ignore")]
     pub checksums: ChecksumChoice,
@@ -243,6 +250,17 @@ impl From<SemanticsChoice> for Semantics {
     }
 }
 
+/// `--ct`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CtChoice {
+    /// From an empty table, as the kernel does
+    Kernel,
+    /// As kernel, but segments of unknown TCP connections are taken for established ones
+    Midstream,
+    /// Not at all: what hangs on connections is unknown
+    Off,
+}
+
 /// `--checksums`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ChecksumChoice {
@@ -275,6 +293,12 @@ fn moment(text: &str) -> Result<Moment, String> {
 
 fn network(text: &str) -> Result<Network, String> {
     Network::parse(text).ok_or_else(|| "expected ADDRESS or ADDRESS/BITS".to_owned())
+}
+
+/// At least one connection, and no more than the table can index.
+fn ct_max(text: &str) -> Result<usize, String> {
+    let max: usize = text.parse().map_err(|_| "expected a number".to_owned())?;
+    if (1..=1 << 24).contains(&max) { Ok(max) } else { Err("expected 1 to 16777216".to_owned()) }
 }
 
 fn routes(file: &str) -> anyhow::Result<Routes> {
@@ -335,19 +359,30 @@ impl WalkArgs {
 
     /// The handler's configuration.
     pub(crate) fn config(&self) -> anyhow::Result<Config> {
+        let checksums = match self.checksums {
+            ChecksumChoice::Ignore => Checksums::Ignore,
+            ChecksumChoice::Verify => Checksums::Verify,
+        };
         Ok(Config {
             path: match self.path {
-                PathChoice::Forward => Some(Path::Forward),
-                PathChoice::Input => Some(Path::Input),
-                PathChoice::Output => Some(Path::Output),
-                PathChoice::Auto => None,
+                Some(PathChoice::Forward) => Some(Path::Forward),
+                Some(PathChoice::Input) => Some(Path::Input),
+                Some(PathChoice::Output) => Some(Path::Output),
+                Some(PathChoice::Auto) | None => None,
             },
             input: self.input.clone(),
             output: self.output.clone(),
             nets: self.nets.clone(),
-            checksums: match self.checksums {
-                ChecksumChoice::Ignore => Checksums::Ignore,
-                ChecksumChoice::Verify => Checksums::Verify,
+            checksums,
+            ct: conntrack::Config {
+                mode: match self.ct {
+                    Some(CtChoice::Kernel) => Mode::Kernel,
+                    Some(CtChoice::Midstream) | None => Mode::Midstream,
+                    Some(CtChoice::Off) => Mode::Off,
+                },
+                max: self.ct_max,
+                checksums,
+                ..conntrack::Config::default()
             },
             world: World {
                 local: (!self.local.is_empty()).then(|| self.local.clone()),

@@ -1,7 +1,7 @@
 //! What the handler is told about the host it stands for.
 
 use packet::Checksums;
-use rules::{Network, World};
+use rules::{Network, World, conntrack};
 
 use crate::path::Path;
 
@@ -18,6 +18,8 @@ pub struct Config {
     pub nets: Vec<(String, Network)>,
     /// Whether IPv4 header checksums are verified.
     pub checksums: Checksums,
+    /// How connections are tracked, where the rules need it.
+    pub ct: conntrack::Config,
     /// The host's own addresses.
     pub world: World,
 }

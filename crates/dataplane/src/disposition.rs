@@ -19,6 +19,20 @@ pub struct Disposition {
     pub bytes: u64,
     /// Its IPv4 total length was left to the network card of the capturing host.
     pub offload: bool,
+    /// Whether it is part of a connection that was taken for established.
+    pub midstream: Midstream,
+}
+
+/// Whether a packet's connection was taken for established because its beginning was not captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Midstream {
+    /// It was not.
+    #[default]
+    No,
+    /// It was, with this packet.
+    First,
+    /// It was, with an earlier one.
+    Later,
 }
 
 /// The five ends of a packet.
@@ -54,6 +68,8 @@ pub enum DropReason {
     Stack(L3Fault),
     /// Its time to live ran out between the hooks.
     Ttl,
+    /// Connection tracking: no room in the table, or another connection has its tuple.
+    Conntrack,
 }
 
 /// Why a packet was not judged.
@@ -76,6 +92,21 @@ pub enum Why {
     NotCaptured,
     /// A fragment, and the rules make the kernel reassemble it first.
     Fragment,
+}
+
+impl Disposition {
+    /// A frame that no rule was asked about.
+    #[must_use]
+    pub fn skipped(skip: Skip) -> Self {
+        Self {
+            judgement: Judgement::Skip(skip),
+            family: None,
+            path: None,
+            bytes: 0,
+            offload: false,
+            midstream: Midstream::No,
+        }
+    }
 }
 
 impl From<By> for DropReason {

@@ -8,15 +8,17 @@
 
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Link, Packet, Read};
-use rules::eval::{self, Alive, By, Memories, Verdict, Verdicts};
+use rules::conntrack::{Mode, Tracker};
+use rules::eval::{self, Memories};
 use rules::model::{Family, Hook, Ruleset};
-use rules::{Iface, Mark, Transit};
+use rules::{Connection, Iface, Mark, Transit};
 
 use crate::config::Config;
 use crate::copies::Copies;
-use crate::disposition::{Disposition, DropReason, Judgement, Skip, Why};
+use crate::disposition::{Disposition, DropReason, Judgement, Midstream, Skip, Why};
 use crate::interfaces;
 use crate::path::{Path, default_path, path_of};
+use crate::walk::{Tables, Walk};
 
 /// Sees what a packet passes. Every method does nothing by default.
 pub trait Observer: eval::Observer {
@@ -36,6 +38,8 @@ pub trait Observer: eval::Observer {
 /// A frame that arrived.
 #[derive(Debug)]
 pub struct Arrival<'a> {
+    /// Its number in the captures, from 1.
+    pub number: u64,
     /// How its first byte is to be read.
     pub link: Link,
     /// Its length on the wire in bytes.
@@ -67,12 +71,13 @@ pub struct Handler<'r> {
 struct Plan<'r> {
     ruleset: &'r Ruleset,
     memories: Memories,
-    /// Tables to walk at each hook, in order; by `Hook as usize`.
-    tables: [Vec<usize>; 6],
+    tables: Tables,
     /// Path of packets that no address tells.
     default: Path,
     /// The kernel would track connections, and so reassemble fragments first.
-    tracks: bool,
+    ruleset_tracks: bool,
+    /// Its connections, where they are tracked here too.
+    tracker: Option<Tracker>,
 }
 
 impl<'r> Handler<'r> {
@@ -100,6 +105,7 @@ impl<'r> Handler<'r> {
             path: None,
             bytes: packet.len() as u64,
             offload: packet.headers().offload,
+            midstream: Midstream::No,
         };
         let plan = plans.iter_mut().find(|plan| Some(plan.ruleset.family) == end.family);
         let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
@@ -113,7 +119,7 @@ impl<'r> Handler<'r> {
             L3::Unknown => return end.unknown(Why::NotCaptured, observer),
             _ => {}
         }
-        if plan.tracks && is_fragment(&packet) {
+        if plan.ruleset_tracks && is_fragment(&packet) {
             return end.unknown(Why::Fragment, observer);
         }
 
@@ -124,164 +130,61 @@ impl<'r> Handler<'r> {
         let (input, output) = interfaces::of(&packet, arrival, path, config);
         observer.starts(plan.ruleset.family, path, input, output);
 
-        // The rules, hook after hook.
-        let mut walk = Walk {
-            transit: Transit {
-                packet: &mut packet,
-                family: plan.ruleset.family,
-                hook: Hook::Prerouting,
-                input,
-                output,
-                mark: Mark { value: arrival.mark, unknown: 0 },
-                semantics: plan.ruleset.semantics,
-                world: &config.world,
-                time: arrival.time,
-                certain: true,
-            },
-            alive: Alive::Certain,
-            verdicts: Verdicts::default(),
-            accepted_by: None,
-            passed_filter: false,
-            ttl_ran_out: false,
+        // The rules, hook after hook. A connection is confirmed where its packet leaves.
+        let Plan { ruleset, memories, tables, tracker, .. } = plan;
+        let ct = Connection { tracker: tracker.as_mut(), ..Connection::before_tracking() };
+        let transit = Transit {
+            input,
+            output,
+            mark: Mark { value: arrival.mark, unknown: 0 },
+            semantics: ruleset.semantics,
+            time: arrival.time,
+            ct,
+            ..Transit::new(&mut packet, ruleset.family, Hook::Prerouting, &config.world)
         };
+        let mut walk = Walk::new(transit, arrival.number, (ruleset, tables, memories));
         match path {
             Path::Forward => {
-                walk.hook(Hook::Prerouting, (input, Iface::Absent), plan, observer);
+                walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
                 walk.lower_ttl(observer);
-                walk.hook(Hook::Forward, (input, output), plan, observer);
-                walk.hook(Hook::Postrouting, (input, output), plan, observer);
+                walk.hook(Hook::Forward, (input, output), observer);
+                walk.hook(Hook::Postrouting, (input, output), observer);
+                walk.confirm();
             }
             Path::Input => {
-                walk.hook(Hook::Prerouting, (input, Iface::Absent), plan, observer);
-                walk.hook(Hook::Input, (input, Iface::Absent), plan, observer);
+                walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
+                walk.hook(Hook::Input, (input, Iface::Absent), observer);
+                walk.confirm();
             }
             Path::Output => {
-                walk.hook(Hook::Output, (Iface::Absent, output), plan, observer);
-                walk.hook(Hook::Postrouting, (Iface::Absent, output), plan, observer);
+                walk.hook(Hook::Output, (Iface::Absent, output), observer);
+                walk.hook(Hook::Postrouting, (Iface::Absent, output), observer);
+                walk.confirm();
             }
             Path::Loopback => {
-                walk.hook(Hook::Output, (Iface::Absent, output), plan, observer);
-                walk.hook(Hook::Postrouting, (Iface::Absent, output), plan, observer);
-                walk.hook(Hook::Prerouting, (input, Iface::Absent), plan, observer);
-                walk.hook(Hook::Input, (input, Iface::Absent), plan, observer);
+                walk.hook(Hook::Output, (Iface::Absent, output), observer);
+                walk.hook(Hook::Postrouting, (Iface::Absent, output), observer);
+                walk.confirm();
+                walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
+                walk.hook(Hook::Input, (input, Iface::Absent), observer);
             }
         }
+        end.midstream = walk.midstream();
         end.because(walk.judgement())
     }
 }
 
 impl<'r> Plan<'r> {
     fn new(ruleset: &'r Ruleset, config: &Config) -> Self {
-        let hooks = [
-            Hook::Prerouting,
-            Hook::Input,
-            Hook::Forward,
-            Hook::Output,
-            Hook::Postrouting,
-            Hook::Brouting,
-        ];
+        let ruleset_tracks = ruleset.tracks();
+        let tracked = ruleset_tracks && config.ct.mode != Mode::Off && !ruleset.translates();
         Self {
             ruleset,
             memories: Memories::of(ruleset),
-            tables: hooks.map(|hook| eval::tables_at(ruleset, hook).collect()),
+            tables: Tables::of(ruleset),
             default: config.path.unwrap_or_else(|| default_path(ruleset)),
-            tracks: ruleset.tracks(),
-        }
-    }
-}
-
-/// A packet on its way through the hooks.
-struct Walk<'p, 'b> {
-    transit: Transit<'p, 'b>,
-    /// Whether it is still on its way.
-    alive: Alive,
-    verdicts: Verdicts,
-    /// What accepted it in the filter table, else in the last table that it passed.
-    accepted_by: Option<By>,
-    passed_filter: bool,
-    ttl_ran_out: bool,
-}
-
-impl<'p> Walk<'p, '_> {
-    /// Every table at one hook.
-    fn hook(
-        &mut self,
-        hook: Hook,
-        (input, output): (Iface<'p>, Iface<'p>),
-        plan: &mut Plan<'_>,
-        observer: &mut impl Observer,
-    ) {
-        self.transit.hook = hook;
-        self.transit.input = input;
-        self.transit.output = output;
-        for table in &plan.tables[hook as usize] {
-            if self.alive == Alive::Gone {
-                return;
-            }
-            self.table(*table, hook, (plan.ruleset, &mut plan.memories), observer);
-        }
-    }
-
-    fn table(
-        &mut self,
-        table: usize,
-        hook: Hook,
-        (ruleset, memories): (&Ruleset, &mut Memories),
-        observer: &mut impl Observer,
-    ) {
-        observer.enters(table as u32, hook);
-        let name = ruleset.tables[table].name;
-        if name == "nat" {
-            // Walked by the first packet of a connection only, and which one that is is not known: its
-            // rules may rewrite, and no packet ends here.
-            eval::walk(ruleset, table, &mut self.transit, Alive::Maybe, memories, observer);
-            return;
-        }
-        let found = eval::walk(ruleset, table, &mut self.transit, self.alive, memories, observer);
-        self.verdicts.extend(&found.without_accept());
-        self.alive = match (found.may_be(Verdict::Accept), found.only().is_some()) {
-            (false, _) => Alive::Gone,
-            (true, true) => self.alive,
-            (true, false) => Alive::Maybe,
-        };
-        if name == "filter" || !self.passed_filter {
-            self.accepted_by = found.by(Verdict::Accept);
-            self.passed_filter |= name == "filter";
-        }
-    }
-
-    /// Forwarding lowers the time to live between PREROUTING and FORWARD, and drops what has none left.
-    fn lower_ttl(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone {
-            return;
-        }
-        let offset = if self.transit.family == Family::Ipv6 { 7 } else { 8 };
-        match self.transit.net::<1>(offset) {
-            Read::Known([ttl]) if ttl > 1 => {
-                self.transit.packet.set_ttl(ttl - 1);
-                return observer.ttl(Some(ttl - 1));
-            }
-            Read::Known(_) => self.alive = Alive::Gone,
-            Read::Unknown | Read::Absent => {
-                self.alive = Alive::Maybe;
-                observer.hangs_on(Why::NotCaptured);
-            }
-        }
-        observer.ttl(None);
-        self.ttl_ran_out = true;
-        self.verdicts.add(Verdict::Drop, None);
-    }
-
-    fn judgement(mut self) -> Judgement {
-        if self.alive != Alive::Gone {
-            self.verdicts.add(Verdict::Accept, self.accepted_by);
-        }
-        match self.verdicts.only() {
-            Some((Verdict::Accept, by)) => Judgement::Accept(by),
-            Some((Verdict::Drop, Some(by))) => Judgement::Drop(by.into()),
-            Some((Verdict::Drop, None)) if self.ttl_ran_out => Judgement::Drop(DropReason::Ttl),
-            Some((Verdict::Reject, Some(by))) => Judgement::Reject(by),
-            _ => Judgement::Unknown,
+            ruleset_tracks,
+            tracker: tracked.then(|| Tracker::new(config.ct.clone())),
         }
     }
 }

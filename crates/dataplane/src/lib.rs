@@ -11,10 +11,11 @@ mod disposition;
 pub mod handler;
 mod interfaces;
 mod path;
+mod walk;
 
 pub use config::Config;
 pub use copies::Copies;
 pub use counters::Counters;
-pub use disposition::{Disposition, DropReason, Judgement, Skip, Why};
+pub use disposition::{Disposition, DropReason, Judgement, Midstream, Skip, Why};
 pub use handler::{Arrival, Handler, Observer};
 pub use path::Path;

@@ -18,6 +18,8 @@ pub enum Decider {
     Stack(L3Fault),
     /// The time to live.
     Ttl,
+    /// Connection tracking.
+    Conntrack,
     /// It was not judged.
     Skipped(Skip),
     /// No chain stands on its way.
@@ -38,6 +40,7 @@ impl Decider {
             }
             Judgement::Drop(DropReason::Stack(fault)) => return Self::Stack(fault),
             Judgement::Drop(DropReason::Ttl) => return Self::Ttl,
+            Judgement::Drop(DropReason::Conntrack) => return Self::Conntrack,
             Judgement::Unknown => return Self::HangsOn(why),
             Judgement::Skip(skip) => return Self::Skipped(skip),
         };
@@ -66,6 +69,7 @@ impl Decider {
                 None => Place::words("hangs on a rule"),
             },
             Self::Stack(fault) => Place::words(&format!("the kernel's stack: {fault}")),
+            Self::Conntrack => Place::words("connection tracking"),
             Self::Ttl => Place::words("time to live ran out"),
             Self::Skipped(Skip::Family) => Place::words("no rules for its family"),
             Self::Skipped(Skip::Duplicate) => Place::words("a second copy of a packet"),

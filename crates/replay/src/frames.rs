@@ -52,7 +52,7 @@ pub(crate) fn each<B>(
                 number += 1;
                 let index = frame.meta.interface as usize;
                 let interface = reader.interfaces().get(index).and_then(|i| i.name.as_deref());
-                let arrival = arrival(frame.meta, interface, &mut now);
+                let arrival = arrival(number, (frame.meta, interface), &mut now);
                 let link_type = frame.meta.link_type;
                 let shown = see(Frame { number, bytes: frame.bytes, link_type, arrival });
                 if let ControlFlow::Break(with) = shown {
@@ -66,14 +66,15 @@ pub(crate) fn each<B>(
 }
 
 fn arrival<'a>(
-    meta: &FrameMeta,
-    interface: Option<&'a str>,
+    number: u64,
+    (meta, interface): (&FrameMeta, Option<&'a str>),
     now: &mut Option<u64>,
 ) -> Option<Arrival<'a>> {
     let time = meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok());
     let time = time.map(|time| now.map_or(time, |now| time.max(now)));
     *now = time.or(*now);
     Some(Arrival {
+        number,
         link: link_of(meta.link_type)?,
         wire_len: meta.wire_length as usize,
         time,

@@ -84,5 +84,6 @@ fn reason(judgement: Judgement) -> &'static str {
         DropReason::HotDrop(_) => "hotdrop",
         DropReason::Stack(_) => "stack",
         DropReason::Ttl => "ttl",
+        DropReason::Conntrack => "conntrack",
     }
 }

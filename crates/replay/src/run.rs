@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use dataplane::{Arrival, Config, Disposition, DropReason, Handler, Judgement, Skip};
+use dataplane::{Arrival, Config, Disposition, DropReason, Handler, Judgement, Midstream, Skip};
 use packet::Link;
 use pktio::{Burst, CaptureReader, Frame, FrameMut, Interface, LinkType, Port};
 use rules::eval::By;
@@ -256,11 +256,12 @@ impl Replay<'_, '_, '_> {
             self.as_captured.extend_from_slice(frame.bytes);
         }
         let Some(link) = link_of(frame.meta.link_type) else {
-            let end = skipped(Skip::LinkType);
+            let end = Disposition::skipped(Skip::LinkType);
             self.outputs(&frame, (interface, time, None), &end, None)?;
             return Ok(end);
         };
         let arrival = Arrival {
+            number: self.report.frames,
             link,
             wire_len: frame.meta.wire_length as usize,
             time,
@@ -374,16 +375,6 @@ fn place_in<'f>(decider: Decider, new: &'f [RulesFile], old: &'f [RulesFile]) ->
     decider.place(|family| of_family(new, family).or_else(|| of_family(old, family)))
 }
 
-fn skipped(skip: Skip) -> Disposition {
-    Disposition {
-        judgement: Judgement::Skip(skip),
-        family: None,
-        path: None,
-        bytes: 0,
-        offload: false,
-    }
-}
-
 /// How to read frames of a capture's link type, if tamis can.
 #[must_use]
 pub fn link_of(link_type: LinkType) -> Option<Link> {
@@ -424,6 +415,8 @@ impl Report<'_> {
         };
         slot.add(end.bytes);
         self.offload += u64::from(end.offload);
+        self.midstream_flows += u64::from(end.midstream == Midstream::First);
+        self.midstream_packets += u64::from(end.midstream != Midstream::No);
     }
 
     fn decided(&mut self, end: &Disposition, by: Option<By>) {
@@ -438,7 +431,7 @@ fn by_of(reason: DropReason) -> Option<By> {
         DropReason::Rule(at) => Some(By::Rule(at)),
         DropReason::Policy { table, chain } => Some(By::Policy { table, chain }),
         DropReason::HotDrop(at) => Some(By::HotDrop(at)),
-        DropReason::Stack(_) | DropReason::Ttl => None,
+        DropReason::Stack(_) | DropReason::Ttl | DropReason::Conntrack => None,
     }
 }
 
@@ -453,6 +446,7 @@ impl DropReasons {
                 *self.stack_faults.entry(fault).or_default() += 1;
             }
             DropReason::Ttl => self.ttl += 1,
+            DropReason::Conntrack => self.conntrack += 1,
         }
     }
 }

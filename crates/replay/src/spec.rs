@@ -26,10 +26,11 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// How it arrives.
+    /// How it arrives, as the packet of this number from 1.
     #[must_use]
-    pub fn arrival(&self) -> Arrival<'_> {
+    pub fn arrival(&self, number: u64) -> Arrival<'_> {
         Arrival {
+            number,
             link: Link::Ethernet,
             wire_len: self.frame.len(),
             time: None,

@@ -64,14 +64,17 @@ pub fn of_conversation<'f>(
     near: Option<usize>,
 ) -> Story<'f> {
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
+    let mut number = 0;
     let before = before.iter().map(|spec| {
-        let mut bytes = spec.frame.clone();
-        let packet = shown(&mut bytes, &spec.arrival());
-        Before { packet, end: handler.handle(&mut bytes, &spec.arrival(), &mut Unseen) }
+        number += 1;
+        let (mut bytes, arrival) = (spec.frame.clone(), spec.arrival(number));
+        let packet = shown(&mut bytes, &arrival);
+        Before { packet, end: handler.handle(&mut bytes, &arrival, &mut Unseen) }
     });
     let before = before.collect();
+    let arrival = last.arrival(number + 1);
     let mut bytes = last.frame.clone();
-    let story = tell(&mut handler, (files, config), (&mut bytes, &last.arrival()), near);
+    let story = tell(&mut handler, (files, config), (&mut bytes, &arrival), near);
     Story { before, ..story }
 }
 
@@ -107,12 +110,11 @@ pub fn of_capture<'f>(
 }
 
 fn not_read<'f>(files: &'f [RulesFile], config: &'f Config, link: pktio::LinkType) -> Story<'f> {
-    let judgement = Judgement::Skip(dataplane::Skip::LinkType);
     Story {
         report: Report::new(files, config),
         before: Vec::new(),
         packet: format!("a frame of link type {}", link.0),
-        end: Disposition { judgement, family: None, path: None, bytes: 0, offload: false },
+        end: Disposition::skipped(dataplane::Skip::LinkType),
         steps: Vec::new(),
         untold: 0,
         misses: None,

@@ -50,6 +50,12 @@ pub enum Seen<'f> {
 }
 
 impl Connection<'_> {
+    /// What the raw table sees: the kernel calls it invalid.
+    #[must_use]
+    pub fn before_tracking() -> Self {
+        Self { view: CtView::INVALID, ..Self::default() }
+    }
+
     /// The packet's flow.
     #[must_use]
     pub fn flow(&self) -> Seen<'_> {
@@ -79,6 +85,13 @@ impl Connection<'_> {
             self.doubtful = true;
         } else if let Some(flow) = tracker.flow_mut(handle) {
             change(flow);
+        }
+    }
+
+    /// A reset is sent in the name of the packet's other side.
+    pub fn reset(&mut self, now: u64) {
+        if let Some(tracker) = &mut self.tracker {
+            tracker.close(&self.view, now);
         }
     }
 

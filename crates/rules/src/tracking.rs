@@ -7,6 +7,9 @@ use crate::model::{Action, Rule, Ruleset};
 const MATCHES: &[&str] =
     &["cluster", "connbytes", "connlabel", "connlimit", "connmark", "conntrack", "helper", "state"];
 
+/// Targets that translate addresses, in the nat table.
+const TRANSLATORS: &[&str] = &["DNAT", "MASQUERADE", "NETMAP", "REDIRECT", "SNAT"];
+
 /// Targets that do.
 const TARGETS: &[&str] = &[
     "CONNMARK",
@@ -27,6 +30,16 @@ impl Ruleset {
     pub fn tracks(&self) -> bool {
         let rules = self.tables.iter().flat_map(|table| &table.chains).flat_map(|c| &c.rules);
         rules.into_iter().any(tracks)
+    }
+
+    /// Whether some rule translates addresses.
+    #[must_use]
+    pub fn translates(&self) -> bool {
+        let nat = self.table("nat").into_iter().flat_map(|table| &table.chains);
+        nat.flat_map(|chain| &chain.rules).any(|rule| match &rule.action {
+            Action::Target(target) => TRANSLATORS.contains(&&*target.name),
+            _ => false,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use packet::{Checksums, Link, Packet};
 use rules::eval::{Alive, Memories, Observer, RuleRef, walk};
 use rules::model::{Family, Hook};
 use rules::save::{LoadOptions, load};
-use rules::{Iface, Mark, Outcome, Semantics, Transit, World};
+use rules::{Iface, Outcome, Semantics, Transit, World};
 
 const TCP: [u8; 20] = [3, 232, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0, 100, 0, 0, 0, 0];
 const UDP: [u8; 8] = [3, 232, 0, 80, 0, 8, 0, 0];

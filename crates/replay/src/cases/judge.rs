@@ -15,6 +15,9 @@ use crate::shell::quote;
 use crate::spec::Spec;
 use crate::why::Unseen;
 
+/// Connections of one case held at a time; a conversation that opens more is no conversation.
+const CONNECTIONS: usize = 1024;
+
 /// What came of every case.
 #[derive(Debug)]
 pub struct Results<'c> {
@@ -83,7 +86,8 @@ pub fn judge<'c>(
     also: &str,
 ) -> Results<'c> {
     let started = Instant::now();
-    let judged = cases.cases.iter().map(|case| Judged::of(case, files, config)).collect();
+    let small = few_connections(config);
+    let judged = cases.cases.iter().map(|case| Judged::of(case, files, &small)).collect();
     let options = format!("{also}{}", walk_flags(files, config));
     Results { cases, files, options, judged, elapsed_s: started.elapsed().as_secs_f64() }
 }
@@ -98,6 +102,13 @@ impl<'c> Judged<'c> {
     }
 }
 
+/// The same with room for the connections of one conversation: every case has a table of its own.
+pub(super) fn few_connections(config: &Config) -> Config {
+    let mut small = config.clone();
+    small.ct.max = small.ct.max.min(CONNECTIONS);
+    small
+}
+
 /// What becomes of packets that arrive one after the other.
 pub(super) fn conversation<'s>(
     specs: impl Iterator<Item = &'s Spec>,
@@ -105,8 +116,9 @@ pub(super) fn conversation<'s>(
     config: &Config,
 ) -> Vec<Got> {
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
-    let ends =
-        specs.map(|spec| handler.handle(&mut spec.frame.clone(), &spec.arrival(), &mut Unseen));
+    let ends = (1..).zip(specs).map(|(number, spec)| {
+        handler.handle(&mut spec.frame.clone(), &spec.arrival(number), &mut Unseen)
+    });
     ends.map(|end| Got::of(&end, files)).collect()
 }
 

@@ -53,8 +53,8 @@ impl Report<'_> {
         if changes.by.len() > GROUPS {
             writeln!(out, "  and {} more (--json has them all)", changes.by.len() - GROUPS)?;
         }
-        let share = format!("of {} judged", number(self.packets));
-        writeln!(out, "  in all {} change verdict, {share}", plural(changes.packets, "packet"))
+        let (changed, judged) = (number(changes.packets), plural(self.packets, "packet"));
+        writeln!(out, "  in all {changed} of {judged} judged")
     }
 
     fn change_text(&self, out: &mut String, change: &Change) -> std::fmt::Result {

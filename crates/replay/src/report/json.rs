@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use rules::conntrack::Mode;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -99,8 +100,9 @@ impl Report<'_> {
             "local": self.config.world.local.as_ref().map(|local| {
                 local.iter().map(ToString::to_string).collect::<Vec<_>>()
             }),
-            "ct": "off",
-            "midstream_flows": 0,
+            "ct": ct_name(self.config.ct.mode),
+            "midstream_flows": self.midstream_flows,
+            "midstream_packets": self.midstream_packets,
             "offload": self.offload,
             "nat_evaluated": !self.nat_not_evaluated(),
             "time_went_back": self.time_went_back,
@@ -166,6 +168,7 @@ impl Report<'_> {
             "hotdrop": reasons.hotdrop,
             "stack": reasons.stack,
             "ttl": reasons.ttl,
+            "conntrack": reasons.conntrack,
             "denied": 0,
             "stack_faults": faults,
         })
@@ -202,4 +205,13 @@ fn rules_of(file: &crate::rules_file::RulesFile) -> Value {
         "chains": file.ruleset.chain_count(),
         "rules": file.ruleset.rule_count(),
     })
+}
+
+/// A mode of tracking, as `--ct` spells it.
+pub(crate) fn ct_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Kernel => "kernel",
+        Mode::Midstream => "midstream",
+        Mode::Off => "off",
+    }
 }

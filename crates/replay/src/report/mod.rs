@@ -6,6 +6,7 @@ mod json;
 mod next;
 mod text;
 
+pub(crate) use json::ct_name;
 pub(crate) use next::walk_flags;
 pub use text::Style;
 
@@ -93,6 +94,8 @@ pub struct DropReasons {
     pub stack_faults: BTreeMap<L3Fault, u64>,
     /// Time to live ran out.
     pub ttl: u64,
+    /// By connection tracking.
+    pub conntrack: u64,
 }
 
 /// Packets not judged, by reason.
@@ -164,6 +167,10 @@ pub struct Report<'f> {
     pub listed: Vec<Listed>,
     /// IPv4 packets whose total length was left to the network card.
     pub offload: u64,
+    /// Connections taken for established because their beginning was not captured.
+    pub midstream_flows: u64,
+    /// Packets of those connections.
+    pub midstream_packets: u64,
     /// Packets whose time was before an earlier one's.
     pub time_went_back: u64,
     /// What was odd about the captures.
@@ -195,6 +202,8 @@ impl<'f> Report<'f> {
             interrupted: false,
             listed: Vec::new(),
             offload: 0,
+            midstream_flows: 0,
+            midstream_packets: 0,
             time_went_back: 0,
             warnings: Vec::new(),
             elapsed_s: 0.0,

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use dataplane::Config;
+use rules::conntrack::{Mode, config::DEFAULT_MAX};
 use rules::model::{Action, Rule};
 
-use super::Report;
+use super::{Report, ct_name};
 use crate::rules_file::RulesFile;
 use crate::shell::quote;
 
@@ -20,7 +21,7 @@ impl Report<'_> {
         let rules = self.files.first().map_or("RULES", |file| &file.file);
         let captures: Vec<&str> = self.captures.iter().map(|capture| &*capture.file).collect();
         let captures = captures.join(" ");
-        let flags = walk_flags(self.files, self.config);
+        let flags = walk_flags(self.files, self.config) + &self.filter_flag();
         let nets = self.files.first().map(nets).unwrap_or_default();
         if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
             return format!("tamis replay {rules} {captures} {nets}");
@@ -48,6 +49,12 @@ impl Report<'_> {
         }
     }
 
+    /// The filter that packets passed.
+    fn filter_flag(&self) -> String {
+        let filter = self.selection.filter.as_ref();
+        filter.map_or_else(String::new, |f| format!(" --filter {}", quote(f.expression())))
+    }
+
     /// What else was said about the rules to compare with.
     fn vs_flags(&self) -> String {
         let file = self.changes.as_ref().and_then(|changes| changes.files.first());
@@ -70,6 +77,12 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config) -> String {
     }
     for net in config.world.local.iter().flatten() {
         let _ = write!(flags, " --local {net}");
+    }
+    if config.ct.mode != Mode::default() {
+        let _ = write!(flags, " --ct {}", ct_name(config.ct.mode));
+    }
+    if config.ct.max != DEFAULT_MAX {
+        let _ = write!(flags, " --ct-max {}", config.ct.max);
     }
     if let Some(file) = files.iter().find(|file| file.semantics_given) {
         let _ = write!(flags, " --semantics {}", file.ruleset.semantics.name());

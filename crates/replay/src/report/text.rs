@@ -300,6 +300,9 @@ impl Report<'_> {
                 return Some((0, format!("the stack: {fault}")));
             }
             Judgement::Drop(DropReason::Ttl) => return Some((0, "time to live".to_owned())),
+            Judgement::Drop(DropReason::Conntrack) => {
+                return Some((0, "connection tracking".to_owned()));
+            }
             Judgement::Drop(DropReason::Rule(at)) => By::Rule(at),
             Judgement::Drop(DropReason::HotDrop(at)) => By::HotDrop(at),
             Judgement::Drop(DropReason::Policy { table, chain }) => By::Policy { table, chain },

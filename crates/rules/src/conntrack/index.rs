@@ -209,7 +209,7 @@ mod tests {
             let mut index = Index::new(16);
             let mut model = BTreeMap::new();
             for (insert, hash, slot) in steps {
-                let hash = hash << 32 | hash * 3;
+                let hash = (hash << 32) | (hash * 3);
                 if !insert {
                     if let Some(hash) = model.remove(&slot) {
                         index.remove(hash, place(slot));

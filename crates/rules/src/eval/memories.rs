@@ -30,10 +30,11 @@ impl Memories {
         &mut self,
         slot: u32,
         certain: bool,
-        transit: &Transit<'_, '_>,
+        transit: &mut Transit<'_, '_>,
     ) -> Outcome {
         let Some(slot) = self.0.get_mut(slot as usize) else { return Outcome::MAYBE };
-        slot.lost |= !certain;
+        transit.certain = certain;
+        slot.lost |= !certain && !slot.memory.outlives_doubt();
         if slot.lost { Outcome::MAYBE } else { slot.memory.evaluate(transit) }
     }
 }

@@ -182,7 +182,7 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
     fn next_match(
         &mut self,
         frame: &mut Frame<'r>,
-        transit: &Transit<'_, '_>,
+        transit: &mut Transit<'_, '_>,
     ) -> Option<(&'r Rule, RuleRef, Outcome)> {
         let rules = &frame.chain.rules;
         while let Some(rule) = rules.get(frame.next as usize) {
@@ -202,7 +202,7 @@ impl<'r, O: Observer> Walk<'r, '_, O> {
     }
 
     /// What a rule says about the packet.
-    fn judge(&mut self, rule: &Rule, at: RuleRef, transit: &Transit<'_, '_>) -> Outcome {
+    fn judge(&mut self, rule: &Rule, at: RuleRef, transit: &mut Transit<'_, '_>) -> Outcome {
         let (mut outcome, mut cause) = match &rule.header {
             Some(header) => header::judge(header, &self.key, transit),
             None => (Outcome::YES, None),

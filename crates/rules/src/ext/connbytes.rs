@@ -4,7 +4,11 @@
 //! so. Source: iptables-extensions(8); kernel `net/netfilter/xt_connbytes.c`.
 
 use super::{Args, IP, Match, MatchKind, Opt, Printer, Support, value, words};
+use crate::connection::Seen;
+use crate::conntrack::{Direction, Flow};
+use crate::outcome::Outcome;
 use crate::save::What;
+use crate::transit::Transit;
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {
@@ -17,7 +21,7 @@ pub(super) static KIND: MatchKind = MatchKind {
         Opt::value("connbytes-dir"),
         Opt::value("connbytes-mode"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -64,5 +68,36 @@ impl Match for Connbytes {
         };
         to.option(false, "connbytes-mode", self.mode);
         to.option(false, "connbytes-dir", self.direction);
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match transit.ct.flow() {
+            // What went before the capture began is not known.
+            Seen::Flow(flow) if flow.is_assumed() => Outcome::MAYBE,
+            Seen::Flow(flow) => {
+                let count = self.count(flow);
+                let inside = self.low <= count && count <= self.high;
+                Outcome::from_bool(inside != self.invert)
+            }
+            Seen::None => Outcome::NO,
+            Seen::Unknown => Outcome::MAYBE,
+        }
+    }
+}
+
+impl Connbytes {
+    fn count(&self, flow: &Flow) -> u64 {
+        let (original, reply) =
+            (flow.counters(Direction::Original), flow.counters(Direction::Reply));
+        let (packets, bytes) = match self.direction {
+            "original" => (original.packets, original.bytes),
+            "reply" => (reply.packets, reply.bytes),
+            _ => (original.packets + reply.packets, original.bytes + reply.bytes),
+        };
+        match self.mode {
+            "packets" => packets,
+            "bytes" => bytes,
+            _ => bytes.checked_div(packets).unwrap_or(0),
+        }
     }
 }

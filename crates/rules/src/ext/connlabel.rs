@@ -3,8 +3,11 @@
 //! Labels are numbers here: their names stand in a file of the host. Source: iptables-extensions(8);
 //! kernel `net/netfilter/xt_connlabel.c`, which has 128 labels.
 
-use super::{Args, IP, Match, MatchKind, Opt, Printer, Support, number};
+use super::{Args, IP, Match, MatchKind, Memory, Opt, Printer, Support, number};
+use crate::connection::Seen;
+use crate::outcome::Outcome;
 use crate::save::What;
+use crate::transit::Transit;
 
 const MAX_LABEL: u64 = 127;
 
@@ -15,7 +18,7 @@ pub(super) static KIND: MatchKind = MatchKind {
     families: IP,
     protocol: None,
     options: &[Opt::value("label").invertible(), Opt::flag("set")],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -38,5 +41,42 @@ impl Match for Connlabel {
         if self.set {
             to.flag(false, "set");
         }
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match transit.ct.flow() {
+            Seen::None => Outcome::from_bool(self.invert),
+            Seen::Flow(flow) => Outcome::from_bool(flow.label(self.label) != self.invert),
+            Seen::Unknown => Outcome::MAYBE,
+        }
+    }
+
+    fn memory(&self) -> Option<Box<dyn Memory>> {
+        let Self { label, invert, .. } = *self;
+        self.set.then(|| Box::new(Setter { label, invert }) as Box<dyn Memory>)
+    }
+}
+
+/// `--set`: labels the connection, which then has the label.
+#[derive(Debug)]
+struct Setter {
+    label: u8,
+    invert: bool,
+}
+
+impl Memory for Setter {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>) -> Outcome {
+        if let Seen::None = transit.ct.flow() {
+            return Outcome::from_bool(self.invert);
+        }
+        transit.ct.change(transit.certain, |flow| flow.set_label(self.label));
+        match transit.ct.flow() {
+            Seen::Flow(_) => Outcome::from_bool(!self.invert),
+            _ => Outcome::MAYBE,
+        }
+    }
+
+    fn outlives_doubt(&self) -> bool {
+        true
     }
 }

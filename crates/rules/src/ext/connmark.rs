@@ -4,7 +4,10 @@
 
 use super::mark::masked_text;
 use super::{Args, IP, Match, MatchKind, Opt, Printer, Support, number};
+use crate::connection::Seen;
+use crate::outcome::Outcome;
 use crate::save::What;
+use crate::transit::Transit;
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {
@@ -13,7 +16,7 @@ pub(super) static KIND: MatchKind = MatchKind {
     families: IP,
     protocol: None,
     options: &[Opt::value("mark").invertible()],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -33,5 +36,15 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 impl Match for Connmark {
     fn print(&self, to: &mut Printer) {
         to.option(self.invert, "mark", masked_text(self.value, self.mask));
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match transit.ct.flow() {
+            Seen::Flow(flow) => {
+                Outcome::from_bool((flow.mark & self.mask == self.value) != self.invert)
+            }
+            Seen::None => Outcome::NO,
+            Seen::Unknown => Outcome::MAYBE,
+        }
     }
 }

@@ -5,8 +5,12 @@
 use super::host::HostMask;
 use super::ports::range_text;
 use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support, number, value, words};
+use crate::connection::{Connection, Seen};
+use crate::conntrack::{CtState, Direction, Flow, States, Status};
 use crate::model::Family;
+use crate::outcome::Outcome;
 use crate::save::What;
+use crate::transit::Transit;
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {
@@ -29,7 +33,7 @@ pub(super) static KIND: MatchKind = MatchKind {
         Opt::value("ctexpire").invertible(),
         Opt::value("ctdir"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -59,6 +63,9 @@ const ALL_STATES: [(&str, u8); 7] = {
     let [a, b, c, d, e] = STATES;
     [a, b, c, d, e, ("SNAT", 32), ("DNAT", 64)]
 };
+
+const SNAT: u8 = 32;
+const DNAT: u8 = 64;
 
 const STATUSES: [(&str, u8); 5] =
     [("NONE", 0), ("EXPECTED", 1), ("SEEN_REPLY", 2), ("ASSURED", 4), ("CONFIRMED", 8)];
@@ -141,6 +148,107 @@ impl Match for Conntrack {
                 Value::Expire(low, high) => to.word(format_args!("{low}:{high}")),
                 Value::Direction(word) => to.word(word),
             };
+        }
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let now = transit.time.unwrap_or(0);
+        let state = |test: &&Test| matches!(test.value, Value::State(_));
+        let judged = self.tests.iter().filter(state).fold(Outcome::YES, |all, test| {
+            all.and_then(|| {
+                let Value::State(bits) = test.value else { return Outcome::YES };
+                states(bits, &transit.ct).invert(test.invert)
+            })
+        });
+        let mut others = self.tests.iter().filter(|test| !state(test)).peekable();
+        if others.peek().is_none() {
+            return judged;
+        }
+        judged.and_then(|| match transit.ct.flow() {
+            Seen::Flow(flow) => {
+                let direction = transit.ct.view.direction;
+                Outcome::from_bool(
+                    others.all(|test| test.holds(flow, direction, now) != test.invert),
+                )
+            }
+            // Without a connection only the state is asked about, if it is asked about at all.
+            Seen::None => Outcome::from_bool(self.tests.iter().any(|test| state(&test))),
+            Seen::Unknown => Outcome::MAYBE,
+        })
+    }
+}
+
+/// Whether the packet's state is one of `bits`.
+pub(super) fn states(bits: u8, ct: &Connection<'_>) -> Outcome {
+    let bit = |state| match state {
+        CtState::Invalid => 1,
+        CtState::New => 2,
+        CtState::Related => 4,
+        CtState::Established => 8,
+        CtState::Untracked => 16,
+    };
+    let all = [
+        CtState::Invalid,
+        CtState::New,
+        CtState::Related,
+        CtState::Established,
+        CtState::Untracked,
+    ];
+    let possible = |inside: bool| {
+        let states: States = ct.states();
+        all.into_iter().any(|state| states.may_be(state) && (bits & bit(state) != 0) == inside)
+    };
+    let state = match (possible(true), possible(false)) {
+        (true, true) => Outcome::MAYBE,
+        (inside, _) => Outcome::from_bool(inside),
+    };
+    if state == Outcome::YES || bits & (SNAT | DNAT) == 0 {
+        return state;
+    }
+    let translated = match ct.flow() {
+        Seen::None => Outcome::NO,
+        Seen::Unknown => Outcome::MAYBE,
+        Seen::Flow(flow) => {
+            let source = bits & SNAT != 0 && flow.status().contains(Status::SRC_NAT);
+            let destination = bits & DNAT != 0 && flow.status().contains(Status::DST_NAT);
+            Outcome::from_bool(source || destination)
+        }
+    };
+    match (state, translated) {
+        (_, Outcome::YES) => Outcome::YES,
+        (Outcome::NO, other) | (other, Outcome::NO) => other,
+        _ => Outcome::MAYBE,
+    }
+}
+
+impl Test {
+    /// Whether the test holds for a flow, before `!`.
+    fn holds(&self, flow: &Flow, direction: Direction, now: u64) -> bool {
+        let (original, reply) = (flow.tuple(Direction::Original), flow.tuple(Direction::Reply));
+        match &self.value {
+            Value::State(_) => true,
+            Value::Protocol(number) => original.protocol() == *number,
+            Value::Host(host) => host.holds(match self.name {
+                "ctorigsrc" => original.source(),
+                "ctorigdst" => original.destination(),
+                "ctreplsrc" => reply.source(),
+                _ => reply.destination(),
+            }),
+            Value::Ports(low, high) => (*low..=*high).contains(&match self.name {
+                "ctorigsrcport" => original.source_part(),
+                "ctorigdstport" => original.destination_part(),
+                "ctreplsrcport" => reply.source_part(),
+                _ => reply.destination_part(),
+            }),
+            Value::Status(bits) => {
+                // Printed order: EXPECTED, SEEN_REPLY, ASSURED, CONFIRMED are the kernel's first bits.
+                flow.status().bits() & u32::from(*bits) != 0
+            }
+            Value::Expire(low, high) => {
+                let seconds = flow.expires_in(now) / 1_000_000_000;
+                (u64::from(*low)..=u64::from(*high)).contains(&seconds)
+            }
+            Value::Direction(word) => (*word == "ORIGINAL") == (direction == Direction::Original),
         }
     }
 }

@@ -3,7 +3,11 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_helper.c`.
 
 use super::{Args, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::connection::Seen;
+use crate::conntrack;
+use crate::outcome::Outcome;
 use crate::save::What;
+use crate::transit::Transit;
 
 const MAX_BYTES: usize = 29;
 
@@ -14,7 +18,7 @@ pub(super) static KIND: MatchKind = MatchKind {
     families: IP,
     protocol: None,
     options: &[Opt::value("helper").invertible()],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -35,5 +39,23 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 impl Match for Helper {
     fn print(&self, to: &mut Printer) {
         to.string(self.invert, "helper", &self.name);
+    }
+
+    /// Asks about the helper of the connection that foretold the packet's.
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let flow = match transit.ct.flow() {
+            Seen::Flow(flow) => flow,
+            Seen::None => return Outcome::from_bool(self.invert),
+            Seen::Unknown => return Outcome::MAYBE,
+        };
+        let name = match flow.master_helper() {
+            conntrack::Helper::None => return Outcome::from_bool(self.invert),
+            conntrack::Helper::Ftp => "ftp",
+            conntrack::Helper::Tftp => "tftp",
+            conntrack::Helper::Other => return Outcome::MAYBE,
+        };
+        // The helper's whole name is compared, as far as it goes.
+        let called = self.name.is_empty() || self.name.starts_with(name);
+        Outcome::from_bool(called != self.invert)
     }
 }

@@ -4,6 +4,7 @@
 //! Source: iptables `XTTYPE_HOSTMASK`.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use super::{Given, value};
 use crate::model::Family;
@@ -22,6 +23,17 @@ impl HostMask {
     pub(super) fn parse(given: &Given<'_>, family: Family) -> Result<Self, What> {
         Self::read(given.text(), family.addr_len())
             .ok_or_else(|| given.expected("an address, or address/mask"))
+    }
+
+    /// Whether an address lies in it.
+    pub(super) fn holds(&self, addr: IpAddr) -> bool {
+        let same = |addr: &[u8]| {
+            addr.iter().zip(self.addr).zip(self.mask).all(|((a, b), mask)| (a ^ b) & mask == 0)
+        };
+        match addr {
+            IpAddr::V4(addr) => self.len == 4 && same(&addr.octets()),
+            IpAddr::V6(addr) => self.len == 16 && same(&addr.octets()),
+        }
     }
 
     fn read(text: &str, len: usize) -> Option<Self> {

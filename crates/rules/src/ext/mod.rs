@@ -40,10 +40,16 @@ pub trait Match: fmt::Debug + Send + Sync {
     }
 }
 
-/// State of one match in one rule, owned by whoever walks.
+/// State of one match in one rule, owned by whoever walks; or a match that changes what it looks at.
 pub trait Memory: fmt::Debug + Send {
-    /// What the match says about the next packet that reaches it.
-    fn evaluate(&mut self, transit: &Transit<'_, '_>) -> Outcome;
+    /// What the match says about the next packet that reaches it; [`Transit::certain`] tells whether it
+    /// certainly does.
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>) -> Outcome;
+
+    /// It remembers nothing of its own: a packet that may not have reached it leaves no doubt behind.
+    fn outlives_doubt(&self) -> bool {
+        false
+    }
 }
 
 /// A parsed target.

@@ -7,7 +7,7 @@ use super::Effect;
 use crate::model::{Action, Family, Hook, Ruleset};
 use crate::outcome::Outcome;
 use crate::save::{LoadError, LoadOptions, load, print_rule};
-use crate::transit::{Iface, Mark, Transit};
+use crate::transit::{Iface, Transit};
 use crate::world::World;
 
 /// Loads `-A FORWARD rule` in table mangle.

@@ -2,9 +2,11 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_conntrack.c`.
 
-use super::conntrack::STATES;
+use super::conntrack::{STATES, states};
 use super::{Args, IP, Match, MatchKind, Opt, Printer, Support, words};
+use crate::outcome::Outcome;
 use crate::save::What;
+use crate::transit::Transit;
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {
@@ -13,7 +15,7 @@ pub(super) static KIND: MatchKind = MatchKind {
     families: IP,
     protocol: None,
     options: &[Opt::value("state").invertible()],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -31,5 +33,9 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 impl Match for State {
     fn print(&self, to: &mut Printer) {
         to.option(self.invert, "state", words::text(self.states, &STATES));
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        states(self.states, &transit.ct).invert(self.invert)
     }
 }

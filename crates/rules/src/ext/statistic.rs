@@ -104,7 +104,7 @@ impl Match for Nth {
 }
 
 impl Memory for Counter {
-    fn evaluate(&mut self, _transit: &Transit<'_, '_>) -> Outcome {
+    fn evaluate(&mut self, _transit: &mut Transit<'_, '_>) -> Outcome {
         self.count = if self.count == self.last { 0 } else { self.count + 1 };
         Outcome::from_bool((self.count == 0) != self.invert)
     }

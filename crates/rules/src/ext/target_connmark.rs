@@ -5,6 +5,7 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_connmark.c`.
 
 use super::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind, value};
+use crate::connection::Seen;
 use crate::save::What;
 use crate::transit::{Mark, Transit};
 
@@ -26,7 +27,7 @@ pub(super) static KIND: TargetKind = TargetKind {
         Opt::value("nfmask"),
         Opt::value("mask"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -113,15 +114,6 @@ impl Connmark {
             _ => (self.ctmask, self.nfmask) = (bits, bits),
         }
     }
-
-    /// The packet mark's bits that the connection's mark may land on.
-    fn restored(&self) -> u32 {
-        match self.shift {
-            None => self.ctmask,
-            Some(Shift { left: true, bits }) => self.ctmask << bits,
-            Some(Shift { left: false, bits }) => self.ctmask >> bits,
-        }
-    }
 }
 
 impl Target for Connmark {
@@ -146,14 +138,50 @@ impl Target for Connmark {
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
-        if self.operation == Operation::Restore {
-            let old = transit.mark;
-            let unknown = (old.unknown & !self.nfmask) | self.restored();
-            let restored = Mark { value: old.value & !self.nfmask & !unknown, unknown };
-            // An untracked packet keeps its mark.
-            transit.set_mark(old.join(restored));
+        match self.operation {
+            Operation::Set => {
+                transit.ct.change(transit.certain, |flow| {
+                    flow.mark = self.shifted((flow.mark & !self.ctmask) ^ self.ctmark);
+                });
+            }
+            Operation::Save => {
+                let mark = transit.mark;
+                let known = transit.certain && mark.unknown & self.nfmask == 0;
+                let saved = self.shifted(mark.value & self.nfmask);
+                transit.ct.change(known, |flow| flow.mark = (flow.mark & !self.ctmask) ^ saved);
+            }
+            Operation::Restore => self.restore(transit),
         }
         Effect::Continue
+    }
+}
+
+impl Connmark {
+    fn restore(&self, transit: &mut Transit<'_, '_>) {
+        let old = transit.mark;
+        let kept = old.value & !self.nfmask;
+        let restored = match transit.ct.flow() {
+            // A packet without a connection keeps its mark.
+            Seen::None => return,
+            Seen::Flow(flow) => {
+                let unknown = old.unknown & !self.nfmask;
+                let value = kept ^ self.shifted(flow.mark & self.ctmask);
+                Mark { value: value & !unknown, unknown }
+            }
+            Seen::Unknown => {
+                let unknown = (old.unknown & !self.nfmask) | self.shifted(self.ctmask);
+                old.join(Mark { value: kept & !unknown, unknown })
+            }
+        };
+        transit.set_mark(restored);
+    }
+
+    fn shifted(&self, bits: u32) -> u32 {
+        match self.shift {
+            None => bits,
+            Some(Shift { left: true, bits: by }) => bits << by,
+            Some(Shift { left: false, bits: by }) => bits >> by,
+        }
     }
 }
 
@@ -167,8 +195,11 @@ mod tests {
 
     #[test]
     fn a_shift_moves_the_bits_that_become_unknown() {
-        assert_eq!(restoring(0xff, None).restored(), 0xff);
-        assert_eq!(restoring(0xff, Some(Shift { left: true, bits: 28 })).restored(), 0xf000_0000);
-        assert_eq!(restoring(0xff, Some(Shift { left: false, bits: 4 })).restored(), 0x0f);
+        assert_eq!(restoring(0xff, None).shifted(0xff), 0xff);
+        assert_eq!(
+            restoring(0xff, Some(Shift { left: true, bits: 28 })).shifted(0xff),
+            0xf000_0000
+        );
+        assert_eq!(restoring(0xff, Some(Shift { left: false, bits: 4 })).shifted(0xff), 0x0f);
     }
 }

@@ -4,6 +4,8 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_CT.c`.
 
 use super::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind, value};
+use crate::connection::Wish;
+use crate::conntrack::{self, Template};
 use crate::save::What;
 use crate::transit::Transit;
 
@@ -21,7 +23,7 @@ pub(super) static KIND: TargetKind = TargetKind {
         Opt::value("zone-reply"),
         Opt::value("zone"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -137,6 +139,30 @@ fn print_events(name: &str, names: &[&str], bits: u16, to: &mut Printer) {
     }
 }
 
+impl Ct {
+    fn wish(&self, transit: &Transit<'_, '_>) -> Wish {
+        if self.notrack {
+            return Wish::Untracked;
+        }
+        // How long flows of a timeout policy live is not part of the rules.
+        if !self.timeout.is_empty() {
+            return Wish::Unknown;
+        }
+        let id = match (self.zone.from_mark, transit.mark.unknown & 0xffff) {
+            (false, _) => self.zone.id,
+            (true, 0) => transit.mark.value as u16,
+            (true, _) => return Wish::Unknown,
+        };
+        let both = self.zone.original == self.zone.reply;
+        let zone = conntrack::Zone {
+            id,
+            original: both || self.zone.original,
+            reply: both || self.zone.reply,
+        };
+        Wish::Template(Template { zone, helper: conntrack::Helper::named(&self.helper) })
+    }
+}
+
 impl Target for Ct {
     fn print(&self, to: &mut Printer) {
         if self.notrack {
@@ -152,7 +178,9 @@ impl Target for Ct {
         self.zone.print(to);
     }
 
-    fn apply(&self, _transit: &mut Transit<'_, '_>) -> Effect {
+    fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
+        let wish = self.wish(transit);
+        transit.ct.wish(wish, transit.certain);
         Effect::Continue
     }
 }

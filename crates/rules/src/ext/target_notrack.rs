@@ -3,12 +3,13 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_CT.c`.
 
 use super::{Args, Effect, IP, Printer, Support, Target, TargetKind};
+use crate::connection::Wish;
 use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.
 pub(super) static KIND: TargetKind =
-    TargetKind { name: "NOTRACK", families: IP, options: &[], support: Support::Parsed, parse };
+    TargetKind { name: "NOTRACK", families: IP, options: &[], support: Support::Evaluated, parse };
 
 #[derive(Debug)]
 struct Notrack;
@@ -21,7 +22,8 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
 impl Target for Notrack {
     fn print(&self, _to: &mut Printer) {}
 
-    fn apply(&self, _transit: &mut Transit<'_, '_>) -> Effect {
+    fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
+        transit.ct.wish(Wish::Untracked, transit.certain);
         Effect::Continue
     }
 }

@@ -79,7 +79,10 @@ impl Target for Reject {
         to.option(false, "reject-with", self.with);
     }
 
-    fn apply(&self, _transit: &mut Transit<'_, '_>) -> Effect {
+    fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
+        if self.with == "tcp-reset" && transit.certain {
+            transit.ct.reset(transit.time.unwrap_or(0));
+        }
         Effect::Reject
     }
 }

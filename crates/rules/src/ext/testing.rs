@@ -5,7 +5,7 @@ use packet::{Checksums, Link, Packet};
 use super::Match;
 use crate::model::{Family, Hook};
 use crate::outcome::Outcome;
-use crate::transit::{Iface, Mark, Transit};
+use crate::transit::{Mark, Transit};
 use crate::world::World;
 
 /// An IPv4 packet with UDP from port 1000 to 53.
