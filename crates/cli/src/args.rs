@@ -34,9 +34,9 @@ pub(crate) enum Command {
     /// What happened to every packet of a capture
     Replay(Box<ReplayArgs>),
     /// The whole path of one packet, rule by rule
-    Why(WhyArgs),
+    Why(Box<WhyArgs>),
     /// Hold rules to what a file of cases expects of them
-    Test(TestArgs),
+    Test(Box<TestArgs>),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them

@@ -34,7 +34,7 @@ fn a_rule_that_opens_a_port_shows_with_its_packets() {
     assert_eq!(json["verdicts"]["drop"]["packets"], 2, "the report is that of the first rules");
 
     let text = stdout(0, &["replay", &old, &capture, "--vs", &new]);
-    let section = text.split("CHANGES vs").nth(1).unwrap();
+    let section = text.split("CHANGES vs ").nth(1).unwrap();
     assert!(section.contains("drop -> accept"), "{text}");
     assert!(section.contains("L3     -A FORWARD -p tcp -m multiport"), "{text}");
     assert!(section.contains("#2 tcp 198.51.100.7:51200 > 10.0.0.9:22 syn"), "{text}");
@@ -101,7 +101,7 @@ fn legacy_and_nft_differ_on_a_cut_header() {
     assert_eq!(json["drop_reasons"]["hotdrop"], 1);
     let change = &json["changes"]["by"][0];
     assert_eq!((&change["from"], &change["to"]), (&json!("drop"), &json!("accept")));
-    assert!(stdout(0, &args).contains("(nft)"));
+    assert!(stdout(0, &args).contains("CHANGES, legacy to nft, vs"));
 
     let both = [&args[..], &["--semantics", "nft"]].concat();
     let json = report(0, &both);
