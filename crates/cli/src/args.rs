@@ -162,9 +162,9 @@ pub(crate) struct WalkArgs {
     /// Only this table; also the table of `iptables -S` text
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// The way of every packet through the host
-    #[arg(long, default_value = "auto")]
-    pub path: PathChoice,
+    /// The way of every packet through the host [default: auto]
+    #[arg(long)]
+    pub path: Option<PathChoice>,
     /// The interface packets come in by
     #[arg(long = "in", value_name = "IFACE")]
     pub input: Option<String>,
@@ -180,9 +180,9 @@ pub(crate) struct WalkArgs {
     /// The host's routes, as `ip route show table all` prints them (IPv4, IPv6 or both)
     #[arg(long, value_name = "FILE")]
     pub routes: Option<String>,
-    /// How connections are tracked, where the rules need it
-    #[arg(long, default_value = "midstream", value_name = "MODE")]
-    pub ct: CtChoice,
+    /// How connections are tracked, where the rules need it [default: midstream]
+    #[arg(long, value_name = "MODE")]
+    pub ct: Option<CtChoice>,
     /// Most connections held at a time
     #[arg(long, default_value_t = DEFAULT_MAX, value_name = "N", value_parser = ct_max)]
     pub ct_max: usize,
@@ -368,10 +368,10 @@ impl WalkArgs {
         };
         Ok(Config {
             path: match self.path {
-                PathChoice::Forward => Some(Path::Forward),
-                PathChoice::Input => Some(Path::Input),
-                PathChoice::Output => Some(Path::Output),
-                PathChoice::Auto => None,
+                Some(PathChoice::Forward) => Some(Path::Forward),
+                Some(PathChoice::Input) => Some(Path::Input),
+                Some(PathChoice::Output) => Some(Path::Output),
+                Some(PathChoice::Auto) | None => None,
             },
             input: self.input.clone(),
             output: self.output.clone(),
@@ -379,9 +379,9 @@ impl WalkArgs {
             checksums,
             ct: conntrack::Config {
                 mode: match self.ct {
-                    CtChoice::Kernel => Mode::Kernel,
-                    CtChoice::Midstream => Mode::Midstream,
-                    CtChoice::Off => Mode::Off,
+                    Some(CtChoice::Kernel) => Mode::Kernel,
+                    Some(CtChoice::Midstream) | None => Mode::Midstream,
+                    Some(CtChoice::Off) => Mode::Off,
                 },
                 max: self.ct_max,
                 checksums,

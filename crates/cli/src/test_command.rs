@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use replay::cases::{Cases, Results, judge, record};
+use replay::cases::{Cases, Given, Results, judge, record};
 
 use crate::args::{WalkArgs, standard_input_once};
 
@@ -20,7 +20,7 @@ use crate::args::{WalkArgs, standard_input_once};
 A cases file:
   rules = \"rules.v4\"          # relative to this file; RULES on the command line wins
   rules6 = \"rules.v6\"         # IPv6 rules beside them
-  [defaults]                  # in, out, net, local, path: options of that name win
+  [defaults]                  # in, out, net, local, path, ct: options of that name win
   net = [\"eth0=0.0.0.0/0\", \"eth1=10.0.0.0/8\"]
   [[case]]
   name = \"the database is not reachable from outside\"
@@ -79,7 +79,8 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
     };
     let rules6 = args.walk.rules6.as_deref().or(cases.rules6.as_deref());
     let files = args.walk.open_both(rules, rules6)?;
-    let config = cases.defaults.under(args.walk.config()?);
+    let given = Given { path: args.walk.path.is_some(), ct: args.walk.ct.is_some() };
+    let config = cases.defaults.under(args.walk.config()?, given);
     let results = judge(&cases, &files, &config, &args.walk.also());
     if let Some(name) = &args.junit {
         std::fs::write(name, results.junit()).with_context(|| name.clone())?;

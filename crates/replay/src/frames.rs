@@ -52,7 +52,7 @@ pub(crate) fn each<B>(
                 number += 1;
                 let index = frame.meta.interface as usize;
                 let interface = reader.interfaces().get(index).and_then(|i| i.name.as_deref());
-                let arrival = arrival(number, frame.meta, interface, &mut now);
+                let arrival = arrival(number, (frame.meta, interface), &mut now);
                 let link_type = frame.meta.link_type;
                 let shown = see(Frame { number, bytes: frame.bytes, link_type, arrival });
                 if let ControlFlow::Break(with) = shown {
@@ -67,8 +67,7 @@ pub(crate) fn each<B>(
 
 fn arrival<'a>(
     number: u64,
-    meta: &FrameMeta,
-    interface: Option<&'a str>,
+    (meta, interface): (&FrameMeta, Option<&'a str>),
     now: &mut Option<u64>,
 ) -> Option<Arrival<'a>> {
     let time = meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok());

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use packet::tcp::Flags;
 use packet::{FlowKey, L3, L4, Read, icmpv4, icmpv6, tcp};
+use rules::conntrack::CtState;
 use rules::eval::{RuleRef, Test, tests_of};
 use rules::model::{Action, Family, Rule};
 use rules::save::{LoadOptions, load};
@@ -174,6 +175,14 @@ fn value(option: &str, transit: &Transit<'_, '_>) -> Option<String> {
         }
         "--icmp-type" => icmp(upper(transit, icmpv4::TYPE.start)?, icmpv4::type_name),
         "--icmpv6-type" => icmp(upper(transit, icmpv6::TYPE.start)?, icmpv6::type_name),
+        "--ctstate" | "--state" => match transit.ct.view.state()? {
+            CtState::Invalid => "INVALID",
+            CtState::New => "NEW",
+            CtState::Related => "RELATED",
+            CtState::Established => "ESTABLISHED",
+            CtState::Untracked => "UNTRACKED",
+        }
+        .to_owned(),
         "--mark" if transit.mark.unknown == 0 => format!("{:#x}", transit.mark.value),
         "--mac-source" => mac(transit.packet.source_mac())?,
         "--ttl-eq" | "--ttl-lt" | "--ttl-gt" | "--hl-eq" | "--hl-lt" | "--hl-gt" => {

@@ -26,7 +26,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// How it arrives, as the packet of this number.
+    /// How it arrives, as the packet of this number from 1.
     #[must_use]
     pub fn arrival(&self, number: u64) -> Arrival<'_> {
         Arrival {

@@ -15,6 +15,9 @@ use crate::shell::quote;
 use crate::spec::Spec;
 use crate::why::Unseen;
 
+/// Connections of one case held at a time; a conversation that opens more is no conversation.
+const CONNECTIONS: usize = 1024;
+
 /// What came of every case.
 #[derive(Debug)]
 pub struct Results<'c> {
@@ -83,7 +86,8 @@ pub fn judge<'c>(
     also: &str,
 ) -> Results<'c> {
     let started = Instant::now();
-    let judged = cases.cases.iter().map(|case| Judged::of(case, files, config)).collect();
+    let small = few_connections(config);
+    let judged = cases.cases.iter().map(|case| Judged::of(case, files, &small)).collect();
     let options = format!("{also}{}", walk_flags(files, config));
     Results { cases, files, options, judged, elapsed_s: started.elapsed().as_secs_f64() }
 }
@@ -96,6 +100,13 @@ impl<'c> Judged<'c> {
         let wrong = wrong_verdict(case, &got).or_else(|| wrong_decider(case, &got, files));
         Self { case, got, wrong, elapsed_s: started.elapsed().as_secs_f64() }
     }
+}
+
+/// The same with room for the connections of one conversation: every case has a table of its own.
+pub(super) fn few_connections(config: &Config) -> Config {
+    let mut small = config.clone();
+    small.ct.max = small.ct.max.min(CONNECTIONS);
+    small
 }
 
 /// What becomes of packets that arrive one after the other.

@@ -12,6 +12,7 @@
 //! net = ["eth0=0.0.0.0/0", "eth1=10.0.0.0/8"]
 //! local = ["192.0.2.1"]
 //! path = "forward"           # forward, input, output or auto
+//! ct = "kernel"              # kernel, midstream or off
 //!
 //! [[case]]
 //! name = "the database is not reachable from outside"
@@ -46,6 +47,7 @@ pub use place::PlaceName;
 
 use dataplane::{Config, Path};
 use rules::Network;
+use rules::conntrack::Mode;
 
 use crate::spec::Spec;
 
@@ -75,8 +77,19 @@ pub struct Defaults {
     pub nets: Vec<(String, Network)>,
     /// `local`.
     pub local: Vec<Network>,
-    /// `path`.
+    /// `path`; `auto` is `None`.
     pub path: Option<Path>,
+    /// `ct`.
+    pub ct: Option<Mode>,
+}
+
+/// Which options of a configuration were given, where their value alone does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Given {
+    /// `--path`.
+    pub path: bool,
+    /// `--ct`.
+    pub ct: bool,
 }
 
 /// One `[[case]]`.
@@ -147,8 +160,13 @@ impl Expect {
 impl Defaults {
     /// Fills in what the configuration leaves open.
     #[must_use]
-    pub fn under(&self, mut config: Config) -> Config {
-        config.path = config.path.or(self.path);
+    pub fn under(&self, mut config: Config, given: Given) -> Config {
+        if !given.path {
+            config.path = self.path;
+        }
+        if !given.ct {
+            config.ct.mode = self.ct.unwrap_or(config.ct.mode);
+        }
         config.input = config.input.or_else(|| self.input.clone());
         config.output = config.output.or_else(|| self.output.clone());
         if config.nets.is_empty() {

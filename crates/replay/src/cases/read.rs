@@ -7,12 +7,14 @@ use std::path::Path as FilePath;
 
 use dataplane::Path;
 use rules::Network;
+use rules::conntrack::Mode;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Case, Cases, Defaults, Expect, Expected, ExpectedBy, PlaceName};
 use crate::error::Error;
 use crate::input::{line_and_column, read_text};
+use crate::report::ct_name;
 use crate::spec;
 
 type Value<'t> = Spanned<DeValue<'t>>;
@@ -192,7 +194,7 @@ fn by(case: &DeTable<'_>) -> Result<Option<ExpectedBy>, Wrong> {
 }
 
 fn defaults(table: &DeTable<'_>) -> Result<Defaults, Wrong> {
-    only(table, &["in", "out", "net", "local", "path"])?;
+    only(table, &["in", "out", "net", "local", "path", "ct"])?;
     let owned = |key: &str| table.get(key).map(|value| Ok(string(value)?.to_owned())).transpose();
     Ok(Defaults {
         input: owned("in")?,
@@ -203,6 +205,7 @@ fn defaults(table: &DeTable<'_>) -> Result<Defaults, Wrong> {
         })?,
         local: networks(table, "local", "ADDRESS or ADDRESS/BITS", Network::parse)?,
         path: table.get("path").map_or(Ok(None), path)?,
+        ct: table.get("ct").map(ct).transpose()?,
     })
 }
 
@@ -230,6 +233,15 @@ fn path(value: &Value<'_>) -> Result<Option<Path>, Wrong> {
         }
         path => Ok(path),
     }
+}
+
+fn ct(value: &Value<'_>) -> Result<Mode, Wrong> {
+    let text = string(value)?;
+    let known = [Mode::Kernel, Mode::Midstream, Mode::Off];
+    known.into_iter().find(|mode| ct_name(*mode) == text).ok_or_else(|| {
+        let words = known.map(ct_name).join(" ");
+        (value.span(), format!("one of {words}, found \"{text}\""))
+    })
 }
 
 #[cfg(test)]

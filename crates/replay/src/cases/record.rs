@@ -2,13 +2,15 @@
 //! first appearance.
 //!
 //! Packets are of one kind if they agree in protocol, addresses, the lower port and its side, flags or
-//! type, interfaces, verdict and what decided. Each case is judged before it is written: what a SPEC cannot
-//! reproduce (payload, options, connections, time) is left out and counted. So the file passes as written.
+//! type, interfaces, verdict and what decided. Each case is judged before it is written: alone, then with more
+//! detail, then after the packets that opened its flow. What no SPEC reproduces (payload, options, time) is left
+//! out and counted. So the file passes as written.
 //!
 //! Contract: constant memory in the length of the captures.
 
-use std::collections::HashSet;
-use std::fmt::Write;
+mod toml;
+
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use dataplane::{Config, Handler, Judgement, Observer, Path};
@@ -16,15 +18,18 @@ use packet::{Checksums, FlowKey, Packet, tcp, udp};
 use rules::model::Family;
 use rules::{Iface, eval};
 
-use super::judge::conversation;
-use super::text::one_line;
-use super::{Decided, Got, PlaceName};
+use super::judge::{conversation, few_connections};
+use super::{Got, PlaceName};
 use crate::error::Error;
 use crate::frames::{self, Frame};
 use crate::rules_file::RulesFile;
 use crate::spec;
 use crate::spec::words::{Detail, of_packet};
 
+/// Flows whose first packets are remembered.
+const FLOWS: usize = 4096;
+/// Packets of a flow remembered: those that open a TCP connection.
+const OPENING: usize = 3;
 /// Kinds of packets remembered, for each case that may be written: some cannot be reproduced.
 const KINDS_PER_CASE: usize = 8;
 
@@ -33,6 +38,8 @@ const KINDS_PER_CASE: usize = 8;
 pub struct Recording<'f> {
     files: &'f [RulesFile],
     config: &'f Config,
+    /// The same for one conversation.
+    small: Config,
     cases: Vec<Recorded>,
     /// Packets seen.
     pub packets: u64,
@@ -51,8 +58,10 @@ pub struct Recording<'f> {
 #[derive(Debug)]
 struct Recorded {
     frame: u64,
-    spec: String,
-    got: Got,
+    /// The packet in words, after those that opened its flow if it needs them; never empty.
+    specs: Vec<String>,
+    /// What becomes of each of them.
+    got: Vec<Got>,
 }
 
 /// What makes two packets one kind.
@@ -79,24 +88,30 @@ pub fn record<'f>(
     captures: &[String],
     limit: usize,
 ) -> Result<Recording<'f>, Error> {
-    let mut recording = Recording {
-        files,
-        config,
-        cases: Vec::new(),
-        packets: 0,
-        unknown: 0,
-        skipped: 0,
-        not_in_words: 0,
-        cut: 0,
-        warnings: Vec::new(),
+    let mut taking = Taking {
+        recording: Recording {
+            files,
+            config,
+            small: few_connections(config),
+            cases: Vec::new(),
+            packets: 0,
+            unknown: 0,
+            skipped: 0,
+            not_in_words: 0,
+            cut: 0,
+            warnings: Vec::new(),
+        },
+        handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
+        kinds: HashSet::new(),
+        openings: HashMap::new(),
+        limit,
     };
-    let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
-    let mut kinds = HashSet::new();
     let mut before = Vec::new();
     let stream = frames::each(captures, |frame| {
-        recording.take(frame, &mut handler, &mut kinds, (limit, &mut before));
+        taking.take(frame, &mut before);
         ControlFlow::<()>::Continue(())
     })?;
+    let mut recording = taking.recording;
     (recording.packets, recording.warnings) = (stream.frames, stream.warnings);
     if recording.cases.is_empty() {
         return Err(Error::NothingToRecord { found: recording.found() });
@@ -104,65 +119,107 @@ pub fn record<'f>(
     Ok(recording)
 }
 
-impl Recording<'_> {
-    fn take(
-        &mut self,
-        frame: Frame<'_>,
-        handler: &mut Handler<'_>,
-        kinds: &mut HashSet<Kind>,
-        (limit, before): (usize, &mut Vec<u8>),
-    ) {
+/// A recording under way.
+struct Taking<'f> {
+    recording: Recording<'f>,
+    handler: Handler<'f>,
+    kinds: HashSet<Kind>,
+    /// The first packets of flows in words, by the key that both directions share.
+    openings: HashMap<FlowKey, Vec<String>>,
+    limit: usize,
+}
+
+impl Taking<'_> {
+    /// Takes in one frame; `before` is room for it as it was captured.
+    fn take(&mut self, frame: Frame<'_>, before: &mut Vec<u8>) {
         let Some(arrival) = frame.arrival else {
-            self.skipped += 1;
+            self.recording.skipped += 1;
             return;
         };
         // The handler rewrites the frame in place.
         before.clear();
         before.extend_from_slice(frame.bytes);
         let mut passing = Passing::default();
-        let end = handler.handle(frame.bytes, &arrival, &mut passing);
+        let end = self.handler.handle(frame.bytes, &arrival, &mut passing);
+        let packet = Packet::parse(before, arrival.wire_len, arrival.link, Checksums::Ignore);
         match end.judgement {
-            Judgement::Unknown => self.unknown += 1,
-            Judgement::Skip(_) => self.skipped += 1,
+            Judgement::Skip(_) => {
+                self.recording.skipped += 1;
+                return;
+            }
+            Judgement::Unknown => self.recording.unknown += 1,
             Judgement::Accept(_) | Judgement::Drop(_) | Judgement::Reject(_) => {
-                let got = Got::of(&end, self.files);
-                let (link, len) = (arrival.link, arrival.wire_len);
-                let packet = Packet::parse(before, len, link, Checksums::Ignore);
-                self.judged((frame.number, &packet), got, passing, (kinds, limit));
+                let got = Got::of(&end, self.recording.files);
+                self.judged((frame.number, &packet), &got, &passing);
             }
         }
+        self.opens(&packet, &passing);
     }
 
-    fn judged(
-        &mut self,
-        (frame, packet): (u64, &Packet<'_>),
-        got: Got,
-        passing: Passing,
-        (kinds, limit): (&mut HashSet<Kind>, usize),
-    ) {
-        let Some(kind) = Kind::of(packet, &got, passing) else {
-            self.not_in_words += 1;
+    /// A packet whose verdict is known: another case, unless there is one like it.
+    fn judged(&mut self, (frame, packet): (u64, &Packet<'_>), got: &Got, passing: &Passing) {
+        let Some(kind) = Kind::of(packet, got, passing) else {
+            self.recording.not_in_words += 1;
             return;
         };
-        if kinds.contains(&kind) {
+        if self.kinds.contains(&kind) {
             return;
         }
-        if self.cases.len() >= limit || kinds.len() >= limit.saturating_mul(KINDS_PER_CASE) {
-            self.cut += 1;
+        let full = self.recording.cases.len() >= self.limit
+            || self.kinds.len() >= self.limit.saturating_mul(KINDS_PER_CASE);
+        if full {
+            self.recording.cut += 1;
             return;
         }
-        let mut specs = Detail::ALL.into_iter().filter_map(|detail| kind.spec(packet, detail));
-        match specs.find(|spec| self.reproduces(spec, &got)) {
-            Some(spec) => self.cases.push(Recorded { frame, spec, got }),
-            None => self.not_in_words += 1,
+        match self.in_words(packet, got, passing) {
+            Some((specs, got)) => self.recording.cases.push(Recorded { frame, specs, got }),
+            None => self.recording.not_in_words += 1,
         }
-        kinds.insert(kind);
+        self.kinds.insert(kind);
     }
 
-    /// Whether a packet in words meets the same end by the same rule.
-    fn reproduces(&self, words: &str, got: &Got) -> bool {
-        let Ok(spec) = spec::parse(words) else { return false };
-        conversation([&spec].into_iter(), self.files, self.config).first() == Some(got)
+    /// The shortest words that meet the same end by the same rule.
+    fn in_words(
+        &self,
+        packet: &Packet<'_>,
+        got: &Got,
+        passing: &Passing,
+    ) -> Option<(Vec<String>, Vec<Got>)> {
+        let key = FlowKey::of(packet).known()?;
+        let opening = self.openings.get(&key.canonical()).map_or(&[][..], Vec::as_slice);
+        let alone = Detail::ALL.map(|detail| (&[][..], detail));
+        let after = Detail::ALL.map(|detail| (opening, detail));
+        alone.into_iter().chain(after).find_map(|(opening, detail)| {
+            let last = passing.spec(packet, detail)?;
+            let specs: Vec<String> = opening.iter().cloned().chain([last]).collect();
+            let ends = self.recording.replays(&specs)?;
+            (ends.last() == Some(got)).then_some((specs, ends))
+        })
+    }
+
+    /// Remembers the first packets of a flow.
+    fn opens(&mut self, packet: &Packet<'_>, passing: &Passing) {
+        let Some(key) = FlowKey::of(packet).known() else { return };
+        let key = key.canonical();
+        let room = self.openings.len() < FLOWS;
+        let Some(opening) = (match self.openings.get_mut(&key) {
+            None if room => Some(self.openings.entry(key).or_default()),
+            known => known,
+        }) else {
+            return;
+        };
+        if opening.len() < OPENING {
+            opening.extend(passing.spec(packet, Detail::Brief));
+        }
+    }
+}
+
+impl Recording<'_> {
+    /// What becomes of packets in words.
+    fn replays(&self, specs: &[String]) -> Option<Vec<Got>> {
+        let specs = specs.iter().map(|words| spec::parse(words).ok());
+        let specs: Vec<_> = specs.collect::<Option<_>>()?;
+        Some(conversation(specs.iter(), self.files, &self.small))
     }
 
     /// What became of the packets that make no case.
@@ -178,70 +235,10 @@ impl Recording<'_> {
     pub fn case_count(&self) -> usize {
         self.cases.len()
     }
-
-    /// The cases file. `rules` is what it is to say of its rules: their files, from where it will lie.
-    #[must_use]
-    pub fn toml(&self, rules: [Option<&str>; 2], captures: &[String]) -> String {
-        let mut out = String::new();
-        // Writing to a String cannot fail.
-        let _ = self.write_heading(&mut out, captures);
-        for (key, file) in ["rules", "rules6"].into_iter().zip(rules) {
-            let _ = file.map(|file| writeln!(out, "{key} = {}", quoted(file)));
-        }
-        out.push_str(&defaults(self.config));
-        for case in &self.cases {
-            let _ = self.write_case(&mut out, case);
-        }
-        out
-    }
-
-    fn write_heading(&self, out: &mut String, captures: &[String]) -> std::fmt::Result {
-        let captures = one_line(&captures.join(" "));
-        writeln!(
-            out,
-            "# Recorded from {captures}: {} packets, {} cases.",
-            self.packets,
-            self.case_count()
-        )?;
-        let left_out = [
-            (self.unknown, "packets whose verdict is unknown"),
-            (self.skipped, "packets that were not judged"),
-            (self.not_in_words, "kinds of packets that a SPEC cannot reproduce"),
-            (self.cut, "packets beyond --limit"),
-        ];
-        for (count, what) in left_out.iter().filter(|(count, _)| *count > 0) {
-            writeln!(out, "# Left out: {count} {what}.")?;
-        }
-        for warning in &self.warnings {
-            writeln!(out, "# Warning: {}", one_line(warning))?;
-        }
-        writeln!(
-            out,
-            "# This is what the rules do, not what they should: keep the cases that you mean."
-        )
-    }
-
-    fn write_case(&self, out: &mut String, case: &Recorded) -> std::fmt::Result {
-        let Recorded { frame, spec, got } = case;
-        let by = got.by.as_ref();
-        let name = by.map_or_else(String::new, |by| format!(" by {}", by.place));
-        writeln!(out, "\n[[case]]")?;
-        writeln!(out, "name = {}", quoted(&format!("frame {frame}: {}{name}", got.verdict)))?;
-        writeln!(out, "packet = {}", quoted(spec))?;
-        writeln!(out, "expect = {}", quoted(got.verdict))?;
-        match by {
-            // A rule's text stays when rules come and go before it; its number does not.
-            Some(Decided { is_rule: true, text, .. }) => {
-                writeln!(out, "by_text = {}", quoted(text))
-            }
-            Some(by) => writeln!(out, "by = {}", quoted(&by.place.to_string())),
-            None => Ok(()),
-        }
-    }
 }
 
 impl Kind {
-    fn of(packet: &Packet<'_>, got: &Got, passing: Passing) -> Option<Self> {
+    fn of(packet: &Packet<'_>, got: &Got, passing: &Passing) -> Option<Self> {
         let key = FlowKey::of(packet).known()?;
         let has_ports = matches!(key.protocol, tcp::PROTOCOL | udp::PROTOCOL);
         let (source, destination) = (key.source_port, key.destination_port);
@@ -255,22 +252,10 @@ impl Kind {
             addresses: [key.source, key.destination],
             service: if has_ports { service } else { (0, false) },
             message: message.to_owned(),
-            interfaces: [passing.input, passing.output],
+            interfaces: [passing.input.clone(), passing.output.clone()],
             verdict: got.verdict,
             place: got.by.as_ref().map(|by| by.place.clone()),
         })
-    }
-
-    /// A packet of this kind as a SPEC, with its interfaces.
-    fn spec(&self, packet: &Packet<'_>, detail: Detail) -> Option<String> {
-        let [input, output] = &self.interfaces;
-        let mut words = String::new();
-        for (key, name) in [("in", input), ("out", output)] {
-            if let Some(name) = name {
-                words.push_str(&format!("{key}={name} "));
-            }
-        }
-        Some(words + &of_packet(packet, detail)?)
     }
 }
 
@@ -289,6 +274,19 @@ struct Passing {
     output: Option<String>,
 }
 
+impl Passing {
+    /// A packet as a SPEC, with these interfaces.
+    fn spec(&self, packet: &Packet<'_>, detail: Detail) -> Option<String> {
+        let mut words = String::new();
+        for (key, name) in [("in", &self.input), ("out", &self.output)] {
+            if let Some(name) = name {
+                words.push_str(&format!("{key}={name} "));
+            }
+        }
+        Some(words + &of_packet(packet, detail)?)
+    }
+}
+
 impl eval::Observer for Passing {}
 
 impl Observer for Passing {
@@ -302,35 +300,6 @@ impl Observer for Passing {
             (self.input, self.output) = (name(input), name(output));
         }
     }
-}
-
-/// `[defaults]` for the configuration that the capture was judged with.
-fn defaults(config: &Config) -> String {
-    let mut lines = String::new();
-    let mut key = |key: &str, value: String| lines.push_str(&format!("{key} = {value}\n"));
-    let list = |members: Vec<String>| format!("[{}]", members.join(", "));
-    if let Some(name) = &config.input {
-        key("in", quoted(name));
-    }
-    if let Some(name) = &config.output {
-        key("out", quoted(name));
-    }
-    if !config.nets.is_empty() {
-        let nets = config.nets.iter().map(|(name, net)| quoted(&format!("{name}={net}")));
-        key("net", list(nets.collect()));
-    }
-    if let Some(local) = &config.world.local {
-        key("local", list(local.iter().map(|net| quoted(&net.to_string())).collect()));
-    }
-    if let Some(path) = config.path {
-        key("path", quoted(path.name()));
-    }
-    if lines.is_empty() { lines } else { format!("\n[defaults]\n{lines}") }
-}
-
-/// A TOML string.
-fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
 }
 
 #[cfg(test)]

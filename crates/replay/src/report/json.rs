@@ -208,7 +208,7 @@ fn rules_of(file: &crate::rules_file::RulesFile) -> Value {
 }
 
 /// A mode of tracking, as `--ct` spells it.
-pub(super) fn ct_name(mode: Mode) -> &'static str {
+pub(crate) fn ct_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Kernel => "kernel",
         Mode::Midstream => "midstream",

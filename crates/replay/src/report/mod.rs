@@ -8,6 +8,7 @@ mod next;
 mod text;
 pub mod timeline;
 
+pub(crate) use json::ct_name;
 pub(crate) use next::walk_flags;
 pub use text::Style;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use dataplane::Config;
+use rules::conntrack::{Mode, config::DEFAULT_MAX};
 use rules::model::{Action, Rule};
 
-use super::Report;
-use super::json::ct_name;
+use super::{Report, ct_name};
 use crate::rules_file::RulesFile;
 use crate::shell::quote;
 
@@ -20,11 +20,7 @@ impl Report<'_> {
     pub fn next_command(&self) -> String {
         let rules = self.files.first().map_or("RULES", |file| &file.file);
         let captures = self.capture_names().join(" ");
-        let mut flags = walk_flags(self.files, self.config);
-        if let Some(filter) = &self.selection.filter {
-            // Writing to a String cannot fail.
-            let _ = write!(flags, " --filter {}", quote(filter.expression()));
-        }
+        let flags = walk_flags(self.files, self.config) + &self.filter_flag();
         let nets = self.files.first().map(nets).unwrap_or_default();
         if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
             return format!("tamis replay {rules} {captures} {nets}");
@@ -48,6 +44,12 @@ impl Report<'_> {
             Some(listed) => self.why_command(listed.frame),
             None => format!("tamis replay {rules} {captures}{flags} --list {list}"),
         }
+    }
+
+    /// The filter that packets passed.
+    fn filter_flag(&self) -> String {
+        let filter = self.selection.filter.as_ref();
+        filter.map_or_else(String::new, |f| format!(" --filter {}", quote(f.expression())))
     }
 
     /// What else was said about the rules to compare with.
@@ -88,11 +90,10 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config) -> String {
     for net in config.world.local.iter().flatten() {
         let _ = write!(flags, " --local {net}");
     }
-    let tracking = rules::conntrack::Config::default();
-    if config.ct.mode != tracking.mode {
+    if config.ct.mode != Mode::default() {
         let _ = write!(flags, " --ct {}", ct_name(config.ct.mode));
     }
-    if config.ct.max != tracking.max {
+    if config.ct.max != DEFAULT_MAX {
         let _ = write!(flags, " --ct-max {}", config.ct.max);
     }
     if let Some(file) = files.iter().find(|file| file.semantics_given) {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::cases::Given;
 use dataplane::Config;
 
 const CASE: &str = "[[case]]\nname = \"n\"\npacket = \"udp 1.2.3.4:5 > 6.7.8.9:10\"\n";
@@ -27,6 +28,7 @@ out = "eth1"
 net = ["eth0=0.0.0.0/0", "eth1=10.0.0.0/8"]
 local = "192.0.2.1"
 path = "input"
+ct = "kernel"
 [[case]]
 name = "one"
 packet = "tcp 1.2.3.4:5 > 6.7.8.9:10 syn"
@@ -46,8 +48,9 @@ by_text = "-A FORWARD -j ACCEPT"
     assert_eq!(cases.defaults.nets.len(), 2);
     assert_eq!(cases.defaults.local, [Network::parse("192.0.2.1").unwrap()]);
     assert_eq!(cases.defaults.path, Some(Path::Input));
+    assert_eq!(cases.defaults.ct, Some(Mode::Kernel));
     let [one, two] = &cases.cases[..] else { panic!("{cases:?}") };
-    assert_eq!((one.line, two.line), (10, 16));
+    assert_eq!((one.line, two.line), (11, 17));
     assert_eq!(one.packets[0].verdict, Expect::Drop);
     assert_eq!(one.by, Some(ExpectedBy::Place(PlaceName::parse("filter/FORWARD/policy").unwrap())));
     let verdicts: Vec<_> = two.packets.iter().map(|packet| packet.verdict).collect();
@@ -67,17 +70,18 @@ fn one_verdict_is_expected_of_every_packet() {
 #[test]
 fn the_command_line_counts_before_the_defaults() {
     let cases = read(&format!(
-        "[defaults]\nin = 'a'\nout = 'b'\nnet = 'a=10.0.0.0/8'\nlocal = '10.0.0.1'\npath = 'output'\n\
+        "[defaults]\nin = 'a'\nout = 'b'\nnet = 'a=10.0.0.0/8'\nlocal = '10.0.0.1'\npath = 'output'\nct = 'off'\n\
          {CASE}expect = 'drop'"
     ));
-    let filled = cases.defaults.under(Config::default());
+    let filled = cases.defaults.under(Config::default(), Given::default());
     assert_eq!((filled.input.as_deref(), filled.output.as_deref()), (Some("a"), Some("b")));
     assert_eq!((filled.nets.len(), filled.path), (1, Some(Path::Output)));
+    assert_eq!(filled.ct.mode, Mode::Off);
     assert!(filled.world.local.is_some());
-    let given =
-        Config { input: Some("x".to_owned()), path: Some(Path::Input), ..Config::default() };
-    let filled = cases.defaults.under(given);
-    assert_eq!((filled.input.as_deref(), filled.path), (Some("x"), Some(Path::Input)));
+    let given = Config { input: Some("x".to_owned()), ..Config::default() };
+    let filled = cases.defaults.under(given, Given { path: true, ct: true });
+    assert_eq!((filled.input.as_deref(), filled.path), (Some("x"), None));
+    assert_eq!(filled.ct.mode, Mode::Midstream);
 }
 
 #[test]
@@ -90,7 +94,7 @@ fn unknown_keys_are_named_with_what_was_expected() {
     let refused = refusal("rulez = 'x'\n");
     assert_eq!(refused, "c.toml:1:1: expected one of rules rules6 defaults case, found \"rulez\"");
     let refused = refusal("[defaults]\niface = 'x'\n");
-    assert_eq!(refused, "c.toml:2:1: expected one of in out net local path, found \"iface\"");
+    assert_eq!(refused, "c.toml:2:1: expected one of in out net local path ct, found \"iface\"");
 }
 
 #[test]
@@ -135,6 +139,10 @@ fn what_is_missing_or_twice_is_said() {
         (
             "[defaults]\npath = 'up'",
             "c.toml:2:8: expected one of forward input output auto, found \"up\"",
+        ),
+        (
+            "[defaults]\nct = 'loose'",
+            "c.toml:2:6: expected one of kernel midstream off, found \"loose\"",
         ),
         ("[defaults]\nnet = 'eth0'", "c.toml:2:7: expected IFACE=ADDRESS/BITS, found \"eth0\""),
         ("[defaults]\nlocal = ['x']", "c.toml:2:10: expected ADDRESS or ADDRESS/BITS, found \"x\""),

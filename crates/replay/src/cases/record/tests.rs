@@ -1,9 +1,13 @@
 //! What is recorded passes, is bounded and says what is missing.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::toml::defaults;
 use super::*;
-use crate::cases::{Cases, judge};
+use crate::cases::{Cases, Given, judge};
 use crate::demo;
 use rules::Network;
+use rules::conntrack::Mode;
 use rules::save::LoadOptions;
 
 const RULES: &str = "*filter\n:INPUT ACCEPT\n:FORWARD DROP\n:OUTPUT ACCEPT\n-A FORWARD -p tcp -j ACCEPT\n\
@@ -23,7 +27,9 @@ fn office() -> Config {
 
 /// Records the demonstration's capture.
 fn recorded(rules: &[RulesFile], config: &Config, limit: usize, see: impl FnOnce(&Recording<'_>)) {
-    let folder = std::env::temp_dir().join(format!("tamis-record-{limit}-{}", std::process::id()));
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let run = RUNS.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("tamis-record-{run}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let capture = demo::write(&folder).unwrap().capture.display().to_string();
     see(&record(rules, config, &[capture], limit).unwrap());
@@ -37,7 +43,8 @@ fn the_demonstration_passes_as_recorded() {
         let toml = recording.toml([Some("rules.v4"), None], &["office.pcap".to_owned()]);
         let cases = Cases::from_text("cases.toml", &toml).unwrap();
         assert_eq!(cases.cases.len(), recording.case_count());
-        let results = judge(&cases, &rules, &cases.defaults.under(Config::default()), "");
+        let results =
+            judge(&cases, &rules, &cases.defaults.under(Config::default(), Given::default()), "");
         assert_eq!(results.failed().count(), 0, "{}", results.text());
         // Every end that a packet of the demonstration meets is there.
         for end in ["drop by ttl", "reject by filter/from-office/1", "drop by filter/to-office/6"] {
@@ -62,7 +69,7 @@ fn a_bounded_recording_says_that_it_was_cut() {
 #[test]
 fn what_hangs_on_a_payload_is_not_written() {
     let rules = rules(RULES);
-    recorded(&rules, &Config::default(), 199, |recording| {
+    recorded(&rules, &Config::default(), 200, |recording| {
         let toml = recording.toml([None; 2], &[]);
         assert!(toml.contains("accept by filter/FORWARD/1"), "{toml}");
         let cases = Cases::from_text("c.toml", &toml).unwrap();
@@ -96,4 +103,32 @@ fn a_capture_that_is_cut_off_is_said() {
     let recording = record(&rules, &config, &[capture.display().to_string()], 9).unwrap();
     assert!(recording.toml([None; 2], &[]).contains("# Warning: "), "{:?}", recording.warnings);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+const STATEFUL: &str = "*filter\n:INPUT ACCEPT\n:FORWARD DROP\n:OUTPUT ACCEPT\n\
+    -A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n\
+    -A FORWARD -i lan0 -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
+
+#[test]
+fn what_hangs_on_a_connection_is_recorded_as_a_conversation() {
+    for mode in [Mode::Midstream, Mode::Kernel] {
+        let mut config = office();
+        config.ct.mode = mode;
+        let rules = rules(STATEFUL);
+        recorded(&rules, &config, 200, |recording| {
+            let toml = recording.toml([None; 2], &[]);
+            let cases = Cases::from_text("c.toml", &toml).unwrap();
+            let config = cases.defaults.under(Config::default(), Given::default());
+            assert_eq!(config.ct.mode, mode);
+            let results = judge(&cases, &rules, &config, "");
+            assert_eq!(results.failed().count(), 0, "{}", results.text());
+            // An answer to a question from inside needs the question.
+            let answer = cases.cases.iter().find(|case| {
+                case.packets.last().unwrap().text.contains("udp 198.51.100.53:53 > 10.20.0.10")
+            });
+            assert_eq!(answer.unwrap().packets.len(), 2, "{toml}");
+            // Resets in sequence and ICMP errors about a flow hang on what a SPEC does not hold.
+            assert!(recording.not_in_words * 8 < recording.case_count() as u64, "{toml}");
+        });
+    }
 }
