@@ -75,3 +75,14 @@ fn rules_outside_a_table_are_taken_only_where_no_table_is_named() {
     assert_eq!(refused("*filter\nCOMMIT\n-A INPUT -j DROP\n"), (3, 1));
     assert!(printed("-A INPUT -j DROP\n").is_ok());
 }
+
+#[test]
+fn times_that_never_come_print_as_they_read_back() {
+    let everyday = "-A INPUT -m time ! --weekdays Mon,Tue,Wed,Thu,Fri,Sat,Sun";
+    for rule in [
+        "-A INPUT -m time --datestop 1970-01-01T00:00:00 -j DROP".to_owned(),
+        format!("{everyday} --datestop 2038-01-19T03:14:07 -j DROP"),
+    ] {
+        assert_eq!(rules(&format!("{rule}\n")), [rule]);
+    }
+}
