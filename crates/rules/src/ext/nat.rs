@@ -192,13 +192,11 @@ impl Ports {
     }
 
     fn text(self) -> String {
-        let mut text = self.first.to_string();
-        if self.last != self.first {
-            text = format!("{text}-{}", self.last);
-        }
         match self.base {
-            Some(base) => format!("{text}/{base}"),
-            None => text,
+            // One port with a base is printed as a range, too: a base is only read after a range.
+            Some(base) => format!("{}-{}/{base}", self.first, self.last),
+            None if self.last == self.first => self.first.to_string(),
+            None => format!("{}-{}", self.first, self.last),
         }
     }
 }
@@ -292,6 +290,14 @@ mod tests {
         assert_eq!(split6("[]:80"), Some((None, Some("80"))));
         assert_eq!(split6("[fd00::1"), None);
         assert_eq!(split6("[fd00::1]80"), None);
+    }
+
+    #[test]
+    fn a_range_prints_as_it_reads_back() {
+        for text in ["20", "10-20", "10-20/21", "10-10/21"] {
+            assert_eq!(Ports::parse(text).map(Ports::text).as_deref(), Some(text));
+        }
+        assert_eq!(Ports::parse("10-10").map(Ports::text).as_deref(), Some("10"));
     }
 
     #[test]
