@@ -477,6 +477,7 @@ impl Skipped {
             Skip::Family => self.family += 1,
             Skip::Duplicate => self.duplicate += 1,
             Skip::LinkType => self.link_type += 1,
+            Skip::Fragment => self.fragment += 1,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use rules::ext::{Families, IP, Support, V4, V6, find_target};
 
+use super::matches::CONVERSATION;
 use super::{Draw, Piece};
 use crate::scene::{GATEWAY_V4, GATEWAY_V6};
 
@@ -60,10 +61,13 @@ pub static GENERATORS: &[TargetGen] = &[
 
 /// Evaluated targets that the oracle does not ask the kernel about, and why.
 pub static SILENT: &[(&str, &str)] = &[
+    ("CONNMARK", CONVERSATION),
     ("CONNSECMARK", "it wants SELinux"),
+    ("CT", CONVERSATION),
     ("DNPT", "it stands at other hooks"),
     ("IDLETIMER", "its timers are the host's, not the namespace's"),
     ("LED", "not built into the kernel"),
+    ("NOTRACK", CONVERSATION),
     ("RATEEST", "its estimators live on after the rule"),
     ("SECMARK", "it wants SELinux"),
     ("SNPT", "it stands at other hooks"),

@@ -65,6 +65,7 @@ impl Report<'_> {
                 "family": self.skipped.family,
                 "duplicate": self.skipped.duplicate,
                 "link_type": self.skipped.link_type,
+                "fragment": self.skipped.fragment,
             },
             "interrupted": self.interrupted,
             "warnings": self.warnings,

@@ -111,6 +111,8 @@ pub struct Skipped {
     pub duplicate: u64,
     /// Link type not known.
     pub link_type: u64,
+    /// Fragments that waited for others.
+    pub fragment: u64,
 }
 
 /// One listed packet.
