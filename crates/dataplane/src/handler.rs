@@ -100,7 +100,7 @@ impl<'r> Handler<'r> {
         let Self { plans, config, copies } = self;
 
         // Headers, found once.
-        let mut whole = Vec::new();
+        let mut whole: Vec<u8>;
         let mut packet = Packet::parse(bytes, arrival.wire_len, arrival.link, config.checksums);
         let mut end = Disposition {
             judgement: Judgement::Unknown,
