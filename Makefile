@@ -37,4 +37,7 @@ lint: ## Formatting, clippy and rustdoc, each without a warning
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 
-.PHONY: help run test skips deps lint
+fuzz: ## Run every fuzz target for SECONDS_EACH (600) seconds; see docs/fuzzing.md
+	SECONDS_EACH=$${SECONDS_EACH:-600} fuzz/run.sh
+
+.PHONY: help run test skips deps lint fuzz
