@@ -30,8 +30,11 @@ const LEAST: usize = 24_000;
 /// Most pairs of devices for one chain.
 const MOST_PAIRS: usize = 48;
 
+/// A file that tamis does not load, and why.
+pub type Refused = (String, String);
+
 /// Compares every `.save` file of a directory that tamis loads; those that it refuses come second, with why.
-pub fn compare_dir(dir: &Path, seed: u64) -> io::Result<(Vec<RealFile>, Vec<(String, String)>)> {
+pub fn compare_dir(dir: &Path, seed: u64) -> io::Result<(Vec<RealFile>, Vec<Refused>)> {
     let mut paths: Vec<_> = fs::read_dir(dir)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<io::Result<_>>()?;
@@ -67,7 +70,10 @@ pub fn compare_file(name: &str, text: &str, seed: u64) -> io::Result<Result<Real
     for (number, view) in stripped.views.iter().enumerate() {
         let least = per_view.div_ceil(usize::from(BATCH * BATCHES));
         for (shot, devices) in pairs(view, least).into_iter().enumerate() {
-            let scene = Scene::new(ruleset.family, Wire::Tun, Placement::Forward);
+            // Only Ethernet has the addresses that `-m mac` asks for.
+            let ethernet = shot % 2 == 1 && view.rules.text().contains("-m mac ");
+            let wire = if ethernet { Wire::Veth } else { Wire::Tun };
+            let scene = Scene::new(ruleset.family, wire, Placement::Forward);
             let scene = Scene { devices: devices.unwrap_or(scene.devices), ..scene };
             let shot = (number * MOST_PAIRS + shot) as u64;
             shoot(scene, seed ^ shot << 32, view, &mut file, &mut hit)?;

@@ -94,7 +94,7 @@ pub fn strip(ruleset: &Ruleset) -> Stripped {
     stripped
 }
 
-fn kept<'t>(table: &'t Table, chain: usize) -> impl Iterator<Item = &'t Rule> {
+fn kept(table: &Table, chain: usize) -> impl Iterator<Item = &Rule> {
     table.chains[chain].rules.iter().filter(move |rule| reason(rule).is_none())
 }
 

@@ -17,7 +17,8 @@ const TRACKING_MATCHES: &[&str] = &[
 ];
 /// Matches that hang on when a packet comes, or on the packets before it.
 const TIMED_MATCHES: &[&str] = &["hashlimit", "limit", "quota", "rateest", "recent", "time"];
-/// Targets that track, that belong to one table or hook, or that this kernel does not have.
+/// Targets that track, that belong to one table or hook, that this kernel does not have, or after which
+/// tamis leaves the packet's bytes open (TCPMSS: the path's MTU, and a header that grows).
 const TARGETS: &[&str] = &[
     "CLUSTERIP",
     "CONNMARK",
@@ -29,6 +30,7 @@ const TARGETS: &[&str] = &[
     "RATEEST",
     "SECMARK",
     "SYNPROXY",
+    "TCPMSS",
     "TEE",
     "TPROXY",
     "TRACE",
