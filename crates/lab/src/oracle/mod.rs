@@ -11,6 +11,7 @@ pub mod kernel;
 pub mod load;
 pub mod netns;
 pub mod nflog;
+pub mod real;
 pub mod record;
 pub mod shrink;
 mod sys;

@@ -7,9 +7,10 @@ use std::io::{self, Read, Write};
 
 use super::netns::{ip, settle_device};
 use super::sys;
-use crate::scene::{LOCAL_V4, LOCAL_V6};
+use crate::device::Device;
+use crate::scene::{LOCAL_V4, LOCAL_V6, Scene};
 
-/// Packets that `t1` holds until they are read.
+/// Packets that a device holds until they are read.
 const QUEUE: u32 = 8192;
 
 /// The two devices.
@@ -20,17 +21,18 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes `t0` and `t1` in the calling thread's namespace, with every route out by `t1`.
-    pub fn new() -> io::Result<Self> {
-        let (near, far) = (sys::open_tun("t0")?, sys::open_tun("t1")?);
-        settle_device("t0")?;
-        settle_device("t1")?;
+    /// Makes the scene's devices in the calling thread's namespace, with every route out by the second.
+    pub fn new(scene: &Scene) -> io::Result<Self> {
+        let [t0, t1] = scene.devices.each_ref().map(Device::name);
+        let (near, far) = (sys::open_tun(t0)?, sys::open_tun(t1)?);
+        settle_device(t0)?;
+        settle_device(t1)?;
         ip(&format!(
-            "link set t0 mtu 65535 txqueuelen {QUEUE} up\n\
-             link set t1 mtu 65535 txqueuelen {QUEUE} up\n\
-             addr add {}/24 dev t0\naddr add {}/24 dev t1\n\
-             addr add {}/64 dev t0 nodad\naddr add {}/64 dev t1 nodad\n\
-             route add default dev t1\nroute add ::/0 dev t1\n",
+            "link set {t0} mtu 65535 txqueuelen {QUEUE} up\n\
+             link set {t1} mtu 65535 txqueuelen {QUEUE} up\n\
+             addr add {}/24 dev {t0}\naddr add {}/24 dev {t1}\n\
+             addr add {}/64 dev {t0} nodad\naddr add {}/64 dev {t1} nodad\n\
+             route add default dev {t1}\nroute add ::/0 dev {t1}\n",
             LOCAL_V4[0], LOCAL_V4[1], LOCAL_V6[0], LOCAL_V6[1]
         ))?;
         Ok(Self { near, far })
