@@ -22,7 +22,9 @@ use super::flow::{Doubt, Flow, Helper, Status};
 use super::helpers::{Help, Helpers};
 use super::icmp::{self, Message};
 use super::key::{Direction, Tuple, Zone};
+use super::lost::Lost;
 use super::protocol::{self, Upper};
+use super::sources::Sources;
 use super::step::{Arrival, Flaw, Step};
 use super::table::{Conflict, Handle, Table, TableStats};
 use super::tcp;
@@ -70,6 +72,8 @@ pub enum Confirmation {
     Pass,
     /// The kernel drops it: another flow has one of its tuples, or there is no room for it.
     Clash,
+    /// The kernel may drop it so.
+    MayClash,
     /// The kernel's helper drops it: a command is cut, or what it foretells is taken.
     Helper,
 }
@@ -80,12 +84,15 @@ const BURST: usize = 32;
 /// The flows, and everything that hangs on them.
 #[derive(Debug)]
 pub struct Tracker {
-    config: Config,
-    table: Table,
+    pub(super) config: Config,
+    pub(super) table: Table,
     expectations: Expectations,
     helpers: Helpers,
     /// A flow of the packet under way that is not, or no longer, in the table.
     loose_end: Option<Handle>,
+    /// Replies whose flow could not be found.
+    pub(super) lost: Lost,
+    pub(super) sources: Sources,
 }
 
 impl Tracker {
@@ -97,6 +104,8 @@ impl Tracker {
             expectations: Expectations::new(config.expect_max),
             helpers: Helpers::default(),
             loose_end: None,
+            lost: Lost::default(),
+            sources: Sources::default(),
             config,
         }
     }
@@ -158,7 +167,8 @@ impl Tracker {
     /// An ICMP error about a flow.
     fn error(&mut self, about: &Tuple, destination: std::net::IpAddr, visit: &Visit) -> CtView {
         let Some((handle, direction)) = self.lookup(about, visit.template.zone, visit.now) else {
-            return CtView::INVALID;
+            let is_lost = self.lost.may_be(about);
+            return if is_lost { CtView::UNKNOWN } else { CtView::INVALID };
         };
         let Some(flow) = self.table.flow(handle) else { return CtView::INVALID };
         if flow.tuple(direction).destination() != destination {
@@ -204,6 +214,7 @@ impl Tracker {
             let (handle, direction, is_first) =
                 match self.lookup(&tuple, visit.template.zone, visit.now) {
                     Some((handle, direction)) => (handle, direction, false),
+                    None if self.lost.may_be(&tuple) => return self.half_known(&tuple, visit),
                     None => match self.create(&tuple, visit)? {
                         Some(handle) => (handle, Direction::Original, true),
                         None => return Ok(CtView { table_full: true, ..CtView::INVALID }),
@@ -366,6 +377,11 @@ impl Tracker {
             flow.raise_doubt(Doubt::Existence);
             flow.deadline = self.config.timeouts.longest(flow.original.protocol());
         }
+        if flow.lost_ends != [false; 2] {
+            flow.raise_doubt(Doubt::History);
+            flow.deadline = self.config.timeouts.longest(flow.original.protocol());
+        }
+        let (doubt, original) = (flow.doubt, flow.original);
         let protocol = flow.original.protocol();
         let confirmed = self.table.confirm(handle, now);
         self.bury();
@@ -375,6 +391,11 @@ impl Tracker {
                 Confirmation::Pass
             }
             Err(Conflict::With(other)) if self.resolves(other, protocol) => Confirmation::Pass,
+            Err(Conflict::With(other)) if self.may_be_no_clash(other, protocol, doubt) => {
+                // Whether it is in the table is not known, nor what its replies look like.
+                self.lost.expect(&original, true, true);
+                Confirmation::MayClash
+            }
             Err(_) => Confirmation::Clash,
         }
     }
@@ -385,6 +406,14 @@ impl Tracker {
         let translated = Status::SRC_NAT_DONE.bits() | Status::DST_NAT_DONE.bits();
         matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
             && self.table.flow(other).is_some_and(|flow| flow.status.bits() & translated == 0)
+    }
+
+    /// Whether a flow with a tuple of another one may get through all the same: one of them may not be
+    /// there, or the kernel keeps both where order does not matter.
+    fn may_be_no_clash(&self, other: Handle, protocol: u8, doubt: Doubt) -> bool {
+        matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
+            || doubt != Doubt::None
+            || self.table.flow(other).is_some_and(|flow| flow.doubt != Doubt::None)
     }
 
     /// Runs a flow's helper; false where it drops the packet.
@@ -435,30 +464,6 @@ impl Tracker {
         if let Some(flow) = self.table.flow_mut(handle) {
             flow.raise_doubt(Doubt::History);
         }
-    }
-
-    /// Sets what replies look like, and so how the flow is translated, before it is confirmed. `status`
-    /// is added to its bits. False where the flow is confirmed already.
-    pub fn translate(&mut self, handle: Handle, reply: Tuple, status: Status) -> bool {
-        let Some(flow) = self.table.flow_mut(handle) else { return false };
-        if flow.is_confirmed() {
-            return false;
-        }
-        flow.reply = reply.in_zone(flow.reply.zone());
-        flow.status.set(status);
-        true
-    }
-
-    /// Whether replies of another flow would look like this: the tuple is no choice for a translation
-    /// of `own` (`nf_conntrack_tuple_taken`).
-    pub fn is_taken(&mut self, reply: &Tuple, own: Handle, now: u64) -> bool {
-        let Some(flow) = self.table.flow(own) else { return false };
-        let (original, zone) = (flow.original, flow.reply.zone());
-        let Some((other, _)) = self.table.find(&reply.in_zone(zone), None, now) else {
-            return false;
-        };
-        // Two flows with one original tuple are one flow.
-        other != own && self.table.flow(other).is_some_and(|flow| flow.original != original)
     }
 
     /// The flow of a tuple in a zone, and which way of it the tuple goes.
