@@ -6,13 +6,12 @@
 //! Source: the order of hooks and tables is that of `nf_hook` calls in the kernel's `net/ipv4/ip_input.c`,
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
-use std::net::IpAddr;
-
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Link, Packet, Read};
 use rules::conntrack::{CtView, Mode, Side, Tracker};
 use rules::eval::{self, Memories};
 use rules::model::{Family, Hook, Ruleset};
+use rules::nat::Translated;
 use rules::{Connection, Iface, Mark, Seen, Transit};
 
 use crate::config::Config;
@@ -37,8 +36,8 @@ pub trait Observer: eval::Observer {
     /// Tracking found the packet's connection, or made it.
     fn tracked(&mut self, _view: &CtView, _flow: Seen<'_>) {}
 
-    /// An end of the packet was translated: its address, and port or identifier, from here on.
-    fn translated(&mut self, _side: Side, _address: IpAddr, _port: Option<u16>) {}
+    /// An end of the packet was translated, to what is known or not.
+    fn translated(&mut self, _side: Side, _to: Translated) {}
 
     /// Its destination is another one, and so is its path, or an interface on it.
     fn rerouted(&mut self, _from: Path, _to: Path, _input: Iface<'_>, _output: Iface<'_>) {}

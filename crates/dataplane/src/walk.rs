@@ -6,7 +6,7 @@ use packet::{Packet, Read};
 use rules::conntrack::{Certainty, Confirmation, CtView, Place, Side, Template, Visit};
 use rules::eval::{self, Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook, Ruleset};
-use rules::nat::{self, Binding, Redirected, Turn, icmp_error, icmp_error::Translated, rewrite};
+use rules::nat::{self, Binding, Redirected, Translated, Turn, icmp_error, rewrite};
 use rules::{Connection, Iface, Transit, Wish};
 
 use crate::disposition::{DropReason, Judgement, Midstream, Why};
@@ -237,37 +237,39 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// The nat table, and the translation of the packet as its flow has it.
     fn nat(&mut self, table: usize, observer: &mut impl Observer) {
         let side = nat::side_at(self.transit.hook);
-        match nat::turn(&self.transit, side) {
-            Turn::Pass => {}
-            Turn::Rewrite => self.rewrite(side, observer),
+        let translated = match nat::turn(&self.transit, side) {
+            Turn::Pass => Translated::No,
+            Turn::Rewrite => rewrite::packet(&mut self.transit, side),
             Turn::Decide => self.decide(table, side, observer),
             Turn::Doubt => self.doubt(table, side, observer),
-            Turn::Error => match icmp_error::packet(&mut self.transit, side) {
-                Translated::No => {}
-                Translated::To(address) => observer.translated(side, address, None),
-                Translated::Dropped => self.drop_untold(),
-            },
+            Turn::Error => icmp_error::packet(&mut self.transit, side),
+        };
+        self.transit.ct.binding = Binding::Closed;
+        match translated {
+            Translated::No => {}
+            Translated::Dropped => self.drop_untold(),
+            Translated::To(..) | Translated::Unknown => observer.translated(side, translated),
         }
     }
 
     /// The first packet of a flow: the chains decide for all of it.
-    fn decide(&mut self, table: usize, side: Side, observer: &mut impl Observer) {
+    fn decide(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
         self.transit.ct.binding = Binding::Open;
         self.chains(table, observer);
-        if self.alive != Alive::Gone {
-            if self.transit.ct.binding == Binding::Open {
-                nat::bind_null(&mut self.transit, side);
-            }
-            if self.transit.ct.binding == Binding::Lost {
-                self.lose_translation(side);
-            }
-            self.rewrite(side, observer);
+        if self.alive == Alive::Gone {
+            return Translated::No;
         }
-        self.transit.ct.binding = Binding::Closed;
+        if self.transit.ct.binding == Binding::Open {
+            nat::bind_null(&mut self.transit, side);
+        }
+        if self.transit.ct.binding == Binding::Lost {
+            self.lose_translation(side);
+        }
+        rewrite::packet(&mut self.transit, side)
     }
 
     /// Whether the chains see the packet, or saw its flow, is not known: what they may do is forgotten.
-    fn doubt(&mut self, table: usize, side: Side, observer: &mut impl Observer) {
+    fn doubt(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
         let (ruleset, memories) = (self.ruleset, &mut *self.memories);
         observer.enters(table as u32, self.transit.hook);
         let found = eval::walk(ruleset, table, &mut self.transit, Alive::Maybe, memories, observer);
@@ -275,20 +277,19 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             self.verdicts.extend(&found.without_accept());
             self.alive = Alive::Maybe;
         }
-        if self.transit.ct.binding == Binding::Lost {
+        let translated = nat::forget_if_translated(&mut self.transit, side, self.tables.translates);
+        if self.transit.ct.binding == Binding::Lost || translated == Translated::Unknown {
             self.lose_translation(side);
-        } else {
-            self.settle_assumed(side);
+            return Translated::Unknown;
         }
-        nat::forget_if_translated(&mut self.transit, side, self.tables.translates);
-        self.transit.ct.binding = Binding::Closed;
+        self.settle_assumed(side);
+        Translated::No
     }
 
     fn lose_translation(&mut self, side: Side) {
         let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
         if let Some(flow) = view.flow {
-            // Of a confirmed flow the end is that of its first packet.
-            tracker.lose_translation(flow, side.seen_from(view.direction));
+            tracker.lose_translation(flow, view.direction, side);
         }
     }
 
@@ -297,12 +298,6 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
         if let Some(flow) = view.flow.filter(|_| view.assumed).and_then(|at| tracker.flow_mut(at)) {
             flow.decide(side);
-        }
-    }
-
-    fn rewrite(&mut self, side: Side, observer: &mut impl Observer) {
-        if let Some((address, port)) = rewrite::packet(&mut self.transit, side) {
-            observer.translated(side, address, port);
         }
     }
 

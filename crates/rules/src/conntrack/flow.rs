@@ -142,6 +142,8 @@ pub struct Flow {
     pub(super) assumed: bool,
     /// How the source, or the destination, is translated is not known.
     pub(super) lost_ends: [bool; 2],
+    /// There may have been no place in the range that it is translated to.
+    pub(super) crowded: bool,
     // What replies read.
     pub(super) reply: Tuple,
     /// The connection mark (`connmark`).
@@ -170,6 +172,7 @@ impl Flow {
             vague_window: false,
             assumed: false,
             lost_ends: [false; 2],
+            crowded: false,
             proto: Proto::Generic,
             counters: [Counters::default(); 2],
             born,
@@ -265,6 +268,11 @@ impl Flow {
     #[must_use]
     pub fn is_confirmed(&self) -> bool {
         self.status.contains(Status::CONFIRMED)
+    }
+
+    /// There may have been no tuple left for it: then the kernel drops the packet where it leaves.
+    pub fn crowd(&mut self) {
+        self.crowded = true;
     }
 
     /// It is decided that this end stays as it is.

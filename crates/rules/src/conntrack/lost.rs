@@ -6,7 +6,7 @@
 
 use super::key::Tuple;
 use packet::{icmpv4, icmpv6};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 /// Ends that are remembered one by one.
@@ -23,9 +23,9 @@ enum End {
     Any(u8),
 }
 
-/// The replies that may come.
+/// The replies that may come, and how many flows wait for them.
 #[derive(Debug, Default)]
-pub(super) struct Lost(HashSet<End>);
+pub(super) struct Lost(HashMap<End, u32>);
 
 impl Lost {
     /// Replies to packets that now look like `sent`, of which the source or the destination, or both, are
@@ -39,20 +39,29 @@ impl Lost {
             (false, true) => End::To(protocol, sent.source(), source),
             (true, true) => End::Any(protocol),
         };
-        let full = self.0.len() >= MOST && !self.0.contains(&end);
-        self.0.insert(if full { End::Any(protocol) } else { end });
+        let full = self.0.len() >= MOST && !self.0.contains_key(&end);
+        let flows = self.0.entry(if full { End::Any(protocol) } else { end }).or_default();
+        *flows = flows.saturating_add(1);
     }
 
     /// Whether a packet without a flow may be such a reply.
+    #[inline]
     pub(super) fn may_be(&self, reply: &Tuple) -> bool {
-        if self.0.is_empty() {
-            return false;
-        }
+        !self.0.is_empty() && self.waiting(reply) > 0
+    }
+
+    /// How many flows may wait for this reply.
+    pub(super) fn waiting(&self, reply: &Tuple) -> u32 {
         let protocol = reply.protocol();
         let (source, destination) = (part(reply, reply.source_part()), destination_part(reply));
-        self.0.contains(&End::Any(protocol))
-            || self.0.contains(&End::From(protocol, reply.source(), source))
-            || self.0.contains(&End::To(protocol, reply.destination(), destination))
+        let ends = [
+            End::Any(protocol),
+            End::From(protocol, reply.source(), source),
+            End::To(protocol, reply.destination(), destination),
+        ];
+        ends.iter()
+            .filter_map(|end| self.0.get(end))
+            .fold(0, |sum, flows| sum.saturating_add(*flows))
     }
 }
 

@@ -381,14 +381,14 @@ impl Tracker {
             flow.raise_doubt(Doubt::History);
             flow.deadline = self.config.timeouts.longest(flow.original.protocol());
         }
-        let (doubt, original) = (flow.doubt, flow.original);
+        let (doubt, original, crowded) = (flow.doubt, flow.original, flow.crowded);
         let protocol = flow.original.protocol();
         let confirmed = self.table.confirm(handle, now);
         self.bury();
         match confirmed {
             Ok(()) => {
                 self.loose_end = None;
-                Confirmation::Pass
+                if crowded { Confirmation::MayClash } else { Confirmation::Pass }
             }
             Err(Conflict::With(other)) if self.resolves(other, protocol) => Confirmation::Pass,
             Err(Conflict::With(other)) if self.may_be_no_clash(other, protocol, doubt) => {

@@ -69,9 +69,15 @@ impl Tracker {
         true
     }
 
-    /// How this end of a flow is translated, or whether it is, is not known.
-    pub fn lose_translation(&mut self, handle: Handle, side: Side) {
+    /// How this end of a packet that goes this way of a flow is translated, or whether it is, is not known.
+    pub fn lose_translation(&mut self, handle: Handle, direction: Direction, side: Side) {
         let Some(flow) = self.table.flow_mut(handle) else { return };
+        if direction == Direction::Reply {
+            // Where the flow is not there after all, the packet begins one of its own.
+            let is_source = side == Side::Source;
+            self.lost.expect(&flow.reply, is_source, !is_source);
+        }
+        let side = side.seen_from(direction);
         flow.lost_ends[side as usize] = true;
         flow.status.set(side.translated());
         flow.status.set(side.decided());
@@ -114,6 +120,11 @@ impl Tracker {
             Some(_) => Some(true),
             None => Some(false),
         }
+    }
+
+    /// How many flows may wait for this reply whose translation is not known.
+    pub(crate) fn lost_waiting(&self, reply: &Tuple) -> u32 {
+        self.lost.waiting(reply)
     }
 
     /// Flows whose source is that of `handle`, and is translated, the latest first.

@@ -40,7 +40,15 @@ fn set_up(transit: &mut Transit<'_, '_>, side: Side, range: &Range) -> Option<()
     let (tracker, flow) = transit.ct.tracker.as_mut().zip(transit.ct.view.flow)?;
     let now = transit.time.unwrap_or(0);
     let current = tracker.flow(flow)?.tuple(Direction::Reply).inverse()?;
-    let tuple = Choice { tracker, flow, side, range, now }.tuple(&current)?;
+    let mut choice = Choice { tracker, flow, side, range, now };
+    let Some(tuple) = choice.tuple(&current) else {
+        if choice.may_fail(&current)
+            && let Some(flow) = tracker.flow_mut(flow)
+        {
+            flow.crowd();
+        }
+        return None;
+    };
     let mut status = side.decided();
     if tuple != current {
         status.set(side.translated());
@@ -60,6 +68,7 @@ pub fn masquerade(transit: &mut Transit<'_, '_>, range: &Range) {
         return;
     }
     let address = of_interface(transit, transit.output);
+    crowd_unless(transit, address, range);
     let range = address.map(|address| Range { addresses: Some([address; 2]), ..*range });
     bind(transit, Side::Source, range.as_ref());
 }
@@ -71,6 +80,7 @@ pub fn redirect(transit: &mut Transit<'_, '_>, range: &Range) {
         (Hook::Output, _) => Some(Ipv4Addr::LOCALHOST.into()),
         _ => of_interface(transit, transit.input),
     };
+    crowd_unless(transit, address, range);
     let range = address.map(|address| Range { addresses: Some([address; 2]), ..*range });
     let certain = transit.certain && transit.ct.binding == Binding::Open;
     transit.ct.redirected = match (transit.ct.redirected, certain) {
@@ -78,6 +88,19 @@ pub fn redirect(transit: &mut Transit<'_, '_>, range: &Range) {
         (_, false) => Redirected::Maybe,
     };
     bind(transit, Side::Destination, range.as_ref());
+}
+
+/// Without an address nobody knows whether a range of ports has a free one.
+fn crowd_unless(transit: &mut Transit<'_, '_>, address: Option<IpAddr>, range: &Range) {
+    let Some((tracker, flow)) = transit.ct.tracker.as_mut().zip(transit.ct.view.flow) else {
+        return;
+    };
+    if address.is_none()
+        && range.ports.is_some_and(|ports| ports.len() > 1)
+        && let Some(flow) = tracker.flow_mut(flow)
+    {
+        flow.crowd();
+    }
 }
 
 /// The address of an interface. To a link-local destination IPv6 answers with a link-local address, which

@@ -55,6 +55,21 @@ impl Choice<'_> {
         self.with_port(&tuple)
     }
 
+    /// Where the choice is not known: whether the kernel may have found none, so that the packet ends where
+    /// its flow would be confirmed. Ranges that it searches in full offer one as long as one is free.
+    pub(super) fn may_fail(&mut self, current: &Tuple) -> bool {
+        const DRAWN_FROM: u32 = 0xffff - 1024 + 1;
+        let (side, ports) = (self.side, self.range.ports);
+        let len = ports.map_or(DRAWN_FROM, Ports::len);
+        let Some(ports) = ports.filter(|_| len <= ATTEMPTS) else {
+            let waiting = current.inverse().map_or(0, |reply| self.tracker.lost_waiting(&reply));
+            return waiting >= len / 2;
+        };
+        let tuple = with_address(current, side, self.range);
+        let port = |port| with_end(&tuple, side, address(&tuple, side), Some(port));
+        !(ports.first..=ports.last).any(|number| self.is_free(&port(number)) == Some(true))
+    }
+
     /// Whether no other flow waits for replies to this tuple. While the other end is lost that cannot be
     /// told, and is taken to be so.
     fn is_free(&mut self, tuple: &Tuple) -> Option<bool> {

@@ -1,6 +1,7 @@
 //! What a translation that is not known may have changed in a packet.
 
-use crate::conntrack::{Flow, Side};
+use super::Translated;
+use crate::conntrack::{Flow, Side, States};
 use crate::model::Family;
 use crate::transit::Transit;
 use packet::{L4, Packet, Read, Upper};
@@ -8,17 +9,23 @@ use std::ops::Range;
 
 /// Forgets this end where the packet's flow, as far as it is known, has it translated; where nothing is known
 /// of the flow, too. `translates` says whether any rule translates.
-pub fn forget_if_translated(transit: &mut Transit<'_, '_>, side: Side, translates: bool) {
+pub fn forget_if_translated(
+    transit: &mut Transit<'_, '_>,
+    side: Side,
+    translates: bool,
+) -> Translated {
     let ct = &transit.ct;
     let flow = ct.tracker.as_ref().zip(ct.view.flow).and_then(|(t, at)| t.flow(at));
     let side_of_flow = side.seen_from(ct.view.direction);
     let is_translated = |flow: &Flow| {
         flow.status().contains(side_of_flow.translated()) || flow.is_lost(side_of_flow)
     };
-    let nothing_known = ct.view.states == crate::conntrack::States::ANY;
+    let nothing_known = ct.view.states == States::ANY;
     if nothing_known && translates || flow.is_some_and(is_translated) {
         forget(transit, side);
+        return Translated::Unknown;
     }
+    Translated::No
 }
 
 /// Makes unknown what a translation of this end may change.

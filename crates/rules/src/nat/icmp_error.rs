@@ -3,6 +3,7 @@
 //! Source: Linux 6.18 `nf_nat_proto.c` (`nf_nat_icmp_reply_translation`,
 //! `nf_nat_icmpv6_reply_translation`).
 
+use super::Translated;
 use super::forget::forget;
 use super::range::address;
 use super::rewrite;
@@ -10,18 +11,6 @@ use crate::conntrack::dissect::{self, Layer};
 use crate::conntrack::{Side, Status, verify};
 use crate::transit::Transit;
 use packet::{Packet, Read, checksum};
-use std::net::IpAddr;
-
-/// What became of an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Translated {
-    /// It stays as it is, or what became of it is not known.
-    No,
-    /// Its own address at this end is now this one.
-    To(IpAddr),
-    /// The kernel drops it: it would send its receiver to an address that is not what it seems.
-    Dropped,
-}
 
 /// Rewrites this end of an error, and the other end of what it quotes.
 pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
@@ -36,7 +25,7 @@ pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     }
     if flow.is_lost(end) {
         forget(transit, side);
-        return Translated::No;
+        return Translated::Unknown;
     }
     if !status.contains(end.translated()) {
         return Translated::No;
@@ -48,7 +37,7 @@ pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     rewrite::end_of(transit.packet, &quoted, &quoted_tuple, side.opposite());
     renew_checksum(transit.packet, &layer);
     rewrite::end_of(transit.packet, &layer, &target, side);
-    Translated::To(address(&target, side))
+    Translated::To(address(&target, side), None)
 }
 
 fn is_redirect(packet: &Packet<'_>, layer: &Layer) -> bool {

@@ -26,6 +26,20 @@ pub use turn::{Binding, Redirected, Turn, turn};
 
 use crate::conntrack::Side;
 use crate::model::Hook;
+use std::net::IpAddr;
+
+/// What became of a packet's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Translated {
+    /// It stays as it is.
+    No,
+    /// Its address, and port or ICMP identifier, are these now.
+    To(IpAddr, Option<u16>),
+    /// What it is now is not known.
+    Unknown,
+    /// The kernel drops the packet: it would send its receiver to an address that is not what it seems.
+    Dropped,
+}
 
 /// The end of a packet that is translated at a hook.
 #[must_use]

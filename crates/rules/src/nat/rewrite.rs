@@ -5,6 +5,7 @@
 //!
 //! Source: Linux 6.18 `nf_nat_proto.c` (`nf_nat_manip_pkt` and what it calls).
 
+use super::Translated;
 use super::forget::forget;
 use super::range::{address, has_ports, part};
 use crate::conntrack::dissect::{self, Layer};
@@ -14,26 +15,23 @@ use crate::transit::Transit;
 use packet::{Packet, Read, checksum, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp};
 use std::net::IpAddr;
 
-/// Rewrites this end of the packet as its flow has it: the new address, and port or identifier, where
-/// anything changed. Where the mapping is not known, what it may change is forgotten.
-pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Option<(IpAddr, Option<u16>)> {
+/// Rewrites this end of the packet as its flow has it. Where the mapping is not known, what it may change is
+/// forgotten.
+pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     let ct = &transit.ct;
-    let flow = ct.tracker.as_ref().zip(ct.view.flow).and_then(|(t, at)| t.flow(at))?;
+    let flow = ct.tracker.as_ref().zip(ct.view.flow).and_then(|(t, at)| t.flow(at));
+    let Some(flow) = flow else { return Translated::No };
     let end = side.seen_from(ct.view.direction);
-    if flow.is_lost(end) {
-        forget(transit, side);
-        return None;
+    if !flow.is_lost(end) && !flow.status().contains(end.translated()) {
+        return Translated::No;
     }
-    if !flow.status().contains(end.translated()) {
-        return None;
-    }
-    let target = flow.tuple(ct.view.direction.opposite()).inverse()?;
-    let Ok(layer) = dissect::layer(transit.packet) else {
+    let target = flow.tuple(ct.view.direction.opposite()).inverse().filter(|_| !flow.is_lost(end));
+    let (Some(target), Ok(layer)) = (target, dissect::layer(transit.packet)) else {
         forget(transit, side);
-        return None;
+        return Translated::Unknown;
     };
     end_of(transit.packet, &layer, &target, side);
-    Some((address(&target, side), part(&target, side)))
+    Translated::To(address(&target, side), part(&target, side))
 }
 
 /// Writes one end of a tuple into the packet whose upper layer this is, be it quoted or not.
