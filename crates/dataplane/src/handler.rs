@@ -182,9 +182,11 @@ impl<'r> Handler<'r> {
 /// Behind PREROUTING: to the host, or on.
 fn came_in<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Observer) {
     let Way { path, input, output } = way;
-    if path == Path::Input {
+    if path == Path::Input || walk.lost_way() {
         walk.hook(Hook::Input, (input, Iface::Absent), observer);
-    } else {
+        walk.other_way();
+    }
+    if path == Path::Forward || walk.lost_way() {
         walk.lower_ttl(observer);
         walk.hook(Hook::Forward, (input, output), observer);
         walk.hook(Hook::Postrouting, (input, output), observer);
@@ -197,7 +199,7 @@ fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl O
     let Way { path, input, output } = way;
     walk.hook(Hook::Postrouting, (Iface::Absent, output), observer);
     walk.confirm(observer);
-    if path == Path::Loopback {
+    if path == Path::Loopback || walk.lost_way() {
         walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
         walk.hook(Hook::Input, (input, Iface::Absent), observer);
     }

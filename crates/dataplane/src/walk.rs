@@ -237,7 +237,9 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// The nat table, and the translation of the packet as its flow has it.
     fn nat(&mut self, table: usize, observer: &mut impl Observer) {
         let side = nat::side_at(self.transit.hook);
-        let translated = match nat::turn(&self.transit, side) {
+        // A flow's end is decided on one way only.
+        let turn = if self.lost_way { Turn::Doubt } else { nat::turn(&self.transit, side) };
+        let translated = match turn {
             Turn::Pass => Translated::No,
             Turn::Rewrite => rewrite::packet(&mut self.transit, side),
             Turn::Decide => self.decide(table, side, observer),
@@ -342,6 +344,18 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
         self.lost_way = true;
+    }
+
+    /// Whether it may go more than one way: then the rules on each may see it.
+    pub(crate) fn lost_way(&self) -> bool {
+        self.lost_way
+    }
+
+    /// Where it may go more than one way, it may be on the other one, whatever became of it on this one.
+    pub(crate) fn other_way(&mut self) {
+        if self.lost_way {
+            self.alive = Alive::Maybe;
+        }
     }
 
     /// What became of it.

@@ -117,8 +117,9 @@ impl Observer for Recorder {
 
     fn rerouted(&mut self, from: Path, to: Path, input: Iface<'_>, output: Iface<'_>) {
         if let Some(packets) = self.paths.get_mut(&from) {
-            *packets -= 1;
+            *packets = packets.saturating_sub(1);
         }
+        self.paths.retain(|_, packets| *packets > 0);
         *self.paths.entry(to).or_default() += 1;
         self.note_sides(input, output);
     }

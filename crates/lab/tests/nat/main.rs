@@ -57,7 +57,7 @@ fn tamis_translates_as_the_kernel_does() {
         eprintln!("SKIPPED: {reason}");
         return;
     }
-    let (seed, rulesets) = (setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_NAT_RULESETS", 60));
+    let (seed, rulesets) = (setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_NAT_RULESETS", 150));
     let (mut known, mut all) = (0, 0);
     for number in 0..rulesets {
         let family = if number % 3 == 2 { Family::Ipv6 } else { Family::Ipv4 };
