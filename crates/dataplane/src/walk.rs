@@ -122,8 +122,11 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             self.table(*table, observer);
         }
         if matches!(hook, Hook::Prerouting | Hook::Output) {
+            let before = self.tracked;
             self.track();
-            observer.tracked(&self.transit.ct.view, self.transit.ct.flow());
+            if self.tables.tracks && !before && self.alive != Alive::Gone {
+                observer.tracked(&self.transit.ct.view, self.transit.ct.flow());
+            }
         }
         for table in others {
             self.table(*table, observer);
