@@ -1,5 +1,6 @@
 //! The command line. Stable: scripts rely on it.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 pub(crate) use crate::completions_command::CompletionsArgs;
@@ -180,6 +181,9 @@ pub(crate) struct WalkArgs {
     /// The host's routes, as `ip route show table all` prints them (IPv4, IPv6 or both)
     #[arg(long, value_name = "FILE")]
     pub routes: Option<String>,
+    /// The address of an interface, for -j MASQUERADE and REDIRECT; may be repeated [default: by --routes]
+    #[arg(long = "addr", value_name = "IFACE=ADDRESS", value_parser = addr)]
+    pub addresses: Vec<(String, IpAddr)>,
     /// How connections are tracked, where the rules need it [default: midstream]
     #[arg(long, value_name = "MODE")]
     pub ct: Option<CtChoice>,
@@ -289,6 +293,15 @@ fn net(text: &str) -> Result<(String, Network), String> {
     Ok((name.to_owned(), network(cidr)?))
 }
 
+fn addr(text: &str) -> Result<(String, IpAddr), String> {
+    let wrong = || "expected IFACE=ADDRESS".to_owned();
+    let (name, address) = text.split_once('=').ok_or_else(wrong)?;
+    if name.is_empty() {
+        return Err(wrong());
+    }
+    Ok((name.to_owned(), address.parse().map_err(|_| wrong())?))
+}
+
 fn moment(text: &str) -> Result<Moment, String> {
     Moment::parse(text)
         .ok_or_else(|| "expected RFC 3339 such as 2026-11-21T10:00:00Z, or +SECONDS".to_owned())
@@ -390,6 +403,7 @@ impl WalkArgs {
             world: World {
                 local: (!self.local.is_empty()).then(|| self.local.clone()),
                 routes: self.routes.as_deref().map(routes).transpose()?,
+                addresses: self.addresses.clone(),
             },
         })
     }

@@ -95,6 +95,9 @@ pub enum Why {
     NotCaptured,
     /// A fragment, and the rules make the kernel reassemble it first.
     Fragment,
+    /// Where it goes, or whether its connection has a place in the table, hangs on a translation that is
+    /// not known.
+    Translation,
 }
 
 impl Disposition {

@@ -8,17 +8,19 @@
 
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Link, Packet, Read};
-use rules::conntrack::{Mode, Tracker};
+use rules::conntrack::{CtView, Mode, Side, Tracker};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
 use rules::model::{Family, Hook, Ruleset};
-use rules::{Connection, Iface, Mark, Transit};
+use rules::nat::Translated;
+use rules::{Connection, Iface, Mark, Seen, Transit};
 
 use crate::config::Config;
 use crate::copies::Copies;
 use crate::disposition::{Disposition, DropReason, Judgement, Midstream, Skip, Why};
 use crate::interfaces;
-use crate::path::{Path, default_path, path_of};
+use crate::path::{Path, addresses, default_path, path_of};
+use crate::reroute::{self, Way};
 use crate::walk::{Tables, Walk};
 
 /// Sees what a packet passes. Every method does nothing by default.
@@ -31,6 +33,18 @@ pub trait Observer: eval::Observer {
 
     /// Time to live was lowered, or ran out.
     fn ttl(&mut self, _left: Option<u8>) {}
+
+    /// Tracking found the packet's connection, or made it.
+    fn tracked(&mut self, _view: &CtView, _flow: Seen<'_>) {}
+
+    /// An end of the packet was translated, to what is known or not.
+    fn translated(&mut self, _side: Side, _to: Translated) {}
+
+    /// Its destination is another one, and so is its path, or an interface on it.
+    fn rerouted(&mut self, _from: Path, _to: Path, _input: Iface<'_>, _output: Iface<'_>) {}
+
+    /// The packet leaves; this is its connection now.
+    fn settled(&mut self, _flow: Seen<'_>) {}
 
     /// The verdict hangs on this, which is no rule's doing.
     fn hangs_on(&mut self, _why: Why) {}
@@ -143,6 +157,7 @@ impl<'r> Handler<'r> {
         let Some(path) = path else { return end.unknown(Why::NotCaptured, observer) };
         end.path = Some(path);
         let (input, output) = interfaces::of(&packet, arrival, path, config);
+        let before = addresses(&packet);
         observer.starts(plan.ruleset.family, path, input, output);
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
@@ -158,34 +173,50 @@ impl<'r> Handler<'r> {
             ..Transit::new(&mut packet, ruleset.family, Hook::Prerouting, &config.world)
         };
         let mut walk = Walk::new(transit, arrival.number, (ruleset, tables, memories));
-        match path {
-            Path::Forward => {
+        let way = Way { path, input, output };
+        let way = match path {
+            Path::Forward | Path::Input => {
                 walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-                walk.lower_ttl(observer);
-                walk.hook(Hook::Forward, (input, output), observer);
-                walk.hook(Hook::Postrouting, (input, output), observer);
-                walk.confirm();
+                let way = reroute::behind(&mut walk, way, before, (arrival, config), observer);
+                came_in(&mut walk, way, observer);
+                way
             }
-            Path::Input => {
-                walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-                walk.hook(Hook::Input, (input, Iface::Absent), observer);
-                walk.confirm();
-            }
-            Path::Output => {
+            Path::Output | Path::Loopback => {
                 walk.hook(Hook::Output, (Iface::Absent, output), observer);
-                walk.hook(Hook::Postrouting, (Iface::Absent, output), observer);
-                walk.confirm();
+                let way = reroute::behind(&mut walk, way, before, (arrival, config), observer);
+                goes_out(&mut walk, way, observer);
+                way
             }
-            Path::Loopback => {
-                walk.hook(Hook::Output, (Iface::Absent, output), observer);
-                walk.hook(Hook::Postrouting, (Iface::Absent, output), observer);
-                walk.confirm();
-                walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-                walk.hook(Hook::Input, (input, Iface::Absent), observer);
-            }
-        }
+        };
+        end.path = Some(way.path);
         end.midstream = walk.midstream();
         end.because(walk.judgement())
+    }
+}
+
+/// Behind PREROUTING: to the host, or on.
+fn came_in<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Observer) {
+    let Way { path, input, output } = way;
+    if path == Path::Input || walk.lost_way() {
+        walk.hook(Hook::Input, (input, Iface::Absent), observer);
+        walk.other_way();
+    }
+    if path == Path::Forward || walk.lost_way() {
+        walk.lower_ttl(observer);
+        walk.hook(Hook::Forward, (input, output), observer);
+        walk.hook(Hook::Postrouting, (input, output), observer);
+    }
+    walk.confirm(observer);
+}
+
+/// Behind OUTPUT: away, and by `lo` back in.
+fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Observer) {
+    let Way { path, input, output } = way;
+    walk.hook(Hook::Postrouting, (Iface::Absent, output), observer);
+    walk.confirm(observer);
+    if path == Path::Loopback || walk.lost_way() {
+        walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
+        walk.hook(Hook::Input, (input, Iface::Absent), observer);
     }
 }
 
@@ -202,7 +233,7 @@ impl<'r> Plan<'r> {
 
     fn new(ruleset: &'r Ruleset, config: &Config) -> Self {
         let ruleset_tracks = ruleset.tracks();
-        let tracked = ruleset_tracks && config.ct.mode != Mode::Off && !ruleset.translates();
+        let tracked = ruleset_tracks && config.ct.mode != Mode::Off;
         Self {
             ruleset,
             memories: Memories::of(ruleset),

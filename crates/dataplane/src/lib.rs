@@ -11,6 +11,7 @@ mod disposition;
 pub mod handler;
 mod interfaces;
 mod path;
+mod reroute;
 mod walk;
 
 pub use config::Config;

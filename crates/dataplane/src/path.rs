@@ -49,15 +49,23 @@ pub(crate) fn default_path(ruleset: &Ruleset) -> Path {
 
 /// The path of one packet: `None` if it hangs on address bytes that are not known.
 pub(crate) fn path_of(packet: &Packet<'_>, world: &World, default: Path) -> Option<Path> {
-    let Some(local) = &world.local else { return Some(default) };
+    if world.local.is_none() {
+        return Some(default);
+    }
     let (source, destination) = addresses(packet)?;
-    let is_local = |addr: IpAddr| addr.is_loopback() || local.iter().any(|net| net.holds(addr));
+    let is_local = |addr| is_local(addr, world) == Some(true);
     Some(match (is_local(source), is_local(destination)) {
         (true, true) => Path::Loopback,
         (true, false) => Path::Output,
         (false, true) => Path::Input,
         (false, false) => Path::Forward,
     })
+}
+
+/// Whether an address is the host's own; `None` where nothing tells.
+pub(crate) fn is_local(addr: IpAddr, world: &World) -> Option<bool> {
+    let given = world.addresses.iter().any(|(_, own)| *own == addr);
+    if addr.is_loopback() || given { Some(true) } else { world.is_local(addr) }
 }
 
 /// Source and destination address, if both are known.

@@ -1,11 +1,12 @@
 //! A packet's walk through the hooks: tables, tracking, time to live, and what is left of its verdicts.
 //!
-//! [`crate::handler`] says which hooks in which order.
+//! [`crate::handler`] says which hooks in which order, `nat` what the nat chains decide.
 
-use packet::Read;
-use rules::conntrack::{Certainty, Confirmation, CtView, Place, Template, Visit};
+use packet::{Packet, Read};
+use rules::conntrack::{Certainty, Confirmation, CtView, Place, Side, Template, Visit};
 use rules::eval::{self, Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook, Ruleset};
+use rules::nat::{self, Binding, Redirected, Translated, Turn, icmp_error, rewrite};
 use rules::{Connection, Iface, Transit, Wish};
 
 use crate::disposition::{DropReason, Judgement, Midstream, Why};
@@ -16,6 +17,10 @@ use crate::handler::Observer;
 pub(crate) struct Tables {
     /// By `Hook as usize`: the tables, of which the first few are walked before tracking.
     hooks: [(Vec<usize>, usize); 6],
+    /// Connections are tracked; without that the nat chains are never walked.
+    tracks: bool,
+    /// Some rule translates.
+    translates: bool,
 }
 
 impl Tables {
@@ -29,8 +34,14 @@ impl Tables {
             Hook::Brouting,
         ];
         Self {
+            tracks: ruleset.tracks(),
+            translates: ruleset.translates(),
             hooks: hooks.map(|hook| {
-                let tables: Vec<usize> = eval::tables_at(ruleset, hook).collect();
+                let mut tables: Vec<usize> = eval::tables_at(ruleset, hook).collect();
+                if hook == Hook::Input {
+                    // There the source is translated, behind everything else.
+                    tables.sort_by_key(|table| ruleset.tables[*table].name == "nat");
+                }
                 let raw = tables.iter().filter(|table| ruleset.tables[**table].name == "raw");
                 let raw = raw.count();
                 (tables, raw)
@@ -68,6 +79,8 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     passed_filter: bool,
     ttl_ran_out: bool,
     dropped_by_tracking: bool,
+    /// It is not known which path it takes behind a translation.
+    lost_way: bool,
 }
 
 impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
@@ -90,6 +103,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             passed_filter: false,
             ttl_ran_out: false,
             dropped_by_tracking: false,
+            lost_way: false,
         }
     }
 
@@ -105,13 +119,17 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.transit.output = output;
         let (raw, others) = self.tables.at(hook);
         for table in raw {
-            self.table(*table, hook, observer);
+            self.table(*table, observer);
         }
         if matches!(hook, Hook::Prerouting | Hook::Output) {
+            let before = self.tracked;
             self.track();
+            if self.tables.tracks && !before && self.alive != Alive::Gone {
+                observer.tracked(&self.transit.ct.view, self.transit.ct.flow());
+            }
         }
         for table in others {
-            self.table(*table, hook, observer);
+            self.table(*table, observer);
         }
     }
 
@@ -151,7 +169,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// The packet leaves, if it is still on its way: its connection is there from now on.
-    pub(crate) fn confirm(&mut self) {
+    pub(crate) fn confirm(&mut self, observer: &mut impl Observer) {
         let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
         if self.alive == Alive::Gone {
             tracker.discard(view);
@@ -159,9 +177,16 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
         let now = self.transit.time.unwrap_or(0);
         let certainty = certainty(self.alive);
-        if tracker.confirm(self.transit.packet, view, now, certainty) != Confirmation::Pass {
-            self.drop_untold();
+        match tracker.confirm(self.transit.packet, view, now, certainty) {
+            Confirmation::Pass => {}
+            Confirmation::Clash | Confirmation::Helper => self.drop_untold(),
+            Confirmation::MayClash => {
+                self.verdicts.add(Verdict::Drop, None);
+                self.alive = Alive::Maybe;
+                observer.hangs_on(Why::Translation);
+            }
         }
+        observer.settled(self.transit.ct.flow());
     }
 
     /// Tracking drops the packet.
@@ -180,19 +205,25 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
-    fn table(&mut self, table: usize, hook: Hook, observer: &mut impl Observer) {
+    fn table(&mut self, table: usize, observer: &mut impl Observer) {
         if self.alive == Alive::Gone {
             return;
         }
-        observer.enters(table as u32, hook);
-        let (ruleset, memories) = (self.ruleset, &mut *self.memories);
-        let name = ruleset.tables[table].name;
+        let name = self.ruleset.tables[table].name;
         if name == "nat" {
-            // Walked by the first packet of a connection only, and which one that is is not known: its
-            // rules may rewrite, and no packet ends here.
-            eval::walk(ruleset, table, &mut self.transit, Alive::Maybe, memories, observer);
+            if self.tables.tracks {
+                self.nat(table, observer);
+            }
             return;
         }
+        self.chains(table, observer);
+    }
+
+    /// One table's chains, which may end the packet's way.
+    fn chains(&mut self, table: usize, observer: &mut impl Observer) {
+        observer.enters(table as u32, self.transit.hook);
+        let (ruleset, memories) = (self.ruleset, &mut *self.memories);
+        let name = ruleset.tables[table].name;
         let found = eval::walk(ruleset, table, &mut self.transit, self.alive, memories, observer);
         self.verdicts.extend(&found.without_accept());
         self.alive = match (found.may_be(Verdict::Accept), found.only().is_some()) {
@@ -200,9 +231,78 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             (true, true) => self.alive,
             (true, false) => Alive::Maybe,
         };
-        if name == "filter" || !self.passed_filter {
+        if name == "filter" || !self.passed_filter && name != "nat" {
             self.accepted_by = found.by(Verdict::Accept);
             self.passed_filter |= name == "filter";
+        }
+    }
+
+    /// The nat table, and the translation of the packet as its flow has it.
+    fn nat(&mut self, table: usize, observer: &mut impl Observer) {
+        let side = nat::side_at(self.transit.hook);
+        // A flow's end is decided on one way only.
+        let turn = if self.lost_way { Turn::Doubt } else { nat::turn(&self.transit, side) };
+        let translated = match turn {
+            Turn::Pass => Translated::No,
+            Turn::Rewrite => rewrite::packet(&mut self.transit, side),
+            Turn::Decide => self.decide(table, side, observer),
+            Turn::Doubt => self.doubt(table, side, observer),
+            Turn::Error => icmp_error::packet(&mut self.transit, side),
+        };
+        self.transit.ct.binding = Binding::Closed;
+        match translated {
+            Translated::No => {}
+            Translated::Dropped => self.drop_untold(),
+            Translated::To(..) | Translated::Unknown => observer.translated(side, translated),
+        }
+    }
+
+    /// The first packet of a flow: the chains decide for all of it.
+    fn decide(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
+        self.transit.ct.binding = Binding::Open;
+        self.chains(table, observer);
+        if self.alive == Alive::Gone {
+            return Translated::No;
+        }
+        if self.transit.ct.binding == Binding::Open {
+            nat::bind_null(&mut self.transit, side);
+        }
+        if self.transit.ct.binding == Binding::Lost {
+            self.lose_translation(side);
+        }
+        rewrite::packet(&mut self.transit, side)
+    }
+
+    /// Whether the chains see the packet, or saw its flow, is not known: what they may do is forgotten.
+    fn doubt(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
+        let (ruleset, memories) = (self.ruleset, &mut *self.memories);
+        observer.enters(table as u32, self.transit.hook);
+        let found = eval::walk(ruleset, table, &mut self.transit, Alive::Maybe, memories, observer);
+        if found.may_be(Verdict::Drop) {
+            self.verdicts.extend(&found.without_accept());
+            self.alive = Alive::Maybe;
+        }
+        let translated = nat::forget_if_translated(&mut self.transit, side, self.tables.translates);
+        if self.transit.ct.binding == Binding::Lost || translated == Translated::Unknown {
+            self.lose_translation(side);
+            return Translated::Unknown;
+        }
+        self.settle_assumed(side);
+        Translated::No
+    }
+
+    fn lose_translation(&mut self, side: Side) {
+        let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
+        if let Some(flow) = view.flow {
+            tracker.lose_translation(flow, view.direction, side);
+        }
+    }
+
+    /// A flow that was taken for established, and that no rule may translate, is not translated.
+    fn settle_assumed(&mut self, side: Side) {
+        let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
+        if let Some(flow) = view.flow.filter(|_| view.assumed).and_then(|at| tracker.flow_mut(at)) {
+            flow.decide(side);
         }
     }
 
@@ -228,9 +328,42 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.verdicts.add(Verdict::Drop, None);
     }
 
+    /// The packet, as rewritten so far.
+    pub(crate) fn packet(&self) -> &Packet<'b> {
+        self.transit.packet
+    }
+
+    /// Whether a rule has sent it to this host.
+    pub(crate) fn redirected(&self) -> Redirected {
+        self.transit.ct.redirected
+    }
+
+    /// Where it goes from here is not known, and so neither what becomes of it.
+    pub(crate) fn lose_way(&mut self, observer: &mut impl Observer) {
+        if self.alive == Alive::Gone {
+            return;
+        }
+        observer.hangs_on(Why::Translation);
+        self.verdicts.add(Verdict::Drop, None);
+        self.alive = Alive::Maybe;
+        self.lost_way = true;
+    }
+
+    /// Whether it may go more than one way: then the rules on each may see it.
+    pub(crate) fn lost_way(&self) -> bool {
+        self.lost_way
+    }
+
+    /// Where it may go more than one way, it may be on the other one, whatever became of it on this one.
+    pub(crate) fn other_way(&mut self) {
+        if self.lost_way {
+            self.alive = Alive::Maybe;
+        }
+    }
+
     /// What became of it.
     pub(crate) fn judgement(mut self) -> Judgement {
-        if self.alive != Alive::Gone {
+        if self.alive != Alive::Gone || self.lost_way {
             self.verdicts.add(Verdict::Accept, self.accepted_by);
         }
         match self.verdicts.only() {

@@ -159,7 +159,7 @@ impl Scene {
             _ => LOCAL_V4.iter().chain(["127.0.0.0/8"].iter()),
         };
         let local = local.filter_map(|text| Network::parse(text)).collect();
-        World { local: Some(local), routes: Routes::parse(&self.routes()).ok() }
+        World { local: Some(local), routes: Routes::parse(&self.routes()).ok(), ..World::default() }
     }
 
     /// The routes of the namespace that the oracle sets up, as `ip route show table all` prints them.

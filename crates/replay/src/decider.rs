@@ -61,6 +61,9 @@ impl Decider {
             Self::HangsOn(None) => Place::words("unknown"),
             Self::HangsOn(Some(Why::NotCaptured)) => Place::words("hangs on a header not captured"),
             Self::HangsOn(Some(Why::Fragment)) => Place::words("hangs on reassembly of fragments"),
+            Self::HangsOn(Some(Why::Translation)) => {
+                Place::words("hangs on a translation that is not known")
+            }
             Self::HangsOn(Some(Why::Rule(family, at, cause))) => match file(*family) {
                 Some(file) => Place {
                     text: format!("hangs on {}", file.cause_text(*at, *cause)),

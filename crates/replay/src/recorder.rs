@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use dataplane::{Counters, Disposition, Judgement, Observer, Path, Why};
 use rules::eval::{self, Cause, RuleRef};
-use rules::model::{Family, Hook};
+use rules::model::Family;
 use rules::{Iface, Transit};
 
 use crate::rules_file::RulesFile;
@@ -76,6 +76,15 @@ impl Recorder {
         }
     }
 
+    fn note_sides(&mut self, input: Iface<'_>, output: Iface<'_>) {
+        if self.notes_sides {
+            self.sides = [input, output].map(|side| match side {
+                Iface::Named(name) => Some(name.to_owned()),
+                Iface::Absent | Iface::Unknown => None,
+            });
+        }
+    }
+
     fn cause(&mut self, why: Why) {
         if !self.causes.contains(&why) {
             self.causes.push(why);
@@ -105,15 +114,17 @@ impl Observer for Recorder {
         *self.paths.entry(path).or_default() += 1;
         self.input_unknown += u64::from(input == Iface::Unknown);
         self.output_unknown += u64::from(output == Iface::Unknown);
-        if self.notes_sides {
-            self.sides = [input, output].map(|side| match side {
-                Iface::Named(name) => Some(name.to_owned()),
-                Iface::Absent | Iface::Unknown => None,
-            });
-        }
+        self.note_sides(input, output);
     }
 
-    fn enters(&mut self, _table: u32, _hook: Hook) {}
+    fn rerouted(&mut self, from: Path, to: Path, input: Iface<'_>, output: Iface<'_>) {
+        if let Some(packets) = self.paths.get_mut(&from) {
+            *packets = packets.saturating_sub(1);
+        }
+        self.paths.retain(|_, packets| *packets > 0);
+        *self.paths.entry(to).or_default() += 1;
+        self.note_sides(input, output);
+    }
 
     fn hangs_on(&mut self, why: Why) {
         self.cause(why);

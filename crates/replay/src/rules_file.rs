@@ -150,7 +150,9 @@ impl RulesFile {
         match cause {
             Cause::Input => "-i: the input interface is not known".to_owned(),
             Cause::Output => "-o: the output interface is not known".to_owned(),
-            Cause::Bytes => "header bytes not captured, or rewritten by nat".to_owned(),
+            Cause::Bytes => {
+                "header bytes not captured, or translated to what is not known".to_owned()
+            }
             Cause::Match(index) => match rule.matches.get(usize::from(index)) {
                 Some(used) => format!("-m {}", used.name),
                 None => "a match".to_owned(),

@@ -3,13 +3,16 @@
 mod json;
 mod text;
 
+use std::net::IpAddr;
 use std::ops::ControlFlow;
 
 use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Why};
 use packet::{Checksums, Packet};
+use rules::conntrack::{CtView, Direction, Flow, Proto, Side, Status};
 use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
 use rules::model::{Family, Hook};
-use rules::{Iface, Outcome, Transit};
+use rules::nat::Translated;
+use rules::{Iface, Outcome, Seen, Transit};
 
 use crate::error::Error;
 use crate::frames;
@@ -52,6 +55,23 @@ enum Step {
     Rule { at: RuleRef, outcome: Outcome, alive: Alive, refused: Option<String> },
     Policy { table: u32, chain: u32 },
     Ttl(Option<u8>),
+    Tracked { state: String, flow: Option<FlowStory> },
+    Translated { side: Side, to: Translated },
+    Rerouted { path: Path, input: String, output: String },
+    Settled { state: String },
+}
+
+/// A connection as a packet found it.
+#[derive(Debug)]
+struct FlowStory {
+    /// Number of the packet that began it.
+    born: u64,
+    /// Its tuple, as that packet had it.
+    tuple: String,
+    /// The packet goes against it.
+    is_reply: bool,
+    /// What tracking remembers of its protocol, with this packet.
+    state: String,
 }
 
 /// Tells the story of the last packet of a conversation in words; the packets before it are handled first,
@@ -214,12 +234,7 @@ impl eval::Observer for Teller<'_> {
 impl Observer for Teller<'_> {
     fn starts(&mut self, family: Family, path: Path, input: Iface<'_>, output: Iface<'_>) {
         self.recorder.starts(family, path, input, output);
-        let name = |iface: Iface<'_>| match iface {
-            Iface::Named(name) => name.to_owned(),
-            Iface::Absent => "none".to_owned(),
-            Iface::Unknown => "unknown".to_owned(),
-        };
-        self.tell(Step::Starts { path, input: name(input), output: name(output) });
+        self.tell(Step::Starts { path, input: iface_text(input), output: iface_text(output) });
     }
 
     fn enters(&mut self, table: u32, hook: Hook) {
@@ -232,6 +247,72 @@ impl Observer for Teller<'_> {
 
     fn hangs_on(&mut self, why: Why) {
         self.recorder.hangs_on(why);
+    }
+
+    fn tracked(&mut self, view: &CtView, flow: Seen<'_>) {
+        let flow = match flow {
+            Seen::Flow(flow) => Some(FlowStory {
+                born: flow.born(),
+                tuple: flow.tuple(Direction::Original).to_string(),
+                is_reply: view.direction == Direction::Reply,
+                state: state_of(flow),
+            }),
+            Seen::None | Seen::Unknown => None,
+        };
+        self.tell(Step::Tracked { state: format!("{:?}", view.states).to_uppercase(), flow });
+    }
+
+    fn translated(&mut self, side: Side, to: Translated) {
+        self.tell(Step::Translated { side, to });
+    }
+
+    fn rerouted(&mut self, from: Path, to: Path, input: Iface<'_>, output: Iface<'_>) {
+        self.recorder.rerouted(from, to, input, output);
+        let (input, output) = (iface_text(input), iface_text(output));
+        self.tell(Step::Rerouted { path: to, input, output });
+    }
+
+    fn settled(&mut self, flow: Seen<'_>) {
+        if let Seen::Flow(flow) = flow {
+            self.tell(Step::Settled { state: state_of(flow) });
+        }
+    }
+}
+
+fn iface_text(iface: Iface<'_>) -> String {
+    match iface {
+        Iface::Named(name) => name.to_owned(),
+        Iface::Absent => "none".to_owned(),
+        Iface::Unknown => "unknown".to_owned(),
+    }
+}
+
+/// The state of a connection, as the kernel lists it, and what became of its ends.
+fn state_of(flow: &Flow) -> String {
+    let mut words = match flow.proto() {
+        Proto::Tcp(tcp) => vec![tcp.state.to_string()],
+        _ => Vec::new(),
+    };
+    let names = [
+        (Status::SEEN_REPLY, "answered"),
+        (Status::ASSURED, "assured"),
+        (Status::SRC_NAT, "source translated"),
+        (Status::DST_NAT, "destination translated"),
+    ];
+    let status = flow.status();
+    words.extend(names.iter().filter(|(bit, _)| status.contains(*bit)).map(|n| n.1.to_owned()));
+    if words.is_empty() { "unanswered".to_owned() } else { words.join(", ") }
+}
+
+/// `dst now 172.17.0.4:5432`.
+fn translation_text(side: Side, to: &Translated) -> String {
+    let end = if side == Side::Source { "src" } else { "dst" };
+    match to {
+        Translated::To(IpAddr::V6(address), Some(port)) => format!("{end} now [{address}]:{port}"),
+        Translated::To(address, Some(port)) => format!("{end} now {address}:{port}"),
+        Translated::To(address, None) => format!("{end} now {address}"),
+        Translated::Unknown => format!("{end} now not known"),
+        Translated::No | Translated::Dropped => format!("{end} stays"),
     }
 }
 

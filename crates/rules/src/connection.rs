@@ -4,6 +4,7 @@
 //! it has a [`CtView`], and through it a flow whose mark and labels targets may change.
 
 use crate::conntrack::{CtState, CtView, Doubt, Flow, States, Template, Tracker};
+use crate::nat::{Binding, Redirected};
 
 /// A packet's connection.
 #[derive(Debug)]
@@ -16,6 +17,10 @@ pub struct Connection<'p> {
     pub wish: Wish,
     /// Something else of the flow hangs on a rule that may have matched.
     pub doubtful: bool,
+    /// What the nat chains at this hook have come to.
+    pub binding: Binding,
+    /// Whether a rule sent the packet to this host.
+    pub redirected: Redirected,
 }
 
 /// How a packet is to be tracked.
@@ -34,7 +39,14 @@ pub enum Wish {
 
 impl Default for Connection<'_> {
     fn default() -> Self {
-        Self { view: CtView::UNKNOWN, tracker: None, wish: Wish::Plain, doubtful: false }
+        Self {
+            view: CtView::UNKNOWN,
+            tracker: None,
+            wish: Wish::Plain,
+            doubtful: false,
+            binding: Binding::Closed,
+            redirected: Redirected::No,
+        }
     }
 }
 

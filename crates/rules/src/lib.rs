@@ -14,6 +14,7 @@ pub mod eval;
 pub mod ext;
 mod family;
 pub mod model;
+pub mod nat;
 mod outcome;
 pub mod routes;
 pub mod save;

@@ -136,6 +136,19 @@ impl Routes {
 }
 
 impl Route {
+    /// The address of its interface that it tells of: itself, or the source of its connected subnet. Those of
+    /// a single link are left out.
+    #[must_use]
+    pub fn own_address(&self) -> Option<IpAddr> {
+        let host = if self.destination.addr.is_ipv6() { 128 } else { 32 };
+        let addr = match self.kind {
+            RouteKind::Local if self.destination.bits == host => Some(self.destination.addr),
+            RouteKind::Unicast if self.connected => self.source,
+            _ => None,
+        };
+        addr.filter(|addr| !matches!(addr, IpAddr::V6(v6) if v6.is_unicast_link_local()))
+    }
+
     /// Whether it is of a kind that the kernel keeps in the local table.
     #[must_use]
     pub fn is_of_local_table(&self) -> bool {

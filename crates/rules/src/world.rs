@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::routes::Routes;
+use crate::routes::{Route, Routes};
 
 /// The host as the command line describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct World {
     pub local: Option<Vec<Network>>,
     /// The host's routes; `None` when nothing was said.
     pub routes: Option<Routes>,
+    /// Addresses of interfaces, as `--addr` gives them.
+    pub addresses: Vec<(String, IpAddr)>,
 }
 
 impl World {
@@ -20,6 +22,25 @@ impl World {
     pub fn is_local(&self, addr: IpAddr) -> Option<bool> {
         self.local.as_ref().map(|local| local.iter().any(|network| network.holds(addr)))
     }
+
+    /// The address of an interface: the only one that is given for it, else the only one that the routes name.
+    #[must_use]
+    pub fn address_of(&self, interface: &str, is_v6: bool) -> Option<IpAddr> {
+        let named = self.addresses.iter().filter(|(name, _)| name == interface);
+        let given = only(named.map(|(_, addr)| *addr).filter(|addr| addr.is_ipv6() == is_v6));
+        let routes = self.routes.iter().flat_map(Routes::all);
+        given.unwrap_or_else(|| {
+            let own = routes.filter(|route| route.device.as_deref() == Some(interface));
+            let addresses = own.filter_map(Route::own_address);
+            only(addresses.filter(|addr| addr.is_ipv6() == is_v6)).flatten()
+        })
+    }
+}
+
+/// The only one of several addresses: `None` where there is none at all, `Some(None)` where they differ.
+fn only(mut addresses: impl Iterator<Item = IpAddr>) -> Option<Option<IpAddr>> {
+    let first = addresses.next()?;
+    Some(addresses.all(|other| other == first).then_some(first))
 }
 
 /// An address and its prefix length.

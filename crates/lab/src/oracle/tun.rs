@@ -38,6 +38,16 @@ impl Tun {
         Ok(Self { near, far })
     }
 
+    /// Hands the kernel a packet at `t1`.
+    pub fn send_back(&mut self, packet: &[u8]) -> io::Result<()> {
+        self.far.write(packet).map(drop)
+    }
+
+    /// Takes one packet that left by `t0`, if there is one.
+    pub fn receive_back(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        receive(&mut self.near, buffer)
+    }
+
     /// Hands the kernel a packet. It refuses some by their first nibble, which is an answer too.
     pub fn send(&mut self, packet: &[u8]) -> io::Result<()> {
         match self.near.write(packet) {
@@ -48,10 +58,14 @@ impl Tun {
 
     /// Takes one forwarded packet, if there is one.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match self.far.read(buffer) {
-            Ok(len) => Ok(Some(len)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error),
-        }
+        receive(&mut self.far, buffer)
+    }
+}
+
+fn receive(device: &mut File, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match device.read(buffer) {
+        Ok(len) => Ok(Some(len)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -105,7 +105,9 @@ impl Report<'_> {
             "midstream_flows": self.midstream_flows,
             "midstream_packets": self.midstream_packets,
             "offload": self.offload,
-            "nat_evaluated": !self.nat_not_evaluated(),
+            "addresses": self.config.world.addresses.iter()
+                .map(|(name, addr)| format!("{name}={addr}"))
+                .collect::<Vec<_>>(),
             "time_went_back": self.time_went_back,
         })
     }
@@ -114,8 +116,6 @@ impl Report<'_> {
         self.files.iter().enumerate().flat_map(move |(index, file)| {
             file.rules().map(move |(at, table, chain, rule)| {
                 let tally = self.counters[index].rule(at);
-                // Nat chains run for the first packet of a connection only, which is not known yet.
-                let counted = table.name != "nat";
                 json!({
                     "family": file.ruleset.family.name(),
                     "table": table.name,
@@ -123,8 +123,8 @@ impl Report<'_> {
                     "number": at.rule + 1,
                     "line": rule.line,
                     "text": file.rule_text(at),
-                    "packets": counted.then_some(tally.packets),
-                    "bytes": counted.then_some(tally.bytes),
+                    "packets": tally.packets,
+                    "bytes": tally.bytes,
                     "maybe": tally.maybe,
                     "first": tally.first.map(time_text),
                     "last": tally.last.map(time_text),
@@ -140,14 +140,13 @@ impl Report<'_> {
                 for (c, chain) in table.chains.iter().enumerate() {
                     let Some(base) = chain.base else { continue };
                     let tally = self.counters[index].policy(t as u32, c as u32);
-                    let counted = table.name != "nat";
                     policies.push(json!({
                         "family": file.ruleset.family.name(),
                         "table": table.name,
                         "chain": chain.name,
                         "policy": base.policy.to_string(),
-                        "packets": counted.then_some(tally.packets),
-                        "bytes": counted.then_some(tally.bytes),
+                        "packets": tally.packets,
+                        "bytes": tally.bytes,
                         "maybe": tally.maybe,
                     }));
                 }

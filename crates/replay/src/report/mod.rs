@@ -263,15 +263,6 @@ impl<'f> Report<'f> {
         })
     }
 
-    /// Whether some rule of a nat table may have been reached: those are not evaluated yet.
-    #[must_use]
-    pub fn nat_not_evaluated(&self) -> bool {
-        let tables = self.files.iter().flat_map(|file| &file.ruleset.tables);
-        tables
-            .into_iter()
-            .any(|table| table.name == "nat" && table.chains.iter().any(|c| !c.rules.is_empty()))
-    }
-
     /// Reasons of unknown verdicts, most packets first: line if a rule's, words, packets.
     #[must_use]
     pub fn unknown_reasons(&self) -> Vec<(Option<u32>, String, u64)> {
@@ -290,6 +281,7 @@ impl<'f> Report<'f> {
                 Why::Fragment => {
                     (None, "a fragment, which connection tracking reassembles".to_owned())
                 }
+                Why::Translation => (None, "a translation that is not known".to_owned()),
                 Why::Rule(family, at, cause) => match self.file_index(*family) {
                     Some(index) => {
                         let file = &self.files[index];
@@ -348,18 +340,16 @@ impl<'f> Report<'f> {
         self.files.iter().position(|file| file.ruleset.family == family)
     }
 
-    /// Rules in tables that are evaluated, and how many of them no packet may have hit.
+    /// How many rules there are, and how many of them no packet may have hit.
     #[must_use]
     pub fn never_hit(&self) -> (usize, usize) {
         let mut all = 0;
         let mut never = 0;
         for (index, file) in self.files.iter().enumerate() {
-            for (at, table, ..) in file.rules() {
-                if table.name != "nat" {
-                    let tally = self.counters[index].rule(at);
-                    all += 1;
-                    never += usize::from(tally.packets == 0 && tally.maybe == 0);
-                }
+            for (at, ..) in file.rules() {
+                let tally = self.counters[index].rule(at);
+                all += 1;
+                never += usize::from(tally.packets == 0 && tally.maybe == 0);
             }
         }
         (all, never)

@@ -208,12 +208,6 @@ impl Report<'_> {
             )?;
         }
         writeln!(out, "\nnever hit {} of {}", number(never as u64), plural(all as u64, "rule"))?;
-        if self.nat_not_evaluated() {
-            writeln!(
-                out,
-                "note      nat not evaluated: addresses after a nat rule count as unknown"
-            )?;
-        }
         for (packets, why) in [
             (self.skipped.family, "no rules for their family"),
             (self.skipped.link_type, "link type not known"),

@@ -3,7 +3,7 @@
 use rules::eval::{self, Alive};
 use serde_json::{Value, json};
 
-use super::{Before, Step, Story};
+use super::{Before, Step, Story, translation_text};
 use crate::near::NearMiss;
 use crate::rules_file::RulesFile;
 
@@ -89,5 +89,22 @@ fn step_json(file: &RulesFile, step: &Step) -> Value {
             json!({ "step": "policy", "by": file.by_text(eval::By::Policy { table: *table, chain: *chain }) })
         }
         Step::Ttl(left) => json!({ "step": "ttl", "left": left }),
+        Step::Tracked { state, flow } => json!({
+            "step": "conntrack",
+            "state": state,
+            "flow": flow.as_ref().map(|flow| json!({
+                "born": flow.born,
+                "tuple": flow.tuple,
+                "reply": flow.is_reply,
+                "is": flow.state,
+            })),
+        }),
+        Step::Translated { side, to } => {
+            json!({ "step": "nat", "what": translation_text(*side, to) })
+        }
+        Step::Rerouted { path, input, output } => {
+            json!({ "step": "path", "path": path.name(), "in": input, "out": output })
+        }
+        Step::Settled { state } => json!({ "step": "settled", "is": state }),
     }
 }

@@ -7,7 +7,7 @@ use rules::Outcome;
 use rules::eval::{self, Alive};
 use rules::model::Action;
 
-use super::{Step, Story};
+use super::{FlowStory, Step, Story, translation_text};
 use crate::near::{Misses, NearMiss};
 use crate::rules_file::RulesFile;
 use crate::visible::visible;
@@ -114,6 +114,22 @@ impl Story<'_> {
             }
             Step::Ttl(Some(left)) => writeln!(out, "forward: time to live now {left}"),
             Step::Ttl(None) => writeln!(out, "forward: time to live runs out"),
+            Step::Tracked { state, flow: None } => writeln!(out, "conntrack: {state}"),
+            Step::Tracked { state, flow: Some(flow) } => {
+                let way = if flow.is_reply { "against" } else { "part of" };
+                let FlowStory { born, tuple, state: now, .. } = flow;
+                writeln!(
+                    out,
+                    "conntrack: {state}, {way} the connection of packet {born}, {tuple}: {now}"
+                )
+            }
+            Step::Translated { side, to } => {
+                writeln!(out, "  nat: {}", translation_text(*side, to))
+            }
+            Step::Rerouted { path, input, output } => {
+                writeln!(out, "path    {} from here on, in {input}, out {output}", path.name())
+            }
+            Step::Settled { state } => writeln!(out, "conntrack: leaves it {state}"),
         }
     }
 

@@ -10,17 +10,17 @@ use packet::{L3, L4, Packet, Read, gre, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, u
 
 /// An upper layer: its protocol and where it starts in the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Layer {
+pub(crate) struct Layer {
     /// Offset of the network header before it.
-    pub(super) network: usize,
-    pub(super) is_v6: bool,
-    pub(super) protocol: u8,
-    pub(super) offset: usize,
+    pub(crate) network: usize,
+    pub(crate) is_v6: bool,
+    pub(crate) protocol: u8,
+    pub(crate) offset: usize,
 }
 
 /// The upper layer of the packet.
 #[inline]
-pub(super) fn layer(packet: &Packet<'_>) -> Result<Layer, Flaw> {
+pub(crate) fn layer(packet: &Packet<'_>) -> Result<Layer, Flaw> {
     let headers = packet.headers();
     let is_v6 = match headers.l3 {
         L3::Ipv4 { .. } => false,
@@ -42,7 +42,7 @@ pub(super) fn layer(packet: &Packet<'_>) -> Result<Layer, Flaw> {
 }
 
 /// The upper layer of a packet quoted at `network`.
-pub(super) fn quoted_layer(
+pub(crate) fn quoted_layer(
     packet: &Packet<'_>,
     network: usize,
     is_v6: bool,
@@ -73,7 +73,7 @@ fn quoted_v6(packet: &Packet<'_>, network: usize) -> Result<Layer, Flaw> {
 
 /// The tuple of a layer's packet, in zone 0.
 #[inline]
-pub(super) fn tuple(packet: &Packet<'_>, layer: &Layer) -> Result<Tuple, Flaw> {
+pub(crate) fn tuple(packet: &Packet<'_>, layer: &Layer) -> Result<Tuple, Flaw> {
     let parts = parts(packet, layer)?;
     if layer.is_v6 {
         let at = layer.network + ipv6::SOURCE.start;

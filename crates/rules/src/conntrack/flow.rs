@@ -8,6 +8,7 @@
 use super::key::{Direction, Tuple};
 use super::sctp::Sctp;
 use super::tcp::Tcp;
+use super::translation::Side;
 
 /// Bits of [`Flow::status`], with the kernel's numbers, as `--ctstatus` compares them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -139,6 +140,10 @@ pub struct Flow {
     /// Segments out of window cannot be told: options that set its scale were not captured.
     pub(super) vague_window: bool,
     pub(super) assumed: bool,
+    /// How the source, or the destination, is translated is not known.
+    pub(super) lost_ends: [bool; 2],
+    /// There may have been no place in the range that it is translated to.
+    pub(super) crowded: bool,
     // What replies read.
     pub(super) reply: Tuple,
     /// The connection mark (`connmark`).
@@ -166,6 +171,8 @@ impl Flow {
             master_helper: Helper::None,
             vague_window: false,
             assumed: false,
+            lost_ends: [false; 2],
+            crowded: false,
             proto: Proto::Generic,
             counters: [Counters::default(); 2],
             born,
@@ -249,11 +256,28 @@ impl Flow {
         self.assumed
     }
 
+    /// Whether it is not known how this end is translated.
+    #[must_use]
+    pub fn is_lost(&self, side: Side) -> bool {
+        let [source, destination] = self.lost_ends;
+        if side == Side::Source { source } else { destination }
+    }
+
     /// Whether its first packet survived.
     #[inline]
     #[must_use]
     pub fn is_confirmed(&self) -> bool {
         self.status.contains(Status::CONFIRMED)
+    }
+
+    /// There may have been no tuple left for it: then the kernel drops the packet where it leaves.
+    pub fn crowd(&mut self) {
+        self.crowded = true;
+    }
+
+    /// It is decided that this end stays as it is.
+    pub fn decide(&mut self, side: Side) {
+        self.status.set(side.decided());
     }
 
     /// Whether label `bit` (0..128) is set.

@@ -10,7 +10,7 @@
 //! Source: Linux 6.18, the files named in each module; states and times are facts of its behaviour.
 
 pub mod config;
-mod dissect;
+pub(crate) mod dissect;
 mod expect;
 pub mod flow;
 mod ftp;
@@ -18,16 +18,19 @@ mod helpers;
 mod icmp;
 mod index;
 pub mod key;
+mod lost;
 mod others;
 mod protocol;
 pub mod sctp;
 mod slab;
-mod step;
+mod sources;
+pub(crate) mod step;
 mod table;
 pub mod tcp;
 mod tracker;
+mod translation;
 mod udp;
-mod verify;
+pub(crate) mod verify;
 mod view;
 
 pub use config::{Config, Mode, Timeouts};
@@ -35,4 +38,5 @@ pub use flow::{Counters, Doubt, Flow, Helper, Proto, Status};
 pub use key::{Direction, Tuple, Zone};
 pub use table::{Handle, TableStats};
 pub use tracker::{Confirmation, Place, Template, Tracker, Visit};
+pub use translation::Side;
 pub use view::{Certainty, CtState, CtView, States};

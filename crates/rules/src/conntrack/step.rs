@@ -6,7 +6,7 @@ use packet::{Packet, Read};
 
 /// What a protocol's tracker makes of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// It belongs to the flow, which was brought up to date.
     Accept,
     /// It belongs to the flow; neither timeout nor counters move.
@@ -23,18 +23,18 @@ pub(super) enum Step {
 
 /// What is known of a packet besides its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Arrival {
+pub(crate) struct Arrival {
     /// Its time in nanoseconds.
-    pub(super) now: u64,
+    pub(crate) now: u64,
     /// Which way of the flow it goes.
-    pub(super) direction: Direction,
+    pub(crate) direction: Direction,
     /// Its length in bytes from the network header on.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 /// Why a packet cannot be tracked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub(crate) enum Flaw {
     /// It is malformed: INVALID.
     Invalid,
     /// Bytes that decide were not captured.
@@ -43,7 +43,7 @@ pub(super) enum Flaw {
 
 /// Bytes without which a packet is malformed.
 #[inline]
-pub(super) fn known<T>(read: Read<T>) -> Result<T, Flaw> {
+pub(crate) fn known<T>(read: Read<T>) -> Result<T, Flaw> {
     match read {
         Read::Known(bytes) => Ok(bytes),
         Read::Absent => Err(Flaw::Invalid),
@@ -52,7 +52,7 @@ pub(super) fn known<T>(read: Read<T>) -> Result<T, Flaw> {
 }
 
 /// Everything from `offset` to the end of the packet.
-pub(super) fn rest<'p>(packet: &'p Packet<'_>, offset: usize) -> Read<&'p [u8]> {
+pub(crate) fn rest<'p>(packet: &'p Packet<'_>, offset: usize) -> Read<&'p [u8]> {
     let len = packet.headers().end.saturating_sub(offset);
     packet.read_slice(offset, len)
 }

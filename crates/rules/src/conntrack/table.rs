@@ -169,7 +169,11 @@ impl Table {
     /// Makes a flow findable by both tuples, or changes nothing.
     pub(super) fn confirm(&mut self, handle: Handle, now: u64) -> Result<(), Conflict> {
         let Some(flow) = self.flow(handle) else { return Err(Conflict::NoRoom) };
-        let (original, reply) = (flow.original, flow.reply);
+        let (original, mut reply) = (flow.original, flow.reply);
+        if flow.lost_ends != [false; 2] {
+            // What its replies look like is not known: none is found.
+            reply = original;
+        }
         for tuple in [original, reply] {
             if let Some((other, _)) = self.find(&tuple, None, now) {
                 return Err(Conflict::With(other));
@@ -190,7 +194,7 @@ impl Table {
         if !self.index.insert(original.hash(), first) {
             return false;
         }
-        if !self.index.insert(reply.hash(), second) {
+        if reply != original && !self.index.insert(reply.hash(), second) {
             self.index.remove(original.hash(), first);
             return false;
         }

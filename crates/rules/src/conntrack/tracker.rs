@@ -27,7 +27,9 @@ use super::flow::{Doubt, Flow, Helper, Status};
 use super::helpers::Helpers;
 use super::icmp::{self, Message};
 use super::key::{Direction, Tuple, Zone};
+use super::lost::Lost;
 use super::protocol::{self, Upper};
+use super::sources::Sources;
 use super::step::{Arrival, Flaw, Step};
 use super::table::{Handle, Table};
 use super::view::{Certainty, CtState, CtView, States};
@@ -73,12 +75,15 @@ const BURST: usize = 32;
 /// The flows, and everything that hangs on them.
 #[derive(Debug)]
 pub struct Tracker {
-    config: Config,
-    table: Table,
+    pub(super) config: Config,
+    pub(super) table: Table,
     expectations: Expectations,
     helpers: Helpers,
     /// A flow of the packet under way that is not, or no longer, in the table.
     loose_end: Option<Handle>,
+    /// Replies whose flow could not be found.
+    pub(super) lost: Lost,
+    pub(super) sources: Sources,
 }
 
 impl Tracker {
@@ -90,6 +95,8 @@ impl Tracker {
             expectations: Expectations::new(config.expect_max),
             helpers: Helpers::default(),
             loose_end: None,
+            lost: Lost::default(),
+            sources: Sources::default(),
             config,
         }
     }
@@ -151,7 +158,8 @@ impl Tracker {
     /// An ICMP error about a flow.
     fn error(&mut self, about: &Tuple, destination: std::net::IpAddr, visit: &Visit) -> CtView {
         let Some((handle, direction)) = self.lookup(about, visit.template.zone, visit.now) else {
-            return CtView::INVALID;
+            let is_lost = self.lost.may_be(about);
+            return if is_lost { CtView::UNKNOWN } else { CtView::INVALID };
         };
         let Some(flow) = self.table.flow(handle) else { return CtView::INVALID };
         if flow.tuple(direction).destination() != destination {
@@ -197,6 +205,7 @@ impl Tracker {
             let (handle, direction, is_first) =
                 match self.lookup(&tuple, visit.template.zone, visit.now) {
                     Some((handle, direction)) => (handle, direction, false),
+                    None if self.lost.may_be(&tuple) => return self.half_known(&tuple, visit),
                     None => match self.create(&tuple, visit)? {
                         Some(handle) => (handle, Direction::Original, true),
                         None => return Ok(CtView { table_full: true, ..CtView::INVALID }),

@@ -26,7 +26,8 @@ pub(super) fn whole(packet: &Packet<'_>, layer: &Layer) -> Read<bool> {
     internet(packet, layer, usize::MAX)
 }
 
-fn pseudo(packet: &Packet<'_>, layer: &Layer, len: usize) -> Read<u16> {
+/// Sum of the pseudo header of a layer of `len` bytes.
+pub(crate) fn pseudo(packet: &Packet<'_>, layer: &Layer, len: usize) -> Read<u16> {
     // UDP-Lite is summed as UDP by tracking.
     let protocol =
         if layer.protocol == udp::PROTOCOL_LITE { udp::PROTOCOL } else { layer.protocol };
@@ -42,15 +43,21 @@ fn pseudo(packet: &Packet<'_>, layer: &Layer, len: usize) -> Read<u16> {
     })
 }
 
+/// Where the CRC32c of an SCTP packet stands, from its header on.
+pub(crate) const SCTP_CHECKSUM: std::ops::Range<usize> = 8..12;
+
 /// Whether the CRC32c of an SCTP packet holds.
 pub(super) fn sctp(packet: &Packet<'_>, offset: usize) -> Read<bool> {
-    const FIELD: std::ops::Range<usize> = 8..12;
     rest(packet, offset).map(|bytes| {
-        let stored = bytes.get(FIELD).and_then(|field| field.first_chunk());
-        let summed =
-            bytes.iter().enumerate().map(|(at, byte)| if FIELD.contains(&at) { 0 } else { *byte });
-        stored.is_some_and(|stored| u32::from_le_bytes(*stored) == crc32c(summed))
+        let stored = bytes.get(SCTP_CHECKSUM).and_then(|field| field.first_chunk());
+        stored.is_some_and(|stored| u32::from_le_bytes(*stored) == sctp_sum(bytes))
     })
+}
+
+/// The CRC32c that an SCTP packet should have.
+pub(crate) fn sctp_sum(bytes: &[u8]) -> u32 {
+    let byte = |(at, byte): (usize, &u8)| if SCTP_CHECKSUM.contains(&at) { 0 } else { *byte };
+    crc32c(bytes.iter().enumerate().map(byte))
 }
 
 /// The Castagnoli CRC, reflected.

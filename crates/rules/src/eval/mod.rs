@@ -398,10 +398,12 @@ fn decides(action: &Action) -> bool {
     }
 }
 
-/// The tables of a ruleset that have a chain at `hook`, in the order in which the hook walks them.
+/// The tables of a ruleset that have something to do at `hook`, in the order in which the hook walks them: those
+/// with a chain there, and nat, which translates also where the rules do not name its chain.
 pub fn tables_at(ruleset: &Ruleset, hook: Hook) -> impl Iterator<Item = usize> + '_ {
     ruleset.family.tables().iter().filter_map(move |kind| {
         let index = ruleset.tables.iter().position(|table| table.name == kind.name)?;
-        ruleset.tables[index].base_chain(hook).is_some().then_some(index)
+        let translates = kind.name == "nat" && kind.hooks.contains(&hook);
+        (translates || ruleset.tables[index].base_chain(hook).is_some()).then_some(index)
     })
 }

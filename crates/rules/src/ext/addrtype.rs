@@ -370,6 +370,7 @@ mod tests {
         World {
             local: local.map(|text| vec![Network::parse(text).unwrap()]),
             routes: routes.map(|text| Routes::parse(text).unwrap()),
+            ..World::default()
         }
     }
 

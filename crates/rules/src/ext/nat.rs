@@ -1,16 +1,14 @@
-//! What the NAT targets share: the range that an address and a port are taken from, and the bytes that a
-//! translation changes.
+//! What the NAT targets share: the range that an address and a port are taken from.
 //!
-//! Until NAT is evaluated these bytes are unknown afterwards and the packet leaves the table accepted.
-//! Source: iptables-extensions(8) DNAT, SNAT; kernel `net/netfilter/nf_nat_core.c`, `nf_nat_proto.c`.
+//! Source: iptables-extensions(8) DNAT, SNAT; kernel `net/netfilter/xt_nat.c`, `xt_MASQUERADE.c`,
+//! `xt_REDIRECT.c`.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-use std::ops::Range;
-
-use packet::{L4, Packet, Read, Upper};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Args, Effect, Given, Opt, Printer, Target, value};
-use crate::model::{Family, Hook};
+use crate::conntrack::Side;
+use crate::model::Family;
+use crate::nat::{self, Ports, Range};
 use crate::save::What;
 use crate::transit::Transit;
 
@@ -26,29 +24,21 @@ const FLAGS: [&str; 3] = ["random", "random-fully", "persistent"];
 /// Protocols that a port may be given for: TCP, UDP, SCTP, DCCP, ICMP.
 const WITH_PORTS: [u8; 5] = [6, 17, 132, 33, 1];
 
-/// Which end of the packet a translation changes.
+/// Where the address of a mapping comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    /// Source address and port.
-    Source,
-    /// Destination address and port.
-    Destination,
-}
-
-impl Side {
-    /// The side that a target without a side of its own changes at a hook.
-    pub(super) fn at(hook: Hook) -> Self {
-        match hook {
-            Hook::Postrouting | Hook::Input => Self::Source,
-            _ => Self::Destination,
-        }
-    }
+pub(super) enum From {
+    /// The rule names it, for this end.
+    Rule(Side),
+    /// The interface that the packet goes out by; for the source.
+    Output,
+    /// The interface that the packet came in by; for the destination.
+    Input,
 }
 
 /// A NAT target with its range.
 #[derive(Debug)]
 pub(super) struct Nat {
-    side: Side,
+    from: From,
     /// The option that the range is printed as.
     option: &'static str,
     family: Family,
@@ -56,14 +46,6 @@ pub(super) struct Nat {
     ports: Option<Ports>,
     /// Which of [`FLAGS`].
     flags: [bool; 3],
-}
-
-/// Ports `first` to `last`; `base` is the port that `first` stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ports {
-    first: u16,
-    last: u16,
-    base: Option<u16>,
 }
 
 impl Nat {
@@ -74,7 +56,7 @@ impl Nat {
         side: Side,
     ) -> Result<Self, What> {
         let given = args.required(option)?;
-        let mut nat = Self::empty(args, option, side);
+        let mut nat = Self::empty(args, option, From::Rule(side));
         let (addresses, ports) = split(given.text(), args.family)
             .ok_or_else(|| given.expected("[address[-address]][:port[-port]]"))?;
         if let Some(text) = addresses {
@@ -89,17 +71,17 @@ impl Nat {
     }
 
     /// A target whose `--to-ports`, if given, holds ports.
-    pub(super) fn with_ports(args: &Args<'_>, side: Side) -> Result<Self, What> {
-        let mut nat = Self::empty(args, "to-ports", side);
+    pub(super) fn with_ports(args: &Args<'_>, from: From) -> Result<Self, What> {
+        let mut nat = Self::empty(args, "to-ports", from);
         if let Some(given) = args.get("to-ports") {
             nat.ports = Some(parse_ports(args, given, given.text())?);
         }
         Ok(nat)
     }
 
-    fn empty(args: &Args<'_>, option: &'static str, side: Side) -> Self {
+    fn empty(args: &Args<'_>, option: &'static str, from: From) -> Self {
         let flags = FLAGS.map(|name| args.has(name));
-        Self { side, option, family: args.family, addresses: None, ports: None, flags }
+        Self { from, option, family: args.family, addresses: None, ports: None, flags }
     }
 
     /// Refuses a port that the range is shifted to.
@@ -108,6 +90,21 @@ impl Nat {
             return Err(args.expected("a range without /port"));
         }
         Ok(self)
+    }
+
+    /// What the kernel chooses from.
+    fn range(&self) -> Range {
+        let address = |bytes: [u8; 16]| match (self.family, bytes) {
+            (Family::Ipv6, bytes) => IpAddr::from(bytes),
+            (_, [a, b, c, d, ..]) => IpAddr::from([a, b, c, d]),
+        };
+        let [random, random_fully, persistent] = self.flags;
+        Range {
+            addresses: self.addresses.map(|bounds| bounds.map(address)),
+            ports: self.ports,
+            random: random || random_fully,
+            persistent,
+        }
     }
 
     fn range_text(&self) -> String {
@@ -127,7 +124,7 @@ impl Nat {
             if self.option != "to-ports" {
                 text.push(':');
             }
-            text.push_str(&ports.text());
+            text.push_str(&ports_text(ports));
         }
         text
     }
@@ -173,31 +170,29 @@ fn parse_ports(args: &Args<'_>, given: &Given<'_>, text: &str) -> Result<Ports, 
     if !args.protocol.is_some_and(|test| WITH_PORTS.contains(&test.number)) {
         args.needs_protocol(&WITH_PORTS)?;
     }
-    Ports::parse(text).ok_or_else(|| given.expected("a port, or a range of port numbers"))
+    ports(text).ok_or_else(|| given.expected("a port, or a range of port numbers"))
 }
 
-impl Ports {
-    /// A port number or service, or `first-last[/base]`, of which only the base may be a service.
-    fn parse(text: &str) -> Option<Self> {
-        if let Some(port) = value::port(text) {
-            return Some(Self { first: port, last: port, base: None });
-        }
-        let (range, base) = match text.split_once('/') {
-            Some((range, base)) => (range, Some(value::port(base).filter(|port| *port > 0)?)),
-            None => (text, None),
-        };
-        let (first, last) = range.split_once('-')?;
-        let (first, last) = (value::u16(first)?, value::u16(last)?);
-        (first <= last).then_some(Self { first, last, base })
+/// A port number or service, or `first-last[/base]`, of which only the base may be a service.
+fn ports(text: &str) -> Option<Ports> {
+    if let Some(port) = value::port(text) {
+        return Some(Ports { first: port, last: port, base: None });
     }
+    let (range, base) = match text.split_once('/') {
+        Some((range, base)) => (range, Some(value::port(base).filter(|port| *port > 0)?)),
+        None => (text, None),
+    };
+    let (first, last) = range.split_once('-')?;
+    let (first, last) = (value::u16(first)?, value::u16(last)?);
+    (first <= last).then_some(Ports { first, last, base })
+}
 
-    fn text(self) -> String {
-        match self.base {
-            // One port with a base is printed as a range, too: a base is only read after a range.
-            Some(base) => format!("{}-{}/{base}", self.first, self.last),
-            None if self.last == self.first => self.first.to_string(),
-            None => format!("{}-{}", self.first, self.last),
-        }
+fn ports_text(ports: Ports) -> String {
+    match ports.base {
+        // One port with a base is printed as a range, too: a base is only read after a range.
+        Some(base) => format!("{}-{}/{base}", ports.first, ports.last),
+        None if ports.last == ports.first => ports.first.to_string(),
+        None => format!("{}-{}", ports.first, ports.last),
     }
 }
 
@@ -215,62 +210,13 @@ impl Target for Nat {
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
-        translate(self.side, transit)
-    }
-}
-
-/// Makes unknown what a translation may change, and accepts.
-pub(super) fn translate(side: Side, transit: &mut Transit<'_, '_>) -> Effect {
-    let (addr, checksum) = match (transit.family, side) {
-        (Family::Ipv6, Side::Source) => (8..24, None),
-        (Family::Ipv6, Side::Destination) => (24..40, None),
-        (_, Side::Source) => (12..16, Some(10..12)),
-        (_, Side::Destination) => (16..20, Some(10..12)),
-    };
-    for range in checksum.into_iter().chain([addr]) {
-        transit.forget_net(range);
-    }
-    let headers = transit.packet.headers();
-    let (network, len) = (headers.network, transit.packet.len());
-    match headers.l4 {
-        L4::Upper(upper) => {
-            let start = upper.offset.saturating_sub(network);
-            for range in upper_ranges(side, transit.packet, &upper) {
-                transit.forget_net(start + range.start..start.saturating_add(range.end));
-            }
+        let range = self.range();
+        match self.from {
+            From::Rule(side) => nat::bind(transit, side, Some(&range)),
+            From::Output => nat::masquerade(transit, &range),
+            From::Input => nat::redirect(transit, &range),
         }
-        // The ports are somewhere behind the fixed header.
-        L4::Unknown | L4::Broken { .. } => {
-            let fixed = if transit.family == Family::Ipv6 { 40 } else { 20 };
-            transit.forget_net(fixed..len);
-        }
-        L4::Fragment { .. } | L4::None => {}
-    }
-    Effect::Accept
-}
-
-/// Bytes of the upper-layer header that a translation may change.
-fn upper_ranges(side: Side, packet: &Packet<'_>, upper: &Upper) -> [Range<usize>; 2] {
-    let port = if side == Side::Source { 0..2 } else { 2..4 };
-    match upper.protocol {
-        6 => [port, 16..18],
-        17 | 33 | 136 => [port, 6..8],
-        132 => [port, 8..12],
-        // The checksum and the identifier; in an error, also the packet that it quotes.
-        1 | 58 if is_query(packet, upper) => [2..6, 0..0],
-        1 | 58 => [2..packet.len(), 0..0],
-        // The key of GRE.
-        47 => [4..8, 0..0],
-        _ => [0..0, 0..0],
-    }
-}
-
-/// An ICMP message that certainly quotes no packet.
-fn is_query(packet: &Packet<'_>, upper: &Upper) -> bool {
-    match (upper.protocol, packet.upper::<1>(upper, 0)) {
-        (1, Read::Known([kind])) => !matches!(kind, 3 | 4 | 5 | 11 | 12),
-        (58, Read::Known([kind])) => kind >= 128,
-        _ => false,
+        Effect::Accept
     }
 }
 
@@ -295,21 +241,21 @@ mod tests {
     #[test]
     fn a_range_prints_as_it_reads_back() {
         for text in ["20", "10-20", "10-20/21", "10-10/21"] {
-            assert_eq!(Ports::parse(text).map(Ports::text).as_deref(), Some(text));
+            assert_eq!(ports(text).map(ports_text).as_deref(), Some(text));
         }
-        assert_eq!(Ports::parse("10-10").map(Ports::text).as_deref(), Some("10"));
+        assert_eq!(ports("10-10").map(ports_text).as_deref(), Some("10"));
     }
 
     #[test]
     fn a_range_takes_numbers_and_a_base_a_service() {
-        let ports = |first, last, base| Some(Ports { first, last, base });
-        assert_eq!(Ports::parse("ftp-data"), ports(20, 20, None));
-        assert_eq!(Ports::parse("10-20"), ports(10, 20, None));
-        assert_eq!(Ports::parse("10-20/ftp"), ports(10, 20, Some(21)));
+        let range = |first, last, base| Some(Ports { first, last, base });
+        assert_eq!(ports("ftp-data"), range(20, 20, None));
+        assert_eq!(ports("10-20"), range(10, 20, None));
+        assert_eq!(ports("10-20/ftp"), range(10, 20, Some(21)));
         for wrong in
             ["10-ssh", "ftp-ssh", "20-10", "10-20/0", "10/20", "10:20", "", "-1", "1-65536"]
         {
-            assert_eq!(Ports::parse(wrong), None, "{wrong}");
+            assert_eq!(ports(wrong), None, "{wrong}");
         }
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_nat.c`.
 
-use super::nat::{Nat, PERSISTENT, RANDOM, Side};
+use super::nat::{Nat, PERSISTENT, RANDOM};
 use super::{Args, IP, Opt, Support, Target, TargetKind};
+use crate::conntrack::Side;
 use crate::model::Hook;
 use crate::save::What;
 
@@ -12,7 +13,7 @@ pub(super) static KIND: TargetKind = TargetKind {
     name: "DNAT",
     families: IP,
     options: &[Opt::value("to-destination"), RANDOM, PERSISTENT],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 

@@ -2,7 +2,7 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_MASQUERADE.c`.
 
-use super::nat::{Nat, RANDOM, RANDOM_FULLY, Side};
+use super::nat::{From, Nat, RANDOM, RANDOM_FULLY};
 use super::{Args, IP, Opt, Support, Target, TargetKind};
 use crate::model::Hook;
 use crate::save::What;
@@ -12,12 +12,12 @@ pub(super) static KIND: TargetKind = TargetKind {
     name: "MASQUERADE",
     families: IP,
     options: &[Opt::value("to-ports"), RANDOM, RANDOM_FULLY],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
     args.needs_table(&["nat"])?;
     args.needs_hook(&[Hook::Postrouting])?;
-    Ok(Box::new(Nat::with_ports(args, Side::Source)?.without_shift(args)?))
+    Ok(Box::new(Nat::with_ports(args, From::Output)?.without_shift(args)?))
 }

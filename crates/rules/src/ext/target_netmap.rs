@@ -3,8 +3,12 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_NETMAP.c`.
 
-use super::nat::{Side, translate};
+use std::net::IpAddr;
+
 use super::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind, value};
+use crate::conntrack::Side;
+use crate::model::Family;
+use crate::nat::{self, Range};
 use crate::save::What;
 use crate::transit::Transit;
 
@@ -13,7 +17,7 @@ pub(super) static KIND: TargetKind = TargetKind {
     name: "NETMAP",
     families: IP,
     options: &[Opt::value("to")],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -39,6 +43,32 @@ impl Target for Netmap {
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
-        translate(Side::at(transit.hook), transit)
+        let side = nat::side_at(transit.hook);
+        let range = self.mapped(transit, side).map(Range::address);
+        nat::bind(transit, side, range.as_ref());
+        Effect::Accept
+    }
+}
+
+impl Netmap {
+    /// The packet's address at this end, with the network part of the rule's.
+    fn mapped(&self, transit: &Transit<'_, '_>, side: Side) -> Option<IpAddr> {
+        let mut bytes = [0; 16];
+        match (transit.family, side) {
+            (Family::Ipv6, Side::Source) => bytes = transit.net::<16>(8).known()?,
+            (Family::Ipv6, Side::Destination) => bytes = transit.net::<16>(24).known()?,
+            (_, side) => {
+                let offset = if side == Side::Source { 12 } else { 16 };
+                let address = transit.net::<4>(offset).known()?;
+                bytes.iter_mut().zip(address).for_each(|(to, from)| *to = from);
+            }
+        }
+        for ((byte, addr), mask) in bytes.iter_mut().zip(self.addr).zip(self.mask) {
+            *byte = *byte & !mask | addr & mask;
+        }
+        match (transit.family, bytes) {
+            (Family::Ipv6, bytes) => Some(bytes.into()),
+            (_, [a, b, c, d, ..]) => Some([a, b, c, d].into()),
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_REDIRECT.c`.
 
-use super::nat::{Nat, RANDOM, Side};
+use super::nat::{From, Nat, RANDOM};
 use super::{Args, IP, Opt, Support, Target, TargetKind};
 use crate::model::Hook;
 use crate::save::What;
@@ -12,12 +12,12 @@ pub(super) static KIND: TargetKind = TargetKind {
     name: "REDIRECT",
     families: IP,
     options: &[Opt::value("to-ports"), RANDOM],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
     args.needs_table(&["nat"])?;
     args.needs_hook(&[Hook::Prerouting, Hook::Output])?;
-    Ok(Box::new(Nat::with_ports(args, Side::Destination)?.without_shift(args)?))
+    Ok(Box::new(Nat::with_ports(args, From::Input)?.without_shift(args)?))
 }

@@ -2,8 +2,9 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_nat.c`.
 
-use super::nat::{Nat, PERSISTENT, RANDOM, RANDOM_FULLY, Side};
+use super::nat::{Nat, PERSISTENT, RANDOM, RANDOM_FULLY};
 use super::{Args, IP, Opt, Support, Target, TargetKind};
+use crate::conntrack::Side;
 use crate::model::Hook;
 use crate::save::What;
 
@@ -12,7 +13,7 @@ pub(super) static KIND: TargetKind = TargetKind {
     name: "SNAT",
     families: IP,
     options: &[Opt::value("to-source"), RANDOM, RANDOM_FULLY, PERSISTENT],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 

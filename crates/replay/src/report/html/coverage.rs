@@ -27,8 +27,6 @@ struct Margin {
     tally: Tally,
     /// Whether rules stand on the line; else it is a policy's.
     rule: bool,
-    /// Whether packets were counted there.
-    evaluated: bool,
 }
 
 /// How much each filter shows: lines with rules, or rows of the screen.
@@ -73,18 +71,16 @@ impl Report<'_> {
     fn margins(&self, index: usize, file: &RulesFile) -> HashMap<u32, Margin> {
         let mut margins: HashMap<u32, Margin> = HashMap::new();
         let counters = &self.counters[index];
-        for (at, table, _, rule) in file.rules() {
+        for (at, _, _, rule) in file.rules() {
             let margin = margins.entry(rule.line).or_default();
             margin.add(counters.rule(at));
             margin.rule = true;
-            margin.evaluated = table.name != "nat";
         }
         for (t, table) in file.ruleset.tables.iter().enumerate() {
             for (c, chain) in table.chains.iter().enumerate() {
                 if chain.base.is_some() && chain.line > 0 {
                     let margin = margins.entry(chain.line).or_default();
                     margin.add(counters.policy(t as u32, c as u32));
-                    margin.evaluated = table.name != "nat";
                 }
             }
         }
@@ -104,13 +100,12 @@ impl Margin {
 
     /// The class of its line: what became of the rule.
     fn class(&self) -> &'static str {
-        match (self.rule, self.evaluated, self.tally.packets, self.tally.maybe) {
-            (true, false, ..) => " na",
-            (false, false, ..) | (false, _, 0, 0) => "",
-            (_, _, 1.., 0) => " hit",
-            (_, _, 1.., _) => " hit may",
-            (_, _, 0, 1..) => " may",
-            (true, true, 0, 0) => " never",
+        match (self.rule, self.tally.packets, self.tally.maybe) {
+            (false, 0, 0) => "",
+            (_, 1.., 0) => " hit",
+            (_, 1.., _) => " hit may",
+            (_, 0, 1..) => " may",
+            (true, 0, 0) => " never",
         }
     }
 }
@@ -130,7 +125,7 @@ impl Shown {
         self.all += amount;
         self.hit += if context || class.starts_with(" hit") { amount } else { 0 };
         self.never += if context || class == " never" { amount } else { 0 };
-        let unknown = context || class.ends_with("may") || class == " na";
+        let unknown = context || class.ends_with("may");
         self.unknown += if unknown { amount } else { 0 };
     }
 }
@@ -213,12 +208,6 @@ fn write_tools(out: &mut String, index: usize, shown: Shown) -> Result {
 
 fn write_margin(out: &mut String, margin: &Margin, most: u64) -> Result {
     let Tally { packets, bytes, maybe, .. } = margin.tally;
-    if !margin.evaluated {
-        if margin.rule {
-            out.push_str("<em title=\"nat is not evaluated yet\">not evaluated</em>");
-        }
-        return Ok(());
-    }
     if margin.rule || packets > 0 {
         let heat = heat(packets, most);
         write!(out, "<b style=\"--h:{heat}\">{}</b>", number(packets))?;
@@ -243,29 +232,27 @@ fn heat(packets: u64, most: u64) -> u32 {
 mod tests {
     use super::*;
 
-    fn margin(rule: bool, evaluated: bool, packets: u64, maybe: u64) -> Margin {
-        Margin { tally: Tally { packets, maybe, ..Tally::default() }, rule, evaluated }
+    fn margin(rule: bool, packets: u64, maybe: u64) -> Margin {
+        Margin { tally: Tally { packets, maybe, ..Tally::default() }, rule }
     }
 
     #[test]
     fn lines_are_classed_by_what_became_of_them() {
-        assert_eq!(margin(true, true, 0, 0).class(), " never");
-        assert_eq!(margin(true, true, 2, 0).class(), " hit");
-        assert_eq!(margin(true, true, 2, 1).class(), " hit may");
-        assert_eq!(margin(true, true, 0, 1).class(), " may");
-        assert_eq!(margin(true, false, 0, 1).class(), " na");
-        assert_eq!(margin(false, true, 0, 0).class(), "");
-        assert_eq!(margin(false, false, 0, 3).class(), "");
-        assert_eq!(margin(false, true, 5, 0).class(), " hit");
+        assert_eq!(margin(true, 0, 0).class(), " never");
+        assert_eq!(margin(true, 2, 0).class(), " hit");
+        assert_eq!(margin(true, 2, 1).class(), " hit may");
+        assert_eq!(margin(true, 0, 1).class(), " may");
+        assert_eq!(margin(false, 0, 0).class(), "");
+        assert_eq!(margin(false, 5, 0).class(), " hit");
     }
 
     #[test]
     fn filters_show_tables_beside_their_lines() {
         let mut rows = Shown::default();
-        for class in [" table", " hit", " hit may", " may", " na", " never", "", " note"] {
+        for class in [" table", " hit", " hit may", " may", " never", "", " note"] {
             rows.add(class, 2);
         }
-        assert_eq!(rows, Shown { all: 16, hit: 6, never: 4, unknown: 8 });
+        assert_eq!(rows, Shown { all: 14, hit: 6, never: 4, unknown: 6 });
     }
 
     #[test]

@@ -173,9 +173,6 @@ impl Report<'_> {
             Some("off") => fact(out, "ct", "off: connection states count as unknown")?,
             mode => fact(out, "ct", mode.unwrap_or_default())?,
         }
-        if self.nat_not_evaluated() {
-            fact(out, "nat", "not evaluated: addresses after a nat rule count as unknown")?;
-        }
         if self.offload > 0 {
             let words = format!("{} as long as the wire says", plural(self.offload, "packet"));
             fact(out, "offload", &words)?;

@@ -19,6 +19,8 @@ pub enum Confirmation {
     Pass,
     /// The kernel drops it: another flow has one of its tuples, or there is no room for it.
     Clash,
+    /// The kernel may drop it so.
+    MayClash,
     /// The kernel's helper drops it: a command is cut, or what it foretells is taken.
     Helper,
 }
@@ -45,15 +47,25 @@ impl Tracker {
             flow.raise_doubt(Doubt::Existence);
             flow.deadline = self.config.timeouts.longest(flow.original.protocol());
         }
+        if flow.lost_ends != [false; 2] {
+            flow.raise_doubt(Doubt::History);
+            flow.deadline = self.config.timeouts.longest(flow.original.protocol());
+        }
+        let (doubt, original, crowded) = (flow.doubt, flow.original, flow.crowded);
         let protocol = flow.original.protocol();
         let confirmed = self.table.confirm(handle, now);
         self.bury();
         match confirmed {
             Ok(()) => {
                 self.loose_end = None;
-                Confirmation::Pass
+                if crowded { Confirmation::MayClash } else { Confirmation::Pass }
             }
             Err(Conflict::With(other)) if self.resolves(other, protocol) => Confirmation::Pass,
+            Err(Conflict::With(other)) if self.may_be_no_clash(other, protocol, doubt) => {
+                // Whether it is in the table is not known, nor what its replies look like.
+                self.lost.expect(&original, true, true);
+                Confirmation::MayClash
+            }
             Err(_) => Confirmation::Clash,
         }
     }
@@ -64,6 +76,14 @@ impl Tracker {
         let translated = Status::SRC_NAT_DONE.bits() | Status::DST_NAT_DONE.bits();
         matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
             && self.table.flow(other).is_some_and(|flow| flow.status.bits() & translated == 0)
+    }
+
+    /// Whether a flow with a tuple of another one may get through all the same: one of them may not be
+    /// there, or the kernel keeps both where order does not matter.
+    fn may_be_no_clash(&self, other: Handle, protocol: u8, doubt: Doubt) -> bool {
+        matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
+            || doubt != Doubt::None
+            || self.table.flow(other).is_some_and(|flow| flow.doubt != Doubt::None)
     }
 
     /// Runs a flow's helper; false where it drops the packet.

@@ -4,7 +4,7 @@
 
 use super::Tracker;
 use crate::conntrack::config::Config;
-use crate::conntrack::flow::{Doubt, Flow, Status};
+use crate::conntrack::flow::{Doubt, Flow};
 use crate::conntrack::key::{Direction, Tuple, Zone};
 use crate::conntrack::table::{Handle, TableStats};
 
@@ -25,30 +25,6 @@ impl Tracker {
     /// A flow, to set its mark or labels.
     pub fn flow_mut(&mut self, handle: Handle) -> Option<&mut Flow> {
         self.table.flow_mut(handle)
-    }
-
-    /// Sets what replies look like, and so how the flow is translated, before it is confirmed. `status`
-    /// is added to its bits. False where the flow is confirmed already.
-    pub fn translate(&mut self, handle: Handle, reply: Tuple, status: Status) -> bool {
-        let Some(flow) = self.table.flow_mut(handle) else { return false };
-        if flow.is_confirmed() {
-            return false;
-        }
-        flow.reply = reply.in_zone(flow.reply.zone());
-        flow.status.set(status);
-        true
-    }
-
-    /// Whether replies of another flow would look like this: the tuple is no choice for a translation
-    /// of `own` (`nf_conntrack_tuple_taken`).
-    pub fn is_taken(&mut self, reply: &Tuple, own: Handle, now: u64) -> bool {
-        let Some(flow) = self.table.flow(own) else { return false };
-        let (original, zone) = (flow.original, flow.reply.zone());
-        let Some((other, _)) = self.table.find(&reply.in_zone(zone), None, now) else {
-            return false;
-        };
-        // Two flows with one original tuple are one flow.
-        other != own && self.table.flow(other).is_some_and(|flow| flow.original != original)
     }
 
     /// The flow of a tuple in a zone, and which way of it the tuple goes.

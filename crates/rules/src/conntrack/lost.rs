@@ -1,0 +1,96 @@
+//! [`Lost`]: what replies may look like whose flow cannot be found, because how it is translated is not
+//! known (a port drawn at random, an address that nobody named).
+//!
+//! Contract: bounded. It only ever says "may be": past [`MOST`] ends, everything of a protocol may be such a
+//! reply. Ends are never forgotten, for nobody knows how long the kernel keeps the flow.
+
+use super::key::Tuple;
+use packet::{icmpv4, icmpv6};
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// Ends that are remembered one by one.
+const MOST: usize = 1 << 16;
+
+/// One end of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum End {
+    /// It comes from here, and where to is not known.
+    From(u8, IpAddr, u16),
+    /// It goes to here, and where from is not known.
+    To(u8, IpAddr, u16),
+    /// Neither is known.
+    Any(u8),
+}
+
+/// The replies that may come, and how many flows wait for them.
+#[derive(Debug, Default)]
+pub(super) struct Lost(HashMap<End, u32>);
+
+impl Lost {
+    /// Replies to packets that now look like `sent`, of which the source or the destination, or both, are
+    /// not known.
+    pub(super) fn expect(&mut self, sent: &Tuple, source_lost: bool, destination_lost: bool) {
+        let protocol = sent.protocol();
+        let (source, destination) = (part(sent, sent.source_part()), destination_part(sent));
+        let end = match (source_lost, destination_lost) {
+            (false, false) => return,
+            (true, false) => End::From(protocol, sent.destination(), destination),
+            (false, true) => End::To(protocol, sent.source(), source),
+            (true, true) => End::Any(protocol),
+        };
+        let full = self.0.len() >= MOST && !self.0.contains_key(&end);
+        let flows = self.0.entry(if full { End::Any(protocol) } else { end }).or_default();
+        *flows = flows.saturating_add(1);
+    }
+
+    /// Whether a packet without a flow may be such a reply.
+    #[inline]
+    pub(super) fn may_be(&self, reply: &Tuple) -> bool {
+        !self.0.is_empty() && self.waiting(reply) > 0
+    }
+
+    /// How many flows may wait for this reply.
+    pub(super) fn waiting(&self, reply: &Tuple) -> u32 {
+        let protocol = reply.protocol();
+        let (source, destination) = (part(reply, reply.source_part()), destination_part(reply));
+        let ends = [
+            End::Any(protocol),
+            End::From(protocol, reply.source(), source),
+            End::To(protocol, reply.destination(), destination),
+        ];
+        ends.iter()
+            .filter_map(|end| self.0.get(end))
+            .fold(0, |sum, flows| sum.saturating_add(*flows))
+    }
+}
+
+/// ICMP has one identifier, which belongs to neither end.
+fn part(tuple: &Tuple, part: u16) -> u16 {
+    if matches!(tuple.protocol(), icmpv4::PROTOCOL | icmpv6::PROTOCOL) { 0 } else { part }
+}
+
+fn destination_part(tuple: &Tuple) -> u16 {
+    part(tuple, tuple.destination_part())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tuple(from: u8, to: u8, parts: [u16; 2]) -> Tuple {
+        Tuple::new([10, 0, 0, from].into(), [10, 0, 0, to].into(), 6, parts)
+    }
+
+    #[test]
+    fn the_end_that_is_known_tells_replies_apart() {
+        let mut lost = Lost::default();
+        lost.expect(&tuple(1, 2, [1000, 80]), true, false);
+        assert!(lost.may_be(&tuple(2, 9, [80, 7777])));
+        assert!(!lost.may_be(&tuple(2, 9, [81, 7777])));
+        lost.expect(&tuple(3, 4, [3000, 80]), false, true);
+        assert!(lost.may_be(&tuple(9, 3, [5, 3000])) && !lost.may_be(&tuple(9, 3, [5, 3001])));
+        lost.expect(&tuple(5, 6, [1, 2]), true, true);
+        assert!(lost.may_be(&tuple(77, 78, [1, 2])));
+    }
+}

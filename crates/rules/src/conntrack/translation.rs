@@ -1,0 +1,149 @@
+//! What address translation asks of the [`Tracker`] and leaves in its flows.
+//!
+//! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_tuple_taken`, `nf_conntrack_alter_reply`),
+//! `nf_nat_core.c` (`find_appropriate_src`).
+
+use super::flow::{Doubt, Flow, Status};
+use super::key::{Direction, Tuple};
+use super::table::Handle;
+use super::tracker::Tracker;
+
+/// An end of a flow that is translated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Source address and port.
+    Source,
+    /// Destination address and port.
+    Destination,
+}
+
+impl Side {
+    /// The other one.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Source => Self::Destination,
+            Self::Destination => Self::Source,
+        }
+    }
+
+    /// The bit of a flow of which this end is translated.
+    #[must_use]
+    pub fn translated(self) -> Status {
+        match self {
+            Self::Source => Status::SRC_NAT,
+            Self::Destination => Status::DST_NAT,
+        }
+    }
+
+    /// The bit of a flow for which it is decided whether this end is translated.
+    #[must_use]
+    pub fn decided(self) -> Status {
+        match self {
+            Self::Source => Status::SRC_NAT_DONE,
+            Self::Destination => Status::DST_NAT_DONE,
+        }
+    }
+
+    /// The end that a packet of a flow has to have rewritten where this end of the packet is.
+    #[must_use]
+    pub fn seen_from(self, direction: Direction) -> Self {
+        if direction == Direction::Reply { self.opposite() } else { self }
+    }
+}
+
+impl Tracker {
+    /// Sets what replies look like, and so how the flow is translated, before it is confirmed. `status`
+    /// is added to its bits. False where the flow is confirmed already.
+    pub fn translate(&mut self, handle: Handle, reply: Tuple, status: Status) -> bool {
+        let Some(flow) = self.table.flow_mut(handle) else { return false };
+        if flow.is_confirmed() {
+            return false;
+        }
+        flow.reply = reply.in_zone(flow.reply.zone());
+        flow.status.set(status);
+        if status.contains(Status::SRC_NAT) {
+            self.note_source(handle);
+        }
+        self.expect_lost(handle);
+        true
+    }
+
+    /// How this end of a packet that goes this way of a flow is translated, or whether it is, is not known.
+    pub fn lose_translation(&mut self, handle: Handle, direction: Direction, side: Side) {
+        let Some(flow) = self.table.flow_mut(handle) else { return };
+        if direction == Direction::Reply {
+            // Where the flow is not there after all, the packet begins one of its own.
+            let is_source = side == Side::Source;
+            self.lost.expect(&flow.reply, is_source, !is_source);
+        }
+        let side = side.seen_from(direction);
+        flow.lost_ends[side as usize] = true;
+        flow.status.set(side.translated());
+        flow.status.set(side.decided());
+        if flow.is_confirmed() {
+            flow.raise_doubt(Doubt::History);
+        }
+        if side == Side::Source {
+            self.note_source(handle);
+        }
+        self.expect_lost(handle);
+    }
+
+    fn note_source(&mut self, handle: Handle) {
+        let Some(flow) = self.table.flow(handle) else { return };
+        let table = &self.table;
+        self.sources.add(&flow.original, handle, |other| table.flow(other).is_some());
+    }
+
+    /// Replies to a flow may look like anything that fits the end that is known.
+    fn expect_lost(&mut self, handle: Handle) {
+        let Some(flow) = self.table.flow(handle) else { return };
+        let [source, destination] = flow.lost_ends;
+        if let Some(sent) = flow.reply.inverse() {
+            self.lost.expect(&sent, source, destination);
+        }
+    }
+
+    /// Whether replies of another flow would look like this: the tuple is no choice for a translation
+    /// of `own`. `None` where that hangs on something unknown.
+    pub fn is_taken(&mut self, reply: &Tuple, own: Handle, now: u64) -> Option<bool> {
+        let Some(flow) = self.table.flow(own) else { return Some(false) };
+        let (original, zone) = (flow.original, flow.reply.zone());
+        let Some((other, _)) = self.table.find(&reply.in_zone(zone), None, now) else {
+            return if self.lost.may_be(reply) { None } else { Some(false) };
+        };
+        match self.table.flow(other) {
+            // Two flows with one original tuple are one flow.
+            Some(flow) if other == own || flow.original == original => Some(false),
+            Some(flow) if flow.doubt != Doubt::None => None,
+            Some(_) => Some(true),
+            None => Some(false),
+        }
+    }
+
+    /// How many flows may wait for this reply whose translation is not known.
+    pub(crate) fn lost_waiting(&self, reply: &Tuple) -> u32 {
+        self.lost.waiting(reply)
+    }
+
+    /// Flows whose source is that of `handle`, and is translated, the latest first.
+    pub(crate) fn of_same_source(&self, handle: Handle, now: u64) -> impl Iterator<Item = &Flow> {
+        let own = self.table.flow(handle).map(|flow| flow.original);
+        let others = own
+            .into_iter()
+            .flat_map(|original| self.sources.of(original).map(move |other| (original, other)));
+        others.filter_map(move |(original, other)| {
+            let flow = self.table.flow(other).filter(|_| other != handle)?;
+            let is_alike = same_source(&flow.original, &original)
+                && (!flow.is_confirmed() || !flow.is_expired(now));
+            is_alike.then_some(flow)
+        })
+    }
+}
+
+fn same_source(a: &Tuple, b: &Tuple) -> bool {
+    let source =
+        |tuple: &Tuple| (tuple.source(), tuple.source_part(), tuple.protocol(), tuple.zone());
+    source(a) == source(b)
+}

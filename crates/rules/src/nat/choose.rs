@@ -1,0 +1,196 @@
+//! Which tuple a flow is given: unique among all replies that the table waits for.
+//!
+//! Contract: `None` where the kernel draws at random, or where the answer hangs on something unknown.
+//! Source: Linux 6.18 `nf_nat_core.c` (`get_unique_tuple`, `find_best_ips_proto`,
+//! `nf_nat_l4proto_unique_tuple`); the order of its attempts.
+
+use super::jhash::jhash2;
+use super::range::{Ports, Range, address, has_ports, part, with_end};
+use crate::conntrack::{Direction, Doubt, Handle, Side, Tracker, Tuple};
+use packet::tcp;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Ports that the kernel tries one after the other before it draws another first one.
+const ATTEMPTS: u32 = 128;
+
+/// A flow that is given a mapping.
+pub(super) struct Choice<'t> {
+    pub(super) tracker: &'t mut Tracker,
+    pub(super) flow: Handle,
+    pub(super) side: Side,
+    pub(super) range: &'t Range,
+    /// The time in nanoseconds.
+    pub(super) now: u64,
+}
+
+impl Choice<'_> {
+    /// What packets of the original direction, which look like `current`, are made to look like.
+    pub(super) fn tuple(&mut self, current: &Tuple) -> Option<Tuple> {
+        let (side, range) = (self.side, self.range);
+        if side == Side::Source && !range.random {
+            if range.holds_source(current) {
+                if self.is_free(current)? {
+                    return Some(*current);
+                }
+            } else if let Some(earlier) = self.as_earlier(current)?
+                && self.is_free(&earlier)?
+            {
+                return Some(earlier);
+            }
+        }
+        let tuple = with_address(current, side, range);
+        if !range.random {
+            match range.ports {
+                Some(ports)
+                    if ports.base.is_none()
+                        && ports.hold(&tuple, side)
+                        && (ports.len() == 1 || self.is_free(&tuple)?) =>
+                {
+                    return Some(tuple);
+                }
+                Some(_) => {}
+                // A destination without ports to choose from stays as it is, taken or not.
+                None if side == Side::Destination || self.is_free(&tuple)? => return Some(tuple),
+                None => {}
+            }
+        }
+        self.with_port(&tuple)
+    }
+
+    /// Where the choice is not known: whether the kernel may have found none, so that the packet ends where
+    /// its flow would be confirmed. Ranges that it searches in full offer one as long as one is free.
+    pub(super) fn may_fail(&mut self, current: &Tuple) -> bool {
+        const DRAWN_FROM: u32 = 0xffff - 1024 + 1;
+        let (side, ports) = (self.side, self.range.ports);
+        let len = ports.map_or(DRAWN_FROM, Ports::len);
+        let Some(ports) = ports.filter(|_| len <= ATTEMPTS) else {
+            let waiting = current.inverse().map_or(0, |reply| self.tracker.lost_waiting(&reply));
+            return waiting >= len / 2;
+        };
+        let tuple = with_address(current, side, self.range);
+        let port = |port| with_end(&tuple, side, address(&tuple, side), Some(port));
+        !(ports.first..=ports.last).any(|number| self.is_free(&port(number)) == Some(true))
+    }
+
+    /// Whether no other flow waits for replies to this tuple. While the other end is lost that cannot be
+    /// told, and is taken to be so.
+    fn is_free(&mut self, tuple: &Tuple) -> Option<bool> {
+        let flow = self.tracker.flow(self.flow);
+        if flow.is_some_and(|flow| flow.is_lost(self.side.opposite())) {
+            return Some(true);
+        }
+        let Some(reply) = tuple.inverse() else { return Some(true) };
+        self.tracker.is_taken(&reply, self.flow, self.now).map(|taken| !taken)
+    }
+
+    /// The mapping that an earlier flow of the same source was given, if the range allows it: `Some(None)`
+    /// where there is none.
+    fn as_earlier(&self, current: &Tuple) -> Option<Option<Tuple>> {
+        for earlier in self.tracker.of_same_source(self.flow, self.now) {
+            if earlier.is_lost(Side::Source) || earlier.doubt() != Doubt::None {
+                return None;
+            }
+            let Some(sent) = earlier.tuple(Direction::Reply).inverse() else { continue };
+            let tuple = current.with_source(sent.source(), sent.source_part());
+            if self.range.holds_source(&tuple) {
+                return Some(Some(tuple));
+            }
+        }
+        Some(None)
+    }
+
+    /// The first free port of the range.
+    fn with_port(&mut self, tuple: &Tuple) -> Option<Tuple> {
+        let (side, range) = (self.side, self.range);
+        let Some(port) = part(tuple, side) else { return Some(*tuple) };
+        let ports = match range.ports {
+            Some(ports) => ports,
+            None if side == Side::Destination && has_ports(tuple.protocol()) => {
+                return Some(*tuple);
+            }
+            None => return None,
+        };
+        let at = |offset: u16| {
+            let port = u32::from(ports.first) + u32::from(offset) % ports.len();
+            with_end(tuple, side, address(tuple, side), Some(port as u16))
+        };
+        if ports.len() == 1 {
+            return Some(at(0));
+        }
+        let start = first_offset(ports, port, side, range.random)?;
+        for step in 0..ports.len().min(ATTEMPTS) {
+            let candidate = at(start.wrapping_add(step as u16));
+            if self.is_free(&candidate)? {
+                return Some(candidate);
+            }
+            if tuple.protocol() == tcp::PROTOCOL {
+                // The kernel may evict a flow that is closing.
+                return None;
+            }
+        }
+        None
+    }
+}
+
+/// The tuple with the address of the range that its ends give.
+fn with_address(tuple: &Tuple, side: Side, range: &Range) -> Tuple {
+    let address = match range.addresses {
+        None => return *tuple,
+        Some([first, last]) if first == last => first,
+        Some(bounds) => spread(tuple, bounds, side, range.persistent),
+    };
+    with_end(tuple, side, address, None)
+}
+
+/// One address of several, the same each time for the same two ends, or with `persistent` the same source.
+/// The words are hashed as a little-endian host holds them.
+fn spread(tuple: &Tuple, [first, last]: [IpAddr; 2], side: Side, persistent: bool) -> IpAddr {
+    let (source, destination) = (words(tuple.source()), words(tuple.destination()));
+    let (first, last) = (words(first), words(last));
+    let used = if tuple.is_ipv6() { 4 } else { 1 };
+    let low = destination.get(used - 1).copied().unwrap_or(0).swap_bytes();
+    let seed = if persistent { 0 } else { low ^ u32::from(tuple.zone()) };
+    let mut hash = jhash2(&source.map(u32::swap_bytes), seed);
+    let mut chosen = [0; 4];
+    let mut below = false;
+    let bounds = first.into_iter().zip(last).zip(destination);
+    for (place, ((low, high), end)) in chosen.iter_mut().zip(bounds).take(used) {
+        let (base, size) =
+            if below { (0, u32::MAX) } else { (low, high.wrapping_sub(low).wrapping_add(1)) };
+        *place = base.wrapping_add(((u64::from(hash) * u64::from(size)) >> 32) as u32);
+        below |= *place != high;
+        if !persistent {
+            // The destination is written over word by word.
+            let end = if side == Side::Destination { *place } else { end };
+            hash ^= end.swap_bytes();
+        }
+    }
+    let [v4, ..] = chosen;
+    match tuple.is_ipv6() {
+        false => Ipv4Addr::from(v4).into(),
+        true => {
+            let bits = chosen.into_iter().fold(0, |bits, word| bits << 32 | u128::from(word));
+            Ipv6Addr::from(bits).into()
+        }
+    }
+}
+
+/// Four words of an address in host order; those that an IPv4 address has not got are 0.
+fn words(address: IpAddr) -> [u32; 4] {
+    match address {
+        IpAddr::V4(v4) => [v4.into(), 0, 0, 0],
+        IpAddr::V6(v6) => {
+            let bits = u128::from(v6);
+            [96, 64, 32, 0].map(|shift| (bits >> shift) as u32)
+        }
+    }
+}
+
+/// Where the search begins; `None` where that is drawn at random.
+fn first_offset(ports: Ports, port: u16, side: Side, random: bool) -> Option<u16> {
+    match ports.base {
+        Some(base) => Some(port.wrapping_sub(base)),
+        None if random || side == Side::Source => None,
+        None => Some(0),
+    }
+}

@@ -1,0 +1,83 @@
+//! What a translation that is not known may have changed in a packet.
+
+use super::Translated;
+use crate::conntrack::{Flow, Side, States};
+use crate::model::Family;
+use crate::transit::Transit;
+use packet::{L4, Packet, Read, Upper};
+use std::ops::Range;
+
+/// Forgets this end where the packet's flow, as far as it is known, has it translated; where nothing is known
+/// of the flow, too. `translates` says whether any rule translates.
+pub fn forget_if_translated(
+    transit: &mut Transit<'_, '_>,
+    side: Side,
+    translates: bool,
+) -> Translated {
+    let ct = &transit.ct;
+    let flow = ct.tracker.as_ref().zip(ct.view.flow).and_then(|(t, at)| t.flow(at));
+    let side_of_flow = side.seen_from(ct.view.direction);
+    let is_translated = |flow: &Flow| {
+        flow.status().contains(side_of_flow.translated()) || flow.is_lost(side_of_flow)
+    };
+    let nothing_known = ct.view.states == States::ANY;
+    if nothing_known && translates || flow.is_some_and(is_translated) {
+        forget(transit, side);
+        return Translated::Unknown;
+    }
+    Translated::No
+}
+
+/// Makes unknown what a translation of this end may change.
+pub fn forget(transit: &mut Transit<'_, '_>, side: Side) {
+    let (addr, checksum) = match (transit.family, side) {
+        (Family::Ipv6, Side::Source) => (8..24, None),
+        (Family::Ipv6, Side::Destination) => (24..40, None),
+        (_, Side::Source) => (12..16, Some(10..12)),
+        (_, Side::Destination) => (16..20, Some(10..12)),
+    };
+    for range in checksum.into_iter().chain([addr]) {
+        transit.forget_net(range);
+    }
+    let headers = transit.packet.headers();
+    let (network, len) = (headers.network, transit.packet.len());
+    match headers.l4 {
+        L4::Upper(upper) => {
+            let start = upper.offset.saturating_sub(network);
+            for range in upper_ranges(side, transit.packet, &upper) {
+                transit.forget_net(start + range.start..start.saturating_add(range.end));
+            }
+        }
+        // The ports are somewhere behind the fixed header.
+        L4::Unknown | L4::Broken { .. } => {
+            let fixed = if transit.family == Family::Ipv6 { 40 } else { 20 };
+            transit.forget_net(fixed..len);
+        }
+        L4::Fragment { .. } | L4::None => {}
+    }
+}
+
+/// Bytes of the upper-layer header that a translation may change.
+fn upper_ranges(side: Side, packet: &Packet<'_>, upper: &Upper) -> [Range<usize>; 2] {
+    let port = if side == Side::Source { 0..2 } else { 2..4 };
+    match upper.protocol {
+        6 => [port, 16..18],
+        17 | 33 | 136 => [port, 6..8],
+        132 => [port, 8..12],
+        // The checksum and the identifier; in an error, also the packet that it quotes.
+        1 | 58 if is_query(packet, upper) => [2..6, 0..0],
+        1 | 58 => [2..packet.len(), 0..0],
+        // The key of GRE.
+        47 => [4..8, 0..0],
+        _ => [0..0, 0..0],
+    }
+}
+
+/// An ICMP message that certainly quotes no packet.
+fn is_query(packet: &Packet<'_>, upper: &Upper) -> bool {
+    match (upper.protocol, packet.upper::<1>(upper, 0)) {
+        (1, Read::Known([kind])) => !matches!(kind, 3 | 4 | 5 | 11 | 12),
+        (58, Read::Known([kind])) => kind >= 128,
+        _ => false,
+    }
+}

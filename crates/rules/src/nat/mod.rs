@@ -1,0 +1,51 @@
+//! Address translation as the Linux kernel does it, on top of [`conntrack`](crate::conntrack).
+//!
+//! The nat chains decide once per flow what becomes of an end: a target takes a mapping from a
+//! [`Range`], and a flow that none has claimed keeps what it has. [`turn`] says what a packet meets at a hook:
+//! the chains, or what they decided before. [`rewrite::packet`] then writes the flow's addresses and ports
+//! into the packet, [`icmp_error::packet`] into an error and what it quotes.
+//!
+//! What cannot be known stays open: a mapping that the kernel draws at random, or takes from an interface of
+//! which no address is given, is forgotten in the packet and lost in the flow ([`Binding::Lost`]).
+//!
+//! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_inet_fn`, `nf_nat_setup_info`), `nf_nat_proto.c`.
+
+mod bind;
+mod choose;
+mod forget;
+pub mod icmp_error;
+mod jhash;
+mod range;
+pub mod rewrite;
+mod turn;
+
+pub use bind::{bind, bind_null, masquerade, redirect};
+pub use forget::{forget, forget_if_translated};
+pub use range::{Ports, Range};
+pub use turn::{Binding, Redirected, Turn, turn};
+
+use crate::conntrack::Side;
+use crate::model::Hook;
+use std::net::IpAddr;
+
+/// What became of a packet's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Translated {
+    /// It stays as it is.
+    No,
+    /// Its address, and port or ICMP identifier, are these now.
+    To(IpAddr, Option<u16>),
+    /// What it is now is not known.
+    Unknown,
+    /// The kernel drops the packet: it would send its receiver to an address that is not what it seems.
+    Dropped,
+}
+
+/// The end of a packet that is translated at a hook.
+#[must_use]
+pub fn side_at(hook: Hook) -> Side {
+    match hook {
+        Hook::Postrouting | Hook::Input => Side::Source,
+        _ => Side::Destination,
+    }
+}

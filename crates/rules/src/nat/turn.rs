@@ -1,0 +1,81 @@
+//! [`turn`]: what a packet meets at a hook where addresses are translated.
+//!
+//! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_inet_fn`), `nf_nat_proto.c` (`nf_nat_ipv4_fn`).
+
+use crate::connection::Connection;
+use crate::conntrack::{CtState, Doubt, Flow, Side};
+use crate::transit::Transit;
+use packet::{L4, icmpv4, icmpv6};
+
+/// What a packet meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing: it is part of no flow.
+    Pass,
+    /// The nat chains, which decide what becomes of its flow's end.
+    Decide,
+    /// What was decided.
+    Rewrite,
+    /// The same, for an ICMP error about a flow.
+    Error,
+    /// Any of these: it is not known which.
+    Doubt,
+}
+
+/// What came of a flow's end in the nat chains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Binding {
+    /// No target decides here: those that may be reached leave the end unknown.
+    #[default]
+    Closed,
+    /// No target has claimed it yet.
+    Open,
+    /// A target gave it a mapping.
+    Bound,
+    /// A target gave it a mapping that is not known, or may have.
+    Lost,
+}
+
+/// Whether `REDIRECT` sent a packet to this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Redirected {
+    /// No.
+    #[default]
+    No,
+    /// It may have.
+    Maybe,
+    /// Yes.
+    Certainly,
+}
+
+/// What the packet meets here, where `side` is translated.
+#[must_use]
+pub fn turn(transit: &Transit<'_, '_>, side: Side) -> Turn {
+    let ct = &transit.ct;
+    let (Some(_), state) = (&ct.tracker, ct.view.state()) else { return Turn::Doubt };
+    if matches!(state, Some(CtState::Invalid | CtState::Untracked)) {
+        return Turn::Pass;
+    }
+    let (Some(state), Some(flow)) = (state, flow_of(ct)) else { return Turn::Doubt };
+    let is_decided = flow.status().contains(side.decided());
+    match state {
+        CtState::Related if is_icmp(transit) => Turn::Error,
+        // How a flow was translated whose beginning was not captured can be told only from its rules.
+        _ if flow.is_assumed() && !is_decided => Turn::Doubt,
+        CtState::New | CtState::Related if !is_decided => Turn::Decide,
+        _ => Turn::Rewrite,
+    }
+}
+
+/// The packet's flow, if nothing but its translation is unknown.
+fn flow_of<'f>(ct: &'f Connection<'_>) -> Option<&'f Flow> {
+    let (tracker, handle) = ct.tracker.as_ref().zip(ct.view.flow)?;
+    tracker.flow(handle).filter(|flow| flow.doubt() == Doubt::None && !ct.doubtful)
+}
+
+fn is_icmp(transit: &Transit<'_, '_>) -> bool {
+    match transit.packet.headers().l4 {
+        L4::Upper(upper) => matches!(upper.protocol, icmpv4::PROTOCOL | icmpv6::PROTOCOL),
+        _ => false,
+    }
+}
