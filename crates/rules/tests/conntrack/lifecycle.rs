@@ -68,7 +68,7 @@ fn a_translated_flow_is_found_by_what_replies_look_like() {
         let handle = view.flow.unwrap();
         let reply = *net.tracker.flow(handle).unwrap().tuple(Direction::Reply);
         let translated = reply.with_destination(router.into(), 6000);
-        assert!(!net.tracker.is_taken(&translated, handle, net.now));
+        assert_eq!(net.tracker.is_taken(&translated, handle, net.now), Some(false));
         assert!(net.tracker.translate(handle, translated, Status::SRC_NAT));
         net.tracker.confirm(packet, &view, net.now, Certainty::Certain);
         assert!(!net.tracker.translate(handle, reply, Status::SRC_NAT), "too late");
@@ -82,7 +82,7 @@ fn a_translated_flow_is_found_by_what_replies_look_like() {
         let handle = view.flow.unwrap();
         let same = *net.tracker.flow(handle).unwrap().tuple(Direction::Reply);
         let same = same.with_destination(router.into(), 6000);
-        assert!(net.tracker.is_taken(&same, handle, net.now));
+        assert_eq!(net.tracker.is_taken(&same, handle, net.now), Some(true));
         net.tracker.translate(handle, same, Status::SRC_NAT);
         let end = net.tracker.confirm(packet, &view, net.now, Certainty::Certain);
         assert_eq!(end, Confirmation::Pass, "datagrams join the flow that was first");
