@@ -235,7 +235,7 @@ impl Tcp {
             (1, false) => (1, SYN | ACK, 0),
             (2, true) => (rng.usize(..2), SYN | ACK, 0),
             (2, false) => (0, ACK, 0),
-            (3..=10, _) => (rng.usize(..2), ACK | rng.u8(..2) * 8, rng.usize(..50)),
+            (3..=10, _) => (rng.usize(..2), ACK | (rng.u8(..2) * 8), rng.usize(..50)),
             (11, _) => (self.closer, FIN | ACK, 0),
             (12, _) => (1 - self.closer, ACK, rng.usize(..2) * 10),
             (13, _) => (1 - self.closer, FIN | ACK, 0),
