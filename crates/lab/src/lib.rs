@@ -16,4 +16,5 @@ pub mod judge;
 pub mod oracle;
 pub mod real;
 pub mod scene;
+pub mod state;
 pub mod summary;

@@ -2,7 +2,8 @@
 //!
 //! `oracle [--packets N] [--seed N] [--family ip|ip6] [--threads N] [--failures N] [--summary FILE]
 //! [--cases DIR] [--conformance FILE] [--real DIR]`. N packets for each family; then the
-//! rulesets of DIR, without the rules that hang on state. `oracle --rejudge FILE` asks the kernel
+//! rulesets of DIR, without the rules that hang on state. `--state N` compares N packets for each family in
+//! conversations under rules that do, and nothing else. `oracle --rejudge FILE` asks the kernel
 //! again about a case, `--only N` runs ruleset N of the seed alone, `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences;
 //! 3: this machine cannot be asked.
 
@@ -40,6 +41,7 @@ mod linux {
     use lab::oracle::load::{lacking, version};
     use lab::oracle::real::compare_dir;
     use lab::oracle::record::{rejudge, samples};
+    use lab::oracle::state;
     use lab::real::RealFile;
     use rules::model::Family;
 
@@ -52,6 +54,7 @@ mod linux {
         samples: Option<PathBuf>,
         only: Option<u64>,
         real: Option<PathBuf>,
+        state: Option<u64>,
     }
 
     pub(super) fn run() -> io::Result<ExitCode> {
@@ -71,6 +74,9 @@ mod linux {
                 fs::write(dir.join(name), case.text())?;
             }
             return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(packets) = args.state {
+            return converse(&args.plan, packets);
         }
         let start = Instant::now();
         let (summary, mut failures) = match args.only {
@@ -110,6 +116,19 @@ mod linux {
             fs::write(path, page(&summary, &files, &machine(args.plan.seed)))?;
         }
         Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    fn converse(plan: &Plan, packets: u64) -> io::Result<ExitCode> {
+        let start = Instant::now();
+        let summary = state::run(plan.seed, packets, &plan.families, plan.threads)?;
+        for (tool, [rulesets, packets, passed]) in &summary.families {
+            println!("{tool}: {rulesets} rulesets, {packets} packets, {passed} came through");
+        }
+        println!("{:.1} s, {} differences", start.elapsed().as_secs_f64(), summary.failures.len());
+        for failure in &summary.failures {
+            println!("=== ruleset {}\n{}", failure.number, failure.story);
+        }
+        Ok(if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 
     fn real_line(file: &RealFile) -> String {
@@ -154,6 +173,7 @@ mod linux {
             samples: None,
             only: None,
             real: None,
+            state: None,
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -170,6 +190,7 @@ mod linux {
                 }
                 "--summary" => args.summary = Some(value.into()),
                 "--cases" => args.cases = Some(value.into()),
+                "--state" => args.state = Some(number()?),
                 "--real" => args.real = Some(value.into()),
                 "--only" => args.only = Some(number()?),
                 "--rejudge" => args.rejudge = Some(value.into()),

@@ -164,7 +164,7 @@ impl Kernel {
 
 /// Waits until the namespace has the routes that tamis is told of: IPv6 adds those of an address only when
 /// it has heard that the link is up, which on a busy machine takes a while.
-fn wait_for_routes(scene: Scene) -> io::Result<()> {
+pub(super) fn wait_for_routes(scene: Scene) -> io::Result<()> {
     let wanted = scene.routes();
     let start = Instant::now();
     loop {

@@ -14,6 +14,7 @@ pub mod nflog;
 pub mod real;
 pub mod record;
 pub mod shrink;
+pub mod state;
 mod sys;
 pub mod tun;
 pub mod veth;

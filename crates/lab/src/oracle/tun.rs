@@ -38,27 +38,31 @@ impl Tun {
         Ok(Self { near, far })
     }
 
-    /// Hands the kernel a packet at `t1`.
-    pub fn send_back(&mut self, packet: &[u8]) -> io::Result<()> {
-        self.far.write(packet).map(drop)
-    }
-
-    /// Takes one packet that left by `t0`, if there is one.
-    pub fn receive_back(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        receive(&mut self.near, buffer)
-    }
-
     /// Hands the kernel a packet. It refuses some by their first nibble, which is an answer too.
     pub fn send(&mut self, packet: &[u8]) -> io::Result<()> {
-        match self.near.write(packet) {
-            Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
-            _ => Ok(()),
-        }
+        send(&mut self.near, packet)
+    }
+
+    /// The same by the far device.
+    pub fn send_far(&mut self, packet: &[u8]) -> io::Result<()> {
+        send(&mut self.far, packet)
     }
 
     /// Takes one forwarded packet, if there is one.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         receive(&mut self.far, buffer)
+    }
+
+    /// The same from the near device.
+    pub fn receive_near(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        receive(&mut self.near, buffer)
+    }
+}
+
+fn send(device: &mut File, packet: &[u8]) -> io::Result<()> {
+    match device.write(packet) {
+        Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -157,10 +157,10 @@ impl Trial {
 
     /// What leaves the kernel, and whether by `t0`.
     fn pass(&mut self, from_client: bool, sent: &[u8]) -> Vec<(bool, Vec<u8>)> {
-        if from_client { self.tun.send(sent) } else { self.tun.send_back(sent) }.expect("sent");
+        if from_client { self.tun.send(sent) } else { self.tun.send_far(sent) }.expect("sent");
         let mut buffer = vec![0; 1 << 16];
         let mut left = Vec::new();
-        while let Some(len) = self.tun.receive_back(&mut buffer).expect("read") {
+        while let Some(len) = self.tun.receive_near(&mut buffer).expect("read") {
             left.push((true, buffer[..len].to_vec()));
         }
         while let Some(len) = self.tun.receive(&mut buffer).expect("read") {
