@@ -42,8 +42,6 @@ struct Last {
     window: u16,
     kind: Kind,
     is_reply: bool,
-    /// It was let through although it does not fit.
-    is_ignored: bool,
     scale: u8,
     flags: u8,
 }
@@ -98,7 +96,6 @@ impl Tcp {
     /// Remembers a segment that is let through without touching the state.
     fn note_ignored(&mut self, segment: &Segment<'_>, direction: Direction, old: State) {
         self.last.note(segment.kind, direction);
-        self.last.is_ignored = true;
         self.last.sequence = segment.sequence;
         self.last.end = segment.end;
         self.last.window = segment.window;
@@ -276,8 +273,8 @@ impl Tcp {
             // Not exactly there: the other side may challenge it, so the connection lives on.
             new = old;
         }
-        // Measured: a SYN that fitted does not count.
-        let answers_ignored = (seen_reply && self.last.kind == Kind::Syn && self.last.is_ignored)
+        // Where the last ignored segment or acknowledgement ended, whatever SYN came after it.
+        let answers_ignored = (seen_reply && self.last.kind == Kind::Syn)
             || (!is_assured && self.last.kind == Kind::Ack);
         if answers_ignored && segment.acknowledgement == self.last.end {
             return Course::Go(old, new);
@@ -303,7 +300,6 @@ fn settle(
     let is_assured = flow.status.contains(Status::ASSURED);
     let Proto::Tcp(tcp) = &mut flow.proto else { return Step::Invalid };
     tcp.last.note(segment.kind, direction);
-    tcp.last.is_ignored = false;
     tcp.state = new;
     if old != new && new == State::FinWait {
         tcp.seen(direction).flags |= flag::CLOSE_INIT;
