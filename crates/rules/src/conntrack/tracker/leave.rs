@@ -45,6 +45,7 @@ impl Tracker {
             flow.raise_doubt(Doubt::Existence);
             flow.deadline = self.config.timeouts.longest(flow.original.protocol());
         }
+        let protocol = flow.original.protocol();
         let confirmed = self.table.confirm(handle, now);
         self.bury();
         match confirmed {
@@ -52,23 +53,17 @@ impl Tracker {
                 self.loose_end = None;
                 Confirmation::Pass
             }
-            Err(Conflict::With(other)) if self.resolves(handle, other) => Confirmation::Pass,
+            Err(Conflict::With(other)) if self.resolves(other, protocol) => Confirmation::Pass,
             Err(_) => Confirmation::Clash,
         }
     }
 
     /// Whether a packet may go on as part of the flow that has a tuple of its own: where order does not
-    /// matter, nothing is translated, and the two are one flow seen from either side.
-    fn resolves(&self, own: Handle, other: Handle) -> bool {
-        let (Some(own), Some(other)) = (self.table.flow(own), self.table.flow(other)) else {
-            return false;
-        };
+    /// matter and nothing is translated.
+    fn resolves(&self, other: Handle, protocol: u8) -> bool {
         let translated = Status::SRC_NAT_DONE.bits() | Status::DST_NAT_DONE.bits();
-        let pair = (own.original, own.reply);
-        let same = pair == (other.original, other.reply) || pair == (other.reply, other.original);
-        let unordered = [packet::udp::PROTOCOL, packet::udp::PROTOCOL_LITE];
-        same && unordered.contains(&own.original.protocol())
-            && other.status.bits() & translated == 0
+        matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
+            && self.table.flow(other).is_some_and(|flow| flow.status.bits() & translated == 0)
     }
 
     /// Runs a flow's helper; false where it drops the packet.
