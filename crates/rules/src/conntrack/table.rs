@@ -175,7 +175,7 @@ impl Table {
             reply = original;
         }
         for tuple in [original, reply] {
-            if let Some(other) = self.rival(&tuple, (original.zone(), reply.zone()), now) {
+            if let Some((other, _)) = self.find(&tuple, None, now) {
                 return Err(Conflict::With(other));
             }
         }
@@ -187,17 +187,6 @@ impl Table {
             flow.deadline = flow.deadline.saturating_add(now);
         }
         Ok(())
-    }
-
-    /// The flow that has a tuple of a new one, whose zones are these by direction: the kernel compares
-    /// the zones of the direction in which the other flow has it.
-    fn rival(&mut self, tuple: &Tuple, zones: (u16, u16), now: u64) -> Option<Handle> {
-        let want = match (zones.0 == tuple.zone(), zones.1 == tuple.zone()) {
-            (true, true) => None,
-            (true, false) => Some(Direction::Original),
-            _ => Some(Direction::Reply),
-        };
-        self.find(tuple, want, now).map(|(other, _)| other)
     }
 
     fn link(&mut self, slot: u32, original: &Tuple, reply: &Tuple) -> bool {
