@@ -60,7 +60,7 @@ impl Tracker {
                 self.loose_end = None;
                 if crowded { Confirmation::MayClash } else { Confirmation::Pass }
             }
-            Err(Conflict::With(other)) if self.resolves(handle, other) => Confirmation::Pass,
+            Err(Conflict::With(other)) if self.resolves(other, protocol) => Confirmation::Pass,
             Err(Conflict::With(other)) if self.may_be_no_clash(other, protocol, doubt) => {
                 // Whether it is in the table is not known, nor what its replies look like.
                 self.lost.expect(&original, true, true);
@@ -71,17 +71,11 @@ impl Tracker {
     }
 
     /// Whether a packet may go on as part of the flow that has a tuple of its own: where order does not
-    /// matter, nothing is translated, and the two are one flow seen from either side.
-    fn resolves(&self, own: Handle, other: Handle) -> bool {
-        let (Some(own), Some(other)) = (self.table.flow(own), self.table.flow(other)) else {
-            return false;
-        };
+    /// matter and nothing is translated.
+    fn resolves(&self, other: Handle, protocol: u8) -> bool {
         let translated = Status::SRC_NAT_DONE.bits() | Status::DST_NAT_DONE.bits();
-        let pair = (own.original, own.reply);
-        let same = pair == (other.original, other.reply) || pair == (other.reply, other.original);
-        let unordered = [packet::udp::PROTOCOL, packet::udp::PROTOCOL_LITE];
-        same && unordered.contains(&own.original.protocol())
-            && other.status.bits() & translated == 0
+        matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
+            && self.table.flow(other).is_some_and(|flow| flow.status.bits() & translated == 0)
     }
 
     /// Whether a flow with a tuple of another one may get through all the same: one of them may not be
