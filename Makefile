@@ -1,7 +1,7 @@
 # Two commands matter: `make run` and `make test`. `make` alone lists all of them.
 
 # Every system package that a test calls, in one place. Debian names.
-PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils
+PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium
 
 # Those of them that are not installed; all of them where there is no dpkg to ask.
 MISSING = $(shell for p in $(PACKAGES); do \
@@ -18,7 +18,7 @@ run: ## Build tamis and show its demo report; the files go to target/demo
 
 test: $(if $(ROOT),deps) ## Run every test that this machine can run, and say which it skips
 	@$(MAKE) --no-print-directory skips
-	cargo test --workspace
+	cargo test --workspace --no-fail-fast
 
 # What `cargo test` will skip here. The tests find out by themselves; cargo hides what a passing test says.
 skips:
@@ -37,4 +37,15 @@ lint: ## Formatting, clippy and rustdoc, each without a warning
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 
-.PHONY: help run test skips deps lint
+# Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
+PACKETS ?= 2000000
+SECONDS_EACH ?= 600
+
+oracle: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel over millions of packets (root; PACKETS=N)
+	cargo run --quiet --release -p tamis-lab --bin oracle -- --packets $(PACKETS) --seed 1 \
+		--conformance docs/conformance.md
+
+fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
+	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
+
+.PHONY: help run test skips deps lint oracle fuzz

@@ -3,6 +3,10 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+pub(crate) use crate::completions_command::CompletionsArgs;
+pub(crate) use crate::man_command::ManArgs;
+pub(crate) use crate::test_command::TestArgs;
+
 use anyhow::{Context, anyhow, bail};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dataplane::{Config, Path};
@@ -31,7 +35,13 @@ pub(crate) enum Command {
     /// What happened to every packet of a capture
     Replay(Box<ReplayArgs>),
     /// The whole path of one packet, rule by rule
-    Why(WhyArgs),
+    Why(Box<WhyArgs>),
+    /// Hold rules to what a file of cases expects of them
+    Test(Box<TestArgs>),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all of them
+    Man(ManArgs),
 }
 
 /// `tamis demo`.
@@ -102,6 +112,9 @@ pub(crate) struct ReplayArgs {
     /// Exit with 3 if there are such packets; drop includes reject, change needs --vs
     #[arg(long, value_name = "WHAT", value_delimiter = ',', requires_if("change", "vs"))]
     pub fail_on: Vec<FailOn>,
+    /// The report as one self-contained page: verdicts over time, the rules with their hits
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<String>,
     /// One JSON document, schema tamis.replay/1
     #[arg(long)]
     pub json: bool,
@@ -114,6 +127,7 @@ A packet in words: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS o
 keys ttl mark mac len tos frag:
   tamis why rules.v4 --packet 'in=eth0 tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn'
   tamis why rules.v4 --packet 'icmp 10.0.0.1 > 10.0.0.2 echo-request'
+Several packets in words are a conversation: the story is that of the last one.
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
     /// Rules, as iptables-save or ip6tables-save prints them; - for standard input
@@ -121,14 +135,17 @@ pub(crate) struct WhyArgs {
     /// Captures that --packet NUMBER counts in
     #[arg(value_name = "CAPTURE")]
     pub captures: Vec<String>,
-    /// A packet's number in the captures, from 1, or a packet in words
-    #[arg(long, value_name = "N|SPEC")]
-    pub packet: String,
+    /// A packet's number in the captures, from 1, or a packet in words; in words it may be repeated
+    #[arg(long = "packet", required = true, value_name = "N|SPEC")]
+    pub packets: Vec<String>,
     #[command(flatten)]
     pub walk: WalkArgs,
     /// List every rule that did not match, too
     #[arg(long)]
     pub all: bool,
+    /// Show so many near misses: rules that the packet met and would have matched but for one test
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub near: Option<u32>,
     /// One JSON document, schema tamis.why/1
     #[arg(long)]
     pub json: bool,
@@ -146,9 +163,9 @@ pub(crate) struct WalkArgs {
     /// Only this table; also the table of `iptables -S` text
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// The way of every packet through the host
-    #[arg(long, default_value = "auto")]
-    pub path: PathChoice,
+    /// The way of every packet through the host [default: auto]
+    #[arg(long)]
+    pub path: Option<PathChoice>,
     /// The interface packets come in by
     #[arg(long = "in", value_name = "IFACE")]
     pub input: Option<String>,
@@ -167,9 +184,9 @@ pub(crate) struct WalkArgs {
     /// The address of an interface, for -j MASQUERADE and REDIRECT; may be repeated [default: by --routes]
     #[arg(long = "addr", value_name = "IFACE=ADDRESS", value_parser = addr)]
     pub addresses: Vec<(String, IpAddr)>,
-    /// How connections are tracked, where the rules need it
-    #[arg(long, default_value = "midstream", value_name = "MODE")]
-    pub ct: CtChoice,
+    /// How connections are tracked, where the rules need it [default: midstream]
+    #[arg(long, value_name = "MODE")]
+    pub ct: Option<CtChoice>,
     /// Most connections held at a time
     #[arg(long, default_value_t = DEFAULT_MAX, value_name = "N", value_parser = ct_max)]
     pub ct_max: usize,
@@ -242,7 +259,7 @@ impl From<SemanticsChoice> for Semantics {
 
 /// `--ct`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CtChoice {
+pub(crate) enum CtChoice {
     /// From an empty table, as the kernel does
     Kernel,
     /// As kernel, but segments of unknown TCP connections are taken for established ones
@@ -316,11 +333,34 @@ pub(crate) fn standard_input_once<'a>(
 }
 
 impl WalkArgs {
+    /// The options to be typed again beside those that rules and configuration tell, each with a blank
+    /// before it.
+    pub(crate) fn also(&self) -> String {
+        let mut options = String::new();
+        let family = self.family.map(|family| family.name().to_owned());
+        let named = [("family", &family), ("table", &self.table), ("routes", &self.routes)];
+        for (name, value) in named {
+            if let Some(value) = value {
+                options.push_str(&format!(" --{name} {}", replay::shell::quote(value)));
+            }
+        }
+        options
+    }
+
     /// The rules, and those of `--rules6`, loaded as these arguments say.
     pub(crate) fn open(&self, rules: &str) -> anyhow::Result<Vec<RulesFile>> {
+        self.open_both(rules, self.rules6.as_deref())
+    }
+
+    /// The rules, and IPv6 rules beside them, loaded as these arguments say.
+    pub(crate) fn open_both(
+        &self,
+        rules: &str,
+        rules6: Option<&str>,
+    ) -> anyhow::Result<Vec<RulesFile>> {
         let semantics = self.semantics.map(Semantics::from);
         let first = RulesFile::open(rules, &self.load_options())?.judged_as(semantics);
-        let Some(rules6) = &self.rules6 else { return Ok(vec![first]) };
+        let Some(rules6) = rules6 else { return Ok(vec![first]) };
         if first.ruleset.family == Family::Ipv6 {
             bail!("{rules}: expected IPv4 rules beside --rules6, found IPv6 rules");
         }
@@ -341,10 +381,10 @@ impl WalkArgs {
         };
         Ok(Config {
             path: match self.path {
-                PathChoice::Forward => Some(Path::Forward),
-                PathChoice::Input => Some(Path::Input),
-                PathChoice::Output => Some(Path::Output),
-                PathChoice::Auto => None,
+                Some(PathChoice::Forward) => Some(Path::Forward),
+                Some(PathChoice::Input) => Some(Path::Input),
+                Some(PathChoice::Output) => Some(Path::Output),
+                Some(PathChoice::Auto) | None => None,
             },
             input: self.input.clone(),
             output: self.output.clone(),
@@ -352,9 +392,9 @@ impl WalkArgs {
             checksums,
             ct: conntrack::Config {
                 mode: match self.ct {
-                    CtChoice::Kernel => Mode::Kernel,
-                    CtChoice::Midstream => Mode::Midstream,
-                    CtChoice::Off => Mode::Off,
+                    Some(CtChoice::Kernel) => Mode::Kernel,
+                    Some(CtChoice::Midstream) | None => Mode::Midstream,
+                    Some(CtChoice::Off) => Mode::Off,
                 },
                 max: self.ct_max,
                 checksums,

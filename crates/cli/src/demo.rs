@@ -10,7 +10,7 @@ use rules::Network;
 use rules::save::LoadOptions;
 
 use crate::args::DemoArgs;
-use crate::replay_command::print;
+use crate::replay_command::{command_line, print};
 
 /// Replays the built-in capture and writes the report beside it.
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
@@ -21,10 +21,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
     let net = |name: &str, cidr| Some((name.to_owned(), Network::parse(cidr)?));
     let nets = [net("lan0", "10.20.0.0/24"), net("wan0", "0.0.0.0/0")];
     let config = Config { nets: nets.into_iter().flatten().collect(), ..Config::default() };
-    let report = run::replay(&files, &[capture], &config, &mut Wanted::default())?;
+    let mut wanted = Wanted { page: true, ..Wanted::default() };
+    let report = run::replay(&files, &[capture], &config, &mut wanted)?;
     let page = args.dir.join("demo-report.html");
-    let html = report.html("tamis demo");
-    std::fs::write(&page, html).with_context(|| page.display().to_string())?;
+    std::fs::write(&page, report.html(&command_line()))
+        .with_context(|| page.display().to_string())?;
     print(&report, false)?;
     println!("report: {}", page.display());
     Ok(ExitCode::SUCCESS)

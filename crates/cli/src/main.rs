@@ -5,10 +5,13 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod completions_command;
 mod demo;
 mod interrupt;
+mod man_command;
 mod progress;
 mod replay_command;
+mod test_command;
 mod why_command;
 
 use std::process::ExitCode;
@@ -27,6 +30,9 @@ fn main() -> ExitCode {
         Command::Demo(demo) => demo::run(demo),
         Command::Replay(replay) => replay_command::run(replay),
         Command::Why(why) => why_command::run(why),
+        Command::Test(test) => test_command::run(test),
+        Command::Completions(completions) => completions_command::run(completions),
+        Command::Man(man) => man_command::run(man),
     };
     match ended {
         Ok(code) => code,

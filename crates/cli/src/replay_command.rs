@@ -41,6 +41,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let mut wanted = Wanted {
         list: args.list.map(|list| (list.into(), args.limit)),
         verdicts: verdicts.as_mut().map(|to| to as &mut dyn Write),
+        page: args.html.is_some(),
         progress: Some(&mut at),
         selection,
         versus: versus.map(|file| vec![file]),
@@ -56,6 +57,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     }
     if let Some(name) = &args.save_counters {
         std::fs::write(name, report.saved_counters(0)).with_context(|| name.clone())?;
+    }
+    if let Some(name) = &args.html {
+        std::fs::write(name, report.html(&command_line())).with_context(|| name.clone())?;
     }
     print(&report, args.json)?;
     Ok(exit_code(&report, &args.fail_on))
@@ -79,6 +83,20 @@ fn exit_code(report: &Report<'_>, fail_on: &[FailOn]) -> ExitCode {
         (_, true) => ExitCode::from(FOUND),
         _ => ExitCode::SUCCESS,
     }
+}
+
+/// This command as it could be typed again; words that a shell would take apart are quoted.
+pub(crate) fn command_line() -> String {
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    ["tamis".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=./:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn create(name: &str) -> Result<BufWriter<File>> {
@@ -112,5 +130,18 @@ impl From<ListChoice> for List {
             ListChoice::Unknown => Self::Unknown,
             ListChoice::Change => Self::Change,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_as_a_shell_needs() {
+        assert_eq!(quoted("--net=eth0=10.0.0.0/8"), "--net=eth0=10.0.0.0/8");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
     }
 }

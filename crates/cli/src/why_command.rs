@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use dataplane::Judgement;
-use replay::{spec, why};
+use anyhow::{Context, Result, bail};
+use dataplane::{Config, Judgement};
+use replay::RulesFile;
+use replay::spec::{self, Spec};
+use replay::why::{self, Story};
 
 use crate::args::{WhyArgs, standard_input_once};
 
@@ -14,15 +16,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     standard_input_once(args.captures.iter().chain([&args.rules]).chain(&args.walk.rules6))?;
     let files = args.walk.open(&args.rules)?;
     let config = args.walk.config()?;
-    let number: Option<u64> = args.packet.trim().parse().ok();
-    let story = match (number, args.captures.is_empty()) {
-        (Some(number), false) => why::of_capture(&files, &config, &args.captures, number)?,
-        (None, true) => why::of_spec(&files, &config, &spec::parse(&args.packet)?),
-        (Some(_), true) => bail!("expected a CAPTURE in which --packet NUMBER counts"),
-        (None, false) => {
-            bail!("expected --packet NUMBER with a capture, found \"{}\"", args.packet)
-        }
-    };
+    let story = story(args, &files, &config)?;
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{:#}", story.json())?;
@@ -35,4 +29,26 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
         Judgement::Drop(_) | Judgement::Reject(_) => ExitCode::from(1),
         Judgement::Unknown | Judgement::Skip(_) => ExitCode::from(4),
     })
+}
+
+fn story<'f>(args: &WhyArgs, files: &'f [RulesFile], config: &'f Config) -> Result<Story<'f>> {
+    let near = args.near.map(|count| count as usize);
+    let number = |packet: &String| packet.trim().parse::<u64>().ok();
+    let numbers: Vec<u64> = args.packets.iter().filter_map(number).collect();
+    match (&numbers[..], args.captures.is_empty()) {
+        ([number], false) if args.packets.len() == 1 => {
+            Ok(why::of_capture(files, config, &args.captures, *number, near)?)
+        }
+        ([], true) => {
+            let (last, before) = args.packets.split_last().context("expected --packet")?;
+            let before = before.iter().map(|packet| spec::parse(packet));
+            let before = before.collect::<Result<Vec<Spec>, _>>()?;
+            Ok(why::of_conversation(files, config, (&before, &spec::parse(last)?), near))
+        }
+        (_, true) => bail!("expected a CAPTURE in which --packet NUMBER counts"),
+        (_, false) => {
+            let found = args.packets.join("\", \"");
+            bail!("expected one --packet NUMBER with a capture, found \"{found}\"")
+        }
+    }
 }

@@ -68,7 +68,8 @@ pub enum DropReason {
     Stack(L3Fault),
     /// Its time to live ran out between the hooks.
     Ttl,
-    /// Connection tracking: no room in the table, or another connection has its tuple.
+    /// Connection tracking: no room in the table, another connection has its tuple, or it is a fragment
+    /// that cannot be put together with others.
     Conntrack,
 }
 
@@ -81,6 +82,8 @@ pub enum Skip {
     Duplicate,
     /// The link type of its capture is not known.
     LinkType,
+    /// It is a fragment that waited for others: the last one stands for the whole packet.
+    Fragment,
 }
 
 /// Why a verdict is unknown.

@@ -9,6 +9,7 @@
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Link, Packet, Read};
 use rules::conntrack::{CtView, Mode, Side, Tracker};
+use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
 use rules::model::{Family, Hook, Ruleset};
 use rules::nat::Translated;
@@ -92,6 +93,7 @@ struct Plan<'r> {
     ruleset_tracks: bool,
     /// Its connections, where they are tracked here too.
     tracker: Option<Tracker>,
+    defrag: Option<Defrag>,
 }
 
 impl<'r> Handler<'r> {
@@ -112,6 +114,7 @@ impl<'r> Handler<'r> {
         let Self { plans, config, copies } = self;
 
         // Headers, found once.
+        let mut whole: Vec<u8>;
         let mut packet = Packet::parse(bytes, arrival.wire_len, arrival.link, config.checksums);
         let mut end = Disposition {
             judgement: Judgement::Unknown,
@@ -133,8 +136,20 @@ impl<'r> Handler<'r> {
             L3::Unknown => return end.unknown(Why::NotCaptured, observer),
             _ => {}
         }
-        if plan.ruleset_tracks && is_fragment(&packet) {
-            return end.unknown(Why::Fragment, observer);
+
+        // Fragments are put together where connections are tracked: the last one brings the packet.
+        match plan.defrag(&packet, arrival.time) {
+            Defragged::Pass => {}
+            Defragged::Held => return end.because(Judgement::Skip(Skip::Fragment)),
+            Defragged::Dropped(_) => return end.because(Judgement::Drop(DropReason::Conntrack)),
+            Defragged::Unknown => return end.unknown(Why::Fragment, observer),
+            Defragged::Whole(put_together) => {
+                whole = put_together.frame;
+                let len = whole.len();
+                packet = Packet::parse(&mut whole, len, arrival.link, config.checksums);
+                put_together.unknown.into_iter().for_each(|range| packet.forget(range));
+                end.bytes = packet.len() as u64;
+            }
         }
 
         // The way through the host.
@@ -206,6 +221,16 @@ fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl O
 }
 
 impl<'r> Plan<'r> {
+    /// What becomes of the packet before the first hook, if it is a fragment.
+    fn defrag(&mut self, packet: &Packet<'_>, time: Option<u64>) -> Defragged {
+        match &mut self.defrag {
+            Some(defrag) => defrag.push(packet, time.unwrap_or(0), 0),
+            // The kernel would put it together, but nobody does here.
+            None if self.ruleset_tracks && is_fragment(packet) => Defragged::Unknown,
+            None => Defragged::Pass,
+        }
+    }
+
     fn new(ruleset: &'r Ruleset, config: &Config) -> Self {
         let ruleset_tracks = ruleset.tracks();
         let tracked = ruleset_tracks && config.ct.mode != Mode::Off;
@@ -216,6 +241,7 @@ impl<'r> Plan<'r> {
             default: config.path.unwrap_or_else(|| default_path(ruleset)),
             ruleset_tracks,
             tracker: tracked.then(|| Tracker::new(config.ct.clone())),
+            defrag: tracked.then(|| Defrag::new(Limits::default())),
         }
     }
 }

@@ -282,12 +282,19 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             self.verdicts.extend(&found.without_accept());
             self.alive = Alive::Maybe;
         }
-        let translated = nat::forget_if_translated(&mut self.transit, side, self.tables.translates);
-        if self.transit.ct.binding == Binding::Lost || translated == Translated::Unknown {
+        // What may answer a flow that was lost is no flow of its own, or one that the rules decide.
+        let answers_any = nat::is_any(&self.transit) && self.tables.translates;
+        let is_lost =
+            self.transit.ct.binding == Binding::Lost || nat::is_translated(&self.transit, side);
+        if is_lost {
             self.lose_translation(side);
+        } else {
+            self.settle_assumed(side);
+        }
+        if is_lost || answers_any {
+            nat::forget(&mut self.transit, side);
             return Translated::Unknown;
         }
-        self.settle_assumed(side);
         Translated::No
     }
 

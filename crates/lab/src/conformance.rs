@@ -115,7 +115,9 @@ fn row(
         .iter()
         .filter_map(|family| summary.differences.get(&format!("{} {name}", family.name())))
         .sum();
+    let compared: u64 = [Family::Ipv4, Family::Ipv6].into_iter().map(&counts).sum();
     let last = match (evaluated, reason) {
+        (true, None) if compared == 0 => "no packet reached it".to_owned(),
         (_, Some(why)) => format!("the kernel cannot say here: {why}"),
         (false, None) => "-".to_owned(),
         (true, None) => differences.to_string(),

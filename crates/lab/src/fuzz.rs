@@ -73,13 +73,17 @@ pub fn save(data: &[u8]) {
         match load(&printed, &again) {
             Ok(second) => {
                 let second = self::printed(&second.ruleset);
-                // Once more: a few of the tool's own texts need a second round to settle.
-                let third = load(&second, &again).map(|third| self::printed(&third.ruleset));
-                assert_eq!(third.as_deref(), Ok(&*second), "from {printed}");
+                assert_eq!(settled(&second), settled(&printed));
             }
             Err(error) => panic!("printed text does not load: {error}\n{printed}"),
         }
     }
+}
+
+/// Text without the one quirk that printing takes over from the tool (docs/rule-dialects.md): `-m ipcomp`
+/// with every CPI prints bare, which loads as CPI 0.
+fn settled(text: &str) -> String {
+    text.replace(" -m ipcomp --ipcompspi 0", " -m ipcomp")
 }
 
 fn printed(ruleset: &Ruleset) -> String {

@@ -77,6 +77,7 @@ impl Decider {
             Self::Skipped(Skip::Family) => Place::words("no rules for its family"),
             Self::Skipped(Skip::Duplicate) => Place::words("a second copy of a packet"),
             Self::Skipped(Skip::LinkType) => Place::words("link type not known"),
+            Self::Skipped(Skip::Fragment) => Place::words("a fragment that waited for others"),
             Self::NoChain => Place::words("no chain on its way"),
         }
     }

@@ -31,6 +31,22 @@ pub enum Error {
         /// Where and why.
         source: LoadError,
     },
+    /// A cases file was refused.
+    Cases {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// Column in bytes, from 1.
+        column: usize,
+        /// What was expected there.
+        what: String,
+    },
+    /// No packet of the captures makes a case.
+    NothingToRecord {
+        /// What became of the packets instead.
+        found: String,
+    },
     /// A rules file has no such table.
     NoTable {
         /// The file.
@@ -71,6 +87,12 @@ impl fmt::Display for Error {
                 "{file}:{line}:{column}: expected UTF-8 text (convert it: iconv -f latin1 -t utf-8)"
             ),
             Self::Rules { file, source } => write!(f, "{file}:{source}"),
+            Self::Cases { file, line, column, what } => {
+                write!(f, "{file}:{line}:{column}: expected {what}")
+            }
+            Self::NothingToRecord { found } => {
+                write!(f, "expected a packet whose verdict is known to record, found {found}")
+            }
             Self::NoTable { file, table, has } => {
                 write!(f, "{file}: expected a table \"{table}\", found {}", has.join(" "))
             }

@@ -1,15 +1,19 @@
 //! Captures against rules: what happened to every packet, and why.
 //!
 //! [`run::replay`] feeds captures to the one handler and counts, [`report`] shows what came of it,
-//! [`why`] tells one packet's story.
+//! [`why`] tells one packet's story, [`cases`] holds rules to what a file of cases expects of them.
 #![forbid(unsafe_code)]
 
 mod annotate;
+pub mod cases;
 pub mod changes;
 mod decider;
 pub mod demo;
 mod error;
 mod filter;
+mod frames;
+mod input;
+mod near;
 mod outputs;
 mod packets;
 mod recorder;
@@ -17,6 +21,7 @@ pub mod report;
 mod rules_file;
 pub mod run;
 mod select;
+pub mod shell;
 pub mod spec;
 mod split;
 mod stoppable;

@@ -54,7 +54,9 @@ impl Recorder {
     /// Forgets the packet before.
     pub(crate) fn next_packet(&mut self) {
         self.causes.clear();
-        self.sides = [None, None];
+        if self.notes_sides {
+            self.sides = [None, None];
+        }
     }
 
     /// The first thing that the verdict of the current packet may hang on.

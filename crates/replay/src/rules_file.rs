@@ -1,13 +1,12 @@
 //! A rules file as loaded: the ruleset, and what its text said about itself.
 
-use std::io::Read;
-
 use rules::Semantics;
 use rules::eval::{By, Cause, RuleRef};
-use rules::model::{Action, Chain, Rule, Ruleset, Table};
+use rules::model::{Action, Chain, Policy, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
 
 use crate::error::Error;
+use crate::input::read_text;
 
 /// A loaded rules file.
 #[derive(Debug)]
@@ -32,23 +31,7 @@ impl RulesFile {
     /// # Errors
     /// The file cannot be read, or is refused at a line and column.
     pub fn open(file: &str, options: &LoadOptions<'_>) -> Result<Self, Error> {
-        let failed = |source| Error::File { file: file.to_owned(), source };
-        let bytes = if file == "-" {
-            let mut bytes = Vec::new();
-            std::io::stdin().read_to_end(&mut bytes).map_err(failed)?;
-            bytes
-        } else {
-            std::fs::read(file).map_err(failed)?
-        };
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line_start = good.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            Error::Encoding {
-                file: file.to_owned(),
-                line: good.iter().filter(|byte| **byte == b'\n').count() + 1,
-                column: good.len() - line_start + 1,
-            }
-        })?;
+        let text = read_text(file)?;
         Self::from_text(file, text, options)
     }
 
@@ -127,6 +110,26 @@ impl RulesFile {
                 format!("policy {policy} of {}/{}", table.name, chain.name)
             }
         }
+    }
+
+    /// Whether what decided was a drop or a reject.
+    #[must_use]
+    pub fn drops(&self, by: &By) -> bool {
+        match *by {
+            By::HotDrop(_) => true,
+            By::Rule(at) => !matches!(self.rule(at).2.action, Action::Accept),
+            By::Policy { table, chain } => {
+                let chain = &self.ruleset.tables[table as usize].chains[chain as usize];
+                chain.base.is_some_and(|base| base.policy == Policy::Drop)
+            }
+        }
+    }
+
+    /// Whether what decided tells the sender of a packet that it was dropped.
+    #[must_use]
+    pub fn rejects(&self, by: &By) -> bool {
+        let By::Rule(at) = *by else { return false };
+        matches!(&self.rule(at).2.action, Action::Target(target) if &*target.name == "REJECT")
     }
 
     /// Line of what decided; a policy's is that of its chain.

@@ -22,6 +22,8 @@ use crate::decider::{Decider, Place};
 use crate::error::Error;
 use crate::outputs::{Judged, Outputs, Words, failed};
 use crate::recorder::Recorder;
+use crate::report::examples::Example;
+use crate::report::timeline::Timeline;
 use crate::report::{Capture, DropReasons, Listed, Report, Skipped};
 use crate::rules_file::RulesFile;
 use crate::select::{Choice, Selection};
@@ -48,6 +50,8 @@ pub struct Wanted<'w> {
     pub list: Option<(List, usize)>,
     /// Where to write one word per packet.
     pub verdicts: Option<&'w mut dyn Write>,
+    /// Also gather what only the page shows: verdicts over time, and example packets.
+    pub page: bool,
     /// Called now and then with bytes read and, if known, bytes in all, of the current capture.
     pub progress: Option<&'w mut dyn FnMut(u64, Option<u64>)>,
     /// Which packets to judge.
@@ -102,7 +106,7 @@ pub fn replay<'f>(
     let outputs = wanted.outputs(files)?;
     let mut replay = Replay {
         handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
-        keeps_bytes: !outputs.is_none() || wanted.list.is_some() || new.is_some(),
+        keeps_bytes: !outputs.is_none() || wanted.list.is_some() || wanted.page || new.is_some(),
         versus: new.as_deref().map(|new| (new, Versus::new(new, files, config))),
         outputs,
         recorder: Recorder::new(files),
@@ -111,6 +115,7 @@ pub fn replay<'f>(
         start: None,
         now: None,
     };
+    replay.report.timeline = wanted.page.then(Timeline::default);
     replay.recorder.notes_sides = replay.outputs.wants_words();
     replay.captures(captures, wanted)?;
     let Replay { mut report, recorder, versus, outputs, .. } = replay;
@@ -233,6 +238,9 @@ impl Replay<'_, '_, '_> {
         capture.count(u64::from(frame.meta.wire_length), time);
         self.report.packets += 1;
         let disposition = self.judge(frame, interface, time, wanted)?;
+        if let Some(timeline) = &mut self.report.timeline {
+            timeline.count(time, &disposition.judgement);
+        }
         self.report.count(&disposition);
         if let Some(to) = &mut wanted.verdicts {
             writeln!(to, "{}", disposition.judgement.word()).map_err(failed("--verdicts"))?;
@@ -278,6 +286,9 @@ impl Replay<'_, '_, '_> {
             versus.judge(frame.bytes, &arrival)
         });
         self.outputs(&frame, (interface, time, Some(link)), &end, new)?;
+        if wanted.page {
+            self.example(&end, &arrival);
+        }
         self.compare(&end, new, &arrival, wanted.list);
         self.recorder.ended(&end);
         Ok(end)
@@ -349,6 +360,15 @@ impl Replay<'_, '_, '_> {
             let new = new.filter(|_| changed);
             report.listed.push(Listed { frame, time, packet, disposition: *end, new });
         }
+    }
+
+    /// Keeps the packet for the page, if it is one of the first of its end.
+    fn example(&mut self, end: &Disposition, arrival: &Arrival<'_>) {
+        let (frame, time, bytes) = (self.report.frames, arrival.time, &mut self.as_captured);
+        self.report.examples.offer(end, || {
+            let packet = Words::of(bytes, arrival.wire_len, arrival.link).line;
+            Example { frame, time, packet }
+        });
     }
 
     fn clamp(&mut self, time: Option<u64>) -> Option<u64> {
@@ -457,6 +477,7 @@ impl Skipped {
             Skip::Family => self.family += 1,
             Skip::Duplicate => self.duplicate += 1,
             Skip::LinkType => self.link_type += 1,
+            Skip::Fragment => self.fragment += 1,
         }
     }
 }

@@ -1,12 +1,15 @@
 //! A packet in words: `[in=eth0] [out=eth1] tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn`, then `key=value`
 //! for ttl, mark, mac, len, tos and frag.
 
+pub(crate) mod words;
+
 use std::fmt;
 use std::net::IpAddr;
 
+use dataplane::Arrival;
 use packet::craft::{Addresses, Craft, Ethernet, Fragment, Message, arp_frame};
 use packet::tcp::Flags;
-use packet::{icmpv4, icmpv6};
+use packet::{Link, icmpv4, icmpv6};
 use rules::protocol_number;
 
 /// A packet to judge, with what is said about it beyond its bytes.
@@ -20,6 +23,24 @@ pub struct Spec {
     pub output: Option<String>,
     /// Its mark.
     pub mark: u32,
+}
+
+impl Spec {
+    /// How it arrives, as the packet of this number from 1.
+    #[must_use]
+    pub fn arrival(&self, number: u64) -> Arrival<'_> {
+        Arrival {
+            number,
+            link: Link::Ethernet,
+            wire_len: self.frame.len(),
+            time: None,
+            direction: pktio::Direction::Unknown,
+            interface: None,
+            input: self.input.as_deref(),
+            output: self.output.as_deref(),
+            mark: self.mark,
+        }
+    }
 }
 
 /// What was expected in a SPEC.
@@ -207,17 +228,14 @@ fn flags(words: &[Word<'_>]) -> Result<Flags, SpecError> {
     let mut bits = 0;
     for (column, word) in words {
         for name in word.split([',', '-']) {
-            bits |= match name {
-                "fin" => 0x01,
-                "syn" => 0x02,
-                "rst" => 0x04,
-                "psh" => 0x08,
-                "ack" => 0x10,
-                "urg" => 0x20,
-                "none" => 0,
-                _ => {
-                    let what =
-                        format!("TCP flags (fin syn rst psh ack urg none), found \"{name}\"");
+            let named = Flags::NAMES.iter().find(|(_, known)| *known == name);
+            bits |= match named {
+                Some((flag, _)) => flag.0,
+                None if name == "none" => 0,
+                None => {
+                    let what = format!(
+                        "TCP flags (fin syn rst psh ack urg ece cwr none), found \"{name}\""
+                    );
                     return Err(expected(*column, what));
                 }
             };
@@ -275,7 +293,7 @@ fn fragment(text: &str) -> Option<Fragment> {
 
 #[cfg(test)]
 mod tests {
-    use packet::{Checksums, Link, Packet};
+    use packet::{Checksums, Packet};
 
     use super::*;
 
@@ -296,6 +314,32 @@ mod tests {
         ] {
             assert_eq!(reads_back(text), text);
         }
+    }
+
+    #[test]
+    fn the_words_of_a_packet_build_one_like_it() {
+        for text in [
+            "tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn,ece,cwr ttl=3 tos=16 len=400",
+            "tcp 198.51.100.7:1 > 10.0.0.9:2 none frag=0+",
+            "udp [2001:db8::1]:53 > [2001:db8::2]:4000 tos=184 ttl=255",
+            "icmp 10.0.0.1 > 10.0.0.2 77/3",
+            "icmpv6 2001:db8::1 > 2001:db8::2 destination-unreachable/4 mac=02:00:00:00:00:09",
+            "udp 10.0.0.1:0 > 10.0.0.2:0 frag=1480 len=100",
+            "47 10.0.0.1 > 10.0.0.2",
+        ] {
+            let mut frame = parse(text).unwrap().frame;
+            let (whole, len) = (frame.clone(), frame.len());
+            let packet = Packet::parse(&mut frame, len, Link::Ethernet, Checksums::Verify);
+            let full = words::of_packet(&packet, words::Detail::Full).unwrap();
+            assert_eq!(parse(&full).unwrap().frame, whole, "{text}: {full}");
+        }
+    }
+
+    #[test]
+    fn a_packet_without_its_header_has_no_words() {
+        let mut frame = parse("tcp 10.0.0.1:1 > 10.0.0.2:2 syn").unwrap().frame;
+        let packet = Packet::parse(&mut frame[..40], 54, Link::Ethernet, Checksums::Ignore);
+        assert_eq!(words::of_packet(&packet, words::Detail::Brief), None);
     }
 
     #[test]

@@ -1,13 +1,17 @@
 //! The binary as a user meets it: its files, its text, its exit codes, and what it does with bad input.
 #![allow(clippy::unwrap_used)]
 
+mod cases;
 mod corpus;
 mod counters;
 mod demo;
 mod hostile;
+mod near;
 mod ran;
 mod readme;
+mod record;
 mod refusals;
 mod replay;
+mod shell;
 mod streams;
 mod why;

@@ -73,6 +73,11 @@ pub(crate) fn fed(args: &[&str], input: &[u8]) -> Ran {
     output.into()
 }
 
+/// Runs in a directory.
+pub(crate) fn within(directory: &Path, args: &[&str]) -> Ran {
+    Command::new(TAMIS).args(args).current_dir(directory).output().unwrap().into()
+}
+
 /// Runs with at most `kilobytes` of anonymous memory, and at most a minute long.
 pub(crate) fn confined(kilobytes: u64, args: &[&str]) -> Ran {
     let shell = format!("ulimit -d {kilobytes}; exec timeout 60 \"$0\" \"$@\"");
@@ -102,6 +107,11 @@ impl Scratch {
 
     pub(crate) fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Runs in it.
+    pub(crate) fn tamis(&self, args: &[&str]) -> Ran {
+        within(&self.0, args)
     }
 
     /// Path of a file in it.

@@ -75,7 +75,7 @@ fn arguments_are_refused_in_one_line() {
         (&["replay"], "RULES"),
         (&["replay", RULES], "CAPTURE"),
         (&["replay", RULES, CAPTURE, "--frobnicate"], "--frobnicate"),
-        (&["replay", RULES, CAPTURE, "--vs", RULES], "--vs"),
+        (&["replay", RULES, CAPTURE, "--vs"], "--vs"),
         (&["replay", RULES, CAPTURE, "--limit", "3"], "--list"),
         (&["replay", RULES, CAPTURE, "--path", "sideways"], "sideways"),
         (&["replay", RULES, CAPTURE, "--net", "10.0.0.0/8"], "IFACE=ADDRESS/BITS"),

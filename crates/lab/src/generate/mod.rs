@@ -2,7 +2,7 @@
 //!
 //! A test is drawn as its text and as a [`Craft`], an edit that makes a packet pass it. So packets are
 //! made to meet rules: draw a rule, apply the crafts of its tests and of the jumps that lead to it, then
-//! break one thing. To add a match, write one function in [`matches`] and name it in its table.
+//! break one thing. To add a match, write one function in [`mod@matches`] and name it in its table.
 
 pub mod draft;
 pub mod matches;

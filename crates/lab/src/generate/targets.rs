@@ -2,6 +2,7 @@
 
 use rules::ext::{Families, IP, Support, V4, V6, find_target};
 
+use super::matches::CONVERSATION;
 use super::{Draw, Piece};
 use crate::scene::{GATEWAY_V4, GATEWAY_V6};
 
@@ -58,14 +59,24 @@ pub static GENERATORS: &[TargetGen] = &[
     of("TTL", V4, "mangle", ttl),
 ];
 
+/// Why NAT is not drawn here.
+const NAT: &str = "asked by tests/nat, in conversations";
 /// Evaluated targets that the oracle does not ask the kernel about, and why.
 pub static SILENT: &[(&str, &str)] = &[
+    ("CONNMARK", CONVERSATION),
     ("CONNSECMARK", "it wants SELinux"),
+    ("CT", CONVERSATION),
+    ("DNAT", NAT),
     ("DNPT", "it stands at other hooks"),
     ("IDLETIMER", "its timers are the host's, not the namespace's"),
     ("LED", "not built into the kernel"),
+    ("MASQUERADE", NAT),
+    ("NETMAP", NAT),
+    ("NOTRACK", CONVERSATION),
     ("RATEEST", "its estimators live on after the rule"),
+    ("REDIRECT", NAT),
     ("SECMARK", "it wants SELinux"),
+    ("SNAT", NAT),
     ("SNPT", "it stands at other hooks"),
     ("ULOG", "gone from the kernel"),
 ];
@@ -76,7 +87,9 @@ const WITH_MSS: &str = "-m tcp --tcp-flags SYN SYN -m tcpmss --mss 0:65535 ";
 
 /// An action: a verdict, a target, or nothing.
 pub(super) fn draw(draw: &mut Draw) -> Piece {
-    match draw.rng.u8(..20) {
+    // Targets of one protocol have few rules to stand in, so they take half of those.
+    let rare = draw.table == "mangle" && draw.protocol == Some(6);
+    match draw.rng.u8(..if rare { 36 } else { 20 }) {
         0..=3 => Piece::plain("-j ACCEPT"),
         4..=6 => Piece::plain("-j DROP"),
         7..=9 => Piece::plain("-j RETURN"),
@@ -94,6 +107,9 @@ fn target(draw: &mut Draw) -> Piece {
                 .is_some_and(|known| known.support == Support::Evaluated)
     };
     let list: Vec<&TargetGen> = GENERATORS.iter().filter(may).collect();
+    let own: Vec<&TargetGen> =
+        list.iter().copied().filter(|kind| kind.protocol.is_some()).collect();
+    let list = if own.is_empty() || draw.one_in(4) { list } else { own };
     let kind = draw.pick(&list);
     let Piece { text, craft } = (kind.draw)(draw);
     let before = if kind.name == "TCPMSS" { WITH_MSS } else { "" };

@@ -201,8 +201,8 @@ impl Trial {
 }
 
 fn config() -> Config {
-    let net = |text: &str| Network::parse(text).unwrap();
-    let address = |name: &str, text: &str| (name.to_owned(), text.parse().unwrap());
+    let net = |text: &str| Network::parse(text).expect("a network");
+    let address = |name: &str, text: &str| (name.to_owned(), text.parse().expect("an address"));
     Config {
         nets: vec![
             ("t0".to_owned(), net("10.1.0.0/16")),

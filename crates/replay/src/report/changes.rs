@@ -36,12 +36,8 @@ impl Report<'_> {
 
     pub(super) fn changes_text(&self, out: &mut String) -> std::fmt::Result {
         let Some(changes) = &self.changes else { return Ok(()) };
-        let names: Vec<String> = changes
-            .files
-            .iter()
-            .map(|file| format!("{} ({})", file.file, file.ruleset.semantics.name()))
-            .collect();
-        let heading = format!("CHANGES vs {}", names.join(", "));
+        let names: Vec<&str> = changes.files.iter().map(|file| &*file.file).collect();
+        let heading = format!("CHANGES{} vs {}", self.change_of_semantics(), names.join(", "));
         writeln!(out, "\n{}{:>12}   example", fit(&heading, WIDTH - 39), "packets")?;
         if changes.by.is_empty() {
             let judged = plural(self.packets, "packet");
@@ -53,8 +49,17 @@ impl Report<'_> {
         if changes.by.len() > GROUPS {
             writeln!(out, "  and {} more (--json has them all)", changes.by.len() - GROUPS)?;
         }
-        let share = format!("of {} judged", number(self.packets));
-        writeln!(out, "  in all {} change verdict, {share}", plural(changes.packets, "packet"))
+        let (changed, judged) = (number(changes.packets), plural(self.packets, "packet"));
+        writeln!(out, "  in all {changed} of {judged} judged")
+    }
+
+    /// `, legacy to nft,` where the new rules are carried out by something else.
+    fn change_of_semantics(&self) -> String {
+        let new = self.changes.iter().flat_map(|changes| &changes.files).find_map(|new| {
+            let old = self.file(new.ruleset.family)?.ruleset.semantics;
+            (old != new.ruleset.semantics).then_some((old, new.ruleset.semantics))
+        });
+        new.map_or_else(String::new, |(old, new)| format!(", {} to {},", old.name(), new.name()))
     }
 
     fn change_text(&self, out: &mut String, change: &Change) -> std::fmt::Result {

@@ -65,6 +65,7 @@ impl Report<'_> {
                 "family": self.skipped.family,
                 "duplicate": self.skipped.duplicate,
                 "link_type": self.skipped.link_type,
+                "fragment": self.skipped.fragment,
             },
             "interrupted": self.interrupted,
             "warnings": self.warnings,
@@ -86,7 +87,7 @@ impl Report<'_> {
         document
     }
 
-    fn assumed(&self) -> Value {
+    pub(super) fn assumed(&self) -> Value {
         let (path, _) = self.path();
         json!({
             "family": self.files.first().map(|file| file.ruleset.family.name()),
@@ -207,7 +208,7 @@ fn rules_of(file: &crate::rules_file::RulesFile) -> Value {
 }
 
 /// A mode of tracking, as `--ct` spells it.
-pub(super) fn ct_name(mode: Mode) -> &'static str {
+pub(crate) fn ct_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Kernel => "kernel",
         Mode::Midstream => "midstream",

@@ -1,11 +1,15 @@
 //! What came of a replay: the numbers, and the ways to show them.
 
 mod changes;
+pub mod examples;
 mod html;
 mod json;
 mod next;
 mod text;
+pub mod timeline;
 
+pub(crate) use json::ct_name;
+pub(crate) use next::walk_flags;
 pub use text::Style;
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,6 +21,8 @@ use rules::eval::By;
 use rules::model::Family;
 use rules::save::print_ruleset;
 
+use self::examples::Examples;
+use self::timeline::Timeline;
 use crate::changes::Changes;
 use crate::decider::Decider;
 use crate::recorder::Recorder;
@@ -105,6 +111,8 @@ pub struct Skipped {
     pub duplicate: u64,
     /// Link type not known.
     pub link_type: u64,
+    /// Fragments that waited for others.
+    pub fragment: u64,
 }
 
 /// One listed packet.
@@ -120,6 +128,16 @@ pub struct Listed {
     pub disposition: Disposition,
     /// What becomes of it under the rules of `--vs`, and what decides so.
     pub new: Option<(Disposition, Decider)>,
+}
+
+/// What some verdicts hang on.
+pub(crate) struct UnknownReason {
+    /// Index of the rules file and line, if a rule's.
+    pub(crate) place: Option<(usize, u32)>,
+    /// In the words of the rule.
+    pub(crate) what: String,
+    /// Packets.
+    pub(crate) packets: u64,
 }
 
 /// What came of a replay.
@@ -163,6 +181,10 @@ pub struct Report<'f> {
     pub interrupted: bool,
     /// Packets that were asked for by `--list`.
     pub listed: Vec<Listed>,
+    /// Verdicts over time, if the page was wanted.
+    pub timeline: Option<Timeline>,
+    /// Packets of every kind of end, if the page was wanted.
+    pub examples: Examples,
     /// IPv4 packets whose total length was left to the network card.
     pub offload: u64,
     /// Connections taken for established because their beginning was not captured.
@@ -199,6 +221,8 @@ impl<'f> Report<'f> {
             frames: 0,
             interrupted: false,
             listed: Vec::new(),
+            timeline: None,
+            examples: Examples::default(),
             offload: 0,
             midstream_flows: 0,
             midstream_packets: 0,
@@ -242,24 +266,37 @@ impl<'f> Report<'f> {
     /// Reasons of unknown verdicts, most packets first: line if a rule's, words, packets.
     #[must_use]
     pub fn unknown_reasons(&self) -> Vec<(Option<u32>, String, u64)> {
-        let mut by_text: BTreeMap<(Option<u32>, String), u64> = BTreeMap::new();
+        let reasons = self.unknown_places().into_iter();
+        reasons
+            .map(|UnknownReason { place, what, packets }| (place.map(|p| p.1), what, packets))
+            .collect()
+    }
+
+    /// The same, with the index of the rules file beside the line.
+    pub(crate) fn unknown_places(&self) -> Vec<UnknownReason> {
+        let mut by_text: BTreeMap<(Option<(usize, u32)>, String), u64> = BTreeMap::new();
         for (why, packets) in &self.unknown_because {
-            let (line, text) = match why {
+            let (place, text) = match why {
                 Why::NotCaptured => (None, "header not captured".to_owned()),
                 Why::Fragment => {
                     (None, "a fragment, which connection tracking reassembles".to_owned())
                 }
                 Why::Translation => (None, "a translation that is not known".to_owned()),
-                Why::Rule(family, at, cause) => match self.file(*family) {
-                    Some(file) => (Some(file.rule(*at).2.line), file.cause_text(*at, *cause)),
+                Why::Rule(family, at, cause) => match self.file_index(*family) {
+                    Some(index) => {
+                        let file = &self.files[index];
+                        (Some((index, file.rule(*at).2.line)), file.cause_text(*at, *cause))
+                    }
                     None => (None, "a rule".to_owned()),
                 },
             };
-            *by_text.entry((line, text)).or_default() += packets;
+            *by_text.entry((place, text)).or_default() += packets;
         }
-        let mut reasons: Vec<_> =
-            by_text.into_iter().map(|((line, text), packets)| (line, text, packets)).collect();
-        reasons.sort_by_key(|(_, _, packets)| std::cmp::Reverse(*packets));
+        let mut reasons: Vec<_> = by_text
+            .into_iter()
+            .map(|((place, what), packets)| UnknownReason { place, what, packets })
+            .collect();
+        reasons.sort_by_key(|reason| std::cmp::Reverse(reason.packets));
         reasons
     }
 
@@ -267,16 +304,16 @@ impl<'f> Report<'f> {
     #[must_use]
     pub fn top_decisions(
         &self,
-        which: impl Fn(&By) -> bool,
+        which: impl Fn(&RulesFile, &By) -> bool,
     ) -> Vec<(&RulesFile, By, Count, Tally)> {
         let mut top: Vec<_> = self
             .decisions
             .iter()
-            .filter(|((_, by), _)| which(by))
             .filter_map(|((family, by), count)| {
-                let index = self.files.iter().position(|f| f.ruleset.family == *family)?;
+                let index = self.file_index(*family)?;
                 Some((&self.files[index], *by, *count, self.tally(index, *by)))
             })
+            .filter(|(file, by, ..)| which(file, by))
             .collect();
         top.sort_by_key(|(file, by, count, _)| {
             (std::cmp::Reverse(count.packets), file.by_line(*by))
@@ -296,6 +333,11 @@ impl<'f> Report<'f> {
     #[must_use]
     pub fn file(&self, family: Family) -> Option<&RulesFile> {
         self.files.iter().find(|file| file.ruleset.family == family)
+    }
+
+    /// The index of the rules file of a family.
+    pub(crate) fn file_index(&self, family: Family) -> Option<usize> {
+        self.files.iter().position(|file| file.ruleset.family == family)
     }
 
     /// How many rules there are, and how many of them no packet may have hit.

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use dataplane::Config;
+use rules::conntrack::{Mode, config::DEFAULT_MAX};
 use rules::model::{Action, Rule};
 
-use super::Report;
+use super::{Report, ct_name};
 use crate::rules_file::RulesFile;
+use crate::shell::quote;
 
 /// Share of packets that must lack an interface before naming them comes first.
 const MANY: f64 = 0.2;
@@ -16,9 +19,8 @@ impl Report<'_> {
     #[must_use]
     pub fn next_command(&self) -> String {
         let rules = self.files.first().map_or("RULES", |file| &file.file);
-        let captures: Vec<&str> = self.captures.iter().map(|capture| &*capture.file).collect();
-        let captures = captures.join(" ");
-        let flags = self.walk_flags();
+        let captures = self.capture_names().join(" ");
+        let flags = walk_flags(self.files, self.config) + &self.filter_flag();
         let nets = self.files.first().map(nets).unwrap_or_default();
         if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
             return format!("tamis replay {rules} {captures} {nets}");
@@ -36,14 +38,18 @@ impl Report<'_> {
         } else if self.verdicts.reject.packets > 0 {
             "reject"
         } else {
-            return format!("tamis why {rules} {captures}{flags} --packet 1");
+            return self.why_command(1);
         };
         match self.listed.first() {
-            Some(listed) => {
-                format!("tamis why {rules} {captures}{flags} --packet {}", listed.frame)
-            }
+            Some(listed) => self.why_command(listed.frame),
             None => format!("tamis replay {rules} {captures}{flags} --list {list}"),
         }
+    }
+
+    /// The filter that packets passed.
+    fn filter_flag(&self) -> String {
+        let filter = self.selection.filter.as_ref();
+        filter.map_or_else(String::new, |f| format!(" --filter {}", quote(f.expression())))
     }
 
     /// What else was said about the rules to compare with.
@@ -55,28 +61,48 @@ impl Report<'_> {
         })
     }
 
-    /// The options that said how packets walk, to be typed again.
-    fn walk_flags(&self) -> String {
-        let config = self.config;
-        let mut flags = String::new();
-        // Writing to a String cannot fail.
-        let _ = config.path.map(|path| write!(flags, " --path {}", path.name()));
-        let _ = config.input.as_ref().map(|name| write!(flags, " --in {name}"));
-        let _ = config.output.as_ref().map(|name| write!(flags, " --out {name}"));
-        for (name, net) in &config.nets {
-            let _ = write!(flags, " --net {name}={net}");
-        }
-        for net in config.world.local.iter().flatten() {
-            let _ = write!(flags, " --local {net}");
-        }
-        if let Some(file) = self.files.iter().find(|file| file.semantics_given) {
-            let _ = write!(flags, " --semantics {}", file.ruleset.semantics.name());
-        }
-        for file in self.files.iter().skip(1) {
-            let _ = write!(flags, " --rules6 {}", file.file);
-        }
-        flags
+    /// The command that tells the story of one packet.
+    pub(super) fn why_command(&self, packet: impl std::fmt::Display) -> String {
+        let rules = self.files.first().map_or("RULES", |file| &file.file);
+        let captures = self.capture_names().join(" ");
+        format!(
+            "tamis why {rules} {captures}{} --packet {packet}",
+            walk_flags(self.files, self.config)
+        )
     }
+
+    /// The captures, as given.
+    pub(super) fn capture_names(&self) -> Vec<&str> {
+        self.captures.iter().map(|capture| &*capture.file).collect()
+    }
+}
+
+/// The options that said how packets walk, to be typed again, each with a blank before it.
+pub(crate) fn walk_flags(files: &[RulesFile], config: &Config) -> String {
+    let mut flags = String::new();
+    // Writing to a String cannot fail.
+    let _ = config.path.map(|path| write!(flags, " --path {}", path.name()));
+    let _ = config.input.as_ref().map(|name| write!(flags, " --in {}", quote(name)));
+    let _ = config.output.as_ref().map(|name| write!(flags, " --out {}", quote(name)));
+    for (name, net) in &config.nets {
+        let _ = write!(flags, " --net {}", quote(&format!("{name}={net}")));
+    }
+    for net in config.world.local.iter().flatten() {
+        let _ = write!(flags, " --local {net}");
+    }
+    if config.ct.mode != Mode::default() {
+        let _ = write!(flags, " --ct {}", ct_name(config.ct.mode));
+    }
+    if config.ct.max != DEFAULT_MAX {
+        let _ = write!(flags, " --ct-max {}", config.ct.max);
+    }
+    if let Some(file) = files.iter().find(|file| file.semantics_given) {
+        let _ = write!(flags, " --semantics {}", file.ruleset.semantics.name());
+    }
+    for file in files.iter().skip(1) {
+        let _ = write!(flags, " --rules6 {}", quote(&file.file));
+    }
+    flags
 }
 
 /// `--net` for every interface that the rules name: the network that a rule pairs with it, else all.

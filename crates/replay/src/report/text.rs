@@ -8,6 +8,7 @@ use rules::eval::By;
 use rules::save::FamilyFrom;
 
 use super::{Count, Report, time_text};
+use crate::rules_file::RulesFile;
 use crate::visible::visible;
 
 /// Width of a screen line.
@@ -149,8 +150,7 @@ impl Report<'_> {
     }
 
     fn drops(&self, out: &mut String) -> std::fmt::Result {
-        let dropping = |by: &By| self.drops_by(by);
-        let top = self.top_decisions(dropping);
+        let top = self.top_decisions(RulesFile::drops);
         if !top.is_empty() {
             writeln!(out, "\nTOP DROPPING RULES{:>W$}   first seen", "packets", W = WIDTH - 45)?;
         }
@@ -176,36 +176,6 @@ impl Report<'_> {
             writeln!(out, "{}{:>12}", fit(what, WIDTH - 39), number(reasons.ttl))?;
         }
         Ok(())
-    }
-
-    /// Whether what decided was a drop or a reject.
-    fn drops_by(&self, by: &By) -> bool {
-        match by {
-            By::HotDrop(_) => true,
-            By::Policy { table, chain } => self.files.iter().any(|file| {
-                let chain = file
-                    .ruleset
-                    .tables
-                    .get(*table as usize)
-                    .and_then(|table| table.chains.get(*chain as usize));
-                let base = chain.and_then(|chain| chain.base);
-                base.is_some_and(|base| base.policy == rules::model::Policy::Drop)
-            }),
-            By::Rule(_) => !self.accepts(by),
-        }
-    }
-
-    fn accepts(&self, by: &By) -> bool {
-        let By::Rule(at) = by else { return false };
-        self.files.iter().any(|file| {
-            let rule = file
-                .ruleset
-                .tables
-                .get(at.table as usize)
-                .and_then(|table| table.chains.get(at.chain as usize))
-                .and_then(|chain| chain.rules.get(at.rule as usize));
-            rule.is_some_and(|rule| matches!(rule.action, rules::model::Action::Accept))
-        })
     }
 
     fn unknowns(&self, out: &mut String) -> std::fmt::Result {
@@ -241,6 +211,7 @@ impl Report<'_> {
         for (packets, why) in [
             (self.skipped.family, "no rules for their family"),
             (self.skipped.link_type, "link type not known"),
+            (self.skipped.fragment, "fragments that waited for the last of their packet"),
             (self.skipped.duplicate, "second copies in a capture on all interfaces"),
         ] {
             if packets > 0 {
@@ -334,13 +305,13 @@ pub(super) fn plural(value: u64, word: &str) -> String {
     format!("{} {word}{}", number(value), if value == 1 { "" } else { "s" })
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let digits = if percent > 0.0 && percent < 0.1 { 2 } else { 1 };
     format!("{percent:.digits$}%")
 }
 
-fn bytes(value: u64) -> String {
+pub(super) fn bytes(value: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut scaled = value as f64;
     let mut unit = 0;
@@ -352,13 +323,14 @@ fn bytes(value: u64) -> String {
 }
 
 /// A span of nanoseconds, short.
-fn duration(nanos: u64) -> String {
+pub(super) fn duration(nanos: u64) -> String {
     let seconds = nanos / 1_000_000_000;
     match seconds {
         0 => format!("{} ms", nanos / 1_000_000),
         1..60 => format!("{seconds}.{} s", nanos / 100_000_000 % 10),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+        3600..172_800 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
     }
 }
 
@@ -404,6 +376,7 @@ mod tests {
         assert_eq!(duration(1_500_000_000), "1.5 s");
         assert_eq!(duration(61_000_000_000), "1 min 1 s");
         assert_eq!(duration(3_600_000_000_000), "1 h 0 min");
+        assert_eq!(duration(49 * 3_600_000_000_000), "2 d 1 h");
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(812_400_000), "812.4 MB");
     }

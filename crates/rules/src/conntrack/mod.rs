@@ -22,6 +22,7 @@ mod lost;
 mod others;
 mod protocol;
 pub mod sctp;
+mod slab;
 mod sources;
 pub(crate) mod step;
 mod table;

@@ -1,6 +1,7 @@
 //! SCTP: the state machine over the chunks of a packet, and the verification tags.
 //!
-//! Source: Linux 6.18 `nf_conntrack_proto_sctp.c`; RFC 9260 sections 8.4 and 8.5.
+//! Source: Linux 6.18 `nf_conntrack_proto_sctp.c`, its table measured transition by transition; RFC 9260
+//! sections 8.4 and 8.5.
 
 use super::config::Timeouts;
 use super::dissect::Layer;
@@ -168,7 +169,8 @@ pub(super) fn track(
     }
     let timeout = timeouts.sctp.get(state as usize).copied().unwrap_or(0);
     flow.refresh(arrival.direction, arrival.now, timeout, arrival.bytes);
-    Step::Accept
+    // Which tags the kernel remembers of several chunks out of the blue is not settled.
+    if !is_confirmed && message.chunks.len() > 1 { Step::Vague } else { Step::Accept }
 }
 
 /// What came of all chunks of a packet.
@@ -195,7 +197,9 @@ impl Sctp {
                     }
                     sctp.tags[1] = chunk.init_tag?;
                 }
-                _ if chunk.kind == kind::HEARTBEAT => sctp.tags[0] = message.tag,
+                _ if matches!(chunk.kind, kind::HEARTBEAT | kind::HEARTBEAT_ACK) => {
+                    sctp.tags[0] = message.tag;
+                }
                 _ => sctp.tags[1] = message.tag,
             }
         }

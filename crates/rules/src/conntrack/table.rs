@@ -7,10 +7,10 @@
 //!
 //! Source: Linux `nf_conntrack_core.c` (`early_drop`, `gc_worker`, `__nf_conntrack_confirm`).
 
-use super::config::DEFAULT_MAX;
 use super::flow::{Doubt, Flow, Helper, Status};
 use super::index::{Index, Place};
 use super::key::{Direction, Tuple};
+use super::slab::Slab;
 use super::tcp;
 
 /// Slots that the sweep looks at for every new flow.
@@ -52,7 +52,7 @@ pub(super) enum Conflict {
 /// The flows.
 #[derive(Debug)]
 pub(super) struct Table {
-    flows: Vec<Flow>,
+    flows: Slab,
     free: Vec<u32>,
     index: Index,
     max: usize,
@@ -68,9 +68,7 @@ impl Table {
     pub(super) fn new(max: usize) -> Self {
         let max = max.clamp(1, MOST);
         Self {
-            // Pages that are never written cost nothing, and growing in steps would need the old and the
-            // new memory at once.
-            flows: Vec::with_capacity(max.min(DEFAULT_MAX)),
+            flows: Slab::default(),
             free: Vec::new(),
             index: Index::new(max),
             max,

@@ -15,19 +15,23 @@
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_in`, `resolve_normal_ct`, `init_conntrack`,
 //! `__nf_conntrack_confirm`).
 
+mod leave;
+mod query;
+
+pub use leave::Confirmation;
+
 use super::config::{Config, Mode};
 use super::dissect::{self, Layer};
 use super::expect::Expectations;
 use super::flow::{Doubt, Flow, Helper, Status};
-use super::helpers::{Help, Helpers};
+use super::helpers::Helpers;
 use super::icmp::{self, Message};
 use super::key::{Direction, Tuple, Zone};
 use super::lost::Lost;
 use super::protocol::{self, Upper};
 use super::sources::Sources;
 use super::step::{Arrival, Flaw, Step};
-use super::table::{Conflict, Handle, Table, TableStats};
-use super::tcp;
+use super::table::{Handle, Table};
 use super::view::{Certainty, CtState, CtView, States};
 use packet::{Checksums, Packet};
 
@@ -63,19 +67,6 @@ pub struct Visit {
     pub template: Template,
     /// Whether it surely got here.
     pub certainty: Certainty,
-}
-
-/// What became of a packet at its confirmation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Confirmation {
-    /// It goes on.
-    Pass,
-    /// The kernel drops it: another flow has one of its tuples, or there is no room for it.
-    Clash,
-    /// The kernel may drop it so.
-    MayClash,
-    /// The kernel's helper drops it: a command is cut, or what it foretells is taken.
-    Helper,
 }
 
 /// Packets that are read ahead together.
@@ -354,168 +345,6 @@ impl Tracker {
         let handle = self.table.allocate(flow, visit.now);
         self.bury();
         Ok(handle)
-    }
-
-    /// The packet leaves: its flow becomes findable, and its helper looks into it. `certainty` says
-    /// whether it surely leaves.
-    pub fn confirm(
-        &mut self,
-        packet: &Packet<'_>,
-        view: &CtView,
-        now: u64,
-        certainty: Certainty,
-    ) -> Confirmation {
-        let Some(handle) = view.flow else { return Confirmation::Pass };
-        if !self.help(packet, view, handle, now) {
-            return Confirmation::Helper;
-        }
-        let Some(flow) = self.table.flow_mut(handle) else { return Confirmation::Pass };
-        if flow.is_confirmed() || view.direction == Direction::Reply {
-            return Confirmation::Pass;
-        }
-        if certainty == Certainty::Maybe {
-            flow.raise_doubt(Doubt::Existence);
-            flow.deadline = self.config.timeouts.longest(flow.original.protocol());
-        }
-        if flow.lost_ends != [false; 2] {
-            flow.raise_doubt(Doubt::History);
-            flow.deadline = self.config.timeouts.longest(flow.original.protocol());
-        }
-        let (doubt, original, crowded) = (flow.doubt, flow.original, flow.crowded);
-        let protocol = flow.original.protocol();
-        let confirmed = self.table.confirm(handle, now);
-        self.bury();
-        match confirmed {
-            Ok(()) => {
-                self.loose_end = None;
-                if crowded { Confirmation::MayClash } else { Confirmation::Pass }
-            }
-            Err(Conflict::With(other)) if self.resolves(other, protocol) => Confirmation::Pass,
-            Err(Conflict::With(other)) if self.may_be_no_clash(other, protocol, doubt) => {
-                // Whether it is in the table is not known, nor what its replies look like.
-                self.lost.expect(&original, true, true);
-                Confirmation::MayClash
-            }
-            Err(_) => Confirmation::Clash,
-        }
-    }
-
-    /// Whether a packet may go on as part of the flow that has a tuple of its own: where order does not
-    /// matter and nothing is translated.
-    fn resolves(&self, other: Handle, protocol: u8) -> bool {
-        let translated = Status::SRC_NAT_DONE.bits() | Status::DST_NAT_DONE.bits();
-        matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
-            && self.table.flow(other).is_some_and(|flow| flow.status.bits() & translated == 0)
-    }
-
-    /// Whether a flow with a tuple of another one may get through all the same: one of them may not be
-    /// there, or the kernel keeps both where order does not matter.
-    fn may_be_no_clash(&self, other: Handle, protocol: u8, doubt: Doubt) -> bool {
-        matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
-            || doubt != Doubt::None
-            || self.table.flow(other).is_some_and(|flow| flow.doubt != Doubt::None)
-    }
-
-    /// Runs a flow's helper; false where it drops the packet.
-    fn help(&mut self, packet: &Packet<'_>, view: &CtView, handle: Handle, now: u64) -> bool {
-        let Some(flow) = self.table.flow(handle).filter(|flow| flow.helper != Helper::None) else {
-            return true;
-        };
-        let related = view.states.may_be(CtState::Related);
-        if related && view.direction == Direction::Reply {
-            return true;
-        }
-        let established = view.states.may_be(CtState::Established);
-        match self.helpers.help(packet, (handle, flow), view.direction, established) {
-            Help::Pass | Help::Unknown => true,
-            Help::Drop => false,
-            Help::Expect(expectation) => self.table.flow_mut(handle).is_some_and(|flow| {
-                Helpers::expect(&mut self.expectations, flow, expectation, now)
-            }),
-        }
-    }
-
-    /// The packet does not leave: a flow that it created is forgotten.
-    pub fn discard(&mut self, view: &CtView) {
-        if view.flow.is_some() && view.flow == self.loose_end {
-            self.tie_up();
-        }
-    }
-
-    /// A reset was sent in the name of the packet's other side (`REJECT --reject-with tcp-reset`).
-    pub fn close(&mut self, view: &CtView, now: u64) {
-        let Some(flow) = view.flow.and_then(|handle| self.table.flow_mut(handle)) else { return };
-        tcp::close(flow, now, &self.config);
-    }
-
-    /// A flow.
-    #[must_use]
-    pub fn flow(&self, handle: Handle) -> Option<&Flow> {
-        self.table.flow(handle)
-    }
-
-    /// A flow, to set its mark or labels.
-    pub fn flow_mut(&mut self, handle: Handle) -> Option<&mut Flow> {
-        self.table.flow_mut(handle)
-    }
-
-    /// Nothing is known of a flow any more: it may have been changed.
-    pub fn lose(&mut self, handle: Handle) {
-        if let Some(flow) = self.table.flow_mut(handle) {
-            flow.raise_doubt(Doubt::History);
-        }
-    }
-
-    /// The flow of a tuple in a zone, and which way of it the tuple goes.
-    pub fn find(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Option<(Handle, Direction)> {
-        self.lookup(tuple, zone, now)
-    }
-
-    /// Settings.
-    #[must_use]
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// Flows held, those included that died and were not met yet.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Whether no flow is held.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Living flows of which not everything is known. Reads the whole table.
-    #[must_use]
-    pub fn doubtful(&self, now: u64) -> usize {
-        self.table.doubtful(now)
-    }
-
-    /// Every living flow (`connlimit`, lists). Reads the whole table.
-    pub fn living(&self, now: u64) -> impl Iterator<Item = &Flow> {
-        self.table.living(now)
-    }
-
-    /// Expected flows that wait.
-    #[must_use]
-    pub fn expected(&self) -> usize {
-        self.expectations.len()
-    }
-
-    /// What happened to the table.
-    #[must_use]
-    pub fn stats(&self) -> TableStats {
-        self.table.stats()
-    }
-
-    /// Bytes that a full table takes, without what helpers remember.
-    #[must_use]
-    pub fn bytes_when_full(&self) -> usize {
-        self.table.bytes_when_full()
     }
 
     fn raise_doubt(&mut self, handle: Handle, doubt: Doubt, now: u64) {

@@ -15,7 +15,7 @@ mod words;
 use std::fmt;
 
 pub use args::{Args, Given, Opt};
-pub use opaque::Opaque;
+pub use opaque::{Opaque, OpaqueWord};
 pub use printer::Printer;
 
 use crate::model::Family;

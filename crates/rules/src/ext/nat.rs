@@ -188,13 +188,11 @@ fn ports(text: &str) -> Option<Ports> {
 }
 
 fn ports_text(ports: Ports) -> String {
-    let mut text = ports.first.to_string();
-    if ports.last != ports.first {
-        text = format!("{text}-{}", ports.last);
-    }
     match ports.base {
-        Some(base) => format!("{text}/{base}"),
-        None => text,
+        // One port with a base is printed as a range, too: a base is only read after a range.
+        Some(base) => format!("{}-{}/{base}", ports.first, ports.last),
+        None if ports.last == ports.first => ports.first.to_string(),
+        None => format!("{}-{}", ports.first, ports.last),
     }
 }
 
@@ -238,6 +236,14 @@ mod tests {
         assert_eq!(split6("[]:80"), Some((None, Some("80"))));
         assert_eq!(split6("[fd00::1"), None);
         assert_eq!(split6("[fd00::1]80"), None);
+    }
+
+    #[test]
+    fn a_range_prints_as_it_reads_back() {
+        for text in ["20", "10-20", "10-20/21", "10-10/21"] {
+            assert_eq!(ports(text).map(ports_text).as_deref(), Some(text));
+        }
+        assert_eq!(ports("10-10").map(ports_text).as_deref(), Some("10"));
     }
 
     #[test]

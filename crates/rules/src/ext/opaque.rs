@@ -7,24 +7,29 @@ use super::{Match, Printer, Target};
 #[derive(Debug)]
 pub struct Opaque {
     /// Options and values after the name, unquoted.
-    pub words: Vec<Box<str>>,
+    pub words: Vec<OpaqueWord>,
+}
+
+/// A word whose meaning only the extension knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OpaqueWord {
+    /// An option, or the `!` before it: never quoted.
+    Option(Box<str>),
+    /// What follows an option.
+    Value(Box<str>),
 }
 
 impl Opaque {
     fn print_words(&self, to: &mut Printer) {
         for word in &self.words {
-            if word.starts_with('-') || &**word == "!" || is_plain(word) {
-                to.word(word);
-            } else {
-                to.quoted(word);
-            }
+            match word {
+                OpaqueWord::Option(option) => to.word(option),
+                // It was quoted if it looks like an option.
+                OpaqueWord::Value(value) if value.starts_with('-') => to.in_quotes(value),
+                OpaqueWord::Value(value) => to.plain(value),
+            };
         }
     }
-}
-
-/// No blank, quote or backslash: reads back as one word without quotes.
-fn is_plain(word: &str) -> bool {
-    !word.is_empty() && !word.chars().any(|c| c.is_whitespace() || matches!(c, '"' | '\'' | '\\'))
 }
 
 impl Match for Opaque {

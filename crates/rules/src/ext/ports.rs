@@ -109,7 +109,7 @@ pub(super) fn upper_start<const N: usize>(
     transit: &Transit<'_, '_>,
     full: usize,
 ) -> Result<(usize, [u8; N]), Outcome> {
-    match transit.packet.headers().l4 {
+    match transit.upper_layer() {
         L4::Upper(upper) => {
             header_start(transit, upper.offset, full).map(|bytes| (upper.offset, bytes))
         }

@@ -50,10 +50,10 @@ impl Printer {
         self.flag(false, name).plain(value)
     }
 
-    /// ` value` as it stands, quoted only when it would not read back as one word.
+    /// ` value` as it stands, quoted only when it would not read back as one word, or as an inversion.
     pub fn plain(&mut self, value: &str) -> &mut Self {
         let apart = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\');
-        if value.is_empty() || value.contains(apart) {
+        if value.is_empty() || value == "!" || value.contains(apart) {
             self.quoted(value)
         } else {
             self.word(value)
@@ -66,6 +66,11 @@ impl Printer {
         if !value.is_empty() && value.bytes().all(plain) {
             return self.word(value);
         }
+        self.in_quotes(value)
+    }
+
+    /// ` "value"`: such a word is never taken for an option.
+    pub fn in_quotes(&mut self, value: &str) -> &mut Self {
         self.text.push_str(" \"");
         for c in value.chars() {
             if matches!(c, '"' | '\\' | '\'') {
@@ -85,8 +90,8 @@ mod tests {
     #[test]
     fn names_stay_bare_while_they_are_one_word() {
         let mut printer = Printer::default();
-        printer.name("a", "u:r_t:s0").name("b", "two words").name("c", "");
-        assert_eq!(printer.finish(), r#" --a u:r_t:s0 --b "two words" --c """#);
+        printer.name("a", "u:r_t:s0").name("b", "two words").name("c", "").name("d", "!");
+        assert_eq!(printer.finish(), r#" --a u:r_t:s0 --b "two words" --c "" --d "!""#);
     }
 
     #[test]

@@ -52,6 +52,9 @@ const UNITS: &[(&str, f64)] = &[
     ("tbps", 8e12),
 ];
 
+/// Most whole megabits a second that 32 bits of bytes hold.
+const MOST_MEGABITS: f64 = 34_359.0;
+
 #[derive(Debug)]
 struct Rateest {
     first: Box<str>,
@@ -123,12 +126,15 @@ fn bytes_per_second(given: &Given<'_>) -> Result<u32, What> {
         .ok_or_else(|| given.expected("a rate such as 64kbit, 1Mbit or 10MBps"))
 }
 
+/// The rate in the unit that its size asks for, rounded as the tool does; but the text must read back as
+/// what prints the same, so that rounding goes neither over what is read nor stays in the smaller unit.
 fn bits_text(bytes: u32) -> String {
     let bits = f64::from(bytes) * 8.0;
-    if bits >= 1e9 {
-        format!("{:.0}Mbit", bits / 1e6)
+    let kilobits = (bits / 1e3).round();
+    if kilobits >= 1e6 {
+        format!("{:.0}Mbit", (bits / 1e6).round().min(MOST_MEGABITS))
     } else if bits >= 1e6 {
-        format!("{:.0}Kbit", bits / 1e3)
+        format!("{kilobits:.0}Kbit")
     } else {
         format!("{bits:.0}bit")
     }
@@ -165,6 +171,28 @@ impl Match for Rateest {
         }
         if let Some(second) = &self.second {
             to.flag(false, "rateest2").plain(second);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ext::probe::print;
+    use crate::model::Family;
+
+    #[test]
+    fn rates_print_rounded_to_what_prints_the_same() {
+        for (rate, printed) in [
+            ("124999", "999992bit"),
+            ("125001", "1000Kbit"),
+            ("124999900", "999999Kbit"),
+            ("124999999", "1000Mbit"),
+            ("4294967295", "34359Mbit"),
+        ] {
+            let rule = |rate| format!("-m rateest --rateest RE1 --rateest-gt --rateest-bps {rate}");
+            let first = print(Family::Ipv4, &rule(rate)).unwrap();
+            assert_eq!(first, rule(printed));
+            assert_eq!(print(Family::Ipv4, &rule(printed)).unwrap(), first);
         }
     }
 }

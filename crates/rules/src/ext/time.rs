@@ -172,6 +172,12 @@ fn date_text(date: u32) -> String {
     format!("{year:04}-{month:02}-{:02}T{}", days + 1, time_text(date % DAY))
 }
 
+/// No days at all are printed as not all days; the tool prints an empty list, which it does not read.
+fn print_days(option: &str, mask: u32, all: u32, name: impl Fn(u32) -> String, to: &mut Printer) {
+    let invert = mask == 0;
+    to.option(invert, option, day_list(if invert { all } else { mask }, name));
+}
+
 impl Match for Time {
     fn print(&self, to: &mut Printer) {
         if self.times != (0, LAST_OF_DAY) {
@@ -179,17 +185,17 @@ impl Match for Time {
             to.option(false, "timestop", time_text(self.times.1));
         }
         if self.monthdays != ALL_MONTHDAYS {
-            to.option(false, "monthdays", day_list(self.monthdays, |day| day.to_string()));
+            print_days("monthdays", self.monthdays, ALL_MONTHDAYS, |day| day.to_string(), to);
         }
         if self.weekdays != ALL_WEEKDAYS {
             let name = |day: u32| WEEKDAYS.get(day as usize - 1).copied().unwrap_or("").to_owned();
-            to.option(false, "weekdays", day_list(self.weekdays, name));
+            print_days("weekdays", self.weekdays, ALL_WEEKDAYS, name, to);
         }
-        for (name, date) in [("datestart", self.dates.0), ("datestop", self.dates.1)] {
-            if date != 0 {
-                to.option(false, name, date_text(date));
-            }
+        if self.dates.0 != 0 {
+            to.option(false, "datestart", date_text(self.dates.0));
         }
+        // The tool leaves out the first second of all, which then reads back as the last one.
+        to.option(false, "datestop", date_text(self.dates.1));
         if self.kernel_zone {
             to.flag(false, "kerneltz");
         }

@@ -41,10 +41,12 @@ impl Choice<'_> {
         let tuple = with_address(current, side, range);
         if !range.random {
             match range.ports {
-                Some(ports) if ports.base.is_none() && ports.hold(&tuple, side) => {
-                    if ports.len() == 1 || self.is_free(&tuple)? {
-                        return Some(tuple);
-                    }
+                Some(ports)
+                    if ports.base.is_none()
+                        && ports.hold(&tuple, side)
+                        && (ports.len() == 1 || self.is_free(&tuple)?) =>
+                {
+                    return Some(tuple);
                 }
                 Some(_) => {}
                 // A destination without ports to choose from stays as it is, taken or not.

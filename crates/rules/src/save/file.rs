@@ -1,17 +1,17 @@
 //! Reads a whole file of save text, line by line.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::kind::{family_of, other_text, semantics_of};
-use super::lexer::words;
+use super::lexer::{bare_words, words};
 use super::options::Words;
 use super::rule::{self, Place, RuleLine, Setting, Verdict};
-use super::{FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, loops};
+use super::{FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, chain_name, loops};
+use crate::ext;
 use crate::model::{Action, Base, Chain, Counters, Family, Header, Policy, Rule, Ruleset, Table};
 use crate::semantics::Semantics;
 
-/// Longest chain name in bytes: `XT_EXTENSION_MAXNAMELEN` less its NUL.
-const MAX_CHAIN_NAME: usize = 28;
 /// Most rules that address lists may add to a file: `-s a,b,c -d x,y,z` is one rule per pair, so a short
 /// text could ask for more memory than any machine has.
 const MAX_LISTED_RULES: usize = 1 << 20;
@@ -54,9 +54,12 @@ struct File<'a, 'o> {
 /// The table being read.
 struct OpenTable<'a> {
     table: Table,
-    chains: HashMap<&'a str, usize>,
+    chains: HashMap<Cow<'a, str>, usize>,
     /// Jumps to chains that were not declared yet: chain, rule, name, line.
     forward: Vec<(usize, usize, Word<'a>, u32)>,
+    /// Targets that rules have, with the first line. `-j NAME` means a chain before a target and chains
+    /// are printed first, so that no later chain may have such a name.
+    targets: HashMap<Box<str>, u32>,
     moved: usize,
     line: u32,
     /// Opened by a `*table` line, so that COMMIT must close it.
@@ -79,6 +82,9 @@ impl<'a, 'o> File<'a, 'o> {
 
     fn line(&mut self, number: u32, line: &'a str) -> Result<(), LoadError> {
         self.last_line = number;
+        if let Some(at) = line.find('\0') {
+            return Err(What::new(column_after(&line[..at]), "text, found a NUL").at_line(number));
+        }
         let line = self.trimmed(number, line).map_err(|what| what.at_line(number))?;
         let read = match line.as_bytes().first() {
             None => Ok(()),
@@ -141,10 +147,10 @@ impl<'a, 'o> File<'a, 'o> {
         What::new(2, format!("a table ({}), found \"{name}\"", names.join(" ")))
     }
 
-    /// The open table; rules before any `*table` line go to the one that the options name.
+    /// The open table; rules go to the one that the options name where the text names none at all.
     fn open(&mut self, number: u32) -> Result<&mut OpenTable<'a>, What> {
         if self.open.is_none() {
-            let Some(name) = self.options.table else {
+            let Some(name) = self.options.table.filter(|_| self.tables.is_empty()) else {
                 let what =
                     "a *table line first (for `iptables -S` text, name the table: --table filter)";
                 return Err(What::new(1, what));
@@ -157,9 +163,8 @@ impl<'a, 'o> File<'a, 'o> {
 
     /// `:CHAIN POLICY [packets:bytes]`.
     fn declare(&mut self, number: u32, text: &'a str) -> Result<(), What> {
-        let list = words(text, 2)?;
         let end = column_after(text) + 1;
-        let mut list = Words::new(list, end);
+        let mut list = Words::new(bare_words(text, 2), end);
         let name = list.value("the chain")?;
         let policy = list.value("the chain's policy")?;
         let counters = match list.next() {
@@ -265,6 +270,10 @@ impl<'a, 'o> File<'a, 'o> {
     }
 
     fn new_chain(&mut self, number: u32, name: &Word<'a>) -> Result<(), What> {
+        if ext::find_target(&name.text, self.family).is_some() {
+            let what = "chain named as a target (`-N LOG`)";
+            self.warnings.lenient(number, name.column, what)?;
+        }
         let dash = Word { text: "-".into(), column: name.column, quoted: false };
         self.add_chain(number, name, &dash, Counters::default())
     }
@@ -338,7 +347,15 @@ impl<'a, 'o> File<'a, 'o> {
 impl<'a> OpenTable<'a> {
     fn new(name: &'static str, line: u32, starred: bool) -> Self {
         let table = Table { name, chains: Vec::new() };
-        Self { table, chains: HashMap::new(), forward: Vec::new(), moved: 0, line, starred }
+        Self {
+            table,
+            chains: HashMap::new(),
+            forward: Vec::new(),
+            targets: HashMap::new(),
+            moved: 0,
+            line,
+            starred,
+        }
     }
 
     /// Index of a chain that is being declared.
@@ -346,11 +363,9 @@ impl<'a> OpenTable<'a> {
         if let Some(index) = self.chains.get(&*name.text) {
             return Ok(*index);
         }
-        let text = &*name.text;
-        if text.is_empty() || text.len() > MAX_CHAIN_NAME || text.starts_with(['-', '!']) {
-            let what = format!(
-                "a chain name of 1 to {MAX_CHAIN_NAME} bytes that does not start with - or !, found \"{text}\""
-            );
+        chain_name::check(name)?;
+        if let Some(line) = self.targets.get(&*name.text) {
+            let what = format!("another chain name: line {line} has a target \"{}\"", name.text);
             return Err(What::new(name.column, what));
         }
         Ok(self.push_chain(name, family, line))
@@ -372,9 +387,7 @@ impl<'a> OpenTable<'a> {
             rules: Vec::new(),
             line,
         });
-        if let std::borrow::Cow::Borrowed(text) = name.text {
-            self.chains.insert(text, index);
-        }
+        self.chains.insert(name.text.clone(), index);
         index
     }
 
@@ -421,7 +434,10 @@ impl<'a> OpenTable<'a> {
             }
         };
         let action = match built.target {
-            Some(target) => Action::Target(target),
+            Some(target) => {
+                self.note_target(&target.name, number);
+                Action::Target(target)
+            }
             None => self.action(parsed, (index, place), number),
         };
         let rule = Rule { header, matches: built.matches, action, counters, line: number };
@@ -440,6 +456,12 @@ impl<'a> OpenTable<'a> {
             rules.push(rule);
         }
         Ok(())
+    }
+
+    fn note_target(&mut self, name: &str, line: u32) {
+        if !self.targets.contains_key(name) {
+            self.targets.insert(name.into(), line);
+        }
     }
 
     fn action(&mut self, parsed: &RuleLine<'a>, at: (usize, usize), line: u32) -> Action {

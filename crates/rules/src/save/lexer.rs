@@ -48,6 +48,15 @@ pub fn words(line: &str, column: u32) -> Result<Vec<Word<'_>>, What> {
     Ok(words)
 }
 
+/// The words of a `:CHAIN` line, in which a quote is a character like others.
+pub(super) fn bare_words(line: &str, column: u32) -> Vec<Word<'_>> {
+    let words = line.split(|c: char| c.is_ascii() && is_blank(c as u8)).filter(|w| !w.is_empty());
+    let begins = |word: &str| column + (word.as_ptr() as usize - line.as_ptr() as usize) as u32;
+    words
+        .map(|word| Word { text: Cow::Borrowed(word), column: begins(word), quoted: false })
+        .collect()
+}
+
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
@@ -103,6 +112,13 @@ mod tests {
     fn a_backslash_escapes_only_inside_quotes() {
         assert_eq!(texts(r#""a\"b\\c""#), [r#"a"b\c"#]);
         assert_eq!(texts(r"a\b"), [r"a\b"]);
+    }
+
+    #[test]
+    fn bare_words_know_no_quotes() {
+        let words = bare_words("a\"b c\" -\t[0:0]", 2);
+        let seen: Vec<_> = words.iter().map(|word| (&*word.text, word.column)).collect();
+        assert_eq!(seen, [("a\"b", 2), ("c\"", 6), ("-", 9), ("[0:0]", 11)]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!
 //! Source: iptables-save(8), iptables-restore(8), iptables(8).
 
+mod chain_name;
 mod file;
 mod header;
 mod kind;

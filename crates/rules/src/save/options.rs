@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::{Warnings, What, Word};
-use crate::ext::{self, Given, MatchKind, Opt, TargetKind};
+use crate::ext::{self, Given, MatchKind, OpaqueWord, Opt, TargetKind};
 use crate::model::{Family, ProtocolTest};
 
 /// A match or target that a rule has named, with the options it was given so far.
@@ -18,7 +18,7 @@ pub(crate) struct Loading<'a, K: 'static> {
     pub(crate) name: Word<'a>,
     pub(crate) given: Vec<Given<'a>>,
     /// The words of an unknown one.
-    pub(crate) words: Vec<Box<str>>,
+    pub(crate) words: Vec<OpaqueWord>,
 }
 
 impl<'a, K> Loading<'a, K> {
@@ -246,15 +246,15 @@ impl<'a> Extensions<'a> {
             return Err(What::new(option.column, what));
         };
         if invert {
-            kept.push("!".into());
+            kept.push(OpaqueWord::Option("!".into()));
         }
-        kept.push(option.text.as_ref().into());
+        kept.push(OpaqueWord::Option(option.text.as_ref().into()));
         while let Some(value) = words.peek() {
             if is_option(value) {
                 break;
             }
             if let Some(value) = words.next() {
-                kept.push(value.text.as_ref().into());
+                kept.push(OpaqueWord::Value(value.text.as_ref().into()));
             }
         }
         Ok(())

@@ -77,7 +77,7 @@ fn print_address(option: &str, test: Option<&MaskedAddr>, family: Family, to: &m
 fn print_iface(option: &str, test: Option<&IfaceTest>, to: &mut Printer) {
     if let Some(test) = test {
         print_option(option, test.invert, to);
-        to.word(format_args!("{}{}", test.name, if test.prefix { "+" } else { "" }));
+        to.plain(&format!("{}{}", test.name, if test.prefix { "+" } else { "" }));
     }
 }
 

@@ -253,7 +253,8 @@ impl<'a> RuleLine<'a> {
         name: Word<'a>,
         (line, warnings): (u32, &mut Warnings),
     ) -> Result<(), What> {
-        if name.text.is_empty() || name.text.starts_with('-') {
+        let odd = |c: char| c.is_whitespace() || c.is_control() || c == '"';
+        if name.text.is_empty() || name.text.starts_with('-') || name.text.contains(odd) {
             return Err(What::new(
                 name.column,
                 format!("a match after -m, found \"{}\"", name.text),

@@ -84,7 +84,17 @@ pub static GENERATORS: &[MatchGen] = &[
 ];
 
 /// Evaluated matches that the oracle does not ask the kernel about, and why.
-pub static SILENT: &[(&str, &str)] = &[];
+pub static SILENT: &[(&str, &str)] = &[
+    ("connbytes", CONVERSATION),
+    ("connlabel", CONVERSATION),
+    ("connmark", CONVERSATION),
+    ("conntrack", CONVERSATION),
+    ("helper", CONVERSATION),
+    ("state", CONVERSATION),
+];
+
+/// Why single packets say nothing about connections.
+pub(super) const CONVERSATION: &str = "it wants conversations, not single packets";
 
 /// Protocols that some generator of the family is for, and a few others.
 pub(crate) fn protocols(family: Family) -> Vec<u8> {

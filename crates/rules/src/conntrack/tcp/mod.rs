@@ -273,8 +273,10 @@ impl Tcp {
             // Not exactly there: the other side may challenge it, so the connection lives on.
             new = old;
         }
-        let answers_ignored = (seen_reply && self.last.kind == Kind::Syn)
-            || (!is_assured && self.last.kind == Kind::Ack);
+        // Measured: a SYN of its own is not what it answers.
+        let answers_syn =
+            seen_reply && self.last.kind == Kind::Syn && !self.last.is_from(direction);
+        let answers_ignored = answers_syn || (!is_assured && self.last.kind == Kind::Ack);
         if answers_ignored && segment.acknowledgement == self.last.end {
             return Course::Go(old, new);
         }

@@ -1,0 +1,31 @@
+//! `tamis completions`: what a shell needs to complete a command line, from the same definitions as the
+//! help.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::CommandFactory;
+use clap_complete::{Shell, generate};
+
+use crate::args::Args;
+
+/// `tamis completions`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tamis completions bash > ~/.local/share/bash-completion/completions/tamis
+  tamis completions zsh > \"${fpath[1]}/_tamis\"
+  tamis completions fish > ~/.config/fish/completions/tamis.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// Prints the completions.
+pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode> {
+    let mut script = Vec::new();
+    generate(args.shell, &mut Args::command(), "tamis", &mut script);
+    std::io::stdout().lock().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,40 @@
+//! `tamis man`: manual pages, from the same definitions as the help.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+use crate::args::Args;
+
+/// `tamis man`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tamis man | man -l -
+  tamis man ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// Write every page into this directory (made if it is not there) instead of printing the first
+    #[arg(value_name = "DIR")]
+    pub dir: Option<std::path::PathBuf>,
+}
+
+/// Prints or writes the pages.
+pub(crate) fn run(args: &ManArgs) -> Result<ExitCode> {
+    let command = Args::command();
+    match &args.dir {
+        Some(dir) => {
+            let named = || dir.display().to_string();
+            std::fs::create_dir_all(dir).with_context(named)?;
+            clap_mangen::generate_to(command, dir).with_context(named)?;
+        }
+        None => {
+            let mut page = Vec::new();
+            Man::new(command).render(&mut page)?;
+            std::io::stdout().lock().write_all(&page)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

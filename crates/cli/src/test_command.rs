@@ -1,0 +1,162 @@
+//! `tamis test`: rules held to cases, and cases recorded from a capture.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Component, Path};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use replay::cases::{Cases, Given, Results, judge, record};
+
+use crate::args::{WalkArgs, standard_input_once};
+
+/// `tamis test`.
+#[derive(Debug, clap::Args)]
+#[command(
+    allow_missing_positional = true,
+    override_usage = "tamis test [OPTIONS] [RULES] CASES.toml\n       \
+                      tamis test [OPTIONS] --record CAPTURE [-o CASES.toml] RULES",
+    after_help = "\
+A cases file:
+  rules = \"rules.v4\"          # relative to this file; RULES on the command line wins
+  rules6 = \"rules.v6\"         # IPv6 rules beside them
+  [defaults]                  # in, out, net, local, path, ct: options of that name win
+  net = [\"eth0=0.0.0.0/0\", \"eth1=10.0.0.0/8\"]
+  [[case]]
+  name = \"the database is not reachable from outside\"
+  packet = \"tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn\"
+  expect = \"drop\"             # accept, drop, reject or unknown
+  by = \"filter/FORWARD/12\"    # optional; or table/chain/policy, or ttl
+`packets = [...]` instead of `packet` is a conversation: `expect` is then one verdict for every
+packet, or a list with one for each. `by_text = \"-A FORWARD ...\"` instead of `by` names a rule by
+its text. Both are about the last packet.
+Exit codes: 0 every case passes, 1 a case fails, 2 usage or input error.
+Examples:
+  tamis test rules.v4 cases.toml --junit junit.xml
+  tamis test cases.toml --github
+  tamis test --record office.pcap --net lan0=10.20.0.0/24 -o cases.toml rules.v4"
+)]
+pub(crate) struct TestArgs {
+    /// Rules, as iptables-save or ip6tables-save prints them; - for standard input [default: those that
+    /// the cases file names]
+    pub rules: Option<String>,
+    /// Cases; with --record the rules
+    #[arg(value_name = "CASES.toml")]
+    pub cases: String,
+    /// Write a cases file from this capture, to start from; may be repeated, one stream in this order
+    #[arg(long, value_name = "CAPTURE", conflicts_with_all = ["junit", "github", "json"])]
+    pub record: Vec<String>,
+    /// Where to write it, a file that is not there yet [default: standard output]
+    #[arg(short = 'o', long = "output", value_name = "CASES.toml", requires = "record")]
+    pub to: Option<String>,
+    /// How many cases to record at most
+    #[arg(long, default_value_t = 200, value_name = "N", requires = "record",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+    #[command(flatten)]
+    pub walk: WalkArgs,
+    /// Also write JUnit XML, which CI servers read
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<String>,
+    /// Also print GitHub workflow commands, which annotate the lines of the cases file
+    #[arg(long, conflicts_with = "json")]
+    pub github: bool,
+    /// One JSON document, schema tamis.test/1
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Tests or records.
+pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
+    if args.record.is_empty() { test(args) } else { record(args) }
+}
+
+fn test(args: &TestArgs) -> Result<ExitCode> {
+    standard_input_once(args.rules.iter().chain([&args.cases]).chain(&args.walk.rules6))?;
+    let cases = Cases::open(&args.cases)?;
+    let Some(rules) = args.rules.as_ref().or(cases.rules.as_ref()) else {
+        bail!("{}: expected rules = \"…\", or RULES on the command line", args.cases);
+    };
+    let rules6 = args.walk.rules6.as_deref().or(cases.rules6.as_deref());
+    let files = args.walk.open_both(rules, rules6)?;
+    let given = Given { path: args.walk.path.is_some(), ct: args.walk.ct.is_some() };
+    let config = cases.defaults.under(args.walk.config()?, given);
+    let results = judge(&cases, &files, &config, &args.walk.also());
+    if let Some(name) = &args.junit {
+        std::fs::write(name, results.junit()).with_context(|| name.clone())?;
+    }
+    print(&results, args)?;
+    let failed = results.failed().next().is_some();
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn print(results: &Results<'_>, args: &TestArgs) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{:#}", results.json())?;
+    } else {
+        if args.github {
+            out.write_all(results.github().as_bytes())?;
+        }
+        out.write_all(results.text().as_bytes())?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn record(args: &TestArgs) -> Result<ExitCode> {
+    if args.rules.is_some() {
+        bail!(
+            "expected only RULES beside --record, found \"{}\" too (-o names a file)",
+            args.cases
+        );
+    }
+    let name = &args.cases;
+    standard_input_once(args.record.iter().chain([name]).chain(&args.walk.rules6))?;
+    let files = args.walk.open(name)?;
+    let config = args.walk.config()?;
+    let recording = record::record(&files, &config, &args.record, args.limit as usize)?;
+    let named = [Some(name), args.walk.rules6.as_ref()]
+        .map(|name| Some(beside(args.to.as_deref(), name.filter(|name| *name != "-")?)));
+    let toml = recording.toml([named[0].as_deref(), named[1].as_deref()], &args.record);
+    match &args.to {
+        None => std::io::stdout().lock().write_all(toml.as_bytes())?,
+        Some(output) => {
+            // A cases file is edited by hand: none is ever overwritten.
+            let mut file = File::create_new(output).with_context(|| output.clone())?;
+            file.write_all(toml.as_bytes()).with_context(|| output.clone())?;
+            println!("{} cases of {} packets", recording.case_count(), recording.packets);
+            println!("next: tamis test{} {}", args.walk.also(), replay::shell::quote(output));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How a cases file that will lie at `output` is to name the rules: from where it lies.
+fn beside(output: Option<&str>, rules: &str) -> String {
+    let folder = output.and_then(|output| Path::new(output).parent());
+    let Some(folder) = folder.filter(|_| !Path::new(rules).is_absolute()) else {
+        return rules.to_owned();
+    };
+    let steps: Vec<_> = folder.components().filter(|step| *step != Component::CurDir).collect();
+    if steps.iter().all(|step| matches!(step, Component::Normal(_))) {
+        return "../".repeat(steps.len()) + rules;
+    }
+    let absolute = std::path::absolute(rules);
+    absolute.map_or_else(|_| rules.to_owned(), |path| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_named_from_where_the_cases_lie() {
+        assert_eq!(beside(None, "a/rules.v4"), "a/rules.v4");
+        assert_eq!(beside(Some("cases.toml"), "a/rules.v4"), "a/rules.v4");
+        assert_eq!(beside(Some("./t/u/cases.toml"), "rules.v4"), "../../rules.v4");
+        assert_eq!(beside(Some("t/cases.toml"), "/etc/rules.v4"), "/etc/rules.v4");
+        assert!(Path::new(&beside(Some("../t/cases.toml"), "rules.v4")).is_absolute());
+        assert!(Path::new(&beside(Some("/t/cases.toml"), "rules.v4")).is_absolute());
+    }
+}

@@ -1,0 +1,35 @@
+//! Results as annotations that GitHub shows beside the lines of the cases file.
+//!
+//! Source: GitHub Actions, "Workflow commands": `::error file=…,line=…,title=…::message`.
+
+use std::fmt::Write;
+
+use super::Results;
+use crate::visible::visible;
+
+impl Results<'_> {
+    /// One workflow command for each failing case.
+    #[must_use]
+    pub fn github(&self) -> String {
+        let mut out = String::new();
+        let file = property(&self.cases.file);
+        for (judged, wrong) in self.failed() {
+            let (line, title) = (judged.case.line, property(&judged.case.name));
+            let why = self.why_command(judged.case, wrong.packet);
+            let message = message(&format!("{}\n{why}", wrong.what));
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "::error file={file},line={line},title={title}::{message}");
+        }
+        out
+    }
+}
+
+/// Text after the second `::`.
+fn message(text: &str) -> String {
+    visible(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// The value of a property.
+fn property(text: &str) -> String {
+    message(text).replace(':', "%3A").replace(',', "%2C")
+}

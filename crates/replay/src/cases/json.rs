@@ -1,0 +1,58 @@
+//! Results as one document, schema `tamis.test/1`.
+
+use serde_json::{Value, json};
+
+use super::{Decided, ExpectedBy, Got, Judged, Results};
+
+impl Results<'_> {
+    /// The document.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        json!({
+            "schema": "tamis.test/1",
+            "rules": self.files.iter().map(|file| &file.file).collect::<Vec<_>>(),
+            "cases_file": self.cases.file,
+            "passed": self.passed(),
+            "failed": self.failed().count(),
+            "elapsed_s": self.elapsed_s,
+            "cases": self.judged.iter().map(|judged| self.case(judged)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn case(&self, judged: &Judged<'_>) -> Value {
+        let case = judged.case;
+        let pairs = case.packets.iter().zip(&judged.got);
+        let (by, by_text) = match &case.by {
+            None => (None, None),
+            Some(ExpectedBy::Place(place)) => (Some(place.to_string()), None),
+            Some(ExpectedBy::Text(text)) => (None, Some(text)),
+        };
+        let wrong = judged.wrong.as_ref();
+        json!({
+            "name": case.name,
+            "line": case.line,
+            "passed": wrong.is_none(),
+            "packets": pairs
+                .map(|(expected, got)| packet(&expected.text, expected.verdict.word(), got))
+                .collect::<Vec<_>>(),
+            "expect_by": by,
+            "expect_by_text": by_text,
+            "failure": wrong.map(|wrong| &wrong.what),
+            "why": self.why_command(case, wrong.map_or(case.packets.len().saturating_sub(1), |wrong| wrong.packet)),
+            "elapsed_s": judged.elapsed_s,
+        })
+    }
+}
+
+fn packet(text: &str, expect: &str, got: &Got) -> Value {
+    let Got { verdict, by } = got;
+    let by: Option<&Decided> = by.as_ref();
+    json!({
+        "packet": text,
+        "expect": expect,
+        "verdict": verdict,
+        "by": by.map(|by| by.place.to_string()),
+        "line": by.map(|by| by.line).filter(|line| *line > 0),
+        "text": by.map(|by| &by.text),
+    })
+}

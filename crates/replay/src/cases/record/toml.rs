@@ -1,0 +1,120 @@
+//! A recording as a cases file.
+
+use std::fmt::Write;
+
+use dataplane::Config;
+use rules::conntrack::Mode;
+
+use super::super::Decided;
+use super::super::text::one_line;
+use super::{Recorded, Recording};
+use crate::report::ct_name;
+
+impl Recording<'_> {
+    /// The cases file. `rules` is what it is to say of its rules: their files, from where it will lie.
+    #[must_use]
+    pub fn toml(&self, rules: [Option<&str>; 2], captures: &[String]) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write_heading(&mut out, captures);
+        for (key, file) in ["rules", "rules6"].into_iter().zip(rules) {
+            let _ = file.map(|file| writeln!(out, "{key} = {}", quoted(file)));
+        }
+        out.push_str(&defaults(self.config));
+        for case in &self.cases {
+            let _ = self.write_case(&mut out, case);
+        }
+        out
+    }
+
+    fn write_heading(&self, out: &mut String, captures: &[String]) -> std::fmt::Result {
+        let captures = one_line(&captures.join(" "));
+        writeln!(
+            out,
+            "# Recorded from {captures}: {} packets, {} cases.",
+            self.packets,
+            self.case_count()
+        )?;
+        let left_out = [
+            (self.unknown, "packets whose verdict is unknown"),
+            (self.skipped, "packets that were not judged"),
+            (self.not_in_words, "kinds of packets that a SPEC cannot reproduce"),
+            (self.cut, "packets beyond --limit"),
+        ];
+        for (count, what) in left_out.iter().filter(|(count, _)| *count > 0) {
+            writeln!(out, "# Left out: {count} {what}.")?;
+        }
+        for warning in &self.warnings {
+            writeln!(out, "# Warning: {}", one_line(warning))?;
+        }
+        writeln!(
+            out,
+            "# This is what the rules do, not what they should: keep the cases that you mean."
+        )
+    }
+
+    fn write_case(&self, out: &mut String, case: &Recorded) -> std::fmt::Result {
+        let Recorded { frame, specs, got } = case;
+        let Some(last) = got.last() else { return Ok(()) };
+        let by = last.by.as_ref();
+        let place = by.map_or_else(String::new, |by| format!(" by {}", by.place));
+        writeln!(out, "\n[[case]]")?;
+        writeln!(out, "name = {}", quoted(&format!("frame {frame}: {}{place}", last.verdict)))?;
+        match &specs[..] {
+            [spec] => writeln!(out, "packet = {}", quoted(spec))?,
+            _ => {
+                let lines: String = specs.iter().map(|s| format!("  {},\n", quoted(s))).collect();
+                writeln!(out, "packets = [\n{lines}]")?;
+            }
+        }
+        let verdicts: Vec<&str> = got.iter().map(|got| got.verdict).collect();
+        match verdicts.iter().all(|verdict| *verdict == last.verdict) {
+            true => writeln!(out, "expect = {}", quoted(last.verdict))?,
+            false => writeln!(out, "expect = {}", list(verdicts.into_iter().map(quoted)))?,
+        }
+        match by {
+            // A rule's text stays when rules come and go before it; its number does not.
+            Some(Decided { is_rule: true, text, .. }) => {
+                writeln!(out, "by_text = {}", quoted(text))
+            }
+            Some(by) => writeln!(out, "by = {}", quoted(&by.place.to_string())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// `[defaults]` for the configuration that the capture was judged with.
+pub(super) fn defaults(config: &Config) -> String {
+    let mut lines = String::new();
+    let mut key = |key: &str, value: String| lines.push_str(&format!("{key} = {value}\n"));
+    if let Some(name) = &config.input {
+        key("in", quoted(name));
+    }
+    if let Some(name) = &config.output {
+        key("out", quoted(name));
+    }
+    if !config.nets.is_empty() {
+        let nets = config.nets.iter().map(|(name, net)| quoted(&format!("{name}={net}")));
+        key("net", list(nets));
+    }
+    if let Some(local) = &config.world.local {
+        key("local", list(local.iter().map(|net| quoted(&net.to_string()))));
+    }
+    if let Some(path) = config.path {
+        key("path", quoted(path.name()));
+    }
+    if config.ct.mode != Mode::default() {
+        key("ct", quoted(ct_name(config.ct.mode)));
+    }
+    if lines.is_empty() { lines } else { format!("\n[defaults]\n{lines}") }
+}
+
+/// A list of TOML values.
+fn list(members: impl Iterator<Item = String>) -> String {
+    format!("[{}]", members.collect::<Vec<_>>().join(", "))
+}
+
+/// A TOML string.
+fn quoted(text: &str) -> String {
+    ::toml::Value::from(text).to_string()
+}

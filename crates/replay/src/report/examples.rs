@@ -1,0 +1,106 @@
+//! A few packets of every kind of end that people ask about: what was dropped, rejected or unknown.
+//!
+//! Contract: at most [`EACH`] packets for each end, the first ones of the capture, so memory is bounded by
+//! the rules. A packet is put into words only if it is kept.
+
+use std::collections::HashMap;
+
+use dataplane::{Disposition, DropReason, Judgement};
+use packet::L3Fault;
+use rules::eval::By;
+use rules::model::Family;
+
+/// Most packets kept for one end.
+pub const EACH: usize = 3;
+
+/// An end of packets, of which examples are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum End {
+    /// Dropped or rejected by a rule, a policy or a match of a family's rules.
+    By(Family, By),
+    /// Refused by the kernel's stack.
+    Stack(L3Fault),
+    /// Time to live ran out.
+    Ttl,
+    /// Dropped by connection tracking.
+    Conntrack,
+    /// Its verdict hangs on something that is not known.
+    Unknown,
+}
+
+/// One packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// Its number in the captures, from 1.
+    pub frame: u64,
+    /// Its time in nanoseconds since the Unix epoch.
+    pub time: Option<u64>,
+    /// Itself in one line.
+    pub packet: String,
+}
+
+/// The first packets of every end.
+#[derive(Debug, Clone, Default)]
+pub struct Examples {
+    kept: HashMap<End, Vec<Example>>,
+}
+
+impl Examples {
+    /// Keeps a packet if there are not enough of its end yet.
+    pub fn offer(&mut self, disposition: &Disposition, example: impl FnOnce() -> Example) {
+        let Some(end) = End::of(disposition) else { return };
+        let kept = self.kept.entry(end).or_default();
+        if kept.len() < EACH {
+            kept.push(example());
+        }
+    }
+
+    /// Those of one end, in capture order.
+    #[must_use]
+    pub fn of(&self, end: End) -> &[Example] {
+        self.kept.get(&end).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl End {
+    /// The end of a packet; `None` if it was accepted or skipped.
+    #[must_use]
+    pub fn of(disposition: &Disposition) -> Option<Self> {
+        let by = |by| Some(Self::By(disposition.family?, by));
+        match disposition.judgement {
+            Judgement::Drop(DropReason::Rule(at)) => by(By::Rule(at)),
+            Judgement::Drop(DropReason::HotDrop(at)) => by(By::HotDrop(at)),
+            Judgement::Drop(DropReason::Policy { table, chain }) => by(By::Policy { table, chain }),
+            Judgement::Drop(DropReason::Stack(fault)) => Some(Self::Stack(fault)),
+            Judgement::Drop(DropReason::Ttl) => Some(Self::Ttl),
+            Judgement::Drop(DropReason::Conntrack) => Some(Self::Conntrack),
+            Judgement::Reject(rejected) => by(rejected),
+            Judgement::Unknown => Some(Self::Unknown),
+            Judgement::Accept(_) | Judgement::Skip(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_packets_are_kept_and_no_more() {
+        let mut examples = Examples::default();
+        let unknown = Disposition {
+            judgement: Judgement::Unknown,
+            family: Some(Family::Ipv4),
+            bytes: 40,
+            ..Disposition::skipped(dataplane::Skip::Family)
+        };
+        let accepted = Disposition { judgement: Judgement::Accept(None), ..unknown };
+        for frame in 1..=9 {
+            let end = if frame % 2 == 0 { &unknown } else { &accepted };
+            examples.offer(end, || Example { frame, time: None, packet: String::new() });
+        }
+        let frames: Vec<u64> = examples.of(End::Unknown).iter().map(|e| e.frame).collect();
+        assert_eq!(frames, [2, 4, 6]);
+        assert_eq!(examples.of(End::Ttl), []);
+    }
+}

@@ -1,0 +1,274 @@
+//! The original rules text as a coverage report: every line as it was written, in its margin what the
+//! replay counted, as the kernel counts.
+//!
+//! Lines stand in blocks that a browser lays out only when they come near the screen, so that long rules
+//! scroll at once. Filters are radio buttons and a style sheet: they work without scripts.
+
+use std::collections::HashMap;
+use std::fmt::{Result, Write};
+
+use dataplane::counters::Tally;
+
+use super::links::Links;
+use super::markup::{anchor, escape};
+use crate::report::text::number;
+use crate::report::{Report, time_text};
+use crate::rules_file::RulesFile;
+
+/// Lines of a block.
+const BLOCK: usize = 64;
+/// Characters of a rule on one line of a wide screen: the height of a block that is not laid out yet is
+/// guessed by it.
+const COLUMNS: usize = 110;
+
+/// What the margin shows for one line of the text.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Margin {
+    tally: Tally,
+    /// Whether rules stand on the line; else it is a policy's.
+    rule: bool,
+}
+
+/// How much each filter shows: lines with rules, or rows of the screen.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Shown {
+    all: usize,
+    hit: usize,
+    never: usize,
+    unknown: usize,
+}
+
+/// One rules file with what was counted on its lines.
+struct Coverage {
+    /// Index of the file.
+    file: usize,
+    margins: HashMap<u32, Margin>,
+    links: Links,
+    /// Most packets of a line.
+    most: u64,
+}
+
+impl Report<'_> {
+    /// Every rules file.
+    pub(super) fn write_rules(&self, out: &mut String) -> Result {
+        for (index, file) in self.files.iter().enumerate() {
+            let margins = self.margins(index, file);
+            let most = margins.values().map(|margin| margin.tally.packets).max().unwrap_or(0);
+            let maybe = margins.values().any(|margin| margin.tally.maybe > 0);
+            writeln!(out, "<div class=\"rules{}\">", if maybe { " has-maybe" } else { "" })?;
+            if self.files.len() > 1 {
+                writeln!(out, "<h3>{}</h3>", escape(&file.file))?;
+            }
+            write_tools(out, index, Shown::lines(&margins))?;
+            let coverage = Coverage { file: index, margins, links: Links::of(file), most };
+            coverage.write_text(out, &file.text)?;
+            out.push_str("</div>\n");
+        }
+        Ok(())
+    }
+
+    /// What was counted, by line: rules (a line with address lists made several) and policies.
+    fn margins(&self, index: usize, file: &RulesFile) -> HashMap<u32, Margin> {
+        let mut margins: HashMap<u32, Margin> = HashMap::new();
+        let counters = &self.counters[index];
+        for (at, _, _, rule) in file.rules() {
+            let margin = margins.entry(rule.line).or_default();
+            margin.add(counters.rule(at));
+            margin.rule = true;
+        }
+        for (t, table) in file.ruleset.tables.iter().enumerate() {
+            for (c, chain) in table.chains.iter().enumerate() {
+                if chain.base.is_some() && chain.line > 0 {
+                    let margin = margins.entry(chain.line).or_default();
+                    margin.add(counters.policy(t as u32, c as u32));
+                }
+            }
+        }
+        margins
+    }
+}
+
+impl Margin {
+    fn add(&mut self, tally: Tally) {
+        let sum = &mut self.tally;
+        sum.packets += tally.packets;
+        sum.bytes += tally.bytes;
+        sum.maybe += tally.maybe;
+        sum.first = sum.first.into_iter().chain(tally.first).min();
+        sum.last = sum.last.max(tally.last);
+    }
+
+    /// The class of its line: what became of the rule.
+    fn class(&self) -> &'static str {
+        match (self.rule, self.tally.packets, self.tally.maybe) {
+            (false, 0, 0) => "",
+            (_, 1.., 0) => " hit",
+            (_, 1.., _) => " hit may",
+            (_, 0, 1..) => " may",
+            (true, 0, 0) => " never",
+        }
+    }
+}
+
+impl Shown {
+    fn lines(margins: &HashMap<u32, Margin>) -> Self {
+        let mut lines = Self::default();
+        for margin in margins.values().filter(|margin| margin.rule) {
+            lines.add(margin.class(), 1);
+        }
+        lines
+    }
+
+    /// A line of this class, as the style sheet's filters take it.
+    fn add(&mut self, class: &str, amount: usize) {
+        let context = class == " table";
+        self.all += amount;
+        self.hit += if context || class.starts_with(" hit") { amount } else { 0 };
+        self.never += if context || class == " never" { amount } else { 0 };
+        let unknown = context || class.ends_with("may");
+        self.unknown += if unknown { amount } else { 0 };
+    }
+}
+
+impl Coverage {
+    fn write_text(&self, out: &mut String, text: &str) -> Result {
+        out.push_str(
+            "<div class=\"text\"><div class=\"l head\"><span>line</span><b>packets</b><u>maybe</u>\
+             <i>bytes</i><code>rule</code></div>\n",
+        );
+        let lines: Vec<(u32, &str)> = (1..).zip(text.lines()).collect();
+        for block in lines.chunks(BLOCK) {
+            let mut rows = Shown::default();
+            for (line, text) in block {
+                rows.add(self.class(*line, text), text.len() / COLUMNS + 1);
+            }
+            let Shown { all, hit, never, unknown } = rows;
+            write!(out, "<div class=\"b\" style=\"--n-all:{all};--n-hit:{hit};")?;
+            writeln!(out, "--n-never:{never};--n-unknown:{unknown}\">")?;
+            for (line, text) in block {
+                self.write_line(out, *line, text)?;
+            }
+            out.push_str("</div>\n");
+        }
+        out.push_str("</div>\n");
+        Ok(())
+    }
+
+    fn class(&self, line: u32, text: &str) -> &'static str {
+        match self.margins.get(&line) {
+            Some(margin) => margin.class(),
+            None if text.starts_with('*') => " table",
+            None if text.starts_with('#') => " note",
+            None => "",
+        }
+    }
+
+    fn write_line(&self, out: &mut String, line: u32, text: &str) -> Result {
+        let id = anchor(self.file, line);
+        write!(out, "<div class=\"l{}\" id=\"{id}\"", self.class(line, text))?;
+        let margin = self.margins.get(&line);
+        if let Some((first, last)) = margin.and_then(|m| m.tally.first.zip(m.tally.last)) {
+            let (first, last) = (time_text(first), time_text(last));
+            write!(out, " title=\"first hit {first}\nlast hit {last}\"")?;
+        }
+        write!(out, "><a href=\"#{id}\">{line}</a>")?;
+        if let Some(margin) = margin {
+            write_margin(out, margin, self.most)?;
+        }
+        out.push_str("<code>");
+        self.links.write_line(out, (self.file, line), text)?;
+        out.push_str("</code></div>\n");
+        Ok(())
+    }
+}
+
+/// Filters and search.
+fn write_tools(out: &mut String, index: usize, shown: Shown) -> Result {
+    out.push_str("<div class=\"tools\"><fieldset><legend>Show</legend>");
+    for (value, words, count) in [
+        ("all", "all", shown.all),
+        ("hit", "hit", shown.hit),
+        ("never", "never hit", shown.never),
+        ("unknown", "unknown", shown.unknown),
+    ] {
+        let checked = if value == "all" { " checked" } else { "" };
+        write!(
+            out,
+            "<label><input type=\"radio\" name=\"show{index}\" value=\"{value}\"{checked}>\
+             <span>{words} <b>{}</b></span></label>",
+            number(count as u64)
+        )?;
+    }
+    out.push_str(
+        "</fieldset><input type=\"search\" placeholder=\"Search the rules\" \
+         aria-label=\"Search the rules\" hidden><output></output></div>\n",
+    );
+    Ok(())
+}
+
+fn write_margin(out: &mut String, margin: &Margin, most: u64) -> Result {
+    let Tally { packets, bytes, maybe, .. } = margin.tally;
+    if margin.rule || packets > 0 {
+        let heat = heat(packets, most);
+        write!(out, "<b style=\"--h:{heat}\">{}</b>", number(packets))?;
+        write!(out, "<i>{}</i>", number(bytes))?;
+    }
+    if maybe > 0 {
+        write!(out, "<u title=\"packets that may have hit\">{}?</u>", number(maybe))?;
+    }
+    Ok(())
+}
+
+/// How much of the margin a count fills, in percent, on a logarithmic scale.
+fn heat(packets: u64, most: u64) -> u32 {
+    if packets == 0 || most == 0 {
+        return 0;
+    }
+    let full = (most as f64 + 1.0).ln();
+    (100.0 * (packets as f64 + 1.0).ln() / full).round() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn margin(rule: bool, packets: u64, maybe: u64) -> Margin {
+        Margin { tally: Tally { packets, maybe, ..Tally::default() }, rule }
+    }
+
+    #[test]
+    fn lines_are_classed_by_what_became_of_them() {
+        assert_eq!(margin(true, 0, 0).class(), " never");
+        assert_eq!(margin(true, 2, 0).class(), " hit");
+        assert_eq!(margin(true, 2, 1).class(), " hit may");
+        assert_eq!(margin(true, 0, 1).class(), " may");
+        assert_eq!(margin(false, 0, 0).class(), "");
+        assert_eq!(margin(false, 5, 0).class(), " hit");
+    }
+
+    #[test]
+    fn filters_show_tables_beside_their_lines() {
+        let mut rows = Shown::default();
+        for class in [" table", " hit", " hit may", " may", " never", "", " note"] {
+            rows.add(class, 2);
+        }
+        assert_eq!(rows, Shown { all: 14, hit: 6, never: 4, unknown: 6 });
+    }
+
+    #[test]
+    fn a_line_of_several_rules_adds_up() {
+        let mut sum = Margin::default();
+        sum.add(Tally { packets: 1, bytes: 40, maybe: 0, first: Some(7), last: Some(7) });
+        sum.add(Tally { packets: 0, bytes: 0, maybe: 2, first: None, last: None });
+        sum.add(Tally { packets: 2, bytes: 80, maybe: 0, first: Some(3), last: Some(9) });
+        let whole = Tally { packets: 3, bytes: 120, maybe: 2, first: Some(3), last: Some(9) };
+        assert_eq!(sum.tally, whole);
+    }
+
+    #[test]
+    fn any_hit_shows_in_the_heat() {
+        assert_eq!(heat(0, 1_000_000), 0);
+        assert!(heat(1, u64::MAX) > 0);
+        assert_eq!(heat(9, 9), 100);
+    }
+}

@@ -1,0 +1,113 @@
+//! The report as one self-contained page: what to mail to whoever asks what the rules did.
+//!
+//! Contract: no network (the page's own policy forbids it); without scripts only search, sorting and the
+//! reading below the chart are missing. The size hangs on the rules, not on the captures. The same replay
+//! gives the same page. Every word of rules and captures passes [`markup::escape`].
+//!
+//! Sections stand in the order of [`SECTIONS`]; one with nothing to say is left out, in the text and in
+//! the list of contents.
+
+mod chart;
+mod coverage;
+mod links;
+mod markup;
+mod packets;
+mod summary;
+mod ticks;
+
+use std::fmt::{Result, Write};
+
+use self::markup::{day, escape};
+use super::{Report, time_text};
+
+const STYLE: &str = include_str!("report.css");
+const SCRIPT: &str = include_str!("report.js");
+/// Nothing is loaded from anywhere: style and script are the page's own.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      base-uri 'none'; form-action 'none'";
+
+/// A part of the page: its anchor, its title, and what writes it.
+struct Section {
+    id: &'static str,
+    title: &'static str,
+    write: fn(&Report<'_>, &mut String) -> Result,
+}
+
+const SECTIONS: [Section; 7] = [
+    Section { id: "verdicts", title: "Verdicts", write: |report, out| report.write_summary(out) },
+    Section { id: "timeline", title: "Over time", write: |report, out| report.write_chart(out) },
+    Section { id: "drops", title: "Top drops", write: |report, out| report.write_drops(out) },
+    Section {
+        id: "unknown",
+        title: "Unknown because",
+        write: |report, out| report.write_unknown(out),
+    },
+    Section { id: "notes", title: "Notes", write: |report, out| report.write_notes(out) },
+    Section { id: "packets", title: "Packets", write: |report, out| report.write_listed(out) },
+    Section { id: "rules", title: "Rules", write: |report, out| report.write_rules(out) },
+];
+
+impl Report<'_> {
+    /// The report as one page; `command` is the command line that made it.
+    #[must_use]
+    pub fn html(&self, command: &str) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write_page(&mut out, command);
+        out
+    }
+
+    fn write_page(&self, out: &mut String, command: &str) -> Result {
+        let mut sections = Vec::with_capacity(SECTIONS.len());
+        for section in &SECTIONS {
+            let mut body = String::new();
+            (section.write)(self, &mut body)?;
+            if !body.is_empty() {
+                sections.push((section, body));
+            }
+        }
+        self.write_head(out)?;
+        self.write_masthead(out)?;
+        out.push_str("<nav aria-label=\"Contents\">");
+        for (Section { id, title, .. }, _) in &sections {
+            write!(out, "<a href=\"#{id}\">{title}</a>")?;
+        }
+        out.push_str("<button id=\"theme\" type=\"button\" hidden>theme</button></nav>\n<main>\n");
+        for (Section { id, title, .. }, body) in &sections {
+            write!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n{body}</section>\n")?;
+        }
+        out.push_str("</main>\n");
+        self.write_footer(out, command)?;
+        write!(out, "<script>{SCRIPT}</script>\n</body>\n</html>\n")
+    }
+
+    fn write_head(&self, out: &mut String) -> Result {
+        let names: Vec<&str> = self.files.iter().map(|file| &*file.file).collect();
+        let title = format!("tamis: {}", names.join(", "));
+        // The day of a packet's time is shown only where days differ.
+        let one_day = self
+            .span()
+            .is_some_and(|(first, last)| day(&time_text(first)) == day(&time_text(last)));
+        write!(
+            out,
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body{}>\n",
+            escape(&title),
+            if one_day { " class=\"one-day\"" } else { "" }
+        )
+    }
+
+    fn write_footer(&self, out: &mut String, command: &str) -> Result {
+        let version = env!("CARGO_PKG_VERSION");
+        write!(
+            out,
+            "<footer>\n<p>Made by tamis {version} with <code class=\"command\">{}</code></p>\n\
+             <p>Next <code class=\"command\">{}</code></p>\n</footer>\n",
+            escape(command),
+            escape(&self.next_command())
+        )
+    }
+}

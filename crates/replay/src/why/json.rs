@@ -1,0 +1,111 @@
+//! A story as one document, schema `tamis.why/1`.
+
+use rules::eval::{self, Alive};
+use serde_json::{Value, json};
+
+use super::text::translation_text;
+use super::{Before, Step, Story};
+use crate::near::NearMiss;
+use crate::rules_file::RulesFile;
+
+impl Story<'_> {
+    /// The story as one document.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let file = self.end.family.and_then(|family| self.report.file(family));
+        let by = self.report.decided_by(&self.end);
+        let mut story = json!({
+            "schema": "tamis.why/1",
+            "packet": self.packet,
+            "verdict": self.end.judgement.word(),
+            "line": by.as_ref().map(|(line, _)| line),
+            "by": by.map(|(_, text)| text),
+            "unknown_because": self.report.unknown_reasons().into_iter()
+                .map(|(line, what, _)| json!({ "line": line, "what": what }))
+                .collect::<Vec<_>>(),
+            "untold": self.untold,
+            "steps": file.map(|file| {
+                self.steps.iter().map(|step| step_json(file, step)).collect::<Vec<_>>()
+            }),
+        });
+        if !self.before.is_empty() {
+            story["before"] = self.before.iter().map(|before| self.before_json(before)).collect();
+        }
+        if let Some(misses) = &self.misses {
+            let nearest = misses.nearest().into_iter();
+            story["near"] =
+                nearest.filter_map(|miss| Some(miss_json(file?, miss))).collect::<Vec<_>>().into();
+        }
+        story
+    }
+
+    fn before_json(&self, before: &Before) -> Value {
+        let by = self.report.decided_by(&before.end);
+        json!({
+            "packet": before.packet,
+            "verdict": before.end.judgement.word(),
+            "line": by.as_ref().map(|(line, _)| line),
+            "by": by.map(|(_, text)| text),
+        })
+    }
+}
+
+fn miss_json(file: &RulesFile, miss: &NearMiss) -> Value {
+    let (table, chain, rule) = file.rule(miss.at);
+    json!({
+        "table": table.name,
+        "chain": chain.name,
+        "number": miss.at.rule + 1,
+        "line": rule.line,
+        "text": file.rule_text(miss.at),
+        "test": miss.test,
+        "packet_has": miss.has,
+    })
+}
+
+fn step_json(file: &RulesFile, step: &Step) -> Value {
+    match step {
+        Step::Starts { path, input, output } => {
+            json!({ "step": "path", "path": path.name(), "in": input, "out": output })
+        }
+        Step::Enters { table, hook } => {
+            let table = file.ruleset.tables[*table as usize].name;
+            json!({ "step": "chain", "table": table, "chain": hook.chain_name() })
+        }
+        Step::Rule { at, outcome, alive, refused } => {
+            let (table, chain, rule) = file.rule(*at);
+            json!({
+                "step": "rule",
+                "table": table.name,
+                "chain": chain.name,
+                "number": at.rule + 1,
+                "line": rule.line,
+                "text": file.rule_text(*at),
+                "matches": format!("{outcome:?}"),
+                "certain": *alive == Alive::Certain,
+                "refused_by": refused,
+            })
+        }
+        Step::Policy { table, chain } => {
+            json!({ "step": "policy", "by": file.by_text(eval::By::Policy { table: *table, chain: *chain }) })
+        }
+        Step::Ttl(left) => json!({ "step": "ttl", "left": left }),
+        Step::Tracked { state, flow } => json!({
+            "step": "conntrack",
+            "state": state,
+            "flow": flow.as_ref().map(|flow| json!({
+                "born": flow.born,
+                "tuple": flow.tuple,
+                "reply": flow.is_reply,
+                "is": flow.state,
+            })),
+        }),
+        Step::Translated { side, to } => {
+            json!({ "step": "nat", "what": translation_text(*side, to) })
+        }
+        Step::Rerouted { path, input, output } => {
+            json!({ "step": "path", "path": path.name(), "in": input, "out": output })
+        }
+        Step::Settled { state } => json!({ "step": "settled", "is": state }),
+    }
+}

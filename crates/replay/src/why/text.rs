@@ -1,0 +1,203 @@
+//! A story in words, for people.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+
+use dataplane::{Disposition, Judgement, Skip};
+use rules::Outcome;
+use rules::conntrack::Side;
+use rules::eval::{self, Alive};
+use rules::model::Action;
+use rules::nat::Translated;
+
+use super::{FlowStory, Step, Story};
+use crate::near::{Misses, NearMiss};
+use crate::rules_file::RulesFile;
+use crate::visible::visible;
+
+/// Rules that did not match and stand in a row are counted, not listed, beyond this many.
+const SHOWN_IN_A_ROW: usize = 2;
+
+/// `dst now 172.17.0.4:5432`.
+pub(super) fn translation_text(side: Side, to: &Translated) -> String {
+    let end = if side == Side::Source { "src" } else { "dst" };
+    match to {
+        Translated::To(IpAddr::V6(address), Some(port)) => format!("{end} now [{address}]:{port}"),
+        Translated::To(address, Some(port)) => format!("{end} now {address}:{port}"),
+        Translated::To(address, None) => format!("{end} now {address}"),
+        Translated::Unknown => format!("{end} now not known"),
+        Translated::No | Translated::Dropped => format!("{end} stays"),
+    }
+}
+
+impl Story<'_> {
+    /// The story in words. `all` lists every rule that did not match, too.
+    #[must_use]
+    pub fn text(&self, all: bool) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write_before(&mut out);
+        let _ = self.write_text(&mut out, all);
+        let _ = self.misses.as_ref().map(|misses| self.write_near(&mut out, misses));
+        visible(&out).into_owned()
+    }
+
+    /// A line for each packet of the conversation before.
+    fn write_before(&self, out: &mut String) -> std::fmt::Result {
+        for (index, before) in self.before.iter().enumerate() {
+            let conclusion = self.conclusion_of(&before.end);
+            writeln!(out, "before  {}. {}: {conclusion}", index + 1, before.packet)?;
+        }
+        Ok(())
+    }
+
+    fn write_near(&self, out: &mut String, misses: &Misses) -> std::fmt::Result {
+        let Some(file) = self.end.family.and_then(|family| self.report.file(family)) else {
+            return Ok(());
+        };
+        let nearest = misses.nearest();
+        if nearest.is_empty() {
+            return writeln!(out, "near misses: none, every rule met fails by several tests");
+        }
+        writeln!(out, "near misses, each for one test:")?;
+        for NearMiss { at, test, has, .. } in nearest {
+            let has =
+                has.as_ref().map_or_else(String::new, |has| format!(", the packet has {has}"));
+            let line = file.rule(*at).2.line;
+            writeln!(out, "  L{line:<5} {}", file.rule_text(*at))?;
+            writeln!(out, "         but for {test}{has}")?;
+        }
+        Ok(())
+    }
+
+    fn write_text(&self, out: &mut String, all: bool) -> std::fmt::Result {
+        writeln!(out, "packet  {}", self.packet)?;
+        let Some(file) = self.end.family.and_then(|family| self.report.file(family)) else {
+            return writeln!(out, "{}", self.conclusion());
+        };
+        let mut quiet = 0;
+        for (index, step) in self.steps.iter().enumerate() {
+            if let (Step::Rule { outcome: Outcome::NO, .. }, false) = (step, all) {
+                let run = self.steps[index..]
+                    .iter()
+                    .take_while(|s| matches!(s, Step::Rule { outcome: Outcome::NO, .. }))
+                    .count();
+                if quiet > 0 || run > SHOWN_IN_A_ROW {
+                    quiet += 1;
+                    if run == 1 {
+                        writeln!(out, "  … {quiet} rules did not match (--all lists them)")?;
+                        quiet = 0;
+                    }
+                    continue;
+                }
+            }
+            self.write_step(out, file, step)?;
+        }
+        if self.untold > 0 {
+            writeln!(out, "  … {} more rules are not told", self.untold)?;
+        }
+        writeln!(out, "{}", self.conclusion())?;
+        for (line, what, _) in self.report.unknown_reasons() {
+            let line = line.map_or_else(String::new, |line| format!("L{line} "));
+            writeln!(out, "  hangs on {line}{what}")?;
+        }
+        Ok(())
+    }
+
+    fn write_step(&self, out: &mut String, file: &RulesFile, step: &Step) -> std::fmt::Result {
+        match step {
+            Step::Starts { path, input, output } => {
+                writeln!(out, "path    {}, in {input}, out {output}", path.name())
+            }
+            Step::Enters { table, hook } => {
+                let table = &file.ruleset.tables[*table as usize];
+                writeln!(out, "{}/{}", table.name, hook.chain_name())
+            }
+            Step::Rule { at, outcome, alive, refused } => {
+                let (table, chain, rule) = file.rule(*at);
+                let inner = if chain.base.is_some() { "" } else { "  " };
+                let result = result(rule, table, *outcome, *alive, refused.as_deref());
+                let place =
+                    if chain.base.is_some() { String::new() } else { format!("{} ", chain.name) };
+                let text = file.rule_text(*at);
+                let text = text.strip_prefix(&format!("-A {} ", chain.name)).unwrap_or(&text);
+                writeln!(out, "  {inner}L{:<5} {place}{text}   {result}", rule.line)
+            }
+            Step::Policy { table, chain } => {
+                let by = eval::By::Policy { table: *table, chain: *chain };
+                writeln!(out, "  {}", file.by_text(by))
+            }
+            Step::Ttl(Some(left)) => writeln!(out, "forward: time to live now {left}"),
+            Step::Ttl(None) => writeln!(out, "forward: time to live runs out"),
+            Step::Tracked { state, flow: None } => writeln!(out, "conntrack: {state}"),
+            Step::Tracked { state, flow: Some(flow) } => {
+                let way = if flow.is_reply { "against" } else { "part of" };
+                let FlowStory { born, tuple, state: now, .. } = flow;
+                writeln!(
+                    out,
+                    "conntrack: {state}, {way} the connection of packet {born}, {tuple}: {now}"
+                )
+            }
+            Step::Translated { side, to } => {
+                writeln!(out, "  nat: {}", translation_text(*side, to))
+            }
+            Step::Rerouted { path, input, output } => {
+                writeln!(out, "path    {} from here on, in {input}, out {output}", path.name())
+            }
+            Step::Settled { state } => writeln!(out, "conntrack: leaves it {state}"),
+        }
+    }
+
+    /// The last line: the verdict and what gave it.
+    fn conclusion(&self) -> String {
+        self.conclusion_of(&self.end)
+    }
+
+    fn conclusion_of(&self, end: &Disposition) -> String {
+        let word = end.judgement.word().to_uppercase();
+        match (self.report.decided_by(end), end.judgement) {
+            (Some((0, text)), _) => format!("{word} by {text}"),
+            (Some((line, text)), _) => format!("{word} by L{line} {text}"),
+            (None, Judgement::Skip(skip)) => {
+                format!(
+                    "{word}: {}",
+                    match skip {
+                        Skip::Family => "there are no rules for its family",
+                        Skip::Duplicate => "a second copy of a packet seen before",
+                        Skip::LinkType => "its link type is not known",
+                        Skip::Fragment => "a fragment that waits for others of its packet",
+                    }
+                )
+            }
+            (None, Judgement::Accept(_)) => format!("{word}: no chain is attached on its way"),
+            (None, _) => word,
+        }
+    }
+}
+
+/// What came of one rule, in a word or two.
+fn result(
+    rule: &rules::model::Rule,
+    table: &rules::model::Table,
+    outcome: Outcome,
+    alive: Alive,
+    refused: Option<&str>,
+) -> String {
+    if outcome == Outcome::NO {
+        return refused.map_or_else(|| "no".to_owned(), |text| format!("no: {text}"));
+    }
+    let sure = match (outcome, alive) {
+        (Outcome::HOT_DROP, _) => return "HOT DROP".to_owned(),
+        (Outcome::HIT_DROP, _) => return "MATCH and HOT DROP".to_owned(),
+        (Outcome::YES, Alive::Certain) => "MATCH".to_owned(),
+        (Outcome::YES, _) => "MATCH if it gets here".to_owned(),
+        _ => format!("MAYBE: {}", refused.unwrap_or("not known")),
+    };
+    match &rule.action {
+        Action::Jump(to) | Action::Goto(to) => {
+            let chain = table.chains.get(*to as usize).map_or("?", |chain| &chain.name);
+            format!("{sure} -> {chain}")
+        }
+        _ => sure,
+    }
+}

@@ -1,0 +1,120 @@
+//! The end of a packet's way: its flow is confirmed, discarded or closed, and its helper has a look.
+//!
+//! Source: Linux 6.18 `nf_conntrack_core.c` (`__nf_conntrack_confirm`, clashes), `nf_conntrack_proto.c`
+//! (`nf_confirm`).
+
+use super::Tracker;
+use crate::conntrack::flow::{Doubt, Helper, Status};
+use crate::conntrack::helpers::{Help, Helpers};
+use crate::conntrack::key::Direction;
+use crate::conntrack::table::{Conflict, Handle};
+use crate::conntrack::tcp;
+use crate::conntrack::view::{Certainty, CtState, CtView};
+use packet::Packet;
+
+/// What became of a packet at its confirmation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmation {
+    /// It goes on.
+    Pass,
+    /// The kernel drops it: another flow has one of its tuples, or there is no room for it.
+    Clash,
+    /// The kernel may drop it so.
+    MayClash,
+    /// The kernel's helper drops it: a command is cut, or what it foretells is taken.
+    Helper,
+}
+
+impl Tracker {
+    /// The packet leaves: its flow becomes findable, and its helper looks into it. `certainty` says
+    /// whether it surely leaves.
+    pub fn confirm(
+        &mut self,
+        packet: &Packet<'_>,
+        view: &CtView,
+        now: u64,
+        certainty: Certainty,
+    ) -> Confirmation {
+        let Some(handle) = view.flow else { return Confirmation::Pass };
+        if !self.help(packet, view, handle, now) {
+            return Confirmation::Helper;
+        }
+        let Some(flow) = self.table.flow_mut(handle) else { return Confirmation::Pass };
+        if flow.is_confirmed() || view.direction == Direction::Reply {
+            return Confirmation::Pass;
+        }
+        if certainty == Certainty::Maybe {
+            flow.raise_doubt(Doubt::Existence);
+            flow.deadline = self.config.timeouts.longest(flow.original.protocol());
+        }
+        if flow.lost_ends != [false; 2] {
+            flow.raise_doubt(Doubt::History);
+            flow.deadline = self.config.timeouts.longest(flow.original.protocol());
+        }
+        let (doubt, original, crowded) = (flow.doubt, flow.original, flow.crowded);
+        let protocol = flow.original.protocol();
+        let confirmed = self.table.confirm(handle, now);
+        self.bury();
+        match confirmed {
+            Ok(()) => {
+                self.loose_end = None;
+                if crowded { Confirmation::MayClash } else { Confirmation::Pass }
+            }
+            Err(Conflict::With(other)) if self.resolves(other, protocol) => Confirmation::Pass,
+            Err(Conflict::With(other)) if self.may_be_no_clash(other, protocol, doubt) => {
+                // Whether it is in the table is not known, nor what its replies look like.
+                self.lost.expect(&original, true, true);
+                Confirmation::MayClash
+            }
+            Err(_) => Confirmation::Clash,
+        }
+    }
+
+    /// Whether a packet may go on as part of the flow that has a tuple of its own: where order does not
+    /// matter and nothing is translated.
+    fn resolves(&self, other: Handle, protocol: u8) -> bool {
+        let translated = Status::SRC_NAT_DONE.bits() | Status::DST_NAT_DONE.bits();
+        matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
+            && self.table.flow(other).is_some_and(|flow| flow.status.bits() & translated == 0)
+    }
+
+    /// Whether a flow with a tuple of another one may get through all the same: one of them may not be
+    /// there, or the kernel keeps both where order does not matter.
+    fn may_be_no_clash(&self, other: Handle, protocol: u8, doubt: Doubt) -> bool {
+        matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
+            || doubt != Doubt::None
+            || self.table.flow(other).is_some_and(|flow| flow.doubt != Doubt::None)
+    }
+
+    /// Runs a flow's helper; false where it drops the packet.
+    fn help(&mut self, packet: &Packet<'_>, view: &CtView, handle: Handle, now: u64) -> bool {
+        let Some(flow) = self.table.flow(handle).filter(|flow| flow.helper != Helper::None) else {
+            return true;
+        };
+        let related = view.states.may_be(CtState::Related);
+        if related && view.direction == Direction::Reply {
+            return true;
+        }
+        let established = view.states.may_be(CtState::Established);
+        match self.helpers.help(packet, (handle, flow), view.direction, established) {
+            Help::Pass | Help::Unknown => true,
+            Help::Drop => false,
+            Help::Expect(expectation) => self.table.flow_mut(handle).is_some_and(|flow| {
+                Helpers::expect(&mut self.expectations, flow, expectation, now)
+            }),
+        }
+    }
+
+    /// The packet does not leave: a flow that it created is forgotten.
+    pub fn discard(&mut self, view: &CtView) {
+        if view.flow.is_some() && view.flow == self.loose_end {
+            self.tie_up();
+        }
+    }
+
+    /// A reset was sent in the name of the packet's other side (`REJECT --reject-with tcp-reset`).
+    pub fn close(&mut self, view: &CtView, now: u64) {
+        let Some(flow) = view.flow.and_then(|handle| self.table.flow_mut(handle)) else { return };
+        tcp::close(flow, now, &self.config);
+    }
+}

@@ -1,0 +1,13 @@
+//! Whole conversations through connection tracking and defragmentation, built packet by packet, and any
+//! packets at all.
+
+#![allow(clippy::unwrap_used)]
+
+mod any;
+mod doubt;
+mod fragments;
+mod icmp;
+mod lifecycle;
+mod net;
+mod other_protocols;
+mod tcp;
