@@ -53,12 +53,35 @@ pub(crate) fn behind<'a>(
         (None, Some(to_host)) => turned(way.path, to_host),
         (None, None) => way.path,
     };
-    let (input, output) = interfaces::of(walk.packet(), arrival, path, config);
-    let next = Way { path, input, output };
+    let next = match walk.lost_way() {
+        true => either_way(walk, path, way.input, (arrival, config)),
+        false => {
+            let (input, output) = interfaces::of(walk.packet(), arrival, path, config);
+            Way { path, input, output }
+        }
+    };
     if next != way {
-        observer.rerouted(way.path, path, input, output);
+        observer.rerouted(way.path, path, next.input, next.output);
     }
     next
+}
+
+/// The interfaces of a packet that may go to the host or on: those of both ways.
+fn either_way<'a>(
+    walk: &Walk<'a, '_, '_>,
+    path: Path,
+    input: Iface<'a>,
+    (arrival, config): (&Arrival<'a>, &'a Config),
+) -> Way<'a> {
+    match path {
+        Path::Forward | Path::Input => {
+            let (_, output) = interfaces::of(walk.packet(), arrival, Path::Forward, config);
+            Way { path, input, output }
+        }
+        Path::Output | Path::Loopback => {
+            Way { path, input: Iface::Named("lo"), output: Iface::Unknown }
+        }
+    }
 }
 
 /// The path that goes to the host, or on.

@@ -283,7 +283,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             self.alive = Alive::Maybe;
         }
         // What may answer a flow that was lost is no flow of its own, or one that the rules decide.
-        let answers_any = nat::is_any(&self.transit) && self.tables.translates;
+        let answers_any = self.tables.translates && nat::answers_any(&mut self.transit);
         let is_lost =
             self.transit.ct.binding == Binding::Lost || nat::is_translated(&self.transit, side);
         if is_lost {

@@ -15,10 +15,20 @@ pub fn is_translated(transit: &Transit<'_, '_>, side: Side) -> bool {
     flow.is_some_and(|flow| flow.status().contains(end.translated()) || flow.is_lost(end))
 }
 
-/// Whether nothing is known of the packet's connection: any may be its flow.
+/// Whether nothing is known of the packet's connection, so that it may answer any; the flow that it is taken to
+/// be part of is then known to be doubtful in just this.
 #[must_use]
-pub fn is_any(transit: &Transit<'_, '_>) -> bool {
-    transit.ct.view.states == States::ANY
+pub fn answers_any(transit: &mut Transit<'_, '_>) -> bool {
+    let ct = &mut transit.ct;
+    let flow = ct.tracker.as_mut().zip(ct.view.flow).and_then(|(t, at)| t.flow_mut(at));
+    match flow {
+        Some(flow) if ct.view.states == States::ANY && ct.view.is_first => {
+            flow.stand_in();
+            true
+        }
+        Some(flow) => flow.is_stand_in() || ct.view.states == States::ANY,
+        None => ct.view.states == States::ANY,
+    }
 }
 
 /// Makes unknown what a translation of this end may change.

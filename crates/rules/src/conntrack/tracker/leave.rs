@@ -4,7 +4,7 @@
 //! (`nf_confirm`).
 
 use super::Tracker;
-use crate::conntrack::flow::{Doubt, Helper, Status};
+use crate::conntrack::flow::{Caveat, Doubt, Helper, Status};
 use crate::conntrack::helpers::{Help, Helpers};
 use crate::conntrack::key::Direction;
 use crate::conntrack::table::{Conflict, Handle};
@@ -51,7 +51,8 @@ impl Tracker {
             flow.raise_doubt(Doubt::History);
             flow.deadline = self.config.timeouts.longest(flow.original.protocol());
         }
-        let (doubt, original, crowded) = (flow.doubt, flow.original, flow.crowded);
+        let (doubt, original, crowded) =
+            (flow.doubt, flow.original, flow.caveat == Caveat::Crowded);
         let protocol = flow.original.protocol();
         let confirmed = self.table.confirm(handle, now);
         self.bury();
