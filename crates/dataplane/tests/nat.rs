@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use dataplane::{Arrival, Config, Handler, Judgement, Observer, Path};
 use packet::craft::{Addresses, Craft, Message};
-use packet::{Checksums, Link, checksum};
+use packet::{Link, checksum};
 use proptest::prelude::{any, proptest};
 use rules::conntrack::{self, Mode};
 use rules::eval;
@@ -23,12 +23,16 @@ fn ruleset(nat: &str, filter: &str) -> Ruleset {
     load(&text, &options).expect("rules").ruleset
 }
 
+fn network(text: &str) -> Network {
+    Network::parse(text).expect("a network")
+}
+
 fn config() -> Config {
-    let local = Network::parse("192.0.2.1").unwrap();
+    let local = network("192.0.2.1");
     Config {
         nets: vec![
-            ("lan".to_owned(), Network::parse("10.0.0.0/8").unwrap()),
-            ("wan".to_owned(), Network::parse("0.0.0.0/0").unwrap()),
+            ("lan".to_owned(), network("10.0.0.0/8")),
+            ("wan".to_owned(), network("0.0.0.0/0")),
         ],
         ct: conntrack::Config { mode: Mode::Kernel, ..conntrack::Config::default() },
         world: World {
@@ -48,8 +52,8 @@ fn udp((source, from, destination, to): Ends) -> Vec<u8> {
 }
 
 fn frame(source: &str, destination: &str, message: Message) -> Vec<u8> {
-    let address = |text: &str| text.parse::<IpAddr>().unwrap();
-    let addresses = Addresses::new(address(source), address(destination)).unwrap();
+    let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+    let addresses = Addresses::new(address(source), address(destination)).expect("one family");
     let mut craft = Craft::new(addresses, message);
     craft.ethernet = None;
     craft.payload_len = 5;
