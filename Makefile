@@ -40,10 +40,12 @@ lint: ## Formatting, clippy and rustdoc, each without a warning
 # Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
 PACKETS ?= 2000000
 SECONDS_EACH ?= 600
+# Rulesets of the wild, which `make oracle` compares too where they are.
+RULESETS ?= ../shared/data/rulesets
 
 oracle: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel over millions of packets (root; PACKETS=N)
 	cargo run --quiet --release -p tamis-lab --bin oracle -- --packets $(PACKETS) --seed 1 \
-		--conformance docs/conformance.md
+		--conformance docs/conformance.md $(if $(wildcard $(RULESETS)),--real $(RULESETS))
 
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh

@@ -13,9 +13,11 @@ cargo build --release --target "$target"
 if [ $# -gt 0 ]; then targets=("$@"); else targets=(parse capture save bpf rules); fi
 for name in "${targets[@]}"; do
     mkdir -p "found/$name"
+    dict=()
+    case $name in save | rules) dict=(-dict=words.dict) ;; esac
     echo "== $name"
     TAMIS_FUZZ=$name "${CARGO_TARGET_DIR:-target}/$target/release/tamis-fuzz" "found/$name" "corpus/$name" \
         -max_total_time="${SECONDS_EACH:-60}" -timeout=10 -rss_limit_mb=2048 -max_len=8192 \
-        -artifact_prefix="found/$name/crash-" -print_final_stats=1 2>&1 |
+        -artifact_prefix="found/$name/crash-" -print_final_stats=1 "${dict[@]}" 2>&1 |
         tail -n "${TAIL:-12}"
 done

@@ -8,6 +8,7 @@ use rules::ext::{Families, MATCHES, Support, TARGETS};
 use rules::model::Family;
 
 use crate::generate::{matches, targets};
+use crate::real::RealFile;
 use crate::scene::{Placement, Wire};
 use crate::summary::Summary;
 
@@ -26,8 +27,11 @@ pub struct Machine {
 
 /// The page.
 #[must_use]
-pub fn page(summary: &Summary, machine: &Machine) -> String {
+pub fn page(summary: &Summary, files: &[RealFile], machine: &Machine) -> String {
     let mut text = head(summary, machine);
+    if !files.is_empty() {
+        real(&mut text, files);
+    }
     text.push_str("\n## Matches\n\n");
     text.push_str(TABLE);
     for name in names(MATCHES.iter().map(|kind| kind.name)) {
@@ -88,6 +92,28 @@ fn head(summary: &Summary, machine: &Machine) -> String {
     let rulesets: u64 = summary.scenes.values().map(|compared| compared.rulesets).sum();
     let _ = writeln!(text, "| all | | | {rulesets} | {all} | | {} |", summary.failures);
     text
+}
+
+/// The rulesets of the wild.
+fn real(text: &mut String, files: &[RealFile]) {
+    text.push_str(
+        "\n## Rulesets of the wild\n\n\
+         Each built-in chain outside nat stood in at FORWARD, between devices named after interfaces that \
+         the rules name. Rules that hang on state, on time or on the host were left out, and those that no \
+         such chain leads to. Packets were made for the rules that stayed.\n\n\
+         | file | rules kept | of them hit | left out | not led to | packets | differences |\n\
+         |---|---:|---:|---|---:|---:|---:|\n",
+    );
+    for file in files {
+        let RealFile { name, kept, hit, unreached, left_out, packets, failures } = file;
+        let left: Vec<String> =
+            left_out.iter().map(|(why, count)| format!("{count} `{why}`")).collect();
+        let (left, failures) = (left.join(", "), failures.len());
+        let _ = writeln!(
+            text,
+            "| {name} | {kept} | {hit} | {left} | {unreached} | {packets} | {failures} |"
+        );
+    }
 }
 
 fn names(all: impl Iterator<Item = &'static str>) -> BTreeSet<&'static str> {
@@ -164,7 +190,7 @@ mod tests {
             date: "2000-01-01".into(),
             seed: 1,
         };
-        let page = page(&Summary::default(), &machine);
+        let page = page(&Summary::default(), &[], &machine);
         for kind in MATCHES {
             assert!(page.contains(&format!("`-m {}`", kind.name)), "{}", kind.name);
         }

@@ -7,10 +7,14 @@
 
 pub mod case;
 pub mod conformance;
+pub mod device;
+pub mod failure;
 pub mod fuzz;
 pub mod generate;
 pub mod judge;
 #[cfg(target_os = "linux")]
 pub mod oracle;
+pub mod real;
 pub mod scene;
+pub mod state;
 pub mod summary;

@@ -9,6 +9,8 @@ use rules::model::{Family, Hook};
 use rules::routes::Routes;
 use rules::{Network, World};
 
+use crate::device::Device;
+
 /// How packets get in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Wire {
@@ -36,6 +38,8 @@ pub struct Scene {
     pub wire: Wire,
     /// Where the rules stand.
     pub placement: Placement,
+    /// The devices that packets come in by, and go out by when they are forwarded.
+    pub devices: [Device; 2],
 }
 
 /// Ethernet address of `r0`, to which frames are sent.
@@ -76,6 +80,16 @@ multicast ff00::/8 dev FAR table local proto kernel metric 256 pref medium
 ";
 
 impl Scene {
+    /// A scene with the usual devices: `t0` and `t1`, or `r0` and `r1`.
+    #[must_use]
+    pub fn new(family: Family, wire: Wire, placement: Placement) -> Self {
+        let devices = match wire {
+            Wire::Tun => [Device::usual(b"t0"), Device::usual(b"t1")],
+            Wire::Veth => [Device::usual(b"r0"), Device::usual(b"r1")],
+        };
+        Self { family, wire, placement, devices }
+    }
+
     /// The tables that the packet walks, with the hook.
     #[must_use]
     pub fn tables(&self) -> &'static [&'static str] {
@@ -105,19 +119,16 @@ impl Scene {
 
     /// The device that forwarded packets leave by; none at PREROUTING.
     #[must_use]
-    pub fn output(&self) -> Option<&'static str> {
-        match (self.placement, self.wire) {
-            (Placement::Raw, _) => None,
-            (Placement::Forward, Wire::Tun) => Some("t1"),
-            (Placement::Forward, Wire::Veth) => Some("r1"),
-        }
+    pub fn output(&self) -> Option<&str> {
+        (self.placement == Placement::Forward).then(|| self.devices[1].name())
     }
 
     /// The device that the stack receives a frame from; `None` if it does not deliver it to IP.
     #[must_use]
-    pub fn input(&self, packet: &Packet<'_>) -> Option<&'static str> {
+    pub fn input(&self, packet: &Packet<'_>) -> Option<&str> {
+        let near = self.devices[0].name();
         if self.wire == Wire::Tun {
-            return Some("t0");
+            return Some(near);
         }
         let Read::Known(to) = packet.read::<6>(0) else { return None };
         if to[0] & 1 == 0 && to != NEAR_MAC {
@@ -125,7 +136,7 @@ impl Scene {
         }
         match packet.headers().link.vlan.map(|tci| tci & 0xfff) {
             // A priority tag is taken off; a VLAN without a device of its own is somebody else's.
-            None | Some(0) => Some("r0"),
+            None | Some(0) => Some(near),
             Some(_) => None,
         }
     }
@@ -154,21 +165,27 @@ impl Scene {
     /// The routes of the namespace that the oracle sets up, as `ip route show table all` prints them.
     #[must_use]
     pub fn routes(&self) -> String {
-        let (near, far, via) = match (self.wire, self.family) {
-            (Wire::Tun, _) => ("t0", "t1", ""),
-            (Wire::Veth, Family::Ipv6) => ("r0", "r1", " via fd00:ffff:1::2"),
-            (Wire::Veth, _) => ("r0", "r1", " via 10.255.1.2"),
+        let [near, far] = self.devices.each_ref().map(Device::name);
+        let via = match (self.wire, self.family) {
+            (Wire::Tun, _) => "",
+            (Wire::Veth, Family::Ipv6) => " via fd00:ffff:1::2",
+            (Wire::Veth, _) => " via 10.255.1.2",
         };
         let text = if self.family == Family::Ipv6 { ROUTES_V6 } else { ROUTES_V4 };
         text.replace("NEAR", near).replace("FAR", far).replace(" VIA", via)
     }
 
-    /// `ip tun raw`, as cases are headed.
+    /// `ip tun raw`, as cases are headed; followed by the devices where they have other names than usual.
     #[must_use]
     pub fn words(&self) -> String {
         let wire = if self.wire == Wire::Tun { "tun" } else { "veth" };
         let placement = if self.placement == Placement::Raw { "raw" } else { "forward" };
-        format!("{} {wire} {placement}", self.family.name())
+        let mut words = format!("{} {wire} {placement}", self.family.name());
+        if *self != Self::new(self.family, self.wire, self.placement) {
+            let [near, far] = self.devices.each_ref().map(Device::name);
+            words += &format!(" {near} {far}");
+        }
+        words
     }
 
     /// Reads [`Scene::words`].
@@ -186,7 +203,13 @@ impl Scene {
             "forward" => Placement::Forward,
             _ => return None,
         };
-        Some(Self { family, wire, placement })
+        let scene = Self::new(family, wire, placement);
+        match (words.next(), words.next()) {
+            (Some(near), Some(far)) => {
+                Some(Self { devices: [Device::new(near)?, Device::new(far)?], ..scene })
+            }
+            _ => Some(scene),
+        }
     }
 }
 

@@ -103,7 +103,7 @@ fn the_counts_agree_with_each_other() {
     let sum: u64 = VERDICTS.iter().map(|verdict| number(&verdicts[verdict]["packets"])).sum();
     assert_eq!(sum, number(&document["packets"]));
     assert_eq!(sum, number(&document["captures"][0]["packets"]));
-    let reasons = ["rule", "policy", "hotdrop", "stack", "ttl", "denied"];
+    let reasons = ["rule", "policy", "hotdrop", "stack", "ttl", "conntrack", "denied"];
     let dropped: u64 = reasons.iter().map(|why| number(&document["drop_reasons"][why])).sum();
     assert_eq!(dropped, number(&verdicts["drop"]["packets"]));
     let rules = document["hits"].as_array().unwrap();

@@ -1,7 +1,9 @@
 //! `oracle`: compares tamis with this machine's kernel for as long as it is told.
 //!
 //! `oracle [--packets N] [--seed N] [--family ip|ip6] [--threads N] [--failures N] [--summary FILE]
-//! [--cases DIR] [--conformance FILE]`. N packets for each family. `oracle --rejudge FILE` asks the kernel
+//! [--cases DIR] [--conformance FILE] [--real DIR]`. N packets for each family; then the
+//! rulesets of DIR, without the rules that hang on state. `--state N` compares N packets for each family in
+//! conversations under rules that do, and nothing else. `oracle --rejudge FILE` asks the kernel
 //! again about a case, `--only N` runs ruleset N of the seed alone, `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences;
 //! 3: this machine cannot be asked.
 
@@ -34,9 +36,13 @@ mod linux {
 
     use lab::case::Case;
     use lab::conformance::{Machine, date_of, page};
-    use lab::oracle::campaign::{Failure, Plan, one, run as campaign, scene_of};
+    use lab::failure::Failure;
+    use lab::oracle::campaign::{Plan, one, run as campaign, scene_of};
     use lab::oracle::load::{lacking, version};
+    use lab::oracle::real::compare_dir;
     use lab::oracle::record::{rejudge, samples};
+    use lab::oracle::state;
+    use lab::real::RealFile;
     use rules::model::Family;
 
     struct Args {
@@ -47,6 +53,8 @@ mod linux {
         rejudge: Option<PathBuf>,
         samples: Option<PathBuf>,
         only: Option<u64>,
+        real: Option<PathBuf>,
+        state: Option<u64>,
     }
 
     pub(super) fn run() -> io::Result<ExitCode> {
@@ -67,8 +75,11 @@ mod linux {
             }
             return Ok(ExitCode::SUCCESS);
         }
+        if let Some(packets) = args.state {
+            return converse(&args.plan, packets);
+        }
         let start = Instant::now();
-        let (summary, failures) = match args.only {
+        let (summary, mut failures) = match args.only {
             Some(number) => {
                 let scene = scene_of(number, &args.plan.families);
                 let (summary, failure) = one(args.plan.seed, number, scene)?;
@@ -81,6 +92,17 @@ mod linux {
         let lines = summary.json_lines();
         print!("{lines}");
         println!("{packets} packets in {seconds:.1} s, {:.0}/s", packets as f64 / seconds);
+        let (files, refused) = match &args.real {
+            Some(dir) => compare_dir(dir, args.plan.seed)?,
+            None => Default::default(),
+        };
+        for file in &files {
+            println!("{}", real_line(file));
+            failures.extend(file.failures.iter().cloned());
+        }
+        for (name, why) in &refused {
+            println!("{name}: not loaded: {why}");
+        }
         for failure in &failures {
             println!("=== ruleset {}\n{}", failure.number, failure.story);
         }
@@ -91,9 +113,30 @@ mod linux {
             keep(dir, &failures)?;
         }
         if let Some(path) = &args.conformance {
-            fs::write(path, page(&summary, &machine(args.plan.seed)))?;
+            fs::write(path, page(&summary, &files, &machine(args.plan.seed)))?;
         }
         Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    fn converse(plan: &Plan, packets: u64) -> io::Result<ExitCode> {
+        let start = Instant::now();
+        let summary = state::run(plan.seed, packets, &plan.families, plan.threads)?;
+        for (tool, [rulesets, packets, passed]) in &summary.families {
+            println!("{tool}: {rulesets} rulesets, {packets} packets, {passed} came through");
+        }
+        println!("{:.1} s, {} differences", start.elapsed().as_secs_f64(), summary.failures.len());
+        for failure in &summary.failures {
+            println!("=== ruleset {}\n{}", failure.number, failure.story);
+        }
+        Ok(if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    fn real_line(file: &RealFile) -> String {
+        let RealFile { name, kept, hit, packets, failures, .. } = file;
+        format!(
+            "{name}: {kept} rules, {hit} hit, {packets} packets, {} differences",
+            failures.len()
+        )
     }
 
     fn machine(seed: u64) -> Machine {
@@ -129,6 +172,8 @@ mod linux {
             rejudge: None,
             samples: None,
             only: None,
+            real: None,
+            state: None,
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -145,6 +190,8 @@ mod linux {
                 }
                 "--summary" => args.summary = Some(value.into()),
                 "--cases" => args.cases = Some(value.into()),
+                "--state" => args.state = Some(number()?),
+                "--real" => args.real = Some(value.into()),
                 "--only" => args.only = Some(number()?),
                 "--rejudge" => args.rejudge = Some(value.into()),
                 "--samples" => args.samples = Some(value.into()),

@@ -18,7 +18,7 @@ use super::explain::explain;
 use super::netns::in_fresh;
 use super::record::record;
 use super::shrink::{Failing, shrink};
-use crate::case::Case;
+use crate::failure::Failure;
 use crate::generate::ruleset::RulesetText;
 use crate::generate::{Draw, packets, ruleset};
 use crate::judge::{Fate, Judge};
@@ -49,17 +49,6 @@ pub struct Plan {
     pub most_failures: usize,
 }
 
-/// One difference, made small.
-#[derive(Debug, Clone)]
-pub struct Failure {
-    /// Number of the ruleset.
-    pub number: u64,
-    /// The whole story.
-    pub story: String,
-    /// The case to keep.
-    pub case: Option<Case>,
-}
-
 /// Of twenty rulesets of a family: how many in which scene.
 const SHARES: [(Wire, Placement, u64); 4] = [
     (Wire::Tun, Placement::Raw, 10),
@@ -83,7 +72,7 @@ pub fn scene_of(number: u64, families: &[Family]) -> Scene {
         }
         place -= share.2;
     }
-    Scene { family, wire: found.0, placement: found.1 }
+    Scene::new(family, found.0, found.1)
 }
 
 /// Runs a plan.
@@ -173,7 +162,7 @@ fn tally(scene: Scene, judge: &Judge, summary: &mut Summary) {
 }
 
 /// Finds the packet, makes the case small, and tells it.
-fn examine(
+pub(super) fn examine(
     scene: Scene,
     number: u64,
     rules: RulesetText,

@@ -204,7 +204,7 @@ fn load(kernel: &mut Kernel, scene: Scene, rules: &str) -> Result<Judge, Differe
     Judge::new(scene, rules).map_err(|error| Difference::Load(format!("tamis: {error}")))
 }
 
-fn same_addresses(a: &[u8], b: &[u8]) -> bool {
+pub(super) fn same_addresses(a: &[u8], b: &[u8]) -> bool {
     let range = if a.first().is_some_and(|first| first >> 4 == 6) { 8..40 } else { 12..20 };
     a.get(range.clone()) == b.get(range)
 }

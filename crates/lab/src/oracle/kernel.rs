@@ -63,8 +63,8 @@ impl Kernel {
     /// Sets the scene up in the calling thread's namespace, which must be fresh.
     pub fn new(scene: Scene) -> io::Result<Self> {
         let port = match scene.wire {
-            Wire::Tun => Port::Tun(Tun::new()?),
-            Wire::Veth => Port::Veth(Veth::new()?),
+            Wire::Tun => Port::Tun(Tun::new(&scene)?),
+            Wire::Veth => Port::Veth(Veth::new(&scene)?),
         };
         wait_for_routes(scene)?;
         let raw = scene.placement == Placement::Raw;
@@ -164,7 +164,7 @@ impl Kernel {
 
 /// Waits until the namespace has the routes that tamis is told of: IPv6 adds those of an address only when
 /// it has heard that the link is up, which on a busy machine takes a while.
-fn wait_for_routes(scene: Scene) -> io::Result<()> {
+pub(super) fn wait_for_routes(scene: Scene) -> io::Result<()> {
     let wanted = scene.routes();
     let start = Instant::now();
     loop {

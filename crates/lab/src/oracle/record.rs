@@ -31,8 +31,8 @@ pub fn record(scene: Scene, rules: &str, frames: &[Vec<u8>]) -> io::Result<Case>
     in_fresh(|| {
         let mut kernel = Kernel::new(scene)?;
         kernel.load(&rules)?;
-        let mut case =
-            Case { why: String::new(), scene, rules, frames: Vec::new(), counts: Vec::new() };
+        let (why, counts) = (String::new(), Vec::new());
+        let mut case = Case { why, scene, rules: rules.clone(), frames: Vec::new(), counts };
         let mut seen = 0;
         for frame in frames {
             kernel.send(frame)?;
@@ -50,7 +50,7 @@ pub fn record(scene: Scene, rules: &str, frames: &[Vec<u8>]) -> io::Result<Case>
             let built_in = chain == base;
             let shown = if built_in { entries.len() } else { entries.len().saturating_sub(1) };
             for (index, counters) in entries.iter().take(shown).enumerate() {
-                let known = chain == base || chain.starts_with('c');
+                let known = rules.contains(&format!(":{chain} "));
                 if known {
                     let (packets, bytes) = (counters.packets, counters.bytes);
                     case.counts.push((table.into(), chain.clone(), index + 1, packets, bytes));
@@ -97,7 +97,7 @@ fn file_name(kind: &MatchGen, family: Family) -> String {
 }
 
 fn draw_sample(kind: &'static MatchGen, family: Family, seed: u64) -> io::Result<Case> {
-    let scene = Scene { family, wire: Wire::Veth, placement: Placement::Raw };
+    let scene = Scene::new(family, Wire::Veth, Placement::Raw);
     let mut draw = Draw::new(scene, seed);
     let rules = sample(&mut draw, kind);
     let frames = packets::draw(&mut draw, &rules, 0, FRAMES);

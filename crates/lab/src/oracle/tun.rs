@@ -7,9 +7,10 @@ use std::io::{self, Read, Write};
 
 use super::netns::{ip, settle_device};
 use super::sys;
-use crate::scene::{LOCAL_V4, LOCAL_V6};
+use crate::device::Device;
+use crate::scene::{LOCAL_V4, LOCAL_V6, Scene};
 
-/// Packets that `t1` holds until they are read.
+/// Packets that a device holds until they are read.
 const QUEUE: u32 = 8192;
 
 /// The two devices.
@@ -20,43 +21,48 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes `t0` and `t1` in the calling thread's namespace, with every route out by `t1`.
-    pub fn new() -> io::Result<Self> {
-        let (near, far) = (sys::open_tun("t0")?, sys::open_tun("t1")?);
-        settle_device("t0")?;
-        settle_device("t1")?;
+    /// Makes the scene's devices in the calling thread's namespace, with every route out by the second.
+    pub fn new(scene: &Scene) -> io::Result<Self> {
+        let [t0, t1] = scene.devices.each_ref().map(Device::name);
+        let (near, far) = (sys::open_tun(t0)?, sys::open_tun(t1)?);
+        settle_device(t0)?;
+        settle_device(t1)?;
         ip(&format!(
-            "link set t0 mtu 65535 txqueuelen {QUEUE} up\n\
-             link set t1 mtu 65535 txqueuelen {QUEUE} up\n\
-             addr add {}/24 dev t0\naddr add {}/24 dev t1\n\
-             addr add {}/64 dev t0 nodad\naddr add {}/64 dev t1 nodad\n\
-             route add default dev t1\nroute add ::/0 dev t1\n",
+            "link set {t0} mtu 65535 txqueuelen {QUEUE} up\n\
+             link set {t1} mtu 65535 txqueuelen {QUEUE} up\n\
+             addr add {}/24 dev {t0}\naddr add {}/24 dev {t1}\n\
+             addr add {}/64 dev {t0} nodad\naddr add {}/64 dev {t1} nodad\n\
+             route add default dev {t1}\nroute add ::/0 dev {t1}\n",
             LOCAL_V4[0], LOCAL_V4[1], LOCAL_V6[0], LOCAL_V6[1]
         ))?;
         Ok(Self { near, far })
     }
 
-    /// Hands the kernel a packet at `t1`.
-    pub fn send_back(&mut self, packet: &[u8]) -> io::Result<()> {
-        self.far.write(packet).map(drop)
-    }
-
-    /// Takes one packet that left by `t0`, if there is one.
-    pub fn receive_back(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        receive(&mut self.near, buffer)
-    }
-
     /// Hands the kernel a packet. It refuses some by their first nibble, which is an answer too.
     pub fn send(&mut self, packet: &[u8]) -> io::Result<()> {
-        match self.near.write(packet) {
-            Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
-            _ => Ok(()),
-        }
+        send(&mut self.near, packet)
+    }
+
+    /// The same by the far device.
+    pub fn send_far(&mut self, packet: &[u8]) -> io::Result<()> {
+        send(&mut self.far, packet)
     }
 
     /// Takes one forwarded packet, if there is one.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         receive(&mut self.far, buffer)
+    }
+
+    /// The same from the near device.
+    pub fn receive_near(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        receive(&mut self.near, buffer)
+    }
+}
+
+fn send(device: &mut File, packet: &[u8]) -> io::Result<()> {
+    match device.write(packet) {
+        Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -9,7 +9,8 @@ use std::io::{self, Read, Write};
 
 use super::netns::{ip, settle_device, write_setting};
 use super::sys;
-use crate::scene::{GATEWAY_V4, GATEWAY_V6, LOCAL_V4, LOCAL_V6};
+use crate::device::Device;
+use crate::scene::{GATEWAY_V4, GATEWAY_V6, LOCAL_V4, LOCAL_V6, Scene};
 
 /// Length of an Ethernet header.
 const ETHERNET: usize = 14;
@@ -23,30 +24,31 @@ pub struct Veth {
 }
 
 impl Veth {
-    /// Makes the pairs in the calling thread's namespace, with every route out by `r1`.
-    pub fn new() -> io::Result<Self> {
+    /// Makes the pairs in the calling thread's namespace, with every route out by the scene's second device.
+    pub fn new(scene: &Scene) -> io::Result<Self> {
+        let [r0, r1] = scene.devices.each_ref().map(Device::name);
         ip(&format!(
-            "link add s0 mtu {MTU} address 02:00:00:00:00:01 type veth peer name r0 mtu {MTU} \
+            "link add s0 mtu {MTU} address 02:00:00:00:00:01 type veth peer name {r0} mtu {MTU} \
              address 02:00:00:00:00:02\n\
-             link add r1 mtu {MTU} address 02:00:00:00:00:03 type veth peer name d0 mtu {MTU} \
+             link add {r1} mtu {MTU} address 02:00:00:00:00:03 type veth peer name d0 mtu {MTU} \
              address 02:00:00:00:00:04\n"
         ))?;
-        for device in ["s0", "r0", "r1", "d0"] {
+        for device in ["s0", r0, r1, "d0"] {
             settle_device(device)?;
         }
         write_setting("ipv6/conf/s0/disable_ipv6", "1")?;
         write_setting("ipv6/conf/d0/disable_ipv6", "1")?;
         let mut lines = String::new();
-        for device in ["s0", "r0", "r1", "d0"] {
+        for device in ["s0", r0, r1, "d0"] {
             lines += &format!("link set {device} arp off up\n");
         }
         lines += &format!(
-            "addr add {}/24 dev r0\naddr add {}/24 dev r1\n\
-             addr add {}/64 dev r0 nodad\naddr add {}/64 dev r1 nodad\n\
-             neigh add {GATEWAY_V4} lladdr 02:00:00:00:00:99 nud permanent dev r1\n\
-             neigh add {GATEWAY_V6} lladdr 02:00:00:00:00:99 nud permanent dev r1\n\
-             route add default via {GATEWAY_V4} dev r1\n\
-             route add ::/0 via {GATEWAY_V6} dev r1\n",
+            "addr add {}/24 dev {r0}\naddr add {}/24 dev {r1}\n\
+             addr add {}/64 dev {r0} nodad\naddr add {}/64 dev {r1} nodad\n\
+             neigh add {GATEWAY_V4} lladdr 02:00:00:00:00:99 nud permanent dev {r1}\n\
+             neigh add {GATEWAY_V6} lladdr 02:00:00:00:00:99 nud permanent dev {r1}\n\
+             route add default via {GATEWAY_V4} dev {r1}\n\
+             route add ::/0 via {GATEWAY_V6} dev {r1}\n",
             LOCAL_V4[0], LOCAL_V4[1], LOCAL_V6[0], LOCAL_V6[1]
         );
         ip(&lines)?;

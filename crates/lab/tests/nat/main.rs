@@ -14,7 +14,7 @@ use lab::oracle::counters::Reader;
 use lab::oracle::load::{lacking, restore};
 use lab::oracle::netns::{in_fresh, ip};
 use lab::oracle::tun::Tun;
-use lab::scene::{LOCAL_V4, LOCAL_V6};
+use lab::scene::{LOCAL_V4, LOCAL_V6, Placement, Scene, Wire};
 use packet::{Checksums, Link};
 use rules::conntrack::{self, Mode, Side};
 use rules::eval::{self, RuleRef};
@@ -87,7 +87,7 @@ struct Trial {
 
 impl Trial {
     fn new(family: Family, text: &str) -> std::io::Result<Self> {
-        let tun = Tun::new()?;
+        let tun = Tun::new(&Scene::new(family, Wire::Tun, Placement::Forward))?;
         ip("route add 10.1.0.0/16 dev t0\nroute add fd01::/16 dev t0\n")?;
         std::thread::sleep(std::time::Duration::from_millis(30));
         restore(family, text).map_err(|e| std::io::Error::other(format!("{e}\n{text}")))?;
@@ -157,10 +157,10 @@ impl Trial {
 
     /// What leaves the kernel, and whether by `t0`.
     fn pass(&mut self, from_client: bool, sent: &[u8]) -> Vec<(bool, Vec<u8>)> {
-        if from_client { self.tun.send(sent) } else { self.tun.send_back(sent) }.expect("sent");
+        if from_client { self.tun.send(sent) } else { self.tun.send_far(sent) }.expect("sent");
         let mut buffer = vec![0; 1 << 16];
         let mut left = Vec::new();
-        while let Some(len) = self.tun.receive_back(&mut buffer).expect("read") {
+        while let Some(len) = self.tun.receive_near(&mut buffer).expect("read") {
             left.push((true, buffer[..len].to_vec()));
         }
         while let Some(len) = self.tun.receive(&mut buffer).expect("read") {

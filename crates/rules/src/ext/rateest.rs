@@ -141,15 +141,19 @@ fn bits_text(bytes: u32) -> String {
 }
 
 impl Rateest {
-    fn print_rates(&self, to: &mut Printer, what: &str, rates: [String; 2]) {
+    fn print_rates(&self, to: &mut Printer, what: &str, rates: [String; 2], compare: bool) {
         let [first, second] = rates;
         if self.delta {
             to.option(false, &format!("rateest-{what}1"), first);
+        }
+        if compare {
             to.flag(self.invert, self.comparison);
+        }
+        if self.delta {
             to.option(false, &format!("rateest-{what}2"), second);
             return;
         }
-        to.flag(self.invert, self.comparison).flag(false, &format!("rateest-{what}"));
+        to.flag(false, &format!("rateest-{what}"));
         if self.second.is_none() {
             to.word(second);
         }
@@ -164,10 +168,12 @@ impl Match for Rateest {
         to.flag(false, if self.second.is_some() { "rateest1" } else { "rateest" });
         to.plain(&self.first);
         if let Some(rates) = self.bytes {
-            self.print_rates(to, "bps", rates.map(bits_text));
+            self.print_rates(to, "bps", rates.map(bits_text), true);
         }
         if let Some(rates) = self.packets {
-            self.print_rates(to, "pps", rates.map(|rate| rate.to_string()));
+            // The tool says the comparison twice, and takes it only once.
+            let compare = self.bytes.is_none();
+            self.print_rates(to, "pps", rates.map(|rate| rate.to_string()), compare);
         }
         if let Some(second) = &self.second {
             to.flag(false, "rateest2").plain(second);
@@ -179,6 +185,16 @@ impl Match for Rateest {
 mod tests {
     use crate::ext::probe::print;
     use crate::model::Family;
+
+    #[test]
+    fn the_comparison_stands_once() {
+        for rule in [
+            "-m rateest --rateest R --rateest-lt --rateest-bps 72bit --rateest-pps 8",
+            "-m rateest --rateest-delta --rateest R --rateest-bps1 8bit ! --rateest-gt --rateest-bps2 72bit --rateest-pps1 8 --rateest-pps2 0",
+        ] {
+            assert_eq!(print(Family::Ipv4, rule).as_deref(), Ok(rule));
+        }
+    }
 
     #[test]
     fn rates_print_rounded_to_what_prints_the_same() {

@@ -1,6 +1,6 @@
 //! TCP: the state machine, its timeouts, and what makes a segment INVALID.
 //!
-//! [`segment`] reads a segment, [`states`] is the table of transitions, [`window`] tells whether a segment
+//! `segment` reads a segment, `states` is the table of transitions, `window` tells whether a segment
 //! fits what was seen of both sides; this file puts them together.
 //!
 //! Contract: no clock, no panic; sequence numbers compare modulo 2^32.

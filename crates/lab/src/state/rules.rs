@@ -1,0 +1,205 @@
+//! Draws rulesets that look at connections: raw decides how to track, mangle marks, filter judges.
+
+use rules::model::Family;
+
+use crate::generate::ruleset::{ChainText, RuleText, RulesetText, TableText};
+use crate::generate::{Draw, Piece};
+
+const STATES: [&str; 5] = ["INVALID", "NEW", "RELATED", "ESTABLISHED", "UNTRACKED"];
+const STATUSES: [&str; 5] = ["NONE", "EXPECTED", "SEEN_REPLY", "ASSURED", "CONFIRMED"];
+
+/// Draws a ruleset.
+pub fn draw(draw: &mut Draw) -> RulesetText {
+    let mut tables = vec![table(draw, "filter", &["FORWARD"]), table(draw, "mangle", &MANGLE)];
+    if draw.one_in(2) {
+        tables.push(raw(draw));
+    }
+    RulesetText { tables }
+}
+
+const MANGLE: [&str; 3] = ["PREROUTING", "FORWARD", "POSTROUTING"];
+
+fn table(draw: &mut Draw, name: &'static str, bases: &[&str]) -> TableText {
+    draw.table = name;
+    let user = bases.len();
+    let mut chains = Vec::new();
+    for base in bases {
+        // Mangle drops little, so that most packets come to the filter.
+        let policy = if name == "filter" && draw.one_in(3) { "DROP" } else { "ACCEPT" };
+        let mut rules = Vec::new();
+        for _ in 0..1 + draw.rng.usize(..6) {
+            let jumps = draw.one_in(5).then_some(user);
+            rules.push(rule(draw, name, base, jumps));
+        }
+        chains.push(ChainText { name: (*base).to_owned(), policy, rules });
+    }
+    let rules = (0..1 + draw.rng.usize(..5)).map(|_| rule(draw, name, "", None)).collect();
+    chains.push(ChainText { name: "c1".to_owned(), policy: "-", rules });
+    TableText { name, chains }
+}
+
+fn rule(draw: &mut Draw, table: &str, base: &str, jumps: Option<usize>) -> RuleText {
+    let mut tests = Vec::new();
+    if draw.one_in(3) {
+        let protocol = draw.pick(&[6, 6, 17, if draw.ipv6() { 58 } else { 1 }]);
+        tests.push(Piece::plain(format!("{}-p {protocol}", seldom(draw))));
+    }
+    if base != "POSTROUTING" && draw.one_in(4) {
+        let device = draw.pick(&["t0", "t1"]);
+        tests.push(Piece::plain(format!("-i {device}")));
+    }
+    let kinds: [fn(&mut Draw) -> String; 10] = [
+        state, state, conntrack, conntrack, conntrack, connmark, connlabel, connbytes, helper, mark,
+    ];
+    for _ in 0..1 + draw.rng.usize(..2) {
+        let kind = draw.pick(&kinds);
+        tests.push(Piece::plain(kind(draw)));
+    }
+    let action = match jumps {
+        Some(_) => draw.pick(&["-j c1", "-g c1"]).to_owned(),
+        None => action(draw, table),
+    };
+    RuleText { tests, action: Piece::plain(action), to: jumps }
+}
+
+fn seldom(draw: &mut Draw) -> &'static str {
+    if draw.one_in(6) { "! " } else { "" }
+}
+
+fn action(draw: &mut Draw, table: &str) -> String {
+    let value = draw.rng.u8(..8);
+    let verdict = match draw.rng.u8(..12) {
+        0..=2 => "-j ACCEPT",
+        3 if table == "filter" => "-j DROP",
+        3 | 4 if draw.one_in(4) => "-j DROP",
+        5 => "-j RETURN",
+        6 => return format!("-j CONNMARK --set-xmark {value:#x}/{:#x}", draw.rng.u8(..16)),
+        7 => return format!("-j CONNMARK --{}-mark", draw.pick(&["save", "restore"])),
+        8 => return format!("-j MARK --set-xmark {value:#x}/{:#x}", draw.rng.u8(..16)),
+        _ => "",
+    };
+    verdict.to_owned()
+}
+
+/// Some of a list, with commas.
+fn some(draw: &mut Draw, list: &[&str]) -> String {
+    let mut picked: Vec<&str> = list.iter().copied().filter(|_| draw.one_in(3)).collect();
+    if picked.is_empty() {
+        picked.push(draw.pick(list));
+    }
+    picked.join(",")
+}
+
+fn state(draw: &mut Draw) -> String {
+    format!("-m state {}--state {}", draw.bang(), some(draw, &STATES))
+}
+
+fn conntrack(draw: &mut Draw) -> String {
+    let mut text = "-m conntrack".to_owned();
+    for option in 0..12 {
+        if !draw.one_in(6) {
+            continue;
+        }
+        let bang = draw.bang();
+        let value = match option {
+            0 => format!("{bang}--ctstate {}", some(draw, &STATES)),
+            1 => format!("{bang}--ctproto {}", draw.pick(&[6, 17, 1, 58])),
+            2..=5 => {
+                let name = ["origsrc", "origdst", "replsrc", "repldst"][option - 2];
+                format!("{bang}--ct{name} {}", host(draw))
+            }
+            6..=9 => {
+                let name = ["origsrcport", "origdstport", "replsrcport", "repldstport"][option - 6];
+                let ports = draw.pick(&["80", "21", "1024:1027", "53", "0:1025", "443:65535"]);
+                format!("{bang}--ct{name} {ports}")
+            }
+            10 => format!("{bang}--ctstatus {}", some(draw, &STATUSES)),
+            // Ends far from every timeout: both clocks run.
+            _ => {
+                let range = draw.pick(&["0:5", "0:20", "20:45", "45:90", "90:200", "200:500000"]);
+                format!("{bang}--ctexpire {range}")
+            }
+        };
+        text = format!("{text} {value}");
+    }
+    if text == "-m conntrack" || draw.one_in(6) {
+        text += if draw.one_in(2) { " --ctdir ORIGINAL" } else { " --ctdir REPLY" };
+    }
+    text
+}
+
+fn host(draw: &mut Draw) -> &'static str {
+    match draw.scene.family {
+        Family::Ipv6 => draw.pick(&["2001:db8:1::1", "2001:db8:1::/64", "2001:db8:2::1"]),
+        _ => draw.pick(&["192.0.2.1", "192.0.2.0/24", "198.51.100.1", "198.51.100.0/30"]),
+    }
+}
+
+fn connmark(draw: &mut Draw) -> String {
+    let (value, mask) = (draw.rng.u8(..8), draw.rng.u8(1..16));
+    format!("-m connmark {}--mark {value:#x}/{mask:#x}", draw.bang())
+}
+
+fn mark(draw: &mut Draw) -> String {
+    let (value, mask) = (draw.rng.u8(..8), draw.rng.u8(1..16));
+    format!("-m mark {}--mark {value:#x}/{mask:#x}", draw.bang())
+}
+
+fn connlabel(draw: &mut Draw) -> String {
+    let set = if draw.one_in(2) { " --set" } else { "" };
+    format!("-m connlabel {}--label {}{set}", draw.bang(), draw.pick(&[0, 1, 7, 64, 127]))
+}
+
+fn connbytes(draw: &mut Draw) -> String {
+    let mode = draw.pick(&["packets", "bytes", "avgpkt"]);
+    let range = match mode {
+        "packets" => draw.pick(&["1", "2:4", "5", "0:3"]),
+        "bytes" => draw.pick(&["100", "0:200", "300:900"]),
+        _ => draw.pick(&["50", "0:60", "45:80"]),
+    };
+    let direction = draw.pick(&["original", "reply", "both"]);
+    let bang = draw.bang();
+    format!(
+        "-m connbytes {bang}--connbytes {range} --connbytes-mode {mode} --connbytes-dir {direction}"
+    )
+}
+
+fn helper(draw: &mut Draw) -> String {
+    format!("-m helper {}--helper {}", draw.bang(), draw.pick(&["ftp", "ftp", "tftp", "\"\""]))
+}
+
+/// How packets are tracked: by device, protocol and address.
+fn raw(draw: &mut Draw) -> TableText {
+    let mut rules = Vec::new();
+    for _ in 0..1 + draw.rng.usize(..4) {
+        let mut tests = Vec::new();
+        let mut tcp = false;
+        if draw.one_in(2) {
+            let device = draw.pick(&["t0", "t1"]);
+            tests.push(Piece::plain(format!("-i {device}")));
+        }
+        if draw.one_in(2) {
+            let host = host(draw);
+            tests.push(Piece::plain(format!("{} {host}", draw.pick(&["-s", "-d"]))));
+        }
+        let action = match draw.rng.u8(..7) {
+            0 => "-j NOTRACK".to_owned(),
+            1 => "-j CT --notrack".to_owned(),
+            2 => format!("-j CT --zone {}", draw.rng.u8(1..3)),
+            3 => format!("-j CT --zone-orig {}", draw.rng.u8(1..3)),
+            4 => format!("-j CT --zone-reply {}", draw.rng.u8(1..3)),
+            _ => {
+                tcp = true;
+                "-j CT --helper ftp".to_owned()
+            }
+        };
+        if tcp {
+            tests.push(Piece::plain("-p 6 --dport 21"));
+        } else if draw.one_in(3) {
+            tests.push(Piece::plain(format!("-p {}", draw.pick(&[6, 17]))));
+        }
+        rules.push(RuleText { tests, action: Piece::plain(action), to: None });
+    }
+    let name = "PREROUTING".to_owned();
+    TableText { name: "raw", chains: vec![ChainText { name, policy: "ACCEPT", rules }] }
+}
