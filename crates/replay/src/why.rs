@@ -304,18 +304,6 @@ fn state_of(flow: &Flow) -> String {
     if words.is_empty() { "unanswered".to_owned() } else { words.join(", ") }
 }
 
-/// `dst now 172.17.0.4:5432`.
-fn translation_text(side: Side, to: &Translated) -> String {
-    let end = if side == Side::Source { "src" } else { "dst" };
-    match to {
-        Translated::To(IpAddr::V6(address), Some(port)) => format!("{end} now [{address}]:{port}"),
-        Translated::To(address, Some(port)) => format!("{end} now {address}:{port}"),
-        Translated::To(address, None) => format!("{end} now {address}"),
-        Translated::Unknown => format!("{end} now not known"),
-        Translated::No | Translated::Dropped => format!("{end} stays"),
-    }
-}
-
 impl Story<'_> {
     /// What became of the packet.
     #[must_use]

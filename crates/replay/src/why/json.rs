@@ -3,7 +3,8 @@
 use rules::eval::{self, Alive};
 use serde_json::{Value, json};
 
-use super::{Before, Step, Story, translation_text};
+use super::text::translation_text;
+use super::{Before, Step, Story};
 use crate::near::NearMiss;
 use crate::rules_file::RulesFile;
 

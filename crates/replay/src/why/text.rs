@@ -1,19 +1,34 @@
 //! A story in words, for people.
 
 use std::fmt::Write;
+use std::net::IpAddr;
 
 use dataplane::{Disposition, Judgement, Skip};
 use rules::Outcome;
+use rules::conntrack::Side;
 use rules::eval::{self, Alive};
 use rules::model::Action;
+use rules::nat::Translated;
 
-use super::{FlowStory, Step, Story, translation_text};
+use super::{FlowStory, Step, Story};
 use crate::near::{Misses, NearMiss};
 use crate::rules_file::RulesFile;
 use crate::visible::visible;
 
 /// Rules that did not match and stand in a row are counted, not listed, beyond this many.
 const SHOWN_IN_A_ROW: usize = 2;
+
+/// `dst now 172.17.0.4:5432`.
+pub(super) fn translation_text(side: Side, to: &Translated) -> String {
+    let end = if side == Side::Source { "src" } else { "dst" };
+    match to {
+        Translated::To(IpAddr::V6(address), Some(port)) => format!("{end} now [{address}]:{port}"),
+        Translated::To(address, Some(port)) => format!("{end} now {address}:{port}"),
+        Translated::To(address, None) => format!("{end} now {address}"),
+        Translated::Unknown => format!("{end} now not known"),
+        Translated::No | Translated::Dropped => format!("{end} stays"),
+    }
+}
 
 impl Story<'_> {
     /// The story in words. `all` lists every rule that did not match, too.

@@ -14,7 +14,6 @@
     packets: number(row.querySelector(":scope > b")),
     bytes: number(row.querySelector(":scope > i")),
     maybe: number(row.querySelector(":scope > u")) ?? 0,
-    not_evaluated: row.querySelector(":scope > em") !== null,
     title: row.title,
     text: row.querySelector("code").firstChild ? row.querySelector("code").textContent : "",
     links: all("code > a", row).map(line),

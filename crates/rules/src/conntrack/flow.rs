@@ -154,8 +154,8 @@ pub struct Flow {
     pub(super) assumed: bool,
     /// How the source, or the destination, is translated is not known.
     pub(super) lost_ends: [bool; 2],
-    /// What else is not known of its translation.
-    pub(super) caveat: Caveat,
+    /// It may be no flow of its own, but answers to one that was not found.
+    pub(super) stand_in: bool,
     // What replies read.
     pub(super) reply: Tuple,
     /// The connection mark (`connmark`).
@@ -184,7 +184,7 @@ impl Flow {
             vague_window: false,
             assumed: false,
             lost_ends: [false; 2],
-            caveat: Caveat::None,
+            stand_in: false,
             proto: Proto::Generic,
             counters: [Counters::default(); 2],
             born,
@@ -282,21 +282,16 @@ impl Flow {
         self.status.contains(Status::CONFIRMED)
     }
 
-    /// There may have been no tuple left for it: then the kernel drops the packet where it leaves.
-    pub fn crowd(&mut self) {
-        self.caveat = Caveat::Crowded;
-    }
-
     /// It may be no flow of its own, but answers to one that was not found: either end of its packets may be
     /// translated.
     pub fn stand_in(&mut self) {
-        self.caveat = Caveat::StandIn;
+        self.stand_in = true;
     }
 
     /// Whether it may stand for answers to a flow that was not found.
     #[must_use]
     pub fn is_stand_in(&self) -> bool {
-        self.caveat == Caveat::StandIn
+        self.stand_in
     }
 
     /// It is decided that this end stays as it is.

@@ -81,6 +81,9 @@ pub struct Tracker {
     helpers: Helpers,
     /// A flow of the packet under way that is not, or no longer, in the table.
     loose_end: Option<Handle>,
+    /// The flow of the packet under way, if there may be no tuple left for it: then the kernel drops the
+    /// packet where it leaves.
+    pub(super) crowded: Option<Handle>,
     /// Replies whose flow could not be found.
     pub(super) lost: Lost,
     pub(super) sources: Sources,
@@ -95,6 +98,7 @@ impl Tracker {
             expectations: Expectations::new(config.expect_max),
             helpers: Helpers::default(),
             loose_end: None,
+            crowded: None,
             lost: Lost::default(),
             sources: Sources::default(),
             config,
@@ -104,6 +108,7 @@ impl Tracker {
     /// Finds or creates a packet's flow and brings it up to date.
     pub fn track(&mut self, packet: &Packet<'_>, visit: &Visit) -> CtView {
         self.tie_up();
+        self.crowded = None;
         if self.config.mode == Mode::Off {
             return CtView::UNKNOWN;
         }

@@ -122,6 +122,11 @@ impl Tracker {
         }
     }
 
+    /// There may be no tuple left for the flow of the packet under way.
+    pub(crate) fn crowd(&mut self, handle: Handle) {
+        self.crowded = Some(handle);
+    }
+
     /// How many flows may wait for this reply whose translation is not known.
     pub(crate) fn lost_waiting(&self, reply: &Tuple) -> u32 {
         self.lost.waiting(reply)

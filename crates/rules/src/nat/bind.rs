@@ -5,7 +5,7 @@
 
 use super::choose::Choice;
 use super::forget::forget;
-use super::range::{Range, address};
+use super::range::{Ports, Range, address};
 use super::turn::{Binding, Redirected};
 use crate::conntrack::{Direction, Side};
 use crate::model::{Family, Hook};
@@ -19,6 +19,9 @@ pub fn bind(transit: &mut Transit<'_, '_>, side: Side, range: Option<&Range>) {
     if certain && range.and_then(|range| set_up(transit, side, range)).is_some() {
         transit.ct.binding = Binding::Bound;
     } else if !matches!(transit.ct.binding, Binding::Bound) {
+        if !certain {
+            crowd(transit, range.and_then(|range| range.ports));
+        }
         transit.ct.binding = Binding::Lost;
         forget(transit, side);
     }
@@ -42,10 +45,8 @@ fn set_up(transit: &mut Transit<'_, '_>, side: Side, range: &Range) -> Option<()
     let current = tracker.flow(flow)?.tuple(Direction::Reply).inverse()?;
     let mut choice = Choice { tracker, flow, side, range, now };
     let Some(tuple) = choice.tuple(&current) else {
-        if choice.may_fail(&current)
-            && let Some(flow) = tracker.flow_mut(flow)
-        {
-            flow.crowd();
+        if choice.may_fail(&current) {
+            tracker.crowd(flow);
         }
         return None;
     };
@@ -68,7 +69,9 @@ pub fn masquerade(transit: &mut Transit<'_, '_>, range: &Range) {
         return;
     }
     let address = of_interface(transit, transit.output);
-    crowd_unless(transit, address, range);
+    if address.is_none() {
+        crowd(transit, range.ports);
+    }
     let range = address.map(|address| Range { addresses: Some([address; 2]), ..*range });
     bind(transit, Side::Source, range.as_ref());
 }
@@ -80,7 +83,9 @@ pub fn redirect(transit: &mut Transit<'_, '_>, range: &Range) {
         (Hook::Output, _) => Some(Ipv4Addr::LOCALHOST.into()),
         _ => of_interface(transit, transit.input),
     };
-    crowd_unless(transit, address, range);
+    if address.is_none() {
+        crowd(transit, range.ports);
+    }
     let range = address.map(|address| Range { addresses: Some([address; 2]), ..*range });
     let certain = transit.certain && transit.ct.binding == Binding::Open;
     transit.ct.redirected = match (transit.ct.redirected, certain) {
@@ -90,16 +95,12 @@ pub fn redirect(transit: &mut Transit<'_, '_>, range: &Range) {
     bind(transit, Side::Destination, range.as_ref());
 }
 
-/// Without an address nobody knows whether a range of ports has a free one.
-fn crowd_unless(transit: &mut Transit<'_, '_>, address: Option<IpAddr>, range: &Range) {
-    let Some((tracker, flow)) = transit.ct.tracker.as_mut().zip(transit.ct.view.flow) else {
-        return;
-    };
-    if address.is_none()
-        && range.ports.is_some_and(|ports| ports.len() > 1)
-        && let Some(flow) = tracker.flow_mut(flow)
+/// Where the mapping cannot be looked for, nobody knows whether a range of ports has a free one.
+fn crowd(transit: &mut Transit<'_, '_>, ports: Option<Ports>) {
+    if ports.is_some_and(|ports| ports.len() > 1)
+        && let Some((tracker, flow)) = transit.ct.tracker.as_mut().zip(transit.ct.view.flow)
     {
-        flow.crowd();
+        tracker.crowd(flow);
     }
 }
 

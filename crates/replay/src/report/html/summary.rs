@@ -163,10 +163,15 @@ impl Report<'_> {
             "output",
             &interface(self.config.output.as_deref(), "--out", self.output_unknown),
         )?;
-        for key in ["nets", "local"] {
+        for key in ["nets", "local", "addresses"] {
             if let Some(list) = assumed[key].as_array().filter(|list| !list.is_empty()) {
                 let list: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
-                fact(out, if key == "nets" { "networks" } else { "own" }, &list.join(", "))?;
+                let name = match key {
+                    "nets" => "networks",
+                    "local" => "own",
+                    _ => "addresses",
+                };
+                fact(out, name, &list.join(", "))?;
             }
         }
         match assumed["ct"].as_str() {

@@ -40,8 +40,12 @@ impl Tracker {
             return Confirmation::Helper;
         }
         let Some(flow) = self.table.flow_mut(handle) else { return Confirmation::Pass };
+        let goes_on = match self.crowded == Some(handle) {
+            true => Confirmation::MayClash,
+            false => Confirmation::Pass,
+        };
         if flow.is_confirmed() || view.direction == Direction::Reply {
-            return Confirmation::Pass;
+            return goes_on;
         }
         if certainty == Certainty::Maybe {
             flow.raise_doubt(Doubt::Existence);
@@ -51,15 +55,14 @@ impl Tracker {
             flow.raise_doubt(Doubt::History);
             flow.deadline = self.config.timeouts.longest(flow.original.protocol());
         }
-        let (doubt, original, crowded) =
-            (flow.doubt, flow.original, flow.caveat == Caveat::Crowded);
+        let (doubt, original) = (flow.doubt, flow.original);
         let protocol = flow.original.protocol();
         let confirmed = self.table.confirm(handle, now);
         self.bury();
         match confirmed {
             Ok(()) => {
                 self.loose_end = None;
-                if crowded { Confirmation::MayClash } else { Confirmation::Pass }
+                goes_on
             }
             Err(Conflict::With(other)) if self.resolves(other, protocol) => Confirmation::Pass,
             Err(Conflict::With(other)) if self.may_be_no_clash(other, protocol, doubt) => {
