@@ -3,7 +3,6 @@
 mod json;
 mod text;
 
-use std::net::IpAddr;
 use std::ops::ControlFlow;
 
 use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Why};

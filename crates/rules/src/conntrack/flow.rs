@@ -124,18 +124,6 @@ pub enum Proto {
     Sctp(Sctp),
 }
 
-/// What is not known of a flow's translation, beside its ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Caveat {
-    /// Nothing.
-    #[default]
-    None,
-    /// Whether there was a tuple left for it.
-    Crowded,
-    /// Whether it is one at all.
-    StandIn,
-}
-
 /// One entry of the table.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]

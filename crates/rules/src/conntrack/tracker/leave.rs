@@ -4,7 +4,7 @@
 //! (`nf_confirm`).
 
 use super::Tracker;
-use crate::conntrack::flow::{Caveat, Doubt, Helper, Status};
+use crate::conntrack::flow::{Doubt, Helper, Status};
 use crate::conntrack::helpers::{Help, Helpers};
 use crate::conntrack::key::Direction;
 use crate::conntrack::table::{Conflict, Handle};
