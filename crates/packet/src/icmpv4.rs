@@ -2,24 +2,10 @@
 //!
 //! Source: RFC 792, RFC 1256, RFC 950; names as iptables' `--icmp-type` has them.
 
-use crate::field::{be16, byte};
-use std::ops::Range;
+pub use crate::icmp::{CHECKSUM, CODE, HEADER_LEN, Header, ID, SEQUENCE, TYPE};
 
 /// Protocol number.
 pub const PROTOCOL: u8 = 1;
-
-/// Message type.
-pub const TYPE: Range<usize> = 0..1;
-/// Message code.
-pub const CODE: Range<usize> = 1..2;
-/// Checksum, big endian.
-pub const CHECKSUM: Range<usize> = 2..4;
-/// Echo messages: identifier, big endian.
-pub const ID: Range<usize> = 4..6;
-/// Echo messages: sequence number, big endian.
-pub const SEQUENCE: Range<usize> = 6..8;
-/// Length of the header in bytes; error messages carry the packet they are about behind it.
-pub const HEADER_LEN: usize = 8;
 
 /// Type: echo request.
 pub const ECHO_REQUEST: u8 = 8;
@@ -61,62 +47,9 @@ pub fn is_error(kind: u8) -> bool {
     matches!(kind, 3 | 4 | 5 | 11 | 12)
 }
 
-/// An ICMP header.
-#[derive(Debug, Clone, Copy)]
-pub struct Header<'a> {
-    fixed: &'a [u8; HEADER_LEN],
-}
-
-impl<'a> Header<'a> {
-    /// The header at the start of `bytes`, if they hold all 8 bytes of it.
-    #[inline]
-    #[must_use]
-    pub fn new_checked(bytes: &'a [u8]) -> Option<Self> {
-        bytes.first_chunk().map(|fixed| Self { fixed })
-    }
-
-    /// Message type.
-    #[must_use]
-    pub fn kind(&self) -> u8 {
-        byte(self.fixed, TYPE)
-    }
-
-    /// Message code.
-    #[must_use]
-    pub fn code(&self) -> u8 {
-        byte(self.fixed, CODE)
-    }
-
-    /// Checksum as stored.
-    #[must_use]
-    pub fn checksum(&self) -> u16 {
-        be16(self.fixed, CHECKSUM)
-    }
-
-    /// Echo identifier; of no meaning in other messages.
-    #[must_use]
-    pub fn id(&self) -> u16 {
-        be16(self.fixed, ID)
-    }
-
-    /// Echo sequence number; of no meaning in other messages.
-    #[must_use]
-    pub fn sequence(&self) -> u16 {
-        be16(self.fixed, SEQUENCE)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fields_lie_where_the_rfc_puts_them() {
-        let header = Header::new_checked(&[ECHO_REQUEST, 1, 0xab, 0xcd, 0, 7, 0, 9]).unwrap();
-        assert_eq!((header.kind(), header.code()), (ECHO_REQUEST, 1));
-        assert_eq!((header.checksum(), header.id(), header.sequence()), (0xabcd, 7, 9));
-        assert!(Header::new_checked(&[0; 7]).is_none());
-    }
 
     #[test]
     fn names_lead_back_to_their_types() {

@@ -20,6 +20,7 @@ mod field;
 mod flow;
 pub mod gre;
 mod headers;
+mod icmp;
 pub mod icmpv4;
 pub mod icmpv6;
 pub mod ipcomp;
