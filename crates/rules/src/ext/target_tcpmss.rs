@@ -5,7 +5,7 @@
 //! lengths before it become unknown. The checksum is told of the change as an aligned word even where the
 //! option lies across two. Source: iptables-extensions(8); kernel `net/netfilter/xt_TCPMSS.c`.
 
-use packet::{L4, Read, ipv4, ipv6};
+use packet::{Read, ipv4, ipv6};
 
 use super::option_walk::find_mss;
 use super::tcp_header::{self, MIN_LEN, WORDS};
@@ -116,23 +116,13 @@ impl Target for SetMss {
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
-        let headers = transit.packet.headers();
-        let tcp = match headers.l4 {
-            L4::Upper(upper) => upper.offset,
-            L4::Unknown => return Effect::Unknown,
-            L4::Fragment { .. } | L4::Broken { .. } | L4::None => return Effect::Continue,
-        };
-        let available = headers.end.saturating_sub(tcp);
-        if available < MIN_LEN {
-            return Effect::Drop;
+        match tcp_header::whole(transit) {
+            Ok((tcp, len)) => {
+                self.set(transit, tcp, len);
+                Effect::Continue
+            }
+            Err(effect) => effect,
         }
-        let Read::Known([words]) = transit.packet.read(tcp + WORDS) else { return Effect::Unknown };
-        let len = tcp_header::len_of(words);
-        if available < len || len < MIN_LEN {
-            return Effect::Drop;
-        }
-        self.set(transit, tcp, len);
-        Effect::Continue
     }
 }
 

@@ -3,10 +3,10 @@
 //! Even without an option to strip it drops a packet whose TCP header is short or claims more than there
 //! is. Source: iptables-extensions(8); kernel `net/netfilter/xt_TCPOPTSTRIP.c`.
 
-use packet::{L4, Read};
+use packet::Read;
 
 use super::option_walk::options;
-use super::tcp_header::{self, MIN_LEN, WORDS};
+use super::tcp_header::{self, MIN_LEN};
 use super::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind, value};
 use crate::save::What;
 use crate::transit::Transit;
@@ -92,23 +92,13 @@ impl Target for Strip {
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
-        let headers = transit.packet.headers();
-        let tcp = match headers.l4 {
-            L4::Upper(upper) => upper.offset,
-            L4::Unknown => return Effect::Unknown,
-            L4::Fragment { .. } | L4::Broken { .. } | L4::None => return Effect::Continue,
-        };
-        let available = headers.end.saturating_sub(tcp);
-        if available < MIN_LEN {
-            return Effect::Drop;
+        match tcp_header::whole(transit) {
+            Ok((tcp, len)) => {
+                self.strip(transit, tcp, len);
+                Effect::Continue
+            }
+            Err(effect) => effect,
         }
-        let Read::Known([words]) = transit.packet.read(tcp + WORDS) else { return Effect::Unknown };
-        let len = tcp_header::len_of(words);
-        if available < len || len < MIN_LEN {
-            return Effect::Drop;
-        }
-        self.strip(transit, tcp, len);
-        Effect::Continue
     }
 }
 

@@ -6,6 +6,7 @@
 
 use packet::{L3, L4, Read, checksum};
 
+use super::Effect;
 use crate::model::Family;
 use crate::transit::Transit;
 
@@ -41,6 +42,30 @@ pub(super) fn offset(transit: &Transit<'_, '_>) -> Option<usize> {
 /// Header length in bytes that the byte at [`WORDS`] stands for.
 pub(super) fn len_of(words: u8) -> usize {
     usize::from(words >> 4) * 4
+}
+
+/// Offset in the frame and length in bytes of the header that a target rewrites, options included; or what
+/// the target does without one: it leaves what has no header alone, and drops a header that is short or
+/// claims more than there is.
+pub(super) fn whole(transit: &Transit<'_, '_>) -> Result<(usize, usize), Effect> {
+    let headers = transit.packet.headers();
+    let tcp = match headers.l4 {
+        L4::Upper(upper) => upper.offset,
+        L4::Unknown => return Err(Effect::Unknown),
+        L4::Fragment { .. } | L4::Broken { .. } | L4::None => return Err(Effect::Continue),
+    };
+    let available = headers.end.saturating_sub(tcp);
+    if available < MIN_LEN {
+        return Err(Effect::Drop);
+    }
+    let Read::Known([words]) = transit.packet.read(tcp + WORDS) else {
+        return Err(Effect::Unknown);
+    };
+    let len = len_of(words);
+    if available < len || len < MIN_LEN {
+        return Err(Effect::Drop);
+    }
+    Ok((tcp, len))
 }
 
 /// Writes `bytes` at `at` of the TCP header that starts at `tcp` in the frame. `words` are the 16-bit
