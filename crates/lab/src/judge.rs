@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use packet::{Checksums, Packet, Read};
 use rules::eval::{self, Alive, Memories, Observer, RuleRef, Verdict};
-use rules::model::{Action, Counters, Family, Ruleset};
+use rules::model::{Action, Family, Ruleset};
 use rules::save::{LoadError, LoadOptions, load};
 use rules::{Iface, Outcome, Transit, World};
 
 use crate::scene::{Placement, Scene, forwards};
+use crate::tally::{ChainTally, Tally, step};
 
 /// What becomes of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,17 +48,6 @@ pub struct Judged {
     pub network: usize,
 }
 
-/// One chain's counters, named: rules in order, then the policy (0 for a user chain).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChainTally {
-    /// Table and chain.
-    pub name: (&'static str, String),
-    /// Counters.
-    pub entries: Vec<Counters>,
-    /// Whether the last entry is a policy, and not a user chain's end, of which tamis keeps no count.
-    pub built_in: bool,
-}
-
 /// How often a match was asked, and what it said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
@@ -80,14 +70,13 @@ pub struct Judge {
     ruleset: Ruleset,
     world: World,
     memories: Memories,
-    tally: Tally,
+    tally: Observed,
 }
 
 /// What the walks add up.
-#[derive(Debug, Default)]
-struct Tally {
-    /// By table, chain, and rule; the policy is last.
-    counters: Vec<Vec<Vec<Counters>>>,
+#[derive(Debug)]
+struct Observed {
+    counters: Tally,
     /// By table, chain, rule and match.
     asked: Vec<Vec<Vec<Vec<Asked>>>>,
     unknown: Option<String>,
@@ -100,7 +89,7 @@ impl Judge {
         let options = LoadOptions { family: Some(scene.family), ..LoadOptions::default() };
         let ruleset = load(rules, &options)?.ruleset;
         let memories = Memories::of(&ruleset);
-        let tally = Tally::of(&ruleset);
+        let tally = Observed::of(&ruleset);
         Ok(Self { scene, world: scene.world(), ruleset, memories, tally })
     }
 
@@ -150,14 +139,10 @@ impl Judge {
         self.tally.path = Some(Vec::new());
         let judged = self.judge(frame);
         let steps = self.tally.path.take().unwrap_or_default();
-        (judged, steps.into_iter().map(|(at, policy)| self.step(at, policy)).collect())
-    }
-
-    fn step(&self, at: RuleRef, policy: bool) -> Step {
-        let table = &self.ruleset.tables[at.table as usize];
-        let chain = &table.chains[at.chain as usize];
-        let what = if policy { "policy" } else { "rule" };
-        Step(format!("{}:{}:{what}:{}", table.name, chain.name, at.rule + 1))
+        (
+            judged,
+            steps.into_iter().map(|(at, policy)| Step(step(&self.ruleset, at, policy))).collect(),
+        )
     }
 
     /// The first thing that some packet left unknown since the load.
@@ -169,25 +154,16 @@ impl Judge {
     /// Counters of every chain since the load.
     #[must_use]
     pub fn counters(&self) -> Vec<ChainTally> {
-        let mut all = Vec::new();
-        for (table, counters) in self.ruleset.tables.iter().zip(&self.tally.counters) {
-            for (chain, entries) in table.chains.iter().zip(counters) {
-                all.push(ChainTally {
-                    name: (table.name, chain.name.to_string()),
-                    entries: entries.clone(),
-                    built_in: chain.base.is_some(),
-                });
-            }
-        }
-        all
+        self.tally.counters.chains(&self.ruleset)
     }
 
     /// Packets that rules with each target matched since the load, by its name.
     pub fn targets(&self, into: &mut BTreeMap<String, u64>) {
-        for (table, counters) in self.ruleset.tables.iter().zip(&self.tally.counters) {
-            for (chain, counters) in table.chains.iter().zip(counters) {
-                for (rule, counters) in chain.rules.iter().zip(counters) {
+        for (t, table) in self.ruleset.tables.iter().enumerate() {
+            for (c, chain) in table.chains.iter().enumerate() {
+                for (r, rule) in chain.rules.iter().enumerate() {
                     if let Action::Target(target) = &rule.action {
+                        let counters = self.tally.counters.at(t, c, r);
                         *into.entry(target.name.to_string()).or_default() += counters.packets;
                     }
                 }
@@ -218,7 +194,7 @@ fn walk(
     scene: Scene,
     transit: &mut Transit<'_, '_>,
     memories: &mut Memories,
-    tally: &mut Tally,
+    tally: &mut Observed,
 ) -> Fate {
     for name in scene.tables() {
         let Some(table) = ruleset.tables.iter().position(|table| table.name == *name) else {
@@ -242,35 +218,27 @@ fn lower_ttl(packet: &mut Packet<'_>, family: Family) {
     }
 }
 
-impl Tally {
+impl Observed {
     fn of(ruleset: &Ruleset) -> Self {
-        let tables = &ruleset.tables;
-        let counters = tables.iter().map(|table| {
-            let chains = table.chains.iter();
-            chains.map(|chain| vec![Counters::default(); chain.rules.len() + 1]).collect()
-        });
-        let asked = tables.iter().map(|table| {
+        let asked = ruleset.tables.iter().map(|table| {
             let chains = table.chains.iter().map(|chain| {
                 let rules = chain.rules.iter();
                 rules.map(|rule| vec![Asked::default(); rule.matches.len()]).collect()
             });
             chains.collect()
         });
-        Self { counters: counters.collect(), asked: asked.collect(), ..Self::default() }
+        Self { counters: Tally::of(ruleset), asked: asked.collect(), unknown: None, path: None }
     }
 
     fn count(&mut self, at: RuleRef, policy: bool, transit: &Transit<'_, '_>) {
-        let chain = &mut self.counters[at.table as usize][at.chain as usize];
-        let counters = &mut chain[at.rule as usize];
-        counters.packets += 1;
-        counters.bytes += transit.packet.len() as u64;
+        self.counters.count(at, transit);
         if let Some(path) = &mut self.path {
             path.push((at, policy));
         }
     }
 }
 
-impl Observer for Tally {
+impl Observer for Observed {
     fn asked(&mut self, at: RuleRef, index: usize, outcome: Outcome) {
         let rules = &mut self.asked[at.table as usize][at.chain as usize];
         let asked = &mut rules[at.rule as usize][index];
@@ -290,8 +258,7 @@ impl Observer for Tally {
 
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
         if certain {
-            let last = self.counters[table as usize][chain as usize].len() - 1;
-            self.count(RuleRef { table, chain, rule: last as u32 }, true, transit);
+            self.count(self.counters.policy(table, chain), true, transit);
         }
     }
 

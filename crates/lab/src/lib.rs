@@ -18,3 +18,4 @@ pub mod real;
 pub mod scene;
 pub mod state;
 pub mod summary;
+pub mod tally;

@@ -9,8 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::kernel::{Kernel, Survivor};
-use crate::judge::{ChainTally, Fate, Judge, Judged};
+use crate::judge::{Fate, Judge, Judged};
 use crate::scene::{Placement, Scene, serial};
+use crate::tally::ChainTally;
 
 /// Something on which the kernel and tamis do not agree.
 #[derive(Debug, Clone, PartialEq, Eq)]

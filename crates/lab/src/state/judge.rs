@@ -4,12 +4,13 @@ use dataplane::{Arrival, Config, Handler, Judgement, Observer, Path};
 use packet::{Checksums, Link};
 use rules::conntrack::{self, Mode};
 use rules::eval::{self, Cause, RuleRef};
-use rules::model::{Counters, Ruleset};
+use rules::model::Ruleset;
 use rules::{Transit, World};
 
 use super::Sent;
-use crate::judge::{ChainTally, Fate};
+use crate::judge::Fate;
 use crate::scene::Scene;
+use crate::tally::{ChainTally, Tally, step};
 
 /// The settings under which tamis stands where the kernel does.
 #[must_use]
@@ -32,14 +33,14 @@ pub fn config() -> Config {
 pub struct StateJudge<'r> {
     ruleset: &'r Ruleset,
     handler: Handler<'r>,
-    tally: Tally,
+    tally: Observed,
     number: u64,
 }
 
-/// By table, chain, and rule; the policy is last.
+/// What the walks add up.
 #[derive(Debug)]
-struct Tally {
-    counters: Vec<Vec<Vec<Counters>>>,
+struct Observed {
+    counters: Tally,
     path: Vec<(RuleRef, bool)>,
     unknown: Option<String>,
 }
@@ -48,11 +49,7 @@ impl<'r> StateJudge<'r> {
     /// With no connections.
     #[must_use]
     pub fn new(ruleset: &'r Ruleset, config: &'r Config) -> Self {
-        let tables = ruleset.tables.iter().map(|table| {
-            let chains = table.chains.iter();
-            chains.map(|chain| vec![Counters::default(); chain.rules.len() + 1]).collect()
-        });
-        let tally = Tally { counters: tables.collect(), path: Vec::new(), unknown: None };
+        let tally = Observed { counters: Tally::of(ruleset), path: Vec::new(), unknown: None };
         Self { ruleset, handler: Handler::new([ruleset], config), tally, number: 0 }
     }
 
@@ -84,13 +81,7 @@ impl<'r> StateJudge<'r> {
     /// The rules and policies that the last packet hit.
     #[must_use]
     pub fn path(&self) -> Vec<String> {
-        let step = |(at, policy): &(RuleRef, bool)| {
-            let table = &self.ruleset.tables[at.table as usize];
-            let what = if *policy { "policy" } else { "rule" };
-            let chain = &table.chains[at.chain as usize].name;
-            format!("{}:{chain}:{what}:{}", table.name, at.rule + 1)
-        };
-        self.tally.path.iter().map(step).collect()
+        self.tally.path.iter().map(|(at, policy)| step(self.ruleset, *at, *policy)).collect()
     }
 
     /// The first thing that was not known.
@@ -102,30 +93,18 @@ impl<'r> StateJudge<'r> {
     /// Counters of every chain.
     #[must_use]
     pub fn counters(&self) -> Vec<ChainTally> {
-        let mut all = Vec::new();
-        for (table, counters) in self.ruleset.tables.iter().zip(&self.tally.counters) {
-            for (chain, entries) in table.chains.iter().zip(counters) {
-                all.push(ChainTally {
-                    name: (table.name, chain.name.to_string()),
-                    entries: entries.clone(),
-                    built_in: chain.base.is_some(),
-                });
-            }
-        }
-        all
+        self.tally.counters.chains(self.ruleset)
     }
 }
 
-impl Tally {
+impl Observed {
     fn count(&mut self, at: RuleRef, policy: bool, transit: &Transit<'_, '_>) {
-        let counters = &mut self.counters[at.table as usize][at.chain as usize][at.rule as usize];
-        counters.packets += 1;
-        counters.bytes += transit.packet.len() as u64;
+        self.counters.count(at, transit);
         self.path.push((at, policy));
     }
 }
 
-impl eval::Observer for Tally {
+impl eval::Observer for Observed {
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
         if certain {
             self.count(at, false, transit);
@@ -134,8 +113,7 @@ impl eval::Observer for Tally {
 
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
         if certain {
-            let last = self.counters[table as usize][chain as usize].len() - 1;
-            self.count(RuleRef { table, chain, rule: last as u32 }, true, transit);
+            self.count(self.counters.policy(table, chain), true, transit);
         }
     }
 
@@ -144,4 +122,4 @@ impl eval::Observer for Tally {
     }
 }
 
-impl Observer for Tally {}
+impl Observer for Observed {}
