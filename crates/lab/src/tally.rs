@@ -1,7 +1,7 @@
 //! What a ruleset's rules and policies counted, and the names of both.
 //!
 //! Contract: counters are kept by table, chain and rule in the ruleset's order; a chain's policy comes after
-//! its rules. A [`Tally`] is for the ruleset that it was made of.
+//! its rules. They belong to the ruleset that they were made of.
 
 use rules::Transit;
 use rules::eval::RuleRef;
