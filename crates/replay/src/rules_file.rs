@@ -50,7 +50,6 @@ impl RulesFile {
                 let table = name.to_owned();
                 return Err(Error::NoTable { file: file.to_owned(), table, has });
             }
-            ruleset.number_memories();
         }
         Ok(Self {
             file: file.to_owned(),
@@ -76,7 +75,7 @@ impl RulesFile {
             table.chains.iter().enumerate().flat_map(move |(c, chain)| {
                 chain.rules.iter().enumerate().map(move |(r, rule)| {
                     let at = RuleRef { table: t as u32, chain: c as u32, rule: r as u32 };
-                    (at, table, chain, rule)
+                    (at, table, chain, &**rule)
                 })
             })
         })

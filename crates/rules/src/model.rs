@@ -6,6 +6,7 @@
 //! Source: iptables(8), ip6tables(8), iptables-save(8).
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::ext::{MatchUse, TargetUse, value};
 use crate::semantics::Semantics;
@@ -85,8 +86,8 @@ pub struct Chain {
     pub name: Box<str>,
     /// The hook of a built-in chain; `None` for a user chain.
     pub base: Option<Base>,
-    /// Rules in order; rule numbers as users write them start at 1.
-    pub rules: Vec<Rule>,
+    /// Rules in order; rule numbers as users write them start at 1. Layouts of the chain share them.
+    pub rules: Vec<Arc<Rule>>,
     /// Line of the file that declared it, from 1; 0 if nothing did.
     pub line: u32,
 }
@@ -115,6 +116,8 @@ pub struct Rule {
     pub counters: Counters,
     /// Line of the file, from 1.
     pub line: u32,
+    /// Where its counters stand in a worker's array; stays with the rule through every update.
+    pub slot: u32,
 }
 
 /// What a rule does with a packet that it matches.
@@ -206,16 +209,6 @@ impl Ruleset {
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
-    }
-
-    /// Gives every match that remembers packets the index of its state. Needed after every change of rules.
-    pub fn number_memories(&mut self) {
-        let mut next = 0;
-        let chains = self.tables.iter_mut().flat_map(|table| &mut table.chains);
-        for used in chains.flat_map(|chain| &mut chain.rules).flat_map(|rule| &mut rule.matches) {
-            used.memory = used.body.memory().map(|_| next);
-            next += u32::from(used.memory.is_some());
-        }
     }
 
     /// Number of chains in all tables.

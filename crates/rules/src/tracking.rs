@@ -29,7 +29,7 @@ impl Ruleset {
     #[must_use]
     pub fn tracks(&self) -> bool {
         let rules = self.tables.iter().flat_map(|table| &table.chains).flat_map(|c| &c.rules);
-        rules.into_iter().any(tracks)
+        rules.into_iter().any(|rule| tracks(rule))
     }
 
     /// Whether some rule translates addresses.

@@ -13,16 +13,24 @@ use crate::transit::{Iface, Transit};
 
 /// What most rules test, read once for many of them. A target that rewrites the packet makes it old.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Key {
+pub(crate) struct Key {
     /// In the bytes of a [`MaskedAddr`]: IPv4 in the first four.
     source: Option<u128>,
     destination: Option<u128>,
-    protocol: Option<u8>,
+    pub(crate) protocol: Option<u8>,
+    /// Both addresses are known, and so are the words below.
+    pub(crate) addresses_known: bool,
+    /// The source, its first byte lowest.
+    pub(crate) source_words: [u64; 2],
+    /// The destination, likewise.
+    pub(crate) destination_words: [u64; 2],
+    /// IPv4 source and, above it, destination.
+    pub(crate) pair: u64,
 }
 
 impl Key {
     #[inline]
-    pub(super) fn of(transit: &Transit<'_, '_>) -> Self {
+    pub(crate) fn of(transit: &Transit<'_, '_>) -> Self {
         let protocol = match transit.upper_layer() {
             L4::Upper(upper) => Some(upper.protocol),
             L4::Fragment { protocol, .. } => Some(protocol),
@@ -35,13 +43,28 @@ impl Key {
             ),
             _ => (transit.net(12).known().map(wide), transit.net(16).known().map(wide)),
         };
-        Self { source, destination, protocol }
+        let source_words = words(source);
+        let destination_words = words(destination);
+        Self {
+            source,
+            destination,
+            protocol,
+            addresses_known: source.is_some() && destination.is_some(),
+            source_words,
+            destination_words,
+            pair: source_words[0] | destination_words[0] << 32,
+        }
     }
 }
 
 /// Four bytes as the first of sixteen.
 fn wide([a, b, c, d]: [u8; 4]) -> u128 {
     u128::from_ne_bytes([a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+}
+
+fn words(addr: Option<u128>) -> [u64; 2] {
+    let addr = u128::from_le_bytes(addr.unwrap_or(0).to_ne_bytes());
+    [addr as u64, (addr >> 64) as u64]
 }
 
 /// Whether what is known already says that a rule with these tests does not match: the usual end of a

@@ -1,13 +1,13 @@
 //! The states of matches that remember earlier packets, apart from the immutable rules.
 
 use crate::ext::Memory;
-use crate::model::Ruleset;
+use crate::model::{Rule, Ruleset};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
 /// One state for each match that remembers, by the index in [`crate::ext::MatchUse::memory`].
 #[derive(Debug, Default)]
-pub struct Memories(Vec<Slot>);
+pub struct Memories(Vec<Option<Slot>>);
 
 #[derive(Debug)]
 struct Slot {
@@ -20,9 +20,22 @@ impl Memories {
     /// Fresh states for a ruleset.
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
-        let rules = ruleset.tables.iter().flat_map(|t| &t.chains).flat_map(|chain| &chain.rules);
-        let memories = rules.flat_map(|rule| &rule.matches).filter_map(|used| used.body.memory());
-        Self(memories.map(|memory| Slot { memory, lost: false }).collect())
+        let mut memories = Self::default();
+        let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
+        chains.flat_map(|chain| &chain.rules).for_each(|rule| memories.add(rule));
+        memories
+    }
+
+    /// Fresh states for one rule, where it has none yet.
+    pub fn add(&mut self, rule: &Rule) {
+        for used in &rule.matches {
+            let (Some(at), Some(memory)) = (used.memory, used.body.memory()) else { continue };
+            let at = at as usize;
+            if self.0.len() <= at {
+                self.0.resize_with(at + 1, || None);
+            }
+            self.0[at].get_or_insert(Slot { memory, lost: false });
+        }
     }
 
     /// Asks a state about a packet that certainly, or maybe, reached it.
@@ -32,7 +45,7 @@ impl Memories {
         certain: bool,
         transit: &mut Transit<'_, '_>,
     ) -> Outcome {
-        let Some(slot) = self.0.get_mut(slot as usize) else { return Outcome::MAYBE };
+        let Some(Some(slot)) = self.0.get_mut(slot as usize) else { return Outcome::MAYBE };
         transit.certain = certain;
         slot.lost |= !certain && !slot.memory.outlives_doubt();
         if slot.lost { Outcome::MAYBE } else { slot.memory.evaluate(transit) }

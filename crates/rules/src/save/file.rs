@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::kind::{family_of, other_text, semantics_of};
 use super::lexer::{bare_words, words};
 use super::options::Words;
 use super::rule::{self, Place, RuleLine, Setting, Verdict};
-use super::{FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, chain_name, loops};
+use super::{
+    FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, chain_name, loops, numbers,
+};
 use crate::ext;
 use crate::model::{Action, Base, Chain, Counters, Family, Header, Policy, Rule, Ruleset, Table};
 use crate::semantics::Semantics;
@@ -221,8 +224,10 @@ impl<'a, 'o> File<'a, 'o> {
                 );
                 return Err(What::new(name.column, what).at_line(line));
             };
-            let action = &mut open.table.chains[chain].rules[rule].action;
-            *action = match action {
+            let Some(rule) = Arc::get_mut(&mut open.table.chains[chain].rules[rule]) else {
+                continue;
+            };
+            rule.action = match rule.action {
                 Action::Goto(_) => Action::Goto(*to as u32),
                 _ => Action::Jump(*to as u32),
             };
@@ -339,7 +344,7 @@ impl<'a, 'o> File<'a, 'o> {
         }
         let Self { family, semantics, tables, warnings, .. } = self;
         let mut ruleset = Ruleset { family, semantics, tables };
-        ruleset.number_memories();
+        numbers::give(&mut ruleset);
         Ok(Loaded { ruleset, family_from, warnings: warnings.list })
     }
 }
@@ -440,7 +445,7 @@ impl<'a> OpenTable<'a> {
             }
             None => self.action(parsed, (index, place), number),
         };
-        let rule = Rule { header, matches: built.matches, action, counters, line: number };
+        let rule = Rule { header, matches: built.matches, action, counters, line: number, slot: 0 };
         let rules = &mut self.table.chains[index].rules;
         if place < rules.len() {
             self.moved += rules.len() - place + self.forward.len();
@@ -451,9 +456,9 @@ impl<'a> OpenTable<'a> {
                 ));
             }
             self.forward.iter_mut().filter(|f| f.0 == index && f.1 >= place).for_each(|f| f.1 += 1);
-            rules.insert(place, rule);
+            rules.insert(place, Arc::new(rule));
         } else {
-            rules.push(rule);
+            rules.push(Arc::new(rule));
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ mod header;
 mod kind;
 mod lexer;
 mod loops;
+pub(crate) mod numbers;
 mod options;
 mod print;
 mod rule;

@@ -2,9 +2,10 @@
 //! are partly unknown against every way to complete them, and the text of the rules against itself.
 //!
 //! `made` has rules and packets as plain values with their text and bytes, `naive` judges them without any
-//! of the code under test, `sound` and `printed` compare.
+//! of the code under test, `sound` and `printed` compare; `laid` compares every layout with the walk.
 #![allow(clippy::unwrap_used)]
 
+mod laid;
 mod made;
 mod naive;
 mod printed;

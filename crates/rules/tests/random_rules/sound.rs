@@ -21,7 +21,7 @@ const COMPLETIONS: usize = 12;
 
 /// What is not known about a packet.
 #[derive(Debug, Clone, Default)]
-struct Unknown {
+pub(crate) struct Unknown {
     /// Bytes captured; the rest was on the wire.
     captured: Option<usize>,
     /// Byte ranges that a target may have rewritten.
@@ -37,7 +37,7 @@ struct Unknown {
 /// Bytes that tell where the headers lie: no target rewrites them, so no completion changes them.
 const SHAPE: [usize; 6] = [0, 2, 3, 6, 7, 9];
 
-fn unknowns() -> impl Strategy<Value = Unknown> {
+pub(crate) fn unknowns() -> impl Strategy<Value = Unknown> {
     let range = (0..40_usize, 1..9_usize).prop_map(|(start, len)| start..start + len);
     (
         proptest::option::weighted(0.4, 20..40_usize),
@@ -103,13 +103,18 @@ impl Observer for Seen {
     }
 }
 
-fn ruleset(table: &Table) -> Ruleset {
+pub(crate) fn ruleset(table: &Table) -> Ruleset {
     let text = table.text();
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
     load(&text, &options).unwrap_or_else(|error| panic!("{error}\n{text}")).ruleset
 }
 
-fn walked(rules: &Ruleset, packet: &Packet, unknown: &Unknown) -> (Verdicts, Seen) {
+/// Has a packet walked as far as it is known; `walk` gets it at the hook, and whether it certainly is there.
+pub(crate) fn at_hook<T>(
+    packet: &Packet,
+    unknown: &Unknown,
+    walk: impl FnOnce(&mut Transit<'_, '_>, Alive) -> T,
+) -> T {
     let mut bytes = packet.bytes.clone();
     let wire = bytes.len();
     bytes.truncate(unknown.captured.unwrap_or(wire));
@@ -125,9 +130,14 @@ fn walked(rules: &Ruleset, packet: &Packet, unknown: &Unknown) -> (Verdicts, See
         mark: Mark { value: packet.mark & !unknown.mark, unknown: unknown.mark },
         ..Transit::new(&mut parsed, Family::Ipv4, Hook::Forward, &world)
     };
-    let entry = if unknown.entry { Alive::Maybe } else { Alive::Certain };
+    walk(&mut transit, if unknown.entry { Alive::Maybe } else { Alive::Certain })
+}
+
+fn walked(rules: &Ruleset, packet: &Packet, unknown: &Unknown) -> (Verdicts, Seen) {
     let mut seen = Seen::default();
-    let verdicts = walk(rules, 0, &mut transit, entry, &mut Memories::of(rules), &mut seen);
+    let verdicts = at_hook(packet, unknown, |transit, entry| {
+        walk(rules, 0, transit, entry, &mut Memories::of(rules), &mut seen)
+    });
     (verdicts, seen)
 }
 
@@ -188,7 +198,7 @@ fn unknown_is_sound(
     Ok(())
 }
 
-fn runner() -> TestRunner {
+pub(crate) fn runner() -> TestRunner {
     // Enough for each change that the tests are meant to catch; a failure is printed with its input.
     TestRunner::new(Config { cases: 3000, failure_persistence: None, ..Config::default() })
 }

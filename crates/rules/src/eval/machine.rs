@@ -1,0 +1,327 @@
+//! The walk itself, over whatever holds the rules: see [`super::Source`].
+
+use smallvec::SmallVec;
+
+use super::header::{self, Key};
+use super::source::{Source, Step, Stored, Test};
+use super::{Alive, By, Cause, MAX_STEPS, Memories, Observer, RuleRef, Verdict, Verdicts};
+use crate::ext::Effect;
+use crate::model::{Action, Policy, Rule};
+use crate::outcome::Outcome;
+use crate::transit::{Mark, Transit};
+
+/// Walks the built-in chain at the packet's hook; a source without one accepts.
+pub(crate) fn run<'r, S: Source<'r>>(
+    source: Option<&S>,
+    number: u32,
+    transit: &mut Transit<'_, '_>,
+    entry: Alive,
+    memories: &mut Memories,
+    observer: &mut impl Observer,
+) -> Verdicts {
+    let mut verdicts = Verdicts::default();
+    let base = source.and_then(|source| Some((source, source.base(transit.hook)?)));
+    let (Some((source, base)), true) = (base, entry != Alive::Gone) else {
+        if entry != Alive::Gone {
+            verdicts.add(Verdict::Accept, None);
+        }
+        return verdicts;
+    };
+    let key = Key::of(transit);
+    let mut walk = Walk { source, number, verdicts, memories, observer, here: entry, key, steps: 0 };
+    walk.run(base, entry, transit);
+    walk.verdicts
+}
+
+struct Walk<'s, 'o, S, O> {
+    source: &'s S,
+    number: u32,
+    verdicts: Verdicts,
+    memories: &'o mut Memories,
+    observer: &'o mut O,
+    /// How surely the packet is at the next rule.
+    here: Alive,
+    key: Key,
+    /// Rules evaluated so far.
+    steps: u32,
+}
+
+/// The chains from the built-in one to the one being walked. Few rulesets nest deeper than what is kept in
+/// place.
+type Stack<C> = SmallVec<[Frame<C>; 8]>;
+
+/// A chain being walked.
+struct Frame<C> {
+    /// Index of the chain.
+    index: u32,
+    /// The next rule, in the source and by its number.
+    cursor: C,
+    next: u32,
+    /// How surely the packet was at the rule that came here.
+    before: Alive,
+    entry: Entry,
+    /// Some packet may have returned.
+    returned: bool,
+    /// Some packet may have met its end in here.
+    ended: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Base,
+    Jump { sure: bool },
+    Goto { sure: bool },
+}
+
+impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
+    fn run(&mut self, base: (u32, S::Cursor), entry: Alive, transit: &mut Transit<'_, '_>) {
+        let mut stack = Stack::new();
+        stack.push(frame(base, entry, Entry::Base));
+        while let Some(frame) = stack.last_mut() {
+            let found = match self.here {
+                Alive::Gone => None,
+                _ => self.next_match(frame, transit),
+            };
+            match found {
+                Some((stored, at, outcome)) => self.reached(stored, at, outcome, &mut stack, transit),
+                None => self.leave(&mut stack, transit),
+            }
+            if self.steps > MAX_STEPS {
+                return self.give_up(&stack);
+            }
+        }
+    }
+
+    /// The next rule of a chain that may match and does more than count, and what it says.
+    #[inline]
+    fn next_match(
+        &mut self,
+        frame: &mut Frame<S::Cursor>,
+        transit: &mut Transit<'_, '_>,
+    ) -> Option<(S::Rule, RuleRef, Outcome)> {
+        while let Some(stored) = self.source.next(&mut frame.cursor) {
+            let at = RuleRef { table: self.number, chain: frame.index, rule: frame.next };
+            frame.next += 1;
+            self.steps += 1;
+            let outcome = match stored.test(&self.key) {
+                Test::No => {
+                    self.observer.rule(at, Outcome::NO, self.here, transit);
+                    continue;
+                }
+                Test::Yes => {
+                    self.observer.rule(at, Outcome::YES, self.here, transit);
+                    Outcome::YES
+                }
+                Test::Ask => self.judge(stored.rule(), at, transit),
+            };
+            if outcome == Outcome::YES && stored.only_counts() {
+                self.hit(stored, at, self.here == Alive::Certain, transit);
+            } else if outcome != Outcome::NO {
+                return Some((stored, at, outcome));
+            }
+        }
+        None
+    }
+
+    /// A rule matched.
+    #[inline]
+    fn hit(&mut self, stored: S::Rule, at: RuleRef, certain: bool, transit: &mut Transit<'_, '_>) {
+        transit.certain = certain;
+        self.observer.hit(at, certain, transit);
+        self.observer.counted(stored.slot(), certain);
+    }
+
+    /// What a rule says about the packet.
+    fn judge(&mut self, rule: &Rule, at: RuleRef, transit: &mut Transit<'_, '_>) -> Outcome {
+        let (mut outcome, mut cause) = match &rule.header {
+            Some(header) => header::judge(header, &self.key, transit),
+            None => (Outcome::YES, None),
+        };
+        for (index, used) in rule.matches.iter().enumerate() {
+            if !outcome.goes_on() {
+                break;
+            }
+            let answer = match used.memory {
+                None => used.body.evaluate(transit),
+                Some(slot) => {
+                    let certain = self.here == Alive::Certain && outcome == Outcome::YES;
+                    self.memories.evaluate(slot, certain, transit)
+                }
+            };
+            self.observer.asked(at, index, answer);
+            if !answer.is_known() && cause.is_none() {
+                cause = Some(Cause::Match(index as u16));
+            }
+            outcome = outcome.and_then(|| answer);
+        }
+        self.observer.rule(at, outcome, self.here, transit);
+        if let (Some(cause), false) = (cause, outcome.is_known())
+            && (decides(&rule.action) || outcome.may_hot_drop())
+        {
+            self.observer.unknown(at, cause);
+        }
+        outcome
+    }
+
+    /// A rule that may match: does what it says.
+    fn reached(
+        &mut self,
+        stored: S::Rule,
+        at: RuleRef,
+        outcome: Outcome,
+        stack: &mut Stack<S::Cursor>,
+        transit: &mut Transit<'_, '_>,
+    ) {
+        if outcome.may_hot_drop() {
+            self.hot_drop(stored, at, outcome, stack, transit);
+        }
+        if outcome.may_match() {
+            let sure = outcome == Outcome::YES;
+            self.hit(stored, at, sure && self.here == Alive::Certain, transit);
+            self.act(stored, at, sure, stack, transit);
+        }
+    }
+
+    /// A match drops the packet. Where it matches at that, the rule counts it and a REJECT still tells
+    /// the sender.
+    fn hot_drop(
+        &mut self,
+        stored: S::Rule,
+        at: RuleRef,
+        outcome: Outcome,
+        stack: &mut Stack<S::Cursor>,
+        transit: &mut Transit<'_, '_>,
+    ) {
+        let mut rejects = false;
+        if outcome.may_hit_drop() {
+            self.hit(stored, at, outcome.is_known() && self.here == Alive::Certain, transit);
+            if let Step::Target(target) = stored.step() {
+                rejects = target.body.apply(transit) == Effect::Reject;
+                self.key = Key::of(transit);
+            }
+        }
+        let sure = outcome.only_drops();
+        if rejects {
+            self.end(Verdict::Reject, Some(By::Rule(at)), sure, stack);
+        }
+        if !rejects || outcome != Outcome::HIT_DROP {
+            self.end(Verdict::Drop, Some(By::HotDrop(at)), sure, stack);
+        }
+    }
+
+    fn act(
+        &mut self,
+        stored: S::Rule,
+        at: RuleRef,
+        sure: bool,
+        stack: &mut Stack<S::Cursor>,
+        transit: &mut Transit<'_, '_>,
+    ) {
+        let by = Some(By::Rule(at));
+        match stored.step() {
+            Step::Count => {}
+            Step::Accept => self.end(Verdict::Accept, by, sure, stack),
+            Step::Drop => self.end(Verdict::Drop, by, sure, stack),
+            Step::Return => {
+                if let Some(frame) = stack.last_mut() {
+                    frame.returned = true;
+                }
+                self.here = if sure { Alive::Gone } else { Alive::Maybe };
+            }
+            Step::Jump(to) => self.enter(to, Entry::Jump { sure }, sure, stack),
+            Step::Goto(to) => self.enter(to, Entry::Goto { sure }, sure, stack),
+            Step::Target(target) => {
+                let effect = target.body.apply(transit);
+                match effect {
+                    Effect::Continue => {}
+                    Effect::Accept => self.end(Verdict::Accept, by, sure, stack),
+                    Effect::Drop => self.end(Verdict::Drop, by, sure, stack),
+                    Effect::Reject => self.end(Verdict::Reject, by, sure, stack),
+                    Effect::Unknown => self.anything(at, stack, transit),
+                }
+                self.key = Key::of(transit);
+            }
+        }
+    }
+
+    /// A verdict that ends the packet's walk through this table.
+    fn end(&mut self, verdict: Verdict, by: Option<By>, sure: bool, stack: &mut [Frame<S::Cursor>]) {
+        self.verdicts.add(verdict, by);
+        if let Some(frame) = stack.last_mut() {
+            frame.ended = true;
+        }
+        self.here = if sure { Alive::Gone } else { Alive::Maybe };
+    }
+
+    /// A target of which nothing is known.
+    fn anything(&mut self, at: RuleRef, stack: &mut [Frame<S::Cursor>], transit: &mut Transit<'_, '_>) {
+        self.observer.unknown(at, Cause::Target);
+        self.end(Verdict::Accept, Some(By::Rule(at)), false, stack);
+        self.end(Verdict::Drop, Some(By::Rule(at)), false, stack);
+        transit.mark = Mark { value: 0, unknown: u32::MAX };
+        transit.forget_net(0..transit.packet.len());
+    }
+
+    fn enter(&mut self, to: u32, entry: Entry, sure: bool, stack: &mut Stack<S::Cursor>) {
+        stack.push(frame(self.source.enter(to), self.here, entry));
+        if !sure {
+            self.here = Alive::Maybe;
+        }
+    }
+
+    /// Leaves the innermost chain: at its end, or because no packet is left in it.
+    fn leave(&mut self, stack: &mut Stack<S::Cursor>, transit: &mut Transit<'_, '_>) {
+        let Some(frame) = stack.pop() else { return };
+        let leaves = frame.returned || self.here != Alive::Gone;
+        let Some(caller) = stack.last_mut() else {
+            return self.fall_off(&frame, leaves, transit);
+        };
+        caller.ended |= frame.ended;
+        self.here = match frame.entry {
+            Entry::Goto { sure } => {
+                caller.returned |= leaves;
+                if sure { Alive::Gone } else { Alive::Maybe }
+            }
+            // Whoever went in came out again.
+            _ if leaves && !frame.ended => frame.before,
+            Entry::Jump { sure: true } if !leaves => Alive::Gone,
+            _ => Alive::Maybe,
+        };
+    }
+
+    /// The policy of the built-in chain.
+    fn fall_off(&mut self, frame: &Frame<S::Cursor>, leaves: bool, transit: &mut Transit<'_, '_>) {
+        let Some(policy) = self.source.policy(frame.index).filter(|_| leaves) else { return };
+        let certain = !frame.ended && frame.before == Alive::Certain;
+        self.observer.policy(self.number, frame.index, certain, transit);
+        let verdict = match policy {
+            Policy::Accept => Verdict::Accept,
+            Policy::Drop => Verdict::Drop,
+        };
+        self.verdicts.add(verdict, Some(By::Policy { table: self.number, chain: frame.index }));
+    }
+
+    /// Too many rules: nothing is known of what is left of the walk.
+    fn give_up(&mut self, stack: &[Frame<S::Cursor>]) {
+        let Some(frame) = stack.last() else { return };
+        let last = frame.next.saturating_sub(1);
+        let at = RuleRef { table: self.number, chain: frame.index, rule: last };
+        self.observer.unknown(at, Cause::Steps);
+        self.verdicts.add(Verdict::Accept, Some(By::Rule(at)));
+        self.verdicts.add(Verdict::Drop, Some(By::Rule(at)));
+    }
+}
+
+fn frame<C>((index, cursor): (u32, C), before: Alive, entry: Entry) -> Frame<C> {
+    Frame { index, cursor, next: 0, before, entry, returned: false, ended: false }
+}
+
+/// Whether what a rule does can change what becomes of the packet.
+fn decides(action: &Action) -> bool {
+    match action {
+        Action::None => false,
+        Action::Target(target) => !target.body.only_watches(),
+        _ => true,
+    }
+}
+

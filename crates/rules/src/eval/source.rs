@@ -1,0 +1,145 @@
+//! Where a walk reads its rules: the model here, or a [`crate::layout`] of it.
+//!
+//! A source gives the rules of a chain one after the other, and says of each what can be said without asking
+//! an extension. What it leaves open, the walk asks the rule itself.
+
+use super::header::{self, Key};
+use crate::ext::TargetUse;
+use crate::model::{Action, Chain, Hook, Policy, Rule, Table};
+
+/// What holds the rules of one table.
+pub(crate) trait Source<'r> {
+    /// A place in a chain: the next rule to be read.
+    type Cursor;
+    /// A rule as it is held.
+    type Rule: Stored<'r>;
+
+    /// The built-in chain at a hook: its index and start.
+    fn base(&self, hook: Hook) -> Option<(u32, Self::Cursor)>;
+
+    /// The chain that a jump leads to, by what its rule holds for it.
+    fn enter(&self, jump: u32) -> (u32, Self::Cursor);
+
+    /// The next rule of a chain.
+    fn next(&self, at: &mut Self::Cursor) -> Option<Self::Rule>;
+
+    /// What a chain does with packets that fall off it, if it is built in.
+    fn policy(&self, chain: u32) -> Option<Policy>;
+}
+
+/// One rule of a [`Source`].
+pub(crate) trait Stored<'r>: Copy {
+    /// What its own tests say.
+    fn test(&self, key: &Key) -> Test;
+
+    /// The rule in full.
+    fn rule(&self) -> &'r Rule;
+
+    /// What it does.
+    fn step(&self) -> Step<'r>;
+
+    /// Whether it does nothing but count.
+    fn only_counts(&self) -> bool;
+
+    /// Where its counters stand.
+    fn slot(&self) -> u32;
+}
+
+/// What can be said of a rule at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Test {
+    /// It does not match.
+    No,
+    /// It matches, and there is nothing else to ask.
+    Yes,
+    /// The rule has to be asked in full.
+    Ask,
+}
+
+/// What a rule does with a packet; chains in the words of the source.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step<'r> {
+    Count,
+    Accept,
+    Drop,
+    Return,
+    Jump(u32),
+    Goto(u32),
+    Target(&'r TargetUse),
+}
+
+/// What a rule does, with chains by their index in the table.
+pub(crate) fn step_of(action: &Action) -> Step<'_> {
+    match action {
+        Action::None => Step::Count,
+        Action::Accept => Step::Accept,
+        Action::Drop => Step::Drop,
+        Action::Return => Step::Return,
+        Action::Jump(to) => Step::Jump(*to),
+        Action::Goto(to) => Step::Goto(*to),
+        Action::Target(target) => Step::Target(target),
+    }
+}
+
+/// The model as it was read: the reference.
+pub(super) struct Model<'r> {
+    pub(super) table: &'r Table,
+}
+
+impl<'r> Model<'r> {
+    fn start(&self, chain: usize) -> (u32, std::slice::Iter<'r, std::sync::Arc<Rule>>) {
+        (chain as u32, self.table.chains[chain].rules.iter())
+    }
+
+    fn chain(&self, index: u32) -> &'r Chain {
+        &self.table.chains[index as usize]
+    }
+}
+
+impl<'r> Source<'r> for Model<'r> {
+    type Cursor = std::slice::Iter<'r, std::sync::Arc<Rule>>;
+    type Rule = &'r Rule;
+
+    fn base(&self, hook: Hook) -> Option<(u32, Self::Cursor)> {
+        Some(self.start(self.table.base_chain(hook)?))
+    }
+
+    fn enter(&self, jump: u32) -> (u32, Self::Cursor) {
+        self.start(jump as usize)
+    }
+
+    #[inline]
+    fn next(&self, at: &mut Self::Cursor) -> Option<&'r Rule> {
+        at.next().map(|rule| &**rule)
+    }
+
+    fn policy(&self, chain: u32) -> Option<Policy> {
+        self.chain(chain).base.map(|base| base.policy)
+    }
+}
+
+impl<'r> Stored<'r> for &'r Rule {
+    #[inline]
+    fn test(&self, key: &Key) -> Test {
+        match &self.header {
+            Some(header) if header::refuses(header, key) => Test::No,
+            _ => Test::Ask,
+        }
+    }
+
+    fn rule(&self) -> &'r Rule {
+        self
+    }
+
+    fn step(&self) -> Step<'r> {
+        step_of(&self.action)
+    }
+
+    fn only_counts(&self) -> bool {
+        matches!(self.action, Action::None)
+    }
+
+    fn slot(&self) -> u32 {
+        self.slot
+    }
+}

@@ -1,0 +1,235 @@
+//! Layouts: one table's chains as bytes to walk, and what it costs to walk, to hold and to change them.
+//!
+//! | layout | a jump holds | a change of one rule costs |
+//! |---|---|---|
+//! | [`TableBlob`] | the offset of the chain in the blob | the table, twice: bytes moved, jumps changed |
+//! | [`IndexedBlob`] | the chain's index in a table of offsets | the table's bytes and its chains |
+//! | [`Linked`] | the chain's index; rules and tests are small allocations | the rules before it |
+//! | [`Pooled`] | likewise; rules and addresses come from a pool for each type | the rules before it |
+//! | [`PackedChains`] | the chain's index; each chain is a blob of its own | the chain, at most a segment |
+//!
+//! All of them hold rules as [`code`] writes them and are read by the walk of [`crate::eval`], so they differ
+//! in where rules lie and in nothing else. What a rule cannot say in words is asked of the [`Rule`] it came
+//! from, which every layout keeps by its side.
+//!
+//! Contract: encoding allocates, walking does not; a layout that does not [`Layout::verify`] is never walked.
+//!
+//! Source: "Xtables2: Love for blobs" (Engelhardt, NFWS 2010), which measured the first four.
+
+mod code;
+mod indexed_blob;
+mod linked;
+mod packed_chain;
+mod paged;
+mod pooled;
+mod segment;
+mod table_blob;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use indexed_blob::IndexedBlob;
+pub use linked::Linked;
+pub use packed_chain::PackedChains;
+pub use pooled::Pooled;
+pub use table_blob::TableBlob;
+
+use crate::eval::{Alive, Memories, Observer, Verdicts, run};
+use crate::model::{Family, Hook, Policy, Rule, Table};
+use crate::transit::Transit;
+
+/// Which layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// [`TableBlob`].
+    TableBlob,
+    /// [`IndexedBlob`].
+    IndexedBlob,
+    /// [`Linked`].
+    Linked,
+    /// [`Pooled`].
+    Pooled,
+    /// [`PackedChains`].
+    #[default]
+    PackedChain,
+}
+
+impl Kind {
+    /// Every layout, in the order of the table above.
+    pub const ALL: [Self; 5] =
+        [Self::TableBlob, Self::IndexedBlob, Self::Linked, Self::Pooled, Self::PackedChain];
+
+    /// Its name on the command line and in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TableBlob => "table_blob",
+            Self::IndexedBlob => "indexed_blob",
+            Self::Linked => "linked",
+            Self::Pooled => "pooled",
+            Self::PackedChain => "packed_chain",
+        }
+    }
+}
+
+/// What one table is laid out as.
+pub trait Layout: fmt::Debug + Send + Sync {
+    /// Takes `delete` rules out of a chain from number `at` on, counted from 0, and puts others there: one
+    /// reservation however many they are. Numbers behind the end of the chain mean its end.
+    fn splice(&mut self, chain: u32, at: usize, delete: usize, insert: &[Arc<Rule>]);
+
+    /// Adds an empty chain; its index.
+    fn add_chain(&mut self) -> u32;
+
+    /// Checks that every rule is whole and every jump leads to a chain.
+    ///
+    /// # Errors
+    /// The first place where that is not so.
+    fn verify(&self) -> Result<(), Corrupt>;
+
+    /// What it takes to hold the rules in this form, the rules as they were read aside.
+    fn footprint(&self) -> Footprint;
+}
+
+/// A layout that cannot be walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Corrupt {
+    /// Index of the chain.
+    pub chain: u32,
+    /// Number of the rule, from 0; the number of rules when something lies behind them.
+    pub rule: usize,
+}
+
+/// Memory of a layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Footprint {
+    /// Bytes asked for.
+    pub bytes: usize,
+    /// Allocations.
+    pub allocations: usize,
+}
+
+impl Footprint {
+    /// With one more allocation of so many bytes; none when there are none.
+    #[must_use]
+    fn with(self, bytes: usize) -> Self {
+        Self { bytes: self.bytes + bytes, allocations: self.allocations + usize::from(bytes > 0) }
+    }
+}
+
+/// A table in one of the layouts.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Laid {
+    /// One blob, absolute jumps.
+    TableBlob(TableBlob),
+    /// One blob, jumps by index.
+    IndexedBlob(IndexedBlob),
+    /// Small allocations.
+    Linked(Linked),
+    /// Small pieces from pools.
+    Pooled(Pooled),
+    /// A blob for each chain.
+    PackedChain(PackedChains),
+}
+
+/// Calls the same on whichever layout it is.
+macro_rules! each {
+    ($laid:expr, $layout:ident => $call:expr) => {
+        match $laid {
+            Laid::TableBlob($layout) => $call,
+            Laid::IndexedBlob($layout) => $call,
+            Laid::Linked($layout) => $call,
+            Laid::Pooled($layout) => $call,
+            Laid::PackedChain($layout) => $call,
+        }
+    };
+}
+
+impl Laid {
+    /// Lays a table out.
+    #[must_use]
+    pub fn encode(kind: Kind, table: &Table, family: Family) -> Self {
+        let is_v6 = family == Family::Ipv6;
+        match kind {
+            Kind::TableBlob => Self::TableBlob(TableBlob::encode(table, is_v6)),
+            Kind::IndexedBlob => Self::IndexedBlob(IndexedBlob::encode(table, is_v6)),
+            Kind::Linked => Self::Linked(Linked::encode(table, is_v6)),
+            Kind::Pooled => Self::Pooled(Pooled::encode(table, is_v6)),
+            Kind::PackedChain => Self::PackedChain(PackedChains::encode(table, is_v6)),
+        }
+    }
+
+    /// Walks the built-in chain at the packet's hook, as [`crate::eval::walk`] does; `number` is the table's
+    /// index in what observers see.
+    pub fn walk(
+        &self,
+        number: usize,
+        transit: &mut Transit<'_, '_>,
+        entry: Alive,
+        memories: &mut Memories,
+        observer: &mut impl Observer,
+    ) -> Verdicts {
+        let number = number as u32;
+        each!(self, layout => run(Some(&layout), number, transit, entry, memories, observer))
+    }
+}
+
+impl Layout for Laid {
+    fn splice(&mut self, chain: u32, at: usize, delete: usize, insert: &[Arc<Rule>]) {
+        each!(self, layout => layout.splice(chain, at, delete, insert));
+    }
+
+    fn add_chain(&mut self) -> u32 {
+        each!(self, layout => layout.add_chain())
+    }
+
+    fn verify(&self) -> Result<(), Corrupt> {
+        each!(self, layout => layout.verify())
+    }
+
+    fn footprint(&self) -> Footprint {
+        each!(self, layout => layout.footprint())
+    }
+}
+
+/// The built-in chains of a table by hook, with their policies.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bases([Option<(u32, Policy)>; 6]);
+
+impl Bases {
+    pub(crate) fn of(table: &Table) -> Self {
+        let mut bases = Self::default();
+        for (index, chain) in table.chains.iter().enumerate() {
+            if let Some(base) = chain.base {
+                bases.set(base.hook, index as u32, base.policy);
+            }
+        }
+        bases
+    }
+
+    pub(crate) fn set(&mut self, hook: Hook, chain: u32, policy: Policy) {
+        self.0[hook as usize] = Some((chain, policy));
+    }
+
+    fn at(&self, hook: Hook) -> Option<u32> {
+        Some(self.0[hook as usize]?.0)
+    }
+
+    fn policy(&self, chain: u32) -> Option<Policy> {
+        self.0.iter().flatten().find(|(index, _)| *index == chain).map(|(_, policy)| *policy)
+    }
+}
+
+/// Puts rules into a list in place of others, within its bounds; what was asked for, within them.
+fn splice_rules(
+    rules: &mut Vec<Arc<Rule>>,
+    at: usize,
+    delete: usize,
+    insert: &[Arc<Rule>],
+) -> (usize, usize) {
+    let at = at.min(rules.len());
+    let delete = delete.min(rules.len() - at);
+    rules.splice(at..at + delete, insert.iter().cloned());
+    (at, delete)
+}

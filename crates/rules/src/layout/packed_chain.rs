@@ -1,0 +1,116 @@
+//! Each chain a blob of its own, found by its index: the layout that tamis walks.
+//!
+//! A jump holds the chain's index for good, so a change touches the chain, and one page of the array of chains,
+//! and nothing else. A copy shares everything with its origin: that is what a revision is made of.
+//!
+//! Source: "Xtables2: Love for blobs", packed chains; the array in two levels and the segments are ours.
+
+use std::sync::Arc;
+
+use super::code::{self, Coded, Run};
+use super::paged::Paged;
+use super::segment::{Segment, Segments};
+use super::{Bases, Corrupt, Footprint, Layout};
+use crate::eval::Source;
+use crate::model::{Hook, Policy, Rule, Table};
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct PackedChains {
+    pub(crate) chains: Paged<Segments>,
+    pub(crate) bases: Bases,
+    pub(crate) is_v6: bool,
+}
+
+/// A place in a chain: the rest of this segment, and the segments behind it.
+#[derive(Debug)]
+pub(crate) struct Cursor<'r> {
+    run: Run<'r>,
+    more: &'r [Segment],
+}
+
+impl PackedChains {
+    /// Lays a table out.
+    #[must_use]
+    pub fn encode(table: &Table, is_v6: bool) -> Self {
+        let mut chains = Paged::default();
+        for chain in &table.chains {
+            chains.push(Segments::of(&chain.rules, is_v6));
+        }
+        Self { chains, bases: Bases::of(table), is_v6 }
+    }
+}
+
+impl Layout for PackedChains {
+    fn splice(&mut self, chain: u32, at: usize, delete: usize, insert: &[Arc<Rule>]) {
+        let Some(segments) = self.chains.get(chain as usize) else { return };
+        let mut draft = segments.thaw(self.is_v6);
+        draft.splice(at, delete, insert);
+        self.chains.set(chain as usize, draft.freeze());
+    }
+
+    fn add_chain(&mut self) -> u32 {
+        self.chains.push(Segments::default());
+        (self.chains.len() - 1) as u32
+    }
+
+    fn verify(&self) -> Result<(), Corrupt> {
+        for (index, chain) in self.chains.iter().enumerate() {
+            let mut before = 0;
+            for segment in chain.iter() {
+                let leads = |to| (to as usize) < self.chains.len();
+                if let Some(rule) = code::fault(&segment.words, segment.rules.len(), leads) {
+                    return Err(Corrupt { chain: index as u32, rule: before + rule });
+                }
+                before += segment.rules.len();
+            }
+        }
+        Ok(())
+    }
+
+    fn footprint(&self) -> Footprint {
+        /// What `Arc` keeps before what it holds.
+        const COUNTS: usize = 2 * size_of::<usize>();
+        let (bytes, allocations) = self.chains.cost();
+        let array = Footprint { bytes, allocations };
+        self.chains.iter().fold(array, |sum, chain| {
+            let more = chain.more.as_deref().map_or(0, |more| COUNTS + size_of_val(more));
+            let words = chain.iter().filter(|segment| !segment.words.is_empty());
+            words.fold(sum.with(more), |sum, segment| {
+                sum.with(COUNTS + size_of_val(&*segment.words))
+            })
+        })
+    }
+}
+
+impl<'r> Source<'r> for &'r PackedChains {
+    type Cursor = Cursor<'r>;
+    type Rule = Coded<'r>;
+
+    fn base(&self, hook: Hook) -> Option<(u32, Cursor<'r>)> {
+        Some(self.enter(self.bases.at(hook)?))
+    }
+
+    #[inline]
+    fn enter(&self, jump: u32) -> (u32, Cursor<'r>) {
+        let Some(chain) = self.chains.get(jump as usize) else {
+            return (jump, Cursor { run: Run::default(), more: &[] });
+        };
+        let run = Run::new(&chain.first.words, &chain.first.rules);
+        (jump, Cursor { run, more: chain.more.as_deref().unwrap_or_default() })
+    }
+
+    #[inline]
+    fn next(&self, at: &mut Cursor<'r>) -> Option<Coded<'r>> {
+        if let Some(rule) = at.run.next() {
+            return Some(rule);
+        }
+        let (segment, more) = at.more.split_first()?;
+        *at = Cursor { run: Run::new(&segment.words, &segment.rules), more };
+        at.run.next()
+    }
+
+    fn policy(&self, chain: u32) -> Option<Policy> {
+        self.bases.policy(chain)
+    }
+}

@@ -1,0 +1,205 @@
+//! A chain in pieces of at most [`SEGMENT`] rules: frozen to be walked and shared, thawed to be changed.
+//!
+//! A chain of a thousand rules is one blob. A longer one is several, so that a change costs a segment however
+//! long the chain is. Segments that were not thawed are shared between the chain before and after a change.
+
+use std::sync::Arc;
+
+use super::code;
+use crate::model::Rule;
+
+/// Most rules of a segment.
+pub(crate) const SEGMENT: usize = 1024;
+
+/// Rules in words, and the rules they came from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Segment {
+    pub(crate) words: Arc<[u64]>,
+    pub(crate) rules: Arc<[Arc<Rule>]>,
+}
+
+/// A chain as it is walked: its first segment at hand, the others behind it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Segments {
+    pub(crate) first: Segment,
+    pub(crate) more: Option<Arc<[Segment]>>,
+}
+
+/// A chain being changed.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pieces: Vec<Piece>,
+    is_v6: bool,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Frozen(Segment),
+    Thawed { words: Vec<u64>, rules: Vec<Arc<Rule>> },
+}
+
+impl Segments {
+    /// A chain of these rules.
+    pub(crate) fn of(rules: &[Arc<Rule>], is_v6: bool) -> Self {
+        let mut draft = Draft { pieces: Vec::new(), is_v6 };
+        draft.splice(0, 0, rules);
+        draft.freeze()
+    }
+
+    /// All segments.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Segment> {
+        std::iter::once(&self.first).chain(self.more.iter().flat_map(|more| more.iter()))
+    }
+
+    /// Number of rules.
+    pub(crate) fn len(&self) -> usize {
+        self.iter().map(|segment| segment.rules.len()).sum()
+    }
+
+    /// All rules.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.iter().flat_map(|segment| segment.rules.iter())
+    }
+
+    /// The same, to be changed; nothing is copied yet.
+    pub(crate) fn thaw(&self, is_v6: bool) -> Draft {
+        let pieces = self.iter().filter(|segment| !segment.rules.is_empty());
+        Draft { pieces: pieces.cloned().map(Piece::Frozen).collect(), is_v6 }
+    }
+}
+
+impl Draft {
+    /// Number of rules.
+    pub(crate) fn len(&self) -> usize {
+        self.pieces.iter().map(Piece::len).sum()
+    }
+
+    /// All rules.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.pieces.iter().flat_map(|piece| piece.rules())
+    }
+
+    /// The rule of this number, from 0.
+    pub(crate) fn rule(&self, number: usize) -> Option<&Arc<Rule>> {
+        let (piece, at) = self.find(number);
+        self.pieces.get(piece)?.rules().get(at)
+    }
+
+    /// Takes rules out and puts others in their place; see [`super::Layout::splice`].
+    pub(crate) fn splice(&mut self, at: usize, delete: usize, insert: &[Arc<Rule>]) {
+        let mut left = delete;
+        while left > 0 {
+            let (piece, from) = self.find(at);
+            let Some(found) = self.pieces.get_mut(piece) else { break };
+            let here = left.min(found.len() - from);
+            if here == 0 {
+                break;
+            }
+            found.splice(from, here, &[], self.is_v6);
+            if found.len() == 0 {
+                self.pieces.remove(piece);
+            }
+            left -= here;
+        }
+        if insert.is_empty() {
+            return;
+        }
+        let (mut piece, mut from) = self.find(at);
+        // Behind the last rule of a full segment starts the next one.
+        if piece == self.pieces.len() && piece > 0 && self.pieces[piece - 1].len() < SEGMENT {
+            piece -= 1;
+            from = self.pieces[piece].len();
+        }
+        if piece == self.pieces.len() {
+            self.pieces.push(Piece::Thawed { words: Vec::new(), rules: Vec::new() });
+            from = 0;
+        }
+        let at_end = from == self.pieces[piece].len();
+        self.pieces[piece].splice(from, 0, insert, self.is_v6);
+        if self.pieces[piece].len() > SEGMENT {
+            let parts = self.pieces.remove(piece).split(at_end);
+            self.pieces.splice(piece..piece, parts);
+        }
+    }
+
+    /// The piece that holds the rule of this number, and its number in there; the end where there is none.
+    fn find(&self, number: usize) -> (usize, usize) {
+        let mut left = number;
+        for (index, piece) in self.pieces.iter().enumerate() {
+            if left < piece.len() {
+                return (index, left);
+            }
+            left -= piece.len();
+        }
+        (self.pieces.len(), 0)
+    }
+
+    /// The chain, to be walked.
+    pub(crate) fn freeze(self) -> Segments {
+        let mut segments = self.pieces.into_iter().map(Piece::freeze);
+        let first = segments.next().unwrap_or_default();
+        let more: Arc<[Segment]> = segments.collect();
+        Segments { first, more: (!more.is_empty()).then_some(more) }
+    }
+}
+
+impl Default for Piece {
+    fn default() -> Self {
+        Self::Frozen(Segment::default())
+    }
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        self.rules().len()
+    }
+
+    fn rules(&self) -> &[Arc<Rule>] {
+        match self {
+            Self::Frozen(segment) => &segment.rules,
+            Self::Thawed { rules, .. } => rules,
+        }
+    }
+
+    fn splice(&mut self, at: usize, delete: usize, insert: &[Arc<Rule>], is_v6: bool) {
+        let (mut words, mut rules) = std::mem::take(self).thaw();
+        let from = if at == rules.len() { words.len() } else { code::offset_of(&words, at) };
+        let to = from + code::offset_of(&words[from..], delete);
+        let mut new = Vec::with_capacity(insert.len() * 8);
+        for rule in insert {
+            code::encode(rule, is_v6, |chain| chain, &mut new);
+        }
+        words.splice(from..to, new);
+        rules.splice(at..at + delete, insert.iter().cloned());
+        *self = Self::Thawed { words, rules };
+    }
+
+    fn thaw(self) -> (Vec<u64>, Vec<Arc<Rule>>) {
+        match self {
+            Self::Frozen(segment) => (segment.words.to_vec(), segment.rules.to_vec()),
+            Self::Thawed { words, rules } => (words, rules),
+        }
+    }
+
+    /// In parts that are not too long: filled up for a chain that grows at its end, even for one that grows
+    /// within.
+    fn split(self, fill: bool) -> Vec<Self> {
+        let (words, rules) = self.thaw();
+        let parts = rules.len().div_ceil(SEGMENT);
+        let size = if fill { SEGMENT } else { rules.len().div_ceil(parts) };
+        let mut words = words.as_slice();
+        let part = |rules: &[Arc<Rule>]| {
+            let (mine, behind) = words.split_at(code::offset_of(words, rules.len()));
+            words = behind;
+            Self::Thawed { words: mine.to_vec(), rules: rules.to_vec() }
+        };
+        rules.chunks(size).map(part).collect()
+    }
+
+    fn freeze(self) -> Segment {
+        match self {
+            Self::Frozen(segment) => segment,
+            Self::Thawed { words, rules } => Segment { words: words.into(), rules: rules.into() },
+        }
+    }
+}
