@@ -28,7 +28,8 @@ pub(crate) fn run<'r, S: Source<'r>>(
         return verdicts;
     };
     let key = Key::of(transit);
-    let mut walk = Walk { source, number, verdicts, memories, observer, here: entry, key, steps: 0 };
+    let mut walk =
+        Walk { source, number, verdicts, memories, observer, here: entry, key, steps: 0 };
     walk.run(base, entry, transit);
     walk.verdicts
 }
@@ -83,7 +84,9 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                 _ => self.next_match(frame, transit),
             };
             match found {
-                Some((stored, at, outcome)) => self.reached(stored, at, outcome, &mut stack, transit),
+                Some((stored, at, outcome)) => {
+                    self.reached(stored, at, outcome, &mut stack, transit)
+                }
                 None => self.leave(&mut stack, transit),
             }
             if self.steps > MAX_STEPS {
@@ -99,28 +102,39 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         frame: &mut Frame<S::Cursor>,
         transit: &mut Transit<'_, '_>,
     ) -> Option<(S::Rule, RuleRef, Outcome)> {
-        while let Some(stored) = self.source.next(&mut frame.cursor) {
-            let at = RuleRef { table: self.number, chain: frame.index, rule: frame.next };
-            frame.next += 1;
-            self.steps += 1;
+        // In registers while it runs: most of a walk is spent here.
+        let (mut cursor, mut next, here) = (frame.cursor, frame.next, self.here);
+        let mut found = None;
+        loop {
+            if !O::SEES_RULES {
+                let certain = here == Alive::Certain;
+                let count = |slot| self.observer.counted(slot, certain);
+                next += self.source.sweep(&mut cursor, &self.key, count);
+            }
+            let Some(stored) = self.source.next(&mut cursor) else { break };
+            let at = RuleRef { table: self.number, chain: frame.index, rule: next };
+            next += 1;
             let outcome = match stored.test(&self.key) {
                 Test::No => {
-                    self.observer.rule(at, Outcome::NO, self.here, transit);
+                    self.observer.rule(at, Outcome::NO, here, transit);
                     continue;
                 }
                 Test::Yes => {
-                    self.observer.rule(at, Outcome::YES, self.here, transit);
+                    self.observer.rule(at, Outcome::YES, here, transit);
                     Outcome::YES
                 }
                 Test::Ask => self.judge(stored.rule(), at, transit),
             };
             if outcome == Outcome::YES && stored.only_counts() {
-                self.hit(stored, at, self.here == Alive::Certain, transit);
+                self.hit(stored, at, here == Alive::Certain, transit);
             } else if outcome != Outcome::NO {
-                return Some((stored, at, outcome));
+                found = Some((stored, at, outcome));
+                break;
             }
         }
-        None
+        self.steps += next - frame.next;
+        (frame.cursor, frame.next) = (cursor, next);
+        found
     }
 
     /// A rule matched.
@@ -245,7 +259,13 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     }
 
     /// A verdict that ends the packet's walk through this table.
-    fn end(&mut self, verdict: Verdict, by: Option<By>, sure: bool, stack: &mut [Frame<S::Cursor>]) {
+    fn end(
+        &mut self,
+        verdict: Verdict,
+        by: Option<By>,
+        sure: bool,
+        stack: &mut [Frame<S::Cursor>],
+    ) {
         self.verdicts.add(verdict, by);
         if let Some(frame) = stack.last_mut() {
             frame.ended = true;
@@ -254,7 +274,12 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     }
 
     /// A target of which nothing is known.
-    fn anything(&mut self, at: RuleRef, stack: &mut [Frame<S::Cursor>], transit: &mut Transit<'_, '_>) {
+    fn anything(
+        &mut self,
+        at: RuleRef,
+        stack: &mut [Frame<S::Cursor>],
+        transit: &mut Transit<'_, '_>,
+    ) {
         self.observer.unknown(at, Cause::Target);
         self.end(Verdict::Accept, Some(By::Rule(at)), false, stack);
         self.end(Verdict::Drop, Some(By::Rule(at)), false, stack);
@@ -324,4 +349,3 @@ fn decides(action: &Action) -> bool {
         _ => true,
     }
 }
-

@@ -75,6 +75,10 @@ pub enum Alive {
 
 /// Sees a walk. Every method does nothing by default, so that a live walk pays for none.
 pub trait Observer {
+    /// It wants to be told of single rules by [`Observer::rule`], [`Observer::asked`] and [`Observer::hit`].
+    /// One that does not is told of hits by [`Observer::counted`] alone, and the walk is the faster for it.
+    const SEES_RULES: bool = true;
+
     /// A rule was evaluated, with the packet as its matches saw it.
     #[inline]
     fn rule(&mut self, _at: RuleRef, _outcome: Outcome, _alive: Alive, _transit: &Transit<'_, '_>) {

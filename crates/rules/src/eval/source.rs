@@ -3,6 +3,8 @@
 //! A source gives the rules of a chain one after the other, and says of each what can be said without asking
 //! an extension. What it leaves open, the walk asks the rule itself.
 
+use std::sync::Arc;
+
 use super::header::{self, Key};
 use crate::ext::TargetUse;
 use crate::model::{Action, Chain, Hook, Policy, Rule, Table};
@@ -10,7 +12,7 @@ use crate::model::{Action, Chain, Hook, Policy, Rule, Table};
 /// What holds the rules of one table.
 pub(crate) trait Source<'r> {
     /// A place in a chain: the next rule to be read.
-    type Cursor;
+    type Cursor: Copy;
     /// A rule as it is held.
     type Rule: Stored<'r>;
 
@@ -22,6 +24,13 @@ pub(crate) trait Source<'r> {
 
     /// The next rule of a chain.
     fn next(&self, at: &mut Self::Cursor) -> Option<Self::Rule>;
+
+    /// Passes rules for as long as it is quick to tell that they do not match, or that they do and only count:
+    /// those are counted. How many it passed.
+    #[inline]
+    fn sweep(&self, _at: &mut Self::Cursor, _key: &Key, _count: impl FnMut(u32)) -> u32 {
+        0
+    }
 
     /// What a chain does with packets that fall off it, if it is built in.
     fn policy(&self, chain: u32) -> Option<Policy>;
@@ -87,8 +96,8 @@ pub(super) struct Model<'r> {
 }
 
 impl<'r> Model<'r> {
-    fn start(&self, chain: usize) -> (u32, std::slice::Iter<'r, std::sync::Arc<Rule>>) {
-        (chain as u32, self.table.chains[chain].rules.iter())
+    fn start(&self, chain: usize) -> (u32, &'r [Arc<Rule>]) {
+        (chain as u32, &self.table.chains[chain].rules)
     }
 
     fn chain(&self, index: u32) -> &'r Chain {
@@ -97,7 +106,7 @@ impl<'r> Model<'r> {
 }
 
 impl<'r> Source<'r> for Model<'r> {
-    type Cursor = std::slice::Iter<'r, std::sync::Arc<Rule>>;
+    type Cursor = &'r [Arc<Rule>];
     type Rule = &'r Rule;
 
     fn base(&self, hook: Hook) -> Option<(u32, Self::Cursor)> {
@@ -110,7 +119,9 @@ impl<'r> Source<'r> for Model<'r> {
 
     #[inline]
     fn next(&self, at: &mut Self::Cursor) -> Option<&'r Rule> {
-        at.next().map(|rule| &**rule)
+        let (rule, behind) = at.split_first()?;
+        *at = behind;
+        Some(rule)
     }
 
     fn policy(&self, chain: u32) -> Option<Policy> {

@@ -1,7 +1,8 @@
 //! One rule in words of 64 bits: only the tests it has, in the order in which they are asked.
 //!
-//! A rule is a head word, then, as its head says, an operand (what its jump leads to), its addresses. Interfaces,
-//! fragments, extensions and targets stay with the [`Rule`] itself; the head says that they are to be asked.
+//! A rule is a head word, then, as its head says, its addresses and an operand (what its jump leads to).
+//! Interfaces, fragments, extensions and targets stay with the [`Rule`] itself; the head says that they are to
+//! be asked.
 //!
 //! ```text
 //! head   bits  0..5   words of the rule, this one included
@@ -48,6 +49,13 @@ const STEP_JUMP: u64 = 4;
 const STEP_GOTO: u64 = 5;
 const STEP_TARGET: u64 = 6;
 
+/// The bits of a head that say what is tested.
+const TESTS: u64 = 0x7fe0;
+/// Two IPv4 addresses and nothing else.
+const ONLY_PAIR: u64 = PAIR;
+/// Two IPv6 addresses and nothing else.
+const ONLY_V6: u64 = V6 << SOURCE | V6 << DESTINATION;
+
 /// Words of an address in each form.
 const ADDRESS_WORDS: [usize; 4] = [0, 1, 2, 4];
 
@@ -64,7 +72,6 @@ pub(super) fn encode(rule: &Rule, is_v6: bool, jump: impl Fn(u32) -> u32, to: &m
         Action::Goto(chain) => (STEP_GOTO, Some(jump(chain))),
         Action::Target(_) => (STEP_TARGET, None),
     };
-    to.extend(operand.map(u64::from));
     let mut head = u64::from(rule.slot) << SLOT | step << STEP;
     if !rule.matches.is_empty() {
         head |= MORE;
@@ -72,6 +79,7 @@ pub(super) fn encode(rule: &Rule, is_v6: bool, jump: impl Fn(u32) -> u32, to: &m
     if let Some(header) = rule.header.as_deref() {
         head |= tests(header, is_v6, to);
     }
+    to.extend(operand.map(u64::from));
     to[start] = head | (to.len() - start) as u64;
 }
 
@@ -85,8 +93,7 @@ fn tests(header: &Header, is_v6: bool, to: &mut Vec<u64>) -> u64 {
         head |= PROTOCOL | u64::from(test.number) << PROTOCOL_NUMBER;
         head |= if test.invert { NOT_PROTOCOL } else { 0 };
     }
-    if let (Some(source), Some(destination), false) =
-        (&header.source, &header.destination, is_v6)
+    if let (Some(source), Some(destination), false) = (&header.source, &header.destination, is_v6)
         && is_host(source)
         && is_host(destination)
     {
@@ -136,13 +143,16 @@ fn halves(bytes: [u8; 16]) -> [u64; 2] {
 /// Rules that follow each other, with the rules they came from.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Run<'r> {
+    /// Those that are left.
     words: &'r [u64],
+    /// All of them, and how many have been read.
     rules: &'r [Arc<Rule>],
+    read: usize,
 }
 
 impl<'r> Run<'r> {
     pub(super) fn new(words: &'r [u64], rules: &'r [Arc<Rule>]) -> Self {
-        Self { words, rules }
+        Self { words, rules, read: 0 }
     }
 
     /// The next rule.
@@ -150,17 +160,55 @@ impl<'r> Run<'r> {
     pub(super) fn next(&mut self) -> Option<Coded<'r>> {
         let len = (*self.words.first()? & LEN) as usize;
         let (words, behind) = self.words.split_at_checked(len)?;
-        let (rule, rules) = self.rules.split_first()?;
-        (self.words, self.rules) = (behind, rules);
-        Some(Coded { words, rule })
+        let rule = Coded { words, rules: self.rules, number: self.read };
+        self.words = behind;
+        self.read += 1;
+        Some(rule)
+    }
+}
+
+impl Run<'_> {
+    /// Passes rules that hold nothing but two addresses, and are refused by them or only count.
+    #[inline]
+    pub(super) fn sweep(&mut self, key: &Key, mut count: impl FnMut(u32)) -> u32 {
+        const PAIR_RULE: u64 = ONLY_PAIR | 2;
+        const V6_RULE: u64 = ONLY_V6 | 5;
+        if !key.addresses_known {
+            return 0;
+        }
+        let before = self.read;
+        let ([source, destination], mut words) =
+            ([key.source_words, key.destination_words], self.words);
+        loop {
+            let (head, is_hit, behind) = match words {
+                [head, pair, behind @ ..] if head & (TESTS | LEN) == PAIR_RULE => {
+                    (*head, *pair == key.pair, behind)
+                }
+                [head, a, b, c, d, behind @ ..] if head & (TESTS | LEN) == V6_RULE => {
+                    (*head, [*a, *b] == source && [*c, *d] == destination, behind)
+                }
+                _ => break,
+            };
+            if is_hit {
+                if !only_counts(head) {
+                    break;
+                }
+                count(slot(head));
+            }
+            words = behind;
+            self.read += 1;
+        }
+        self.words = words;
+        (self.read - before) as u32
     }
 }
 
 /// One rule in words.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Coded<'r> {
-    pub(super) words: &'r [u64],
-    pub(super) rule: &'r Arc<Rule>,
+    words: &'r [u64],
+    rules: &'r [Arc<Rule>],
+    number: usize,
 }
 
 impl<'r> Stored<'r> for Coded<'r> {
@@ -170,7 +218,7 @@ impl<'r> Stored<'r> for Coded<'r> {
     }
 
     fn rule(&self) -> &'r Rule {
-        self.rule
+        &self.rules[self.number]
     }
 
     #[inline]
@@ -179,9 +227,9 @@ impl<'r> Stored<'r> for Coded<'r> {
             STEP_ACCEPT => Step::Accept,
             STEP_DROP => Step::Drop,
             STEP_RETURN => Step::Return,
-            STEP_JUMP => Step::Jump(self.words[1] as u32),
-            STEP_GOTO => Step::Goto(self.words[1] as u32),
-            STEP_TARGET => crate::eval::step_of(&self.rule.action),
+            STEP_JUMP => Step::Jump(last(self.words)),
+            STEP_GOTO => Step::Goto(last(self.words)),
+            STEP_TARGET => crate::eval::step_of(&self.rule().action),
             _ => Step::Count,
         }
     }
@@ -212,7 +260,7 @@ pub(super) fn slot(head: u64) -> u32 {
 /// A rule taken apart: its head, its pair or source, its destination.
 pub(super) fn parts(words: &[u64]) -> (u64, &[u64], &[u64]) {
     let head = words[0];
-    let addresses = &words[1 + usize::from(has_operand(head))..];
+    let addresses = &words[1..words.len() - usize::from(has_operand(head))];
     let first = match head & PAIR {
         0 => ADDRESS_WORDS[source_form(head) as usize],
         _ => 1,
@@ -231,28 +279,31 @@ fn has_operand(head: u64) -> bool {
     matches!(step_bits(head), STEP_JUMP | STEP_GOTO)
 }
 
-/// What the tests of a rule say.
+/// What the tests of a rule say. The two shapes of which large rulesets are made come first.
 #[inline]
 fn test(words: &[u64], key: &Key) -> HeaderTest {
     let head = words[0];
-    if has_addresses(head) {
-        if !key.addresses_known {
-            return HeaderTest::Ask;
+    if !key.addresses_known && has_addresses(head) {
+        return HeaderTest::Ask;
+    }
+    let passes = match (head & TESTS, words) {
+        (ONLY_PAIR, [_, pair, ..]) => *pair == key.pair,
+        (ONLY_V6, [_, a, b, c, d, ..]) => {
+            [*a, *b] == key.source_words && [*c, *d] == key.destination_words
         }
-        let at = 1 + usize::from(has_operand(head));
-        if head & PAIR != 0 {
-            if words[at] != key.pair {
-                return HeaderTest::No;
-            }
-        } else {
-            let source = source_form(head);
-            let to = at + ADDRESS_WORDS[source as usize];
-            if refuses(source, head & NOT_SOURCE != 0, &words[at..], key.source_words)
-                || refuses_destination(head, &words[to..], key)
-            {
-                return HeaderTest::No;
-            }
-        }
+        _ => return test_any(head, &words[1..], key),
+    };
+    if passes { HeaderTest::Yes } else { HeaderTest::No }
+}
+
+/// The same for a rule of any shape, whose addresses are known.
+fn test_any(head: u64, addresses: &[u64], key: &Key) -> HeaderTest {
+    let behind_source = &addresses[ADDRESS_WORDS[source_form(head) as usize]..];
+    if refuses_pair(head, addresses, key)
+        || refuses_source(head, addresses, key)
+        || refuses_destination(head, behind_source, key)
+    {
+        return HeaderTest::No;
     }
     rest(head, key)
 }
@@ -333,7 +384,7 @@ pub(super) fn offset_of(words: &[u64], number: usize) -> usize {
 
 /// Changes what a jump holds, if the rule is one.
 pub(super) fn patch(rule: &mut [u64], change: impl FnOnce(u32) -> u32) {
-    if let [head, operand, ..] = rule
+    if let [head, .., operand] = rule
         && has_operand(*head)
     {
         *operand = u64::from(change(*operand as u32));
@@ -342,7 +393,11 @@ pub(super) fn patch(rule: &mut [u64], change: impl FnOnce(u32) -> u32) {
 
 /// What the jump of a rule holds, if it is one.
 pub(super) fn operand(words: &[u64]) -> Option<u32> {
-    has_operand(*words.first()?).then(|| words.get(1).map(|word| *word as u32))?
+    has_operand(*words.first()?).then(|| last(words))
+}
+
+fn last(words: &[u64]) -> u32 {
+    words.last().map_or(0, |word| *word as u32)
 }
 
 /// The first rule that is not whole, by its number; `jump` tells what operands lead somewhere.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::code::{self, Coded, Run};
 use super::{Bases, Corrupt, Footprint, Layout, splice_rules};
-use crate::eval::Source;
+use crate::eval::{Key, Source};
 use crate::model::{Hook, Policy, Rule, Table};
 
 /// See the module.
@@ -102,6 +102,11 @@ impl<'r> Source<'r> for &'r IndexedBlob {
     #[inline]
     fn next(&self, at: &mut Run<'r>) -> Option<Coded<'r>> {
         at.next()
+    }
+
+    #[inline]
+    fn sweep(&self, at: &mut Run<'r>, key: &Key, count: impl FnMut(u32)) -> u32 {
+        at.sweep(key, count)
     }
 
     fn policy(&self, chain: u32) -> Option<Policy> {

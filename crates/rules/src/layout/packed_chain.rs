@@ -11,7 +11,7 @@ use super::code::{self, Coded, Run};
 use super::paged::Paged;
 use super::segment::{Segment, Segments};
 use super::{Bases, Corrupt, Footprint, Layout};
-use crate::eval::Source;
+use crate::eval::{Key, Source};
 use crate::model::{Hook, Policy, Rule, Table};
 
 /// See the module.
@@ -23,7 +23,7 @@ pub struct PackedChains {
 }
 
 /// A place in a chain: the rest of this segment, and the segments behind it.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'r> {
     run: Run<'r>,
     more: &'r [Segment],
@@ -108,6 +108,11 @@ impl<'r> Source<'r> for &'r PackedChains {
         let (segment, more) = at.more.split_first()?;
         *at = Cursor { run: Run::new(&segment.words, &segment.rules), more };
         at.run.next()
+    }
+
+    #[inline]
+    fn sweep(&self, at: &mut Cursor<'r>, key: &Key, count: impl FnMut(u32)) -> u32 {
+        at.run.sweep(key, count)
     }
 
     fn policy(&self, chain: u32) -> Option<Policy> {

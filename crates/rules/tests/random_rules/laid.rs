@@ -80,8 +80,9 @@ struct Change {
 }
 
 fn changes() -> impl Strategy<Value = Vec<Change>> {
-    let change = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3_usize, 0..3_usize)
-        .prop_map(|(chain, at, delete, insert)| Change { chain, at, delete, insert });
+    let change =
+        (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3_usize, 0..3_usize)
+            .prop_map(|(chain, at, delete, insert)| Change { chain, at, delete, insert });
     vec(change, 0..12)
 }
 
