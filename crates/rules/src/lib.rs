@@ -17,6 +17,7 @@ pub mod layout;
 pub mod model;
 pub mod nat;
 mod outcome;
+pub mod revision;
 pub mod routes;
 pub mod save;
 mod semantics;

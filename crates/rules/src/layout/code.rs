@@ -60,7 +60,7 @@ const ONLY_V6: u64 = V6 << SOURCE | V6 << DESTINATION;
 const ADDRESS_WORDS: [usize; 4] = [0, 1, 2, 4];
 
 /// Appends a rule. `jump` tells what a jump to the chain of this index holds.
-pub(super) fn encode(rule: &Rule, is_v6: bool, jump: impl Fn(u32) -> u32, to: &mut Vec<u64>) {
+pub(crate) fn encode(rule: &Rule, is_v6: bool, jump: impl Fn(u32) -> u32, to: &mut Vec<u64>) {
     let start = to.len();
     to.push(0);
     let (step, operand) = match rule.action {
@@ -370,6 +370,42 @@ fn same(form: u64, words: &[u64], [low, high]: [u64; 2]) -> bool {
 /// Words of the rule that starts with this head.
 pub(super) fn len_of(head: u64) -> usize {
     (head & LEN) as usize
+}
+
+/// Each rule's words.
+pub(super) fn each(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
+    std::iter::from_fn(move || {
+        let (rule, behind) = words.split_at_checked(len_of(*words.first()?))?;
+        words = behind;
+        (!rule.is_empty()).then_some(rule)
+    })
+}
+
+/// The words of a rule without the place of its counters and the chain that it jumps to: equal for equal rules.
+fn essence(words: &[u64]) -> impl Iterator<Item = u64> + '_ {
+    let head = words.first().map_or(0, |head| head & u64::from(u32::MAX));
+    let behind = words.len() - usize::from(operand(words).is_some());
+    std::iter::once(head).chain(words.get(1..behind).into_iter().flatten().copied())
+}
+
+/// A number that is the same for rules whose words say the same.
+pub(crate) fn hash_of(words: &[u64]) -> u32 {
+    // The multiplier is that of Fibonacci hashing (Knuth, TAOCP 3, 6.4).
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let hash =
+        essence(words).fold(0, |hash: u64, word| (hash.rotate_left(5) ^ word).wrapping_mul(FACTOR));
+    (hash >> 32) as u32
+}
+
+/// Whether the words of two rules say the same.
+pub(crate) fn same_words(one: &[u64], other: &[u64]) -> bool {
+    essence(one).eq(essence(other))
+}
+
+/// Whether the words say all there is to a rule.
+pub(crate) fn says_all(words: &[u64]) -> bool {
+    let head = words.first().copied().unwrap_or(MORE);
+    head & MORE == 0 && !matches!(step_bits(head), STEP_JUMP | STEP_GOTO | STEP_TARGET)
 }
 
 /// Where the rule of this number starts, or the end.

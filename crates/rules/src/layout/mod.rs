@@ -16,13 +16,13 @@
 //!
 //! Source: "Xtables2: Love for blobs" (Engelhardt, NFWS 2010), which measured the first four.
 
-mod code;
+pub(crate) mod code;
 mod indexed_blob;
 mod linked;
 mod packed_chain;
-mod paged;
+pub(crate) mod paged;
 mod pooled;
-mod segment;
+pub(crate) mod segment;
 mod table_blob;
 
 use std::fmt;

@@ -74,7 +74,10 @@ impl Layout for PackedChains {
         let (bytes, allocations) = self.chains.cost();
         let array = Footprint { bytes, allocations };
         self.chains.iter().fold(array, |sum, chain| {
-            let more = chain.more.as_deref().map_or(0, |more| COUNTS + size_of_val(more));
+            let more = match chain.more() {
+                [] => 0,
+                more => COUNTS + size_of_val(more),
+            };
             let words = chain.iter().filter(|segment| !segment.words.is_empty());
             words.fold(sum.with(more), |sum, segment| {
                 sum.with(COUNTS + size_of_val(&*segment.words))
@@ -97,7 +100,7 @@ impl<'r> Source<'r> for &'r PackedChains {
             return (jump, Cursor { run: Run::default(), more: &[] });
         };
         let run = Run::new(&chain.first.words, &chain.first.rules);
-        (jump, Cursor { run, more: chain.more.as_deref().unwrap_or_default() })
+        (jump, Cursor { run, more: chain.more() })
     }
 
     #[inline]

@@ -22,7 +22,38 @@ pub(crate) struct Segment {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Segments {
     pub(crate) first: Segment,
-    pub(crate) more: Option<Arc<[Segment]>>,
+    pub(crate) long: Option<Arc<Long>>,
+}
+
+/// What only a chain of several segments has.
+#[derive(Debug)]
+pub(crate) struct Long {
+    /// The segments behind the first one.
+    pub(crate) more: Box<[Segment]>,
+    /// Of each segment, the first one included, what finds things in it.
+    marks: Box<[Arc<Marks>]>,
+}
+
+/// What finds a rule, or a jump, without reading all words.
+#[derive(Debug, Default)]
+struct Marks {
+    /// [`code::hash_of`] each rule.
+    hashes: Box<[u32]>,
+    /// Chains that its rules jump to, each once.
+    jumps: Box<[u32]>,
+}
+
+impl Marks {
+    fn of(words: &[u64]) -> Self {
+        let (mut hashes, mut jumps) = (Vec::new(), Vec::new());
+        for rule in code::each(words) {
+            hashes.push(code::hash_of(rule));
+            jumps.extend(code::operand(rule));
+        }
+        jumps.sort_unstable();
+        jumps.dedup();
+        Self { hashes: hashes.into(), jumps: jumps.into() }
+    }
 }
 
 /// A chain being changed.
@@ -34,7 +65,7 @@ pub(crate) struct Draft {
 
 #[derive(Debug)]
 enum Piece {
-    Frozen(Segment),
+    Frozen(Segment, Option<Arc<Marks>>),
     Thawed { words: Vec<u64>, rules: Vec<Arc<Rule>> },
 }
 
@@ -48,7 +79,13 @@ impl Segments {
 
     /// All segments.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Segment> {
-        std::iter::once(&self.first).chain(self.more.iter().flat_map(|more| more.iter()))
+        std::iter::once(&self.first).chain(self.more())
+    }
+
+    /// The segments behind the first one.
+    #[inline]
+    pub(crate) fn more(&self) -> &[Segment] {
+        self.long.as_deref().map_or(&[], |long| &long.more)
     }
 
     /// Number of rules.
@@ -63,8 +100,26 @@ impl Segments {
 
     /// The same, to be changed; nothing is copied yet.
     pub(crate) fn thaw(&self, is_v6: bool) -> Draft {
-        let pieces = self.iter().filter(|segment| !segment.rules.is_empty());
-        Draft { pieces: pieces.cloned().map(Piece::Frozen).collect(), is_v6 }
+        let marks = self.long.iter().flat_map(|long| long.marks.iter().cloned().map(Some));
+        let pieces = self.iter().cloned().zip(marks.chain(std::iter::repeat(None)));
+        let pieces = pieces.filter(|(segment, _)| !segment.rules.is_empty());
+        Draft {
+            pieces: pieces.map(|(segment, marks)| Piece::Frozen(segment, marks)).collect(),
+            is_v6,
+        }
+    }
+
+    /// What each rule that jumps leads to.
+    pub(crate) fn each_jump(&self) -> impl Iterator<Item = u32> {
+        self.iter().flat_map(|segment| code::each(&segment.words)).filter_map(code::operand)
+    }
+
+    /// Chains that the rules jump to; of a short chain as often as they do.
+    pub(crate) fn jumps(&self) -> Vec<u32> {
+        match &self.long {
+            None => code::each(&self.first.words).filter_map(code::operand).collect(),
+            Some(long) => long.marks.iter().flat_map(|marks| marks.jumps.iter().copied()).collect(),
+        }
     }
 }
 
@@ -76,13 +131,22 @@ impl Draft {
 
     /// All rules.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
-        self.pieces.iter().flat_map(|piece| piece.rules())
+        self.rules_from(0)
     }
 
-    /// The rule of this number, from 0.
-    pub(crate) fn rule(&self, number: usize) -> Option<&Arc<Rule>> {
+    /// The rules from this number on.
+    pub(crate) fn rules_from(&self, number: usize) -> impl Iterator<Item = &Arc<Rule>> {
         let (piece, at) = self.find(number);
-        self.pieces.get(piece)?.rules().get(at)
+        self.pieces.iter().skip(piece).flat_map(|piece| piece.rules()).skip(at)
+    }
+
+    /// Chains that the rules jump to.
+    pub(crate) fn jumps(&self) -> Vec<u32> {
+        let jumps = |piece: &Piece| match piece {
+            Piece::Frozen(_, Some(marks)) => marks.jumps.to_vec(),
+            _ => code::each(piece.words()).filter_map(code::operand).collect(),
+        };
+        self.pieces.iter().flat_map(jumps).collect()
     }
 
     /// Takes rules out and puts others in their place; see [`super::Layout::splice`].
@@ -134,18 +198,49 @@ impl Draft {
         (self.pieces.len(), 0)
     }
 
+    /// The first rule in words that `is` says is the one, among those of the same hash: its number.
+    pub(crate) fn position(
+        &self,
+        hash: u32,
+        mut is: impl FnMut(&[u64], &Arc<Rule>) -> bool,
+    ) -> Option<usize> {
+        let mut before = 0;
+        for piece in &self.pieces {
+            let hashes = piece.hashes();
+            if hashes.is_none_or(|hashes| hashes.contains(&hash)) {
+                let mut rules = code::each(piece.words()).zip(piece.rules());
+                let found =
+                    rules.position(|(words, rule)| code::hash_of(words) == hash && is(words, rule));
+                if let Some(found) = found {
+                    return Some(before + found);
+                }
+            }
+            before += piece.len();
+        }
+        None
+    }
+
     /// The chain, to be walked.
     pub(crate) fn freeze(self) -> Segments {
-        let mut segments = self.pieces.into_iter().map(Piece::freeze);
+        let is_long = self.pieces.len() > 1;
+        let (mut segments, mut marks) = (Vec::new(), Vec::new());
+        for piece in self.pieces {
+            let (segment, known) = piece.freeze();
+            if is_long {
+                marks.push(known.unwrap_or_else(|| Arc::new(Marks::of(&segment.words))));
+            }
+            segments.push(segment);
+        }
+        let mut segments = segments.into_iter();
         let first = segments.next().unwrap_or_default();
-        let more: Arc<[Segment]> = segments.collect();
-        Segments { first, more: (!more.is_empty()).then_some(more) }
+        let long = || Arc::new(Long { more: segments.collect(), marks: marks.into() });
+        Segments { first, long: is_long.then(long) }
     }
 }
 
 impl Default for Piece {
     fn default() -> Self {
-        Self::Frozen(Segment::default())
+        Self::Frozen(Segment::default(), None)
     }
 }
 
@@ -156,7 +251,7 @@ impl Piece {
 
     fn rules(&self) -> &[Arc<Rule>] {
         match self {
-            Self::Frozen(segment) => &segment.rules,
+            Self::Frozen(segment, _) => &segment.rules,
             Self::Thawed { rules, .. } => rules,
         }
     }
@@ -176,7 +271,7 @@ impl Piece {
 
     fn thaw(self) -> (Vec<u64>, Vec<Arc<Rule>>) {
         match self {
-            Self::Frozen(segment) => (segment.words.to_vec(), segment.rules.to_vec()),
+            Self::Frozen(segment, _) => (segment.words.to_vec(), segment.rules.to_vec()),
             Self::Thawed { words, rules } => (words, rules),
         }
     }
@@ -196,10 +291,26 @@ impl Piece {
         rules.chunks(size).map(part).collect()
     }
 
-    fn freeze(self) -> Segment {
+    fn freeze(self) -> (Segment, Option<Arc<Marks>>) {
         match self {
-            Self::Frozen(segment) => segment,
-            Self::Thawed { words, rules } => Segment { words: words.into(), rules: rules.into() },
+            Self::Frozen(segment, marks) => (segment, marks),
+            Self::Thawed { words, rules } => {
+                (Segment { words: words.into(), rules: rules.into() }, None)
+            }
+        }
+    }
+
+    fn words(&self) -> &[u64] {
+        match self {
+            Self::Frozen(segment, _) => &segment.words,
+            Self::Thawed { words, .. } => words,
+        }
+    }
+
+    fn hashes(&self) -> Option<&[u32]> {
+        match self {
+            Self::Frozen(_, Some(marks)) => Some(&marks.hashes),
+            _ => None,
         }
     }
 }

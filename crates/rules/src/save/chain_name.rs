@@ -16,7 +16,7 @@ const VERDICTS: [&str; 4] = ["ACCEPT", "DROP", "QUEUE", "RETURN"];
 ///
 /// # Errors
 /// What a name must be, at the column of the name.
-pub(super) fn check(name: &Word<'_>) -> Result<(), What> {
+pub(crate) fn check(name: &Word<'_>) -> Result<(), What> {
     let text = &*name.text;
     let refuse = |what: &str| {
         let what = format!("a chain name {what}, found \"{}\"", text.escape_debug());

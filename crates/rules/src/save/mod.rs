@@ -6,11 +6,12 @@
 //!
 //! Source: iptables-save(8), iptables-restore(8), iptables(8).
 
-mod chain_name;
+pub(crate) mod chain_name;
 mod file;
 mod header;
 mod kind;
 mod lexer;
+pub(crate) mod line;
 mod loops;
 pub(crate) mod numbers;
 mod options;
@@ -22,7 +23,7 @@ use std::fmt;
 pub use file::load;
 pub use lexer::{Word, words};
 pub(crate) use options::Loading;
-pub(crate) use print::print_header;
+pub(crate) use print::{print_header, print_named};
 pub use print::{print_rule, print_ruleset};
 
 use crate::model::{Family, Ruleset};

@@ -14,8 +14,19 @@ use crate::model::{
 /// One rule as `-A CHAIN …`.
 #[must_use]
 pub fn print_rule(family: Family, table: &Table, chain: &Chain, rule: &Rule) -> String {
+    let name = |index: u32| table.chains.get(index as usize).map_or("?", |chain| &chain.name);
+    print_named(family, &chain.name, rule, name)
+}
+
+/// One rule as `-A CHAIN …`; `name` names the chains that it may jump to.
+pub(crate) fn print_named<'n>(
+    family: Family,
+    chain: &str,
+    rule: &Rule,
+    name: impl Fn(u32) -> &'n str,
+) -> String {
     let mut to = Printer::new("-A");
-    to.word(&chain.name);
+    to.word(chain);
     if let Some(header) = &rule.header {
         print_header(header, family, &mut to);
     }
@@ -28,18 +39,14 @@ pub fn print_rule(family: Family, table: &Table, chain: &Chain, rule: &Rule) -> 
         Action::Accept => _ = to.word("-j ACCEPT"),
         Action::Drop => _ = to.word("-j DROP"),
         Action::Return => _ = to.word("-j RETURN"),
-        Action::Jump(chain) => _ = to.word("-j").word(chain_name(table, *chain)),
-        Action::Goto(chain) => _ = to.word("-g").word(chain_name(table, *chain)),
+        Action::Jump(chain) => _ = to.word("-j").word(name(*chain)),
+        Action::Goto(chain) => _ = to.word("-g").word(name(*chain)),
         Action::Target(used) => {
             to.word("-j").word(&used.name);
             used.body.print(&mut to);
         }
     }
     to.finish()
-}
-
-fn chain_name(table: &Table, index: u32) -> &str {
-    table.chains.get(index as usize).map_or("?", |chain| &chain.name)
 }
 
 /// The tests that need no extension.
@@ -95,7 +102,9 @@ pub fn print_ruleset(
     for (t, table) in ruleset.tables.iter().enumerate() {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "*{}", table.name);
-        for (c, chain) in table.chains.iter().enumerate() {
+        // A chain without a name was deleted (see `Revision::ruleset`).
+        let named = table.chains.iter().enumerate().filter(|(_, chain)| !chain.name.is_empty());
+        for (c, chain) in named {
             let _ = match chain.base {
                 Some(base) => {
                     writeln!(text, ":{} {} {}", chain.name, base.policy, counters(t, c, None))

@@ -1,0 +1,209 @@
+//! Revisions: immutable states of a family's rules, each made out of the one before by a [`Transaction`].
+//!
+//! A revision shares with the one before it whatever the transaction did not touch: a change costs the segment
+//! of the chain that it is in and a page of the array of chains, whatever else is loaded. Whoever walks holds on
+//! to one revision for the packet's whole way.
+//!
+//! Rules keep the place of their counters and the state of their matches for as long as they are the same rule:
+//! same table, same chain, same text, and the same of several that are alike ([`Revision::replaced_by`]).
+//!
+//! Contract: no threads in here; making a revision needs the writer's [`Numbers`], walking it needs nothing.
+//! Unlike the kernel, which looks for loops only where a packet could get, a revision holds none at all: then
+//! a new jump has to look at what it leads to and at nothing else.
+
+mod numbers;
+mod reach;
+mod reload;
+mod text;
+mod transaction;
+
+use std::sync::Arc;
+
+use rpds::HashTrieMapSync;
+
+pub use numbers::Numbers;
+pub use transaction::{Refused, Transaction, Which};
+
+use crate::eval::{Alive, Memories, Observer, Verdicts, run};
+use crate::layout::paged::Paged;
+use crate::layout::segment::Segments;
+use crate::layout::{Bases, Corrupt, Footprint, Layout, PackedChains};
+use crate::model::{Base, Chain, Family, Rule, Ruleset, Table};
+use crate::semantics::Semantics;
+use crate::transit::Transit;
+
+/// One state of the rules.
+#[derive(Debug, Clone)]
+pub struct Revision {
+    number: u64,
+    family: Family,
+    semantics: Semantics,
+    tables: Vec<TableRevision>,
+    /// Counters of rules that this revision no longer has.
+    dropped: Vec<u32>,
+    /// Rules that the revision before did not have.
+    made: Vec<Arc<Rule>>,
+}
+
+/// One table of a revision.
+#[derive(Debug, Clone)]
+struct TableRevision {
+    name: &'static str,
+    chains: PackedChains,
+    heads: Paged<Head>,
+    names: HashTrieMapSync<Arc<str>, u32>,
+    /// Indices of chains that were deleted.
+    unused: Vec<u32>,
+}
+
+/// What a chain is but for its rules.
+#[derive(Debug, Clone, Default)]
+struct Head {
+    /// Empty when the chain was deleted.
+    name: Arc<str>,
+    base: Option<Base>,
+    /// Rules that jump to it.
+    callers: u32,
+}
+
+impl Revision {
+    /// The first revision, of rules as they were read, whose counters keep their places.
+    ///
+    /// # Errors
+    /// Chains that form a loop, even if nothing leads there.
+    pub fn first(ruleset: &Ruleset, numbers: &mut Numbers) -> Result<Self, Refused> {
+        let family = ruleset.family;
+        let tables = ruleset.tables.iter().map(|table| TableRevision::of(table, family)).collect();
+        numbers.note(ruleset);
+        let Ruleset { semantics, .. } = *ruleset;
+        let (dropped, made) = (Vec::new(), Vec::new());
+        let revision = Self { number: 1, family, semantics, tables, dropped, made };
+        revision.tables.iter().try_for_each(reach::check)?;
+        Ok(revision)
+    }
+
+    /// Counts revisions from 1.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Family of the rules.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// Counters of rules that the revision before had and this one has not: free once nobody walks that one.
+    #[must_use]
+    pub fn dropped(&self) -> &[u32] {
+        &self.dropped
+    }
+
+    /// Rules that the revision before did not have: their counters start at [`Rule::counters`].
+    #[must_use]
+    pub fn made(&self) -> &[Arc<Rule>] {
+        &self.made
+    }
+
+    /// Index of a table, for [`Revision::walk`].
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<usize> {
+        self.tables.iter().position(|table| table.name == name)
+    }
+
+    /// Number of rules.
+    #[must_use]
+    pub fn rule_count(&self) -> usize {
+        self.tables.iter().flat_map(|table| table.chains.chains.iter()).map(Segments::len).sum()
+    }
+
+    /// The rule of this number, from 0, in a chain.
+    #[must_use]
+    pub fn rule(&self, table: &str, chain: &str, number: usize) -> Option<&Arc<Rule>> {
+        let table = &self.tables[self.table(table)?];
+        let chain = *table.names.get(chain)?;
+        table.chains.chains.get(chain as usize)?.rules().nth(number)
+    }
+
+    /// Walks a table's built-in chain at the packet's hook, as [`crate::eval::walk`] does.
+    pub fn walk(
+        &self,
+        table: usize,
+        transit: &mut Transit<'_, '_>,
+        entry: Alive,
+        memories: &mut Memories,
+        observer: &mut impl Observer,
+    ) -> Verdicts {
+        let chains = self.tables.get(table).map(|table| &table.chains);
+        run(chains.as_ref(), table as u32, transit, entry, memories, observer)
+    }
+
+    /// The same rules as they are printed, and walked by [`crate::eval`]. Rules jump by index, so a chain that was
+    /// deleted leaves one behind: without rules, and without a name, which is not printed.
+    #[must_use]
+    pub fn ruleset(&self) -> Ruleset {
+        let tables = self.tables.iter().map(TableRevision::table).collect();
+        Ruleset { family: self.family, semantics: self.semantics, tables }
+    }
+
+    /// Checks the layout of every table.
+    ///
+    /// # Errors
+    /// The first place that cannot be walked.
+    pub fn verify(&self) -> Result<(), Corrupt> {
+        self.tables.iter().try_for_each(|table| table.chains.verify())
+    }
+
+    /// What it takes to hold the rules to be walked, those as they were read aside.
+    #[must_use]
+    pub fn footprint(&self) -> Footprint {
+        self.tables.iter().map(|table| table.chains.footprint()).fold(
+            Footprint::default(),
+            |sum, one| Footprint {
+                bytes: sum.bytes + one.bytes,
+                allocations: sum.allocations + one.allocations,
+            },
+        )
+    }
+}
+
+impl TableRevision {
+    fn of(table: &Table, family: Family) -> Self {
+        let chains = PackedChains::encode(table, family == Family::Ipv6);
+        let mut callers = vec![0; table.chains.len()];
+        for to in chains.chains.iter().flat_map(Segments::each_jump) {
+            callers[to as usize] += 1;
+        }
+        let mut made = Self { chains, ..Self::empty(table.name, family) };
+        for (index, (chain, callers)) in table.chains.iter().zip(callers).enumerate() {
+            let name: Arc<str> = Arc::from(&*chain.name);
+            made.names.insert_mut(Arc::clone(&name), index as u32);
+            made.heads.push(Head { name, base: chain.base, callers });
+        }
+        made
+    }
+
+    /// A table without any chain.
+    fn empty(name: &'static str, family: Family) -> Self {
+        let is_v6 = family == Family::Ipv6;
+        let chains = PackedChains { chains: Paged::default(), bases: Bases::default(), is_v6 };
+        let (heads, names) = (Paged::default(), HashTrieMapSync::new_sync());
+        Self { name, chains, heads, names, unused: Vec::new() }
+    }
+
+    fn name_of(&self, chain: u32) -> &str {
+        self.heads.get(chain as usize).map_or("?", |head| &head.name)
+    }
+
+    fn table(&self) -> Table {
+        let chains =
+            self.heads.iter().zip(self.chains.chains.iter()).map(|(head, segments)| Chain {
+                name: (&*head.name).into(),
+                base: head.base,
+                rules: segments.rules().cloned().collect(),
+                line: 0,
+            });
+        Table { name: self.name, chains: chains.collect() }
+    }
+}

@@ -1,0 +1,145 @@
+//! A whole ruleset in place of another: what is the same stays the same.
+//!
+//! A rule is the one it was before if its chain has the same name and it reads the same; of several that are
+//! alike the first stays the first. It keeps the place of its counters and the state of its matches, unless
+//! the new text gives it counters of its own. A chain whose rules are all the same is not touched at all.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::transaction::TableDraft;
+use super::{Numbers, Refused, Revision, Transaction};
+use crate::model::{Action, Chain, Counters, Rule, Ruleset, Table};
+
+impl Revision {
+    /// The revision that has the rules of another ruleset of the family.
+    ///
+    /// # Errors
+    /// Chains that form a loop.
+    pub fn replaced_by(&self, ruleset: Ruleset, numbers: &mut Numbers) -> Result<Self, Refused> {
+        let mut transaction = Transaction::new(self, numbers);
+        match transaction.replace_all(ruleset) {
+            Ok(()) => Ok(transaction.commit()),
+            Err(refused) => {
+                transaction.abort();
+                Err(refused)
+            }
+        }
+    }
+}
+
+impl Transaction<'_> {
+    fn replace_all(&mut self, ruleset: Ruleset) -> Result<(), Refused> {
+        let stay: Vec<&str> = ruleset.tables.iter().map(|table| table.name).collect();
+        let gone: Vec<&str> = self.tables.iter().map(|draft| draft.table.name).collect();
+        for table in gone.into_iter().filter(|name| !stay.contains(name)) {
+            self.flush(table, None)?;
+        }
+        self.tables.retain(|draft| stay.contains(&draft.table.name));
+        self.tables.sort_by_key(|draft| stay.iter().position(|name| *name == draft.table.name));
+        ruleset.tables.into_iter().try_for_each(|table| self.replace_table(table))
+    }
+
+    fn replace_table(&mut self, table: Table) -> Result<(), Refused> {
+        let Table { name, chains } = table;
+        let family = self.family;
+        let draft = self.table_or_new(name)?;
+        // Chains first: rules may jump to any of them.
+        let indices: Vec<u32> = chains
+            .iter()
+            .map(|chain| {
+                draft.index(&chain.name).unwrap_or_else(|_| draft.add_chain(&chain.name, family))
+            })
+            .collect();
+        let mut changed = Vec::new();
+        for (chain, index) in chains.into_iter().zip(&indices) {
+            let Chain { name: chain_name, base, rules, .. } = chain;
+            if let Some(base) = base {
+                self.set_policy((name, &chain_name), base.policy)?;
+            }
+            let draft = self.table_or_new(name)?;
+            let rules = rules.into_iter().filter_map(Arc::into_inner);
+            let rules: Vec<Rule> = rules
+                .map(|rule| Rule { action: renumbered(rule.action, &indices), ..rule })
+                .collect();
+            if !draft.is_same(*index, &rules, family) {
+                changed.push((*index, chain_name, rules));
+            }
+        }
+        self.replace_chains(name, changed)?;
+        self.drop_chains(name, &indices)
+    }
+
+    /// Empties all chains that change before it fills them, so that no jump of the old rules closes a loop with
+    /// one of the new.
+    fn replace_chains(
+        &mut self,
+        table: &str,
+        changed: Vec<(u32, Box<str>, Vec<Rule>)>,
+    ) -> Result<(), Refused> {
+        let family = self.family;
+        let mut filled = Vec::new();
+        for (chain, name, rules) in changed {
+            let draft = self.table_or_new(table)?;
+            let mut old: HashMap<String, VecDeque<Arc<Rule>>> = HashMap::new();
+            for rule in draft.chain(chain).rules().cloned().collect::<Vec<_>>() {
+                old.entry(draft.text(&rule, family)).or_default().push_back(rule);
+            }
+            draft.take(chain, 0, usize::MAX);
+            filled.push((name, rules, old));
+        }
+        for (name, rules, mut old) in filled {
+            let draft = self.table_or_new(table)?;
+            let keep = |rule: Rule| {
+                let kept = old.get_mut(&draft.text(&rule, family)).and_then(VecDeque::pop_front);
+                match kept.filter(|_| rule.counters == Counters::default()) {
+                    Some(kept) => Ok(kept),
+                    None => Err(rule),
+                }
+            };
+            let rules: Vec<Result<Arc<Rule>, Rule>> = rules.into_iter().map(keep).collect();
+            self.fill((table, &name), rules)?;
+            self.drop_rules(old.into_values().flatten());
+        }
+        Ok(())
+    }
+
+    /// Deletes the chains that the new rules do not have; what they jumped to is emptied first.
+    fn drop_chains(&mut self, table: &str, stay: &[u32]) -> Result<(), Refused> {
+        let draft = self.table_or_new(table)?;
+        let mut stays = vec![false; draft.table.heads.len()];
+        stay.iter().for_each(|chain| stays[*chain as usize] = true);
+        let gone = (0..stays.len()).filter(|chain| !stays[*chain]);
+        let gone: Vec<(bool, Arc<str>)> = gone
+            .map(|chain| draft.head(chain as u32))
+            .filter(|head| !head.name.is_empty())
+            .map(|head| (head.base.is_some(), head.name))
+            .collect();
+        for (_, name) in &gone {
+            self.flush(table, Some(name))?;
+        }
+        let own = gone.iter().filter(|(built_in, _)| !built_in);
+        own.map(|(_, name)| self.delete_chain(table, name)).collect()
+    }
+}
+
+impl TableDraft {
+    /// Whether a chain has these rules already.
+    fn is_same(&mut self, chain: u32, rules: &[Rule], family: crate::model::Family) -> bool {
+        let table = &self.table;
+        let Some(old) = table.chains.chains.get(chain as usize) else { return rules.is_empty() };
+        let same = |(old, new): (&Arc<Rule>, &Rule)| {
+            new.counters == Counters::default() && self.text(old, family) == self.text(new, family)
+        };
+        old.len() == rules.len() && old.rules().zip(rules).all(same)
+    }
+}
+
+/// The same action with chains by their index in the revision.
+fn renumbered(action: Action, indices: &[u32]) -> Action {
+    match action {
+        Action::Jump(to) => Action::Jump(indices[to as usize]),
+        Action::Goto(to) => Action::Goto(indices[to as usize]),
+        other => other,
+    }
+}

@@ -1,0 +1,466 @@
+//! A transaction: any number of changes that become one revision, or none of them.
+//!
+//! Chains that it touches are thawed once, changed in place, and frozen when it commits.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Head, Numbers, Revision, TableRevision, reach};
+use crate::layout::Layout;
+use crate::layout::code;
+use crate::layout::segment::{Draft, Segments};
+use crate::model::{Action, Base, Counters, Family, Hook, Policy, Rule};
+use crate::save::print_named;
+
+/// Why a change was not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused(pub String);
+
+impl Refused {
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+
+    pub(super) fn looped(from: &str, to: &str) -> Self {
+        Self(format!("no loop of chains, found the jump {from} -> {to}"))
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}", self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Which rule of a chain.
+#[derive(Debug)]
+pub enum Which {
+    /// By its number, from 1, as users count.
+    Number(usize),
+    /// The first one that reads the same.
+    Same(Box<Rule>),
+}
+
+/// See the module. What is refused leaves the transaction as it was.
+#[derive(Debug)]
+pub struct Transaction<'n> {
+    number: u64,
+    pub(super) family: Family,
+    semantics: crate::semantics::Semantics,
+    pub(super) tables: Vec<TableDraft>,
+    numbers: &'n mut Numbers,
+    dropped: Vec<u32>,
+    /// Rules that this transaction numbered.
+    made: Vec<Arc<Rule>>,
+}
+
+/// A table being changed.
+#[derive(Debug)]
+pub(super) struct TableDraft {
+    pub(super) table: TableRevision,
+    drafts: HashMap<u32, Draft>,
+    /// How many more rules jump to a chain than before.
+    callers: HashMap<u32, i64>,
+}
+
+impl<'n> Transaction<'n> {
+    /// A transaction that starts at a revision.
+    pub fn new(at: &Revision, numbers: &'n mut Numbers) -> Self {
+        let tables = at.tables.iter().cloned().map(TableDraft::of).collect();
+        let Revision { number, family, semantics, .. } = *at;
+        let (dropped, made) = (Vec::new(), Vec::new());
+        Self { number, family, semantics, tables, numbers, dropped, made }
+    }
+
+    /// Puts rules into a chain before number `at`, counted from 1, or at its end.
+    ///
+    /// # Errors
+    /// No such place, or a jump that would close a loop.
+    pub fn insert(
+        &mut self,
+        (table, chain): (&str, &str),
+        at: Option<usize>,
+        rules: Vec<Rule>,
+    ) -> Result<(), Refused> {
+        let (draft, chain) = find(&mut self.tables, table, chain)?;
+        let len = draft.chain(chain).len();
+        let at = at.map_or(Ok(len), |at| place(at, len + 1))?;
+        draft.check_jumps(chain, &rules)?;
+        draft.call(&rules, 1);
+        let rules = self.numbered(rules);
+        draft_of(&mut self.tables, table)?.chain(chain).splice(at, 0, &rules);
+        Ok(())
+    }
+
+    /// Takes a rule out of a chain.
+    ///
+    /// # Errors
+    /// There is no such rule.
+    pub fn delete(&mut self, (table, chain): (&str, &str), which: &Which) -> Result<(), Refused> {
+        let family = self.family;
+        let (draft, chain) = find(&mut self.tables, table, chain)?;
+        let at = draft.find(chain, which, family)?;
+        self.dropped.extend(draft.take(chain, at, 1));
+        Ok(())
+    }
+
+    /// Puts rules in place of the one of this number, counted from 1. Their counters start at what they say.
+    ///
+    /// # Errors
+    /// There is no such rule, or a jump would close a loop.
+    pub fn replace(
+        &mut self,
+        (table, chain): (&str, &str),
+        number: usize,
+        rules: Vec<Rule>,
+    ) -> Result<(), Refused> {
+        let (draft, index) = find(&mut self.tables, table, chain)?;
+        let at = place(number, draft.chain(index).len())?;
+        draft.check_jumps(index, &rules)?;
+        self.dropped.extend(draft.take(index, at, 1));
+        draft.call(&rules, 1);
+        let rules = self.numbered(rules);
+        draft_of(&mut self.tables, table)?.chain(index).splice(at, 0, &rules);
+        Ok(())
+    }
+
+    /// Empties a chain, or every chain of a table.
+    ///
+    /// # Errors
+    /// There is no such table or chain.
+    pub fn flush(&mut self, table: &str, chain: Option<&str>) -> Result<(), Refused> {
+        let draft = draft_of(&mut self.tables, table)?;
+        let chains = match chain {
+            Some(chain) => vec![draft.index(chain)?],
+            None => (0..draft.table.heads.len() as u32).collect(),
+        };
+        for chain in chains {
+            self.dropped.extend(draft.take(chain, 0, usize::MAX));
+        }
+        Ok(())
+    }
+
+    /// Sets what a built-in chain does with packets that fall off it.
+    ///
+    /// # Errors
+    /// There is no such built-in chain.
+    pub fn set_policy(
+        &mut self,
+        (table, chain): (&str, &str),
+        policy: Policy,
+    ) -> Result<(), Refused> {
+        let (draft, chain) = find(&mut self.tables, table, chain)?;
+        let head = draft.head(chain);
+        let Some(base) = head.base else {
+            return Err(Refused::new(format!("a built-in chain, found {}", head.name)));
+        };
+        draft.table.chains.bases.set(base.hook, chain, policy);
+        let base = Some(Base { policy, ..base });
+        draft.table.heads.set(chain as usize, Head { base, ..head });
+        Ok(())
+    }
+
+    /// Adds an empty chain; a built-in one if its name is that of a hook of the table.
+    ///
+    /// # Errors
+    /// There is one already, or the family has no such table.
+    pub fn new_chain(&mut self, table: &str, name: &str) -> Result<(), Refused> {
+        let family = self.family;
+        let draft = self.table_or_new(table)?;
+        if draft.table.names.contains_key(name) {
+            return Err(Refused::new(format!("a chain name that is not taken, found {name}")));
+        }
+        draft.add_chain(name, family);
+        Ok(())
+    }
+
+    /// Deletes a chain that has no rules and that nothing jumps to.
+    ///
+    /// # Errors
+    /// It is not so.
+    pub fn delete_chain(&mut self, table: &str, name: &str) -> Result<(), Refused> {
+        let (draft, chain) = find(&mut self.tables, table, name)?;
+        let rules = draft.chain(chain).len();
+        let callers = draft.callers_of(chain);
+        let head = draft.head(chain);
+        if head.base.is_some() || rules > 0 || callers > 0 {
+            return Err(Refused::new(format!(
+                "a chain of the user's own that is empty and that no rule jumps to, found {name} \
+                 with {rules} rules and {callers} jumps to it"
+            )));
+        }
+        draft.table.names.remove_mut(name);
+        draft.callers.remove(&chain);
+        draft.table.heads.set(chain as usize, Head::default());
+        draft.table.unused.push(chain);
+        Ok(())
+    }
+
+    /// Gives a chain another name; jumps follow it.
+    ///
+    /// # Errors
+    /// There is no such chain, it is built in, or the new name is taken.
+    pub fn rename_chain(&mut self, table: &str, old: &str, new: &str) -> Result<(), Refused> {
+        let (draft, chain) = find(&mut self.tables, table, old)?;
+        let head = draft.head(chain);
+        if head.base.is_some() || draft.table.names.contains_key(new) {
+            return Err(Refused::new(format!(
+                "a chain of the user's own and a name that is not taken, found {old} and {new}"
+            )));
+        }
+        let name: Arc<str> = Arc::from(new);
+        draft.table.names.remove_mut(old);
+        draft.table.names.insert_mut(Arc::clone(&name), chain);
+        draft.table.heads.set(chain as usize, Head { name, ..head });
+        Ok(())
+    }
+
+    /// Index of a chain, for rules that jump to it.
+    #[must_use]
+    pub fn chain(&self, table: &str, name: &str) -> Option<u32> {
+        let draft = self.tables.iter().find(|draft| draft.table.name == table)?;
+        draft.table.names.get(name).copied()
+    }
+
+    /// The revision that the changes make.
+    #[must_use]
+    pub fn commit(self) -> Revision {
+        let Self { number, family, semantics, tables, dropped, made, .. } = self;
+        let tables = tables.into_iter().map(TableDraft::freeze).collect();
+        Revision { number: number + 1, family, semantics, tables, dropped, made }
+    }
+
+    /// Gives back the numbers of the rules that it made; nothing else comes of it.
+    pub fn abort(self) {
+        let slots: Vec<u32> = self.made.iter().map(|rule| rule.slot).collect();
+        self.numbers.free(&slots);
+    }
+
+    pub(super) fn table_or_new(&mut self, name: &str) -> Result<&mut TableDraft, Refused> {
+        let index = match self.tables.iter().position(|draft| draft.table.name == name) {
+            Some(index) => index,
+            None => {
+                let kind = self.family.table(name);
+                let kind = kind.ok_or_else(|| Refused::new(format!("a table, found {name}")))?;
+                let mut draft = TableDraft::of(TableRevision::empty(kind.name, self.family));
+                for hook in kind.hooks {
+                    draft.add_chain(hook.chain_name(), self.family);
+                }
+                self.tables.push(draft);
+                self.tables.len() - 1
+            }
+        };
+        Ok(&mut self.tables[index])
+    }
+
+    /// The hook of a chain, if it is built in.
+    pub(super) fn hook(&self, table: &str, chain: u32) -> Option<Hook> {
+        let draft = self.tables.iter().find(|draft| draft.table.name == table)?;
+        draft.head(chain).base.map(|base| base.hook)
+    }
+
+    /// Puts rules at the end of a chain: those that it had before, and new ones.
+    pub(super) fn fill(
+        &mut self,
+        (table, chain): (&str, &str),
+        rules: Vec<Result<Arc<Rule>, Rule>>,
+    ) -> Result<(), Refused> {
+        let (draft, chain) = find(&mut self.tables, table, chain)?;
+        let each = || rules.iter().map(|rule| rule.as_ref().map_or_else(|new| new, |old| &**old));
+        draft.check_jumps(chain, each())?;
+        draft.call(each(), 1);
+        let number =
+            |rule: Result<_, _>| rule.or_else(|new| self.numbered(vec![new]).pop().ok_or(()));
+        let rules: Vec<Arc<Rule>> = rules.into_iter().map(number).filter_map(Result::ok).collect();
+        let draft = draft_of(&mut self.tables, table)?.chain(chain);
+        draft.splice(draft.len(), 0, &rules);
+        Ok(())
+    }
+
+    /// Rules that are in no chain any more.
+    pub(super) fn drop_rules(&mut self, rules: impl Iterator<Item = Arc<Rule>>) {
+        self.dropped.extend(rules.map(|rule| rule.slot));
+    }
+
+    fn numbered(&mut self, rules: Vec<Rule>) -> Vec<Arc<Rule>> {
+        let number = |mut rule: Rule| {
+            self.numbers.number(&mut rule);
+            let rule = Arc::new(rule);
+            self.made.push(Arc::clone(&rule));
+            rule
+        };
+        rules.into_iter().map(number).collect()
+    }
+}
+
+/// The place of this number, counted from 1, of so many.
+fn place(number: usize, places: usize) -> Result<usize, Refused> {
+    match number {
+        1.. if number <= places => Ok(number - 1),
+        _ => Err(Refused::new(format!("a rule number from 1 to {places}, found {number}"))),
+    }
+}
+
+fn draft_of<'t>(tables: &'t mut [TableDraft], name: &str) -> Result<&'t mut TableDraft, Refused> {
+    let found = tables.iter_mut().find(|draft| draft.table.name == name);
+    found.ok_or_else(|| Refused::new(format!("a table that is loaded, found {name}")))
+}
+
+fn find<'t>(
+    tables: &'t mut [TableDraft],
+    table: &str,
+    chain: &str,
+) -> Result<(&'t mut TableDraft, u32), Refused> {
+    let draft = draft_of(tables, table)?;
+    let chain = draft.index(chain)?;
+    Ok((draft, chain))
+}
+
+/// The chain that a rule jumps to.
+fn jump_of(rule: &Rule) -> Option<u32> {
+    match rule.action {
+        Action::Jump(to) | Action::Goto(to) => Some(to),
+        _ => None,
+    }
+}
+
+impl TableDraft {
+    fn of(table: TableRevision) -> Self {
+        Self { table, drafts: HashMap::new(), callers: HashMap::new() }
+    }
+
+    pub(super) fn index(&self, chain: &str) -> Result<u32, Refused> {
+        let found = self.table.names.get(chain).copied();
+        let none = || Refused::new(format!("a chain of table {}, found {chain}", self.table.name));
+        found.ok_or_else(none)
+    }
+
+    pub(super) fn head(&self, chain: u32) -> Head {
+        self.table.heads.get(chain as usize).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn add_chain(&mut self, name: &str, family: Family) -> u32 {
+        let name: Arc<str> = Arc::from(name);
+        let hooks = family.table(self.table.name).map_or(&[][..], |kind| kind.hooks);
+        let hook = hooks.iter().copied().find(|hook| hook.chain_name() == &*name);
+        let base = |hook| Base { hook, policy: Policy::Accept, counters: Counters::default() };
+        let head = Head { name: Arc::clone(&name), base: hook.map(base), callers: 0 };
+        let chain = match self.table.unused.pop() {
+            Some(chain) => {
+                self.table.heads.set(chain as usize, head);
+                chain
+            }
+            None => {
+                self.table.heads.push(head);
+                self.table.chains.add_chain()
+            }
+        };
+        if let Some(hook) = hook {
+            self.table.chains.bases.set(hook, chain, Policy::Accept);
+        }
+        self.table.names.insert_mut(name, chain);
+        chain
+    }
+
+    /// A chain, thawed.
+    pub(super) fn chain(&mut self, chain: u32) -> &mut Draft {
+        let chains = &self.table.chains;
+        self.drafts.entry(chain).or_insert_with(|| {
+            let segments = chains.chains.get(chain as usize).cloned().unwrap_or_default();
+            Segments::thaw(&segments, chains.is_v6)
+        })
+    }
+
+    /// Takes rules out; the places of their counters.
+    pub(super) fn take(&mut self, chain: u32, at: usize, count: usize) -> Vec<u32> {
+        let draft = self.chain(chain);
+        let gone: Vec<Arc<Rule>> = draft.rules_from(at).take(count).cloned().collect();
+        draft.splice(at, gone.len(), &[]);
+        self.call(gone.iter().map(AsRef::as_ref), -1);
+        gone.iter().map(|rule| rule.slot).collect()
+    }
+
+    /// Takes note of rules that jump, or no longer do.
+    pub(super) fn call<'r>(&mut self, rules: impl IntoIterator<Item = &'r Rule>, by: i64) {
+        for to in rules.into_iter().filter_map(jump_of) {
+            *self.callers.entry(to).or_default() += by;
+        }
+    }
+
+    fn callers_of(&self, chain: u32) -> i64 {
+        let more = self.callers.get(&chain).copied().unwrap_or(0);
+        i64::from(self.head(chain).callers) + more
+    }
+
+    /// Looks at what new rules of a chain jump to: the chain must not be reached from there. One that nothing
+    /// jumps to is reached from nowhere.
+    fn check_jumps<'r>(
+        &self,
+        chain: u32,
+        rules: impl IntoIterator<Item = &'r Rule>,
+    ) -> Result<(), Refused> {
+        for to in rules.into_iter().filter_map(jump_of) {
+            let looped = || Refused::looped(self.table.name_of(chain), self.table.name_of(to));
+            let head = self.head(to);
+            if head.name.is_empty() || head.base.is_some() {
+                return Err(Refused::new("a jump to a chain of the user's own"));
+            }
+            let jumps = |chain| self.jumps(chain);
+            if to == chain || self.callers_of(chain) > 0 && reach::reaches(to, chain, jumps) {
+                return Err(looped());
+            }
+        }
+        Ok(())
+    }
+
+    fn jumps(&self, chain: u32) -> Vec<u32> {
+        match self.drafts.get(&chain) {
+            Some(draft) => draft.jumps(),
+            None => {
+                self.table.chains.chains.get(chain as usize).map_or(Vec::new(), Segments::jumps)
+            }
+        }
+    }
+
+    fn find(&mut self, chain: u32, which: &Which, family: Family) -> Result<usize, Refused> {
+        let rule = match which {
+            Which::Number(number) => return place(*number, self.chain(chain).len()),
+            Which::Same(rule) => rule,
+        };
+        self.chain(chain);
+        let mut words = Vec::new();
+        code::encode(rule, self.table.chains.is_v6, |chain| chain, &mut words);
+        let same = |other: &[u64], at: &Arc<Rule>| {
+            code::same_words(&words, other)
+                && (code::says_all(&words) || self.text(at, family) == self.text(rule, family))
+        };
+        let found = self.drafts[&chain].position(code::hash_of(&words), same);
+        found.ok_or_else(|| {
+            let name = self.table.name_of(chain);
+            Refused::new(format!("a rule of chain {name}, found none that reads like this"))
+        })
+    }
+
+    /// A rule's canonical text without its chain.
+    pub(super) fn text(&self, rule: &Rule, family: Family) -> String {
+        print_named(family, "", rule, |chain| self.table.name_of(chain))
+    }
+
+    fn freeze(self) -> TableRevision {
+        let Self { mut table, drafts, callers } = self;
+        for (chain, draft) in drafts {
+            table.chains.chains.set(chain as usize, draft.freeze());
+        }
+        for (chain, more) in callers.into_iter().filter(|(_, more)| *more != 0) {
+            if let Some(head) = table.heads.get(chain as usize).cloned() {
+                let callers = i64::from(head.callers) + more;
+                let callers = u32::try_from(callers).unwrap_or(0);
+                table.heads.set(chain as usize, Head { callers, ..head });
+            }
+        }
+        table
+    }
+}
