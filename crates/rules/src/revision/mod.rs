@@ -11,6 +11,7 @@
 //! Unlike the kernel, which looks for loops only where a packet could get, a revision holds none at all: then
 //! a new jump has to look at what it leads to and at nothing else.
 
+mod draft;
 mod numbers;
 mod reach;
 mod reload;

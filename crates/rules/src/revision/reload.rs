@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::transaction::TableDraft;
+use super::draft::TableDraft;
 use super::{Numbers, Refused, Revision, Transaction};
 use crate::model::{Action, Chain, Counters, Rule, Ruleset, Table};
 
@@ -118,8 +118,8 @@ impl Transaction<'_> {
         for (_, name) in &gone {
             self.flush(table, Some(name))?;
         }
-        let own = gone.iter().filter(|(built_in, _)| !built_in);
-        own.map(|(_, name)| self.delete_chain(table, name)).collect()
+        let mut own = gone.iter().filter(|(built_in, _)| !built_in);
+        own.try_for_each(|(_, name)| self.delete_chain(table, name))
     }
 }
 

@@ -2,16 +2,12 @@
 //!
 //! Chains that it touches are thawed once, changed in place, and frozen when it commits.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Head, Numbers, Revision, TableRevision, reach};
-use crate::layout::Layout;
-use crate::layout::code;
-use crate::layout::segment::{Draft, Segments};
-use crate::model::{Action, Base, Counters, Family, Hook, Policy, Rule};
-use crate::save::print_named;
+use super::draft::TableDraft;
+use super::{Head, Numbers, Revision, TableRevision};
+use crate::model::{Base, Family, Hook, Policy, Rule};
 
 /// Why a change was not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,15 +51,6 @@ pub struct Transaction<'n> {
     dropped: Vec<u32>,
     /// Rules that this transaction numbered.
     made: Vec<Arc<Rule>>,
-}
-
-/// A table being changed.
-#[derive(Debug)]
-pub(super) struct TableDraft {
-    pub(super) table: TableRevision,
-    drafts: HashMap<u32, Draft>,
-    /// How many more rules jump to a chain than before.
-    callers: HashMap<u32, i64>,
 }
 
 impl<'n> Transaction<'n> {
@@ -297,7 +284,7 @@ impl<'n> Transaction<'n> {
 }
 
 /// The place of this number, counted from 1, of so many.
-fn place(number: usize, places: usize) -> Result<usize, Refused> {
+pub(super) fn place(number: usize, places: usize) -> Result<usize, Refused> {
     match number {
         1.. if number <= places => Ok(number - 1),
         _ => Err(Refused::new(format!("a rule number from 1 to {places}, found {number}"))),
@@ -317,150 +304,4 @@ fn find<'t>(
     let draft = draft_of(tables, table)?;
     let chain = draft.index(chain)?;
     Ok((draft, chain))
-}
-
-/// The chain that a rule jumps to.
-fn jump_of(rule: &Rule) -> Option<u32> {
-    match rule.action {
-        Action::Jump(to) | Action::Goto(to) => Some(to),
-        _ => None,
-    }
-}
-
-impl TableDraft {
-    fn of(table: TableRevision) -> Self {
-        Self { table, drafts: HashMap::new(), callers: HashMap::new() }
-    }
-
-    pub(super) fn index(&self, chain: &str) -> Result<u32, Refused> {
-        let found = self.table.names.get(chain).copied();
-        let none = || Refused::new(format!("a chain of table {}, found {chain}", self.table.name));
-        found.ok_or_else(none)
-    }
-
-    pub(super) fn head(&self, chain: u32) -> Head {
-        self.table.heads.get(chain as usize).cloned().unwrap_or_default()
-    }
-
-    pub(super) fn add_chain(&mut self, name: &str, family: Family) -> u32 {
-        let name: Arc<str> = Arc::from(name);
-        let hooks = family.table(self.table.name).map_or(&[][..], |kind| kind.hooks);
-        let hook = hooks.iter().copied().find(|hook| hook.chain_name() == &*name);
-        let base = |hook| Base { hook, policy: Policy::Accept, counters: Counters::default() };
-        let head = Head { name: Arc::clone(&name), base: hook.map(base), callers: 0 };
-        let chain = match self.table.unused.pop() {
-            Some(chain) => {
-                self.table.heads.set(chain as usize, head);
-                chain
-            }
-            None => {
-                self.table.heads.push(head);
-                self.table.chains.add_chain()
-            }
-        };
-        if let Some(hook) = hook {
-            self.table.chains.bases.set(hook, chain, Policy::Accept);
-        }
-        self.table.names.insert_mut(name, chain);
-        chain
-    }
-
-    /// A chain, thawed.
-    pub(super) fn chain(&mut self, chain: u32) -> &mut Draft {
-        let chains = &self.table.chains;
-        self.drafts.entry(chain).or_insert_with(|| {
-            let segments = chains.chains.get(chain as usize).cloned().unwrap_or_default();
-            Segments::thaw(&segments, chains.is_v6)
-        })
-    }
-
-    /// Takes rules out; the places of their counters.
-    pub(super) fn take(&mut self, chain: u32, at: usize, count: usize) -> Vec<u32> {
-        let draft = self.chain(chain);
-        let gone: Vec<Arc<Rule>> = draft.rules_from(at).take(count).cloned().collect();
-        draft.splice(at, gone.len(), &[]);
-        self.call(gone.iter().map(AsRef::as_ref), -1);
-        gone.iter().map(|rule| rule.slot).collect()
-    }
-
-    /// Takes note of rules that jump, or no longer do.
-    pub(super) fn call<'r>(&mut self, rules: impl IntoIterator<Item = &'r Rule>, by: i64) {
-        for to in rules.into_iter().filter_map(jump_of) {
-            *self.callers.entry(to).or_default() += by;
-        }
-    }
-
-    fn callers_of(&self, chain: u32) -> i64 {
-        let more = self.callers.get(&chain).copied().unwrap_or(0);
-        i64::from(self.head(chain).callers) + more
-    }
-
-    /// Looks at what new rules of a chain jump to: the chain must not be reached from there. One that nothing
-    /// jumps to is reached from nowhere.
-    fn check_jumps<'r>(
-        &self,
-        chain: u32,
-        rules: impl IntoIterator<Item = &'r Rule>,
-    ) -> Result<(), Refused> {
-        for to in rules.into_iter().filter_map(jump_of) {
-            let looped = || Refused::looped(self.table.name_of(chain), self.table.name_of(to));
-            let head = self.head(to);
-            if head.name.is_empty() || head.base.is_some() {
-                return Err(Refused::new("a jump to a chain of the user's own"));
-            }
-            let jumps = |chain| self.jumps(chain);
-            if to == chain || self.callers_of(chain) > 0 && reach::reaches(to, chain, jumps) {
-                return Err(looped());
-            }
-        }
-        Ok(())
-    }
-
-    fn jumps(&self, chain: u32) -> Vec<u32> {
-        match self.drafts.get(&chain) {
-            Some(draft) => draft.jumps(),
-            None => {
-                self.table.chains.chains.get(chain as usize).map_or(Vec::new(), Segments::jumps)
-            }
-        }
-    }
-
-    fn find(&mut self, chain: u32, which: &Which, family: Family) -> Result<usize, Refused> {
-        let rule = match which {
-            Which::Number(number) => return place(*number, self.chain(chain).len()),
-            Which::Same(rule) => rule,
-        };
-        self.chain(chain);
-        let mut words = Vec::new();
-        code::encode(rule, self.table.chains.is_v6, |chain| chain, &mut words);
-        let same = |other: &[u64], at: &Arc<Rule>| {
-            code::same_words(&words, other)
-                && (code::says_all(&words) || self.text(at, family) == self.text(rule, family))
-        };
-        let found = self.drafts[&chain].position(code::hash_of(&words), same);
-        found.ok_or_else(|| {
-            let name = self.table.name_of(chain);
-            Refused::new(format!("a rule of chain {name}, found none that reads like this"))
-        })
-    }
-
-    /// A rule's canonical text without its chain.
-    pub(super) fn text(&self, rule: &Rule, family: Family) -> String {
-        print_named(family, "", rule, |chain| self.table.name_of(chain))
-    }
-
-    fn freeze(self) -> TableRevision {
-        let Self { mut table, drafts, callers } = self;
-        for (chain, draft) in drafts {
-            table.chains.chains.set(chain as usize, draft.freeze());
-        }
-        for (chain, more) in callers.into_iter().filter(|(_, more)| *more != 0) {
-            if let Some(head) = table.heads.get(chain as usize).cloned() {
-                let callers = i64::from(head.callers) + more;
-                let callers = u32::try_from(callers).unwrap_or(0);
-                table.heads.set(chain as usize, Head { callers, ..head });
-            }
-        }
-        table
-    }
 }
