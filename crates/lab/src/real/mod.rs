@@ -95,7 +95,7 @@ pub fn strip(ruleset: &Ruleset) -> Stripped {
 }
 
 fn kept(table: &Table, chain: usize) -> impl Iterator<Item = &Rule> {
-    table.chains[chain].rules.iter().filter(move |rule| reason(rule).is_none())
+    table.chains[chain].rules.iter().map(AsRef::as_ref).filter(move |rule| reason(rule).is_none())
 }
 
 fn view(ruleset: &Ruleset, table: &Table, base: usize) -> Option<View> {
