@@ -8,7 +8,7 @@
 //! | [`Pooled`] | likewise; rules and addresses come from a pool for each type | the rules before it |
 //! | [`PackedChains`] | the chain's index; each chain is a blob of its own | the chain, at most a segment |
 //!
-//! All of them hold rules as [`code`] writes them and are read by the walk of [`crate::eval`], so they differ
+//! All of them hold rules as `code.rs` writes them and are read by the walk of [`crate::eval`], so they differ
 //! in where rules lie and in nothing else. What a rule cannot say in words is asked of the [`Rule`] it came
 //! from, which every layout keeps by its side.
 //!
