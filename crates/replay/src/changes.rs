@@ -2,20 +2,20 @@
 //!
 //! Contract: both rulesets judge every packet as it was captured, each with a handler and a memory of its
 //! own, so stateful matches and connections run apart. Packets that keep their verdict but are decided by
-//! another rule are no change.
+//! another rule are no change. Memory is bounded: groups past [`MOST_GROUPS`] are counted in one sum.
 
 use std::collections::HashMap;
 
-use dataplane::{Arrival, Config, Disposition, Handler, Observer, Path, Why};
-use rules::Iface;
-use rules::eval::{self, Cause, RuleRef};
+use dataplane::{Arrival, Config, Counters, Disposition, Handler};
 use rules::model::Family;
 
 use crate::decider::Decider;
+use crate::recorder::Recorder;
+use crate::report::examples::{EACH, Example};
 use crate::rules_file::RulesFile;
 
-/// Packets of one group kept as examples.
-const EXAMPLES: usize = 5;
+/// Most groups kept apart.
+const MOST_GROUPS: usize = 1 << 12;
 
 /// Packets that change verdict in the same way, by the same two deciders.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,10 +32,16 @@ pub struct Change {
     pub packets: u64,
     /// Their bytes, as the kernel counts them.
     pub bytes: u64,
-    /// Numbers of the first of them.
-    pub frames: Vec<u64>,
-    /// The first one in a line.
-    pub example: String,
+    /// The first of them.
+    pub examples: Vec<Example>,
+}
+
+impl Change {
+    /// The number of the first packet.
+    #[must_use]
+    pub fn first(&self) -> u64 {
+        self.examples.first().map_or(0, |example| example.frame)
+    }
 }
 
 /// What `--vs` found.
@@ -47,6 +53,10 @@ pub struct Changes {
     pub packets: u64,
     /// Groups, the largest first.
     pub by: Vec<Change>,
+    /// Packets that change verdict in groups that were too many to keep.
+    pub ungrouped: u64,
+    /// What was counted on the new rules, in the order of their files.
+    pub counters: Vec<Counters>,
 }
 
 impl Changes {
@@ -62,9 +72,12 @@ type Key = (Decider, Decider, &'static str, &'static str);
 
 /// A replay under the new rules, beside the first one.
 pub(crate) struct Versus<'n> {
+    new: &'n [RulesFile],
     handler: Handler<'n>,
+    recorder: Recorder,
     groups: HashMap<Key, Change>,
     packets: u64,
+    ungrouped: u64,
 }
 
 impl<'n> Versus<'n> {
@@ -72,8 +85,15 @@ impl<'n> Versus<'n> {
     pub(crate) fn new(new: &'n [RulesFile], old: &'n [RulesFile], config: &'n Config) -> Self {
         let replaced = |family: Family| new.iter().any(|file| file.ruleset.family == family);
         let kept = old.iter().filter(|file| !replaced(file.ruleset.family));
-        let rulesets = new.iter().chain(kept).map(|file| &file.ruleset);
-        Self { handler: Handler::new(rulesets, config), groups: HashMap::new(), packets: 0 }
+        let files: Vec<&RulesFile> = new.iter().chain(kept).collect();
+        Self {
+            new,
+            handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
+            recorder: Recorder::new(files),
+            groups: HashMap::new(),
+            packets: 0,
+            ungrouped: 0,
+        }
     }
 
     /// What becomes of a packet under the new rules; `bytes` are as captured, and may be rewritten.
@@ -82,73 +102,52 @@ impl<'n> Versus<'n> {
         bytes: &mut [u8],
         arrival: &Arrival<'_>,
     ) -> (Disposition, Decider) {
-        let mut first = FirstCause::default();
-        let end = self.handler.handle(bytes, arrival, &mut first);
-        (end, Decider::of(&end, first.why))
+        self.recorder.next_packet();
+        let end = self.handler.handle(bytes, arrival, &mut self.recorder);
+        (end, Decider::of(&end, self.recorder.first_cause()))
     }
 
-    /// Counts a packet if its verdict changed; `line` puts it in words.
+    /// Counts a packet if its verdict changed; `example` puts it in words.
     pub(crate) fn compare(
         &mut self,
-        frame: u64,
         (old, old_by): (&Disposition, Decider),
         (new, new_by): (&Disposition, Decider),
-        line: impl FnOnce() -> String,
+        example: impl FnOnce() -> Example,
     ) -> bool {
         let (from, to) = (old.judgement.word(), new.judgement.word());
         if from == to {
             return false;
         }
         self.packets += 1;
-        let group = self.groups.entry((old_by, new_by, from, to)).or_insert_with(|| Change {
+        let key = (old_by, new_by, from, to);
+        if self.groups.len() >= MOST_GROUPS && !self.groups.contains_key(&key) {
+            self.ungrouped += 1;
+            return true;
+        }
+        let group = self.groups.entry(key).or_insert_with(|| Change {
             old: old_by,
             new: new_by,
             from,
             to,
             packets: 0,
             bytes: 0,
-            frames: Vec::new(),
-            example: line(),
+            examples: Vec::new(),
         });
         group.packets += 1;
         group.bytes += old.bytes;
-        if group.frames.len() < EXAMPLES {
-            group.frames.push(frame);
+        if group.examples.len() < EACH {
+            group.examples.push(example());
         }
         true
     }
 
-    /// The packets that changed, and their groups, the largest first.
-    pub(crate) fn finish(self) -> (u64, Vec<Change>) {
+    /// What was found, but for the files, which their owner puts in.
+    pub(crate) fn finish(self) -> Changes {
         let mut by: Vec<Change> = self.groups.into_values().collect();
-        by.sort_by_key(|change| {
-            (std::cmp::Reverse(change.packets), change.frames.first().copied())
-        });
-        (self.packets, by)
-    }
-}
-
-/// Notes the first thing that a verdict may hang on, and counts nothing.
-#[derive(Debug, Default)]
-struct FirstCause {
-    family: Option<Family>,
-    why: Option<Why>,
-}
-
-impl eval::Observer for FirstCause {
-    fn unknown(&mut self, at: RuleRef, cause: Cause) {
-        if let (None, Some(family)) = (self.why, self.family) {
-            self.why = Some(Why::Rule(family, at, cause));
-        }
-    }
-}
-
-impl Observer for FirstCause {
-    fn starts(&mut self, family: Family, _: Path, _: Iface<'_>, _: Iface<'_>) {
-        self.family = Some(family);
-    }
-
-    fn hangs_on(&mut self, why: Why) {
-        self.why = self.why.or(Some(why));
+        by.sort_by_key(|change| (std::cmp::Reverse(change.packets), change.first()));
+        let mut counters = self.recorder.counters;
+        counters.truncate(self.new.len());
+        let (packets, ungrouped) = (self.packets, self.ungrouped);
+        Changes { files: Vec::new(), packets, by, ungrouped, counters }
     }
 }

@@ -50,6 +50,16 @@ impl Decider {
         }
     }
 
+    /// The rule or policy that it is, or that it hangs on.
+    #[must_use]
+    pub fn rules(&self) -> Option<(Family, By)> {
+        match *self {
+            Self::Rules(family, by) => Some((family, by)),
+            Self::HangsOn(Some(Why::Rule(family, at, _))) => Some((family, By::Rule(at))),
+            _ => None,
+        }
+    }
+
     /// Where it stands in the rules; `file` gives the rules of a family.
     #[must_use]
     pub fn place<'f>(&self, file: impl Fn(Family) -> Option<&'f RulesFile>) -> Place<'f> {

@@ -35,10 +35,14 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(files: &[RulesFile]) -> Self {
+    pub(crate) fn new<'f>(files: impl IntoIterator<Item = &'f RulesFile>) -> Self {
+        let (counters, families) = files
+            .into_iter()
+            .map(|file| (Counters::of(&file.ruleset), file.ruleset.family))
+            .unzip();
         Self {
-            counters: files.iter().map(|file| Counters::of(&file.ruleset)).collect(),
-            families: files.iter().map(|file| file.ruleset.family).collect(),
+            counters,
+            families,
             current: 0,
             causes: Vec::new(),
             unknown_because: HashMap::new(),

@@ -122,7 +122,7 @@ pub fn replay<'f>(
     outputs.finish()?;
     report.take(recorder);
     let found = versus.map(|(_, versus)| versus.finish());
-    report.changes = new.zip(found).map(|(files, (packets, by))| Changes { files, packets, by });
+    report.changes = new.zip(found).map(|(files, found)| Changes { files, ..found });
     report.selection = std::mem::take(&mut wanted.selection);
     report.elapsed_s = started.elapsed().as_secs_f64();
     Ok(report)
@@ -344,7 +344,8 @@ impl Replay<'_, '_, '_> {
         let changed = match (versus, &new) {
             (Some((_, versus)), Some((new, by))) => {
                 let old_by = Decider::of(end, recorder.first_cause());
-                versus.compare(frame, (end, old_by), (new, *by), &mut words)
+                let example = || Example { frame, time: arrival.time, packet: words() };
+                versus.compare((end, old_by), (new, *by), example)
             }
             _ => false,
         };

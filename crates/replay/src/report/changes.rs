@@ -49,12 +49,16 @@ impl Report<'_> {
         if changes.by.len() > GROUPS {
             writeln!(out, "  and {} more (--json has them all)", changes.by.len() - GROUPS)?;
         }
+        if changes.ungrouped > 0 {
+            let packets = plural(changes.ungrouped, "packet");
+            writeln!(out, "  and {packets} in groups too many to keep apart")?;
+        }
         let (changed, judged) = (number(changes.packets), plural(self.packets, "packet"));
         writeln!(out, "  in all {changed} of {judged} judged")
     }
 
     /// `, legacy to nft,` where the new rules are carried out by something else.
-    fn change_of_semantics(&self) -> String {
+    pub(super) fn change_of_semantics(&self) -> String {
         let new = self.changes.iter().flat_map(|changes| &changes.files).find_map(|new| {
             let old = self.file(new.ruleset.family)?.ruleset.semantics;
             (old != new.ruleset.semantics).then_some((old, new.ruleset.semantics))
@@ -64,8 +68,7 @@ impl Report<'_> {
 
     fn change_text(&self, out: &mut String, change: &Change) -> std::fmt::Result {
         let what = fit(&format!("  {} -> {}", change.from, change.to), WIDTH - 39);
-        let example = change.frames.first().copied().unwrap_or_default();
-        writeln!(out, "{what}{:>12}   #{example}", number(change.packets))?;
+        writeln!(out, "{what}{:>12}   #{}", number(change.packets), change.first())?;
         for (side, place) in
             [("old", self.old_place(change.old)), ("new", self.new_place(change.new))]
         {
@@ -73,11 +76,9 @@ impl Report<'_> {
             let text = format!("    {side}  {line:<6} {}", place.text);
             writeln!(out, "{}", fit(&text, WIDTH).trim_end())?;
         }
-        writeln!(
-            out,
-            "{}",
-            fit(&format!("    e.g. #{example} {}", change.example), WIDTH).trim_end()
-        )
+        let Some(example) = change.examples.first() else { return Ok(()) };
+        let text = format!("    e.g. #{} {}", example.frame, example.packet);
+        writeln!(out, "{}", fit(&text, WIDTH).trim_end())
     }
 
     /// The words of a listed packet whose verdict changes.
@@ -99,9 +100,9 @@ impl Report<'_> {
                     "to": change.to,
                     "packets": change.packets,
                     "bytes": change.bytes,
-                    "example_frame": change.frames.first(),
-                    "example_frames": change.frames,
-                    "example": change.example,
+                    "example_frame": change.first(),
+                    "example_frames": change.examples.iter().map(|e| e.frame).collect::<Vec<_>>(),
+                    "example": change.examples.first().map(|example| &example.packet),
                 })
             })
             .collect();
@@ -116,6 +117,11 @@ impl Report<'_> {
                 })
             })
             .collect();
-        Some(json!({ "packets": changes.packets, "rules": files, "by": by }))
+        Some(json!({
+            "packets": changes.packets,
+            "rules": files,
+            "by": by,
+            "ungrouped": changes.ungrouped,
+        }))
     }
 }

@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
+use dataplane::Counters;
 use rules::conntrack::Mode;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{Report, time_text};
+use crate::rules_file::RulesFile;
 
 /// The document. Rules may be a million, so their hits are written one by one.
 struct Document<'r>(&'r Report<'r>);
@@ -14,20 +16,24 @@ struct Document<'r>(&'r Report<'r>);
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Value::Object(members) = self.0.all_but_hits() else { return to.serialize_unit() };
-        let mut map = to.serialize_map(Some(members.len() + 1))?;
+        let mut map = to.serialize_map(None)?;
         for (key, value) in &members {
             map.serialize_entry(key, value)?;
         }
-        map.serialize_entry("hits", &Hits(self.0))?;
+        map.serialize_entry("hits", &Hits(self.0.files, &self.0.counters))?;
+        if let Some(changes) = &self.0.changes {
+            map.serialize_entry("new_hits", &Hits(&changes.files, &changes.counters))?;
+        }
         map.end()
     }
 }
 
-struct Hits<'r>(&'r Report<'r>);
+/// Rules files, and what was counted on each.
+struct Hits<'r>(&'r [RulesFile], &'r [Counters]);
 
 impl Serialize for Hits<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.0.hits())
+        to.collect_seq(self.0.iter().zip(self.1).flat_map(|(file, counters)| hits(file, counters)))
     }
 }
 
@@ -112,27 +118,6 @@ impl Report<'_> {
         })
     }
 
-    fn hits(&self) -> impl Iterator<Item = Value> {
-        self.files.iter().enumerate().flat_map(move |(index, file)| {
-            file.rules().map(move |(at, table, chain, rule)| {
-                let tally = self.counters[index].rule(at);
-                json!({
-                    "family": file.ruleset.family.name(),
-                    "table": table.name,
-                    "chain": chain.name,
-                    "number": at.rule + 1,
-                    "line": rule.line,
-                    "text": file.rule_text(at),
-                    "packets": tally.packets,
-                    "bytes": tally.bytes,
-                    "maybe": tally.maybe,
-                    "first": tally.first.map(time_text),
-                    "last": tally.last.map(time_text),
-                })
-            })
-        })
-    }
-
     fn policies(&self) -> Value {
         let mut policies = Vec::new();
         for (index, file) in self.files.iter().enumerate() {
@@ -196,7 +181,26 @@ impl Report<'_> {
     }
 }
 
-fn rules_of(file: &crate::rules_file::RulesFile) -> Value {
+fn hits(file: &RulesFile, counters: &Counters) -> impl Iterator<Item = Value> {
+    file.rules().map(|(at, table, chain, rule)| {
+        let tally = counters.rule(at);
+        json!({
+            "family": file.ruleset.family.name(),
+            "table": table.name,
+            "chain": chain.name,
+            "number": at.rule + 1,
+            "line": rule.line,
+            "text": file.rule_text(at),
+            "packets": tally.packets,
+            "bytes": tally.bytes,
+            "maybe": tally.maybe,
+            "first": tally.first.map(time_text),
+            "last": tally.last.map(time_text),
+        })
+    })
+}
+
+fn rules_of(file: &RulesFile) -> Value {
     json!({
         "file": file.file,
         "family": file.ruleset.family.name(),

@@ -58,6 +58,17 @@ fn opened(
     files: &[RulesFile],
     capture: &str,
     dir: &Dir,
+    view: (u32, &[(&str, &str)]),
+) -> Option<(Value, Value)> {
+    opened_against(files, None, capture, dir, view)
+}
+
+/// The same, with rules to compare with.
+fn opened_against(
+    files: &[RulesFile],
+    versus: Option<Vec<RulesFile>>,
+    capture: &str,
+    dir: &Dir,
     (width, nets): (u32, &[(&str, &str)]),
 ) -> Option<(Value, Value)> {
     let Some(program) = browser::find() else {
@@ -66,7 +77,7 @@ fn opened(
     };
     let nets = nets.iter().map(|(name, net)| ((*name).to_owned(), Network::parse(net).unwrap()));
     let config = Config { nets: nets.collect(), ..Config::default() };
-    let mut wanted = Wanted { page: true, ..Wanted::default() };
+    let mut wanted = Wanted { page: true, versus, ..Wanted::default() };
     let report = run::replay(files, &[capture.to_owned()], &config, &mut wanted).unwrap();
     let page = report.html("tamis replay <i>rules</i> 'a capture'");
     let found = browser::probe(&program, &page, width, &dir.0.join("browser"));
@@ -83,7 +94,9 @@ fn assert_well_behaved(found: &Value, report: &Report<'_>) {
     assert_eq!(found["ran"], Value::Null, "words of rules or captures ran");
     assert_eq!(found["dangling"], json!([]), "links that lead nowhere");
     assert!(found["page_width"].as_u64() <= found["width"].as_u64(), "the page is too wide");
-    let lines = report.files.iter().map(|file| file.text.lines().count()).sum::<usize>();
+    let new = report.changes.iter().flat_map(|changes| &changes.files);
+    let new = new.filter(|new| report.files.iter().all(|old| old.text != new.text));
+    let lines = report.files.iter().chain(new).map(|file| file.text.lines().count()).sum::<usize>();
     assert_eq!(found["lines"].as_object().unwrap().len(), lines);
 }
 
@@ -175,6 +188,111 @@ fn assert_drops(found: &Value, document: &Value) {
         json!({ "packets": reason["packets"], "line": format!("L{}", reason["line"]) })
     }).collect();
     assert_eq!(found["unknown"], json!(reasons));
+}
+
+/// The demonstration's rules with mail let out by its web rule, one host forgiven, and calls let out.
+fn relaxed(old: &RulesFile) -> RulesFile {
+    let kept = old.text.lines().filter(|line| !line.contains("phishing"));
+    let mut text: Vec<String> =
+        kept.map(|line| line.replace("--dports 80,443", "--dports 25,80,443")).collect();
+    let end = text.iter().rposition(|line| line == "COMMIT").unwrap();
+    text.insert(end, "-A from-office -p udp -m udp --dport 5060 -j ACCEPT".to_owned());
+    let text = text.join("\n") + "\n";
+    RulesFile::from_text("<b>new</b>.v4", text, &LoadOptions::default()).unwrap()
+}
+
+/// The anchor of a decider of the JSON, of the text that stands at `index` on the page.
+fn anchor_of(place: &Value, index: usize) -> Value {
+    match (&place["line"], index) {
+        (Value::Null, _) => Value::Null,
+        (line, 0) => json!(format!("L{line}")),
+        (line, index) => json!(format!("r{}-L{line}", index + 1)),
+    }
+}
+
+#[test]
+fn changes_are_those_of_the_json_and_lead_to_both_rules() {
+    let (dir, files, capture) = demonstration("changes");
+    let new = relaxed(&files[0]);
+    let (lines, old_lines) = (new.text.lines().count(), files[0].text.lines().count());
+    let Some((found, document)) =
+        opened_against(&files, Some(vec![new]), &capture, &dir, (390, &NETS))
+    else {
+        return;
+    };
+    let changes = &document["changes"];
+    let by = changes["by"].as_array().unwrap();
+    assert!(by.len() >= 2, "{changes}");
+    assert_eq!(found["changed"], changes["packets"]);
+    let rows = found["changes"].as_array().unwrap();
+    assert_eq!(rows.len(), by.len());
+    for row in rows {
+        let id = row["id"].as_str().unwrap();
+        let group = &by[id.strip_prefix("change-").unwrap().parse::<usize>().unwrap()];
+        for key in ["from", "to", "packets", "bytes"] {
+            assert_eq!(row[key], group[key], "{key} of {id}");
+        }
+        assert_eq!(row["lines"], json!([anchor_of(&group["old"], 0), anchor_of(&group["new"], 1)]));
+        assert_eq!(row["texts"], json!([group["old"]["text"], group["new"]["text"]]));
+        assert_eq!(row["examples"][0][1], group["example"]);
+        let frames: Vec<String> = group["example_frames"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|frame| format!("#{frame}"))
+            .collect();
+        let shown = row["examples"].as_array().unwrap().iter().map(|example| &example[0]);
+        assert!(shown.eq(frames.iter()), "{row}");
+    }
+    let turns: u64 =
+        found["turns"].as_array().unwrap().iter().map(|t| t["packets"].as_u64().unwrap()).sum();
+    assert_eq!(Some(turns), changes["packets"].as_u64());
+    assert_edits(&found, (old_lines, lines));
+    assert_new_hits(&found, &document);
+}
+
+fn assert_edits(found: &Value, (old_lines, lines): (usize, usize)) {
+    let edited = |class: &str| found["edited"][class].as_array().unwrap().len();
+    assert_eq!((edited("gone"), edited("came")), (2, 2));
+    assert_eq!(old_lines - 2, lines - 2, "what is left is the same");
+    let filter = &found["filters"]["edited"];
+    assert_eq!((&filter["lines"], &filter["promised"]), (&found["edited"]["gone"], &json!(2)));
+    let rows = found["changes"].as_array().unwrap();
+    for (line, effect) in found["effects"].as_object().unwrap() {
+        let by_line =
+            rows.iter().filter(|row| row["lines"].as_array().unwrap().contains(&json!(line)));
+        let packets: u64 = by_line.map(|row| row["packets"].as_u64().unwrap()).sum();
+        assert_eq!(effect[0], json!(packets), "{line}");
+    }
+    for row in rows {
+        for line in row["lines"].as_array().unwrap().iter().filter_map(Value::as_str) {
+            assert!(found["effects"].get(line).is_some(), "{line} says that it changes something");
+        }
+    }
+}
+
+fn assert_new_hits(found: &Value, document: &Value) {
+    for hit in document["new_hits"].as_array().unwrap() {
+        let line = &found["lines"][format!("r2-L{}", hit["line"])];
+        for key in ["packets", "bytes", "maybe"] {
+            assert_eq!(line[key], hit[key], "{key} of {}", hit["text"]);
+        }
+    }
+}
+
+#[test]
+fn the_same_text_under_another_implementation_stands_once() {
+    let (dir, files, capture) = demonstration("same-text");
+    let options = LoadOptions::default();
+    let new = RulesFile::from_text("again.v4", files[0].text.clone(), &options).unwrap();
+    let new = new.judged_as(Some(rules::Semantics::Nft));
+    let Some((found, document)) =
+        opened_against(&files, Some(vec![new]), &capture, &dir, (1280, &NETS))
+    else {
+        return;
+    };
+    assert_eq!((&found["changed"], &document["changes"]["packets"]), (&Value::Null, &json!(0)));
+    assert_eq!(found["edited"], json!({ "gone": [], "came": [] }));
 }
 
 #[test]

@@ -28,6 +28,22 @@
     packets: number(body.rows[0].cells[0]), line: line(body.querySelector("a.to")),
   }));
 
+  // What another ruleset changes.
+  found.changed = number(document.getElementById("changed"));
+  found.turns = all(".turn b").map((sum) => ({ packets: parseInt(sum.textContent) }));
+  found.changes = all(".change-table").flatMap((table) => all("tbody", table).map((body) => ({
+    id: body.id,
+    from: table.dataset.from,
+    to: table.dataset.to,
+    packets: number(body.rows[0].cells[0]),
+    bytes: Number(body.rows[0].cells[1].dataset.v),
+    lines: all("dd", body).map((side) => line(side.querySelector("a.to"))),
+    texts: all("dd code", body).map((code) => code.textContent),
+    examples: all(".examples li", body).map((item) => [item.querySelector("b").textContent, item.querySelector("code").textContent]),
+  })));
+  found.edited = { gone: all(".gone").map((row) => row.id), came: all(".came").map((row) => row.id) };
+  found.effects = Object.fromEntries(all(".effect").map((link) => [link.closest(".l").id, [parseInt(link.textContent), line(link)]]));
+
   // The bars of the chart, added up.
   found.chart = {};
   for (const title of all(".plot.every title")) {

@@ -7,12 +7,14 @@
 use std::collections::HashMap;
 use std::fmt::{Result, Write};
 
+use dataplane::Counters;
 use dataplane::counters::Tally;
 
+use super::edits::Lines;
 use super::links::Links;
-use super::markup::{anchor, escape};
+use super::markup::anchor;
 use crate::report::text::number;
-use crate::report::{Report, time_text};
+use crate::report::time_text;
 use crate::rules_file::RulesFile;
 
 /// Lines of a block.
@@ -36,56 +38,53 @@ struct Shown {
     hit: usize,
     never: usize,
     unknown: usize,
+    edited: usize,
+}
+
+/// Lines of a text that another text does not have.
+pub(super) struct Revision {
+    /// The class of those lines.
+    pub(super) class: &'static str,
+    /// Their numbers.
+    pub(super) lines: Lines,
+}
+
+/// Packets that change verdict by a line.
+pub(super) struct Effect {
+    /// The first group of changes that has it.
+    pub(super) first: usize,
+    pub(super) packets: u64,
 }
 
 /// One rules file with what was counted on its lines.
-struct Coverage {
-    /// Index of the file.
-    file: usize,
+pub(super) struct Coverage {
+    /// Index of the text on the page.
+    text: usize,
     margins: HashMap<u32, Margin>,
     links: Links,
     /// Most packets of a line.
     most: u64,
+    revision: Option<Revision>,
+    effects: HashMap<u32, Effect>,
 }
 
-impl Report<'_> {
-    /// Every rules file.
-    pub(super) fn write_rules(&self, out: &mut String) -> Result {
-        for (index, file) in self.files.iter().enumerate() {
-            let margins = self.margins(index, file);
-            let most = margins.values().map(|margin| margin.tally.packets).max().unwrap_or(0);
-            let maybe = margins.values().any(|margin| margin.tally.maybe > 0);
-            writeln!(out, "<div class=\"rules{}\">", if maybe { " has-maybe" } else { "" })?;
-            if self.files.len() > 1 {
-                writeln!(out, "<h3>{}</h3>", escape(&file.file))?;
-            }
-            write_tools(out, index, Shown::lines(&margins))?;
-            let coverage = Coverage { file: index, margins, links: Links::of(file), most };
-            coverage.write_text(out, &file.text)?;
-            out.push_str("</div>\n");
-        }
-        Ok(())
+/// What was counted, by line: rules (a line with address lists made several) and policies.
+fn margins(file: &RulesFile, counters: &Counters) -> HashMap<u32, Margin> {
+    let mut margins: HashMap<u32, Margin> = HashMap::new();
+    for (at, _, _, rule) in file.rules() {
+        let margin = margins.entry(rule.line).or_default();
+        margin.add(counters.rule(at));
+        margin.rule = true;
     }
-
-    /// What was counted, by line: rules (a line with address lists made several) and policies.
-    fn margins(&self, index: usize, file: &RulesFile) -> HashMap<u32, Margin> {
-        let mut margins: HashMap<u32, Margin> = HashMap::new();
-        let counters = &self.counters[index];
-        for (at, _, _, rule) in file.rules() {
-            let margin = margins.entry(rule.line).or_default();
-            margin.add(counters.rule(at));
-            margin.rule = true;
-        }
-        for (t, table) in file.ruleset.tables.iter().enumerate() {
-            for (c, chain) in table.chains.iter().enumerate() {
-                if chain.base.is_some() && chain.line > 0 {
-                    let margin = margins.entry(chain.line).or_default();
-                    margin.add(counters.policy(t as u32, c as u32));
-                }
+    for (t, table) in file.ruleset.tables.iter().enumerate() {
+        for (c, chain) in table.chains.iter().enumerate() {
+            if chain.base.is_some() && chain.line > 0 {
+                let margin = margins.entry(chain.line).or_default();
+                margin.add(counters.policy(t as u32, c as u32));
             }
         }
-        margins
     }
+    margins
 }
 
 impl Margin {
@@ -131,6 +130,30 @@ impl Shown {
 }
 
 impl Coverage {
+    pub(super) fn of(
+        (text, file, counters): (usize, &RulesFile, &Counters),
+        revision: Option<Revision>,
+        effects: HashMap<u32, Effect>,
+    ) -> Self {
+        let margins = margins(file, counters);
+        let most = margins.values().map(|margin| margin.tally.packets).max().unwrap_or(0);
+        Self { text, margins, links: Links::of(file), most, revision, effects }
+    }
+
+    /// The tools, then the text.
+    pub(super) fn write(&self, out: &mut String, text: &str) -> Result {
+        let maybe = self.margins.values().any(|margin| margin.tally.maybe > 0);
+        let maybe = if maybe { " has-maybe" } else { "" };
+        let revised = if self.revision.is_some() { " revised" } else { "" };
+        writeln!(out, "<div class=\"rules{maybe}{revised}\">")?;
+        let mut shown = Shown::lines(&self.margins);
+        shown.edited = self.revision.as_ref().map_or(0, |revision| revision.lines.len());
+        write_tools(out, self.text, shown)?;
+        self.write_text(out, text)?;
+        out.push_str("</div>\n");
+        Ok(())
+    }
+
     fn write_text(&self, out: &mut String, text: &str) -> Result {
         out.push_str(
             "<div class=\"text\"><div class=\"l head\"><span>line</span><b>packets</b><u>maybe</u>\
@@ -140,11 +163,14 @@ impl Coverage {
         for block in lines.chunks(BLOCK) {
             let mut rows = Shown::default();
             for (line, text) in block {
-                rows.add(self.class(*line, text), text.len() / COLUMNS + 1);
+                let (class, height) = (self.class(*line, text), text.len() / COLUMNS + 1);
+                rows.add(class, height);
+                let edited = class == " table" || !self.edit(*line).is_empty();
+                rows.edited += if edited { height } else { 0 };
             }
-            let Shown { all, hit, never, unknown } = rows;
+            let Shown { all, hit, never, unknown, edited } = rows;
             write!(out, "<div class=\"b\" style=\"--n-all:{all};--n-hit:{hit};")?;
-            writeln!(out, "--n-never:{never};--n-unknown:{unknown}\">")?;
+            writeln!(out, "--n-never:{never};--n-unknown:{unknown};--n-edited:{edited}\">")?;
             for (line, text) in block {
                 self.write_line(out, *line, text)?;
             }
@@ -163,9 +189,15 @@ impl Coverage {
         }
     }
 
+    /// The class of a line that the other text does not have.
+    fn edit(&self, line: u32) -> &'static str {
+        let revision = self.revision.as_ref().filter(|revision| revision.lines.contains(&line));
+        revision.map_or("", |revision| revision.class)
+    }
+
     fn write_line(&self, out: &mut String, line: u32, text: &str) -> Result {
-        let id = anchor(self.file, line);
-        write!(out, "<div class=\"l{}\" id=\"{id}\"", self.class(line, text))?;
+        let id = anchor(self.text, line);
+        write!(out, "<div class=\"l{}{}\" id=\"{id}\"", self.class(line, text), self.edit(line))?;
         let margin = self.margins.get(&line);
         if let Some((first, last)) = margin.and_then(|m| m.tally.first.zip(m.tally.last)) {
             let (first, last) = (time_text(first), time_text(last));
@@ -176,25 +208,31 @@ impl Coverage {
             write_margin(out, margin, self.most)?;
         }
         out.push_str("<code>");
-        self.links.write_line(out, (self.file, line), text)?;
+        self.links.write_line(out, (self.text, line), text)?;
+        if let Some(Effect { first, packets }) = self.effects.get(&line) {
+            let packets = number(*packets);
+            write!(out, "<a class=\"effect\" href=\"#change-{first}\">{packets} changed</a>")?;
+        }
         out.push_str("</code></div>\n");
         Ok(())
     }
 }
 
 /// Filters and search.
-fn write_tools(out: &mut String, index: usize, shown: Shown) -> Result {
+fn write_tools(out: &mut String, text: usize, shown: Shown) -> Result {
     out.push_str("<div class=\"tools\"><fieldset><legend>Show</legend>");
-    for (value, words, count) in [
+    let edited = (shown.edited > 0).then_some(("edited", "edited", shown.edited));
+    let filters = [
         ("all", "all", shown.all),
         ("hit", "hit", shown.hit),
         ("never", "never hit", shown.never),
         ("unknown", "unknown", shown.unknown),
-    ] {
+    ];
+    for (value, words, count) in filters.into_iter().chain(edited) {
         let checked = if value == "all" { " checked" } else { "" };
         write!(
             out,
-            "<label><input type=\"radio\" name=\"show{index}\" value=\"{value}\"{checked}>\
+            "<label><input type=\"radio\" name=\"show{text}\" value=\"{value}\"{checked}>\
              <span>{words} <b>{}</b></span></label>",
             number(count as u64)
         )?;
@@ -252,7 +290,7 @@ mod tests {
         for class in [" table", " hit", " hit may", " may", " never", "", " note"] {
             rows.add(class, 2);
         }
-        assert_eq!(rows, Shown { all: 14, hit: 6, never: 4, unknown: 6 });
+        assert_eq!(rows, Shown { all: 14, hit: 6, never: 4, unknown: 6, edited: 0 });
     }
 
     #[test]

@@ -7,11 +7,14 @@
 //! Sections stand in the order of [`SECTIONS`]; one with nothing to say is left out, in the text and in
 //! the list of contents.
 
+mod changes;
 mod chart;
 mod coverage;
+mod edits;
 mod links;
 mod markup;
 mod packets;
+mod sheets;
 mod summary;
 mod ticks;
 
@@ -33,8 +36,12 @@ struct Section {
     write: fn(&Report<'_>, &mut String) -> Result,
 }
 
-const SECTIONS: [Section; 7] = [
+/// Rows of a table before "and N more".
+const ROWS: usize = 50;
+
+const SECTIONS: [Section; 9] = [
     Section { id: "verdicts", title: "Verdicts", write: |report, out| report.write_summary(out) },
+    Section { id: "changes", title: "Changes", write: |report, out| report.write_changes(out) },
     Section { id: "timeline", title: "Over time", write: |report, out| report.write_chart(out) },
     Section { id: "drops", title: "Top drops", write: |report, out| report.write_drops(out) },
     Section {
@@ -45,6 +52,11 @@ const SECTIONS: [Section; 7] = [
     Section { id: "notes", title: "Notes", write: |report, out| report.write_notes(out) },
     Section { id: "packets", title: "Packets", write: |report, out| report.write_listed(out) },
     Section { id: "rules", title: "Rules", write: |report, out| report.write_rules(out) },
+    Section {
+        id: "new-rules",
+        title: "New rules",
+        write: |report, out| report.write_new_rules(out),
+    },
 ];
 
 impl Report<'_> {

@@ -6,14 +6,12 @@ use std::fmt::{Error, Result, Write};
 use dataplane::counters::Tally;
 use rules::eval::By;
 
+use super::ROWS;
 use super::markup::{escape, line_link, write_time};
 use crate::report::examples::{End, Example};
 use crate::report::text::{bytes, number, plural};
 use crate::report::{Count, Report, UnknownReason};
 use crate::rules_file::RulesFile;
-
-/// Rows of a table before "and N more".
-const ROWS: usize = 50;
 
 impl Report<'_> {
     /// What dropped or rejected packets, most packets first.
@@ -24,7 +22,7 @@ impl Report<'_> {
         }
         rows.sort_by_key(|(packets, _)| std::cmp::Reverse(*packets));
         out.push_str(
-            "<div class=\"scroll\"><table id=\"drop-table\" class=\"sort\">\n<thead><tr>\
+            "<div class=\"scroll\"><table id=\"drop-table\" class=\"sort rows\">\n<thead><tr>\
              <th class=\"n\">packets<th class=\"n\">bytes<th>verdict<th>what decided\
              <th>first<th>last</thead>\n",
         );
@@ -141,7 +139,7 @@ impl Report<'_> {
             return Ok(());
         }
         out.push_str(
-            "<div class=\"scroll\"><table id=\"listed-table\" class=\"sort\">\n<thead><tr>\
+            "<div class=\"scroll\"><table id=\"listed-table\" class=\"sort rows\">\n<thead><tr>\
              <th class=\"n\">number<th>time<th>verdict<th>packet<th>what decided</thead>\n",
         );
         for listed in &self.listed {
@@ -188,7 +186,7 @@ fn write_examples(out: &mut String, examples: &[Example]) -> Result {
     Ok(())
 }
 
-fn write_example_list(out: &mut String, examples: &[Example]) -> Result {
+pub(super) fn write_example_list(out: &mut String, examples: &[Example]) -> Result {
     if examples.is_empty() {
         return Ok(());
     }

@@ -25,10 +25,13 @@ impl Report<'_> {
             few => few.join(", "),
         };
         let rules = rules.join(" + ");
+        let new = self.changes.iter().flat_map(|changes| &changes.files);
+        let new = names(new.map(|file| base_name(&file.file)).collect()).join(" + ");
+        let versus = if new.is_empty() { new } else { format!("<span>vs</span> {new} ") };
         writeln!(
             out,
             "<header>\n<p class=\"brand\">tamis replay</p>\n\
-             <h1>{rules} <span>on</span> {captures}</h1>\n<p class=\"lede\">{}</p>\n</header>",
+             <h1>{rules} {versus}<span>on</span> {captures}</h1>\n<p class=\"lede\">{}</p>\n</header>",
             escape(&self.sentence())
         )
     }
@@ -50,10 +53,16 @@ impl Report<'_> {
         let span = self.span().map_or_else(String::new, |(first, last)| {
             format!(" in {}", duration(last.saturating_sub(first)))
         });
+        let changed =
+            self.changes.as_ref().map_or_else(String::new, |changes| match changes.packets {
+                0 => " No verdict changes.".to_owned(),
+                1 => " 1 changes verdict.".to_owned(),
+                packets => format!(" {} change verdict.", number(packets)),
+            });
         let (all, never) = self.never_hit();
         let ends = if ends.is_empty() { String::new() } else { format!(": {}", ends.join(", ")) };
         format!(
-            "{}{span}{ends}. {} of {} never hit.",
+            "{}{span}{ends}.{changed} {} of {} never hit.",
             plural(self.packets, "packet"),
             number(never as u64),
             plural(all as u64, "rule")
