@@ -91,7 +91,8 @@ pub(crate) struct ReplayArgs {
     /// One word per packet in capture order: accept drop reject unknown skip
     #[arg(long, value_name = "FILE")]
     pub verdicts: Option<String>,
-    /// One JSON object a line per packet: frame, time, tuple, in, out, path, verdict, table, chain, number, line
+    /// One JSON object a line per packet: frame, time, tuple, in, out, path, verdict, table, chain, number, line,
+    /// ctstate
     #[arg(long, value_name = "FILE")]
     pub packets: Option<String>,
     /// One capture per verdict and per dropping rule, such as drop.L211.pcapng
@@ -103,6 +104,9 @@ pub(crate) struct ReplayArgs {
     /// The rules with the counters of this replay, as iptables-save -c prints them
     #[arg(long, value_name = "FILE")]
     pub save_counters: Option<String>,
+    /// The same for the rules of --rules6
+    #[arg(long, value_name = "FILE", requires = "rules6")]
+    pub save_counters6: Option<String>,
     /// Show packets with this verdict, or whose verdict changes under --vs, each with what decided
     #[arg(long, value_name = "VERDICT", requires_if("change", "vs"))]
     pub list: Option<ListChoice>,
@@ -124,10 +128,11 @@ pub(crate) struct ReplayArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 A packet in words: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS or TYPE] [key=value …],
-keys ttl mark mac len tos frag:
+keys ttl mark ctstate mac len tos frag:
   tamis why rules.v4 --packet 'in=eth0 tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn'
   tamis why rules.v4 --packet 'icmp 10.0.0.1 > 10.0.0.2 echo-request'
-Several packets in words are a conversation: the story is that of the last one.
+Several packets in words are a conversation: the story is that of the last one. Unless ctstate= says it,
+tracking finds the state of each, and that of the first is NEW.
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
     /// Rules, as iptables-save or ip6tables-save prints them; - for standard input
@@ -184,7 +189,8 @@ pub(crate) struct WalkArgs {
     /// The address of an interface, for -j MASQUERADE and REDIRECT; may be repeated [default: by --routes]
     #[arg(long = "addr", value_name = "IFACE=ADDRESS", value_parser = addr)]
     pub addresses: Vec<(String, IpAddr)>,
-    /// How connections are tracked, where the rules need it [default: midstream]
+    /// How connections are tracked, where the rules need it [default: midstream for captures, kernel for
+    /// packets in words]
     #[arg(long, value_name = "MODE")]
     pub ct: Option<CtChoice>,
     /// Most connections held at a time
@@ -373,8 +379,8 @@ impl WalkArgs {
         LoadOptions { family: self.family, table: self.table.as_deref(), strict: self.strict_input }
     }
 
-    /// The handler's configuration.
-    pub(crate) fn config(&self) -> anyhow::Result<Config> {
+    /// The handler's configuration; `usual` is how connections are tracked unless that is said.
+    pub(crate) fn config(&self, usual: Mode) -> anyhow::Result<Config> {
         let checksums = match self.checksums {
             ChecksumChoice::Ignore => Checksums::Ignore,
             ChecksumChoice::Verify => Checksums::Verify,
@@ -393,7 +399,8 @@ impl WalkArgs {
             ct: conntrack::Config {
                 mode: match self.ct {
                     Some(CtChoice::Kernel) => Mode::Kernel,
-                    Some(CtChoice::Midstream) | None => Mode::Midstream,
+                    Some(CtChoice::Midstream) => Mode::Midstream,
+                    None => usual,
                     Some(CtChoice::Off) => Mode::Off,
                 },
                 max: self.ct_max,

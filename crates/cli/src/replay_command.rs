@@ -9,6 +9,7 @@ use replay::report::{Report, Style};
 use replay::run::{self, List, Wanted};
 use replay::{Filter, RulesFile, Selection};
 use rules::Semantics;
+use rules::conntrack::Mode;
 
 use crate::args::{FailOn, ListChoice, ReplayArgs, standard_input_once};
 use crate::interrupt;
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         to: args.to,
         count: args.count,
     };
-    let config = args.walk.config()?;
+    let config = args.walk.config(Mode::Midstream)?;
     let mut verdicts = args.verdicts.as_deref().map(create).transpose()?;
     let mut packets = args.packets.as_deref().map(create).transpose()?;
     let mut annotated = args.annotate.as_deref().map(create).transpose()?;
@@ -55,8 +56,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     if let (Some(mut to), Some(name)) = (verdicts, &args.verdicts) {
         to.flush().with_context(|| name.clone())?;
     }
-    if let Some(name) = &args.save_counters {
-        std::fs::write(name, report.saved_counters(0)).with_context(|| name.clone())?;
+    for (file, name) in [&args.save_counters, &args.save_counters6].into_iter().enumerate() {
+        if let Some(name) = name {
+            std::fs::write(name, report.saved_counters(file)).with_context(|| name.clone())?;
+        }
     }
     if let Some(name) = &args.html {
         std::fs::write(name, report.html(&command_line())).with_context(|| name.clone())?;

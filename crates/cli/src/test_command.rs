@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use replay::cases::{Cases, Given, Results, judge, record};
+use replay::spec;
+use rules::conntrack::Mode;
 
 use crate::args::{WalkArgs, standard_input_once};
 
@@ -80,7 +82,7 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
     let rules6 = args.walk.rules6.as_deref().or(cases.rules6.as_deref());
     let files = args.walk.open_both(rules, rules6)?;
     let given = Given { path: args.walk.path.is_some(), ct: args.walk.ct.is_some() };
-    let config = cases.defaults.under(args.walk.config()?, given);
+    let config = cases.defaults.under(args.walk.config(spec::CT)?, given);
     let results = judge(&cases, &files, &config, &args.walk.also());
     if let Some(name) = &args.junit {
         std::fs::write(name, results.junit()).with_context(|| name.clone())?;
@@ -114,7 +116,7 @@ fn record(args: &TestArgs) -> Result<ExitCode> {
     let name = &args.cases;
     standard_input_once(args.record.iter().chain([name]).chain(&args.walk.rules6))?;
     let files = args.walk.open(name)?;
-    let config = args.walk.config()?;
+    let config = args.walk.config(Mode::Midstream)?;
     let recording = record::record(&files, &config, &args.record, args.limit as usize)?;
     let named = [Some(name), args.walk.rules6.as_ref()]
         .map(|name| Some(beside(args.to.as_deref(), name.filter(|name| *name != "-")?)));

@@ -8,20 +8,26 @@ use dataplane::{Config, Judgement};
 use replay::RulesFile;
 use replay::spec::{self, Spec};
 use replay::why::{self, Story};
+use rules::conntrack::Mode;
 
 use crate::args::{WhyArgs, standard_input_once};
+use crate::replay_command::command_line;
 
 /// Tells one packet's story.
 pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     standard_input_once(args.captures.iter().chain([&args.rules]).chain(&args.walk.rules6))?;
     let files = args.walk.open(&args.rules)?;
-    let config = args.walk.config()?;
+    let usual = if args.captures.is_empty() { spec::CT } else { Mode::Midstream };
+    let config = args.walk.config(usual)?;
     let story = story(args, &files, &config)?;
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{:#}", story.json())?;
     } else {
         out.write_all(story.text(args.all).as_bytes())?;
+        if let Some(more) = more(args, &story) {
+            writeln!(out, "next: {} {more}", command_line())?;
+        }
     }
     out.flush()?;
     Ok(match story.judgement() {
@@ -29,6 +35,15 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
         Judgement::Drop(_) | Judgement::Reject(_) => ExitCode::from(1),
         Judgement::Unknown | Judgement::Skip(_) => ExitCode::from(4),
     })
+}
+
+/// The option that would tell most about what is not told yet.
+fn more(args: &WhyArgs, story: &Story<'_>) -> Option<&'static str> {
+    match story.judgement() {
+        Judgement::Drop(_) | Judgement::Reject(_) if args.near.is_none() => Some("--near 3"),
+        _ if !args.all && story.is_abridged() => Some("--all"),
+        _ => None,
+    }
 }
 
 fn story<'f>(args: &WhyArgs, files: &'f [RulesFile], config: &'f Config) -> Result<Story<'f>> {

@@ -76,6 +76,22 @@ fn packets_are_json_lines() {
 }
 
 #[test]
+fn packets_say_the_state_of_their_connection() {
+    let bench = Bench::new();
+    let rules = bench.forward("r.v4", &["-m conntrack --ctstate NEW -j ACCEPT"]);
+    let answer = "udp 10.0.0.9:4000 > 198.51.100.7:53";
+    let capture = bench.capture("c.pcapng", &[DNS, answer, "icmp 10.0.0.9 > 10.0.0.1 echo-reply"]);
+    let file = bench.path("packets.jsonl");
+    report(0, &["replay", &rules, &capture, "--packets", file.to_str().unwrap()]);
+    let text = std::fs::read_to_string(file).unwrap();
+    let states: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["ctstate"].clone())
+        .collect();
+    assert_eq!(states, [json!("NEW"), json!("ESTABLISHED"), json!("INVALID")]);
+}
+
+#[test]
 fn split_holds_every_packet_in_the_file_of_its_verdict_and_reason() {
     let bench = Bench::new();
     let (rules, capture) = scene(&bench);

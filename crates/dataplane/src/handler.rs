@@ -8,7 +8,7 @@
 
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Link, Packet, Read};
-use rules::conntrack::{CtView, Mode, Side, Tracker};
+use rules::conntrack::{CtState, CtView, Mode, Side, Tracker};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
 use rules::model::{Family, Hook, Ruleset};
@@ -71,6 +71,8 @@ pub struct Arrival<'a> {
     pub output: Option<&'a str>,
     /// Its mark on arrival.
     pub mark: u32,
+    /// The state of its connection, if that is said and not for tracking to find.
+    pub ctstate: Option<CtState>,
 }
 
 /// Judges packets under the rules of one or more families.
@@ -162,7 +164,11 @@ impl<'r> Handler<'r> {
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
         let Plan { ruleset, memories, tables, tracker, .. } = plan;
-        let ct = Connection { tracker: tracker.as_mut(), ..Connection::before_tracking() };
+        let ct = Connection {
+            tracker: tracker.as_mut(),
+            said: arrival.ctstate,
+            ..Connection::before_tracking()
+        };
         let transit = Transit {
             input,
             output,

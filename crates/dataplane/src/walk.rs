@@ -3,7 +3,7 @@
 //! [`crate::handler`] says which hooks in which order, `nat` what the nat chains decide.
 
 use packet::{Packet, Read};
-use rules::conntrack::{Certainty, Confirmation, CtView, Place, Side, Template, Visit};
+use rules::conntrack::{Certainty, Confirmation, CtView, Place, Side, States, Template, Visit};
 use rules::eval::{self, Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook, Ruleset};
 use rules::nat::{self, Binding, Redirected, Translated, Turn, icmp_error, rewrite};
@@ -148,8 +148,10 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
                 return;
             }
         };
-        let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else {
-            self.transit.ct.view = CtView::UNKNOWN;
+        let Connection { tracker, view, said, .. } = &mut self.transit.ct;
+        let said = said.map(|state| CtView::without_flow(States::of(state)));
+        let Some(tracker) = tracker else {
+            *view = said.unwrap_or(CtView::UNKNOWN);
             return;
         };
         let visit = Visit {
@@ -163,6 +165,11 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             certainty: certainty(self.alive),
         };
         *view = tracker.track(self.transit.packet, &visit);
+        if let Some(said) = said.filter(|said| said.states != view.states) {
+            // Of that connection nothing but its state is known.
+            tracker.discard(view);
+            *view = said;
+        }
         if view.table_full {
             self.drop_untold();
         }

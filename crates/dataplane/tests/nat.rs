@@ -71,6 +71,7 @@ fn pass(handler: &mut Handler<'_>, bytes: &mut [u8], number: u64) -> (Judgement,
         input: None,
         output: None,
         mark: 0,
+        ctstate: None,
     };
     let end = handler.handle(bytes, &arrival, &mut Nobody);
     (end.judgement, end.path)

@@ -83,5 +83,6 @@ fn arrival<'a>(
         input: None,
         output: None,
         mark: 0,
+        ctstate: None,
     })
 }

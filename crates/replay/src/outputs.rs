@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use dataplane::Disposition;
 use packet::{Checksums, FlowKey, Link, Packet, Read};
 use pktio::{Frame, FrameMeta, Interface};
+use rules::conntrack::States;
 
 use crate::annotate::Annotation;
 use crate::decider::{Decider, Place};
@@ -30,6 +31,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) place: &'a Place<'a>,
     /// The interfaces that it came in and goes out by, where known.
     pub(crate) sides: [Option<&'a str>; 2],
+    /// The states that its connection may be in, where one is tracked.
+    pub(crate) states: Option<States>,
     /// What becomes of it under the rules of `--vs`.
     pub(crate) new: Option<(&'a Disposition, &'a Place<'a>)>,
 }

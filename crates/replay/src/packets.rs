@@ -31,7 +31,7 @@ struct Line<'a> {
     number: Option<u32>,
     line: Option<u32>,
     text: &'a str,
-    ctstate: Option<&'static str>,
+    ctstate: Option<String>,
     new_verdict: Option<&'static str>,
     new_line: Option<u32>,
 }
@@ -61,7 +61,8 @@ pub(crate) fn write(to: &mut dyn Write, judged: &Judged<'_>) -> io::Result<()> {
         number: place.number,
         line: place.line,
         text: &place.text,
-        ctstate: None,
+        // States that remain possible.
+        ctstate: judged.states.map(|states| format!("{states:?}").to_uppercase()),
         new_verdict: judged.new.map(|(end, _)| end.judgement.word()),
         new_line: judged.new.and_then(|(_, place)| place.line),
     };

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use dataplane::{Counters, Disposition, Judgement, Observer, Path, Why};
+use rules::conntrack::{CtView, States};
 use rules::eval::{self, Cause, RuleRef};
 use rules::model::Family;
-use rules::{Iface, Transit};
+use rules::{Iface, Seen, Transit};
 
 use crate::rules_file::RulesFile;
 
@@ -32,6 +33,8 @@ pub(crate) struct Recorder {
     pub(crate) notes_sides: bool,
     /// The interfaces that the current packet comes in and goes out by, where known.
     pub(crate) sides: [Option<String>; 2],
+    /// The states that the current packet's connection may be in, where one is tracked.
+    pub(crate) states: Option<States>,
 }
 
 impl Recorder {
@@ -52,12 +55,14 @@ impl Recorder {
             output_unknown: 0,
             notes_sides: false,
             sides: [None, None],
+            states: None,
         }
     }
 
     /// Forgets the packet before.
     pub(crate) fn next_packet(&mut self) {
         self.causes.clear();
+        self.states = None;
         if self.notes_sides {
             self.sides = [None, None];
         }
@@ -128,6 +133,10 @@ impl Observer for Recorder {
         self.paths.retain(|_, packets| *packets > 0);
         *self.paths.entry(to).or_default() += 1;
         self.note_sides(input, output);
+    }
+
+    fn tracked(&mut self, view: &CtView, _: Seen<'_>) {
+        self.states = Some(view.states);
     }
 
     fn hangs_on(&mut self, why: Why) {

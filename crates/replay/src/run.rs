@@ -278,6 +278,7 @@ impl Replay<'_, '_, '_> {
             input: None,
             output: None,
             mark: 0,
+            ctstate: None,
         };
         let end = self.handler.handle(frame.bytes, &arrival, &mut self.recorder);
         let new = self.versus.as_mut().map(|(_, versus)| {
@@ -326,6 +327,7 @@ impl Replay<'_, '_, '_> {
             decider,
             place: &place,
             sides: [input.as_deref(), output.as_deref()],
+            states: self.recorder.states,
             new: new.as_ref().map(|(end, _)| end).zip(new_place.as_ref()),
         })
     }

@@ -1,5 +1,5 @@
 //! A packet in words: `[in=eth0] [out=eth1] tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn`, then `key=value`
-//! for ttl, mark, mac, len, tos and frag.
+//! for ttl, mark, ctstate, mac, len, tos and frag.
 
 pub(crate) mod words;
 
@@ -10,7 +10,12 @@ use dataplane::Arrival;
 use packet::craft::{Addresses, Craft, Ethernet, Fragment, Message, arp_frame};
 use packet::tcp::Flags;
 use packet::{Link, icmpv4, icmpv6};
+use rules::conntrack::{CtState, Mode};
 use rules::protocol_number;
+
+/// How connections of packets in words are tracked unless that is said: as the kernel does, from an empty
+/// table. Nothing came before a packet that nobody captured.
+pub const CT: Mode = Mode::Kernel;
 
 /// A packet to judge, with what is said about it beyond its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +28,9 @@ pub struct Spec {
     pub output: Option<String>,
     /// Its mark.
     pub mark: u32,
+    /// The state of its connection; if it is not said, tracking finds it, and for a packet that nothing
+    /// came before this is NEW.
+    pub ctstate: Option<CtState>,
 }
 
 impl Spec {
@@ -39,8 +47,17 @@ impl Spec {
             input: self.input.as_deref(),
             output: self.output.as_deref(),
             mark: self.mark,
+            ctstate: self.ctstate,
         }
     }
+}
+
+/// What `why` and `test` judge packets in words with, where no option says otherwise.
+#[cfg(test)]
+pub(crate) fn config() -> dataplane::Config {
+    let mut config = dataplane::Config::default();
+    config.ct.mode = CT;
+    config
 }
 
 /// What was expected in a SPEC.
@@ -71,19 +88,24 @@ pub fn parse(text: &str) -> Result<Spec, SpecError> {
     let words = split(text);
     let mut fields = Fields::default();
     let mut rest = Vec::new();
+    let is_arp = words.iter().any(|(_, word)| *word == "arp");
     for word in &words {
         match word.1.split_once('=') {
+            Some((key, _)) if is_arp && !matches!(key, "in" | "out" | "mark" | "mac") => {
+                return Err(expected(word.0, "in= out= mark= or mac= beside arp"));
+            }
             Some((key, value)) => fields.set(*word, key, value)?,
             None => rest.push(*word),
         }
     }
     let end = text.len() + 1;
     let frame = match rest.split_first() {
-        Some(((_, "arp"), words)) => arp(words, end)?,
+        Some(((_, "arp"), words)) => fields.arp(words, end)?,
         Some((protocol, words)) => fields.frame(*protocol, words, end)?,
         None => return Err(expected(end, "a protocol: tcp udp icmp … or arp")),
     };
-    Ok(Spec { frame, input: fields.input, output: fields.output, mark: fields.mark })
+    let Fields { input, output, mark, ctstate, .. } = fields;
+    Ok(Spec { frame, input, output, mark, ctstate })
 }
 
 fn split(text: &str) -> Vec<Word<'_>> {
@@ -100,6 +122,7 @@ struct Fields {
     input: Option<String>,
     output: Option<String>,
     mark: u32,
+    ctstate: Option<CtState>,
     ttl: Option<u8>,
     tos: u8,
     mac: Option<[u8; 6]>,
@@ -115,6 +138,7 @@ impl Fields {
             "in" => self.input = Some(value.to_owned()),
             "out" => self.output = Some(value.to_owned()),
             "mark" => self.mark = number(value).ok_or_else(|| wrong("a number of 32 bits"))?,
+            "ctstate" => self.ctstate = Some(state(value).ok_or_else(|| wrong(&states()))?),
             "ttl" => self.ttl = Some(value.parse().map_err(|_| wrong("a number 0-255"))?),
             "tos" => {
                 let tos = number(value).and_then(|tos| u8::try_from(tos).ok());
@@ -128,9 +152,32 @@ impl Fields {
             "frag" => {
                 self.fragment = Some(fragment(value).ok_or_else(|| wrong("OFFSET or OFFSET+"))?)
             }
-            _ => return Err(expected(column, "in= out= ttl= mark= mac= len= tos= or frag=")),
+            _ => {
+                return Err(expected(
+                    column,
+                    "in= out= ttl= mark= ctstate= mac= len= tos= or frag=",
+                ));
+            }
         }
         Ok(())
+    }
+
+    fn ethernet(&self) -> Ethernet {
+        let usual = Ethernet::default();
+        Ethernet { source: self.mac.unwrap_or(usual.source), ..usual }
+    }
+
+    /// `who-has A tell B`.
+    fn arp(&self, words: &[Word<'_>], end: usize) -> Result<Vec<u8>, SpecError> {
+        let [(_, "who-has"), target, (_, "tell"), sender] = words else {
+            let column = words.first().map_or(end, |(column, _)| *column);
+            return Err(expected(column, "who-has ADDRESS tell ADDRESS"));
+        };
+        let v4 = |(column, text): Word<'_>| match text.parse() {
+            Ok(IpAddr::V4(addr)) => Ok(addr.octets()),
+            _ => Err(expected(column, format!("an IPv4 address, found \"{text}\""))),
+        };
+        Ok(arp_frame(self.ethernet(), packet::arp::REQUEST, v4(*sender)?, v4(*target)?))
     }
 
     fn frame(&self, name: Word<'_>, words: &[Word<'_>], end: usize) -> Result<Vec<u8>, SpecError> {
@@ -140,8 +187,7 @@ impl Fields {
         let ends = (&source, &destination);
         let message = message(name, ends, rest, end)?;
         let mut craft = Craft::new(addresses, message);
-        let source_mac = self.mac.unwrap_or(Ethernet::default().source);
-        craft.ethernet = Some(Ethernet { source: source_mac, ..Ethernet::default() });
+        craft.ethernet = Some(self.ethernet());
         craft.ttl = self.ttl.unwrap_or(64);
         craft.tos = self.tos;
         craft.fragment = self.fragment;
@@ -256,24 +302,20 @@ fn icmp(words: &[Word<'_>], v6: bool, end: usize) -> Result<Message, SpecError> 
     Ok(Message::Icmp { kind, code, id: 1, sequence: 1 })
 }
 
-/// `who-has A tell B`.
-fn arp(words: &[Word<'_>], end: usize) -> Result<Vec<u8>, SpecError> {
-    let [(_, "who-has"), target, (_, "tell"), sender] = words else {
-        let column = words.first().map_or(end, |(column, _)| *column);
-        return Err(expected(column, "who-has ADDRESS tell ADDRESS"));
-    };
-    let v4 = |(column, text): Word<'_>| match text.parse() {
-        Ok(IpAddr::V4(addr)) => Ok(addr.octets()),
-        _ => Err(expected(column, format!("an IPv4 address, found \"{text}\""))),
-    };
-    Ok(arp_frame(Ethernet::default(), packet::arp::REQUEST, v4(*sender)?, v4(*target)?))
-}
-
 fn number(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
         Some(hex) => u32::from_str_radix(hex, 16).ok(),
         None => text.parse().ok(),
     }
+}
+
+/// A connection state, named as `--ctstate` names it.
+fn state(text: &str) -> Option<CtState> {
+    CtState::ALL.into_iter().find(|state| state.name().eq_ignore_ascii_case(text))
+}
+
+fn states() -> String {
+    CtState::ALL.map(CtState::name).join(" ")
 }
 
 fn mac(text: &str) -> Option<[u8; 6]> {
@@ -347,6 +389,8 @@ mod tests {
         let spec = parse("in=eth0 ttl=3 udp 1.2.3.4:5 > 6.7.8.9:10 out=eth1 mark=0x10").unwrap();
         assert_eq!((spec.input.as_deref(), spec.output.as_deref()), (Some("eth0"), Some("eth1")));
         assert_eq!((spec.mark, spec.frame[14 + 8]), (0x10, 3));
+        let spec = parse("udp 1.2.3.4:5 > 6.7.8.9:10 ctstate=established").unwrap();
+        assert_eq!(spec.ctstate, Some(CtState::Established));
     }
 
     #[test]
@@ -359,5 +403,7 @@ mod tests {
         assert_eq!(column("udp 1.2.3.4:5 > [::1]:10"), 25);
         assert_eq!(column("tpc 1.2.3.4:5 > 1.2.3.4:10"), 1);
         assert_eq!(column("tcp 1.2.3.4:5 > 1.2.3.4:10 ttl=x"), 32);
+        assert_eq!(column("tcp 1.2.3.4:5 > 1.2.3.4:10 ctstate=OLD"), 36);
+        assert_eq!(column("arp who-has 10.0.0.1 tell 10.0.0.2 ttl=3"), 36);
     }
 }

@@ -13,6 +13,8 @@ pub struct Connection<'p> {
     pub view: CtView,
     /// The table that the flow is in; `None` where nothing is tracked.
     pub tracker: Option<&'p mut Tracker>,
+    /// The packet's state, if that is said and not for tracking to find.
+    pub said: Option<CtState>,
     /// What `-j CT` asked for, before tracking.
     pub wish: Wish,
     /// Something else of the flow hangs on a rule that may have matched.
@@ -42,6 +44,7 @@ impl Default for Connection<'_> {
         Self {
             view: CtView::UNKNOWN,
             tracker: None,
+            said: None,
             wish: Wish::Plain,
             doubtful: false,
             binding: Binding::Closed,

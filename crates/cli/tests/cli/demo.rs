@@ -23,8 +23,11 @@ fn matches_snapshot(name: &str, text: &str) {
 
 /// A fresh demonstration in the current directory, so that no path of this machine is printed.
 fn demo(scratch: &Scratch) -> Ran {
-    let output = Command::new(TAMIS).arg("demo").current_dir(scratch.path()).output();
-    output.unwrap().into()
+    run(scratch, &["demo"])
+}
+
+fn run(scratch: &Scratch, args: &[&str]) -> Ran {
+    Command::new(TAMIS).args(args).current_dir(scratch.path()).output().unwrap().into()
 }
 
 #[test]
@@ -55,15 +58,17 @@ fn the_next_command_works_as_printed() {
     let report = demo(&scratch).out;
     let next = report.lines().find_map(|line| line.strip_prefix("next: tamis ")).unwrap();
     let args: Vec<&str> = next.split(' ').collect();
-    let output = Command::new(TAMIS).args(&args).current_dir(scratch.path()).output();
-    let ran = Ran::from(output.unwrap());
+    let ran = run(&scratch, &args);
     assert_eq!(ran.code, Some(0), "{next}: {}", ran.err);
 }
 
 #[test]
 fn the_story_of_a_rejected_packet_is_the_expected_one() {
     let spec = "in=lan0 out=wan0 tcp 10.20.0.10:40000 > 198.51.100.66:443 syn";
-    matches_snapshot("why-reject.txt", &tamis(&["why", RULES, "--packet", spec]).out);
+    let scratch = Scratch::new("demo-why");
+    demo(&scratch);
+    let story = run(&scratch, &["why", "demo-rules.v4", "--packet", spec]);
+    matches_snapshot("why-reject.txt", &story.out);
 }
 
 #[test]

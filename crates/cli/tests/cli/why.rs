@@ -70,3 +70,49 @@ fn all_shows_the_rules_that_did_not_match() {
     assert!(all.lines().count() > few.lines().count());
     assert!(all.contains("--icmp-type 8") && !few.contains("--icmp-type 8"), "{few}");
 }
+
+#[test]
+fn a_packet_in_words_is_new_unless_its_state_is_said() {
+    let spec = "in=a out=b tcp 198.51.100.7:51200 > 10.20.0.9:22 ack";
+    let ran = tamis(&["why", &rules("stateful.v4"), "--packet", spec]);
+    assert!(ran.out.contains("conntrack: NEW"), "{}", ran.out);
+    for (state, line) in [("ESTABLISHED", "L6"), ("related", "L6"), ("INVALID", "L7")] {
+        let spec = format!("{spec} ctstate={state}");
+        let ran = tamis(&["why", &rules("stateful.v4"), "--packet", &spec]);
+        let state = state.to_uppercase();
+        assert!(ran.out.contains(&format!("conntrack: {state}\n")), "{}", ran.out);
+        assert!(ran.out.contains(&format!(" by {line} ")), "{state}: {}", ran.out);
+        let off = tamis(&["why", &rules("stateful.v4"), "--packet", &spec, "--ct", "off"]);
+        assert_eq!(off.code, ran.code, "said, it needs no tracking: {}", off.out);
+    }
+    // A capture may begin in the middle of a connection, words do not.
+    let midstream = tamis(&["why", &rules("stateful.v4"), "--packet", spec, "--ct", "midstream"]);
+    assert!(midstream.out.contains("conntrack: ESTABLISHED"), "{}", midstream.out);
+}
+
+#[test]
+fn of_a_connection_whose_state_is_said_nothing_else_is_known() {
+    let scratch = Scratch::new("why-said");
+    let file = scratch.file("mark.v4");
+    let text =
+        "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -m connmark --mark 0x1 -j ACCEPT\nCOMMIT\n";
+    fs::write(&file, text).unwrap();
+    let spec = "in=a out=b udp 198.51.100.7:5 > 10.20.0.9:22";
+    let code = |spec: &str| tamis(&["why", &file, "--packet", spec]).code;
+    assert_eq!(code(spec), Some(1), "a new connection has no mark");
+    assert_eq!(code(&format!("{spec} ctstate=NEW")), Some(1), "said or found, it is the same");
+    assert_eq!(code(&format!("{spec} ctstate=ESTABLISHED")), Some(4));
+}
+
+#[test]
+fn the_story_ends_with_what_tells_more() {
+    let spec = "in=lan0 out=wan0 tcp 10.20.0.9:1025 > 203.0.113.1:25 syn";
+    let ran = tamis(&["why", RULES, "--packet", spec]);
+    let next = ran.out.lines().last().unwrap().to_owned();
+    assert!(next.starts_with("next: tamis why ") && next.ends_with(" --near 3"), "{next}");
+    let near = tamis(&["why", RULES, "--packet", spec, "--near", "3"]);
+    let next = near.out.lines().last().unwrap().to_owned();
+    assert!(next.ends_with(" --near 3 --all"), "{next}");
+    let all = tamis(&["why", RULES, "--packet", spec, "--near", "3", "--all"]);
+    assert!(!all.out.contains("next: "), "{}", all.out);
+}

@@ -70,6 +70,7 @@ impl<'r> StateJudge<'r> {
             input,
             output,
             mark: 0,
+            ctstate: None,
         };
         match self.handler.handle(&mut sent.bytes, &arrival, &mut self.tally).judgement {
             Judgement::Accept(_) => Fate::Accept,

@@ -129,6 +129,7 @@ impl Trial {
                 input: Some(if from_client { "t0" } else { "t1" }),
                 output: None,
                 mark: 0,
+                ctstate: None,
             };
             tally.lost = false;
             let end = handler.handle(&mut bytes, &arrival, &mut tally);

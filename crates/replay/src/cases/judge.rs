@@ -12,7 +12,7 @@ use crate::decider::Decider;
 use crate::report::walk_flags;
 use crate::rules_file::RulesFile;
 use crate::shell::quote;
-use crate::spec::Spec;
+use crate::spec::{self, Spec};
 use crate::why::Unseen;
 
 /// Connections of one case held at a time; a conversation that opens more is no conversation.
@@ -88,7 +88,7 @@ pub fn judge<'c>(
     let started = Instant::now();
     let small = few_connections(config);
     let judged = cases.cases.iter().map(|case| Judged::of(case, files, &small)).collect();
-    let options = format!("{also}{}", walk_flags(files, config));
+    let options = format!("{also}{}", walk_flags(files, config, spec::CT));
     Results { cases, files, options, judged, elapsed_s: started.elapsed().as_secs_f64() }
 }
 

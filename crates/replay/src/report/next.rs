@@ -20,7 +20,7 @@ impl Report<'_> {
     pub fn next_command(&self) -> String {
         let rules = self.files.first().map_or("RULES", |file| &file.file);
         let captures = self.capture_names().join(" ");
-        let flags = walk_flags(self.files, self.config) + &self.filter_flag();
+        let flags = walk_flags(self.files, self.config, Mode::default()) + &self.filter_flag();
         let nets = self.files.first().map(nets).unwrap_or_default();
         if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
             return format!("tamis replay {rules} {captures} {nets}");
@@ -67,7 +67,7 @@ impl Report<'_> {
         let captures = self.capture_names().join(" ");
         format!(
             "tamis why {rules} {captures}{} --packet {packet}",
-            walk_flags(self.files, self.config)
+            walk_flags(self.files, self.config, Mode::default())
         )
     }
 
@@ -78,7 +78,9 @@ impl Report<'_> {
 }
 
 /// The options that said how packets walk, to be typed again, each with a blank before it.
-pub(crate) fn walk_flags(files: &[RulesFile], config: &Config) -> String {
+///
+/// `usual` is how connections are tracked unless that is said.
+pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> String {
     let mut flags = String::new();
     // Writing to a String cannot fail.
     let _ = config.path.map(|path| write!(flags, " --path {}", path.name()));
@@ -90,7 +92,7 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config) -> String {
     for net in config.world.local.iter().flatten() {
         let _ = write!(flags, " --local {net}");
     }
-    if config.ct.mode != Mode::default() {
+    if config.ct.mode != usual {
         let _ = write!(flags, " --ct {}", ct_name(config.ct.mode));
     }
     if config.ct.max != DEFAULT_MAX {

@@ -151,7 +151,8 @@ impl Report<'_> {
 
     fn drops(&self, out: &mut String) -> std::fmt::Result {
         let top = self.top_decisions(RulesFile::drops);
-        if !top.is_empty() {
+        let reasons = &self.drop_reasons;
+        if !top.is_empty() || reasons.stack + reasons.ttl + reasons.conntrack > 0 {
             writeln!(out, "\nTOP DROPPING RULES{:>W$}   first seen", "packets", W = WIDTH - 45)?;
         }
         for (file, by, count, tally) in top.iter().take(ROWS) {
@@ -166,14 +167,16 @@ impl Report<'_> {
         if top.len() > ROWS {
             writeln!(out, "  and {} more (--json has them all)", top.len() - ROWS)?;
         }
-        let reasons = &self.drop_reasons;
-        for (fault, packets) in &reasons.stack_faults {
-            let what = format!("  the kernel's stack, before any rule: {fault}");
-            writeln!(out, "{}{:>12}", fit(&what, WIDTH - 39), number(*packets))?;
-        }
-        if reasons.ttl > 0 {
-            let what = "  time to live ran out while forwarding";
-            writeln!(out, "{}{:>12}", fit(what, WIDTH - 39), number(reasons.ttl))?;
+        let faults = reasons.stack_faults.iter().map(|(fault, packets)| {
+            (format!("the kernel's stack, before any rule: {fault}"), *packets)
+        });
+        let others = [
+            ("time to live ran out while forwarding".to_owned(), reasons.ttl),
+            ("connection tracking: no room, or a tuple taken".to_owned(), reasons.conntrack),
+        ];
+        for (what, packets) in faults.chain(others).filter(|(_, packets)| *packets > 0) {
+            let what = fit(&format!("  {what}"), WIDTH - 39);
+            writeln!(out, "{what}{:>12}", number(packets))?;
         }
         Ok(())
     }

@@ -42,6 +42,13 @@ impl Story<'_> {
         visible(&out).into_owned()
     }
 
+    /// Whether the story leaves out rules that did not match, unless all are asked for.
+    #[must_use]
+    pub fn is_abridged(&self) -> bool {
+        let missed = |step: &Step| matches!(step, Step::Rule { outcome: Outcome::NO, .. });
+        self.steps.windows(SHOWN_IN_A_ROW + 1).any(|run| run.iter().all(missed))
+    }
+
     /// A line for each packet of the conversation before.
     fn write_before(&self, out: &mut String) -> std::fmt::Result {
         for (index, before) in self.before.iter().enumerate() {

@@ -20,6 +20,24 @@ pub enum CtState {
     Untracked = 16,
 }
 
+impl CtState {
+    /// Every state.
+    pub const ALL: [Self; 5] =
+        [Self::Invalid, Self::Established, Self::Related, Self::New, Self::Untracked];
+
+    /// Its name, as `--ctstate` has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Invalid => "INVALID",
+            Self::Established => "ESTABLISHED",
+            Self::Related => "RELATED",
+            Self::New => "NEW",
+            Self::Untracked => "UNTRACKED",
+        }
+    }
+}
+
 /// A non-empty set of states: those that remain possible.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct States(u8);
@@ -49,12 +67,9 @@ impl States {
     /// The state, where only one is possible.
     #[must_use]
     pub fn only(self) -> Option<CtState> {
-        ALL.into_iter().find(|state| self.0 == *state as u8)
+        CtState::ALL.into_iter().find(|state| self.0 == *state as u8)
     }
 }
-
-const ALL: [CtState; 5] =
-    [CtState::Invalid, CtState::Established, CtState::Related, CtState::New, CtState::Untracked];
 
 impl From<CtState> for States {
     fn from(state: CtState) -> Self {
@@ -65,7 +80,7 @@ impl From<CtState> for States {
 /// Names joined by `|`.
 impl fmt::Debug for States {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<String> = ALL
+        let names: Vec<String> = CtState::ALL
             .into_iter()
             .filter(|state| self.may_be(*state))
             .map(|state| format!("{state:?}"))

@@ -28,7 +28,7 @@ fn cases(text: &str) -> Cases {
 /// What is wrong about a case, `ok` if nothing is.
 fn wrong(case: &str) -> String {
     let (rules, cases) = (rules(), cases(&format!("[[case]]\nname = \"n\"\n{case}")));
-    let results = judge(&cases, &rules, &Config::default(), "");
+    let results = judge(&cases, &rules, &crate::spec::config(), "");
     results.judged[0].wrong.as_ref().map_or_else(|| "ok".to_owned(), |wrong| wrong.what.clone())
 }
 
@@ -122,7 +122,7 @@ fn two(see: impl FnOnce(&Results<'_>)) {
         "[[case]]\nname = 'good'\n{WEB}expect = 'accept'\n\
          [[case]]\nname = \"a <b> & \\\"c\\\", 100%:\\u0000\\n]]>d\"\n{SSH}expect = 'accept'"
     ));
-    see(&judge(&cases, &rules, &Config::default(), " --table filter"));
+    see(&judge(&cases, &rules, &crate::spec::config(), " --table filter"));
 }
 
 const WHY: &str = "tamis why 'my rules.v4' --table filter --packet \

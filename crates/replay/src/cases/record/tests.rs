@@ -43,8 +43,12 @@ fn the_demonstration_passes_as_recorded() {
         let toml = recording.toml([Some("rules.v4"), None], &["office.pcap".to_owned()]);
         let cases = Cases::from_text("cases.toml", &toml).unwrap();
         assert_eq!(cases.cases.len(), recording.case_count());
-        let results =
-            judge(&cases, &rules, &cases.defaults.under(Config::default(), Given::default()), "");
+        let results = judge(
+            &cases,
+            &rules,
+            &cases.defaults.under(crate::spec::config(), Given::default()),
+            "",
+        );
         assert_eq!(results.failed().count(), 0, "{}", results.text());
         // Every end that a packet of the demonstration meets is there.
         for end in ["drop by ttl", "reject by filter/from-office/1", "drop by filter/to-office/6"] {
@@ -69,11 +73,11 @@ fn a_bounded_recording_says_that_it_was_cut() {
 #[test]
 fn what_hangs_on_a_payload_is_not_written() {
     let rules = rules(RULES);
-    recorded(&rules, &Config::default(), 200, |recording| {
+    recorded(&rules, &crate::spec::config(), 200, |recording| {
         let toml = recording.toml([None; 2], &[]);
         assert!(toml.contains("accept by filter/FORWARD/1"), "{toml}");
         let cases = Cases::from_text("c.toml", &toml).unwrap();
-        let results = judge(&cases, &rules, &Config::default(), "");
+        let results = judge(&cases, &rules, &crate::spec::config(), "");
         assert_eq!(results.failed().count(), 0, "{}", results.text());
     });
 }
@@ -118,7 +122,7 @@ fn what_hangs_on_a_connection_is_recorded_as_a_conversation() {
         recorded(&rules, &config, 200, |recording| {
             let toml = recording.toml([None; 2], &[]);
             let cases = Cases::from_text("c.toml", &toml).unwrap();
-            let config = cases.defaults.under(Config::default(), Given::default());
+            let config = cases.defaults.under(crate::spec::config(), Given::default());
             assert_eq!(config.ct.mode, mode);
             let results = judge(&cases, &rules, &config, "");
             assert_eq!(results.failed().count(), 0, "{}", results.text());

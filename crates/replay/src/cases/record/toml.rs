@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use dataplane::Config;
-use rules::conntrack::Mode;
 
 use super::super::Decided;
 use super::super::text::one_line;
 use super::{Recorded, Recording};
 use crate::report::ct_name;
+use crate::spec::CT;
 
 impl Recording<'_> {
     /// The cases file. `rules` is what it is to say of its rules: their files, from where it will lie.
@@ -103,7 +103,7 @@ pub(super) fn defaults(config: &Config) -> String {
     if let Some(path) = config.path {
         key("path", quoted(path.name()));
     }
-    if config.ct.mode != Mode::default() {
+    if config.ct.mode != CT {
         key("ct", quoted(ct_name(config.ct.mode)));
     }
     if lines.is_empty() { lines } else { format!("\n[defaults]\n{lines}") }
