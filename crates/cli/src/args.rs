@@ -73,6 +73,9 @@ pub(crate) struct ReplayArgs {
     /// Show which packets change verdict under these rules, and by which rules; the file may be the same
     #[arg(long, value_name = "NEW_RULES")]
     pub vs: Option<String>,
+    /// The same for the rules of --rules6
+    #[arg(long, value_name = "NEW_RULES6", requires = "vs", requires = "rules6")]
+    pub vs6: Option<String>,
     /// What carries out the rules of --vs [default: told from their text, else legacy]
     #[arg(long, requires = "vs", value_name = "WHICH")]
     pub vs_semantics: Option<SemanticsChoice>,
@@ -364,11 +367,20 @@ impl WalkArgs {
         rules: &str,
         rules6: Option<&str>,
     ) -> anyhow::Result<Vec<RulesFile>> {
-        let semantics = self.semantics.map(Semantics::from);
+        self.open_all(rules, rules6, self.semantics.map(Semantics::from))
+    }
+
+    /// The same, carried out by what `semantics` says.
+    pub(crate) fn open_all(
+        &self,
+        rules: &str,
+        rules6: Option<&str>,
+        semantics: Option<Semantics>,
+    ) -> anyhow::Result<Vec<RulesFile>> {
         let first = RulesFile::open(rules, &self.load_options())?.judged_as(semantics);
         let Some(rules6) = rules6 else { return Ok(vec![first]) };
         if first.ruleset.family == Family::Ipv6 {
-            bail!("{rules}: expected IPv4 rules beside --rules6, found IPv6 rules");
+            bail!("{rules}: expected IPv4 rules beside IPv6 ones, found IPv6 rules");
         }
         let options = LoadOptions { family: Some(Family::Ipv6), ..self.load_options() };
         Ok(vec![first, RulesFile::open(rules6, &options)?.judged_as(semantics)])

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use replay::report::{Report, Style};
 use replay::run::{self, List, Wanted};
+use replay::shell::quote;
 use replay::{Filter, RulesFile, Selection};
 use rules::Semantics;
 use rules::conntrack::Mode;
@@ -22,7 +23,7 @@ const STOPPED: u8 = 130;
 
 /// Replays and reports.
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
-    let more = [args.vs.as_ref(), args.walk.rules6.as_ref()];
+    let more = [&args.vs, &args.vs6, &args.walk.rules6].map(Option::as_ref);
     let rules = more.into_iter().flatten().chain([&args.rules]);
     standard_input_once(rules.chain(&args.captures))?;
     let files = args.walk.open(&args.rules)?;
@@ -45,13 +46,14 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         page: args.html.is_some(),
         progress: Some(&mut at),
         selection,
-        versus: versus.map(|file| vec![file]),
+        versus,
         packets: packets.as_mut().map(|to| to as &mut dyn Write),
         split: args.split.clone(),
         annotate: annotated.as_mut().map(|to| to as &mut dyn Write),
         stop: Some(interrupt::flag()?),
     };
-    let report = run::replay(&files, &args.captures, &config, &mut wanted)?;
+    let mut report = run::replay(&files, &args.captures, &config, &mut wanted)?;
+    report.also = args.walk.also();
     progress.finish();
     if let (Some(mut to), Some(name)) = (verdicts, &args.verdicts) {
         to.flush().with_context(|| name.clone())?;
@@ -69,9 +71,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
 }
 
 /// The rules to compare with: read like the first ones, but for what carries them out.
-fn new_rules(args: &ReplayArgs, name: &str) -> Result<RulesFile> {
-    let file = RulesFile::open(name, &args.walk.load_options())?;
-    Ok(file.judged_as(args.vs_semantics.map(Semantics::from)))
+fn new_rules(args: &ReplayArgs, name: &str) -> Result<Vec<RulesFile>> {
+    let semantics = args.vs_semantics.map(Semantics::from);
+    args.walk.open_all(name, args.vs6.as_deref(), semantics)
 }
 
 fn exit_code(report: &Report<'_>, fail_on: &[FailOn]) -> ExitCode {
@@ -90,16 +92,8 @@ fn exit_code(report: &Report<'_>, fail_on: &[FailOn]) -> ExitCode {
 
 /// This command as it could be typed again; words that a shell would take apart are quoted.
 pub(crate) fn command_line() -> String {
-    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    let words = std::env::args_os().skip(1).map(|word| quote(&word.to_string_lossy()).into_owned());
     ["tamis".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_=./:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn create(name: &str) -> Result<BufWriter<File>> {
@@ -133,18 +127,5 @@ impl From<ListChoice> for List {
             ListChoice::Unknown => Self::Unknown,
             ListChoice::Change => Self::Change,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn words_are_quoted_as_a_shell_needs() {
-        assert_eq!(quoted("--net=eth0=10.0.0.0/8"), "--net=eth0=10.0.0.0/8");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

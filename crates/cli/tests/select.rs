@@ -146,6 +146,31 @@ fn one_report_for_both_families() {
         (&json["changes"]["packets"], &json["changes"]["by"][0]["example_frame"]),
         (&json!(1), &json!(2))
     );
+    let new6 = bench.forward("new.v6", &["-j ACCEPT"]);
+    let both = ["replay", &v4, &capture, "--rules6", &v6, "--vs", &new, "--vs6", &new6];
+    assert_eq!(report(0, &both)["changes"]["packets"], 2);
+    assert!(stdout(0, &both).contains(&format!(" --vs {new} --vs6 {new6} --list change")));
+    assert!(refusal(&["replay", &v4, &capture, "--vs", &new, "--vs6", &new6]).contains("--rules6"));
+    let [saved, saved6] = ["saved.v4", "saved.v6"].map(|name| bench.path(name));
+    let names = [saved.to_str().unwrap(), saved6.to_str().unwrap()];
+    let saving = [&args[..], &["--save-counters", names[0], "--save-counters6", names[1]]];
+    stdout(0, &saving.concat());
+    let text = std::fs::read_to_string(saved6).unwrap();
+    assert!(text.contains("[1:48] -A FORWARD -p udp -j ACCEPT"), "{text}");
+}
+
+#[test]
+fn the_next_command_has_every_option_that_said_how_packets_walk() {
+    let bench = Bench::new();
+    let rules = bench.forward("my rules.v4", &["-p udp -j ACCEPT"]);
+    let capture = bench.capture("c.pcapng", &["tcp 10.0.0.1:5 > 10.0.0.2:9 syn"]);
+    let args = ["replay", &rules, &capture, "--table", "filter", "--checksums", "verify"];
+    let text = stdout(0, &[&args[..], &["--addr", "eth0=10.0.0.1"]].concat());
+    let next = text.lines().last().unwrap();
+    assert!(next.starts_with(&format!("next: tamis replay '{rules}' {capture} ")), "{next}");
+    for option in [" --table filter", " --checksums verify", " --addr eth0=10.0.0.1"] {
+        assert!(next.contains(option), "{option}: {next}");
+    }
 }
 
 #[cfg(unix)]

@@ -197,6 +197,8 @@ pub struct Report<'f> {
     pub warnings: Vec<String>,
     /// Wall time in seconds.
     pub elapsed_s: f64,
+    /// Options to be typed again beside those that rules and configuration tell, each with a blank before it.
+    pub also: String,
 }
 
 impl<'f> Report<'f> {
@@ -229,6 +231,7 @@ impl<'f> Report<'f> {
             time_went_back: 0,
             warnings: Vec::new(),
             elapsed_s: 0.0,
+            also: String::new(),
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use dataplane::Config;
+use packet::Checksums;
 use rules::conntrack::{Mode, config::DEFAULT_MAX};
 use rules::model::{Action, Rule};
 
@@ -18,18 +19,19 @@ impl Report<'_> {
     /// A whole command line.
     #[must_use]
     pub fn next_command(&self) -> String {
-        let rules = self.files.first().map_or("RULES", |file| &file.file);
-        let captures = self.capture_names().join(" ");
-        let flags = walk_flags(self.files, self.config, Mode::default()) + &self.filter_flag();
+        let files = self.files_named();
+        let flags = self.flags() + &self.filter_flag();
         let nets = self.files.first().map(nets).unwrap_or_default();
         if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
-            return format!("tamis replay {rules} {captures} {nets}");
+            return format!("tamis replay {files}{flags} {nets}");
         }
         let changed = self.changes.as_ref().filter(|changes| changes.packets > 0);
         if let (Some(changes), true) = (changed, self.listed.is_empty()) {
-            let new = changes.files.first().map_or("NEW", |file| &file.file);
+            let named = ["vs", "vs6"].iter().zip(&changes.files);
+            let new: String =
+                named.map(|(option, file)| format!(" --{option} {}", quote(&file.file))).collect();
             let vs = self.vs_flags();
-            return format!("tamis replay {rules} {captures}{flags} --vs {new}{vs} --list change");
+            return format!("tamis replay {files}{flags}{new}{vs} --list change");
         }
         let list = if self.verdicts.unknown.packets > 0 {
             "unknown"
@@ -42,7 +44,7 @@ impl Report<'_> {
         };
         match self.listed.first() {
             Some(listed) => self.why_command(listed.frame),
-            None => format!("tamis replay {rules} {captures}{flags} --list {list}"),
+            None => format!("tamis replay {files}{flags} --list {list}"),
         }
     }
 
@@ -63,17 +65,20 @@ impl Report<'_> {
 
     /// The command that tells the story of one packet.
     pub(super) fn why_command(&self, packet: impl std::fmt::Display) -> String {
-        let rules = self.files.first().map_or("RULES", |file| &file.file);
-        let captures = self.capture_names().join(" ");
-        format!(
-            "tamis why {rules} {captures}{} --packet {packet}",
-            walk_flags(self.files, self.config, Mode::default())
-        )
+        format!("tamis why {}{} --packet {packet}", self.files_named(), self.flags())
     }
 
-    /// The captures, as given.
-    pub(super) fn capture_names(&self) -> Vec<&str> {
-        self.captures.iter().map(|capture| &*capture.file).collect()
+    /// The options that said how packets walk.
+    fn flags(&self) -> String {
+        walk_flags(self.files, self.config, Mode::default()) + &self.also
+    }
+
+    /// Rules and captures, as given.
+    fn files_named(&self) -> String {
+        let rules = self.files.first().map_or("RULES", |file| &*file.file);
+        let captures = self.captures.iter().map(|capture| &*capture.file);
+        let names = std::iter::once(rules).chain(captures).map(quote);
+        names.collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -91,6 +96,12 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
     }
     for net in config.world.local.iter().flatten() {
         let _ = write!(flags, " --local {net}");
+    }
+    for (name, address) in &config.world.addresses {
+        let _ = write!(flags, " --addr {}", quote(&format!("{name}={address}")));
+    }
+    if config.checksums == Checksums::Verify {
+        flags.push_str(" --checksums verify");
     }
     if config.ct.mode != usual {
         let _ = write!(flags, " --ct {}", ct_name(config.ct.mode));
