@@ -47,7 +47,12 @@ oracle: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel over mill
 	cargo run --quiet --release -p tamis-lab --bin oracle -- --packets $(PACKETS) --seed 1 \
 		--conformance docs/conformance.md $(if $(wildcard $(RULESETS)),--real $(RULESETS))
 
+# README's picture of the page: its review, in a window as wide as a small screen.
+picture: ## Redraw docs/review.png (needs Chromium)
+	cargo build --release --bin tamis
+	docs/picture.sh target/release/tamis docs/review.png
+
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test skips deps lint oracle fuzz
+.PHONY: help run test skips deps lint oracle picture fuzz

@@ -12,6 +12,8 @@ mod readme;
 mod record;
 mod refusals;
 mod replay;
+mod review;
 mod shell;
+mod snapshot;
 mod streams;
 mod why;

@@ -40,8 +40,8 @@ struct Section {
 const ROWS: usize = 50;
 
 const SECTIONS: [Section; 9] = [
-    Section { id: "verdicts", title: "Verdicts", write: |report, out| report.write_summary(out) },
     Section { id: "changes", title: "Changes", write: |report, out| report.write_changes(out) },
+    Section { id: "verdicts", title: "Verdicts", write: |report, out| report.write_summary(out) },
     Section { id: "timeline", title: "Over time", write: |report, out| report.write_chart(out) },
     Section { id: "drops", title: "Top drops", write: |report, out| report.write_drops(out) },
     Section {

@@ -79,6 +79,10 @@ impl Report<'_> {
     /// The table of verdicts, and beside it what was read and assumed.
     pub(super) fn write_summary(&self, out: &mut String) -> Result {
         out.push_str("<div class=\"two\">\n<div>\n");
+        if self.changes.is_some() {
+            let names: Vec<&str> = self.files.iter().map(|file| base_name(&file.file)).collect();
+            writeln!(out, "<h3>Under {}</h3>", escape(&names.join(" + ")))?;
+        }
         self.write_verdicts(out)?;
         out.push_str("</div>\n<div>\n<h3>Read</h3>\n<dl>\n");
         self.write_read(out)?;
@@ -127,7 +131,8 @@ impl Report<'_> {
     }
 
     fn write_read(&self, out: &mut String) -> Result {
-        for file in self.files {
+        let new = self.changes.iter().flat_map(|changes| &changes.files);
+        for file in self.files.iter().chain(new) {
             let ruleset = &file.ruleset;
             let tables: Vec<&str> = ruleset.tables.iter().map(|table| table.name).collect();
             let words = format!(
