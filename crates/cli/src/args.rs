@@ -55,8 +55,8 @@ pub(crate) struct DemoArgs {
 /// `tamis replay`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Exit codes: 0 done, 2 usage or input error, 3 what --fail-on names is there, 130 stopped by Ctrl-C (the
-report says what there is so far).
+Exit codes: 0 done, 2 usage or input error, 3 what --fail-on names is there, 130 stopped by Ctrl-C
+(the report then says what there is so far).
 Examples:
   tamis replay rules.v4 office.pcap
   tamis replay rules.v4 office.pcap --vs new.v4 --fail-on change
@@ -68,8 +68,12 @@ pub(crate) struct ReplayArgs {
     /// Captures (pcap or pcapng, plain, gzip or zstd), one stream in this order; - for standard input
     #[arg(required = true, value_name = "CAPTURE")]
     pub captures: Vec<String>,
-    #[command(flatten)]
-    pub walk: WalkArgs,
+    /// Show packets with this verdict, or whose verdict changes under --vs, each with what decided
+    #[arg(long, value_name = "VERDICT", requires_if("change", "vs"))]
+    pub list: Option<ListChoice>,
+    /// How many packets --list shows
+    #[arg(long, default_value_t = 20, requires = "list", value_name = "N")]
+    pub limit: usize,
     /// Show which packets change verdict under these rules, and by which rules; the file may be the same
     #[arg(long, value_name = "NEW_RULES")]
     pub vs: Option<String>,
@@ -79,43 +83,6 @@ pub(crate) struct ReplayArgs {
     /// What carries out the rules of --vs [default: told from their text, else legacy]
     #[arg(long, requires = "vs", value_name = "WHICH")]
     pub vs_semantics: Option<SemanticsChoice>,
-    /// Judge only packets that pass a pcap filter expression, compiled by tcpdump, or its -ddd bytecode
-    #[arg(long, value_name = "BPF")]
-    pub filter: Option<String>,
-    /// Judge only packets at this time (RFC 3339, or +SECONDS after the first packet) or later
-    #[arg(long, value_name = "T", value_parser = moment)]
-    pub from: Option<Moment>,
-    /// Judge only packets before this time
-    #[arg(long, value_name = "T", value_parser = moment)]
-    pub to: Option<Moment>,
-    /// Stop after so many judged packets
-    #[arg(long, value_name = "N")]
-    pub count: Option<u64>,
-    /// One word per packet in capture order: accept drop reject unknown skip
-    #[arg(long, value_name = "FILE")]
-    pub verdicts: Option<String>,
-    /// One JSON object a line per packet: frame, time, tuple, in, out, path, verdict, table, chain, number, line,
-    /// ctstate
-    #[arg(long, value_name = "FILE")]
-    pub packets: Option<String>,
-    /// One capture per verdict and per dropping rule, such as drop.L211.pcapng
-    #[arg(long, value_name = "DIR")]
-    pub split: Option<PathBuf>,
-    /// All packets as pcapng, with verdict and deciding rule as packet comment
-    #[arg(long, value_name = "FILE")]
-    pub annotate: Option<String>,
-    /// The rules with the counters of this replay, as iptables-save -c prints them
-    #[arg(long, value_name = "FILE")]
-    pub save_counters: Option<String>,
-    /// The same for the rules of --rules6
-    #[arg(long, value_name = "FILE", requires = "rules6")]
-    pub save_counters6: Option<String>,
-    /// Show packets with this verdict, or whose verdict changes under --vs, each with what decided
-    #[arg(long, value_name = "VERDICT", requires_if("change", "vs"))]
-    pub list: Option<ListChoice>,
-    /// How many packets --list shows
-    #[arg(long, default_value_t = 20, requires = "list", value_name = "N")]
-    pub limit: usize,
     /// Exit with 3 if there are such packets; drop includes reject, change needs --vs
     #[arg(long, value_name = "WHAT", value_delimiter = ',', requires_if("change", "vs"))]
     pub fail_on: Vec<FailOn>,
@@ -125,6 +92,39 @@ pub(crate) struct ReplayArgs {
     /// One JSON document, schema tamis.replay/1
     #[arg(long)]
     pub json: bool,
+    /// One word per packet in capture order: accept drop reject unknown skip
+    #[arg(long, help_heading = "Files to write", value_name = "FILE")]
+    pub verdicts: Option<String>,
+    /// One JSON object a line per packet: frame, time, tuple, in, out, path, verdict, table, chain, number, line,
+    /// ctstate
+    #[arg(long, help_heading = "Files to write", value_name = "FILE")]
+    pub packets: Option<String>,
+    /// One capture per verdict and per dropping rule, such as drop.L211.pcapng
+    #[arg(long, help_heading = "Files to write", value_name = "DIR")]
+    pub split: Option<PathBuf>,
+    /// All packets as pcapng, with verdict and deciding rule as packet comment
+    #[arg(long, help_heading = "Files to write", value_name = "FILE")]
+    pub annotate: Option<String>,
+    /// The rules with the counters of this replay, as iptables-save -c prints them
+    #[arg(long, help_heading = "Files to write", value_name = "FILE")]
+    pub save_counters: Option<String>,
+    /// The same for the rules of --rules6
+    #[arg(long, help_heading = "Files to write", value_name = "FILE", requires = "rules6")]
+    pub save_counters6: Option<String>,
+    /// Judge only packets that pass a pcap filter expression, compiled by tcpdump, or its -ddd bytecode
+    #[arg(long, help_heading = "Packets to judge", value_name = "BPF")]
+    pub filter: Option<String>,
+    /// Judge only packets at this time (RFC 3339, or +SECONDS after the first packet) or later
+    #[arg(long, help_heading = "Packets to judge", value_name = "T", value_parser = moment)]
+    pub from: Option<Moment>,
+    /// Judge only packets before this time
+    #[arg(long, help_heading = "Packets to judge", value_name = "T", value_parser = moment)]
+    pub to: Option<Moment>,
+    /// Stop after so many judged packets
+    #[arg(long, help_heading = "Packets to judge", value_name = "N")]
+    pub count: Option<u64>,
+    #[command(flatten)]
+    pub walk: WalkArgs,
 }
 
 /// `tamis why`.
@@ -134,8 +134,8 @@ A packet in words: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS o
 keys ttl mark ctstate mac len tos frag:
   tamis why rules.v4 --packet 'in=eth0 tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn'
   tamis why rules.v4 --packet 'icmp 10.0.0.1 > 10.0.0.2 echo-request'
-Several packets in words are a conversation: the story is that of the last one. Unless ctstate= says it,
-tracking finds the state of each, and that of the first is NEW.
+Several packets in words are a conversation: the story is that of the last one. Unless ctstate=
+says it, tracking finds the state of each, and that of the first is NEW.
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
     /// Rules, as iptables-save or ip6tables-save prints them; - for standard input
@@ -146,8 +146,6 @@ pub(crate) struct WhyArgs {
     /// A packet's number in the captures, from 1, or a packet in words; in words it may be repeated
     #[arg(long = "packet", required = true, value_name = "N|SPEC")]
     pub packets: Vec<String>,
-    #[command(flatten)]
-    pub walk: WalkArgs,
     /// List every rule that did not match, too
     #[arg(long)]
     pub all: bool,
@@ -157,10 +155,13 @@ pub(crate) struct WhyArgs {
     /// One JSON document, schema tamis.why/1
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub walk: WalkArgs,
 }
 
 /// How packets walk.
 #[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "How packets walk")]
 pub(crate) struct WalkArgs {
     /// Family of the rules [default: told from the text, else ip]
     #[arg(long, value_parser = family)]

@@ -38,10 +38,20 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tamis: {}", replay::visible(&format!("{error:#}")));
+            eprintln!("tamis: {}", replay::visible(&without_numbers(&format!("{error:#}"))));
             ExitCode::from(2)
         }
     }
+}
+
+/// The words of the system without its error numbers: `(os error 2)` tells nobody anything.
+fn without_numbers(text: &str) -> String {
+    let mut words = text.split(" (os error ");
+    let mut out = words.next().unwrap_or_default().to_owned();
+    for rest in words {
+        out.push_str(rest.split_once(')').map_or("", |(_, rest)| rest));
+    }
+    out
 }
 
 /// Help and version as clap writes them; any other error in one line.
@@ -51,6 +61,10 @@ fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        eprintln!("tamis: expected a command: demo, replay, why or test (see tamis --help)");
+        return ExitCode::from(2);
+    }
     let text = error.to_string();
     let lines: Vec<&str> = text
         .lines()
@@ -58,7 +72,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
         .filter(|line| !line.is_empty())
         .collect();
-    let line = lines.join(" ");
+    let line = lines.join(" ").replace(" tip: ", "; ");
     eprintln!("tamis: {} (see tamis --help)", line.strip_prefix("error: ").unwrap_or(&line));
     ExitCode::from(2)
 }
@@ -67,4 +81,16 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_numbers;
+
+    #[test]
+    fn error_numbers_of_the_system_are_left_out() {
+        assert_eq!(without_numbers("a: No such file (os error 2)"), "a: No such file");
+        assert_eq!(without_numbers("a (os error 2): b (os error 13), c"), "a: b, c");
+        assert_eq!(without_numbers("nothing to leave out"), "nothing to leave out");
+    }
 }

@@ -29,6 +29,8 @@ pub(crate) fn run(args: &ManArgs) -> Result<ExitCode> {
             let named = || dir.display().to_string();
             std::fs::create_dir_all(dir).with_context(named)?;
             clap_mangen::generate_to(command, dir).with_context(named)?;
+            let page = dir.join("tamis-replay.1").display().to_string();
+            println!("next: man {}", replay::shell::quote(&page));
         }
         None => {
             let mut page = Vec::new();

@@ -38,6 +38,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let mut verdicts = args.verdicts.as_deref().map(create).transpose()?;
     let mut packets = args.packets.as_deref().map(create).transpose()?;
     let mut annotated = args.annotate.as_deref().map(create).transpose()?;
+    let html = Reserved::of(args.html.as_deref())?;
+    let counters = [
+        Reserved::of(args.save_counters.as_deref())?,
+        Reserved::of(args.save_counters6.as_deref())?,
+    ];
     let mut progress = Progress::new();
     let mut at = |done, all| progress.at(done, all);
     let mut wanted = Wanted {
@@ -58,14 +63,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     if let (Some(mut to), Some(name)) = (verdicts, &args.verdicts) {
         to.flush().with_context(|| name.clone())?;
     }
-    for (file, name) in [&args.save_counters, &args.save_counters6].into_iter().enumerate() {
-        if let Some(name) = name {
-            std::fs::write(name, report.saved_counters(file)).with_context(|| name.clone())?;
-        }
+    for (file, reserved) in counters.into_iter().enumerate() {
+        reserved.map_or(Ok(()), |to| to.write(&report.saved_counters(file)))?;
     }
-    if let Some(name) = &args.html {
-        std::fs::write(name, report.html(&command_line())).with_context(|| name.clone())?;
-    }
+    html.map_or(Ok(()), |to| to.write(&report.html(&command_line())))?;
     print(&report, args.json)?;
     Ok(exit_code(&report, &args.fail_on))
 }
@@ -94,6 +95,31 @@ fn exit_code(report: &Report<'_>, fail_on: &[FailOn]) -> ExitCode {
 pub(crate) fn command_line() -> String {
     let words = std::env::args_os().skip(1).map(|word| quote(&word.to_string_lossy()).into_owned());
     ["tamis".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A file opened before the replay, so that a name that cannot be written is known at once; what it held
+/// stays until there is something to write.
+struct Reserved<'n> {
+    name: &'n str,
+    file: File,
+}
+
+impl<'n> Reserved<'n> {
+    fn of(name: Option<&'n str>) -> Result<Option<Self>> {
+        let Some(name) = name else { return Ok(None) };
+        let file = File::options().write(true).create(true).truncate(false).open(name);
+        Ok(Some(Self { name, file: file.with_context(|| name.to_owned())? }))
+    }
+
+    fn write(mut self, text: &str) -> Result<()> {
+        let written = self.file.metadata().and_then(|metadata| {
+            if metadata.is_file() {
+                self.file.set_len(0)?;
+            }
+            self.file.write_all(text.as_bytes())
+        });
+        written.with_context(|| self.name.to_owned())
+    }
 }
 
 fn create(name: &str) -> Result<BufWriter<File>> {

@@ -55,8 +55,6 @@ pub(crate) struct TestArgs {
     #[arg(long, default_value_t = 200, value_name = "N", requires = "record",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    #[command(flatten)]
-    pub walk: WalkArgs,
     /// Also write JUnit XML, which CI servers read
     #[arg(long, value_name = "FILE")]
     pub junit: Option<String>,
@@ -66,6 +64,8 @@ pub(crate) struct TestArgs {
     /// One JSON document, schema tamis.test/1
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub walk: WalkArgs,
 }
 
 /// Tests or records.

@@ -24,6 +24,11 @@ pub enum Error {
         /// Its column in bytes, from 1.
         column: usize,
     },
+    /// A rules or cases file begins with bytes that no text has.
+    Binary {
+        /// The file.
+        file: String,
+    },
     /// A rules file was refused.
     Rules {
         /// The file.
@@ -86,6 +91,12 @@ impl fmt::Display for Error {
                 f,
                 "{file}:{line}:{column}: expected UTF-8 text (convert it: iconv -f latin1 -t utf-8)"
             ),
+            Self::Binary { file } => {
+                write!(
+                    f,
+                    "{file}: expected text, found a binary file (captures stand behind the rules)"
+                )
+            }
             Self::Rules { file, source } => write!(f, "{file}:{source}"),
             Self::Cases { file, line, column, what } => {
                 write!(f, "{file}:{line}:{column}: expected {what}")

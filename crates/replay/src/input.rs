@@ -7,7 +7,7 @@ use crate::error::Error;
 /// The whole text of a file.
 ///
 /// # Errors
-/// The file cannot be read, or is not UTF-8 from a line and column on.
+/// The file cannot be read, begins with binary bytes, or is not UTF-8 from a line and column on.
 pub(crate) fn read_text(file: &str) -> Result<String, Error> {
     let failed = |source| Error::File { file: file.to_owned(), source };
     let bytes = if file == "-" {
@@ -17,6 +17,10 @@ pub(crate) fn read_text(file: &str) -> Result<String, Error> {
     } else {
         std::fs::read(file).map_err(failed)?
     };
+    // Captures and compressed files begin with such bytes; farther on, one is an error of its line.
+    if bytes.iter().take(64).any(|byte| *byte == 0) {
+        return Err(Error::Binary { file: file.to_owned() });
+    }
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let (line, column) = line_and_column(good, good.len());

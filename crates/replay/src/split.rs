@@ -48,6 +48,9 @@ struct Output {
 impl Split {
     /// Makes the directory if it is not there. `first` is the family of the first rules.
     pub(crate) fn new(dir: &Path, first: Option<Family>) -> Result<Self, Error> {
+        if dir.is_file() {
+            return Err(failed(dir)(io::ErrorKind::NotADirectory.into()));
+        }
         std::fs::create_dir_all(dir).map_err(failed(dir))?;
         Ok(Self {
             dir: dir.to_owned(),

@@ -70,7 +70,7 @@ fn packets_in_words_are_refused_at_their_column() {
 #[test]
 fn arguments_are_refused_in_one_line() {
     for (args, what) in [
-        (&[][..], "help"),
+        (&[][..], "expected a command: demo, replay, why or test"),
         (&["conquer"], "conquer"),
         (&["replay"], "RULES"),
         (&["replay", RULES], "CAPTURE"),
@@ -85,6 +85,10 @@ fn arguments_are_refused_in_one_line() {
         (&["replay", RULES, CAPTURE, "--verdicts", "/nowhere/at/all"], "/nowhere/at/all: "),
         (&["replay", RULES, CAPTURE, "--save-counters", "/nowhere/at/all"], "/nowhere/at/all: "),
         (&["replay", "/nowhere/rules.v4", CAPTURE], "/nowhere/rules.v4: "),
+        (&["replay", RULES, CAPTURE, "--html", "/nowhere/at/all"], "/nowhere/at/all: "),
+        (&["replay", RULES, CAPTURE, "--split", RULES], "not a directory"),
+        (&["replay", CAPTURE, CAPTURE], "captures stand behind the rules"),
+        (&["test", RULES, CAPTURE], "expected text"),
         (&["why", RULES, CAPTURE, "--packet", "0"], "1 to 287"),
         (&["why", RULES, CAPTURE, "--packet", "288"], "1 to 287"),
         (&["why", RULES, "--packet", "7"], "CAPTURE"),
@@ -92,7 +96,40 @@ fn arguments_are_refused_in_one_line() {
     ] {
         let ran = tamis(args);
         assert!(ran.refusal().contains(what), "{args:?}: {}", ran.err);
+        assert!(!ran.err.contains("os error"), "{}", ran.err);
     }
+}
+
+#[test]
+fn a_replay_that_fails_leaves_the_last_page_and_counters_as_they_were() {
+    let scratch = Scratch::new("refused-keeps");
+    for option in ["--html", "--save-counters"] {
+        let file = scratch.write("kept", "of the last replay, and longer than nothing\n");
+        tamis(&["replay", RULES, "/nowhere/c.pcap", option, &file]).refusal();
+        assert!(std::fs::read_to_string(&file).unwrap().starts_with("of the last replay"));
+        assert_eq!(tamis(&["replay", RULES, CAPTURE, option, &file]).code, Some(0));
+        assert!(!std::fs::read_to_string(&file).unwrap().contains("last replay"));
+    }
+}
+
+#[test]
+fn a_capture_without_packets_is_no_error_and_a_next_command_works() {
+    let scratch = Scratch::new("refused-none");
+    let capture = std::fs::read(CAPTURE).unwrap();
+    let empty = scratch.file("empty.pcap");
+    std::fs::write(&empty, &capture[..24]).unwrap();
+    let ran = tamis(&["replay", RULES, &empty]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let next = format!("next: tamis why {RULES} --packet 'tcp ");
+    assert!(ran.out.lines().last().unwrap().starts_with(&next), "{}", ran.out);
+}
+
+#[test]
+fn rules_of_a_host_that_name_only_lo_are_asked_about_with_any_interface() {
+    let scratch = Scratch::new("refused-lo");
+    let text = "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n";
+    let ran = tamis(&["replay", &scratch.write("lo.v4", text), CAPTURE]);
+    assert!(ran.out.trim_end().ends_with(" --in eth0"), "{}", ran.out);
 }
 
 #[test]

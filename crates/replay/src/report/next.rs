@@ -6,7 +6,7 @@ use std::fmt::Write;
 use dataplane::Config;
 use packet::Checksums;
 use rules::conntrack::{Mode, config::DEFAULT_MAX};
-use rules::model::{Action, Rule};
+use rules::model::{Action, Family, Rule};
 
 use super::{Report, ct_name};
 use crate::rules_file::RulesFile;
@@ -15,15 +15,23 @@ use crate::shell::quote;
 /// Share of packets that must lack an interface before naming them comes first.
 const MANY: f64 = 0.2;
 
+/// A packet to ask about where a capture has none.
+const EXAMPLE: &str = "tcp 192.0.2.1:40000 > 198.51.100.1:443 syn";
+const EXAMPLE6: &str = "tcp [2001:db8:1::1]:40000 > [2001:db8:2::1]:443 syn";
+
 impl Report<'_> {
     /// A whole command line.
     #[must_use]
     pub fn next_command(&self) -> String {
+        if self.packets == 0 {
+            return self.why_in_words();
+        }
         let files = self.files_named();
         let flags = self.flags() + &self.filter_flag();
         let nets = self.files.first().map(nets).unwrap_or_default();
-        if self.lacked_interface as f64 > MANY * self.packets as f64 && !nets.is_empty() {
-            return format!("tamis replay {files}{flags} {nets}");
+        if self.lacked_interface as f64 > MANY * self.packets as f64 {
+            let named = if nets.is_empty() { self.any_interfaces() } else { nets };
+            return format!("tamis replay {files}{flags} {named}");
         }
         let changed = self.changes.as_ref().filter(|changes| changes.packets > 0);
         if let (Some(changes), true) = (changed, self.listed.is_empty()) {
@@ -46,6 +54,23 @@ impl Report<'_> {
             Some(listed) => self.why_command(listed.frame),
             None => format!("tamis replay {files}{flags} --list {list}"),
         }
+    }
+
+    /// Interfaces for rules that name none of their own: any name is as good as another.
+    fn any_interfaces(&self) -> String {
+        let wanted = [("--in eth0", self.input_unknown), ("--out eth1", self.output_unknown)];
+        let wanted = wanted.into_iter().filter(|(_, unknown)| *unknown > 0);
+        wanted.map(|(option, _)| option).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The command for a packet in words, where there was none to judge.
+    fn why_in_words(&self) -> String {
+        let (rules, example) = match self.files.first() {
+            Some(file) if file.ruleset.family == Family::Ipv6 => (&*file.file, EXAMPLE6),
+            Some(file) => (&*file.file, EXAMPLE),
+            None => ("RULES", EXAMPLE),
+        };
+        format!("tamis why {}{} --packet {}", quote(rules), self.flags(), quote(example))
     }
 
     /// The filter that packets passed.
