@@ -3,6 +3,8 @@
 
 mod command;
 
+use std::collections::BTreeMap;
+
 use command::{Bench, refusal, report, stdout};
 use serde_json::json;
 
@@ -141,4 +143,44 @@ fn rules_that_cannot_be_compared_are_refused() {
     assert!(refusal(&["replay", &v4, &capture, "--list", "change"]).contains("--vs"));
     assert!(refusal(&["replay", &v4, &capture, "--fail-on", "change"]).contains("--vs"));
     assert!(refusal(&["replay", &v4, &capture, "--vs-semantics", "nft"]).contains("--vs"));
+}
+
+/// The word of each packet, and the rules with their counts, of a replay of the demonstration's capture.
+fn replayed(bench: &Bench, rules: &str, more: &[&str]) -> (Vec<String>, serde_json::Value) {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../replay/demo");
+    let (capture, verdicts) = (format!("{root}/office.pcap"), bench.path("verdicts"));
+    let args = ["replay", rules, &capture, "--in", "lan0", "--out", "wan0", "--path", "forward"];
+    let verdicts = verdicts.to_str().unwrap();
+    let json = report(0, &[&args[..], &["--verdicts", verdicts], more].concat());
+    let words = std::fs::read_to_string(verdicts).unwrap();
+    (words.lines().map(str::to_owned).collect(), json)
+}
+
+#[test]
+fn what_changes_is_the_difference_of_two_replays() {
+    let bench = Bench::new();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let rules = ["tests/rules/stateless.v4", "tests/rules/stateful.v4", "tests/rules/nat.v4"];
+    let rules = rules.map(|name| format!("{root}/{name}"));
+    let mut changed = 0;
+    for old in &rules {
+        for new in &rules {
+            let (before, json) = replayed(&bench, old, &["--vs", new]);
+            let (after, alone) = replayed(&bench, new, &[]);
+            let mut turns = BTreeMap::new();
+            for turn in before.iter().zip(&after).filter(|(before, after)| before != after) {
+                *turns.entry((turn.0.as_str(), turn.1.as_str())).or_insert(0) += 1;
+            }
+            let mut found = BTreeMap::new();
+            for group in json["changes"]["by"].as_array().unwrap() {
+                let turn = (group["from"].as_str().unwrap(), group["to"].as_str().unwrap());
+                *found.entry(turn).or_insert(0) += group["packets"].as_u64().unwrap();
+            }
+            assert_eq!(found, turns, "{old} to {new}");
+            assert_eq!(json["changes"]["packets"], turns.values().sum::<u64>());
+            assert_eq!(json["new_hits"], alone["hits"], "{old} to {new}");
+            changed += turns.len();
+        }
+    }
+    assert!(changed > 3, "the rules differ");
 }
