@@ -2,7 +2,7 @@
 //!
 //! Contract: both rulesets judge every packet as it was captured, each with a handler and a memory of its
 //! own, so stateful matches and connections run apart. Packets that keep their verdict but are decided by
-//! another rule are no change. Memory is bounded: groups past [`MOST_GROUPS`] are counted in one sum.
+//! another rule are no change. Memory is bounded: groups past 4,096 are counted in one sum.
 
 use std::collections::HashMap;
 
