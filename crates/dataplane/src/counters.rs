@@ -3,7 +3,7 @@
 //!
 //! Contract: plain numbers, one set per worker, added up by whoever reads.
 
-use rules::eval::RuleRef;
+use rules::eval::{By, RuleRef};
 use rules::model::Ruleset;
 
 /// What one rule or policy counted.
@@ -34,19 +34,31 @@ impl Tally {
         self.first = self.first.or(time);
         self.last = time.or(self.last);
     }
+
+    /// Adds what another worker counted of the same packets' stream, whose times never run backwards.
+    pub fn add(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.maybe += other.maybe;
+        self.first = [self.first, other.first].into_iter().flatten().min();
+        self.last = self.last.max(other.last);
+    }
 }
 
-/// Tallies of a whole ruleset.
+/// A value for every rule and every policy of a ruleset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counters {
-    rules: Vec<Tally>,
-    policies: Vec<Tally>,
+pub struct Places<T> {
+    rules: Vec<T>,
+    policies: Vec<T>,
     /// For each table and chain: the index of its policy, and of its first rule.
     starts: Vec<Vec<(usize, usize)>>,
 }
 
-impl Counters {
-    /// All zero.
+/// Tallies of a whole ruleset.
+pub type Counters = Places<Tally>;
+
+impl<T: Copy + Default> Places<T> {
+    /// The default everywhere.
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
         let (mut policy, mut rule) = (0, 0);
@@ -60,30 +72,76 @@ impl Counters {
             }
             starts.push(chains);
         }
-        Self {
-            rules: vec![Tally::default(); rule],
-            policies: vec![Tally::default(); policy],
-            starts,
+        Self { rules: vec![T::default(); rule], policies: vec![T::default(); policy], starts }
+    }
+
+    /// The value of a rule.
+    #[must_use]
+    pub fn rule(&self, at: RuleRef) -> T {
+        self.rule_index(at).map_or_else(T::default, |index| self.rules[index])
+    }
+
+    /// The value of a built-in chain's policy.
+    #[must_use]
+    pub fn policy(&self, table: u32, chain: u32) -> T {
+        self.start(table, chain).map_or_else(T::default, |(index, _)| self.policies[index])
+    }
+
+    /// The value of a rule or policy, to be changed. A hot drop is its rule's.
+    #[inline]
+    pub fn at_mut(&mut self, by: By) -> Option<&mut T> {
+        match by {
+            By::Rule(at) | By::HotDrop(at) => {
+                self.rule_index(at).and_then(|index| self.rules.get_mut(index))
+            }
+            By::Policy { table, chain } => {
+                self.start(table, chain).and_then(|(index, _)| self.policies.get_mut(index))
+            }
         }
     }
 
-    /// The tally of a rule.
-    #[must_use]
-    pub fn rule(&self, at: RuleRef) -> Tally {
-        self.rule_index(at).map_or_else(Tally::default, |index| self.rules[index])
+    /// Every value with its place: the rules and the policy of each chain.
+    pub fn iter(&self) -> impl Iterator<Item = (By, T)> + '_ {
+        let chains = self.starts.iter().zip(0..).flat_map(|(chains, table)| {
+            chains.iter().zip(0..).map(move |(start, chain)| (table, chain, *start))
+        });
+        let ends = chains.clone().skip(1).map(|(.., (_, rule))| rule).chain([self.rules.len()]);
+        chains.zip(ends).flat_map(|((table, chain, (policy, first)), end)| {
+            let rules = self.rules[first..end].iter().zip(0..);
+            let rules =
+                rules.map(move |(value, rule)| (By::Rule(RuleRef { table, chain, rule }), *value));
+            rules.chain([(By::Policy { table, chain }, self.policies[policy])])
+        })
     }
 
-    /// The tally of a built-in chain's policy.
-    #[must_use]
-    pub fn policy(&self, table: u32, chain: u32) -> Tally {
-        self.start(table, chain).map_or_else(Tally::default, |(index, _)| self.policies[index])
+    /// Joins the values of another worker in, place by place.
+    pub fn merge(&mut self, other: &Self, mut join: impl FnMut(&mut T, &T)) {
+        for (ours, theirs) in self.rules.iter_mut().zip(&other.rules) {
+            join(ours, theirs);
+        }
+        for (ours, theirs) in self.policies.iter_mut().zip(&other.policies) {
+            join(ours, theirs);
+        }
     }
 
+    #[inline]
+    fn start(&self, table: u32, chain: u32) -> Option<(usize, usize)> {
+        self.starts.get(table as usize)?.get(chain as usize).copied()
+    }
+
+    #[inline]
+    fn rule_index(&self, at: RuleRef) -> Option<usize> {
+        let index = self.start(at.table, at.chain)?.1 + at.rule as usize;
+        (index < self.rules.len()).then_some(index)
+    }
+}
+
+impl Counters {
     /// Counts a packet for a rule.
     #[inline]
     pub fn hit_rule(&mut self, at: RuleRef, certain: bool, bytes: u64, time: Option<u64>) {
-        if let Some(index) = self.rule_index(at) {
-            self.rules[index].count(certain, bytes, time);
+        if let Some(tally) = self.at_mut(By::Rule(at)) {
+            tally.count(certain, bytes, time);
         }
     }
 
@@ -97,19 +155,8 @@ impl Counters {
         bytes: u64,
         time: Option<u64>,
     ) {
-        if let Some((index, _)) = self.start(table, chain) {
-            self.policies[index].count(certain, bytes, time);
+        if let Some(tally) = self.at_mut(By::Policy { table, chain }) {
+            tally.count(certain, bytes, time);
         }
-    }
-
-    #[inline]
-    fn start(&self, table: u32, chain: u32) -> Option<(usize, usize)> {
-        self.starts.get(table as usize)?.get(chain as usize).copied()
-    }
-
-    #[inline]
-    fn rule_index(&self, at: RuleRef) -> Option<usize> {
-        let index = self.start(at.table, at.chain)?.1 + at.rule as usize;
-        (index < self.rules.len()).then_some(index)
     }
 }

@@ -8,12 +8,13 @@
 
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Link, Packet, Read};
-use rules::conntrack::{CtState, CtView, Mode, Side, Tracker};
+use rules::conntrack::{CtState, CtView, Mode, Side, Tracker, Zone};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
 use rules::model::{Family, Hook, Ruleset};
 use rules::nat::Translated;
 use rules::{Connection, Iface, Mark, Seen, Transit};
+use smallvec::SmallVec;
 
 use crate::config::Config;
 use crate::copies::Copies;
@@ -22,6 +23,9 @@ use crate::interfaces;
 use crate::path::{Path, addresses, default_path, path_of};
 use crate::reroute::{self, Way};
 use crate::walk::{Tables, Walk};
+
+/// Frames that are read ahead together.
+pub const BURST: usize = 32;
 
 /// Sees what a packet passes. Every method does nothing by default.
 pub trait Observer: eval::Observer {
@@ -104,6 +108,35 @@ impl<'r> Handler<'r> {
     pub fn new(rulesets: impl IntoIterator<Item = &'r Ruleset>, config: &'r Config) -> Self {
         let plans = rulesets.into_iter().map(|ruleset| Plan::new(ruleset, config)).collect();
         Self { plans, config, copies: Copies::default() }
+    }
+
+    /// Reads ahead for frames that are handled next, at best [`BURST`] of them: their connections are
+    /// fetched from memory all at once, not one after the other. Changes nothing.
+    pub fn ahead<'b>(&self, frames: impl Iterator<Item = (&'b mut [u8], Link, usize)>) {
+        if !self.tracks() {
+            return;
+        }
+        let parse =
+            |(bytes, link, wire_len)| Packet::parse(bytes, wire_len, link, self.config.checksums);
+        let packets: SmallVec<[Packet<'_>; BURST]> = frames.map(parse).collect();
+        for Plan { tracker, ruleset, .. } in &self.plans {
+            let Some(tracker) = tracker else { continue };
+            let family = Some(ruleset.family);
+            let own = packets.iter().filter(|packet| family_of(packet) == family);
+            tracker.warm(own, Zone::default());
+        }
+    }
+
+    /// Whether connections are tracked.
+    #[must_use]
+    pub fn tracks(&self) -> bool {
+        self.plans.iter().any(|plan| plan.tracker.is_some())
+    }
+
+    /// Connections made so far, those included that no packet confirmed.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.plans.iter().filter_map(|plan| Some(plan.tracker.as_ref()?.stats().created)).sum()
     }
 
     /// What becomes of one frame.
@@ -274,7 +307,8 @@ fn family_of(packet: &Packet<'_>) -> Option<Family> {
 }
 
 /// A fragment of any kind, the first included.
-fn is_fragment(packet: &Packet<'_>) -> bool {
+#[must_use]
+pub fn is_fragment(packet: &Packet<'_>) -> bool {
     match packet.headers().l3 {
         L3::Ipv4 { .. } => match packet.net::<2>(6) {
             // More fragments, or an offset.

@@ -16,7 +16,7 @@ mod walk;
 
 pub use config::Config;
 pub use copies::Copies;
-pub use counters::Counters;
+pub use counters::{Counters, Places};
 pub use disposition::{Disposition, DropReason, Judgement, Midstream, Skip, Why};
-pub use handler::{Arrival, Handler, Observer};
+pub use handler::{Arrival, BURST, Handler, Observer, is_fragment};
 pub use path::Path;

@@ -7,6 +7,7 @@
 //! threads; it holds nothing of the port that filled it.
 
 use std::mem;
+use std::ops::Range;
 
 use crate::frame::{Frame, FrameMeta, FrameMut};
 
@@ -70,9 +71,16 @@ impl Burst {
 
     /// The frames in order of arrival, to be rewritten in place.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = FrameMut<'_>> {
+        self.range_mut(0..self.records.len())
+    }
+
+    /// The frames of a range, counting from 0, as far as there are any.
+    pub fn range_mut(&mut self, range: Range<usize>) -> impl Iterator<Item = FrameMut<'_>> {
         let mut rest: &mut [u8] = &mut self.buffer;
         let mut consumed = 0;
-        self.records.iter().map_while(move |record| {
+        let end = range.end.min(self.records.len());
+        let records = self.records.get(range.start.min(end)..end).unwrap_or_default();
+        records.iter().map_while(move |record| {
             let (_, from_frame) =
                 mem::take(&mut rest).split_at_mut_checked(record.start - consumed)?;
             let (bytes, after) = from_frame.split_at_mut_checked(record.length)?;
@@ -158,6 +166,15 @@ mod tests {
         assert_eq!(frames, [(1, &b"ONE"[..]), (2, b""), (3, b"THREE")]);
         assert_eq!(burst.get_mut(2).map(|f| f.meta.number), Some(3));
         assert!(burst.get_mut(3).is_none());
+    }
+
+    #[test]
+    fn a_range_of_frames_is_lent() {
+        let mut burst = burst_of(&[b"one", b"", b"three", b"four"]);
+        let mut numbers = |range| burst.range_mut(range).map(|f| f.meta.number).collect::<Vec<_>>();
+        assert_eq!(numbers(1..3), [2, 3]);
+        assert_eq!(numbers(3..9), [4]);
+        assert_eq!(numbers(7..9), [0; 0]);
     }
 
     #[test]

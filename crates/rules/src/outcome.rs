@@ -111,7 +111,9 @@ impl Outcome {
     #[must_use]
     #[inline]
     pub fn is_known(self) -> bool {
-        self.0.is_power_of_two()
+        /// A bit for each set of one member.
+        const SINGLES: u16 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8;
+        SINGLES >> self.0 & 1 != 0
     }
 }
 

@@ -11,6 +11,7 @@
 
 pub mod config;
 pub(crate) mod dissect;
+mod ends;
 mod expect;
 pub mod flow;
 mod ftp;
@@ -34,6 +35,7 @@ pub(crate) mod verify;
 mod view;
 
 pub use config::{Config, Mode, Timeouts};
+pub use ends::ends;
 pub use flow::{Counters, Doubt, Flow, Helper, Proto, Status};
 pub use key::{Direction, Tuple, Zone};
 pub use table::{Handle, TableStats};

@@ -32,6 +32,8 @@ pub struct Handle {
 /// What happened to the table so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TableStats {
+    /// Flows made, confirmed or not.
+    pub created: u64,
     /// Flows dropped early to make room.
     pub early_drops: u64,
     /// New flows refused for want of room.
@@ -155,6 +157,7 @@ impl Table {
                 return None;
             }
         }
+        self.stats.created += 1;
         if let Some(slot) = self.free.pop() {
             let place = self.flows.get_mut(slot as usize)?;
             flow.generation = place.generation;

@@ -81,6 +81,16 @@ pub(super) fn refuses(header: &Header, key: &Key) -> bool {
             if (test.number == number) == test.invert)
 }
 
+/// What is known of these tests at once: `None` if they have to be asked one by one.
+#[inline]
+pub(super) fn at_once(header: &Header, key: &Key) -> Option<bool> {
+    if refuses(header, key) {
+        return Some(false);
+    }
+    let more = header.input.is_some() || header.output.is_some() || header.fragment.is_some();
+    (key.addresses_known && key.protocol.is_some() && !more).then_some(true)
+}
+
 #[inline]
 fn accepts(test: &MaskedAddr, addr: u128) -> bool {
     let same = addr & u128::from_ne_bytes(test.mask) == u128::from_ne_bytes(test.addr);

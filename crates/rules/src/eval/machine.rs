@@ -148,7 +148,10 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     /// What a rule says about the packet.
     fn judge(&mut self, rule: &Rule, at: RuleRef, transit: &mut Transit<'_, '_>) -> Outcome {
         let (mut outcome, mut cause) = match &rule.header {
-            Some(header) => header::judge(header, &self.key, transit),
+            Some(header) => match header::at_once(header, &self.key) {
+                Some(matches) => (Outcome::from_bool(matches), None),
+                None => header::judge(header, &self.key, transit),
+            },
             None => (Outcome::YES, None),
         };
         for (index, used) in rule.matches.iter().enumerate() {
@@ -166,7 +169,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
             if !answer.is_known() && cause.is_none() {
                 cause = Some(Cause::Match(index as u16));
             }
-            outcome = outcome.and_then(|| answer);
+            outcome = if outcome == Outcome::YES { answer } else { outcome.and_then(|| answer) };
         }
         self.observer.rule(at, outcome, self.here, transit);
         if let (Some(cause), false) = (cause, outcome.is_known())

@@ -14,7 +14,7 @@ pub enum Verdict {
 }
 
 /// What decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum By {
     /// A rule.
     Rule(RuleRef),

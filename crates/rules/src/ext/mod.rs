@@ -67,6 +67,11 @@ pub trait Target: fmt::Debug + Send + Sync {
     fn only_watches(&self) -> bool {
         false
     }
+
+    /// What becomes of one connection's packets hangs on those of others, once it was applied.
+    fn couples_flows(&self) -> bool {
+        false
+    }
 }
 
 /// How a walk goes on after a target.

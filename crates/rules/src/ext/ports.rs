@@ -126,6 +126,11 @@ pub(super) fn header_start<const N: usize>(
     offset: usize,
     full: usize,
 ) -> Result<[u8; N], Outcome> {
+    if let Read::Known(header) = transit.packet.read_slice(offset, full)
+        && let Some(start) = header.first_chunk()
+    {
+        return Ok(*start);
+    }
     match (transit.packet.read_slice(offset, full), transit.packet.read(offset)) {
         (Read::Absent, _) | (_, Read::Absent) => Err(Outcome::HOT_DROP),
         (_, Read::Known(bytes)) => Ok(bytes),

@@ -178,6 +178,12 @@ impl Target for Ct {
         self.zone.print(to);
     }
 
+    /// A helper foretells connections of other addresses, and a zone of one direction alone lets tuples
+    /// of different connections meet.
+    fn couples_flows(&self) -> bool {
+        !self.helper.is_empty() || self.zone.original || self.zone.reply
+    }
+
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
         let wish = self.wish(transit);
         transit.ct.wish(wish, transit.certain);

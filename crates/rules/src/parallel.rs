@@ -1,0 +1,164 @@
+//! Which packets can be judged apart from each other, so that several threads may share them.
+//!
+//! Contract: packets that are judged apart as [`Class`] allows come to what they come to one after the other.
+//! A rule that no walk reaches does not count. Whether there is room for a connection, and what fragments
+//! wait, hangs on all packets whatever the rules: that is for whoever shares them out to watch.
+
+use std::fmt;
+
+use crate::eval::{Cause, RuleRef};
+use crate::model::{Action, Rule, Ruleset, Table};
+
+/// How far packets hang together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Not at all.
+    Pure,
+    /// Those of a connection do: of two addresses.
+    PerFlow,
+    /// All of them do, in the order of the capture.
+    Global(Because),
+}
+
+/// Why all packets hang together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Because {
+    /// What this rule does hangs on other connections' packets.
+    Rule(RuleRef, Cause),
+    /// Addresses and ports are given out to one connection after the other.
+    Nat,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pure => "pure",
+            Self::PerFlow => "per_flow",
+            Self::Global(_) => "global",
+        })
+    }
+}
+
+impl Class {
+    /// The class of packets of which some are of this class, and some of the other.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Global(_), _) => self,
+            (_, Self::Pure) => self,
+            _ => other,
+        }
+    }
+}
+
+impl Ruleset {
+    /// How far packets hang together under these rules, with their connections tracked or not.
+    #[must_use]
+    pub fn class(&self, tracked: bool) -> Class {
+        let is_tracked = tracked && self.tracks();
+        if is_tracked && self.table("nat").is_some() {
+            return Class::Global(Because::Nat);
+        }
+        let tables = self.tables.iter().zip(0..);
+        let mut rules = tables.flat_map(|(table, number)| reached(table, number));
+        let global = rules.find_map(|(at, rule)| Some(Because::Rule(at, global(rule)?)));
+        match global {
+            Some(because) => Class::Global(because),
+            None if is_tracked => Class::PerFlow,
+            None => Class::Pure,
+        }
+    }
+}
+
+/// Rules that a packet may come to.
+fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)> {
+    let chains = &table.chains;
+    let mut is_reached: Vec<bool> = chains.iter().map(|chain| chain.base.is_some()).collect();
+    let mut open: Vec<usize> = (0..chains.len()).filter(|chain| is_reached[*chain]).collect();
+    while let Some(chain) = open.pop() {
+        for rule in &chains[chain].rules {
+            if let Action::Jump(to) | Action::Goto(to) = rule.action
+                && !std::mem::replace(&mut is_reached[to as usize], true)
+            {
+                open.push(to as usize);
+            }
+        }
+    }
+    let chains = chains.iter().zip(0..).zip(is_reached).filter(|(_, is_reached)| *is_reached);
+    chains.flat_map(move |((chain, index), _)| {
+        let rules = chain.rules.iter().zip(0..);
+        rules.map(move |(rule, place)| {
+            (RuleRef { table: number, chain: index, rule: place }, &**rule)
+        })
+    })
+}
+
+/// What of a rule hangs on packets of other connections.
+fn global(rule: &Rule) -> Option<Cause> {
+    let remembers = rule
+        .matches
+        .iter()
+        .position(|used| used.body.memory().is_some_and(|memory| !memory.outlives_doubt()));
+    let by_target = match &rule.action {
+        Action::Target(target) => target.body.couples_flows().then_some(Cause::Target),
+        _ => None,
+    };
+    remembers.map(|index| Cause::Match(index as u16)).or(by_target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::save::{LoadOptions, load};
+
+    fn class(rules: &str, tracked: bool) -> Class {
+        load(rules, &LoadOptions::default()).unwrap().ruleset.class(tracked)
+    }
+
+    fn filter(rules: &str) -> String {
+        format!("*filter\n:FORWARD ACCEPT\n:a -\n:b -\n{rules}\nCOMMIT\n")
+    }
+
+    #[test]
+    fn the_class_is_that_of_the_worst_rule_that_is_reached() {
+        let pure = "-A FORWARD -p tcp --dport 22 -j DROP";
+        let state = "-A FORWARD -m conntrack --ctstate NEW -j ACCEPT";
+        let nth = "-A b -m statistic --mode nth --every 3 -j DROP";
+        assert_eq!(class(&filter(pure), true), Class::Pure);
+        assert_eq!(class(&filter(state), true), Class::PerFlow);
+        assert_eq!(class(&filter(state), false), Class::Pure);
+        assert_eq!(class(&filter(&format!("{pure}\n{nth}")), true), Class::Pure);
+        let reached = filter(&format!("-A FORWARD -g a\n-A a -j b\n{nth}"));
+        let at = RuleRef { table: 0, chain: 2, rule: 0 };
+        let because = Because::Rule(at, Cause::Match(0));
+        assert_eq!(class(&reached, true), Class::Global(because));
+    }
+
+    #[test]
+    fn translation_helpers_and_zones_of_one_direction_couple_connections() {
+        let nat = "*nat\n:POSTROUTING ACCEPT\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n";
+        assert_eq!(class(nat, true), Class::Global(Because::Nat));
+        let raw = |rule| format!("*raw\n:PREROUTING ACCEPT\n-A PREROUTING {rule}\nCOMMIT\n");
+        let is_global = |rule| matches!(class(&raw(rule), true), Class::Global(_));
+        assert!(is_global("-p tcp --dport 21 -j CT --helper ftp"));
+        assert!(is_global("-j CT --zone-orig 7"));
+        assert!(!is_global("-j CT --zone 7"));
+        assert!(!is_global("-j CT --notrack"));
+    }
+
+    #[test]
+    fn a_label_that_is_set_is_its_connections_own() {
+        let rule = filter("-A FORWARD -m connlabel --label 3 --set -j ACCEPT");
+        assert_eq!(class(&rule, true), Class::PerFlow);
+    }
+
+    #[test]
+    fn either_class() {
+        let global = Class::Global(Because::Nat);
+        for other in [Class::Pure, Class::PerFlow, global] {
+            assert_eq!((global.or(other), other.or(global)), (global, global));
+        }
+        assert_eq!(Class::Pure.or(Class::PerFlow), Class::PerFlow);
+        assert_eq!(Class::PerFlow.or(Class::Pure), Class::PerFlow);
+    }
+}
