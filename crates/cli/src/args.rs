@@ -89,6 +89,9 @@ pub(crate) struct ReplayArgs {
     /// The report as one self-contained page: verdicts over time, the rules with their hits
     #[arg(long, value_name = "FILE")]
     pub html: Option<String>,
+    /// Threads that judge packets, besides the one that reads and reports; what comes out stays the same
+    #[arg(short = 'j', long, default_value_t = 1, value_name = "N", value_parser = threads)]
+    pub jobs: usize,
     /// One JSON document, schema tamis.replay/1
     #[arg(long)]
     pub json: bool,
@@ -325,6 +328,12 @@ fn network(text: &str) -> Result<Network, String> {
 fn ct_max(text: &str) -> Result<usize, String> {
     let max: usize = text.parse().map_err(|_| "expected a number".to_owned())?;
     if (1..=1 << 24).contains(&max) { Ok(max) } else { Err("expected 1 to 16777216".to_owned()) }
+}
+
+/// Threads: at least one, and no more than can be told apart by a byte.
+fn threads(text: &str) -> Result<usize, String> {
+    let threads: usize = text.parse().map_err(|_| "expected a number".to_owned())?;
+    if (1..=255).contains(&threads) { Ok(threads) } else { Err("expected 1 to 255".to_owned()) }
 }
 
 fn routes(file: &str) -> anyhow::Result<Routes> {

@@ -56,6 +56,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         split: args.split.clone(),
         annotate: annotated.as_mut().map(|to| to as &mut dyn Write),
         stop: Some(interrupt::flag()?),
+        threads: args.jobs,
     };
     let mut report = run::replay(&files, &args.captures, &config, &mut wanted)?;
     report.also = args.walk.also();
@@ -68,6 +69,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     }
     html.map_or(Ok(()), |to| to.write(&report.html(&command_line())))?;
     print(&report, args.json)?;
+    if let (2.., Some(why)) = (args.jobs, report.one_judge()) {
+        eprintln!("tamis: -j {}: one thread judges: {}", args.jobs, replay::visible(why));
+    }
     Ok(exit_code(&report, &args.fail_on))
 }
 

@@ -5,7 +5,7 @@ mod command;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use command::{Bench, refusal, report, stdout, tamis};
 use serde_json::json;
@@ -177,28 +177,46 @@ fn the_next_command_has_every_option_that_said_how_packets_walk() {
 #[test]
 fn ctrl_c_prints_the_report_so_far() {
     let bench = Bench::new();
-    let (rules, capture) = ten(&bench);
-    let lines = bench.path("packets.jsonl");
+    let rules = bench.forward("r.v4", &["-p tcp -j ACCEPT"]);
+    let packets: Vec<&str> = [TCP, UDP].into_iter().cycle().take(4000).collect();
+    let bytes = std::fs::read(bench.capture("c.pcapng", &packets)).unwrap();
+    for jobs in ["1", "2"] {
+        // Less than the whole capture, and then silence: the reader waits.
+        interrupted(&bench, (&rules, &bytes[..bytes.len() - 30]), jobs);
+    }
+}
+
+/// Ctrl-C after the first packets were judged, and before the capture ends.
+#[cfg(unix)]
+fn interrupted(bench: &Bench, (rules, capture): (&str, &[u8]), jobs: &str) {
+    let lines = bench.path(&format!("packets{jobs}.jsonl"));
     let mut child = Command::new(env!("CARGO_BIN_EXE_tamis"))
-        .args(["replay", &rules, "-", "--json", "--packets", lines.to_str().unwrap()])
+        .args(["replay", rules, "-", "--json", "-j", jobs, "--packets", lines.to_str().unwrap()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // Less than the whole capture, and then silence: the reader waits.
-    let bytes = std::fs::read(capture).unwrap();
     let mut input = child.stdin.take().unwrap();
-    input.write_all(&bytes[..bytes.len() - 30]).unwrap();
+    input.write_all(capture).unwrap();
     input.flush().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    assert!(child.try_wait().unwrap().is_none(), "it waits for the rest");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while std::fs::metadata(&lines).map_or(0, |file| file.len()) == 0 {
+        assert!(Instant::now() < deadline, "no packet is judged");
+        assert!(child.try_wait().unwrap().is_none(), "it waits for the rest");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     drop(input);
     assert_eq!(output.status.code(), Some(130));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(json["interrupted"], true);
-    assert_eq!((&json["packets"], &json["warnings"]), (&json!(9), &json!([])));
-    assert_eq!(std::fs::read_to_string(lines).unwrap().lines().count(), 9, "files end whole, too");
+    assert_eq!((&json["interrupted"], &json["warnings"]), (&json!(true), &json!([])));
+    let lines = std::fs::read_to_string(lines).unwrap();
+    let frames = lines.lines().map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["frame"].as_u64().unwrap()
+    });
+    let judged = json["packets"].as_u64().unwrap();
+    assert!((1..4000).contains(&judged) && frames.eq(1..=judged), "files end whole, too: {judged}");
 }

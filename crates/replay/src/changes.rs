@@ -70,14 +70,10 @@ impl Changes {
 /// The two deciders and the two verdicts.
 type Key = (Decider, Decider, &'static str, &'static str);
 
-/// A replay under the new rules, beside the first one.
+/// The judge under the new rules, beside the first one.
 pub(crate) struct Versus<'n> {
-    new: &'n [RulesFile],
-    handler: Handler<'n>,
-    recorder: Recorder,
-    groups: HashMap<Key, Change>,
-    packets: u64,
-    ungrouped: u64,
+    pub(crate) handler: Handler<'n>,
+    pub(crate) recorder: Recorder,
 }
 
 impl<'n> Versus<'n> {
@@ -87,12 +83,8 @@ impl<'n> Versus<'n> {
         let kept = old.iter().filter(|file| !replaced(file.ruleset.family));
         let files: Vec<&RulesFile> = new.iter().chain(kept).collect();
         Self {
-            new,
             handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
-            recorder: Recorder::new(files),
-            groups: HashMap::new(),
-            packets: 0,
-            ungrouped: 0,
+            recorder: Recorder::new(files, false),
         }
     }
 
@@ -106,7 +98,17 @@ impl<'n> Versus<'n> {
         let end = self.handler.handle(bytes, arrival, &mut self.recorder);
         (end, Decider::of(&end, self.recorder.first_cause()))
     }
+}
 
+/// The groups of packets that change verdict.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    groups: HashMap<Key, Change>,
+    packets: u64,
+    ungrouped: u64,
+}
+
+impl Groups {
     /// Counts a packet if its verdict changed; `example` puts it in words.
     pub(crate) fn compare(
         &mut self,
@@ -141,13 +143,11 @@ impl<'n> Versus<'n> {
         true
     }
 
-    /// What was found, but for the files, which their owner puts in.
-    pub(crate) fn finish(self) -> Changes {
+    /// What was found: under these rules, on which so much was counted.
+    pub(crate) fn finish(self, files: Vec<RulesFile>, mut counters: Vec<Counters>) -> Changes {
         let mut by: Vec<Change> = self.groups.into_values().collect();
         by.sort_by_key(|change| (std::cmp::Reverse(change.packets), change.first()));
-        let mut counters = self.recorder.counters;
-        counters.truncate(self.new.len());
-        let (packets, ungrouped) = (self.packets, self.ungrouped);
-        Changes { files: Vec::new(), packets, by, ungrouped, counters }
+        counters.truncate(files.len());
+        Changes { files, packets: self.packets, by, ungrouped: self.ungrouped, counters }
     }
 }

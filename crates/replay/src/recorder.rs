@@ -1,59 +1,85 @@
-//! The observer of a replay: counts hits and gathers what unknown verdicts hang on.
+//! The observer of a replay: counts hits, verdicts and what unknown verdicts hang on.
+//!
+//! Contract: what several recorders counted adds up to what one would have counted of all packets.
 
 use std::collections::HashMap;
 
-use dataplane::{Counters, Disposition, Judgement, Observer, Path, Why};
+use dataplane::{
+    Counters, Disposition, DropReason, Judgement, Midstream, Observer, Path, Places, Skip, Why,
+};
 use rules::conntrack::{CtView, States};
-use rules::eval::{self, Cause, RuleRef};
+use rules::eval::{self, By, Cause, RuleRef};
 use rules::model::Family;
 use rules::{Iface, Seen, Transit};
 
+use crate::report::{Count, DropReasons, Report, Skipped, VerdictCounts};
 use crate::rules_file::RulesFile;
+
+/// Every path, in the order of [`Recorder::paths`].
+const PATHS: [Path; 4] = [Path::Forward, Path::Input, Path::Output, Path::Loopback];
 
 /// Counts a replay, packet by packet.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// One for each rules file.
-    pub(crate) counters: Vec<Counters>,
+    counters: Vec<Counters>,
+    /// What decided verdicts, for each rules file; hot drops apart.
+    decided: Vec<Places<Count>>,
+    hot_drops: HashMap<(Family, By), Count>,
+    verdicts: VerdictCounts,
+    drop_reasons: DropReasons,
+    skipped: Skipped,
+    offload: u64,
+    midstream_flows: u64,
+    midstream_packets: u64,
     families: Vec<Family>,
     /// Index of the rules file that judges the current packet.
     current: usize,
     /// What the current packet's verdict may hang on.
     causes: Vec<Why>,
     /// Unknown verdicts by what they hung on.
-    pub(crate) unknown_because: HashMap<Why, u64>,
+    unknown_because: HashMap<Why, u64>,
     /// Unknown verdicts that hung on an interface.
-    pub(crate) lacked_interface: u64,
+    lacked_interface: u64,
     /// Packets on each path.
-    pub(crate) paths: HashMap<Path, u64>,
+    paths: [u64; PATHS.len()],
     /// Packets whose interfaces were not known.
-    pub(crate) input_unknown: u64,
-    pub(crate) output_unknown: u64,
+    input_unknown: u64,
+    output_unknown: u64,
     /// Whether to note the interfaces of each packet.
-    pub(crate) notes_sides: bool,
+    notes_sides: bool,
     /// The interfaces that the current packet comes in and goes out by, where known.
-    pub(crate) sides: [Option<String>; 2],
+    sides: [Option<String>; 2],
     /// The states that the current packet's connection may be in, where one is tracked.
     pub(crate) states: Option<States>,
 }
 
 impl Recorder {
-    pub(crate) fn new<'f>(files: impl IntoIterator<Item = &'f RulesFile>) -> Self {
-        let (counters, families) = files
-            .into_iter()
-            .map(|file| (Counters::of(&file.ruleset), file.ruleset.family))
-            .unzip();
+    /// Nothing counted yet. `notes_sides` says whether the interfaces of each packet are wanted.
+    pub(crate) fn new<'f>(
+        files: impl IntoIterator<Item = &'f RulesFile, IntoIter: Clone>,
+        notes_sides: bool,
+    ) -> Self {
+        let rulesets = files.into_iter().map(|file| &file.ruleset);
         Self {
-            counters,
-            families,
+            counters: rulesets.clone().map(Counters::of).collect(),
+            decided: rulesets.clone().map(Places::of).collect(),
+            hot_drops: HashMap::new(),
+            verdicts: VerdictCounts::default(),
+            drop_reasons: DropReasons::default(),
+            skipped: Skipped::default(),
+            offload: 0,
+            midstream_flows: 0,
+            midstream_packets: 0,
+            families: rulesets.map(|ruleset| ruleset.family).collect(),
             current: 0,
             causes: Vec::new(),
             unknown_because: HashMap::new(),
             lacked_interface: 0,
-            paths: HashMap::new(),
+            paths: [0; PATHS.len()],
             input_unknown: 0,
             output_unknown: 0,
-            notes_sides: false,
+            notes_sides,
             sides: [None, None],
             states: None,
         }
@@ -63,9 +89,6 @@ impl Recorder {
     pub(crate) fn next_packet(&mut self) {
         self.causes.clear();
         self.states = None;
-        if self.notes_sides {
-            self.sides = [None, None];
-        }
     }
 
     /// The first thing that the verdict of the current packet may hang on.
@@ -73,16 +96,114 @@ impl Recorder {
         self.causes.first().copied()
     }
 
+    /// The interfaces of the current packet.
+    pub(crate) fn take_sides(&mut self) -> [Option<String>; 2] {
+        std::mem::take(&mut self.sides)
+    }
+
     /// Takes in what became of the packet.
-    pub(crate) fn ended(&mut self, disposition: &Disposition) {
-        if disposition.judgement != Judgement::Unknown {
-            return;
-        }
+    pub(crate) fn ended(&mut self, end: &Disposition) {
+        let slot = match end.judgement {
+            Judgement::Accept(by) => {
+                self.decided(end, by);
+                &mut self.verdicts.accept
+            }
+            Judgement::Drop(reason) => {
+                self.drop_reasons.count(reason);
+                self.decided(end, by_of(reason));
+                &mut self.verdicts.drop
+            }
+            Judgement::Reject(by) => {
+                self.decided(end, Some(by));
+                &mut self.verdicts.reject
+            }
+            Judgement::Unknown => {
+                self.unknown();
+                &mut self.verdicts.unknown
+            }
+            Judgement::Skip(skip) => {
+                self.skipped.count(skip);
+                &mut self.verdicts.skip
+            }
+        };
+        slot.add(end.bytes);
+        self.offload += u64::from(end.offload);
+        self.midstream_flows += u64::from(end.midstream == Midstream::First);
+        self.midstream_packets += u64::from(end.midstream != Midstream::No);
+    }
+
+    fn unknown(&mut self) {
         let interface = |why: &Why| matches!(why, Why::Rule(_, _, Cause::Input | Cause::Output));
         self.lacked_interface += u64::from(self.causes.iter().any(interface));
         for why in self.causes.drain(..) {
             *self.unknown_because.entry(why).or_default() += 1;
         }
+    }
+
+    fn decided(&mut self, end: &Disposition, by: Option<By>) {
+        let (Some(family), Some(by)) = (end.family, by) else { return };
+        if let By::HotDrop(_) = by {
+            return self.hot_drops.entry((family, by)).or_default().add(end.bytes);
+        }
+        // The rules that judged the packet are the current ones.
+        if let Some(count) = self.decided.get_mut(self.current).and_then(|d| d.at_mut(by)) {
+            count.add(end.bytes);
+        }
+    }
+
+    /// Adds what another recorder counted.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (ours, theirs) in self.counters.iter_mut().zip(&other.counters) {
+            ours.merge(theirs, dataplane::counters::Tally::add);
+        }
+        for (ours, theirs) in self.decided.iter_mut().zip(&other.decided) {
+            ours.merge(theirs, Count::merge);
+        }
+        for (place, count) in &other.hot_drops {
+            self.hot_drops.entry(*place).or_default().merge(count);
+        }
+        for (why, packets) in other.unknown_because {
+            *self.unknown_because.entry(why).or_default() += packets;
+        }
+        for (ours, theirs) in self.paths.iter_mut().zip(other.paths) {
+            *ours += theirs;
+        }
+        self.verdicts.merge(&other.verdicts);
+        self.drop_reasons.merge(&other.drop_reasons);
+        self.skipped.merge(&other.skipped);
+        self.offload += other.offload;
+        self.midstream_flows += other.midstream_flows;
+        self.midstream_packets += other.midstream_packets;
+        self.lacked_interface += other.lacked_interface;
+        self.input_unknown += other.input_unknown;
+        self.output_unknown += other.output_unknown;
+    }
+
+    /// The counters of the rules alone.
+    pub(crate) fn into_counters(self) -> Vec<Counters> {
+        self.counters
+    }
+
+    /// Says in the report what was counted.
+    pub(crate) fn report(self, report: &mut Report<'_>) {
+        let decided = self.families.iter().zip(&self.decided).flat_map(|(family, places)| {
+            let counted = places.iter().filter(|(_, count)| count.packets > 0);
+            counted.map(|(by, count)| ((*family, by), count))
+        });
+        report.decisions = decided.chain(self.hot_drops).collect();
+        let paths = PATHS.into_iter().zip(self.paths);
+        report.paths = paths.filter(|(_, packets)| *packets > 0).collect();
+        report.counters = self.counters;
+        report.verdicts = self.verdicts;
+        report.drop_reasons = self.drop_reasons;
+        report.skipped = self.skipped;
+        report.offload = self.offload;
+        report.midstream_flows = self.midstream_flows;
+        report.midstream_packets = self.midstream_packets;
+        report.unknown_because = self.unknown_because;
+        report.lacked_interface = self.lacked_interface;
+        report.input_unknown = self.input_unknown;
+        report.output_unknown = self.output_unknown;
     }
 
     fn note_sides(&mut self, input: Iface<'_>, output: Iface<'_>) {
@@ -120,18 +241,16 @@ impl eval::Observer for Recorder {
 impl Observer for Recorder {
     fn starts(&mut self, family: Family, path: Path, input: Iface<'_>, output: Iface<'_>) {
         self.current = self.families.iter().position(|f| *f == family).unwrap_or(0);
-        *self.paths.entry(path).or_default() += 1;
+        self.paths[path as usize] += 1;
         self.input_unknown += u64::from(input == Iface::Unknown);
         self.output_unknown += u64::from(output == Iface::Unknown);
         self.note_sides(input, output);
     }
 
     fn rerouted(&mut self, from: Path, to: Path, input: Iface<'_>, output: Iface<'_>) {
-        if let Some(packets) = self.paths.get_mut(&from) {
-            *packets = packets.saturating_sub(1);
-        }
-        self.paths.retain(|_, packets| *packets > 0);
-        *self.paths.entry(to).or_default() += 1;
+        let before = &mut self.paths[from as usize];
+        *before = before.saturating_sub(1);
+        self.paths[to as usize] += 1;
         self.note_sides(input, output);
     }
 
@@ -141,5 +260,70 @@ impl Observer for Recorder {
 
     fn hangs_on(&mut self, why: Why) {
         self.cause(why);
+    }
+}
+
+fn by_of(reason: DropReason) -> Option<By> {
+    match reason {
+        DropReason::Rule(at) => Some(By::Rule(at)),
+        DropReason::Policy { table, chain } => Some(By::Policy { table, chain }),
+        DropReason::HotDrop(at) => Some(By::HotDrop(at)),
+        DropReason::Stack(_) | DropReason::Ttl | DropReason::Conntrack => None,
+    }
+}
+
+impl VerdictCounts {
+    fn merge(&mut self, other: &Self) {
+        self.accept.merge(&other.accept);
+        self.drop.merge(&other.drop);
+        self.reject.merge(&other.reject);
+        self.unknown.merge(&other.unknown);
+        self.skip.merge(&other.skip);
+    }
+}
+
+impl DropReasons {
+    fn count(&mut self, reason: DropReason) {
+        match reason {
+            DropReason::Rule(_) => self.rule += 1,
+            DropReason::Policy { .. } => self.policy += 1,
+            DropReason::HotDrop(_) => self.hotdrop += 1,
+            DropReason::Stack(fault) => {
+                self.stack += 1;
+                *self.stack_faults.entry(fault).or_default() += 1;
+            }
+            DropReason::Ttl => self.ttl += 1,
+            DropReason::Conntrack => self.conntrack += 1,
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.rule += other.rule;
+        self.policy += other.policy;
+        self.hotdrop += other.hotdrop;
+        self.stack += other.stack;
+        self.ttl += other.ttl;
+        self.conntrack += other.conntrack;
+        for (fault, packets) in &other.stack_faults {
+            *self.stack_faults.entry(*fault).or_default() += packets;
+        }
+    }
+}
+
+impl Skipped {
+    fn count(&mut self, skip: Skip) {
+        match skip {
+            Skip::Family => self.family += 1,
+            Skip::Duplicate => self.duplicate += 1,
+            Skip::LinkType => self.link_type += 1,
+            Skip::Fragment => self.fragment += 1,
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.family += other.family;
+        self.duplicate += other.duplicate;
+        self.link_type += other.link_type;
+        self.fragment += other.fragment;
     }
 }

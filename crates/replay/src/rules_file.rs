@@ -1,9 +1,9 @@
 //! A rules file as loaded: the ruleset, and what its text said about itself.
 
-use rules::Semantics;
 use rules::eval::{By, Cause, RuleRef};
 use rules::model::{Action, Chain, Policy, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
+use rules::{Because, Semantics};
 
 use crate::error::Error;
 use crate::input::read_text;
@@ -138,6 +138,18 @@ impl RulesFile {
             By::Rule(at) | By::HotDrop(at) => self.rule(at).2.line,
             By::Policy { table, chain } => {
                 self.ruleset.tables[table as usize].chains[chain as usize].line
+            }
+        }
+    }
+
+    /// Why all packets hang together under these rules.
+    #[must_use]
+    pub fn because_text(&self, because: Because) -> String {
+        match because {
+            Because::Nat => format!("{}: addresses are translated", self.file),
+            Because::Rule(at, cause) => {
+                let line = self.rule(at).2.line;
+                format!("{}:{line}: {}", self.file, self.cause_text(at, cause))
             }
         }
     }

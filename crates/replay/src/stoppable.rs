@@ -20,14 +20,18 @@ const CHUNKS: usize = 4;
 
 /// Opens a capture; one that may keep its reader waiting can be stopped by the flag.
 pub(crate) fn open(name: &str, stop: Option<&Arc<AtomicBool>>) -> Result<CaptureReader, PortError> {
-    let waits = name == "-" || fs::metadata(name).is_ok_and(|file| !file.is_file());
     match stop {
-        Some(stop) if waits => {
+        Some(stop) if may_wait(name) => {
             let shown = if name == "-" { "<stdin>" } else { name };
             CaptureReader::new(shown, Stoppable::new(name, Arc::clone(stop)))
         }
         _ => CaptureReader::open(name),
     }
+}
+
+/// Whether a capture may keep its reader waiting: then it cannot be read a second time, either.
+pub(crate) fn may_wait(name: &str) -> bool {
+    name == "-" || fs::metadata(name).is_ok_and(|file| !file.is_file())
 }
 
 type Chunk = io::Result<Vec<u8>>;

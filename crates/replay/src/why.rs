@@ -152,13 +152,13 @@ fn tell<'f>(
     near: Option<usize>,
 ) -> Story<'f> {
     let packet = shown(bytes, arrival);
-    let recorder = Recorder::new(files);
+    let recorder = Recorder::new(files, false);
     let misses = near.map(Misses::of_most);
     let mut teller = Teller { files, recorder, steps: Vec::new(), untold: 0, misses };
     let end = handler.handle(bytes, arrival, &mut teller);
     teller.recorder.ended(&end);
     let mut report = Report::new(files, config);
-    report.take(teller.recorder);
+    teller.recorder.report(&mut report);
     let Teller { steps, untold, misses, .. } = teller;
     Story { report, before: Vec::new(), packet, end, steps, untold, misses }
 }

@@ -19,7 +19,7 @@ const KILOBYTES: u64 = 64 * 1024;
 /// Captures in one stream, in the passes with other rules.
 const BATCH: usize = 64;
 
-fn captures(scratch: &Scratch) -> Option<Vec<String>> {
+pub(crate) fn captures(scratch: &Scratch) -> Option<Vec<String>> {
     if !Path::new(ARCHIVE).exists() {
         skipped(&format!("no {ARCHIVE}"));
         return None;

@@ -6,6 +6,7 @@ mod corpus;
 mod counters;
 mod demo;
 mod hostile;
+mod jobs;
 mod near;
 mod ran;
 mod readme;

@@ -60,6 +60,10 @@ impl Report<'_> {
                 "last": capture.last.map(time_text),
             })).collect::<Vec<_>>(),
             "assumed": self.assumed(),
+            "parallel": {
+                "class": self.class.to_string(),
+                "because": self.class_because,
+            },
             "packets": self.packets,
             "verdicts": self.verdicts,
             "unknown_because": self.unknown_reasons().into_iter().map(|(line, what, packets)| {

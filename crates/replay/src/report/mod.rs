@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use dataplane::counters::Tally;
 use dataplane::{Config, Counters, Disposition, Path, Why};
 use packet::L3Fault;
+use rules::Class;
 use rules::eval::By;
 use rules::model::Family;
 use rules::save::print_ruleset;
@@ -25,9 +26,9 @@ use self::examples::Examples;
 use self::timeline::Timeline;
 use crate::changes::Changes;
 use crate::decider::Decider;
-use crate::recorder::Recorder;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
+use crate::threads::Alone;
 
 /// Packets and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -43,6 +44,12 @@ impl Count {
     pub fn add(&mut self, bytes: u64) {
         self.packets += 1;
         self.bytes += bytes;
+    }
+
+    /// All packets of another count, too.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
     }
 }
 
@@ -149,6 +156,12 @@ pub struct Report<'f> {
     pub config: &'f Config,
     /// The captures, in order.
     pub captures: Vec<Capture>,
+    /// How far packets hang together under these rules.
+    pub class: Class,
+    /// Where all of them do, why.
+    pub class_because: Option<String>,
+    /// Why one thread judged where the class would have let several.
+    pub one_judge: Option<Alone>,
     /// Packets in all.
     pub packets: u64,
     /// Packets by verdict.
@@ -207,6 +220,9 @@ impl<'f> Report<'f> {
             files,
             config,
             captures: Vec::new(),
+            class: Class::Pure,
+            class_because: None,
+            one_judge: None,
             packets: 0,
             verdicts: VerdictCounts::default(),
             drop_reasons: DropReasons::default(),
@@ -235,13 +251,10 @@ impl<'f> Report<'f> {
         }
     }
 
-    pub(crate) fn take(&mut self, recorder: Recorder) {
-        self.counters = recorder.counters;
-        self.unknown_because = recorder.unknown_because;
-        self.lacked_interface = recorder.lacked_interface;
-        self.paths = recorder.paths;
-        self.input_unknown = recorder.input_unknown;
-        self.output_unknown = recorder.output_unknown;
+    /// Why only one thread judged, in words: the rules ask for it, or the packets did.
+    #[must_use]
+    pub fn one_judge(&self) -> Option<&str> {
+        self.class_because.as_deref().or(self.one_judge.map(Alone::text))
     }
 
     /// Packets per second of wall time.
@@ -319,7 +332,7 @@ impl<'f> Report<'f> {
             .filter(|(file, by, ..)| which(file, by))
             .collect();
         top.sort_by_key(|(file, by, count, _)| {
-            (std::cmp::Reverse(count.packets), file.by_line(*by))
+            (std::cmp::Reverse(count.packets), file.by_line(*by), *by)
         });
         top
     }

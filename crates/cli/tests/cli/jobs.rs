@@ -1,0 +1,115 @@
+//! `-j N`: whatever comes out of a replay is the same for every N, over real captures under rules of every
+//! class; and standard error says when one thread has to judge alone.
+//!
+//! The captures, and rulesets from the wild, are in the shared data beside the checkout.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use pktio::CaptureReader;
+use serde_json::Value;
+
+use crate::corpus::captures;
+use crate::ran::{CAPTURE, Ran, Scratch, rules, skipped, tamis};
+
+const WILD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/rulesets");
+
+/// Every output of a replay with so many threads, by name.
+fn outputs(scratch: &Scratch, args: &[&str], jobs: &str) -> BTreeMap<String, Vec<u8>> {
+    let out = scratch.path().join("out");
+    fs::create_dir_all(&out).unwrap();
+    let file = |name: &str| out.join(name).to_str().unwrap().to_owned();
+    let files = ["verdicts", "packets", "annotate", "save-counters", "split"];
+    let named = files.map(|name| [format!("--{name}"), file(name)]);
+    let ran = tamis(
+        &[&["replay", "-j", jobs, "--json"], args]
+            .concat()
+            .into_iter()
+            .chain(named.iter().flatten().map(String::as_str))
+            .collect::<Vec<_>>(),
+    );
+    let mut document = ran.json();
+    for timed in ["elapsed_s", "packets_per_s"] {
+        document.as_object_mut().unwrap().remove(timed);
+    }
+    let mut found = BTreeMap::from([("report".to_owned(), document.to_string().into_bytes())]);
+    read_all(&out, &mut found);
+    fs::remove_dir_all(&out).unwrap();
+    found
+}
+
+fn read_all(folder: &Path, into: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_all(&path, into);
+        } else {
+            into.insert(path.to_str().unwrap().to_owned(), fs::read(&path).unwrap());
+        }
+    }
+}
+
+fn same_for_every_n(scratch: &Scratch, args: &[&str]) {
+    let alone = outputs(scratch, args, "1");
+    for jobs in ["2", "5"] {
+        let several = outputs(scratch, args, jobs);
+        assert!(alone.keys().eq(several.keys()), "-j {jobs}: {:?}", several.keys());
+        for (name, bytes) in &alone {
+            assert!(several[name] == *bytes, "-j {jobs} {args:?}: {name}");
+        }
+    }
+}
+
+#[test]
+fn real_captures_give_the_same_for_every_n() {
+    let scratch = Scratch::new("jobs");
+    let Some(files) = captures(&scratch) else { return };
+    let read = files.iter().filter(|file| CaptureReader::open(file).is_ok());
+    let captures: Vec<&str> = read.map(String::as_str).collect();
+    let with = |first: &[&str]| same_for_every_n(&scratch, &[first, &captures].concat());
+    let ours = ["stateless.v4", "stateful.v4", "nat.v4", "plain.v6"].map(rules);
+    for rules in &ours {
+        with(&[rules]);
+    }
+    with(&[&ours[0], "--vs", &ours[1]]);
+    with(&[&ours[1], "--ct-max", "100", "--count", "9000"]);
+    // Captures without fragments and copies, so that the packets of tracked connections are shared out.
+    let plain: Vec<&str> = captures.iter().filter(|name| name.contains("tcp")).copied().collect();
+    same_for_every_n(&scratch, &[&[&*ours[1]], &plain[..]].concat());
+    let Ok(wild) = fs::read_dir(WILD) else { return skipped(&format!("no {WILD}")) };
+    let mut wild: Vec<_> = wild.map(|entry| entry.unwrap().path()).collect();
+    wild.sort();
+    let loads = |rules: &&str| tamis(&["replay", rules, CAPTURE]).code == Some(0);
+    let wild: Vec<&str> = wild.iter().filter_map(|path| path.to_str()).filter(loads).collect();
+    assert!(wild.len() > 10, "{wild:?}");
+    for rules in wild {
+        same_for_every_n(&scratch, &[&[rules], &plain[..]].concat());
+    }
+}
+
+/// The class in the report, and standard error.
+fn class(ran: &Ran) -> (Value, &str) {
+    (ran.json()["parallel"].clone(), ran.err.trim_end())
+}
+
+#[test]
+fn one_judge_is_told_with_its_reason() {
+    let scratch = Scratch::new("one-judge");
+    let write = |name, rule: &str| {
+        scratch.write(name, format!("*filter\n:FORWARD ACCEPT [0:0]\n{rule}\nCOMMIT\n"))
+    };
+    let nth = write("nth.v4", "-A FORWARD -m statistic --mode nth --every 2 --packet 0 -j DROP");
+    let state = write("state.v4", "-A FORWARD -m conntrack --ctstate NEW -j ACCEPT");
+    let run = |rules: &str, jobs: &str| tamis(&["replay", rules, CAPTURE, "--json", "-j", jobs]);
+    let because = format!("{nth}:3: -m statistic");
+    let ran = run(&nth, "2");
+    let (class_of, said) = class(&ran);
+    assert_eq!(class_of, serde_json::json!({ "class": "global", "because": because }));
+    assert_eq!(said, format!("tamis: -j 2: one thread judges: {because}"));
+    let ran = run(&nth, "1");
+    assert_eq!(class(&ran), (class_of, ""));
+    let ran = run(&state, "2");
+    assert_eq!(class(&ran).0["class"], "per_flow");
+    assert_eq!(tamis(&["replay", &nth, CAPTURE, "-j", "0"]).code, Some(2));
+}

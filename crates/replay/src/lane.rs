@@ -1,0 +1,165 @@
+//! [`Lane`]: judges batches of packets and counts what became of them. A replay has one, or one a thread.
+//!
+//! Contract: nothing is written and nothing shared, so lanes may run side by side; what they counted is
+//! added up at the end.
+
+use dataplane::{Arrival, BURST, Config, Disposition, Handler, Skip};
+use packet::Link;
+use pktio::{FrameMeta, Interface};
+
+use crate::changes::Versus;
+use crate::decider::Decider;
+use crate::recorder::Recorder;
+use crate::rules_file::RulesFile;
+use crate::run::link_of;
+use crate::source::{Arrived, Batch, Outcome};
+
+/// What is wanted of each packet besides counting it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Keeps {
+    /// What became of it.
+    pub(crate) outcomes: bool,
+    /// Its bytes as captured, when targets rewrite it.
+    pub(crate) bytes: bool,
+    /// Its interfaces.
+    pub(crate) sides: bool,
+}
+
+/// The rules of a replay.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules<'f> {
+    pub(crate) files: &'f [RulesFile],
+    /// Those to compare with.
+    pub(crate) new: Option<&'f [RulesFile]>,
+    pub(crate) config: &'f Config,
+}
+
+/// What a judge counted.
+pub(crate) struct Counted {
+    pub(crate) rules: Recorder,
+    /// Under the rules to compare with.
+    pub(crate) new: Option<Recorder>,
+}
+
+impl Counted {
+    /// Adds what another judge counted.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.rules.merge(other.rules);
+        if let (Some(ours), Some(theirs)) = (&mut self.new, other.new) {
+            ours.merge(theirs);
+        }
+    }
+}
+
+/// One judge.
+pub(crate) struct Lane<'f> {
+    handler: Handler<'f>,
+    /// Under the rules to compare with.
+    versus: Option<Versus<'f>>,
+    recorder: Recorder,
+    keeps: Keeps,
+    /// A copy of the current frame, for targets to rewrite.
+    scratch: Vec<u8>,
+}
+
+impl<'f> Lane<'f> {
+    pub(crate) fn new(rules: Rules<'f>, keeps: Keeps) -> Self {
+        let Rules { files, new, config } = rules;
+        Self {
+            handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
+            versus: new.map(|new| Versus::new(new, files, config)),
+            recorder: Recorder::new(files, keeps.sides),
+            keeps,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// What was counted.
+    pub(crate) fn counted(self) -> Counted {
+        Counted { rules: self.recorder, new: self.versus.map(|versus| versus.recorder) }
+    }
+
+    /// Judges every frame of a batch, in order.
+    pub(crate) fn judge(&mut self, batch: &mut Batch) {
+        let Batch { burst, arrived, interfaces, outcomes, connections } = batch;
+        for (chunk, start) in arrived.chunks(BURST).zip((0..).step_by(BURST)) {
+            let range = start..start + chunk.len();
+            if self.handler.tracks() {
+                let frames = burst.range_mut(range.clone());
+                self.handler.ahead(frames.filter_map(|frame| {
+                    let link = link_of(frame.meta.link_type)?;
+                    Some((frame.bytes, link, frame.meta.wire_length as usize))
+                }));
+            }
+            for (frame, arrived) in burst.range_mut(range).zip(chunk) {
+                let interface = interfaces.get(frame.meta.interface as usize);
+                let outcome = self.frame(frame.bytes, (frame.meta, interface), *arrived);
+                outcomes.extend(outcome);
+            }
+        }
+        *connections = self.handler.connections();
+        if let Some(versus) = &self.versus {
+            *connections = versus.handler.connections().max(*connections);
+        }
+    }
+
+    /// Judges and counts one frame.
+    #[inline]
+    fn frame(
+        &mut self,
+        bytes: &mut [u8],
+        (meta, interface): (&FrameMeta, Option<&Interface>),
+        arrived: Arrived,
+    ) -> Option<Outcome> {
+        self.recorder.next_packet();
+        let mut new = None;
+        let end = match link_of(meta.link_type) {
+            None => Disposition::skipped(Skip::LinkType),
+            Some(link) => {
+                let arrival = arrival((meta, link, interface), arrived);
+                let Self { handler, recorder, scratch, .. } = self;
+                let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
+                let end = handler.handle(own, &arrival, recorder);
+                new = self.versus.as_mut().map(|versus| {
+                    // Targets rewrite in place: the new rules get what was captured.
+                    versus.judge(copy(scratch, bytes), &arrival)
+                });
+                end
+            }
+        };
+        let outcome = self.keeps.outcomes.then(|| Outcome {
+            by: Decider::of(&end, self.recorder.first_cause()),
+            new,
+            sides: self.recorder.take_sides(),
+            states: self.recorder.states,
+            end,
+        });
+        self.recorder.ended(&end);
+        outcome
+    }
+}
+
+/// A copy that may be rewritten.
+fn copy<'s>(scratch: &'s mut Vec<u8>, bytes: &[u8]) -> &'s mut [u8] {
+    scratch.clear();
+    scratch.extend_from_slice(bytes);
+    scratch
+}
+
+fn arrival<'a>(
+    (meta, link, interface): (&FrameMeta, Link, Option<&'a Interface>),
+    Arrived { number, time }: Arrived,
+) -> Arrival<'a> {
+    Arrival {
+        number,
+        link,
+        wire_len: meta.wire_length as usize,
+        time,
+        direction: meta.direction,
+        interface: interface.and_then(|interface| interface.name.as_deref()),
+        input: None,
+        output: None,
+        mark: 0,
+        ctstate: None,
+    }
+}

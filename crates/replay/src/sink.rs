@@ -1,0 +1,196 @@
+//! [`Sink`]: takes judged packets in capture order and writes what is wanted of them one by one.
+//!
+//! Contract: batches come in the order in which they were read, whoever judged them.
+
+use std::io::Write;
+
+use dataplane::{Disposition, Judgement};
+use packet::Link;
+use pktio::Frame;
+use rules::model::Family;
+
+use crate::changes::Groups;
+use crate::decider::{Decider, Place};
+use crate::error::Error;
+use crate::lane::{Keeps, Rules};
+use crate::outputs::{Judged, Outputs, Words, failed};
+use crate::report::examples::{Example, Examples};
+use crate::report::timeline::Timeline;
+use crate::report::{Listed, Report};
+use crate::rules_file::RulesFile;
+use crate::run::{List, link_of};
+use crate::source::{Arrived, Batch, Outcome};
+
+/// Where judged packets go.
+pub(crate) struct Sink<'f, 'w> {
+    rules: Rules<'f>,
+    outputs: Outputs<'w>,
+    verdicts: Option<&'w mut dyn Write>,
+    list: Option<(List, usize)>,
+    listed: Vec<Listed>,
+    groups: Option<Groups>,
+    /// What only the page shows.
+    page: Option<(Timeline, Examples)>,
+    /// Packets taken, and how many of the next ones were taken before.
+    taken: u64,
+    skip: u64,
+    scratch: Vec<u8>,
+}
+
+impl<'f, 'w> Sink<'f, 'w> {
+    pub(crate) fn new(
+        rules: Rules<'f>,
+        outputs: Outputs<'w>,
+        verdicts: Option<&'w mut dyn Write>,
+        (list, page): (Option<(List, usize)>, bool),
+    ) -> Self {
+        Self {
+            rules,
+            outputs,
+            verdicts,
+            list,
+            listed: Vec::new(),
+            groups: rules.new.map(|_| Groups::default()),
+            page: page.then(Default::default),
+            taken: 0,
+            skip: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// What judges have to keep for this.
+    pub(crate) fn keeps(&self) -> Keeps {
+        let words = !self.outputs.is_none()
+            || self.list.is_some()
+            || self.page.is_some()
+            || self.groups.is_some();
+        Keeps {
+            outcomes: words || self.verdicts.is_some(),
+            bytes: words,
+            sides: self.outputs.wants_words(),
+        }
+    }
+
+    /// The packets taken so far come once more, and are not written again: how many they are.
+    pub(crate) fn rewind(&mut self) -> u64 {
+        self.skip = self.taken;
+        self.taken
+    }
+
+    /// Takes the packets of a batch.
+    pub(crate) fn take(&mut self, batch: &mut Batch) -> Result<(), Error> {
+        let Batch { burst, arrived, interfaces, outcomes, .. } = batch;
+        for ((frame, arrived), outcome) in burst.iter().zip(&*arrived).zip(outcomes.drain(..)) {
+            if self.skip > 0 {
+                self.skip -= 1;
+                continue;
+            }
+            self.taken += 1;
+            let interface = interfaces.get(frame.meta.interface as usize);
+            self.packet(frame, (*arrived, interface), &outcome)?;
+        }
+        Ok(())
+    }
+
+    fn packet(
+        &mut self,
+        frame: Frame<'_>,
+        (arrived, interface): (Arrived, Option<&pktio::Interface>),
+        outcome: &Outcome,
+    ) -> Result<(), Error> {
+        let Outcome { end, by, new, sides: [input, output], states } = outcome;
+        if let Some((timeline, _)) = &mut self.page {
+            timeline.count(arrived.time, &end.judgement);
+        }
+        if let Some(to) = &mut self.verdicts {
+            writeln!(to, "{}", end.judgement.word()).map_err(failed("--verdicts"))?;
+        }
+        let link = link_of(frame.meta.link_type);
+        if !self.outputs.is_none() {
+            let Rules { files, new: new_files, .. } = self.rules;
+            let place = by.place(|family| of_family(files, family));
+            let new_files = new_files.unwrap_or_default();
+            let new_place = new.map(|(_, by)| place_in(by, new_files, files));
+            let words = link.filter(|_| self.outputs.wants_words());
+            self.outputs.write(&Judged {
+                frame: arrived.number,
+                bytes: frame.bytes,
+                meta: frame.meta,
+                time: arrived.time,
+                interface,
+                words: words.map(|link| words_of(&mut self.scratch, frame, link)),
+                end,
+                decider: *by,
+                place: &place,
+                sides: [input.as_deref(), output.as_deref()],
+                states: *states,
+                new: new.as_ref().map(|(end, _)| end).zip(new_place.as_ref()),
+            })?;
+        }
+        if let Some(link) = link {
+            self.keep((frame, link), arrived, outcome);
+        }
+        Ok(())
+    }
+
+    /// Keeps the packet as an example, and on the list.
+    fn keep(&mut self, (frame, link): (Frame<'_>, Link), arrived: Arrived, outcome: &Outcome) {
+        let Outcome { end, by, new, .. } = outcome;
+        let Arrived { number, time } = arrived;
+        let scratch = &mut self.scratch;
+        let mut words = || words_of(scratch, frame, link).line;
+        if let Some((_, examples)) = &mut self.page {
+            examples.offer(end, || Example { frame: number, time, packet: words() });
+        }
+        let changed = match (&mut self.groups, new) {
+            (Some(groups), Some((new, new_by))) => {
+                let example = || Example { frame: number, time, packet: words() };
+                groups.compare((end, *by), (new, *new_by), example)
+            }
+            _ => false,
+        };
+        let Some((which, limit)) = self.list else { return };
+        if which.lists(end, changed) && self.listed.len() < limit {
+            let (packet, new) = (words(), new.filter(|_| changed));
+            self.listed.push(Listed { frame: number, time, packet, disposition: *end, new });
+        }
+    }
+
+    /// Ends every file, and says in the report what was kept. The changes come back.
+    pub(crate) fn finish(self, report: &mut Report<'_>) -> Result<Option<Groups>, Error> {
+        self.outputs.finish()?;
+        report.listed = self.listed;
+        if let Some((timeline, examples)) = self.page {
+            report.timeline = Some(timeline);
+            report.examples = examples;
+        }
+        Ok(self.groups)
+    }
+}
+
+impl List {
+    fn lists(self, end: &Disposition, changed: bool) -> bool {
+        match self {
+            Self::Drop => matches!(end.judgement, Judgement::Drop(_)),
+            Self::Reject => matches!(end.judgement, Judgement::Reject(_)),
+            Self::Unknown => end.judgement == Judgement::Unknown,
+            Self::Change => changed,
+        }
+    }
+}
+
+/// A frame in words. Only a copy of it can be parsed: a batch lends its frames to be read.
+fn words_of(scratch: &mut Vec<u8>, frame: Frame<'_>, link: Link) -> Words {
+    scratch.clear();
+    scratch.extend_from_slice(frame.bytes);
+    Words::of(scratch, frame.meta.wire_length as usize, link)
+}
+
+fn of_family(files: &[RulesFile], family: Family) -> Option<&RulesFile> {
+    files.iter().find(|file| file.ruleset.family == family)
+}
+
+/// The place of a decider under the new rules; families that these have none for keep their old ones.
+fn place_in<'f>(decider: Decider, new: &'f [RulesFile], old: &'f [RulesFile]) -> Place<'f> {
+    decider.place(|family| of_family(new, family).or_else(|| of_family(old, family)))
+}

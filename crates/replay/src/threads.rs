@@ -1,0 +1,307 @@
+//! A replay on several threads: one reads and reports, the others judge.
+//!
+//! Contract: what comes out is what one thread makes of the captures, whatever the number of threads. As
+//! [`rules::Class`] says, whole batches go to the judges in turn, or the packets of two addresses to one
+//! judge, or all packets to one. The queues are bounded; batches come back in the order in which they went
+//! out. What only shows while packets come, that packets hang together which the rules let judge apart,
+//! ends the run ([`Ended::Again`]): it starts again with one judge, and what was reported is not reported
+//! twice.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, ScopedJoinHandle};
+
+use dataplane::is_fragment;
+use packet::{Checksums, Link, Packet};
+use pktio::{Frame, FrameMeta};
+use rules::conntrack::ends;
+
+use crate::error::Error;
+use crate::lane::{Counted, Lane};
+use crate::run::link_of;
+use crate::select::Selection;
+use crate::sink::Sink;
+use crate::source::{Batch, Progress, Source};
+
+/// Batches on their way to a judge, under its hands, and on their way back.
+const IN_FLIGHT: usize = 3;
+
+/// Why packets that the rules let judge apart hang together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alone {
+    /// The captures cannot be read a second time, which may be needed.
+    Once,
+    /// Fragments wait for others, and there is not room for all.
+    Fragments,
+    /// There may be more connections than the table holds.
+    Connections,
+    /// A capture on all interfaces holds packets twice.
+    Copies,
+}
+
+impl Alone {
+    /// In words.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Once => "standard input cannot be read twice, which sharing out may need",
+            Self::Fragments => "fragments are put together in the order of the capture",
+            Self::Connections => "there may be more connections than --ct-max",
+            Self::Copies => "a capture on all interfaces may hold packets twice",
+        }
+    }
+}
+
+/// How a run ended.
+pub(crate) enum Ended {
+    /// At the end of the captures, with what each judge counted, and why only one of them went on.
+    Done(Vec<Counted>, Option<Alone>),
+    /// Before: packets hang together, and one judge has to see them all.
+    Again(Alone),
+}
+
+/// How packets are given to judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Split {
+    /// All to the only one.
+    None,
+    /// Whole batches in turn.
+    Batches,
+    /// By their addresses; no more connections than this.
+    Addresses { connections: u64 },
+}
+
+/// One judge on a thread of its own.
+struct Judge<'s> {
+    to: SyncSender<Batch>,
+    from: Receiver<Batch>,
+    thread: ScopedJoinHandle<'s, Counted>,
+}
+
+/// A batch that judges have, whole or in parts.
+enum Flight {
+    Whole(usize),
+    /// Which judge has each frame.
+    Parts(Batch, Vec<u8>),
+}
+
+/// Runs a replay with one judge on this thread.
+pub(crate) fn alone(
+    mut lane: Lane<'_>,
+    source: &mut Source<'_>,
+    sink: &mut Sink<'_, '_>,
+    (selection, progress): (&mut Selection, &mut Option<Progress<'_>>),
+) -> Result<Counted, Error> {
+    let mut batch = Batch::default();
+    while source.next(&mut batch, selection, progress)? {
+        lane.judge(&mut batch);
+        sink.take(&mut batch)?;
+    }
+    Ok(lane.counted())
+}
+
+/// Runs a replay with these judges, each on a thread of its own.
+pub(crate) fn beside(
+    lanes: Vec<Lane<'_>>,
+    split: Split,
+    source: &mut Source<'_>,
+    sink: &mut Sink<'_, '_>,
+    wanted: (&mut Selection, &mut Option<Progress<'_>>),
+) -> Result<Ended, Error> {
+    thread::scope(|scope| {
+        let judges = lanes.into_iter().map(|mut lane| {
+            let (to, batches) = sync_channel::<Batch>(IN_FLIGHT);
+            let (back, from) = sync_channel(IN_FLIGHT);
+            let thread = scope.spawn(move || {
+                for mut batch in batches {
+                    lane.judge(&mut batch);
+                    if back.send(batch).is_err() {
+                        break;
+                    }
+                }
+                lane.counted()
+            });
+            Judge { to, from, thread }
+        });
+        let mut run = Run {
+            judges: judges.collect(),
+            split,
+            flying: VecDeque::new(),
+            idle: Vec::new(),
+            turn: 0,
+            why: None,
+        };
+        let again = run.pump(source, sink, wanted)?;
+        Ok(run.end(again))
+    })
+}
+
+struct Run<'s> {
+    judges: Vec<Judge<'s>>,
+    split: Split,
+    /// Batches that judges have, the oldest first.
+    flying: VecDeque<Flight>,
+    /// Batches that nobody has.
+    idle: Vec<Batch>,
+    /// Batches given out.
+    turn: usize,
+    /// Why only one judge goes on.
+    why: Option<Alone>,
+}
+
+impl Run<'_> {
+    /// Reads, gives out and takes back until the captures end, or packets turn out to hang together.
+    fn pump(
+        &mut self,
+        source: &mut Source<'_>,
+        sink: &mut Sink<'_, '_>,
+        (selection, progress): (&mut Selection, &mut Option<Progress<'_>>),
+    ) -> Result<Option<Alone>, Error> {
+        let mut more = true;
+        while more || !self.flying.is_empty() {
+            if !more || self.flying.len() >= self.most() {
+                if let Some(alone) = self.take_back(sink)? {
+                    return Ok(Some(alone));
+                }
+                continue;
+            }
+            let mut batch = self.idle.pop().unwrap_or_default();
+            more = source.next(&mut batch, selection, progress)?;
+            if more && let Err(alone) = self.give_out(batch) {
+                return Ok(Some(alone));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Most batches that judges may have: no queue is ever full.
+    fn most(&self) -> usize {
+        match self.split {
+            Split::Batches => IN_FLIGHT * self.judges.len(),
+            Split::None | Split::Addresses { .. } => IN_FLIGHT,
+        }
+    }
+
+    fn give_out(&mut self, batch: Batch) -> Result<(), Alone> {
+        let is_copied = |frame: Frame<'_>| link_of(frame.meta.link_type).is_some_and(is_cooked);
+        if self.split == Split::Batches && batch.burst.iter().any(is_copied) {
+            // None was met before, and nothing else hangs together: one judge goes on.
+            self.split = Split::None;
+            self.why = Some(Alone::Copies);
+        }
+        self.turn += 1;
+        let judge = match self.split {
+            Split::None => 0,
+            Split::Batches => self.turn % self.judges.len(),
+            Split::Addresses { .. } => return self.give_parts(batch),
+        };
+        send(&self.judges[judge], batch);
+        self.flying.push_back(Flight::Whole(judge));
+        Ok(())
+    }
+
+    /// Gives each packet to the judge of its addresses.
+    fn give_parts(&mut self, mut batch: Batch) -> Result<(), Alone> {
+        let mut parts: Vec<Batch> = Vec::with_capacity(self.judges.len());
+        for _ in &self.judges {
+            let mut part = self.idle.pop().unwrap_or_default();
+            part.clear();
+            part.interfaces = batch.interfaces.clone();
+            parts.push(part);
+        }
+        let mut owners = Vec::with_capacity(batch.arrived.len());
+        let Batch { burst, arrived, .. } = &mut batch;
+        for (frame, arrived) in burst.iter_mut().zip(&*arrived) {
+            let owner = owner(frame.bytes, frame.meta, parts.len())?;
+            parts[owner].burst.push(frame.bytes, *frame.meta);
+            parts[owner].arrived.push(*arrived);
+            owners.push(owner as u8);
+        }
+        for (judge, part) in self.judges.iter().zip(parts) {
+            send(judge, part);
+        }
+        self.flying.push_back(Flight::Parts(batch, owners));
+        Ok(())
+    }
+
+    /// Waits for the oldest batch and reports it.
+    fn take_back(&mut self, sink: &mut Sink<'_, '_>) -> Result<Option<Alone>, Error> {
+        let mut batch = match self.flying.pop_front() {
+            None => return Ok(None),
+            Some(Flight::Whole(judge)) => receive(&self.judges[judge]),
+            Some(Flight::Parts(mut batch, owners)) => {
+                let mut parts: Vec<Batch> = self.judges.iter().map(receive).collect();
+                let made: u64 = parts.iter().map(|part| part.connections).sum();
+                if let Split::Addresses { connections } = self.split
+                    && made > connections
+                {
+                    return Ok(Some(Alone::Connections));
+                }
+                join(&mut batch, &mut parts, &owners);
+                self.idle.append(&mut parts);
+                batch
+            }
+        };
+        sink.take(&mut batch)?;
+        self.idle.push(batch);
+        Ok(None)
+    }
+
+    /// Sends the judges home and adds up what they counted.
+    fn end(self, again: Option<Alone>) -> Ended {
+        let threads = self.judges.into_iter().map(|judge| judge.thread);
+        let counted = threads.map(|thread| match thread.join() {
+            Ok(counted) => counted,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        let counted = counted.collect();
+        again.map_or(Ended::Done(counted, self.why), Ended::Again)
+    }
+}
+
+/// Puts the outcomes of the parts of a batch in the order of its frames.
+fn join(batch: &mut Batch, parts: &mut [Batch], owners: &[u8]) {
+    let mut outcomes: Vec<_> = parts.iter_mut().map(|part| part.outcomes.drain(..)).collect();
+    let next = |owner: &u8| outcomes.get_mut(usize::from(*owner))?.next();
+    batch.outcomes.extend(owners.iter().filter_map(next));
+}
+
+/// The judge of a packet.
+fn owner(bytes: &mut [u8], meta: &FrameMeta, judges: usize) -> Result<usize, Alone> {
+    let Some(link) = link_of(meta.link_type) else { return Ok(0) };
+    if is_cooked(link) {
+        return Err(Alone::Copies);
+    }
+    let packet = Packet::parse(bytes, meta.wire_length as usize, link, Checksums::Ignore);
+    if is_fragment(&packet) {
+        return Err(Alone::Fragments);
+    }
+    Ok(ends(&packet).map_or(0, |ends| spread(ends, judges)))
+}
+
+/// Captures on all interfaces are cooked: their packets may stand in them twice.
+fn is_cooked(link: Link) -> bool {
+    matches!(link, Link::Sll | Link::Sll2)
+}
+
+/// One of so many numbers for two addresses: the same in every run.
+fn spread(ends: [IpAddr; 2], many: usize) -> usize {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let bits = |ip| match ip {
+        IpAddr::V4(v4) => u128::from(u32::from(v4)),
+        IpAddr::V6(v6) => u128::from(v6),
+    };
+    let both = bits(ends[0]) ^ bits(ends[1]).rotate_left(67);
+    let mixed = (both as u64 ^ (both >> 64) as u64).wrapping_mul(ODD) >> 32;
+    mixed as usize % many
+}
+
+/// Gives a batch to a judge. One that is no more has panicked: [`Run::end`] says so.
+fn send(judge: &Judge<'_>, batch: Batch) {
+    let _ = judge.to.send(batch);
+}
+
+fn receive(judge: &Judge<'_>) -> Batch {
+    judge.from.recv().unwrap_or_default()
+}
