@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+pub(crate) use crate::bench_command::BenchArgs;
 pub(crate) use crate::completions_command::CompletionsArgs;
 pub(crate) use crate::man_command::ManArgs;
 pub(crate) use crate::test_command::TestArgs;
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Why(Box<WhyArgs>),
     /// Hold rules to what a file of cases expects of them
     Test(Box<TestArgs>),
+    /// Measure tamis, and its peers on the same work
+    Bench(BenchArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them

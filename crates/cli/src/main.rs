@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench_command;
 mod completions_command;
 mod demo;
 mod interrupt;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Replay(replay) => replay_command::run(replay),
         Command::Why(why) => why_command::run(why),
         Command::Test(test) => test_command::run(test),
+        Command::Bench(bench) => bench_command::run(bench),
         Command::Completions(completions) => completions_command::run(completions),
         Command::Man(man) => man_command::run(man),
     };

@@ -3,8 +3,9 @@
 //! [`oracle`] asks the kernel what it does with a packet under a ruleset, [`judge`] asks tamis, and a
 //! campaign compares the two over rulesets and packets that [`generate`] draws. What they once differed
 //! on is kept as a [`case`] and replayed through tamis alone, without root. [`conformance`] turns a
-//! campaign's tally into `docs/conformance.md`.
+//! campaign's tally into `docs/conformance.md`. [`mod@bench`] measures tamis beside its peers.
 
+pub mod bench;
 pub mod case;
 pub mod conformance;
 pub mod device;

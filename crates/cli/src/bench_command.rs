@@ -1,0 +1,60 @@
+//! `tamis bench`.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args as ClapArgs, Subcommand};
+use lab::bench::{Document, replay};
+
+/// `tamis bench`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct BenchArgs {
+    /// What to measure.
+    #[command(subcommand)]
+    pub what: Bench,
+}
+
+/// The benchmarks.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// Packets per second of a replay: 20 and 100 rules walked, a full table of connections, a SYN flood
+    Replay(ReplayArgs),
+}
+
+/// `tamis bench replay`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Captures of up to 760 MB are written to the directory for temporary files and removed. With --quick they are
+a tenth of that, and it ends within a minute.")]
+pub(crate) struct ReplayArgs {
+    /// Measure tcpdump on the same captures, too, with an expression that asks the same
+    #[arg(long)]
+    pub peers: bool,
+    /// Fewer packets and runs
+    #[arg(long)]
+    pub quick: bool,
+    /// One JSON document, schema tamis.bench/1
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
+    match &args.what {
+        Bench::Replay(ReplayArgs { peers, quick, json }) => {
+            let tamis = std::env::current_exe().context("the program's own file")?;
+            let plan = replay::Plan { peers: *peers, quick: *quick };
+            print(&replay::run(&tamis, plan)?, *json)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(document: &Document, json: bool) -> Result<()> {
+    if json {
+        println!("{}", serde_json::to_string_pretty(document)?);
+    } else {
+        print!("{document}");
+    }
+    Ok(())
+}

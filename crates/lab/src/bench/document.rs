@@ -1,0 +1,229 @@
+//! What a benchmark found: the document `tamis.bench/1`, and the same as a table.
+
+use std::fmt::{self, Display, Formatter};
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Everything one benchmark found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Document {
+    /// `tamis.bench/1`.
+    pub schema: &'static str,
+    /// Where.
+    pub machine: Machine,
+    /// When, RFC 3339.
+    pub date: String,
+    /// The figures.
+    pub results: Vec<Row>,
+    /// Peers that could not be measured.
+    pub missing: Vec<Missing>,
+}
+
+/// The machine of a benchmark; what it does not tell is `unknown`, or 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// Name of the processor.
+    pub cpu: String,
+    /// Cores that this process may use.
+    pub cores: usize,
+    /// Release of the operating system.
+    pub kernel: String,
+}
+
+/// One figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// What was measured, such as `replay.rate`.
+    pub name: &'static str,
+    /// What did the work.
+    pub engine: &'static str,
+    /// What was varied, and the work in words.
+    pub params: Map<String, Value>,
+    /// Our figures.
+    #[serde(flatten)]
+    pub runs: Runs,
+    /// Their unit.
+    pub unit: &'static str,
+    /// The peer's figure of the same work.
+    #[serde(flatten)]
+    pub peer: Option<Peer>,
+}
+
+/// Several runs of the same work.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Runs {
+    /// Their median.
+    pub value: f64,
+    /// The least of them.
+    pub min: f64,
+    /// The most.
+    pub max: f64,
+    /// How many.
+    pub runs: usize,
+}
+
+/// A peer on the same work.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Peer {
+    /// Its name.
+    pub peer: &'static str,
+    /// The median of its runs, in the unit of ours.
+    #[serde(rename = "peer_value")]
+    pub value: f64,
+    /// Ours divided by it.
+    pub ratio: f64,
+}
+
+/// A peer that could not be measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// Its name.
+    pub peer: &'static str,
+    /// Why not.
+    pub why: String,
+}
+
+impl Document {
+    /// Nothing yet, here and now.
+    #[must_use]
+    pub fn new() -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = pktio::Timestamp::from_nanos(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
+        Self {
+            schema: "tamis.bench/1",
+            machine: Machine::this(),
+            date: now.to_string(),
+            results: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
+}
+
+impl Default for Document {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Machine {
+    /// This one.
+    #[must_use]
+    pub fn this() -> Self {
+        let unknown = || "unknown".to_owned();
+        let named = |text: String| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        };
+        let read = |path: &str| fs::read_to_string(path).ok();
+        Self {
+            cpu: read("/proc/cpuinfo").and_then(named).unwrap_or_else(unknown),
+            cores: std::thread::available_parallelism().map_or(0, usize::from),
+            kernel: read("/proc/sys/kernel/osrelease")
+                .map_or_else(unknown, |release| release.trim().to_owned()),
+        }
+    }
+}
+
+impl Runs {
+    /// The figures of some runs; all 0 where there is none.
+    #[must_use]
+    pub fn of(mut figures: Vec<f64>) -> Self {
+        figures.sort_by(f64::total_cmp);
+        let at = |index: usize| figures.get(index).copied().unwrap_or_default();
+        let last = figures.len().saturating_sub(1);
+        let value = (at(last / 2) + at(last.div_ceil(2))) / 2.0;
+        Self { value, min: at(0), max: at(last), runs: figures.len() }
+    }
+}
+
+impl Peer {
+    /// A peer's median beside ours.
+    #[must_use]
+    pub fn of(peer: &'static str, ours: Runs, theirs: Runs) -> Self {
+        let ratio = if theirs.value > 0.0 { ours.value / theirs.value } else { 0.0 };
+        Self { peer, value: theirs.value, ratio }
+    }
+}
+
+/// A line a figure, then what is missing.
+impl Display for Document {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Machine { cpu, cores, kernel } = &self.machine;
+        writeln!(f, "machine   {cpu}, {cores} cores, {kernel}")?;
+        for row in &self.results {
+            writeln!(f, "{row}")?;
+        }
+        for Missing { peer, why } in &self.missing {
+            writeln!(f, "missing   {peer}: {why}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Row {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let plain = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        // Long words have their own lines, in front of their figure.
+        let (long, short): (Vec<_>, Vec<_>) =
+            self.params.iter().partition(|(_, value)| plain(value).len() > 24);
+        for (name, value) in long {
+            writeln!(f, "  {name}: {}", plain(value))?;
+        }
+        let params: Vec<String> =
+            short.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
+        let Runs { value, min, max, runs } = self.runs;
+        write!(
+            f,
+            "{:<14} {:<44} {value:>12.0} {} ({min:.0} to {max:.0}, {runs} runs)",
+            self.name,
+            params.join(", "),
+            self.unit
+        )?;
+        match &self.peer {
+            Some(Peer { peer, value, ratio }) => {
+                write!(f, "; {peer} {value:.0}, ours/{peer} {ratio:.2}")
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_or_the_mean_of_both_middles() {
+        let runs = |figures: &[f64]| Runs::of(figures.to_vec());
+        assert_eq!(runs(&[3.0, 1.0, 8.0]), Runs { value: 3.0, min: 1.0, max: 8.0, runs: 3 });
+        assert_eq!(runs(&[4.0, 1.0, 2.0, 9.0]).value, 3.0);
+        assert_eq!(runs(&[]), Runs { value: 0.0, min: 0.0, max: 0.0, runs: 0 });
+    }
+
+    #[test]
+    fn a_row_has_the_names_of_the_contract() {
+        let ours = Runs::of(vec![30.0]);
+        let row = Row {
+            name: "replay.rate",
+            engine: "walk",
+            params: Map::new(),
+            runs: ours,
+            unit: "packets/s",
+            peer: Some(Peer::of("tcpdump", ours, Runs::of(vec![10.0]))),
+        };
+        let json = serde_json::json!({
+            "name": "replay.rate", "engine": "walk", "params": {}, "value": 30.0, "min": 30.0,
+            "max": 30.0, "runs": 1, "unit": "packets/s", "peer": "tcpdump", "peer_value": 10.0,
+            "ratio": 3.0,
+        });
+        assert_eq!(serde_json::to_value(&row).unwrap(), json);
+        let alone = serde_json::to_value(Row { peer: None, ..row }).unwrap();
+        assert!(alone.get("peer").is_none() && alone.get("ratio").is_none());
+    }
+}

@@ -1,0 +1,10 @@
+//! Benchmarks: tamis and its peers on the same work in the same run.
+//!
+//! Contract: a figure is the median of several runs, its peer's runs taken in turn with ours; what is
+//! missing is listed with the reason. Each benchmark is a function that gives a [`Document`].
+
+pub mod document;
+pub mod replay;
+mod shape;
+
+pub use document::{Document, Machine, Missing, Peer, Row, Runs};
