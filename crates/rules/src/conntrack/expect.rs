@@ -23,7 +23,7 @@ pub(super) struct Expectation {
     pub(super) destination: IpAddr,
     pub(super) destination_port: u16,
     pub(super) protocol: u8,
-    /// Zone of the master's original direction.
+    /// Number of the master's zone, whatever its directions.
     pub(super) zone: u16,
     pub(super) master: Handle,
     /// The master's helper.
@@ -35,8 +35,8 @@ impl Expectation {
         (self.destination, self.destination_port, self.protocol)
     }
 
-    fn foretells(&self, tuple: &Tuple) -> bool {
-        self.source == tuple.source() && self.zone == tuple.zone()
+    fn foretells(&self, tuple: &Tuple, zone: u16) -> bool {
+        self.source == tuple.source() && self.zone == zone
     }
 }
 
@@ -64,6 +64,7 @@ impl Expectations {
             waiting.iter().any(|(other, deadline)| {
                 *deadline > now
                     && other.source == expectation.source
+                    && other.zone == expectation.zone
                     && other.master != expectation.master
             })
         });
@@ -78,21 +79,22 @@ impl Expectations {
         true
     }
 
-    /// Takes the expectation that a new flow with this original tuple fulfils.
-    pub(super) fn take(&mut self, tuple: &Tuple, now: u64) -> Option<Expectation> {
-        let found = self.peek(tuple, now)?;
+    /// Takes the expectation that a new flow with this original tuple in the zone of this number fulfils.
+    pub(super) fn take(&mut self, tuple: &Tuple, zone: u16, now: u64) -> Option<Expectation> {
+        let found = self.peek(tuple, zone, now)?;
         self.forget(found.master);
         Some(found)
     }
 
     /// The same, left waiting.
-    pub(super) fn peek(&self, tuple: &Tuple, now: u64) -> Option<Expectation> {
+    pub(super) fn peek(&self, tuple: &Tuple, zone: u16, now: u64) -> Option<Expectation> {
         if self.of_master.is_empty() {
             return None;
         }
         let target = (tuple.destination(), tuple.destination_part(), tuple.protocol());
         let waiting = self.waiting.get(&target)?;
-        let found = waiting.iter().find(|(e, deadline)| *deadline > now && e.foretells(tuple));
+        let found =
+            waiting.iter().find(|(e, deadline)| *deadline > now && e.foretells(tuple, zone));
         found.map(|(expectation, _)| *expectation)
     }
 

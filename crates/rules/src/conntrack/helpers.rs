@@ -116,7 +116,8 @@ fn expectation(
     (source, destination, destination_port): (IpAddr, IpAddr, u16),
     protocol: u8,
 ) -> Expectation {
-    let zone = flow.original.zone();
+    // A direction in which the zone does not separate has 0.
+    let zone = flow.original.zone().max(flow.reply.zone());
     let helper = flow.helper;
     Expectation { source, destination, destination_port, protocol, zone, master, helper }
 }

@@ -59,6 +59,8 @@ pub(super) struct Table {
     index: Index,
     max: usize,
     sweep_at: usize,
+    /// Zones of one direction were in use: two flows may have one tuple.
+    has_twins: bool,
     /// A flow was refused: the sweep may take what is not worth keeping.
     pressure: bool,
     stats: TableStats,
@@ -75,6 +77,7 @@ impl Table {
             index: Index::new(max),
             max,
             sweep_at: 0,
+            has_twins: false,
             pressure: false,
             stats: TableStats::default(),
             buried: Vec::new(),
@@ -108,7 +111,8 @@ impl Table {
         Handle { slot, generation }
     }
 
-    /// The living flow of which one tuple, zone included, is this one. `want` restricts the direction.
+    /// The living flow of which one tuple, zone included, is this one. `want` restricts the direction. Of
+    /// several, which zones of one direction allow, the one that was confirmed last.
     #[inline]
     pub(super) fn find(
         &mut self,
@@ -116,22 +120,63 @@ impl Table {
         want: Option<Direction>,
         now: u64,
     ) -> Option<(Handle, Direction)> {
-        let flows = &self.flows;
-        let found = self.index.find(tuple.hash(), |place| {
-            want.is_none_or(|want| want == place.direction)
-                && flows
-                    .get(place.slot as usize)
-                    .is_some_and(|flow| flow.tuple(place.direction) == tuple)
-        })?;
-        let flow = self.flows.get(found.slot as usize)?;
-        if !flow.is_expired(now) {
+        loop {
+            let found = self.place_of(tuple, want)?;
+            let flow = self.flows.get(found.slot as usize)?;
+            if flow.is_expired(now) {
+                self.expire(found.slot);
+                if self.has_twins {
+                    continue;
+                }
+                return None;
+            }
             // A flow to oneself on one port has equal tuples: the kernel finds the reply first.
             let is_reply = found.direction == Direction::Reply || flow.reply == *tuple;
             let direction = if is_reply { Direction::Reply } else { Direction::Original };
             return Some((self.handle(found.slot), direction));
         }
-        self.expire(found.slot);
-        None
+    }
+
+    #[inline]
+    fn place_of(&self, tuple: &Tuple, want: Option<Direction>) -> Option<Place> {
+        let hash = tuple.hash();
+        let born = |place: Place| {
+            let flow = self
+                .flows
+                .get(place.slot as usize)
+                .filter(|_| want.is_none_or(|want| want == place.direction))?;
+            (flow.tuple(place.direction) == tuple).then_some(flow.born)
+        };
+        if !self.has_twins {
+            return self.index.find(hash, |place| born(place).is_some());
+        }
+        let mut last = None;
+        self.index.find(hash, |place| {
+            last = last.max(
+                born(place).map(|born| (born, place.slot, place.direction == Direction::Reply)),
+            );
+            false
+        });
+        let (_, slot, is_reply) = last?;
+        let direction = if is_reply { Direction::Reply } else { Direction::Original };
+        Some(Place { slot, direction })
+    }
+
+    /// The living flow that has this tuple, seen from the zones of an original and a reply tuple: a flow has it
+    /// in the direction whose zone this is, and in either where both are one (`nf_ct_key_equal`).
+    #[inline]
+    pub(super) fn find_in(
+        &mut self,
+        tuple: &Tuple,
+        [original, reply]: [u16; 2],
+        now: u64,
+    ) -> Option<(Handle, Direction)> {
+        let want = match (original == tuple.zone(), reply == tuple.zone()) {
+            (true, true) => None,
+            (true, false) => Some(Direction::Original),
+            (false, _) => Some(Direction::Reply),
+        };
+        self.find(tuple, want, now)
     }
 
     /// Reads what lookups of these hashes will read, all at once, so that they need not wait for memory
@@ -177,11 +222,13 @@ impl Table {
             // What its replies look like is not known: none is found.
             reply = original;
         }
+        let zones = [original.zone(), flow.reply.zone()];
         for tuple in [original, reply] {
-            if let Some((other, _)) = self.find(&tuple, None, now) {
+            if let Some((other, _)) = self.find_in(&tuple, zones, now) {
                 return Err(Conflict::With(other));
             }
         }
+        self.has_twins |= zones[0] != zones[1];
         if !self.link(handle.slot, &original, &reply) {
             return Err(Conflict::NoRoom);
         }

@@ -227,7 +227,9 @@ impl Tracker {
             let step = if doubt == Doubt::None { step } else { in_doubt(step) };
             match step {
                 Step::Reopen => {
-                    self.retire(handle);
+                    // Gone at once, with what it foretold: the packet is not part of it.
+                    self.table.release(handle);
+                    self.bury();
                     continue;
                 }
                 Step::Kill => self.retire(handle),
@@ -310,7 +312,9 @@ impl Tracker {
             _ if self.config.mode == Mode::Midstream && upper.is_midstream() => {
                 CtState::Established.into()
             }
-            _ if self.expectations.peek(&tuple, visit.now).is_some() => CtState::Related.into(),
+            _ if self.expectations.peek(&tuple, visit.template.zone.id, visit.now).is_some() => {
+                CtState::Related.into()
+            }
             _ => CtState::New.into(),
         }
     }
@@ -319,13 +323,13 @@ impl Tracker {
     /// reply number differs, then among replies of that.
     #[inline]
     fn lookup(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Option<(Handle, Direction)> {
-        let (original, reply) = (zone.id_in(Direction::Original), zone.id_in(Direction::Reply));
-        if original == reply {
-            return self.table.find(&tuple.in_zone(original), None, now);
+        let zones = [zone.id_in(Direction::Original), zone.id_in(Direction::Reply)];
+        let [original, reply] = zones;
+        let found = self.table.find_in(&tuple.in_zone(original), zones, now);
+        if found.is_some() || original == reply {
+            return found;
         }
-        self.table
-            .find(&tuple.in_zone(original), Some(Direction::Original), now)
-            .or_else(|| self.table.find(&tuple.in_zone(reply), Some(Direction::Reply), now))
+        self.table.find_in(&tuple.in_zone(reply), zones, now)
     }
 
     /// A flow that begins with this tuple; `Ok(None)` when the table is full.
@@ -335,7 +339,7 @@ impl Tracker {
         let reply = original.inverse().ok_or(Flaw::Invalid)?;
         let reply = reply.in_zone(zone.id_in(Direction::Reply));
         let mut flow = Flow::new(original, reply, visit.frame);
-        match self.expectations.take(&original, visit.now) {
+        match self.expectations.take(&original, zone.id, visit.now) {
             Some(expected) => {
                 flow.status.set(Status::EXPECTED);
                 flow.master_helper = expected.helper;

@@ -110,7 +110,8 @@ impl Tracker {
     pub fn is_taken(&mut self, reply: &Tuple, own: Handle, now: u64) -> Option<bool> {
         let Some(flow) = self.table.flow(own) else { return Some(false) };
         let (original, zone) = (flow.original, flow.reply.zone());
-        let Some((other, _)) = self.table.find(&reply.in_zone(zone), None, now) else {
+        let zones = [original.zone(), zone];
+        let Some((other, _)) = self.table.find_in(&reply.in_zone(zone), zones, now) else {
             return if self.lost.may_be(reply) { None } else { Some(false) };
         };
         match self.table.flow(other) {

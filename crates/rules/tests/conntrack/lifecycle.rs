@@ -85,7 +85,11 @@ fn a_translated_flow_is_found_by_what_replies_look_like() {
         assert_eq!(net.tracker.is_taken(&same, handle, net.now), Some(true));
         net.tracker.translate(handle, same, Status::SRC_NAT);
         let end = net.tracker.confirm(packet, &view, net.now, Certainty::Certain);
-        assert_eq!(end, Confirmation::Pass, "datagrams join the flow that was first");
+        assert_eq!(
+            end,
+            Confirmation::Clash,
+            "also a datagram: no flow is merged with one it finds"
+        );
     });
     assert_eq!(net.tracker.living(net.now).count(), 1);
 }

@@ -4,7 +4,7 @@
 //! (`nf_confirm`).
 
 use super::Tracker;
-use crate::conntrack::flow::{Doubt, Helper, Status};
+use crate::conntrack::flow::{Doubt, Helper};
 use crate::conntrack::helpers::{Help, Helpers};
 use crate::conntrack::key::Direction;
 use crate::conntrack::table::{Conflict, Handle};
@@ -56,7 +56,6 @@ impl Tracker {
             flow.deadline = self.config.timeouts.longest(flow.original.protocol());
         }
         let (doubt, original) = (flow.doubt, flow.original);
-        let protocol = flow.original.protocol();
         let confirmed = self.table.confirm(handle, now);
         self.bury();
         match confirmed {
@@ -64,8 +63,7 @@ impl Tracker {
                 self.loose_end = None;
                 goes_on
             }
-            Err(Conflict::With(other)) if self.resolves(other, protocol) => Confirmation::Pass,
-            Err(Conflict::With(other)) if self.may_be_no_clash(other, protocol, doubt) => {
+            Err(Conflict::With(other)) if self.may_be_no_clash(other, doubt) => {
                 // Whether it is in the table is not known, nor what its replies look like.
                 self.lost.expect(&original, true, true);
                 Confirmation::MayClash
@@ -74,20 +72,11 @@ impl Tracker {
         }
     }
 
-    /// Whether a packet may go on as part of the flow that has a tuple of its own: where order does not
-    /// matter and nothing is translated.
-    fn resolves(&self, other: Handle, protocol: u8) -> bool {
-        let translated = Status::SRC_NAT_DONE.bits() | Status::DST_NAT_DONE.bits();
-        matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
-            && self.table.flow(other).is_some_and(|flow| flow.status.bits() & translated == 0)
-    }
-
-    /// Whether a flow with a tuple of another one may get through all the same: one of them may not be
-    /// there, or the kernel keeps both where order does not matter.
-    fn may_be_no_clash(&self, other: Handle, protocol: u8, doubt: Doubt) -> bool {
-        matches!(protocol, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE)
-            || doubt != Doubt::None
-            || self.table.flow(other).is_some_and(|flow| flow.doubt != Doubt::None)
+    /// Whether a flow with a tuple of another one may get through all the same: one of them may not be there.
+    /// Where both surely are, the packet is dropped, of any protocol: what the kernel merges are flows whose
+    /// packets came at one time, of which the later one here finds the earlier.
+    fn may_be_no_clash(&self, other: Handle, doubt: Doubt) -> bool {
+        doubt != Doubt::None || self.table.flow(other).is_some_and(|flow| flow.doubt != Doubt::None)
     }
 
     /// Runs a flow's helper; false where it drops the packet.
