@@ -47,6 +47,9 @@ pub trait Observer: eval::Observer {
     /// Its destination is another one, and so is its path, or an interface on it.
     fn rerouted(&mut self, _from: Path, _to: Path, _input: Iface<'_>, _output: Iface<'_>) {}
 
+    /// The packet leaves, as rewritten so far; nothing rewrites it any more.
+    fn leaves(&mut self, _packet: &Packet<'_>) {}
+
     /// The packet leaves; this is its connection now.
     fn settled(&mut self, _flow: Seen<'_>) {}
 

@@ -177,6 +177,9 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// The packet leaves, if it is still on its way: its connection is there from now on.
     pub(crate) fn confirm(&mut self, observer: &mut impl Observer) {
+        if self.alive != Alive::Gone {
+            observer.leaves(self.transit.packet);
+        }
         let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
         if self.alive == Alive::Gone {
             tracker.discard(view);

@@ -41,8 +41,10 @@ mod linux {
     use lab::oracle::load::{lacking, version};
     use lab::oracle::real::compare_dir;
     use lab::oracle::record::{rejudge, samples};
-    use lab::oracle::state;
+    use lab::oracle::state::{self, StatePlan, StateSummary};
     use lab::real::RealFile;
+    use lab::state::case::StateCase;
+    use lab::state::summary::Heard;
     use rules::model::Family;
 
     struct Args {
@@ -64,7 +66,12 @@ mod linux {
             return Ok(ExitCode::from(3));
         }
         if let Some(path) = &args.rejudge {
-            let case = Case::parse(&fs::read_to_string(path)?);
+            let text = fs::read_to_string(path)?;
+            if let Some(case) = StateCase::parse(&text) {
+                fs::write(path, state::ask::ask(&case)?.text())?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            let case = Case::parse(&text);
             let case = case.ok_or_else(|| io::Error::other("that is no case"))?;
             fs::write(path, rejudge(&case)?.text())?;
             return Ok(ExitCode::SUCCESS);
@@ -76,7 +83,7 @@ mod linux {
             return Ok(ExitCode::SUCCESS);
         }
         if let Some(packets) = args.state {
-            return converse(&args.plan, packets);
+            return converse(&args, packets);
         }
         let start = Instant::now();
         let (summary, mut failures) = match args.only {
@@ -118,17 +125,54 @@ mod linux {
         Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 
-    fn converse(plan: &Plan, packets: u64) -> io::Result<ExitCode> {
+    fn converse(args: &Args, packets: u64) -> io::Result<ExitCode> {
         let start = Instant::now();
-        let summary = state::run(plan.seed, packets, &plan.families, plan.threads)?;
-        for (tool, [rulesets, packets, passed]) in &summary.families {
-            println!("{tool}: {rulesets} rulesets, {packets} packets, {passed} came through");
+        let plan = StatePlan {
+            seed: args.plan.seed,
+            packets,
+            families: args.plan.families.clone(),
+            threads: args.plan.threads,
+            until: None,
+            most_failures: args.plan.most_failures,
+        };
+        let summary = match args.only {
+            Some(number) => only(&plan, number)?,
+            None => state::run(&plan)?,
+        };
+        for ((tool, translates), heard) in &summary.heard {
+            println!("{tool}{}: {}", if *translates { " nat" } else { "" }, heard_line(heard));
         }
-        println!("{:.1} s, {} differences", start.elapsed().as_secs_f64(), summary.failures.len());
-        for failure in &summary.failures {
-            println!("=== ruleset {}\n{}", failure.number, failure.story);
+        let (files, refused) = match &args.real {
+            Some(dir) => state::real::compare_dir(dir, plan.seed)?,
+            None => Default::default(),
+        };
+        for file in &files {
+            let (name, kept, pairs) = (&file.name, file.kept, file.pairs);
+            println!("{name}: {kept} rules, {pairs} pairs of devices, {}", heard_line(&file.heard));
         }
-        Ok(if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        for (name, why) in &refused {
+            println!("{name}: not loaded: {why}");
+        }
+        let differences = files.iter().flat_map(|file| &file.failures).chain(&summary.failures);
+        let differences: Vec<_> = differences.collect();
+        println!("{:.1} s, {} differences", start.elapsed().as_secs_f64(), differences.len());
+        for failure in &differences {
+            println!("=== ruleset {}\n{}", failure.name, failure.story);
+        }
+        Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    fn only(plan: &StatePlan, number: u64) -> io::Result<StateSummary> {
+        let family = plan.families[number as usize % plan.families.len()];
+        let (translates, heard, failure) = state::one(plan.seed, number, family)?;
+        let heard = [((family.tool(), translates), heard)].into();
+        Ok(StateSummary { heard, failures: failure.into_iter().collect() })
+    }
+
+    fn heard_line(heard: &Heard) -> String {
+        let Heard { rulesets, packets, came, .. } = heard;
+        let share = heard.certain_share();
+        format!("{rulesets} rulesets, {packets} packets, {came} came out, {share:.2} % certain")
     }
 
     fn real_line(file: &RealFile) -> String {

@@ -7,6 +7,7 @@
 mod craft;
 mod header;
 mod strip;
+pub mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
 

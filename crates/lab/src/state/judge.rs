@@ -1,31 +1,28 @@
 //! [`StateJudge`]: tamis's side of a conversation, by way of the whole packet path, with counters.
 
-use dataplane::{Arrival, Config, Handler, Judgement, Observer, Path};
-use packet::{Checksums, Link};
-use rules::conntrack::{self, Mode};
+use dataplane::counters::Tally;
+use dataplane::{Arrival, Config, Counters, Handler, Judgement, Observer, Path, Skip};
+use packet::{Link, Packet};
+use rules::conntrack::Side;
+
+use rules::Transit;
 use rules::eval::{self, Cause, RuleRef};
 use rules::model::Ruleset;
-use rules::{Transit, World};
+use rules::nat::Translated;
 
 use super::Sent;
-use crate::judge::Fate;
-use crate::scene::Scene;
-use crate::tally::{ChainTally, Tally, step};
+use super::stage::Stage;
+use crate::tally::step;
 
-/// The settings under which tamis stands where the kernel does.
-#[must_use]
-pub fn config() -> Config {
-    Config {
-        path: Some(Path::Forward),
-        checksums: Checksums::Verify,
-        ct: conntrack::Config {
-            mode: Mode::Kernel,
-            checksums: Checksums::Verify,
-            ..conntrack::Config::default()
-        },
-        world: World::default(),
-        ..Config::default()
-    }
+/// What tamis says becomes of a packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// It goes on, with these bytes; `None` where not all of them are known.
+    Out(Option<Vec<u8>>),
+    /// Nothing comes out by either device.
+    Nothing,
+    /// It cannot tell.
+    Unknown,
 }
 
 /// A ruleset with its connections.
@@ -33,89 +30,103 @@ pub fn config() -> Config {
 pub struct StateJudge<'r> {
     ruleset: &'r Ruleset,
     handler: Handler<'r>,
-    tally: Observed,
+    seen: Observed,
     number: u64,
 }
 
-/// What the walks add up.
+/// What the walks add up, and the last one.
 #[derive(Debug)]
 struct Observed {
-    counters: Tally,
-    path: Vec<(RuleRef, bool)>,
+    counters: Counters,
+    path: Vec<(RuleRef, bool, bool)>,
     unknown: Option<String>,
+    left: Vec<u8>,
+    lost: bool,
 }
 
 impl<'r> StateJudge<'r> {
     /// With no connections.
     #[must_use]
     pub fn new(ruleset: &'r Ruleset, config: &'r Config) -> Self {
-        let tally = Observed { counters: Tally::of(ruleset), path: Vec::new(), unknown: None };
-        Self { ruleset, handler: Handler::new([ruleset], config), tally, number: 0 }
+        let seen = Observed {
+            counters: Counters::of(ruleset),
+            path: Vec::new(),
+            unknown: None,
+            left: Vec::new(),
+            lost: false,
+        };
+        Self { ruleset, handler: Handler::new([ruleset], config), seen, number: 0 }
     }
 
-    /// What becomes of a packet that arrives at `time`, in nanoseconds since the Unix epoch. Its bytes are
-    /// rewritten in place.
-    pub fn judge(&mut self, scene: Scene, sent: &mut Sent, time: u64) -> Fate {
-        let [near, far] = scene.devices.each_ref().map(|device| Some(device.name()));
-        let (input, output) = if sent.from_far { (far, near) } else { (near, far) };
+    /// What becomes of a packet that arrives at `time`, in nanoseconds since the Unix epoch.
+    pub fn judge(&mut self, stage: &Stage, sent: &Sent, time: u64) -> Said {
         self.number += 1;
-        self.tally.path.clear();
+        self.seen.path.clear();
+        self.seen.unknown = None;
+        self.seen.lost = false;
+        let mut bytes = sent.bytes.clone();
         let arrival = Arrival {
             number: self.number,
             link: Link::Raw,
-            wire_len: sent.bytes.len(),
+            wire_len: bytes.len(),
             time: Some(time),
             direction: pktio::Direction::Unknown,
             interface: None,
-            input,
-            output,
+            input: Some(stage.device(sent.from_far)),
+            output: None,
             mark: 0,
             ctstate: None,
         };
-        match self.handler.handle(&mut sent.bytes, &arrival, &mut self.tally).judgement {
-            Judgement::Accept(_) => Fate::Accept,
-            Judgement::Drop(_) | Judgement::Reject(_) => Fate::Drop,
-            Judgement::Unknown | Judgement::Skip(_) => Fate::Unknown,
+        let end = self.handler.handle(&mut bytes, &arrival, &mut self.seen);
+        match (end.judgement, end.path) {
+            (Judgement::Accept(_), Some(Path::Forward)) => {
+                Said::Out((!self.seen.lost).then(|| std::mem::take(&mut self.seen.left)))
+            }
+            (Judgement::Accept(_) | Judgement::Drop(_) | Judgement::Reject(_), _)
+            | (Judgement::Skip(Skip::Fragment), _) => Said::Nothing,
+            (Judgement::Unknown | Judgement::Skip(_), _) => Said::Unknown,
         }
     }
 
-    /// The rules and policies that the last packet hit.
+    /// The rules and policies that the last packet hit; a `?` behind those that it may have.
     #[must_use]
     pub fn path(&self) -> Vec<String> {
-        self.tally.path.iter().map(|(at, policy)| step(self.ruleset, *at, *policy)).collect()
+        let steps = self.seen.path.iter();
+        let mark = |certain: bool| if certain { "" } else { "?" };
+        steps
+            .map(|(at, policy, certain)| step(self.ruleset, *at, *policy) + mark(*certain))
+            .collect()
     }
 
-    /// The first thing that was not known.
+    /// The first thing that was not known of the last packet.
     #[must_use]
     pub fn unknown(&self) -> Option<&str> {
-        self.tally.unknown.as_deref()
+        self.seen.unknown.as_deref()
     }
 
-    /// Counters of every chain.
+    /// What was counted at a rule of a chain, or, one past the last, at its policy; the indices are the
+    /// ruleset's.
     #[must_use]
-    pub fn counters(&self) -> Vec<ChainTally> {
-        self.tally.counters.chains(self.ruleset)
-    }
-}
-
-impl Observed {
-    fn count(&mut self, at: RuleRef, policy: bool, transit: &Transit<'_, '_>) {
-        self.counters.count(at, transit);
-        self.path.push((at, policy));
+    pub fn tally(&self, table: usize, chain: usize, rule: usize) -> Tally {
+        let rules = self.ruleset.tables[table].chains[chain].rules.len();
+        let (table, chain) = (table as u32, chain as u32);
+        match rule == rules {
+            true => self.seen.counters.policy(table, chain),
+            false => self.seen.counters.rule(RuleRef { table, chain, rule: rule as u32 }),
+        }
     }
 }
 
 impl eval::Observer for Observed {
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
-        if certain {
-            self.count(at, false, transit);
-        }
+        self.counters.hit_rule(at, certain, transit.packet.len() as u64, transit.time);
+        self.path.push((at, false, certain));
     }
 
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
-        if certain {
-            self.count(self.counters.policy(table, chain), true, transit);
-        }
+        let bytes = transit.packet.len() as u64;
+        self.counters.hit_policy(table, chain, certain, bytes, transit.time);
+        self.path.push((RuleRef { table, chain, rule: 0 }, true, certain));
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
@@ -123,4 +134,17 @@ impl eval::Observer for Observed {
     }
 }
 
-impl Observer for Observed {}
+impl Observer for Observed {
+    fn translated(&mut self, _: Side, to: Translated) {
+        self.lost |= to == Translated::Unknown;
+    }
+
+    fn hangs_on(&mut self, why: dataplane::Why) {
+        self.unknown.get_or_insert_with(|| format!("{why:?}"));
+    }
+
+    fn leaves(&mut self, packet: &Packet<'_>) {
+        self.left.clear();
+        self.left.extend_from_slice(packet.frame());
+    }
+}

@@ -1,24 +1,33 @@
 //! Connection tracking as the oracle compares it: conversations of many flows through two devices, under
-//! rulesets that look at their state.
+//! rulesets that look at their state and translate their addresses.
 //!
-//! [`rules`] draws the rulesets, [`talk`] the conversations, [`judge`] is tamis, by way of the whole
-//! [`dataplane::Handler`]. Left out: fragments, which need reassembly before the hooks, and nat.
+//! [`stage`] says who lives behind which device, [`rules`] draws rulesets, [`real`] readies those of the wild,
+//! [`talk`] draws conversations, [`judge`] is tamis by way of the whole [`dataplane::Handler`], [`case`] keeps a
+//! conversation with what the kernel made of it, [`summary`] adds a campaign up.
 
+pub mod case;
 pub mod judge;
+pub mod real;
 pub mod rules;
+pub mod stage;
+pub mod summary;
 pub mod talk;
 pub mod wire;
-
-/// The network behind the near device; everything else is behind the far one.
-pub const INSIDE_V4: &str = "192.0.2.0/24";
-/// The same, IPv6.
-pub const INSIDE_V6: &str = "2001:db8:1::/64";
 
 /// A packet and the device that it comes in by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     /// It comes in by the far device.
     pub from_far: bool,
+    /// Its bytes from the network header on.
+    pub bytes: Vec<u8>,
+}
+
+/// A packet that came out of the kernel, fragments put together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Came {
+    /// It came out by the far device.
+    pub by_far: bool,
     /// Its bytes from the network header on.
     pub bytes: Vec<u8>,
 }

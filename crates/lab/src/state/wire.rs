@@ -135,3 +135,142 @@ pub fn number(packet: &mut [u8], number: u16) {
         _ => packet[2..4].copy_from_slice(&[high, low]),
     }
 }
+
+/// What leads an SCTP packet to its place in an association: ports and verification tag.
+#[derive(Debug, Clone, Copy)]
+pub struct SctpHeader {
+    /// Source and destination port.
+    pub ports: (u16, u16),
+    /// Verification tag.
+    pub tag: u32,
+}
+
+/// One SCTP chunk: type, flags, and what follows its length.
+pub type Chunk = (u8, u8, Vec<u8>);
+
+/// An SCTP packet with its CRC32c.
+#[must_use]
+pub fn sctp(ends: Ends, header: SctpHeader, chunks: &[Chunk]) -> Vec<u8> {
+    let mut sctp = [header.ports.0.to_be_bytes(), header.ports.1.to_be_bytes()].concat();
+    sctp.extend(header.tag.to_be_bytes());
+    sctp.extend([0; 4]);
+    for (kind, flags, body) in chunks {
+        sctp.extend([*kind, *flags]);
+        sctp.extend((4 + body.len() as u16).to_be_bytes());
+        sctp.extend(body);
+        sctp.resize(sctp.len().next_multiple_of(4), 0);
+    }
+    let sum = crc32c(&sctp);
+    sctp[8..12].copy_from_slice(&sum.to_le_bytes());
+    network(ends, 132, &sctp)
+}
+
+/// The Castagnoli CRC, bit by bit.
+fn crc32c(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        let crc = crc ^ u32::from(*byte);
+        (0..8).fold(crc, |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 })
+    })
+}
+
+/// One fragment of a packet: the bytes `from..to` behind its network header. `more`: others follow.
+#[must_use]
+pub fn fragment(packet: &[u8], number: u16, from: usize, to: usize, more: bool) -> Vec<u8> {
+    let offset = (from / 8) as u16;
+    if packet[0] >> 4 == 4 {
+        let mut bytes = packet[..20].to_vec();
+        bytes[2..4].copy_from_slice(&(20 + (to - from) as u16).to_be_bytes());
+        bytes[6..8].copy_from_slice(&(offset | u16::from(more) << 13).to_be_bytes());
+        crate::generate::draft::set_checksum(&mut bytes);
+        bytes.extend(&packet[20 + from..20 + to]);
+        return bytes;
+    }
+    let mut bytes = packet[..40].to_vec();
+    bytes[4..6].copy_from_slice(&(8 + (to - from) as u16).to_be_bytes());
+    bytes[6] = 44;
+    bytes.extend([packet[6], 0]);
+    bytes.extend((offset << 3 | u16::from(more)).to_be_bytes());
+    bytes.extend(u32::from(number).to_be_bytes());
+    bytes.extend(&packet[40 + from..40 + to]);
+    bytes
+}
+
+/// Puts together what the kernel took apart: fragments of one packet, in any order, or one packet. `None`
+/// where they are neither.
+#[must_use]
+pub fn whole(pieces: &[Vec<u8>]) -> Option<Vec<u8>> {
+    let [first, rest @ ..] = pieces else { return None };
+    if rest.is_empty() && split(first).is_none() {
+        return Some(first.clone());
+    }
+    let mut parts: Vec<_> = pieces.iter().map(|piece| split(piece)).collect::<Option<_>>()?;
+    parts.sort_by_key(|(offset, ..)| *offset);
+    let (_, _, mut bytes, _) = parts.first()?.clone();
+    let header = bytes.len();
+    for (offset, _, _, data) in &parts {
+        if bytes.len() - header != *offset {
+            return None;
+        }
+        bytes.extend(*data);
+    }
+    if parts.last().is_none_or(|(_, more, ..)| *more) {
+        return None;
+    }
+    let len = bytes.len() as u16;
+    if bytes[0] >> 4 == 4 {
+        bytes[2..4].copy_from_slice(&len.to_be_bytes());
+        bytes[6..8].fill(0);
+        crate::generate::draft::set_checksum(&mut bytes);
+    } else {
+        bytes[4..6].copy_from_slice(&(len - 40).to_be_bytes());
+    }
+    Some(bytes)
+}
+
+/// A fragment's offset, whether more follow, the header of the whole packet, and its data; `None` for a packet
+/// that is none.
+fn split(piece: &[u8]) -> Option<(usize, bool, Vec<u8>, &[u8])> {
+    if piece[0] >> 4 == 4 {
+        let field = u16::from_be_bytes([piece[6], piece[7]]);
+        let header = usize::from(piece[0] & 15) * 4;
+        let (offset, more) = (usize::from(field & 0x1fff) * 8, field & 0x2000 != 0);
+        return (offset != 0 || more)
+            .then(|| (offset, more, piece[..header].to_vec(), &piece[header..]));
+    }
+    if piece[6] != 44 {
+        return None;
+    }
+    let mut header = piece[..40].to_vec();
+    header[6] = piece[40];
+    let field = u16::from_be_bytes([piece[42], piece[43]]);
+    Some((usize::from(field & !7), field & 1 == 1, header, &piece[48..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fragments_make_the_packet_again() {
+        for ipv6 in [false, true] {
+            let ends = Ends { ipv6, source: [1; 16], destination: [2; 16] };
+            let mut packet = udp(ends, (1, 2), &[7; 100]);
+            number(&mut packet, 9);
+            if !ipv6 {
+                packet[6] = 0;
+                crate::generate::draft::set_checksum(&mut packet);
+            }
+            let len = 108;
+            let mut pieces = vec![
+                fragment(&packet, 9, 64, len, false),
+                fragment(&packet, 9, 0, 24, true),
+                fragment(&packet, 9, 24, 64, true),
+            ];
+            assert_eq!(whole(&pieces), Some(packet.clone()));
+            assert_eq!(whole(&pieces[1..]), None);
+            pieces.truncate(1);
+            assert_eq!(whole(&pieces), None);
+            assert_eq!(whole(&[packet.clone()]), Some(packet));
+        }
+    }
+}

@@ -1,4 +1,6 @@
-//! Draws rulesets that look at connections: raw decides how to track, mangle marks, filter judges.
+//! Draws rulesets that look at connections: raw decides how to track, nat translates, mangle marks, filter judges.
+
+mod nat;
 
 use rules::model::Family;
 
@@ -8,16 +10,32 @@ use crate::generate::{Draw, Piece};
 const STATES: [&str; 5] = ["INVALID", "NEW", "RELATED", "ESTABLISHED", "UNTRACKED"];
 const STATUSES: [&str; 5] = ["NONE", "EXPECTED", "SEEN_REPLY", "ASSURED", "CONFIRMED"];
 
+/// A ruleset, and whether it translates.
+#[derive(Debug, Clone)]
+pub struct Drawn {
+    /// The rules.
+    pub rules: RulesetText,
+    /// It has nat rules.
+    pub translates: bool,
+}
+
 /// Draws a ruleset.
-pub fn draw(draw: &mut Draw) -> RulesetText {
-    let mut tables = vec![table(draw, "filter", &["FORWARD"]), table(draw, "mangle", &MANGLE)];
+pub fn draw(draw: &mut Draw) -> Drawn {
+    let translates = draw.one_in(3);
+    // A translated packet may end at the host.
+    let (filter, mangle): (&[&str], &[&str]) = match translates {
+        true => (&["FORWARD", "INPUT"], &["PREROUTING", "INPUT", "FORWARD", "POSTROUTING"]),
+        false => (&["FORWARD"], &["PREROUTING", "FORWARD", "POSTROUTING"]),
+    };
+    let mut tables = vec![table(draw, "filter", filter), table(draw, "mangle", mangle)];
     if draw.one_in(2) {
         tables.push(raw(draw));
     }
-    RulesetText { tables }
+    if translates {
+        tables.push(nat::table(draw));
+    }
+    Drawn { rules: RulesetText { tables }, translates }
 }
-
-const MANGLE: [&str; 3] = ["PREROUTING", "FORWARD", "POSTROUTING"];
 
 fn table(draw: &mut Draw, name: &'static str, bases: &[&str]) -> TableText {
     draw.table = name;
@@ -41,7 +59,7 @@ fn table(draw: &mut Draw, name: &'static str, bases: &[&str]) -> TableText {
 fn rule(draw: &mut Draw, table: &str, base: &str, jumps: Option<usize>) -> RuleText {
     let mut tests = Vec::new();
     if draw.one_in(3) {
-        let protocol = draw.pick(&[6, 6, 17, if draw.ipv6() { 58 } else { 1 }]);
+        let protocol = draw.pick(&[6, 6, 17, 132, if draw.ipv6() { 58 } else { 1 }]);
         tests.push(Piece::plain(format!("{}-p {protocol}", seldom(draw))));
     }
     if base != "POSTROUTING" && draw.one_in(4) {
@@ -59,6 +77,9 @@ fn rule(draw: &mut Draw, table: &str, base: &str, jumps: Option<usize>) -> RuleT
         Some(_) => draw.pick(&["-j c1", "-g c1"]).to_owned(),
         None => action(draw, table),
     };
+    if action.starts_with("-p ") {
+        tests.retain(|test| !test.text.contains("-p "));
+    }
     RuleText { tests, action: Piece::plain(action), to: jumps }
 }
 
@@ -71,6 +92,7 @@ fn action(draw: &mut Draw, table: &str) -> String {
     let verdict = match draw.rng.u8(..12) {
         0..=2 => "-j ACCEPT",
         3 if table == "filter" => "-j DROP",
+        4 if table == "filter" => return reject(draw),
         3 | 4 if draw.one_in(4) => "-j DROP",
         5 => "-j RETURN",
         6 => return format!("-j CONNMARK --set-xmark {value:#x}/{:#x}", draw.rng.u8(..16)),
@@ -79,6 +101,18 @@ fn action(draw: &mut Draw, table: &str) -> String {
         _ => "",
     };
     verdict.to_owned()
+}
+
+/// A reset only answers TCP, so the rule must name it.
+fn reject(draw: &mut Draw) -> String {
+    let with = match draw.ipv6() {
+        true => draw.pick(&["icmp6-port-unreachable", "icmp6-adm-prohibited"]),
+        false => draw.pick(&["icmp-port-unreachable", "icmp-admin-prohibited"]),
+    };
+    match draw.one_in(2) {
+        true => "-p 6 -j REJECT --reject-with tcp-reset".to_owned(),
+        false => format!("-j REJECT --reject-with {with}"),
+    }
 }
 
 /// Some of a list, with commas.

@@ -1,0 +1,192 @@
+//! Conversations kept as text, with what the kernel made of every packet.
+//!
+//! ```text
+//! # why this conversation is here
+//! talk ip t0 t1
+//! inside 192.0.2.0/24
+//! rules
+//! *filter
+//! …
+//! COMMIT
+//! near 4500… out 4500…
+//! far 4500… none
+//! count filter FORWARD 1 3 180
+//! ```
+//!
+//! `near` and `far` name the device that a packet comes in by; behind `out` stands what came out for it, fragments
+//! put together. `count` names table, chain, rule number (the policy is one past the last rule), packets and
+//! bytes after all packets.
+
+use std::fmt::Write;
+
+use rules::model::{Family, Ruleset};
+use rules::save::{LoadOptions, load};
+
+use super::Sent;
+use super::judge::{Said, StateJudge};
+use super::stage::Stage;
+use crate::device::Device;
+
+/// A packet, and what came out for it.
+pub type Turn = (Sent, Option<Vec<u8>>);
+/// Table, chain, number, packets, bytes.
+pub type Count = (String, String, usize, u64, u64);
+
+/// A conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateCase {
+    /// Why it is kept.
+    pub why: String,
+    /// Where it plays.
+    pub stage: Stage,
+    /// Save text.
+    pub rules: String,
+    /// The packets.
+    pub turns: Vec<Turn>,
+    /// Counters.
+    pub counts: Vec<Count>,
+}
+
+impl StateCase {
+    /// Reads one; packets without `out` or `none` count as not asked about yet.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let talk = text.lines().find_map(|line| line.strip_prefix("talk "))?;
+        let words: Vec<&str> = talk.split(' ').collect();
+        let [family, near, far] = words.as_slice() else { return None };
+        let stage = Stage::usual(Family::from_name(family)?)
+            .between([Device::new(near)?, Device::new(far)?]);
+        let inside = text.lines().find_map(|line| line.strip_prefix("inside "))?;
+        let stage = Stage { inside: inside.split(' ').map(str::to_owned).collect(), ..stage };
+        let (why, rules) = (String::new(), String::new());
+        let mut case = Self { why, stage, rules, turns: Vec::new(), counts: Vec::new() };
+        for line in text.lines() {
+            case.line(line)?;
+        }
+        Some(case)
+    }
+
+    fn line(&mut self, line: &str) -> Option<()> {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            ["#", why @ ..] => {
+                let _ = writeln!(self.why, "{}", why.join(" "));
+            }
+            ["talk" | "inside" | "rules" | "", ..] => {}
+            [place @ ("near" | "far"), bytes, end @ ..] => {
+                let sent = Sent { from_far: *place == "far", bytes: unhex(bytes)? };
+                let came = match end {
+                    [] | ["none"] => None,
+                    ["out", bytes] => Some(unhex(bytes)?),
+                    _ => return None,
+                };
+                self.turns.push((sent, came));
+            }
+            ["count", table, chain, number, packets, bytes] => {
+                let name = |text: &str| text.to_owned();
+                let number = number.parse().ok()?;
+                let (packets, bytes) = (packets.parse().ok()?, bytes.parse().ok()?);
+                self.counts.push((name(table), name(chain), number, packets, bytes));
+            }
+            _ => {
+                let _ = writeln!(self.rules, "{line}");
+            }
+        }
+        Some(())
+    }
+
+    /// It as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for line in self.why.lines() {
+            let _ = writeln!(text, "# {line}");
+        }
+        let (stage, family) = (&self.stage, self.stage.scene.family.name());
+        let _ = writeln!(text, "talk {family} {} {}", stage.device(false), stage.device(true));
+        let _ = write!(text, "inside {}\nrules\n{}", stage.inside.join(" "), self.rules);
+        for (sent, came) in &self.turns {
+            let place = if sent.from_far { "far" } else { "near" };
+            let end =
+                came.as_ref().map_or("none".to_owned(), |bytes| format!("out {}", hex(bytes)));
+            let _ = writeln!(text, "{place} {} {end}", hex(&sent.bytes));
+        }
+        for (table, chain, number, packets, bytes) in &self.counts {
+            let _ = writeln!(text, "count {table} {chain} {number} {packets} {bytes}");
+        }
+        text
+    }
+
+    /// The rules as tamis reads them.
+    pub fn ruleset(&self) -> Result<Ruleset, String> {
+        let options =
+            LoadOptions { family: Some(self.stage.scene.family), ..LoadOptions::default() };
+        load(&self.rules, &options).map(|loaded| loaded.ruleset).map_err(|error| error.to_string())
+    }
+
+    /// Asks tamis; what it says differently, if anything. It must know every verdict.
+    pub fn replay(&self) -> Result<(), String> {
+        const START: u64 = 1_700_000_000_000_000_000;
+        let (ruleset, config) = (self.ruleset()?, self.stage.config());
+        let mut judge = StateJudge::new(&ruleset, &config);
+        for (index, (sent, came)) in self.turns.iter().enumerate() {
+            let said = judge.judge(&self.stage, sent, START + index as u64 * 1000);
+            let expected =
+                came.as_ref().map_or(Said::Nothing, |came| Said::Out(Some(came.clone())));
+            if said != expected {
+                let path = judge.path().join(" ");
+                return Err(format!("packet {}: {said:?} by {path}, not {expected:?}", index + 1));
+            }
+        }
+        self.counts.iter().try_for_each(|count| differs(&ruleset, &judge, count))
+    }
+}
+
+fn differs(ruleset: &Ruleset, judge: &StateJudge<'_>, count: &Count) -> Result<(), String> {
+    let (table, chain, number, packets, bytes) = count;
+    let find = || {
+        let at = ruleset.tables.iter().position(|known| known.name == table)?;
+        let chains = &ruleset.tables[at].chains;
+        Some((at, chains.iter().position(|known| *known.name == **chain)?))
+    };
+    let (at, index) = find().ok_or_else(|| format!("no chain {table} {chain}"))?;
+    let tally = judge.tally(at, index, number - 1);
+    match (tally.packets, tally.bytes, tally.maybe) == (*packets, *bytes, 0) {
+        true => Ok(()),
+        false => Err(format!("{table} {chain} {number}: {tally:?}, not [{packets}:{bytes}]")),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if !text.is_ascii() || !text.len().is_multiple_of(2) {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# why\ntalk ip t0 t1\ninside 192.0.2.0/24\nrules\n*filter\n:FORWARD DROP [0:0]\n\
+        COMMIT\nnear 45 none\ncount filter FORWARD 1 0 0\n";
+
+    #[test]
+    fn it_reads_back_as_it_was_written() {
+        let case = StateCase::parse(TEXT).unwrap();
+        assert_eq!(case.text(), TEXT);
+        assert_eq!(case.replay(), Ok(()));
+    }
+
+    #[test]
+    fn what_tamis_says_otherwise_is_told() {
+        let said = StateCase::parse(&TEXT.replace("none", "out 45")).unwrap().replay();
+        assert!(said.unwrap_err().starts_with("packet 1: Nothing"));
+        let counted = StateCase::parse(&TEXT.replace("1 0 0", "1 1 2")).unwrap().replay();
+        assert!(counted.unwrap_err().starts_with("filter FORWARD 1"));
+    }
+}

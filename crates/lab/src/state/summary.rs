@@ -1,0 +1,52 @@
+//! [`Heard`]: what a campaign of conversations adds up to.
+
+use super::judge::Said;
+
+/// Rulesets and packets compared, and what tamis said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Heard {
+    /// Rulesets.
+    pub rulesets: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Packets that came out of the kernel.
+    pub came: u64,
+    /// Packets whose verdict tamis knew.
+    pub certain: u64,
+    /// Of the packets that went on, those of which tamis knew every byte.
+    pub bytes_known: u64,
+}
+
+impl Heard {
+    /// Counts a packet.
+    pub fn note(&mut self, said: &Said, came: bool) {
+        self.packets += 1;
+        self.came += u64::from(came);
+        self.certain += u64::from(*said != Said::Unknown);
+        self.bytes_known += u64::from(matches!(said, Said::Out(Some(_))));
+    }
+
+    /// Adds another campaign's.
+    pub fn add(&mut self, other: &Self) {
+        self.rulesets += other.rulesets;
+        self.packets += other.packets;
+        self.came += other.came;
+        self.certain += other.certain;
+        self.bytes_known += other.bytes_known;
+    }
+
+    /// Share of packets whose verdict was certain, in percent.
+    #[must_use]
+    pub fn certain_share(&self) -> f64 {
+        100.0 * self.certain as f64 / self.packets.max(1) as f64
+    }
+}
+
+/// A difference, with what led to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateFailure {
+    /// What ruleset: its number, or the name of its file.
+    pub name: String,
+    /// Rules, packets and what differed.
+    pub story: String,
+}
