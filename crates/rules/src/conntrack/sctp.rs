@@ -169,8 +169,7 @@ pub(super) fn track(
     }
     let timeout = timeouts.sctp.get(state as usize).copied().unwrap_or(0);
     flow.refresh(arrival.direction, arrival.now, timeout, arrival.bytes);
-    // Which tags the kernel remembers of several chunks out of the blue is not settled.
-    if !is_confirmed && message.chunks.len() > 1 { Step::Vague } else { Step::Accept }
+    Step::Accept
 }
 
 /// What came of all chunks of a packet.
@@ -197,10 +196,10 @@ impl Sctp {
                     }
                     sctp.tags[1] = chunk.init_tag?;
                 }
-                _ if matches!(chunk.kind, kind::HEARTBEAT | kind::HEARTBEAT_ACK) => {
-                    sctp.tags[0] = message.tag;
-                }
-                _ => sctp.tags[1] = message.tag,
+                // Measured: other chunks leave both tags open.
+                _ if chunk.kind == kind::HEARTBEAT => sctp.tags[0] = message.tag,
+                _ if chunk.kind == kind::SHUTDOWN_ACK => sctp.tags[1] = message.tag,
+                _ => {}
             }
         }
         Some(sctp)
@@ -227,7 +226,7 @@ impl Sctp {
             }
             let old = self.state;
             let new = next(direction, old, chunk.kind)?;
-            self.note_init(chunk, direction)?;
+            self.note_init(chunk, direction, old)?;
             // A repeated INIT does not keep a flow alive that nobody answers.
             let is_repeated = old == State::Closed && new == State::Closed && confirmed;
             walk.ignore |= chunk.kind == kind::INIT && is_repeated;
@@ -302,15 +301,18 @@ impl Sctp {
     }
 
     /// Takes over the tag of an INIT or its acknowledgement.
-    fn note_init(&mut self, chunk: &Chunk, direction: Direction) -> Option<()> {
+    fn note_init(&mut self, chunk: &Chunk, direction: Direction, old: State) -> Option<()> {
         let (own, peer) = sides(direction);
         match chunk.kind {
             kind::INIT => {
                 let tag = chunk.init_tag?;
-                if self.init[own] && self.init[peer] {
-                    self.init[peer] = false;
+                // One with the tag that is known is late, or sent again.
+                if old == State::None || self.tags[peer] != tag {
+                    if self.init[own] && self.init[peer] {
+                        self.init[peer] = false;
+                    }
+                    self.init[own] = true;
                 }
-                self.init[own] = true;
                 self.tags[peer] = tag;
             }
             kind::INIT_ACK => {
