@@ -177,10 +177,12 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// The packet leaves, if it is still on its way: its connection is there from now on.
     pub(crate) fn confirm(&mut self, observer: &mut impl Observer) {
-        if self.alive != Alive::Gone {
-            observer.leaves(self.transit.packet);
-        }
-        let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
+        let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else {
+            if self.alive != Alive::Gone {
+                observer.leaves(self.transit.packet);
+            }
+            return;
+        };
         if self.alive == Alive::Gone {
             tracker.discard(view);
             return;
@@ -195,6 +197,10 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
                 self.alive = Alive::Maybe;
                 observer.hangs_on(Why::Translation);
             }
+            Confirmation::Rewritten => nat::forget_payload(&mut self.transit),
+        }
+        if self.alive != Alive::Gone {
+            observer.leaves(self.transit.packet);
         }
         observer.settled(self.transit.ct.flow());
     }

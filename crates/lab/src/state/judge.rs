@@ -2,13 +2,11 @@
 
 use dataplane::counters::Tally;
 use dataplane::{Arrival, Config, Counters, Handler, Judgement, Observer, Path, Skip};
-use packet::{Link, Packet};
-use rules::conntrack::Side;
+use packet::{Link, Packet, Read};
 
 use rules::Transit;
 use rules::eval::{self, Cause, RuleRef};
 use rules::model::Ruleset;
-use rules::nat::Translated;
 
 use super::Sent;
 use super::stage::Stage;
@@ -135,16 +133,15 @@ impl eval::Observer for Observed {
 }
 
 impl Observer for Observed {
-    fn translated(&mut self, _: Side, to: Translated) {
-        self.lost |= to == Translated::Unknown;
-    }
-
     fn hangs_on(&mut self, why: dataplane::Why) {
         self.unknown.get_or_insert_with(|| format!("{why:?}"));
     }
 
     fn leaves(&mut self, packet: &Packet<'_>) {
         self.left.clear();
-        self.left.extend_from_slice(packet.frame());
+        match packet.read_slice(0, packet.len()) {
+            Read::Known(bytes) => self.left.extend_from_slice(bytes),
+            Read::Unknown | Read::Absent => self.lost = true,
+        }
     }
 }

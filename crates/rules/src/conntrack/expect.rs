@@ -28,6 +28,8 @@ pub(super) struct Expectation {
     pub(super) master: Handle,
     /// The master's helper.
     pub(super) helper: Helper,
+    /// The master is translated: what the flow's source and destination become. Its port stays.
+    pub(super) follows: Option<(IpAddr, IpAddr)>,
 }
 
 impl Expectation {

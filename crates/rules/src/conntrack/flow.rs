@@ -195,6 +195,18 @@ impl Flow {
         }
     }
 
+    /// Number of its zone, whatever the directions that it separates: the others have 0.
+    #[must_use]
+    pub fn zone(&self) -> u16 {
+        self.original.zone().max(self.reply.zone())
+    }
+
+    /// Some end of it is translated.
+    #[must_use]
+    pub fn is_translated(&self) -> bool {
+        self.status.0 & (Status::SRC_NAT.0 | Status::DST_NAT.0) != 0
+    }
+
     /// Status bits.
     #[must_use]
     pub fn status(&self) -> Status {

@@ -88,7 +88,7 @@ impl Helpers {
         }
         let back = flow.tuple(direction.opposite());
         let ends = (back.source(), back.destination(), port);
-        Ok(Help::Expect(expectation(handle, flow, ends, tcp::PROTOCOL)))
+        Ok(Help::Expect(expectation(handle, (flow, direction), ends, tcp::PROTOCOL)))
     }
 
     /// Forgets a flow.
@@ -107,19 +107,29 @@ fn tftp(packet: &Packet<'_>, offset: usize, (handle, flow): (Handle, &Flow)) -> 
     }
     let back = flow.tuple(Direction::Reply);
     let ends = (back.source(), back.destination(), back.destination_part());
-    Ok(Help::Expect(expectation(handle, flow, ends, udp::PROTOCOL)))
+    Ok(Help::Expect(expectation(handle, (flow, Direction::Original), ends, udp::PROTOCOL)))
 }
 
+/// What a packet that goes this way of its flow foretells. Where the flow is translated, so is the one to come:
+/// it is sent from where the flow sends to, and to where the speaker is (`nf_nat_follow_master`).
 fn expectation(
     master: Handle,
-    flow: &Flow,
+    (flow, direction): (&Flow, Direction),
     (source, destination, destination_port): (IpAddr, IpAddr, u16),
     protocol: u8,
 ) -> Expectation {
-    // A direction in which the zone does not separate has 0.
-    let zone = flow.original.zone().max(flow.reply.zone());
-    let helper = flow.helper;
-    Expectation { source, destination, destination_port, protocol, zone, master, helper }
+    let speaks = flow.tuple(direction);
+    let follows = flow.is_translated().then(|| (speaks.destination(), speaks.source()));
+    Expectation {
+        source,
+        destination,
+        destination_port,
+        protocol,
+        zone: flow.zone(),
+        master,
+        helper: flow.helper,
+        follows,
+    }
 }
 
 impl Helpers {

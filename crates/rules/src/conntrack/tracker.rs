@@ -339,10 +339,12 @@ impl Tracker {
         let reply = original.inverse().ok_or(Flaw::Invalid)?;
         let reply = reply.in_zone(zone.id_in(Direction::Reply));
         let mut flow = Flow::new(original, reply, visit.frame);
+        let mut follows = None;
         match self.expectations.take(&original, zone.id, visit.now) {
             Some(expected) => {
                 flow.status.set(Status::EXPECTED);
                 flow.master_helper = expected.helper;
+                follows = expected.follows;
                 if let Some(master) = self.table.flow_mut(expected.master) {
                     flow.mark = master.mark;
                     flow.master = master.born;
@@ -353,6 +355,9 @@ impl Tracker {
         }
         let handle = self.table.allocate(flow, visit.now);
         self.bury();
+        if let (Some(handle), Some(ends)) = (handle, follows) {
+            self.follow(handle, ends, visit.now);
+        }
         Ok(handle)
     }
 

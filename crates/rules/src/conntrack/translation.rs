@@ -7,6 +7,7 @@ use super::flow::{Doubt, Flow, Status};
 use super::key::{Direction, Tuple};
 use super::table::Handle;
 use super::tracker::Tracker;
+use std::net::IpAddr;
 
 /// An end of a flow that is translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -88,6 +89,39 @@ impl Tracker {
             self.note_source(handle);
         }
         self.expect_lost(handle);
+    }
+
+    /// Translates a flow that was foretold as its master is, before any rule is asked: to these addresses, and
+    /// the ports that it has. Where those are taken the kernel draws others.
+    pub(super) fn follow(
+        &mut self,
+        handle: Handle,
+        (source, destination): (IpAddr, IpAddr),
+        now: u64,
+    ) {
+        let Some(flow) = self.table.flow(handle) else { return };
+        let sent = flow.original;
+        let moved = sent.with_source(source, sent.source_part());
+        let both = moved.with_destination(destination, sent.destination_part());
+        let replies = [moved.inverse(), both.inverse()].map(|reply| reply.unwrap_or(flow.reply));
+        let free = replies.map(|reply| self.is_taken(&reply, handle, now));
+        if free != [Some(false); 2] {
+            self.lose_translation(handle, Direction::Original, Side::Source);
+            self.lose_translation(handle, Direction::Original, Side::Destination);
+            return;
+        }
+        for side in [Side::Source, Side::Destination] {
+            let [first, second] = match side {
+                Side::Source => [&sent, &moved],
+                Side::Destination => [&moved, &both],
+            };
+            let mut status = side.decided();
+            if first != second {
+                status.set(side.translated());
+            }
+            let reply = if side == Side::Source { replies[0] } else { replies[1] };
+            self.translate(handle, reply, status);
+        }
     }
 
     fn note_source(&mut self, handle: Handle) {

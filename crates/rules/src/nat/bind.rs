@@ -97,7 +97,7 @@ pub fn redirect(transit: &mut Transit<'_, '_>, range: &Range) {
 
 /// Where the mapping cannot be looked for, nobody knows whether a range of ports has a free one.
 fn crowd(transit: &mut Transit<'_, '_>, ports: Option<Ports>) {
-    if ports.is_some_and(|ports| ports.len() > 1)
+    if ports.is_some()
         && let Some((tracker, flow)) = transit.ct.tracker.as_mut().zip(transit.ct.view.flow)
     {
         tracker.crowd(flow);

@@ -6,7 +6,7 @@
 
 use super::jhash::jhash2;
 use super::range::{Ports, Range, address, has_ports, part, with_end};
-use crate::conntrack::{Direction, Doubt, Handle, Side, Tracker, Tuple};
+use crate::conntrack::{Direction, Doubt, Flow, Handle, Side, Tracker, Tuple};
 use packet::tcp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -38,7 +38,7 @@ impl Choice<'_> {
                 return Some(earlier);
             }
         }
-        let tuple = with_address(current, side, range);
+        let tuple = self.with_address(current);
         if !range.random {
             match range.ports {
                 Some(ports)
@@ -67,7 +67,7 @@ impl Choice<'_> {
             let waiting = current.inverse().map_or(0, |reply| self.tracker.lost_waiting(&reply));
             return waiting >= len / 2;
         };
-        let tuple = with_address(current, side, self.range);
+        let tuple = self.with_address(current);
         let port = |port| with_end(&tuple, side, address(&tuple, side), Some(port));
         !(ports.first..=ports.last).any(|number| self.is_free(&port(number)) == Some(true))
     }
@@ -97,6 +97,20 @@ impl Choice<'_> {
             }
         }
         Some(None)
+    }
+
+    /// The tuple with the address of the range that its ends give.
+    fn with_address(&self, tuple: &Tuple) -> Tuple {
+        let (side, range) = (self.side, self.range);
+        let address = match range.addresses {
+            None => return *tuple,
+            Some([first, last]) if first == last => first,
+            Some(bounds) => {
+                let zone = self.tracker.flow(self.flow).map_or(0, Flow::zone);
+                spread((tuple, zone), bounds, side, range.persistent)
+            }
+        };
+        with_end(tuple, side, address, None)
     }
 
     /// The first free port of the range.
@@ -132,24 +146,19 @@ impl Choice<'_> {
     }
 }
 
-/// The tuple with the address of the range that its ends give.
-fn with_address(tuple: &Tuple, side: Side, range: &Range) -> Tuple {
-    let address = match range.addresses {
-        None => return *tuple,
-        Some([first, last]) if first == last => first,
-        Some(bounds) => spread(tuple, bounds, side, range.persistent),
-    };
-    with_end(tuple, side, address, None)
-}
-
 /// One address of several, the same each time for the same two ends, or with `persistent` the same source.
 /// The words are hashed as a little-endian host holds them.
-fn spread(tuple: &Tuple, [first, last]: [IpAddr; 2], side: Side, persistent: bool) -> IpAddr {
+fn spread(
+    (tuple, zone): (&Tuple, u16),
+    [first, last]: [IpAddr; 2],
+    side: Side,
+    persistent: bool,
+) -> IpAddr {
     let (source, destination) = (words(tuple.source()), words(tuple.destination()));
     let (first, last) = (words(first), words(last));
     let used = if tuple.is_ipv6() { 4 } else { 1 };
     let low = destination.get(used - 1).copied().unwrap_or(0).swap_bytes();
-    let seed = if persistent { 0 } else { low ^ u32::from(tuple.zone()) };
+    let seed = if persistent { 0 } else { low ^ u32::from(zone) };
     let mut hash = jhash2(&source.map(u32::swap_bytes), seed);
     let mut chosen = [0; 4];
     let mut below = false;

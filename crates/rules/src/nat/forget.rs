@@ -60,6 +60,20 @@ pub fn forget(transit: &mut Transit<'_, '_>, side: Side) {
     }
 }
 
+/// Makes unknown what a helper may write into a packet: its length, and everything behind its network header but
+/// the ports.
+pub fn forget_payload(transit: &mut Transit<'_, '_>) {
+    let fixed = if transit.family == Family::Ipv6 { [4..6, 0..0] } else { [2..4, 10..12] };
+    for range in fixed {
+        transit.forget_net(range);
+    }
+    let headers = transit.packet.headers();
+    let (network, len) = (headers.network, transit.packet.len());
+    if let L4::Upper(upper) = headers.l4 {
+        transit.forget_net(upper.offset.saturating_sub(network) + 4..len);
+    }
+}
+
 /// Bytes of the upper-layer header that a translation may change.
 fn upper_ranges(side: Side, packet: &Packet<'_>, upper: &Upper) -> [Range<usize>; 2] {
     let port = if side == Side::Source { 0..2 } else { 2..4 };

@@ -20,7 +20,7 @@ pub mod rewrite;
 mod turn;
 
 pub use bind::{bind, bind_null, masquerade, redirect};
-pub use forget::{answers_any, forget, is_translated};
+pub use forget::{answers_any, forget, forget_payload, is_translated};
 pub use range::{Ports, Range};
 pub use turn::{Binding, Redirected, Turn, turn};
 

@@ -24,15 +24,13 @@ use crate::generate::Draw;
 use crate::state::rules::{Drawn, draw as draw_rules};
 use crate::state::stage::Stage;
 use crate::state::summary::{Heard, StateFailure};
-use crate::state::talk::Talk;
+use crate::state::talk::{Ports, Talk};
 use crate::state::{Came, Sent};
 
 /// Packets for each ruleset.
 const PACKETS: usize = 3000;
 /// Packets between two readings of the counters.
 const BATCH: usize = 250;
-/// Ports of servers.
-pub const PORTS: [u16; 5] = [80, 80, 21, 53, 443];
 
 /// What a campaign is to do.
 #[derive(Debug, Clone)]
@@ -103,7 +101,8 @@ pub fn one(
     let Drawn { rules, translates } = draw_rules(&mut draw);
     let text = rules.text();
     let trial = Trial { stage: &stage, rules: &text, strict: !translates, batch: BATCH };
-    let mut said = Spoken::new(Talk::new(seed, stage.clone(), PORTS.to_vec()), PACKETS);
+    let talk = Talk::new(seed, stage.clone(), Ports::usual(translates));
+    let mut said = Spoken::new(talk, PACKETS);
     let (heard, parting) = trial.run(&mut said)?;
     let Some((_, what)) = parting else { return Ok((translates, heard, None)) };
     let story = match what.contains(" refuses ") {

@@ -9,13 +9,13 @@ use fastrand::Rng;
 use rules::save::{LoadOptions, load};
 
 use super::trial::Trial;
-use super::{BATCH, PORTS, Spoken, shrink};
+use super::{BATCH, Spoken, shrink};
 use crate::oracle::real::Refused;
 use crate::real::whole::whole;
 use crate::state::real::{pairs, stage};
 use crate::state::stage::Stage;
 use crate::state::summary::{Heard, StateFailure};
-use crate::state::talk::Talk;
+use crate::state::talk::{Ports, Talk};
 
 /// Packets for each pair of devices.
 const PACKETS: usize = 600;
@@ -73,8 +73,8 @@ pub fn compare_file(name: &str, text: &str, seed: u64) -> io::Result<Result<Real
         ..RealTalk::default()
     };
     let rules = whole.rules.text();
-    let mut ports = whole.ports.clone();
-    ports.extend(PORTS);
+    let mut ports = Ports::usual(ruleset.translates());
+    ports.servers.extend(&whole.ports);
     let usual = Stage::usual(ruleset.family).scene.devices;
     for (shot, devices) in pairs(&whole, usual).into_iter().enumerate() {
         let seed = seed ^ (shot as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

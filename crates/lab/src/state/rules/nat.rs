@@ -10,7 +10,6 @@ const BEFORE: &[&str] = &[
     "-p tcp -m tcp --dport 80 -j DNAT --to-destination {[}{C}1{]}:8080",
     "-p udp -m udp --dport 53 -j DNAT --to-destination {C}1-{C}3",
     "-p udp -j DNAT --to-destination {S}1-{S}3 --persistent",
-    "-p udp -d {S}1 -j DNAT --to-destination {[}{S}2{]}:5000-5003",
     "-p tcp -m tcp --dport 443 -j REDIRECT --to-ports 3128",
     "-i t0 -p udp -m udp --dport 80 -j REDIRECT",
     "-d {S}0/{N} -j NETMAP --to {X}0/{N}",
@@ -20,7 +19,6 @@ const BEFORE: &[&str] = &[
     "-d {S}3 -j DNAT --to-destination {S}1",
     "-d {L} -j DNAT --to-destination {C}3",
     "-d {X}2 -j DNAT --to-destination {C}1",
-    "-p tcp -d {S}2 -j DNAT --to-destination {[}{S}1{]}:1000-2000 --random",
     "-p sctp -j DNAT --to-destination {[}{S}1{]}:9",
     "-p udp -m udp --dport 80 -j ACCEPT",
 ];
@@ -28,27 +26,43 @@ const BEFORE: &[&str] = &[
 const AFTER: &[&str] = &[
     "-o t1 -j MASQUERADE",
     "-o t1 -p tcp -j MASQUERADE",
-    "-o t1 -p udp -j MASQUERADE --random",
     "-o t1 -j SNAT --to-source {X}101",
     "-o t1 -j SNAT --to-source {X}101-{X}104",
     "-o t1 -j SNAT --to-source {X}101-{X}200 --persistent",
-    "-p udp -j SNAT --to-source {[}{X}109{]}:2000-2010",
     "-p udp -o t1 -j SNAT --to-source {[}{X}109{]}:2000",
-    "-p udp -j SNAT --to-source {[}{X}109{]}:1000-1002",
     "-o t1 -s {C}0/{N} -j NETMAP --to {X}0/{N}",
-    "-p tcp -o t1 -j MASQUERADE --to-ports 1000-1004",
     "-o t0 -j SNAT --to-source {L}",
     "-p tcp -j ACCEPT",
     "-p sctp -o t1 -j SNAT --to-source {X}101",
 ];
 
+/// What the kernel draws from: mostly unknown, so seldom asked.
+const DRAWN_BEFORE: &[&str] = &[
+    "-p udp -d {S}1 -j DNAT --to-destination {[}{S}2{]}:5000-5003",
+    "-p tcp -d {S}2 -j DNAT --to-destination {[}{S}1{]}:1000-2000 --random",
+];
+const DRAWN_AFTER: &[&str] = &[
+    "-o t1 -p udp -j MASQUERADE --random",
+    "-p udp -j SNAT --to-source {[}{X}109{]}:2000-2010",
+    "-p udp -j SNAT --to-source {[}{X}109{]}:1000-1002",
+    "-p tcp -o t1 -j MASQUERADE --to-ports 1000-1004",
+];
+/// One table in this many has such a rule.
+const DRAWN_ONE_IN: u32 = 8;
+
 pub(super) fn table(draw: &mut Draw) -> TableText {
     let mut chains = Vec::new();
-    for (name, list, most) in
-        [("PREROUTING", BEFORE, 4), ("INPUT", &[][..], 0), ("POSTROUTING", AFTER, 4)]
-    {
-        let count = if most == 0 { 0 } else { draw.rng.usize(..most) };
+    let none: &[&str] = &[];
+    for (name, list, drawn) in [
+        ("PREROUTING", BEFORE, DRAWN_BEFORE),
+        ("INPUT", none, none),
+        ("POSTROUTING", AFTER, DRAWN_AFTER),
+    ] {
+        let count = if list.is_empty() { 0 } else { draw.rng.usize(..4) };
         let mut rules: Vec<RuleText> = (0..count).map(|_| rule(draw, list)).collect();
+        if !drawn.is_empty() && draw.one_in(DRAWN_ONE_IN) {
+            rules.push(rule(draw, drawn));
+        }
         if name == "INPUT" && draw.one_in(4) {
             rules.push(rule(draw, &["-p udp -j SNAT --to-source {X}77"]));
         }

@@ -26,8 +26,7 @@ const MEMORY: usize = 16;
 pub struct Talk {
     rng: Rng,
     stage: Stage,
-    /// Ports of servers.
-    ports: Vec<u16>,
+    ports: Ports,
     flows: Vec<Flow>,
     past: Vec<Sent>,
     came: Vec<Came>,
@@ -36,6 +35,25 @@ pub struct Talk {
     /// Number of the flow whose client sent the last packet.
     last: Option<u64>,
     opened: u64,
+}
+
+/// The ports that conversations use.
+#[derive(Debug, Clone)]
+pub struct Ports {
+    /// Of servers.
+    pub servers: Vec<u16>,
+    /// How many clients have: few are soon used again, and where sources are translated soon taken, so that the
+    /// kernel draws others.
+    pub clients: u16,
+}
+
+impl Ports {
+    /// Of a few servers. `translated`: clients have more.
+    #[must_use]
+    pub fn usual(translated: bool) -> Self {
+        let clients = if translated { 400 } else { 4 };
+        Self { servers: vec![80, 80, 21, 53, 443], clients }
+    }
 }
 
 #[derive(Debug)]
@@ -67,9 +85,9 @@ enum Kind {
 }
 
 impl Talk {
-    /// Conversations from a seed. `ports` are those of servers.
+    /// Conversations from a seed.
     #[must_use]
-    pub fn new(seed: u64, stage: Stage, ports: Vec<u16>) -> Self {
+    pub fn new(seed: u64, stage: Stage, ports: Ports) -> Self {
         Self {
             rng: Rng::with_seed(seed),
             stage,
@@ -129,9 +147,8 @@ impl Talk {
             _ => self.host(!client_far),
         };
         let ends = Ends { ipv6: self.stage.ipv6(), source, destination };
-        // Few ports, so that they are used again.
-        let server = self.ports[self.rng.usize(..self.ports.len())];
-        let ports = (1024 + self.rng.u16(..4), server);
+        let server = self.ports.servers[self.rng.usize(..self.ports.servers.len())];
+        let ports = (1024 + self.rng.u16(..self.ports.clients), server);
         let kind = match self.rng.u8(..11) {
             0..=5 => Kind::Tcp(Tcp::new(&mut self.rng)),
             6..=8 => Kind::Udp,

@@ -23,6 +23,9 @@ pub enum Confirmation {
     MayClash,
     /// The kernel's helper drops it: a command is cut, or what it foretells is taken.
     Helper,
+    /// It goes on, but the kernel's helper may have written other addresses into its payload, and other numbers
+    /// into the header of this and later packets.
+    Rewritten,
 }
 
 impl Tracker {
@@ -36,14 +39,12 @@ impl Tracker {
         certainty: Certainty,
     ) -> Confirmation {
         let Some(handle) = view.flow else { return Confirmation::Pass };
-        if !self.help(packet, view, handle, now) {
-            return Confirmation::Helper;
-        }
-        let Some(flow) = self.table.flow_mut(handle) else { return Confirmation::Pass };
-        let goes_on = match self.crowded == Some(handle) {
-            true => Confirmation::MayClash,
-            false => Confirmation::Pass,
+        let goes_on = match self.help(packet, view, handle, now) {
+            Confirmation::Helper => return Confirmation::Helper,
+            _ if self.crowded == Some(handle) => Confirmation::MayClash,
+            helped => helped,
         };
+        let Some(flow) = self.table.flow_mut(handle) else { return Confirmation::Pass };
         if flow.is_confirmed() || view.direction == Direction::Reply {
             return goes_on;
         }
@@ -79,22 +80,45 @@ impl Tracker {
         doubt != Doubt::None || self.table.flow(other).is_some_and(|flow| flow.doubt != Doubt::None)
     }
 
-    /// Runs a flow's helper; false where it drops the packet.
-    fn help(&mut self, packet: &Packet<'_>, view: &CtView, handle: Handle, now: u64) -> bool {
+    /// Runs a flow's helper.
+    fn help(
+        &mut self,
+        packet: &Packet<'_>,
+        view: &CtView,
+        handle: Handle,
+        now: u64,
+    ) -> Confirmation {
         let Some(flow) = self.table.flow(handle).filter(|flow| flow.helper != Helper::None) else {
-            return true;
+            return Confirmation::Pass;
         };
         let related = view.states.may_be(CtState::Related);
         if related && view.direction == Direction::Reply {
-            return true;
+            return Confirmation::Pass;
         }
+        // Numbers of a connection whose payload was rewritten are out of step with ours.
+        let is_written = flow.is_translated() && flow.helper == Helper::Ftp;
+        let is_out_of_step = is_written && flow.doubt == Doubt::History;
         let established = view.states.may_be(CtState::Established);
         match self.helpers.help(packet, (handle, flow), view.direction, established) {
-            Help::Pass | Help::Unknown => true,
-            Help::Drop => false,
-            Help::Expect(expectation) => self.table.flow_mut(handle).is_some_and(|flow| {
-                Helpers::expect(&mut self.expectations, flow, expectation, now)
-            }),
+            _ if is_out_of_step => Confirmation::Rewritten,
+            Help::Pass | Help::Unknown => Confirmation::Pass,
+            Help::Drop => Confirmation::Helper,
+            Help::Expect(expectation) => {
+                let Some(flow) = self.table.flow_mut(handle) else { return Confirmation::Pass };
+                let added = Helpers::expect(&mut self.expectations, flow, expectation, now);
+                match (added, is_written) {
+                    (true, false) => Confirmation::Pass,
+                    (false, false) => Confirmation::Helper,
+                    (added, true) => {
+                        flow.raise_doubt(Doubt::History);
+                        if !added {
+                            // The kernel draws another port.
+                            self.lost.expect(&flow.original, true, true);
+                        }
+                        Confirmation::Rewritten
+                    }
+                }
+            }
         }
     }
 
