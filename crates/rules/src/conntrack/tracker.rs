@@ -205,8 +205,8 @@ impl Tracker {
         upper: &Upper<'_>,
         visit: &Visit,
     ) -> Result<CtView, Flaw> {
-        // A packet that reopens a flow is looked up once more, and then finds none.
-        for _ in 0..2 {
+        // A packet that reopens a flow is looked up once more. Each flow that it reopens is gone, so this ends.
+        loop {
             let (handle, direction, is_first) =
                 match self.lookup(&tuple, visit.template.zone, visit.now) {
                     Some((handle, direction)) => (handle, direction, false),
@@ -239,7 +239,6 @@ impl Tracker {
             let found = Found { handle, direction, is_first, before, doubt };
             return Ok(self.view(&found, step, (&tuple, layer, upper), visit));
         }
-        Err(Flaw::Invalid)
     }
 
     /// The view of a packet after its flow was brought up to date.
@@ -273,6 +272,7 @@ impl Tracker {
             self.loose_end = Some(handle);
         }
         if found.doubt != Doubt::None {
+            states = states.or(found.before.into());
             states = states.or(self.without_flow(tuple, layer, upper, visit));
         }
         if found.doubt == Doubt::History || step == Step::Vague {

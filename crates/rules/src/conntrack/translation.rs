@@ -157,6 +157,24 @@ impl Tracker {
         }
     }
 
+    /// Whether the flow that has this reply is `own` seen from its other side, untranslated: then datagrams keep
+    /// their tuple, and the clash is left to their confirmation (`nf_nat_used_tuple_new`).
+    pub fn is_reverse(&mut self, reply: &Tuple, own: Handle, now: u64) -> bool {
+        let Some(flow) = self.table.flow(own) else { return false };
+        let zones = [flow.original.zone(), flow.reply.zone()];
+        let pair = [flow.original, flow.reply].map(|tuple| tuple.in_zone(0));
+        let unordered = [packet::udp::PROTOCOL, packet::udp::PROTOCOL_LITE];
+        if flow.is_translated() || !unordered.contains(&flow.original.protocol()) {
+            return false;
+        }
+        let other = self.table.find_in(&reply.in_zone(zones[1]), zones, now);
+        let other = other.and_then(|(other, _)| self.table.flow(other));
+        other.is_some_and(|other| {
+            let turned = [other.reply, other.original].map(|tuple| tuple.in_zone(0));
+            !other.is_translated() && other.doubt == Doubt::None && turned == pair
+        })
+    }
+
     /// There may be no tuple left for the flow of the packet under way.
     pub(crate) fn crowd(&mut self, handle: Handle) {
         self.crowded = Some(handle);

@@ -29,7 +29,11 @@ impl Choice<'_> {
         let (side, range) = (self.side, self.range);
         if side == Side::Source && !range.random {
             if range.holds_source(current) {
-                if self.is_free(current)? {
+                let reply = current.inverse();
+                let (own, now) = (self.flow, self.now);
+                let is_reverse =
+                    reply.is_some_and(|reply| self.tracker.is_reverse(&reply, own, now));
+                if is_reverse || self.is_free(current)? {
                     return Some(*current);
                 }
             } else if let Some(earlier) = self.as_earlier(current)?

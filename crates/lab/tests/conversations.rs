@@ -1,0 +1,26 @@
+//! Every conversation that tamis and the kernel once differed on still goes as the kernel said. Needs neither
+//! root nor a kernel.
+
+use std::fs;
+use std::path::Path;
+
+use lab::state::case::StateCase;
+
+#[test]
+fn every_conversation_goes_as_the_kernel_said() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/conversations");
+    let (mut replayed, mut wrong) = (0, Vec::new());
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let case =
+            StateCase::parse(&text).unwrap_or_else(|| panic!("{} is no case", path.display()));
+        assert_eq!(case.text(), text, "{} is not in its own form", path.display());
+        if let Err(what) = case.replay() {
+            wrong.push(format!("{}: {what}", path.display()));
+        }
+        replayed += 1;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(replayed > 0, "no cases found");
+}
