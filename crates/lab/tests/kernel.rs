@@ -1,4 +1,5 @@
-//! A slice of the campaign against this machine's kernel: random rulesets, both families, every scene.
+//! A slice of each campaign against this machine's kernel: random rulesets, both families, every scene; and
+//! conversations under rulesets with state.
 //!
 //! Needs root and the legacy tools; without them it says so and passes. `TAMIS_ORACLE_PACKETS` (for each
 //! family) and `TAMIS_ORACLE_SEED` make it longer or another.
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use lab::oracle::campaign::{Plan, run};
 use lab::oracle::load::lacking;
+use lab::oracle::state::{self, StatePlan};
 use rules::model::Family;
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -35,4 +37,30 @@ fn tamis_and_the_kernel_agree() {
     let stories: Vec<&str> = failures.iter().map(|failure| failure.story.as_str()).collect();
     assert!(stories.is_empty(), "{}", stories.join("\n\n"));
     assert!(summary.packets(|_| true) > 0, "nothing was compared");
+}
+
+#[test]
+fn tamis_and_the_kernel_agree_on_conversations() {
+    if let Some(reason) = lacking() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    let plan = StatePlan {
+        seed: setting("TAMIS_ORACLE_SEED", 1),
+        packets: setting("TAMIS_ORACLE_PACKETS", 60_000),
+        families: vec![Family::Ipv4, Family::Ipv6],
+        threads: 4,
+        until: std::env::var_os("TAMIS_ORACLE_PACKETS")
+            .is_none()
+            .then(|| Instant::now() + Duration::from_secs(30)),
+        most_failures: 3,
+    };
+    let summary = state::run(&plan).unwrap();
+    let stories: Vec<&str> = summary.failures.iter().map(|found| found.story.as_str()).collect();
+    assert!(stories.is_empty(), "{}", stories.join("\n\n"));
+    for ((tool, translates), heard) in &summary.heard {
+        println!("{tool}, translated {translates}: {heard:?}");
+        assert!(*translates || heard.certain == heard.packets, "{tool}: {heard:?}");
+    }
+    assert!(!summary.heard.is_empty(), "nothing was compared");
 }

@@ -137,6 +137,12 @@ impl Table {
         }
     }
 
+    /// Two flows may have one tuple.
+    #[inline]
+    pub(super) fn has_twins(&self) -> bool {
+        self.has_twins
+    }
+
     #[inline]
     fn place_of(&self, tuple: &Tuple, want: Option<Direction>) -> Option<Place> {
         let hash = tuple.hash();

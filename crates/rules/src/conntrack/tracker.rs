@@ -209,6 +209,10 @@ impl Tracker {
         loop {
             let (handle, direction, is_first) =
                 match self.lookup(&tuple, visit.template.zone, visit.now) {
+                    // The lost one may be the later of two flows with this tuple.
+                    Some(_) if self.table.has_twins() && self.lost.may_be(&tuple) => {
+                        return self.half_known(&tuple, visit);
+                    }
                     Some((handle, direction)) => (handle, direction, false),
                     None if self.lost.may_be(&tuple) => return self.half_known(&tuple, visit),
                     None => match self.create(&tuple, visit)? {

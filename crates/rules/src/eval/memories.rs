@@ -1,7 +1,9 @@
 //! The states of matches that remember earlier packets, apart from the immutable rules.
 
+use std::collections::BTreeSet;
+
 use crate::ext::Memory;
-use crate::model::{Rule, Ruleset};
+use crate::model::Ruleset;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
@@ -20,22 +22,23 @@ impl Memories {
     /// Fresh states for a ruleset.
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
+        let rules = || ruleset.tables.iter().flat_map(|table| &table.chains).flat_map(|c| &c.rules);
+        let bodies = rules().flat_map(|rule| &rule.matches).map(|used| &used.body);
+        let entered: BTreeSet<&str> = bodies.filter_map(|body| body.enters()).collect();
         let mut memories = Self::default();
-        let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
-        chains.flat_map(|chain| &chain.rules).for_each(|rule| memories.add(rule));
+        for used in rules().flat_map(|rule| &rule.matches) {
+            let (Some(at), Some(mut memory)) = (used.memory, used.body.memory()) else { continue };
+            memory.told(&entered);
+            memories.set(at as usize, memory);
+        }
         memories
     }
 
-    /// Fresh states for one rule, where it has none yet.
-    pub fn add(&mut self, rule: &Rule) {
-        for used in &rule.matches {
-            let (Some(at), Some(memory)) = (used.memory, used.body.memory()) else { continue };
-            let at = at as usize;
-            if self.0.len() <= at {
-                self.0.resize_with(at + 1, || None);
-            }
-            self.0[at].get_or_insert(Slot { memory, lost: false });
+    fn set(&mut self, at: usize, memory: Box<dyn Memory>) {
+        if self.0.len() <= at {
+            self.0.resize_with(at + 1, || None);
         }
+        self.0[at] = Some(Slot { memory, lost: false });
     }
 
     /// Asks a state about a packet that certainly, or maybe, reached it.

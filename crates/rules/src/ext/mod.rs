@@ -12,6 +12,7 @@ mod testing;
 pub(crate) mod value;
 mod words;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 pub use args::{Args, Given, Opt};
@@ -38,6 +39,11 @@ pub trait Match: fmt::Debug + Send + Sync {
     fn memory(&self) -> Option<Box<dyn Memory>> {
         None
     }
+
+    /// The list of addresses that packets are entered in, whatever else it does (`-m recent --set`).
+    fn enters(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// State of one match in one rule, owned by whoever walks; or a match that changes what it looks at.
@@ -45,6 +51,9 @@ pub trait Memory: fmt::Debug + Send {
     /// What the match says about the next packet that reaches it; [`Transit::certain`] tells whether it
     /// certainly does.
     fn evaluate(&mut self, transit: &mut Transit<'_, '_>) -> Outcome;
+
+    /// Tells, before the first packet, the lists of addresses that some rule enters packets in.
+    fn told(&mut self, _entered: &BTreeSet<&str>) {}
 
     /// It remembers nothing of its own: a packet that may not have reached it leaves no doubt behind.
     fn outlives_doubt(&self) -> bool {

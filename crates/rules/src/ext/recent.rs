@@ -1,9 +1,16 @@
 //! `-m recent`: a list of addresses that packets are entered in and looked up in.
 //!
+//! Lists are empty at the start. One that no rule enters anything in stays so, and looking there finds nothing;
+//! what is found in the others is not followed. Entering always matches.
+//!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_recent.c`.
 
-use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support, number, value};
+use std::collections::BTreeSet;
+
+use super::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, Support, number, value};
+use crate::outcome::Outcome;
 use crate::save::What;
+use crate::transit::Transit;
 
 const MAX_NAME: usize = 199;
 const MAX_HITS: u64 = 65_535;
@@ -96,7 +103,45 @@ fn parse_name(given: &Given<'_>) -> Result<Box<str>, What> {
     Ok(name.into())
 }
 
+/// Looks in a list.
+#[derive(Debug)]
+struct Looking {
+    list: Box<str>,
+    invert: bool,
+    stays_empty: bool,
+}
+
+impl Memory for Looking {
+    fn evaluate(&mut self, _transit: &mut Transit<'_, '_>) -> Outcome {
+        if self.stays_empty { Outcome::from_bool(self.invert) } else { Outcome::MAYBE }
+    }
+
+    fn told(&mut self, entered: &BTreeSet<&str>) {
+        self.stays_empty = !entered.contains(&*self.list);
+    }
+
+    fn outlives_doubt(&self) -> bool {
+        true
+    }
+}
+
 impl Match for Recent {
+    fn enters(&self) -> Option<&str> {
+        (self.action == "set").then_some(&*self.list)
+    }
+
+    fn memory(&self) -> Option<Box<dyn Memory>> {
+        let (list, invert) = (self.list.clone(), self.invert);
+        (self.action != "set").then(|| Box::new(Looking { list, invert, stays_empty: false }) as _)
+    }
+
+    fn evaluate(&self, _transit: &Transit<'_, '_>) -> Outcome {
+        match self.action {
+            "set" => Outcome::from_bool(!self.invert),
+            _ => Outcome::MAYBE,
+        }
+    }
+
     fn print(&self, to: &mut Printer) {
         to.flag(self.invert, self.action);
         if let Some(seconds) = self.seconds {
@@ -114,5 +159,24 @@ impl Match for Recent {
         to.flag(false, "name").plain(&self.list);
         to.option(false, "mask", value::address_text(&self.mask, self.addr_len.into()));
         to.flag(false, if self.by_destination { "rdest" } else { "rsource" });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ipv4_udp, with_transit};
+    use super::*;
+
+    #[test]
+    fn a_list_that_nothing_enters_stays_empty() {
+        let bytes = ipv4_udp(b"");
+        let look = |entered: &[&str], invert| {
+            let mut memory = Looking { list: "a".into(), invert, stays_empty: false };
+            memory.told(&entered.iter().copied().collect());
+            with_transit(&bytes, bytes.len(), |transit| memory.evaluate(transit))
+        };
+        assert_eq!(look(&["b"], false), Outcome::NO);
+        assert_eq!(look(&["b"], true), Outcome::YES);
+        assert_eq!(look(&["a"], false), Outcome::MAYBE);
     }
 }

@@ -6,6 +6,7 @@ use super::{Args, Effect, Opt, Printer, Support, Target, TargetKind, V4, V6};
 use crate::model::{Family, Hook};
 use crate::save::What;
 use crate::transit::Transit;
+use packet::{L4, Read, tcp};
 
 /// IPv4.
 pub(super) static V4_KIND: TargetKind = TargetKind {
@@ -80,9 +81,18 @@ impl Target for Reject {
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
-        if self.with == "tcp-reset" && transit.certain {
+        if self.with == "tcp-reset" && transit.certain && !is_reset(transit) {
             transit.ct.reset(transit.time.unwrap_or(0));
         }
         Effect::Reject
+    }
+}
+
+/// A reset is not answered by one, and so ends no connection either.
+fn is_reset(transit: &Transit<'_, '_>) -> bool {
+    let L4::Upper(upper) = transit.packet.headers().l4 else { return false };
+    match transit.packet.upper::<1>(&upper, 13) {
+        Read::Known([flags]) => tcp::Flags(flags).contains(tcp::Flags::RST),
+        Read::Absent | Read::Unknown => false,
     }
 }
