@@ -46,6 +46,8 @@ RULESETS ?= ../shared/data/rulesets
 oracle: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel over millions of packets (root; PACKETS=N)
 	cargo run --quiet --release -p tamis-lab --bin oracle -- --packets $(PACKETS) --seed 1 \
 		--conformance docs/conformance.md $(if $(wildcard $(RULESETS)),--real $(RULESETS))
+	cargo run --quiet --release -p tamis-lab --bin oracle -- --state $(PACKETS) --seed 1 \
+		$(if $(wildcard $(RULESETS)),--real $(RULESETS))
 
 # README's picture of the page: its review, in a window as wide as a small screen.
 picture: ## Redraw docs/review.png (needs Chromium)

@@ -83,45 +83,65 @@ const MARGIN: i64 = 20_000_000;
 /// A bucket, in nanoseconds: as many as pass flow in.
 #[derive(Debug)]
 struct Bucket {
-    /// What it holds at least, and at most.
+    /// What it holds at least, and at most but for the margin; while [`Self::open`], if nothing was taken since.
     level: [i64; 2],
+    /// What ticks may still hold back from the least.
+    slack: i64,
     cost: i64,
     most: i64,
     last: Option<u64>,
+    /// Since then one packet's worth may have been taken.
+    open: Option<u64>,
 }
 
 impl Bucket {
     fn new(limit: &Limit) -> Self {
         let cost = i64::from(limit.period) * (1_000_000_000 / SCALE as i64);
         let most = cost.saturating_mul(i64::from(limit.burst));
-        Self { level: [most; 2], cost, most, last: None }
+        Self { level: [most; 2], slack: MARGIN, cost, most, last: None, open: None }
     }
 
     fn fill(&mut self, now: u64) {
         let passed = now.saturating_sub(self.last.unwrap_or(now));
         self.last = Some(now.max(self.last.unwrap_or(0)));
         let passed = i64::try_from(passed).unwrap_or(i64::MAX);
-        self.level = self.level.map(|level| level.saturating_add(passed).min(self.most));
+        let held = self.slack.min(passed);
+        let [least, most] = self.level;
+        self.slack -= held;
+        self.level = [least.saturating_add(passed - held), most.saturating_add(passed)]
+            .map(|level| level.min(self.most));
+        if self.level == [self.most; 2] && self.open.is_none() {
+            self.slack = MARGIN;
+        }
     }
 
     /// Whether a packet that surely, or maybe, comes is within the limit.
-    fn take(&mut self, certain: bool) -> Outcome {
+    fn take(&mut self, certain: bool, now: u64) -> Outcome {
         let [least, most] = self.level;
-        // A full bucket is full by any clock.
-        let is_full = least == self.most;
-        let outcome = if is_full || least - MARGIN >= self.cost {
-            Outcome::YES
-        } else if most + MARGIN < self.cost {
-            Outcome::NO
-        } else {
-            Outcome::MAYBE
-        };
-        self.level = match (outcome, certain) {
-            (Outcome::NO, _) => self.level,
-            (Outcome::YES, true) => [least - self.cost, most - self.cost],
-            _ => [(least - self.cost).max(0), most],
-        };
-        outcome
+        let (surely, maybe) = (least >= self.cost, most.saturating_add(MARGIN) >= self.cost);
+        match (self.open, surely, maybe, certain) {
+            (_, _, false, _) => Outcome::NO,
+            (None, true, _, true) => {
+                self.level = [least - self.cost, most - self.cost];
+                Outcome::YES
+            }
+            (Some(since), true, _, true) => {
+                // By now it is taken, by this packet or one since then.
+                let span = i64::try_from(now.saturating_sub(since)).unwrap_or(i64::MAX);
+                self.level = [0, span.saturating_add(MARGIN).max(most - self.cost).min(self.most)];
+                self.open = None;
+                Outcome::MAYBE
+            }
+            (open, false, true, true) => {
+                self.open = open.or(Some(now));
+                Outcome::MAYBE
+            }
+            (_, _, true, false) => {
+                self.level = [(least - self.cost).max(0), most];
+                self.open = None;
+                Outcome::MAYBE
+            }
+        }
     }
 }
 
@@ -129,7 +149,7 @@ impl Memory for Bucket {
     fn evaluate(&mut self, transit: &mut Transit<'_, '_>) -> Outcome {
         let Some(now) = transit.time else { return Outcome::MAYBE };
         self.fill(now);
-        self.take(transit.certain)
+        self.take(transit.certain, now)
     }
 
     fn outlives_doubt(&self) -> bool {
@@ -143,26 +163,30 @@ mod tests {
 
     #[test]
     fn a_bucket_empties_and_fills_and_is_open_near_its_edge() {
-        const SECOND: u64 = 1_000_000_000;
-        // Ten a second, two at once.
-        let mut bucket = Bucket::new(&Limit { period: 1000, burst: 2 });
-        let mut at = |time: u64, certain| {
-            bucket.fill(time);
-            bucket.take(certain)
+        // One a second, two at once.
+        let mut bucket = Bucket::new(&Limit { period: 10_000, burst: 2 });
+        let mut at = |ms: u64, certain| {
+            let now = (1000 + ms) * 1_000_000;
+            bucket.fill(now);
+            bucket.take(certain, now)
         };
-        assert_eq!(at(SECOND, true), Outcome::YES);
-        assert_eq!(at(SECOND, true), Outcome::MAYBE, "just enough");
-        assert_eq!(at(SECOND + 1, true), Outcome::MAYBE);
-        assert_eq!(at(SECOND * 2, true), Outcome::YES, "full again");
-        assert_eq!(at(SECOND * 3, false), Outcome::YES);
-        assert_eq!(at(SECOND * 3, true), Outcome::MAYBE, "the last one may not have come");
-        let mut slow = Bucket::new(&Limit { period: 10_000, burst: 3 });
-        let mut at = |time: u64| {
-            slow.fill(time);
-            slow.take(true)
-        };
-        let said: Vec<Outcome> = [0, 1, 2].map(|ms| at(SECOND + ms * 1_000_000)).into();
-        assert_eq!(said, [Outcome::YES, Outcome::YES, Outcome::MAYBE]);
+        for (ms, said) in [
+            (0, Outcome::YES),
+            (1, Outcome::YES),
+            (2, Outcome::NO),
+            (500, Outcome::NO),
+            (990, Outcome::MAYBE),
+            (1030, Outcome::MAYBE),
+            (1100, Outcome::NO),
+            (5000, Outcome::YES),
+            (5001, Outcome::YES),
+            (5002, Outcome::NO),
+        ] {
+            assert_eq!(at(ms, true), said, "{ms} ms");
+        }
+        assert_eq!(at(9000, false), Outcome::MAYBE);
+        assert_eq!(at(9000, true), Outcome::YES);
+        assert_eq!(at(9000, true), Outcome::MAYBE, "the first may not have come");
     }
 
     #[test]
