@@ -42,7 +42,7 @@ fn few_verdicts_are_unknown() {
 }
 
 fn unknown(text: &str) -> (u64, u64) {
-    let ruleset = load(text, &LoadOptions::default()).unwrap().ruleset;
+    let ruleset = load(text, &LoadOptions::default()).expect("rules").ruleset;
     let whole = whole(&ruleset);
     let (mut unknown, mut packets) = (0, 0);
     let usual = Stage::usual(ruleset.family).scene.devices;
