@@ -54,7 +54,10 @@ picture: ## Redraw docs/review.png (needs Chromium)
 	cargo build --release --bin tamis
 	docs/picture.sh target/release/tamis docs/review.png
 
+loom: ## Every interleaving of what threads share, in small programs
+	cargo test -p tamis-dataplane --test loom
+
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test skips deps lint oracle picture fuzz
+.PHONY: help run test skips deps lint oracle picture loom fuzz

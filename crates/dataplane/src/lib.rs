@@ -1,7 +1,8 @@
 //! The hall: where frames, headers and rules meet. [`handler`] holds one packet's whole path, from top to
 //! bottom; everything else here is a room that it calls.
 //!
-//! Contract: one [`Handler`] belongs to one thread. It allocates nothing per packet and takes no lock.
+//! Contract: one [`Handler`] belongs to one thread. It allocates nothing per packet and takes no lock. Only
+//! [`publish`] knows of threads.
 #![forbid(unsafe_code)]
 
 pub mod config;
@@ -11,6 +12,7 @@ mod disposition;
 pub mod handler;
 mod interfaces;
 mod path;
+pub mod publish;
 mod reroute;
 mod walk;
 

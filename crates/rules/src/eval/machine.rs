@@ -162,7 +162,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                 None => used.body.evaluate(transit),
                 Some(slot) => {
                     let certain = self.here == Alive::Certain && outcome == Outcome::YES;
-                    self.memories.evaluate(slot, certain, transit)
+                    self.memories.evaluate((slot, &*used.body), certain, transit)
                 }
             };
             self.observer.asked(at, index, answer);

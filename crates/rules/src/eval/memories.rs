@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ext::Memory;
+use crate::ext::{Match, Memory};
 use crate::model::Ruleset;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -41,14 +41,25 @@ impl Memories {
         self.0[at] = Some(Slot { memory, lost: false });
     }
 
-    /// Asks a state about a packet that certainly, or maybe, reached it.
+    /// Asks the state of a match about a packet that certainly, or maybe, reached it. A match without one gets it
+    /// with the first packet.
     pub(super) fn evaluate(
         &mut self,
-        slot: u32,
+        (at, body): (u32, &dyn Match),
         certain: bool,
         transit: &mut Transit<'_, '_>,
     ) -> Outcome {
-        let Some(Some(slot)) = self.0.get_mut(slot as usize) else { return Outcome::MAYBE };
+        let at = at as usize;
+        if self.0.len() <= at {
+            self.0.resize_with(at + 1, || None);
+        }
+        let slot = match &mut self.0[at] {
+            Some(slot) => slot,
+            none => {
+                let Some(memory) = body.memory() else { return Outcome::MAYBE };
+                none.insert(Slot { memory, lost: false })
+            }
+        };
         transit.certain = certain;
         slot.lost |= !certain && !slot.memory.outlives_doubt();
         if slot.lost { Outcome::MAYBE } else { slot.memory.evaluate(transit) }

@@ -56,6 +56,11 @@ impl<T: Clone + Default> Paged<T> {
         (self.pages.len() * (page + size_of::<Arc<[T]>>()), self.pages.len() + 1)
     }
 
+    /// Bytes of a page.
+    pub(crate) fn page_bytes(&self) -> usize {
+        PAGE * size_of::<T>()
+    }
+
     /// Pages that are not those of `other`.
     #[cfg(test)]
     pub(crate) fn pages_apart(&self, other: &Self) -> usize {

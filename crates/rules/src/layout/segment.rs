@@ -61,6 +61,8 @@ impl Marks {
 pub(crate) struct Draft {
     pieces: Vec<Piece>,
     is_v6: bool,
+    /// Bytes of the segments that were thawed.
+    replaced: usize,
 }
 
 #[derive(Debug)]
@@ -72,7 +74,7 @@ enum Piece {
 impl Segments {
     /// A chain of these rules.
     pub(crate) fn of(rules: &[Arc<Rule>], is_v6: bool) -> Self {
-        let mut draft = Draft { pieces: Vec::new(), is_v6 };
+        let mut draft = Draft { pieces: Vec::new(), is_v6, replaced: 0 };
         draft.splice(0, 0, rules);
         draft.freeze()
     }
@@ -106,6 +108,7 @@ impl Segments {
         Draft {
             pieces: pieces.map(|(segment, marks)| Piece::Frozen(segment, marks)).collect(),
             is_v6,
+            replaced: 0,
         }
     }
 
@@ -124,6 +127,11 @@ impl Segments {
 }
 
 impl Draft {
+    /// Bytes of the chain as it was that the one being made does not share.
+    pub(crate) fn replaced(&self) -> usize {
+        self.replaced
+    }
+
     /// Number of rules.
     pub(crate) fn len(&self) -> usize {
         self.pieces.iter().map(Piece::len).sum()
@@ -159,6 +167,7 @@ impl Draft {
             if here == 0 {
                 break;
             }
+            self.replaced += found.frozen_bytes();
             found.splice(from, here, &[], self.is_v6);
             if found.len() == 0 {
                 self.pieces.remove(piece);
@@ -179,6 +188,7 @@ impl Draft {
             from = 0;
         }
         let at_end = from == self.pieces[piece].len();
+        self.replaced += self.pieces[piece].frozen_bytes();
         self.pieces[piece].splice(from, 0, insert, self.is_v6);
         if self.pieces[piece].len() > SEGMENT {
             let parts = self.pieces.remove(piece).split(at_end);
@@ -247,6 +257,14 @@ impl Default for Piece {
 impl Piece {
     fn len(&self) -> usize {
         self.rules().len()
+    }
+
+    /// What it holds that somebody else may hold, too.
+    fn frozen_bytes(&self) -> usize {
+        match self {
+            Self::Frozen(segment, _) => size_of_val(&*segment.words) + size_of_val(&*segment.rules),
+            Self::Thawed { .. } => 0,
+        }
     }
 
     fn rules(&self) -> &[Arc<Rule>] {

@@ -155,6 +155,13 @@ impl TableDraft {
         print_named(family, "", rule, |chain| self.table.name_of(chain))
     }
 
+    /// About how many bytes of the table as it was the one being made does not share: segments, and a page of the
+    /// array of chains for each chain.
+    pub(super) fn replaced(&self) -> usize {
+        let page = self.table.chains.chains.page_bytes();
+        self.drafts.values().map(|draft| draft.replaced() + page).sum()
+    }
+
     pub(super) fn freeze(self) -> TableRevision {
         let Self { mut table, drafts, callers } = self;
         for (chain, draft) in drafts {

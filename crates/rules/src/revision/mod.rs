@@ -44,6 +44,8 @@ pub struct Revision {
     dropped: Vec<u32>,
     /// Rules that the revision before did not have.
     made: Vec<Arc<Rule>>,
+    /// Bytes of the revision before that this one does not share.
+    replaced: usize,
 }
 
 /// One table of a revision.
@@ -78,7 +80,8 @@ impl Revision {
         numbers.note(ruleset);
         let Ruleset { semantics, .. } = *ruleset;
         let (dropped, made) = (Vec::new(), Vec::new());
-        let revision = Self { number: 1, family, semantics, tables, dropped, made };
+        let replaced = 0;
+        let revision = Self { number: 1, family, semantics, tables, dropped, made, replaced };
         revision.tables.iter().try_for_each(reach::check)?;
         Ok(revision)
     }
@@ -105,6 +108,13 @@ impl Revision {
     #[must_use]
     pub fn made(&self) -> &[Arc<Rule>] {
         &self.made
+    }
+
+    /// About how many bytes of the revision before are not shared with this one: its words and lists of rules, and
+    /// the rules that are gone without what their extensions hold.
+    #[must_use]
+    pub fn replaced_bytes(&self) -> usize {
+        self.replaced
     }
 
     /// Index of a table, for [`Revision::walk`].

@@ -35,6 +35,8 @@ impl Transaction<'_> {
         for table in gone.into_iter().filter(|name| !stay.contains(name)) {
             self.flush(table, None)?;
         }
+        let gone = self.tables.iter().filter(|draft| !stay.contains(&draft.table.name));
+        self.replaced += gone.map(TableDraft::replaced).sum::<usize>();
         self.tables.retain(|draft| stay.contains(&draft.table.name));
         self.tables.sort_by_key(|draft| stay.iter().position(|name| *name == draft.table.name));
         ruleset.tables.into_iter().try_for_each(|table| self.replace_table(table))

@@ -51,6 +51,8 @@ pub struct Transaction<'n> {
     dropped: Vec<u32>,
     /// Rules that this transaction numbered.
     made: Vec<Arc<Rule>>,
+    /// Bytes of tables that are gone.
+    pub(super) replaced: usize,
 }
 
 impl<'n> Transaction<'n> {
@@ -59,7 +61,8 @@ impl<'n> Transaction<'n> {
         let tables = at.tables.iter().cloned().map(TableDraft::of).collect();
         let Revision { number, family, semantics, .. } = *at;
         let (dropped, made) = (Vec::new(), Vec::new());
-        Self { number, family, semantics, tables, numbers, dropped, made }
+        let replaced = 0;
+        Self { number, family, semantics, tables, numbers, dropped, made, replaced }
     }
 
     /// Puts rules into a chain before number `at`, counted from 1, or at its end.
@@ -215,9 +218,11 @@ impl<'n> Transaction<'n> {
     /// The revision that the changes make.
     #[must_use]
     pub fn commit(self) -> Revision {
-        let Self { number, family, semantics, tables, dropped, made, .. } = self;
+        let Self { number, family, semantics, tables, dropped, made, mut replaced, .. } = self;
+        replaced += tables.iter().map(TableDraft::replaced).sum::<usize>();
+        replaced += dropped.len() * size_of::<Rule>();
         let tables = tables.into_iter().map(TableDraft::freeze).collect();
-        Revision { number: number + 1, family, semantics, tables, dropped, made }
+        Revision { number: number + 1, family, semantics, tables, dropped, made, replaced }
     }
 
     /// Gives back the numbers of the rules that it made; nothing else comes of it.

@@ -1,0 +1,235 @@
+//! The writer's side: which revision is current, which ones are not yet reclaimed, and what counters add up to.
+//!
+//! A revision that was replaced is kept until no worker has it, and until those before it are gone; only then
+//! are the counters free that the next one no longer needed. Arrays of counters are likewise kept until no
+//! worker counts in them, and then added to the sums. So workers never free either of them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_utils::CachePadded;
+use rules::model::Counters;
+use rules::revision::{Numbers, Revision};
+
+use super::array::Array;
+use super::desk::{Desk, Seat};
+use super::tally::{HOOKS, Kind, Tables};
+use super::worker::{Place, Work};
+use super::{PublishError, Snapshot};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub(super) current: Arc<Revision>,
+    pub(super) numbers: Numbers,
+    kind: Kind,
+    /// Replaced revisions that somebody may still have, oldest first.
+    retired: VecDeque<Retired>,
+    desks: Vec<Registered>,
+    /// Workers so far.
+    registered: usize,
+    /// Arrays that somebody may still count in, each once.
+    arrays: Vec<Arc<Array>>,
+    /// Of all arrays that are no more, and of rules and policies when they were new.
+    rules: Vec<Counters>,
+    policies: Vec<Counters>,
+    /// Counters in a new array.
+    room: usize,
+    /// Numbers of the last seat and array given out.
+    last_seat: u64,
+    last_array: u64,
+}
+
+#[derive(Debug)]
+struct Retired {
+    revision: Arc<Revision>,
+    /// What it does not share with the one behind it.
+    bytes: usize,
+    /// Counters that the one behind it does not need.
+    dropped: Vec<u32>,
+}
+
+/// A worker as the ledger knows it.
+#[derive(Debug)]
+struct Registered {
+    id: usize,
+    place: Arc<Place>,
+    array: Arc<Array>,
+}
+
+/// A policy whose counters start anew, and where.
+pub(super) type Reset = (usize, Counters);
+
+impl Ledger {
+    pub(super) fn new(first: Revision, numbers: Numbers, kind: Kind) -> Self {
+        let policies = first.family().tables().len() * HOOKS;
+        let room = numbers.slots();
+        Self {
+            current: Arc::new(first),
+            numbers,
+            kind,
+            retired: VecDeque::new(),
+            desks: Vec::new(),
+            registered: 0,
+            arrays: Vec::new(),
+            rules: vec![Counters::default(); room],
+            policies: vec![Counters::default(); policies],
+            room,
+            last_seat: 0,
+            last_array: 0,
+        }
+    }
+
+    /// Counters start there.
+    pub(super) fn start_rule(&mut self, slot: u32, at: Counters) {
+        let slot = slot as usize;
+        if self.rules.len() <= slot {
+            self.rules.resize(slot + 1, Counters::default());
+        }
+        self.rules[slot] = at;
+    }
+
+    /// Counters start there; needs new arrays.
+    pub(super) fn start_policy(&mut self, (place, at): Reset) {
+        self.arrays.iter().for_each(|array| array.void_policy(place));
+        if let Some(sum) = self.policies.get_mut(place) {
+            *sum = at;
+        }
+    }
+
+    /// A desk for a new worker.
+    pub(super) fn register(&mut self) -> Arc<Place> {
+        let id = self.registered;
+        self.registered += 1;
+        let other = self.desks.last().map(|desk| Arc::clone(&desk.array));
+        let array = self.array_beside(other);
+        let seat = self.seat(&array);
+        let desk = CachePadded::new(Desk::new(seat));
+        let place = Arc::new(Place { desk, at: AtomicU64::new(0) });
+        self.desks.push(Registered { id, place: Arc::clone(&place), array });
+        place
+    }
+
+    /// Makes a revision the current one.
+    pub(super) fn publish(&mut self, next: Revision, resets: &[Reset]) -> u64 {
+        // Nobody counts in the place of a rule that is not published yet: it was reclaimed, or never used.
+        for rule in next.made() {
+            self.arrays.iter().for_each(|array| array.reset_rule(rule.slot as usize));
+            self.start_rule(rule.slot, rule.counters);
+        }
+        resets.iter().for_each(|reset| self.start_policy(*reset));
+        let (bytes, dropped) = (next.replaced_bytes(), next.dropped().to_vec());
+        let old = std::mem::replace(&mut self.current, Arc::new(next));
+        self.retired.push_back(Retired { revision: old, bytes, dropped });
+        if self.numbers.slots() > self.room || !resets.is_empty() {
+            self.renew();
+        } else {
+            self.post();
+        }
+        self.reclaim();
+        self.current.number()
+    }
+
+    /// Gives every worker a new array, so that the ones before will be left: the number of the last of those.
+    pub(super) fn renew(&mut self) -> u64 {
+        let before = self.last_array;
+        self.room = room_for(self.numbers.slots(), self.room);
+        self.forget_the_gone();
+        let mut other = None;
+        for at in 0..self.desks.len() {
+            let array = self.array_beside(other.take());
+            other = Some(Arc::clone(&array));
+            self.desks[at].array = array;
+        }
+        self.post();
+        before
+    }
+
+    /// Puts the current revision on every desk.
+    fn post(&mut self) {
+        self.forget_the_gone();
+        for at in 0..self.desks.len() {
+            let seat = self.seat(&Arc::clone(&self.desks[at].array));
+            self.desks[at].place.desk.post(seat);
+        }
+    }
+
+    /// Workers that were dropped need no desk.
+    fn forget_the_gone(&mut self) {
+        self.desks.retain(|desk| Arc::strong_count(&desk.place) > 1);
+    }
+
+    fn seat(&mut self, array: &Arc<Array>) -> Seat<Work> {
+        self.last_seat += 1;
+        let (revision, array) = (Arc::clone(&self.current), Arc::clone(array));
+        let tables = Tables::of(&revision);
+        Seat { number: self.last_seat, what: Work { revision, tables, array } }
+    }
+
+    /// An array for a worker: a new one, but where workers share theirs the other worker's.
+    fn array_beside(&mut self, other: Option<Arc<Array>>) -> Arc<Array> {
+        if let (Kind::Shared, Some(other)) = (self.kind, other) {
+            return other;
+        }
+        self.last_array += 1;
+        let array = Array::new(self.kind, self.last_array, self.room, self.policies.len());
+        let array = Arc::new(array);
+        self.arrays.push(Arc::clone(&array));
+        array
+    }
+
+    /// Lets go of what nobody has any more.
+    pub(super) fn reclaim(&mut self) {
+        while let Some(Retired { revision, bytes, dropped }) = self.retired.pop_front() {
+            match Arc::try_unwrap(revision) {
+                Ok(_) => self.numbers.free(&dropped),
+                Err(revision) => {
+                    self.retired.push_front(Retired { revision, bytes, dropped });
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Adds up the arrays that nobody counts in any more.
+    fn collect(&mut self) {
+        self.forget_the_gone();
+        for array in std::mem::take(&mut self.arrays) {
+            match Arc::try_unwrap(array) {
+                Ok(left) => left.add_to(&mut self.rules, &mut self.policies),
+                Err(array) => self.arrays.push(array),
+            }
+        }
+    }
+
+    /// The sums, once every array up to this number is in them.
+    pub(super) fn sums(&mut self, until: u64) -> Option<Snapshot> {
+        self.collect();
+        let all = self.arrays.iter().all(|array| array.number > until);
+        all.then(|| Snapshot {
+            revision: Arc::clone(&self.current),
+            rules: self.rules.clone(),
+            policies: self.policies.clone(),
+        })
+    }
+
+    /// How many revisions are not reclaimed, and their bytes.
+    pub(super) fn unreclaimed(&self) -> (usize, usize) {
+        (self.retired.len(), self.retired.iter().map(|retired| retired.bytes).sum())
+    }
+
+    /// Names who has been in a burst for longest.
+    pub(super) fn behind(&self) -> PublishError {
+        let at = |desk: &&Registered| desk.place.at.load(Ordering::Relaxed);
+        let walking = self.desks.iter().filter(|desk| at(desk) != 0);
+        let worker = walking.min_by_key(at).map(|desk| desk.id);
+        let (revisions, bytes) = self.unreclaimed();
+        PublishError::Behind { worker, revisions, bytes }
+    }
+}
+
+/// Counters in a new array: some to spare, so that single rules seldom need another.
+fn room_for(slots: usize, room: usize) -> usize {
+    if slots > room { slots + slots / 4 + 64 } else { room }
+}

@@ -1,0 +1,305 @@
+//! Publishing: revisions of the rules go to the threads that walk them, their counters come back.
+//!
+//! Every [`Worker`] has a [`desk`]. A commit puts the new revision on all of them; a worker takes what is
+//! there for the length of a [`Burst`], so one packet is judged by one revision. A reader who wants
+//! the counters puts empty ones there, and has the full ones when the worker's burst ends, or at once if it rests:
+//! that is [`Published::snapshot`].
+//!
+//! Contract: workers never wait, lock or free anything but the seat itself; a burst costs two swaps of a word
+//! that is the worker's own. A burst that begins behind a commit sees it. Writers and readers take one lock,
+//! and it is them who wait: writers at [`MOST_REVISIONS`] or [`MOST_BYTES`] that are not reclaimed,
+//! readers for bursts to end, both for [`PATIENCE`]. [`ledger`] says when something is reclaimed.
+//!
+//! States of matches are each worker's own: `limit` and the like count what one worker sees.
+//!
+//! This is the only place that knows threads and revisions. It needs no `unsafe`: the words are crossbeam's
+//! `AtomicCell`s of boxes, what is let go of is found by the counts of `Arc`s.
+
+mod array;
+mod desk;
+mod ledger;
+pub mod locked;
+pub mod tally;
+mod worker;
+
+/// What `desk` is made of; its models put loom's in the place.
+mod sync {
+    pub(super) use crossbeam_utils::atomic::AtomicCell;
+}
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rules::model::{Counters, Hook, Rule, Ruleset};
+use rules::revision::{Numbers, Refused, Revision, Transaction};
+use rules::save::LoadError;
+
+use ledger::{Ledger, Reset};
+use tally::HOOKS;
+
+pub use tally::Kind;
+pub use worker::{Burst, Worker};
+
+/// Writers wait at so many revisions that somebody may still walk.
+pub const MOST_REVISIONS: usize = 64;
+
+/// Writers wait at so many bytes that only such revisions hold, by [`Revision::replaced_bytes`].
+pub const MOST_BYTES: usize = 256 << 20;
+
+/// How long writers wait for workers to move on, and readers for their bursts to end.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a writer sleeps before it looks again.
+const NAP: Duration = Duration::from_micros(50);
+
+/// Rules in force, and who walks them.
+#[derive(Debug)]
+pub struct Published {
+    ledger: Mutex<Ledger>,
+    limits: Limits,
+}
+
+/// When writers wait, and how long.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    revisions: usize,
+    bytes: usize,
+    patience: Duration,
+}
+
+/// Why nothing was published, or read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PublishError {
+    /// The rules are no longer those that the change was made for.
+    Stale {
+        /// Number of the revision that it was made for.
+        expected: u64,
+        /// Number of the one that is current.
+        current: u64,
+    },
+    /// Somebody has been walking an old revision for too long.
+    Behind {
+        /// The worker, counted from 0 as they registered; `None` if it is someone who asked for a revision.
+        worker: Option<usize>,
+        /// Revisions that are not reclaimed.
+        revisions: usize,
+        /// What only those hold, about.
+        bytes: usize,
+    },
+    /// A change was refused.
+    Refused(Refused),
+    /// A line of the text was refused.
+    Load(LoadError),
+}
+
+/// Counters of all workers, each as of a boundary between two of its bursts.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// The revision whose rules they are. Holding on to it keeps it, and those behind it, from being reclaimed.
+    pub revision: Arc<Revision>,
+    rules: Vec<Counters>,
+    policies: Vec<Counters>,
+}
+
+impl Published {
+    /// Rules as they were read; counters start where the text says.
+    ///
+    /// # Errors
+    /// Chains that form a loop.
+    pub fn new(ruleset: &Ruleset, kind: Kind) -> Result<Self, Refused> {
+        let mut numbers = Numbers::default();
+        let first = Revision::first(ruleset, &mut numbers)?;
+        let mut ledger = Ledger::new(first, numbers, kind);
+        let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
+        for rule in chains.flat_map(|chain| &chain.rules) {
+            ledger.start_rule(rule.slot, rule.counters);
+        }
+        given_to_policies(ruleset).into_iter().for_each(|reset| ledger.start_policy(reset));
+        let limits = Limits { revisions: MOST_REVISIONS, bytes: MOST_BYTES, patience: PATIENCE };
+        Ok(Self { ledger: Mutex::new(ledger), limits })
+    }
+
+    /// Registers a worker. Dropping it takes it off again; its counts stay.
+    pub fn worker(&self) -> Worker {
+        Worker::new(self.lock().register())
+    }
+
+    /// The current revision. Holding on to it keeps it, and those behind it, from being reclaimed.
+    pub fn revision(&self) -> Arc<Revision> {
+        Arc::clone(&self.lock().current)
+    }
+
+    /// Publishes what changes make of revision `expected`: the number of the new revision.
+    ///
+    /// # Errors
+    /// `expected` is not current, the change is refused, or workers are too far behind: then nothing has
+    /// changed.
+    pub fn commit(
+        &self,
+        expected: u64,
+        change: impl FnOnce(&mut Transaction<'_>) -> Result<(), Refused>,
+    ) -> Result<u64, PublishError> {
+        self.publish(expected, &[], |current, numbers| {
+            let mut transaction = Transaction::new(current, numbers);
+            match change(&mut transaction) {
+                Ok(()) => Ok(transaction.commit()),
+                Err(refused) => {
+                    transaction.abort();
+                    Err(PublishError::Refused(refused))
+                }
+            }
+        })
+    }
+
+    /// As [`Published::commit`], with changes as [`Revision::changed_by`] reads them.
+    ///
+    /// # Errors
+    /// Likewise, with the line that is refused.
+    pub fn commit_text(&self, expected: u64, text: &str) -> Result<u64, PublishError> {
+        self.publish(expected, &[], |current, numbers| {
+            current.changed_by(text, numbers).map_err(PublishError::Load)
+        })
+    }
+
+    /// As [`Published::commit`], with other rules in place of all: counters stay with rules that are the same, but
+    /// where the new rules bring some.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn replace(&self, expected: u64, ruleset: Ruleset) -> Result<u64, PublishError> {
+        let given = given_to_policies(&ruleset);
+        self.publish(expected, &given, |current, numbers| {
+            current.replaced_by(ruleset, numbers).map_err(PublishError::Refused)
+        })
+    }
+
+    fn publish(
+        &self,
+        expected: u64,
+        given: &[Reset],
+        make: impl FnOnce(&Revision, &mut Numbers) -> Result<Revision, PublishError>,
+    ) -> Result<u64, PublishError> {
+        let ledger = &mut *self.room_at(expected)?;
+        let current = Arc::clone(&ledger.current);
+        let next = make(&current, &mut ledger.numbers)?;
+        let mut resets = policies_of_new_tables(&current, &next);
+        resets.extend_from_slice(given);
+        // Or it would never be the last to have it.
+        drop(current);
+        Ok(ledger.publish(next, &resets))
+    }
+
+    /// Waits for room for one more revision; `expected` is current all the while.
+    fn room_at(&self, expected: u64) -> Result<MutexGuard<'_, Ledger>, PublishError> {
+        let start = Instant::now();
+        loop {
+            let mut ledger = self.lock();
+            let current = ledger.current.number();
+            if current != expected {
+                return Err(PublishError::Stale { expected, current });
+            }
+            ledger.reclaim();
+            let (revisions, bytes) = ledger.unreclaimed();
+            if revisions < self.limits.revisions && bytes < self.limits.bytes {
+                return Ok(ledger);
+            }
+            if start.elapsed() >= self.limits.patience {
+                return Err(ledger.behind());
+            }
+            drop(ledger);
+            std::thread::sleep(NAP);
+        }
+    }
+
+    /// What all workers have counted.
+    ///
+    /// # Errors
+    /// A worker's burst does not end: [`PublishError::Behind`].
+    pub fn snapshot(&self) -> Result<Snapshot, PublishError> {
+        let start = Instant::now();
+        let until = self.lock().renew();
+        loop {
+            let mut ledger = self.lock();
+            if let Some(snapshot) = ledger.sums(until) {
+                return Ok(snapshot);
+            }
+            if start.elapsed() >= self.limits.patience {
+                return Err(ledger.behind());
+            }
+            drop(ledger);
+            std::thread::sleep(NAP);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Snapshot {
+    /// Of a rule of the revision.
+    #[must_use]
+    pub fn rule(&self, rule: &Rule) -> Counters {
+        self.rules.get(rule.slot as usize).copied().unwrap_or_default()
+    }
+
+    /// Of the policy of a table's built-in chain.
+    #[must_use]
+    pub fn policy(&self, table: &str, hook: Hook) -> Counters {
+        let tables = self.revision.family().tables();
+        let place = tables.iter().position(|kind| kind.name == table);
+        let place = place.map(|table| table * HOOKS + hook as usize);
+        place.and_then(|place| self.policies.get(place)).copied().unwrap_or_default()
+    }
+}
+
+/// Counters that a text gives to policies.
+fn given_to_policies(ruleset: &Ruleset) -> Vec<Reset> {
+    let mut given = Vec::new();
+    for (place, kind) in ruleset.family.tables().iter().enumerate() {
+        let chains = ruleset.table(kind.name).into_iter().flat_map(|table| &table.chains);
+        let bases = chains.filter_map(|chain| chain.base);
+        let bases = bases.filter(|base| base.counters != Counters::default());
+        given.extend(bases.map(|base| (place * HOOKS + base.hook as usize, base.counters)));
+    }
+    given
+}
+
+/// Policies of tables that were not there before start at zero.
+fn policies_of_new_tables(old: &Revision, new: &Revision) -> Vec<Reset> {
+    let kinds = new.family().tables().iter().enumerate();
+    let is_new = |name: &str| old.table(name).is_none() && new.table(name).is_some();
+    let hooks =
+        |(place, _)| (0..HOOKS).map(move |hook| (place * HOOKS + hook, Counters::default()));
+    kinds.filter(|(_, kind)| is_new(kind.name)).flat_map(hooks).collect()
+}
+
+impl fmt::Display for PublishError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stale { expected, current } => {
+                write!(f, "expected revision {expected} to be current, found {current}")
+            }
+            Self::Behind { worker: Some(worker), revisions, bytes } => {
+                write!(f, "worker {worker} does not move on: ")?;
+                unreclaimed(f, *revisions, *bytes)
+            }
+            Self::Behind { worker: None, revisions, bytes } => {
+                f.write_str("someone holds on to an old revision: ")?;
+                unreclaimed(f, *revisions, *bytes)
+            }
+            Self::Refused(refused) => refused.fmt(f),
+            Self::Load(error) => error.fmt(f),
+        }
+    }
+}
+
+fn unreclaimed(f: &mut fmt::Formatter<'_>, revisions: usize, bytes: usize) -> fmt::Result {
+    write!(f, "{revisions} revisions of {bytes} bytes cannot be reclaimed")
+}
+
+impl std::error::Error for PublishError {}
+
+#[cfg(test)]
+mod tests;
