@@ -1,4 +1,4 @@
-//! Every interleaving of small programs at the desk, by loom. `make loom` looks further than `make test` does.
+//! Every interleaving of small programs at the desk, by loom.
 //!
 //! The desk is the real file, its cell a stand-in whose swap is one step: crossbeam answers for that. What
 //! the ledger does with counts of `Arc`s is done here with loom's.
@@ -68,9 +68,7 @@ fn bursts(desk: &Desk<Work>, count: usize) -> Vec<u64> {
 }
 
 fn check(program: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(3));
-    builder.check(program);
+    loom::model::Builder::new().check(program);
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread;
 
 use dataplane::publish::{Kind, Published, Snapshot};
 use rules::eval::Verdict;
-use rules::revision::Revision;
+use rules::model::Rule;
 
 use crate::{BYTES, change, ruleset, walk};
 
@@ -32,8 +32,22 @@ fn next(number: u64) -> String {
     )
 }
 
+/// Stops the other threads, also when a thread panics.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Packets by the revision that judged them.
-fn work(published: &Published, stop: &AtomicBool, bursts_each: usize) -> HashMap<u64, u64> {
+fn work(
+    published: &Published,
+    (stop, done): (&AtomicBool, &AtomicU64),
+    bursts_each: usize,
+) -> HashMap<u64, u64> {
+    let _stops = Stops(stop);
     let mut seen: HashMap<u64, u64> = HashMap::new();
     let mut last = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -47,6 +61,8 @@ fn work(published: &Published, stop: &AtomicBool, bursts_each: usize) -> HashMap
                 assert_eq!(walk(&mut burst), (Some(Verdict::Accept), number as u32));
                 *seen.entry(number).or_default() += 1;
             }
+            drop(burst);
+            done.fetch_add(8, Ordering::SeqCst);
             if stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -69,20 +85,27 @@ fn is_consistent(snapshot: &Snapshot) -> u64 {
     jump.packets
 }
 
-fn read(published: &Published, stop: &AtomicBool) -> usize {
+/// Each has what was done before it was asked for.
+fn read(published: &Published, (stop, done): (&AtomicBool, &AtomicU64)) -> usize {
+    let _stops = Stops(stop);
     let (mut last, mut taken) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
+        let done = done.load(Ordering::SeqCst);
         let packets = is_consistent(&published.snapshot().unwrap());
-        assert!(packets >= last, "{packets} behind {last}");
+        assert!(packets >= last && packets >= done, "{packets} behind {last} or {done}");
         (last, taken) = (packets, taken + 1);
     }
     taken
 }
 
-fn publish(published: &Published) -> Vec<Weak<Revision>> {
+/// The rules that each revision had of its own.
+fn publish(published: &Published, stop: &AtomicBool) -> Vec<Weak<Rule>> {
+    let _stops = Stops(stop);
     let mut all = Vec::new();
     for number in 2..=REVISIONS {
-        all.push(std::sync::Arc::downgrade(&published.revision()));
+        let revision = published.revision();
+        all.push(Arc::downgrade(revision.rule("mangle", "PREROUTING", 0).unwrap()));
+        drop(revision);
         assert_eq!(change(published, &next(number)), number);
     }
     all
@@ -90,19 +113,18 @@ fn publish(published: &Published) -> Vec<Weak<Revision>> {
 
 fn history(kind: Kind) {
     let published = Published::new(&ruleset(&start()), kind).unwrap();
-    let stop = AtomicBool::new(false);
+    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
     let resting = published.worker();
     let (seen, snapshots, all) = thread::scope(|scope| {
         let worker = |bursts| {
             scope.spawn({
-                let (published, stop) = (&published, &stop);
-                move || work(published, stop, bursts)
+                let (published, told) = (&published, (&stop, &done));
+                move || work(published, told, bursts)
             })
         };
         let workers = [worker(usize::MAX), worker(usize::MAX), worker(5)];
-        let reader = scope.spawn(|| read(&published, &stop));
-        let all = publish(&published);
-        stop.store(true, Ordering::Relaxed);
+        let reader = scope.spawn(|| read(&published, (&stop, &done)));
+        let all = publish(&published, &stop);
         let mut seen: HashMap<u64, u64> = HashMap::new();
         for worker in workers {
             for (number, packets) in worker.join().unwrap() {
@@ -118,9 +140,9 @@ fn history(kind: Kind) {
     assert!(seen.len() > 10, "workers saw {} revisions", seen.len());
     assert!(snapshots > 1, "{snapshots} snapshots");
     // The resting worker holds on to nothing.
-    let held = all.iter().filter(|revision| revision.strong_count() > 0).count();
+    let held = all.iter().filter(|rule| rule.strong_count() > 0).count();
     change(&published, &next(REVISIONS + 1));
-    let left = all.iter().filter(|revision| revision.strong_count() > 0).count();
+    let left = all.iter().filter(|rule| rule.strong_count() > 0).count();
     assert_eq!(left, 0, "{held} before the last commit");
     drop(resting);
 }
