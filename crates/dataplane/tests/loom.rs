@@ -106,9 +106,8 @@ fn a_revision_is_reclaimed_behind_its_last_burst() {
             let desk = Arc::clone(&desk);
             move || {
                 let seat = desk.take().expect("left");
-                let seen = seat.what.with(|_| ());
+                seat.what.with(|_| ());
                 desk.leave(seat);
-                seen
             }
         });
         desk.post(post(2, &two));

@@ -15,6 +15,8 @@ pub mod generate;
 pub mod judge;
 #[cfg(target_os = "linux")]
 pub mod oracle;
+#[path = "bench/rules/readers.rs"]
+pub mod readers;
 pub mod real;
 pub mod scene;
 pub mod state;

@@ -64,7 +64,7 @@ pub(super) type Reset = (usize, Counters);
 impl Ledger {
     pub(super) fn new(first: Revision, numbers: Numbers, kind: Kind) -> Self {
         let policies = first.family().tables().len() * HOOKS;
-        let room = numbers.slots();
+        let room = room_for(numbers.slots());
         Self {
             current: Arc::new(first),
             numbers,
@@ -73,7 +73,7 @@ impl Ledger {
             desks: Vec::new(),
             registered: 0,
             arrays: Vec::new(),
-            rules: vec![Counters::default(); room],
+            rules: Vec::new(),
             policies: vec![Counters::default(); policies],
             room,
             last_seat: 0,
@@ -134,7 +134,9 @@ impl Ledger {
     /// Gives every worker a new array, so that the ones before will be left: the number of the last of those.
     pub(super) fn renew(&mut self) -> u64 {
         let before = self.last_array;
-        self.room = room_for(self.numbers.slots(), self.room);
+        if self.numbers.slots() > self.room {
+            self.room = room_for(self.numbers.slots());
+        }
         self.forget_the_gone();
         let mut other = None;
         for at in 0..self.desks.len() {
@@ -230,6 +232,6 @@ impl Ledger {
 }
 
 /// Counters in a new array: some to spare, so that single rules seldom need another.
-fn room_for(slots: usize, room: usize) -> usize {
-    if slots > room { slots + slots / 4 + 64 } else { room }
+fn room_for(slots: usize) -> usize {
+    slots + slots / 8 + 64
 }

@@ -1,6 +1,6 @@
 //! Publishing: revisions of the rules go to the threads that walk them, their counters come back.
 //!
-//! Every [`Worker`] has a [`desk`]. A commit puts the new revision on all of them; a worker takes what is
+//! Every [`Worker`] has a desk. A commit puts the new revision on all of them; a worker takes what is
 //! there for the length of a [`Burst`], so one packet is judged by one revision. A reader who wants
 //! the counters puts empty ones there, and has the full ones when the worker's burst ends, or at once if it rests:
 //! that is [`Published::snapshot`].
@@ -8,7 +8,7 @@
 //! Contract: workers never wait, lock or free anything but the seat itself; a burst costs two swaps of a word
 //! that is the worker's own. A burst that begins behind a commit sees it. Writers and readers take one lock,
 //! and it is them who wait: writers at [`MOST_REVISIONS`] or [`MOST_BYTES`] that are not reclaimed,
-//! readers for bursts to end, both for [`PATIENCE`]. [`ledger`] says when something is reclaimed.
+//! readers for bursts to end, both for [`PATIENCE`]. `ledger` says when something is reclaimed.
 //!
 //! States of matches are each worker's own: `limit` and the like count what one worker sees.
 //!

@@ -115,6 +115,20 @@ fn arrays_grow_under_a_burst() {
     assert!(found[3..].iter().all(|packets| *packets == 1));
 }
 
+/// A worker makes the state of a match when a packet first gets there, and keeps it through updates.
+#[test]
+fn matches_that_remember_come_with_updates() {
+    let published = published(THREE);
+    let mut worker = published.worker();
+    walk(&mut worker.burst());
+    change(&published, "-A PREROUTING -m statistic --mode nth --every 2 --packet 0");
+    for expected in [1, 1, 2, 2, 3] {
+        walk(&mut worker.burst());
+        assert_eq!(packets(&published).last(), Some(&expected));
+        change(&published, "-I PREROUTING 1 -p udp");
+    }
+}
+
 #[test]
 fn every_kind_counts_the_same() {
     for kind in Kind::ALL {

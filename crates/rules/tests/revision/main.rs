@@ -205,3 +205,18 @@ fn a_long_chain_is_changed_where_it_is_asked() {
     assert_eq!(next.verify(), Ok(()));
     assert_eq!(revision.rule_count(), 5000, "the revision before is as it was");
 }
+
+/// What an old revision alone holds: the segment that changed, not the rules around it; all that is flushed.
+#[test]
+fn a_revision_says_what_it_does_not_share() {
+    let rules = "-A a -s 10.0.0.1 -j ACCEPT\n".repeat(20_000);
+    let text = START.replace("COMMIT\n", &format!("{rules}COMMIT\n"));
+    let (start, mut numbers) = first(&text);
+    let change = |line| format!("*filter\n{line}\nCOMMIT\n");
+    let one = start.changed_by(&change("-R a 500 -j DROP"), &mut numbers).unwrap();
+    let all = one.changed_by(&change("-F a"), &mut numbers).unwrap();
+    assert_eq!(start.replaced_bytes(), 0);
+    let held = start.footprint().bytes;
+    assert!(one.replaced_bytes() > 1024 * 16 && one.replaced_bytes() < held / 8, "{held}");
+    assert!(all.replaced_bytes() > held / 2, "{} of {held}", all.replaced_bytes());
+}

@@ -1,0 +1,297 @@
+//! What updates cost those who read: workers walk packets, in turn with and without a writer who publishes.
+//!
+//! Contract: both rates are of the same workers in the same run, slice after slice; a ratio is that of
+//! two slices that follow each other, so that what else the machine does falls on both. Where the kernel tells
+//! how long a thread had a processor, rates are also given for that time: where there are fewer processors
+//! than threads that want one, the rest is what the writer, and everybody else, took of the readers' processors.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dataplane::publish::{Burst, Kind, PublishError, Published, Worker};
+use packet::{Checksums, Link, Packet};
+use rules::eval::Alive;
+use rules::model::{Family, Hook, Ruleset};
+use rules::save::{LoadOptions, load};
+use rules::{Transit, World};
+
+/// Packets of a burst.
+const BURST: usize = 32;
+
+/// Chains of the rules, and rules of each.
+const CHAINS: usize = 100;
+const RULES: usize = 1000;
+
+/// What to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// Threads that walk.
+    pub readers: usize,
+    /// Transactions in a second.
+    pub updates: u32,
+    /// Pairs of slices, one quiet and one with updates.
+    pub pairs: usize,
+    /// Length of a slice.
+    pub slice: Duration,
+    /// How they count.
+    pub counters: Kind,
+}
+
+/// Packets in a second, of all readers together, slice by slice.
+#[derive(Debug, Clone, Default)]
+pub struct Rates {
+    /// Without updates.
+    pub quiet: Vec<f64>,
+    /// With them.
+    pub updated: Vec<f64>,
+    /// Packets in a second that readers had a processor, in quiet slices and others; nothing where it is not known.
+    pub quiet_on_cpu: Vec<f64>,
+    /// Likewise, with updates.
+    pub updated_on_cpu: Vec<f64>,
+    /// Transactions in a second that were published.
+    pub updates: Vec<f64>,
+    /// Seconds of each, from its text to the new rules being there for every next burst.
+    pub commits: Vec<f64>,
+}
+
+impl Rates {
+    /// The part of its quiet rate that readers keep: the median of all pairs.
+    #[must_use]
+    pub fn kept(&self) -> f64 {
+        kept(&self.quiet, &self.updated)
+    }
+
+    /// The same of the time that they had a processor.
+    #[must_use]
+    pub fn kept_on_cpu(&self) -> f64 {
+        kept(&self.quiet_on_cpu, &self.updated_on_cpu)
+    }
+}
+
+fn kept(quiet: &[f64], updated: &[f64]) -> f64 {
+    median(quiet.iter().zip(updated).map(|(quiet, updated)| updated / quiet))
+}
+
+/// The middle one; of none, none.
+#[must_use]
+pub fn median(figures: impl Iterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.collect();
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Measures, over 100 chains of 1,000 rules of which a packet runs one chain; updates append a rule to a chain,
+/// that one in its turn, and delete it.
+///
+/// # Errors
+/// A reader did not move on for a second.
+///
+/// # Panics
+/// The rules, which are our own, are not taken, or a reader panicked.
+pub fn measure(load: Load) -> Result<Rates, PublishError> {
+    let published = match Published::new(&ruleset(), load.counters) {
+        Ok(published) => published,
+        Err(refused) => panic!("the rules are not taken: {refused}"),
+    };
+    let stop = AtomicBool::new(false);
+    let walked = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let (tell, told) = channel();
+        let walked = &walked;
+        for _ in 0..load.readers {
+            let (worker, tell, stop) = (published.worker(), tell.clone(), &stop);
+            scope.spawn(move || {
+                // Nobody listens any more if another reader panicked.
+                let _ = tell.send(clock());
+                walk_until(worker, stop, walked);
+            });
+        }
+        let clocks = told.iter().take(load.readers).flatten().collect();
+        let rates = slices(&published, load, &Readers { walked, clocks });
+        stop.store(true, Ordering::Relaxed);
+        rates
+    })
+}
+
+/// Those who walk.
+struct Readers<'a> {
+    walked: &'a AtomicU64,
+    /// Files that say how long each had a processor.
+    clocks: Vec<PathBuf>,
+}
+
+impl Readers<'_> {
+    /// Seconds that they had a processor, together.
+    fn seconds(&self) -> f64 {
+        let nanos = |path: &PathBuf| -> Option<f64> {
+            fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
+        };
+        self.clocks.iter().filter_map(nanos).sum::<f64>() / 1e9
+    }
+}
+
+/// The file of Linux that says how long this thread had a processor.
+fn clock() -> Option<PathBuf> {
+    let thread = fs::read_link("/proc/thread-self").ok()?;
+    Some(Path::new("/proc").join(thread).join("schedstat"))
+}
+
+fn slices(published: &Published, load: Load, readers: &Readers<'_>) -> Result<Rates, PublishError> {
+    let (mut rates, mut updates) = (Rates::default(), 0);
+    // The first slice warms up.
+    thread::sleep(load.slice);
+    for _ in 0..load.pairs {
+        let quiet = |_: Instant| {
+            thread::sleep(load.slice);
+            Ok(0)
+        };
+        let (rate, on_cpu, _) = rate_of(readers, quiet)?;
+        rates.quiet.push(rate);
+        rates.quiet_on_cpu.extend(on_cpu);
+        let (rate, on_cpu, made) = rate_of(readers, |start| {
+            update(published, load, start, (&mut updates, &mut rates.commits))
+        })?;
+        rates.updated.push(rate);
+        rates.updated_on_cpu.extend(on_cpu);
+        rates.updates.push(made);
+    }
+    Ok(rates)
+}
+
+/// Packets in a second, and in one that readers had a processor, while something is done; how often in a second
+/// that is.
+fn rate_of(
+    readers: &Readers<'_>,
+    work: impl FnOnce(Instant) -> Result<u32, PublishError>,
+) -> Result<(f64, Option<f64>, f64), PublishError> {
+    let walked = || readers.walked.load(Ordering::Relaxed);
+    let (before, had, start) = (walked(), readers.seconds(), Instant::now());
+    let done = work(start)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let (packets, had) = ((walked() - before) as f64, readers.seconds() - had);
+    Ok((packets / seconds, (had > 0.0).then(|| packets / had), f64::from(done) / seconds))
+}
+
+/// Publishes at the rate asked for until the slice is over; what comes late is made up for.
+fn update(
+    published: &Published,
+    load: Load,
+    start: Instant,
+    (updates, commits): (&mut usize, &mut Vec<f64>),
+) -> Result<u32, PublishError> {
+    let each = Duration::from_secs(1) / load.updates.max(1);
+    let mut made = 0;
+    loop {
+        let due = start + each * made;
+        if due >= start + load.slice {
+            return Ok(made);
+        }
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        let chain = *updates / 2 % CHAINS;
+        let line = match *updates % 2 {
+            0 => format!("-A c{chain} -s 198.18.0.1 -j DROP"),
+            _ => format!("-D c{chain} {}", RULES + 1),
+        };
+        let text = format!("*filter\n{line}\nCOMMIT\n");
+        let begin = Instant::now();
+        published.commit_text(*updates as u64 + 1, &text)?;
+        commits.push(begin.elapsed().as_secs_f64());
+        *updates += 1;
+        made += 1;
+    }
+}
+
+fn walk_until(mut worker: Worker, stop: &AtomicBool, walked: &AtomicU64) {
+    let world = World::default();
+    let mut bytes = datagram();
+    let len = bytes.len();
+    let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
+    while !stop.load(Ordering::Relaxed) {
+        let mut burst = worker.burst();
+        for _ in 0..BURST {
+            walk(&mut burst, &mut packet, &world);
+        }
+        drop(burst);
+        walked.fetch_add(BURST as u64, Ordering::Relaxed);
+    }
+}
+
+fn walk(burst: &mut Burst<'_>, packet: &mut Packet<'_>, world: &World) {
+    let mut transit = Transit::new(packet, Family::Ipv4, Hook::Input, world);
+    std::hint::black_box(burst.walk(0, &mut transit, Alive::Certain));
+}
+
+/// Each chain is for a network of its own; its rules match every second packet of that.
+fn ruleset() -> Ruleset {
+    let mut text = String::from("*filter\n:INPUT ACCEPT [0:0]\n");
+    // Writing to a string does not fail.
+    for chain in 0..CHAINS {
+        let _ = writeln!(text, ":c{chain} - [0:0]");
+    }
+    for chain in 0..CHAINS {
+        let _ = writeln!(text, "-A INPUT -s 10.{chain}.0.0/16 -j c{chain}");
+        for rule in 0..RULES {
+            let destination = if rule % 2 == 0 { "10.0.0.2" } else { "10.0.0.3" };
+            let _ = writeln!(text, "-A c{chain} -s 10.{chain}.0.1 -d {destination}");
+        }
+    }
+    text.push_str("COMMIT\n");
+    let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
+    match load(&text, &options) {
+        Ok(loaded) => loaded.ruleset,
+        Err(error) => panic!("the rules are not taken: {error}"),
+    }
+}
+
+/// From 10.50.0.1 to 10.0.0.2.
+fn datagram() -> Vec<u8> {
+    let mut bytes = vec![0; 84];
+    (bytes[0], bytes[3], bytes[8], bytes[9]) = (0x45, 84, 64, 17);
+    bytes[12..16].copy_from_slice(&[10, 50, 0, 1]);
+    bytes[16..20].copy_from_slice(&[10, 0, 0, 2]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_walk_while_rules_are_published() {
+        let slice = Duration::from_millis(20);
+        let load = Load { readers: 1, updates: 100, pairs: 3, slice, counters: Kind::Local };
+        let rates = measure(load).expect("readers move on");
+        assert_eq!((rates.quiet.len(), rates.updated.len(), rates.updates.len()), (3, 3, 3));
+        assert!(rates.quiet.iter().chain(&rates.updated).any(|rate| *rate > 0.0));
+        assert!(rates.updates.iter().all(|rate| *rate > 0.0));
+        assert!(rates.commits.len() >= 3);
+    }
+
+    #[test]
+    fn a_packet_runs_half_of_a_chain() {
+        let published = Published::new(&ruleset(), Kind::Local).expect("no loop");
+        let (mut worker, mut bytes, world) = (published.worker(), datagram(), World::default());
+        let len = bytes.len();
+        let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
+        walk(&mut worker.burst(), &mut packet, &world);
+        let snapshot = published.snapshot().expect("it rests");
+        let counts = |chain: &str| {
+            let rules = (0..).map_while(|at| snapshot.revision.rule("filter", chain, at));
+            rules.map(|rule| snapshot.rule(rule).packets).sum::<u64>()
+        };
+        assert_eq!((counts("INPUT"), counts("c50"), counts("c51")), (1, RULES as u64 / 2, 0));
+    }
+
+    #[test]
+    fn what_is_kept_is_the_median_of_pairs() {
+        let (quiet, updated) = (vec![10.0, 10.0, 100.0], vec![9.0, 5.0, 95.0]);
+        let rates = Rates { quiet, updated, ..Rates::default() };
+        assert!((rates.kept() - 0.9).abs() < 1e-9);
+        assert!(median(std::iter::empty()).is_nan());
+    }
+}
