@@ -1,0 +1,177 @@
+//! `cached`: decisions that each worker remembers, over any engine. The first study's future work.
+//!
+//! What was remembered counts only while its *stamps* are as they were. A stamp counts changes that began
+//! and changes that ended; one that is under way makes every look go to the engine. Two kinds:
+//! [`Invalidation::Exact`] has stamps for PNG of a source and for R of a destination in blocks of sources,
+//! so a change revokes only pairs that it may concern (by a hash: two of them may share a stamp, which
+//! revokes more, never less); [`Invalidation::Epoch`] has one stamp for all.
+//!
+//! Concurrency: a worker's memory is its own; stamps are shared counters. Bounded: so many decisions a
+//! worker, so many stamps, whatever the number of addresses.
+//!
+//! Linearization: `update` where the engine below has it, which lies between its stamps. A remembered
+//! decision was right after its stamps were read at even counts; stamp of the source equal now, then
+//! stamp of the destination equal: neither PNG[S] nor R[D] for S changed until the first of the two was
+//! read, so the decision is right at that moment.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::address::Address;
+use crate::config::Config;
+use crate::engine::{Decide, Engine};
+
+/// Decisions that each worker remembers.
+const REMEMBERED: usize = 1 << 16;
+/// Stamps of exact invalidation.
+const STAMPS: usize = 1 << 18;
+/// Sources of one block.
+const BLOCK: usize = 64;
+
+/// What a change revokes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Invalidation {
+    /// The pairs it may concern.
+    Exact,
+    /// All.
+    Epoch,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Cached<E> {
+    engine: E,
+    stamps: Stamps,
+}
+
+impl<E> Cached<E> {
+    /// Remembers what this engine decides.
+    #[must_use]
+    pub fn new(engine: E, invalidation: Invalidation) -> Self {
+        let count = match invalidation {
+            Invalidation::Exact => STAMPS,
+            Invalidation::Epoch => 1,
+        };
+        Self { engine, stamps: Stamps((0..count).map(|_| AtomicU64::new(0)).collect()) }
+    }
+}
+
+/// Counters of changes: begun in the upper half, ended in the lower.
+#[derive(Debug)]
+struct Stamps(Box<[AtomicU64]>);
+
+const BEGUN: u64 = 1 << 32;
+
+impl Stamps {
+    fn at(&self, hash: u64) -> &AtomicU64 {
+        &self.0[hash as usize & (self.0.len() - 1)]
+    }
+
+    fn png<A: Address>(&self, source: A) -> &AtomicU64 {
+        self.at(source.spread())
+    }
+
+    fn accepts<A: Address>(&self, destination: A, block: u64) -> &AtomicU64 {
+        self.at((destination.spread() ^ block.wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(17))
+    }
+
+    /// Calls `each` with the stamps of what a change may concern.
+    fn of_change<A: Address>(&self, config: &Config<A>, mut each: impl FnMut(&AtomicU64)) {
+        if self.0.len() == 1 {
+            return each(&self.0[0]);
+        }
+        each(self.png(config.address));
+        if config.begin >= config.end {
+            return;
+        }
+        match (config.begin.index(), config.end.index()) {
+            (Some(begin), Some(end)) if end - begin <= STAMPS => {
+                let blocks = begin / BLOCK..=(end - 1) / BLOCK;
+                blocks.for_each(|block| each(self.accepts(config.address, block as u64)));
+            }
+            // Too long to name its blocks: every stamp.
+            _ => self.0.iter().for_each(each),
+        }
+    }
+}
+
+/// The block of a source; sources without a number share one.
+fn block<A: Address>(source: A) -> u64 {
+    source.index().map_or(u64::MAX, |source| (source / BLOCK) as u64)
+}
+
+fn is_quiet(stamp: u64) -> bool {
+    stamp >> 32 == stamp & (BEGUN - 1)
+}
+
+impl<A: Address, E: Engine<A>> Engine<A> for Cached<E> {
+    fn decide(&self, source: A, destination: A) -> bool {
+        self.engine.decide(source, destination)
+    }
+
+    fn update(&self, config: &Config<A>) {
+        self.stamps.of_change(config, |stamp| {
+            stamp.fetch_add(BEGUN, Ordering::SeqCst);
+        });
+        self.engine.update(config);
+        self.stamps.of_change(config, |stamp| {
+            // Its carry may not run into the other half.
+            let ended = |stamp: u64| (stamp & !(BEGUN - 1)) | (stamp + 1) & (BEGUN - 1);
+            let order = Ordering::SeqCst;
+            let _ = stamp.fetch_update(order, order, |stamp| Some(ended(stamp)));
+        });
+    }
+
+    fn bytes(&self) -> usize {
+        self.engine.bytes() + self.stamps.0.len() * 8 + REMEMBERED * size_of::<Memory<A>>()
+    }
+
+    fn retries(&self) -> u64 {
+        self.engine.retries()
+    }
+
+    fn worker(&self) -> Box<dyn Decide<A> + '_> {
+        Box::new(Worker { cached: self, memory: vec![None; REMEMBERED].into() })
+    }
+}
+
+/// A decision that a worker remembers.
+#[derive(Debug, Clone, Copy)]
+struct Remembered<A> {
+    source: A,
+    destination: A,
+    stamps: (u64, u64),
+    permitted: bool,
+}
+
+type Memory<A> = Option<Remembered<A>>;
+
+/// One worker's memory.
+#[derive(Debug)]
+struct Worker<'e, A, E> {
+    cached: &'e Cached<E>,
+    memory: Box<[Memory<A>]>,
+}
+
+impl<A: Address, E: Engine<A>> Decide<A> for Worker<'_, A, E> {
+    fn decide(&mut self, source: A, destination: A) -> bool {
+        let Cached { engine, stamps } = self.cached;
+        let (png, accepts) = (stamps.png(source), stamps.accepts(destination, block(source)));
+        let now = (png.load(Ordering::SeqCst), accepts.load(Ordering::SeqCst));
+        let at = source.spread().wrapping_add(destination.spread().rotate_left(7));
+        let slot = &mut self.memory[at as usize & (REMEMBERED - 1)];
+        if let Some(known) = slot
+            && (known.source, known.destination, known.stamps) == (source, destination, now)
+        {
+            return known.permitted;
+        }
+        let permitted = engine.decide(source, destination);
+        if is_quiet(now.0) && is_quiet(now.1) {
+            *slot = Some(Remembered { source, destination, stamps: now, permitted });
+        }
+        permitted
+    }
+
+    fn update(&mut self, config: &Config<A>) {
+        self.cached.update(config);
+    }
+}

@@ -1,0 +1,185 @@
+//! The engines by name.
+
+use crate::address::Address;
+use crate::cached::{Cached, Invalidation};
+use crate::coarse::Coarse;
+use crate::engine::{Decide, Engine, TooLarge};
+use crate::fine::Fine;
+use crate::matrix_unlocked::MatrixUnlocked;
+use crate::optimistic::Optimistic;
+use crate::serial::Serial;
+use crate::split_ordered::SplitOrdered;
+use crate::striped::Striped;
+use crate::striped_map::Settings;
+use crate::tamis::Tamis;
+use crate::{concurrent_map, matrix, striped_map};
+
+/// An engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each is the module of its name")]
+pub enum Kind {
+    Serial,
+    MatrixUnlocked,
+    Coarse,
+    Striped,
+    Fine,
+    Optimistic,
+    ConcurrentMap,
+    ConcurrentMapAsPublished,
+    SplitOrdered,
+    StripedMap,
+    StripedMapAsPublished,
+    Matrix,
+    MatrixAsPublished,
+    CachedExact,
+    CachedEpoch,
+    Tamis,
+}
+
+/// What engines may be told.
+#[derive(Debug, Clone, Copy)]
+pub struct Choices {
+    /// Addresses are below this; `None`: they may be any.
+    pub addresses: Option<usize>,
+    /// Whether an address accepts the sources that no config packet named.
+    pub default_accept: bool,
+    /// Locks of `striped`.
+    pub stripes: usize,
+    /// Of `striped_map`.
+    pub striped_map: Settings,
+}
+
+/// An engine, made.
+pub enum Built<A: Address> {
+    /// For one thread.
+    Alone(Box<dyn Decide<A>>),
+    /// For any number of them.
+    Shared(Box<dyn Engine<A>>),
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 16] = [
+        Self::Serial,
+        Self::MatrixUnlocked,
+        Self::Coarse,
+        Self::Striped,
+        Self::Fine,
+        Self::Optimistic,
+        Self::ConcurrentMap,
+        Self::ConcurrentMapAsPublished,
+        Self::SplitOrdered,
+        Self::StripedMap,
+        Self::StripedMapAsPublished,
+        Self::Matrix,
+        Self::MatrixAsPublished,
+        Self::CachedExact,
+        Self::CachedEpoch,
+        Self::Tamis,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Serial => "serial",
+            Self::MatrixUnlocked => "matrix_unlocked",
+            Self::Coarse => "coarse",
+            Self::Striped => "striped",
+            Self::Fine => "fine",
+            Self::Optimistic => "optimistic",
+            Self::ConcurrentMap => "concurrent_map",
+            Self::ConcurrentMapAsPublished => "concurrent_map.as_published",
+            Self::SplitOrdered => "split_ordered",
+            Self::StripedMap => "striped_map",
+            Self::StripedMapAsPublished => "striped_map.as_published",
+            Self::Matrix => "matrix",
+            Self::MatrixAsPublished => "matrix.as_published",
+            Self::CachedExact => "cached_exact",
+            Self::CachedEpoch => "cached_epoch",
+            Self::Tamis => "tamis",
+        }
+    }
+
+    /// The engine of a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether threads may share it.
+    #[must_use]
+    pub fn is_shared(self) -> bool {
+        !matches!(self, Self::Serial | Self::MatrixUnlocked)
+    }
+
+    /// Whether a decision and a change are each one action, whatever other threads do.
+    #[must_use]
+    pub fn is_atomic(self) -> bool {
+        use Kind::{ConcurrentMapAsPublished, MatrixAsPublished, StripedMapAsPublished};
+        !matches!(self, ConcurrentMapAsPublished | StripedMapAsPublished | MatrixAsPublished)
+    }
+
+    /// Makes one.
+    ///
+    /// # Errors
+    /// It lays out the address space, which does not fit.
+    pub fn build<A: Address>(self, choices: &Choices) -> Result<Built<A>, TooLarge> {
+        let Choices { addresses, default_accept: default, stripes, striped_map: settings } =
+            *choices;
+        let shared = |engine: Box<dyn Engine<A>>| Ok(Built::Shared(engine));
+        match self {
+            Self::Serial => Ok(Built::Alone(Box::new(Serial::new(default)))),
+            Self::MatrixUnlocked => {
+                Ok(Built::Alone(Box::new(MatrixUnlocked::new(addresses, default)?)))
+            }
+            Self::Coarse => shared(Box::new(Coarse::new(default))),
+            Self::Striped => shared(Box::new(Striped::new(default, stripes))),
+            Self::Fine => shared(Box::new(Fine::<A>::new(default))),
+            Self::Optimistic => shared(Box::new(Optimistic::new(default))),
+            Self::ConcurrentMap => shared(Box::new(concurrent_map::Atomic::new(default))),
+            Self::ConcurrentMapAsPublished => {
+                shared(Box::new(concurrent_map::AsPublished::new(default)))
+            }
+            Self::SplitOrdered => shared(Box::new(SplitOrdered::new(default))),
+            Self::StripedMap => shared(Box::new(striped_map::Atomic::new(default, settings))),
+            Self::StripedMapAsPublished => {
+                shared(Box::new(striped_map::AsPublished::new(default, settings)))
+            }
+            Self::Matrix => shared(Box::new(matrix::Atomic::new(addresses, default)?)),
+            Self::MatrixAsPublished => {
+                shared(Box::new(matrix::AsPublished::new(addresses, default)?))
+            }
+            Self::CachedExact => {
+                let engine = Tamis::new(addresses, default);
+                shared(Box::new(Cached::new(engine, Invalidation::Exact)))
+            }
+            Self::CachedEpoch => {
+                let engine = Tamis::new(addresses, default);
+                shared(Box::new(Cached::new(engine, Invalidation::Epoch)))
+            }
+            Self::Tamis => shared(Box::new(Tamis::new(addresses, default))),
+        }
+    }
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Self {
+            addresses: None,
+            default_accept: false,
+            stripes: 10_000,
+            striped_map: Settings::default(),
+        }
+    }
+}
+
+impl<A: Address> Built<A> {
+    /// Carries out a change, before any worker starts.
+    pub fn update(&mut self, config: &crate::Config<A>) {
+        match self {
+            Self::Alone(engine) => engine.update(config),
+            Self::Shared(engine) => engine.update(config),
+        }
+    }
+}

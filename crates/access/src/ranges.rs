@@ -1,0 +1,170 @@
+//! A set of addresses as the sorted places where membership changes.
+//!
+//! Source of the rules: the exercise's handout, whose examples are tests here. A later range overrides what
+//! was there before.
+
+use crate::address::Address;
+
+/// A set of addresses. Two sets with the same members and default are equal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeSet<A> {
+    /// Whether it has the addresses below the first flip.
+    default: bool,
+    flips: Vec<A>,
+}
+
+impl<A: Address> RangeSet<A> {
+    /// All addresses, or none.
+    #[must_use]
+    pub fn new(default: bool) -> Self {
+        Self { default, flips: Vec::new() }
+    }
+
+    /// Whether it has this address.
+    #[must_use]
+    #[inline]
+    pub fn contains(&self, address: A) -> bool {
+        self.default ^ odd(self.flips.partition_point(|&flip| flip <= address))
+    }
+
+    /// Puts the addresses from `begin` to before `end` in, or takes them out; `None` is behind the highest.
+    pub fn set(&mut self, begin: A, end: Option<A>, member: bool) {
+        if end.is_some_and(|end| end <= begin) {
+            return;
+        }
+        let first = self.flips.partition_point(|&flip| flip < begin);
+        let last = end.map_or(self.flips.len(), |end| {
+            self.flips.partition_point(|&flip| flip <= end)
+        });
+        let before = self.default ^ odd(first);
+        let after = self.default ^ odd(last);
+        let begins = (before != member).then_some(begin);
+        let ends = end.filter(|_| after != member);
+        self.flips.splice(first..last, begins.into_iter().chain(ends));
+    }
+
+    /// As [`Self::set`] with each of them in turn, in the time that sorting them takes.
+    pub fn set_all(&mut self, changes: &[(A, Option<A>, bool)]) {
+        let mut starts: Vec<usize> = (0..changes.len()).collect();
+        starts.sort_by_key(|&at| changes[at].0);
+        let ends = changes.iter().filter_map(|change| change.1);
+        let begins = changes.iter().map(|change| change.0);
+        let mut places: Vec<A> = self.flips.iter().copied().chain(begins).chain(ends).collect();
+        places.sort_unstable();
+        places.dedup();
+        let mut starts = starts.into_iter().peekable();
+        // Of the changes that hold at a place, the last one counts; those that ended leave from the top.
+        let mut holding = std::collections::BinaryHeap::new();
+        let (mut new, mut member) = (Vec::with_capacity(places.len()), self.default);
+        for place in places {
+            while let Some(at) = starts.next_if(|&at| changes[at].0 <= place) {
+                holding.push(at);
+            }
+            let ended = |at: usize| changes[at].1.is_some_and(|end| end <= place);
+            while holding.peek().is_some_and(|&at| ended(at)) {
+                holding.pop();
+            }
+            let now = holding.peek().map_or_else(|| self.contains(place), |&at| changes[at].2);
+            if now != member {
+                new.push(place);
+                member = now;
+            }
+        }
+        self.flips = new;
+    }
+
+    /// How many places membership changes at.
+    #[must_use]
+    pub fn flips(&self) -> usize {
+        self.flips.len()
+    }
+
+    /// Its members as first and last address of each run, in order; `None`: up to the highest.
+    pub fn runs(&self) -> impl Iterator<Item = (A, Option<A>)> + '_ {
+        let starts = self.default.then_some(A::LOWEST).into_iter();
+        let mut flips = starts.chain(self.flips.iter().copied());
+        std::iter::from_fn(move || Some((flips.next()?, flips.next())))
+    }
+
+    /// Bytes on the heap.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.flips.capacity() * size_of::<A>()
+    }
+}
+
+#[inline]
+fn odd(count: usize) -> bool {
+    count & 1 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn members(set: &RangeSet<u32>) -> Vec<u32> {
+        (0..20).filter(|&address| set.contains(address)).collect()
+    }
+
+    #[test]
+    fn examples_of_the_handout() {
+        let mut set = RangeSet::<u32>::new(false);
+        set.set(2, Some(4), true);
+        set.set(5, Some(7), true);
+        set.set(4, Some(6), false);
+        assert_eq!(members(&set), [2, 3, 6]);
+        let mut set = RangeSet::<u32>::new(false);
+        for (begin, end) in [(1, 2), (4, 5), (7, 9), (2, 5)] {
+            set.set(begin, Some(end), true);
+        }
+        assert_eq!(members(&set), [1, 2, 3, 4, 7, 8]);
+        assert_eq!(set.runs().collect::<Vec<_>>(), [(1, Some(5)), (7, Some(9))]);
+    }
+
+    #[test]
+    fn the_highest_address_can_be_a_member() {
+        let mut set = RangeSet::<u32>::new(false);
+        set.set(u32::MAX, None, true);
+        assert!(set.contains(u32::MAX) && !set.contains(u32::MAX - 1));
+        set.set(0, None, true);
+        assert_eq!(set, RangeSet { default: false, flips: vec![0] });
+        set.set(5, Some(5), false);
+        assert!(set.contains(5));
+    }
+
+    proptest! {
+        #[test]
+        fn as_a_set_of_single_addresses(
+            default: bool,
+            changes in prop::collection::vec((0u32..40, 0u32..40, any::<bool>()), 0..60),
+        ) {
+            let mut set = RangeSet::new(default);
+            let mut plain = [default; 40];
+            for (begin, end, member) in changes {
+                set.set(begin, Some(end), member);
+                for address in begin..end {
+                    plain[address as usize] = member;
+                }
+            }
+            for (address, &member) in plain.iter().enumerate() {
+                prop_assert_eq!(set.contains(address as u32), member);
+            }
+            prop_assert!(set.flips.is_sorted_by(|a, b| a < b));
+        }
+
+        #[test]
+        fn all_at_once_as_one_after_the_other(
+            default: bool,
+            before in prop::collection::vec((0u32..40, 0u32..40, any::<bool>()), 0..20),
+            changes in prop::collection::vec((0u32..40, prop::option::of(0u32..40), any::<bool>()), 0..60),
+        ) {
+            let mut one = RangeSet::new(default);
+            before.iter().for_each(|&(begin, end, member)| one.set(begin, Some(end), member));
+            let mut all = one.clone();
+            changes.iter().for_each(|&(begin, end, member)| one.set(begin, end, member));
+            all.set_all(&changes);
+            prop_assert_eq!(one, all);
+        }
+    }
+}
