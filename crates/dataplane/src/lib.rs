@@ -11,6 +11,7 @@ pub mod counters;
 mod disposition;
 pub mod handler;
 mod interfaces;
+pub mod orchestrate;
 mod path;
 pub mod publish;
 mod reroute;

@@ -1,0 +1,188 @@
+//! Ways to share the work of a stream in which config packets change what data packets are judged by.
+//!
+//! One serial source, at most [`IN_FLIGHT`] packets between source and end, workers that park when there is
+//! nothing to do. What a model promises about order is [`Orchestration::may_overtake`].
+//!
+//! Contract: a run ends when the source has ended and every packet has; nothing of it is left behind. Each
+//! model's file says who holds what.
+
+mod in_flight;
+mod meter;
+mod ordered;
+mod partial_pipeline;
+mod phased_pipeline;
+mod serial;
+pub mod sink;
+pub mod source;
+mod stream;
+mod task_pool;
+mod worker_pool;
+
+use std::time::{Duration, Instant};
+
+use access::{Address, Engine, Packet};
+
+use in_flight::InFlight;
+pub use meter::{Latencies, Meter};
+pub use sink::{Bins, Histogram, Sink};
+pub use source::{Ahead, Serial, Source, Trace};
+pub use worker_pool::per_worker_source;
+
+/// The most packets between source and end: bounded state bounds latency.
+pub const IN_FLIGHT: usize = 256;
+/// The longest burst that a worker takes at a time.
+const BURST: usize = 64;
+
+/// How work is shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Orchestration {
+    /// One thread does all.
+    Serial,
+    /// A dispatcher puts tasks of `packets` packets on one queue that all workers take from.
+    TaskPool {
+        /// Packets of a task.
+        packets: usize,
+    },
+    /// Each worker takes its next packets from the source by itself.
+    WorkerPool,
+    /// Some workers carry out config packets and hand data packets round to others, one queue each.
+    PartialPipeline {
+        /// Workers for config packets; the others judge.
+        config: usize,
+    },
+    /// Some workers judge and change, others do the work of permitted packets.
+    PhasedPipeline {
+        /// Workers that judge and change; the others collect.
+        control: usize,
+    },
+    /// A parallel stream (rayon) over the source.
+    Stream,
+    /// One thread judges and changes in order, workers do the work, packets leave in order.
+    Ordered,
+}
+
+impl Orchestration {
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Serial => "serial",
+            Self::TaskPool { .. } => "task_pool",
+            Self::WorkerPool => "worker_pool",
+            Self::PartialPipeline { .. } => "partial_pipeline",
+            Self::PhasedPipeline { .. } => "phased_pipeline",
+            Self::Stream => "stream",
+            Self::Ordered => "ordered",
+        }
+    }
+
+    /// Whether a data packet may be judged before a config packet that came before it is carried out. It
+    /// is never more than the packets in flight that it overtakes.
+    #[must_use]
+    pub fn may_overtake(self, threads: usize) -> bool {
+        match self {
+            Self::Serial | Self::Ordered => false,
+            Self::TaskPool { .. } | Self::WorkerPool | Self::Stream => threads > 1,
+            // A later config packet may even be carried out while a data packet waits in its queue.
+            Self::PartialPipeline { .. } => true,
+            Self::PhasedPipeline { control } => control > 1,
+        }
+    }
+
+    /// Why so many threads do not go with this model.
+    #[must_use]
+    pub fn refuses(self, threads: usize) -> Option<String> {
+        let most = |what: &str, most: usize| {
+            (threads > most).then(|| format!("expected at most {most} threads {what}, found {threads}"))
+        };
+        match self {
+            Self::Serial => most("for serial", 1),
+            Self::TaskPool { packets: 0 } => Some("expected tasks of at least 1 packet".to_owned()),
+            Self::TaskPool { packets } => {
+                most(&format!("for tasks of {packets} packets"), IN_FLIGHT / packets)
+            }
+            Self::PartialPipeline { config: split } | Self::PhasedPipeline { control: split }
+                if split == 0 || split >= threads =>
+            {
+                Some(format!("expected a split that leaves workers on both sides of {threads}"))
+            }
+            _ => most("with 256 packets in flight", IN_FLIGHT),
+        }
+        .or_else(|| (threads == 0).then(|| "expected at least 1 thread".to_owned()))
+    }
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Packets taken from the source.
+    pub packets: u64,
+    /// Data packets permitted.
+    pub permitted: u64,
+    /// From the first packet's taking to the last one's end.
+    pub elapsed: Duration,
+    /// The most packets in flight at a time.
+    pub high_water: usize,
+    /// From the source to the end, for each packet, if it was asked for.
+    pub latencies: Option<Latencies>,
+}
+
+/// What the workers of a run share.
+#[derive(Clone, Copy)]
+struct Run<'r, A: Address> {
+    engine: &'r dyn Engine<A>,
+    source: &'r dyn Source<A>,
+    sink: &'r Sink,
+    in_flight: &'r InFlight,
+    meter: &'r Meter,
+    threads: usize,
+}
+
+impl<A: Address> Run<'_, A> {
+    /// Packets that a worker takes at a time, so that all together stay in flight.
+    fn burst(&self) -> usize {
+        (IN_FLIGHT / self.threads).clamp(1, BURST)
+    }
+
+    /// Takes packets from the source when there is room for them in flight; none at the end.
+    fn take<'p>(&'p self, room: &'p mut Vec<Packet<A>>, most: usize) -> &'p [Packet<A>] {
+        self.in_flight.enter(most);
+        let packets = self.source.next(room, most);
+        self.in_flight.leave(most - packets.len());
+        self.meter.took(packets.len());
+        packets
+    }
+}
+
+/// Runs an engine over a source; `threads` counts workers, not a dispatcher beside them.
+///
+/// # Errors
+/// The model does not go with so many threads.
+pub fn run<A: Address>(
+    orchestration: Orchestration,
+    threads: usize,
+    (engine, source, sink): (&dyn Engine<A>, &dyn Source<A>, &Sink),
+    meter: &Meter,
+) -> Result<Outcome, String> {
+    if let Some(why) = orchestration.refuses(threads) {
+        return Err(why);
+    }
+    let in_flight = InFlight::new(IN_FLIGHT);
+    let run = Run { engine, source, sink, in_flight: &in_flight, meter, threads };
+    let started = Instant::now();
+    match orchestration {
+        Orchestration::Serial => worker_pool::worker(&run),
+        Orchestration::TaskPool { packets } => task_pool::run(&run, packets),
+        Orchestration::WorkerPool => worker_pool::run(&run),
+        Orchestration::PartialPipeline { config } => partial_pipeline::run(&run, config),
+        Orchestration::PhasedPipeline { control } => phased_pipeline::run(&run, control),
+        Orchestration::Stream => stream::run(&run)?,
+        Orchestration::Ordered => ordered::run(&run),
+    }
+    Ok(meter.outcome(started.elapsed(), in_flight.high_water()))
+}
+
+pub use serial::run_alone;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! `partial_pipeline`: config workers take packets, carry out config packets and hand data packets on, in
+//! turn to one queue for each data worker; data workers judge and collect.
+//!
+//! Order: a data packet waits in its queue while later config packets are carried out, and a config worker
+//! may be slower with an earlier one: it may be judged before an earlier and after a later change.
+
+use std::time::Instant;
+
+use access::{Address, Data, Packet};
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::{IN_FLIGHT, Run};
+
+/// A data packet with the time at which it was taken.
+type Handed<A> = (Data<A>, Option<Instant>);
+
+pub(super) fn run<A: Address>(run: &Run<'_, A>, config: usize) {
+    // With room for all that may be in flight no sender ever waits for a queue.
+    let queues: (Vec<_>, Vec<_>) = (config..run.threads).map(|_| bounded(IN_FLIGHT)).unzip();
+    let (to, from) = queues;
+    std::thread::scope(|scope| {
+        for queue in from {
+            scope.spawn(move || data_worker(run, &queue));
+        }
+        for _ in 0..config {
+            let to = to.clone();
+            scope.spawn(move || config_worker(run, &to));
+        }
+        drop(to);
+    });
+}
+
+fn config_worker<A: Address>(run: &Run<'_, A>, to: &[Sender<Handed<A>>]) {
+    let (mut engine, mut room) = (run.engine.worker(), Vec::new());
+    let mut turns = to.iter().cycle();
+    loop {
+        let began = run.meter.begins();
+        let packets = run.take(&mut room, run.burst());
+        if packets.is_empty() {
+            return;
+        }
+        let mut carried_out = 0;
+        for packet in packets {
+            match packet {
+                Packet::Config(config) => {
+                    engine.update(config);
+                    carried_out += 1;
+                }
+                Packet::Data(data) => {
+                    let sent = turns.next().map(|queue| queue.send((*data, began)));
+                    debug_assert!(matches!(sent, Some(Ok(()))), "data workers outlive us");
+                }
+            }
+        }
+        run.meter.ends(carried_out, began);
+        run.in_flight.leave(carried_out);
+    }
+}
+
+fn data_worker<A: Address>(run: &Run<'_, A>, queue: &Receiver<Handed<A>>) {
+    let (mut engine, mut collector) = (run.engine.worker(), run.sink.collector());
+    for (data, began) in queue {
+        let permitted = engine.decide(data.source, data.destination);
+        if permitted {
+            run.meter.permitted(1);
+            collector.packet(&data);
+        }
+        run.meter.ends(1, began);
+        run.in_flight.leave(1);
+    }
+}

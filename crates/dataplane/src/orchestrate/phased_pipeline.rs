@@ -1,0 +1,64 @@
+//! `phased_pipeline`: control workers take packets, judge and change; permitted packets go on one bounded
+//! queue to collection workers.
+//!
+//! Order: as in `worker_pool` among the control workers; with one of them nothing is overtaken.
+
+use std::time::Instant;
+
+use access::{Address, Data, Packet, Permits};
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::{IN_FLIGHT, Run};
+
+/// A permitted packet with the time at which it was taken.
+type Permitted<A> = (Data<A>, Option<Instant>);
+
+pub(super) fn run<A: Address>(run: &Run<'_, A>, control: usize) {
+    let (to, from) = bounded::<Permitted<A>>(IN_FLIGHT);
+    std::thread::scope(|scope| {
+        for _ in control..run.threads {
+            let from = from.clone();
+            scope.spawn(move || collection_worker(run, &from));
+        }
+        for _ in 0..control {
+            let to = to.clone();
+            scope.spawn(move || control_worker(run, &to));
+        }
+        drop(to);
+    });
+}
+
+fn control_worker<A: Address>(run: &Run<'_, A>, to: &Sender<Permitted<A>>) {
+    let (mut engine, mut room) = (run.engine.worker(), Vec::new());
+    loop {
+        let began = run.meter.begins();
+        let packets = run.take(&mut room, run.burst());
+        if packets.is_empty() {
+            return;
+        }
+        let mut permits = Permits::default();
+        engine.burst(packets, &mut permits);
+        let permitted = permits.count();
+        run.meter.permitted(permitted);
+        let done = packets.len() - permitted as usize;
+        run.meter.ends(done, began);
+        run.in_flight.leave(done);
+        for (at, packet) in packets.iter().enumerate() {
+            if let Packet::Data(data) = packet
+                && permits.has(at)
+            {
+                let sent = to.send((*data, began));
+                debug_assert!(sent.is_ok(), "collection workers outlive us");
+            }
+        }
+    }
+}
+
+fn collection_worker<A: Address>(run: &Run<'_, A>, from: &Receiver<Permitted<A>>) {
+    let mut collector = run.sink.collector();
+    for (data, began) in from {
+        collector.packet(&data);
+        run.meter.ends(1, began);
+        run.in_flight.leave(1);
+    }
+}

@@ -1,0 +1,38 @@
+//! `serial`: one thread takes, judges, changes and collects, packet after packet. Here for engines that
+//! belong to one thread; shared ones run the loop of one worker.
+//!
+//! Order: that of the stream.
+
+use std::time::Instant;
+
+use access::{Address, Decide, Permits};
+
+use super::{BURST, Meter, Outcome, Sink, Source};
+
+/// Runs an engine that belongs to this thread.
+pub fn run_alone<A: Address>(
+    engine: &mut dyn Decide<A>,
+    source: &dyn Source<A>,
+    sink: &Sink,
+    meter: &Meter,
+) -> Outcome {
+    let started = Instant::now();
+    let (mut collector, mut room) = (sink.collector(), Vec::new());
+    let mut high_water = 0;
+    loop {
+        let began = meter.begins();
+        let packets = source.next(&mut room, BURST);
+        if packets.is_empty() {
+            break;
+        }
+        meter.took(packets.len());
+        high_water = high_water.max(packets.len());
+        let mut permits = Permits::default();
+        engine.burst(packets, &mut permits);
+        meter.permitted(permits.count());
+        collector.burst(packets, &permits);
+        meter.ends(packets.len(), began);
+    }
+    drop(collector);
+    meter.outcome(started.elapsed(), high_water)
+}
