@@ -75,7 +75,7 @@ impl<A: Address, E: Engine<A> + ?Sized> Decide<A> for &E {
     }
 }
 
-impl<A: Address> Decide<A> for Box<dyn Decide<A> + '_> {
+impl<A: Address, D: Decide<A> + ?Sized> Decide<A> for &mut D {
     fn decide(&mut self, source: A, destination: A) -> bool {
         (**self).decide(source, destination)
     }

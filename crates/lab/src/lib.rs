@@ -13,6 +13,7 @@ pub mod failure;
 pub mod fuzz;
 pub mod generate;
 pub mod judge;
+pub mod linear;
 #[cfg(target_os = "linux")]
 pub mod oracle;
 #[path = "bench/rules/readers.rs"]
@@ -22,3 +23,4 @@ pub mod scene;
 pub mod state;
 pub mod summary;
 pub mod tally;
+pub mod workload;

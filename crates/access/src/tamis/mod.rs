@@ -55,6 +55,12 @@ impl<A: Address> Tamis<A> {
             _ => Layout::Sparse(Sparse::new(default)),
         })
     }
+
+    /// The layout of the largest spaces, for few addresses: tests explore it.
+    #[must_use]
+    pub fn tight(addresses: usize, default: bool) -> Self {
+        Self(Layout::Tight(Dense::new(addresses.min(TIGHT), default)))
+    }
 }
 
 impl<A: Address> Engine<A> for Tamis<A> {

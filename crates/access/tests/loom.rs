@@ -1,0 +1,159 @@
+//! Every interleaving of small programs, by loom: `make loom`.
+//!
+//! What loom replaces: atomics and locks of the engines, and the table below `fine`, `optimistic` and the
+//! sparse layout of `tamis` by one whose calls are single steps (papaya's own tests answer for it).
+#![cfg(loom)]
+
+use std::sync::Mutex;
+
+use access::fine::Fine;
+use access::optimistic::Optimistic;
+use access::striped::Striped;
+use access::tamis::Tamis;
+use access::{Config, Engine};
+use loom::sync::Arc;
+use loom::thread;
+
+fn config(address: u32, png: bool, begin: u32, end: u32, accept: bool) -> Config<u32> {
+    Config { address, persona_non_grata: png, accept, begin, end }
+}
+
+/// A program: changes that came before, what a writer does, and the pairs that a reader asks for.
+struct Program {
+    before: Vec<Config<u32>>,
+    writers: Vec<Vec<Config<u32>>>,
+    reader: Vec<(u32, u32)>,
+}
+
+/// Answers that some order of whole operations gives: each writer's changes in its order, the reader's
+/// questions in theirs.
+fn orders(program: &Program) -> Vec<Vec<bool>> {
+    let mut found = Vec::new();
+    let mut done = vec![0; program.writers.len()];
+    let mut model = access::model::Model::new(false);
+    program.before.iter().for_each(|change| access::Decide::update(&mut model, change));
+    merge(program, &model, &mut done, &mut Vec::new(), &mut found);
+    found
+}
+
+fn merge(
+    program: &Program,
+    model: &access::model::Model<u32>,
+    done: &mut Vec<usize>,
+    answers: &mut Vec<bool>,
+    found: &mut Vec<Vec<bool>>,
+) {
+    match program.reader.get(answers.len()) {
+        None => found.push(answers.clone()),
+        Some(&(source, destination)) => {
+            answers.push(model.permits(source, destination));
+            merge(program, model, done, answers, found);
+            answers.pop();
+        }
+    }
+    for writer in 0..done.len() {
+        if let Some(change) = program.writers[writer].get(done[writer]) {
+            let mut model = model.clone();
+            access::Decide::update(&mut model, change);
+            done[writer] += 1;
+            merge(program, &model, done, answers, found);
+            done[writer] -= 1;
+        }
+    }
+}
+
+fn explore<E: Engine<u32> + 'static>(make: impl Fn() -> E + Send + Sync + 'static, program: Program) {
+    let allowed = orders(&program);
+    let seen = std::sync::Arc::new(Mutex::new(std::collections::HashSet::new()));
+    let (kept, expected) = (seen.clone(), allowed.clone());
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        let engine = Arc::new(make());
+        program.before.iter().for_each(|change| engine.update(change));
+        let writers: Vec<_> = program
+            .writers
+            .iter()
+            .map(|changes| {
+                let (engine, changes) = (engine.clone(), changes.clone());
+                thread::spawn(move || changes.iter().for_each(|change| engine.update(change)))
+            })
+            .collect();
+        let ask = |&(source, destination): &(u32, u32)| engine.decide(source, destination);
+        let answers: Vec<bool> = program.reader.iter().map(ask).collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        assert!(expected.contains(&answers), "{answers:?} is none of {expected:?}");
+        seen.lock().unwrap().insert(answers);
+    });
+    assert!(kept.lock().unwrap().len() > 1, "the program has a race at all");
+}
+
+/// One change makes the source free and the destination deaf, or the other way round: half of it would
+/// permit what no moment permits.
+fn one_change() -> Program {
+    Program {
+        before: vec![config(0, false, 0, 1, true)],
+        writers: vec![vec![config(0, true, 0, 1, false), config(0, false, 0, 2, true)]],
+        reader: vec![(0, 0), (1, 0)],
+    }
+}
+
+/// First the source is banned, then the destination accepts: never both fine at a time.
+fn two_addresses() -> Program {
+    Program {
+        before: vec![config(1, false, 0, 2, false), config(0, false, 0, 1, true)],
+        writers: vec![vec![config(0, true, 0, 0, true), config(1, false, 0, 1, true)]],
+        reader: vec![(0, 1), (0, 0)],
+    }
+}
+
+/// Two writers of one address.
+fn two_writers() -> Program {
+    Program {
+        before: vec![],
+        writers: vec![vec![config(0, false, 0, 2, true)], vec![config(0, true, 1, 3, false)]],
+        reader: vec![(0, 0), (1, 0)],
+    }
+}
+
+/// Addresses appear while a reader looks for them.
+fn new_addresses() -> Program {
+    Program {
+        before: vec![],
+        writers: vec![vec![config(0, true, 0, 0, true), config(1, false, 0, 1, true)]],
+        reader: vec![(0, 1), (0, 1)],
+    }
+}
+
+macro_rules! models {
+    ($($engine:ident: $make:expr;)*) => {$(
+        mod $engine {
+            use super::*;
+
+            #[test]
+            fn one_change() {
+                explore(|| $make, super::one_change());
+            }
+
+            #[test]
+            fn two_addresses() {
+                explore(|| $make, super::two_addresses());
+            }
+
+            #[test]
+            fn two_writers() {
+                explore(|| $make, super::two_writers());
+            }
+
+        }
+    )*};
+}
+
+models! {
+    striped: Striped::new(false, 2);
+    fine: Fine::<u32>::new(false);
+    optimistic: Optimistic::new(false);
+    tamis_words: Tamis::new(Some(4), false);
+    tamis_lanes: Tamis::<u32>::tight(4, false);
+    tamis_sparse: Tamis::new(None, false);
+}

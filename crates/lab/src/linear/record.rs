@@ -1,0 +1,108 @@
+//! Runs random programs and notes what happened.
+//!
+//! The clock is one counter that all threads take numbers from, before and after each operation: if one
+//! operation's last number is below another's first, it really ended before the other began.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use access::{Config, Engine};
+
+use super::{ADDRESSES, Act, Operation, State, check};
+
+/// How histories are drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    /// Threads, 2 to 4.
+    pub threads: usize,
+    /// Operations of each.
+    pub operations: usize,
+    /// Default of R.
+    pub default_accept: bool,
+}
+
+/// A random program for each thread: half changes, half decisions, on four addresses.
+fn draw(program: &Program, random: &mut fastrand::Rng) -> Vec<Vec<Act>> {
+    let mut act = || {
+        let address = |random: &mut fastrand::Rng| random.u32(0..ADDRESSES);
+        if random.bool() {
+            let source = address(random);
+            return Act::Decide { source, destination: address(random), permitted: false };
+        }
+        let begin = address(random);
+        Act::Update(Config {
+            address: address(random),
+            persona_non_grata: random.bool(),
+            accept: random.bool(),
+            begin,
+            end: random.u32(begin..=ADDRESSES),
+        })
+    };
+    (0..program.threads).map(|_| (0..program.operations).map(|_| act()).collect()).collect()
+}
+
+/// Runs one program on an engine, each of its threads' acts in order.
+fn run(
+    engine: &dyn Engine<u32>,
+    acts: &[Act],
+    thread: usize,
+    clock: &AtomicU64,
+) -> Vec<Operation> {
+    let mut worker = engine.worker();
+    let mut operation = |act: &Act| {
+        let began = clock.fetch_add(1, Ordering::SeqCst);
+        let act = match *act {
+            Act::Update(config) => {
+                worker.update(&config);
+                Act::Update(config)
+            }
+            Act::Decide { source, destination, .. } => {
+                let permitted = worker.decide(source, destination);
+                Act::Decide { source, destination, permitted }
+            }
+        };
+        let ended = clock.fetch_add(1, Ordering::SeqCst);
+        Operation { thread, act, began, ended }
+    };
+    acts.iter().map(&mut operation).collect()
+}
+
+/// Records so many histories, each on an engine of its own.
+///
+/// # Errors
+/// The first history that cannot have happened one operation at a time.
+pub fn campaign(
+    program: &Program,
+    histories: usize,
+    seed: u64,
+    make: &(dyn Fn() -> Box<dyn Engine<u32>> + Sync),
+) -> Result<(), Vec<Operation>> {
+    let engines: Vec<_> = (0..histories).map(|_| make()).collect();
+    let mut random = fastrand::Rng::with_seed(seed);
+    let programs: Vec<_> = (0..histories).map(|_| draw(program, &mut random)).collect();
+    let (clock, start) = (AtomicU64::new(0), Barrier::new(program.threads));
+    let recorded: Vec<Vec<Vec<Operation>>> = std::thread::scope(|scope| {
+        let thread = |thread: usize| {
+            let (clock, start, engines, programs) = (&clock, &start, &engines, &programs);
+            scope.spawn(move || {
+                let each = engines.iter().zip(programs);
+                each.map(|(engine, program)| {
+                    start.wait();
+                    run(&**engine, &program[thread], thread, clock)
+                })
+                .collect()
+            })
+        };
+        let threads: Vec<_> = (0..program.threads).map(thread).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    for history in 0..histories {
+        let of_thread = |thread: &Vec<Vec<Operation>>| thread[history].clone();
+        let operations: Vec<_> = recorded.iter().flat_map(of_thread).collect();
+        let begin = State::new(program.default_accept);
+        if check::is_linearizable(&operations, begin) != Some(true) {
+            return Err(operations);
+        }
+    }
+    Ok(())
+}
