@@ -14,6 +14,9 @@ use crate::striped_map::Settings;
 use crate::tamis::Tamis;
 use crate::{concurrent_map, matrix, striped_map};
 
+/// Addresses that tables have room for at the start, where nobody says how many there will be.
+const ROOM: usize = 1 << 16;
+
 /// An engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is the module of its name")]
@@ -128,6 +131,7 @@ impl Kind {
         let Choices { addresses, default_accept: default, stripes, striped_map: settings } =
             *choices;
         let shared = |engine: Box<dyn Engine<A>>| Ok(Built::Shared(engine));
+        let room = addresses.unwrap_or(ROOM).min(ROOM);
         match self {
             Self::Serial => Ok(Built::Alone(Box::new(Serial::new(default)))),
             Self::MatrixUnlocked => {
@@ -135,13 +139,13 @@ impl Kind {
             }
             Self::Coarse => shared(Box::new(Coarse::new(default))),
             Self::Striped => shared(Box::new(Striped::new(default, stripes))),
-            Self::Fine => shared(Box::new(Fine::<A>::new(default))),
-            Self::Optimistic => shared(Box::new(Optimistic::new(default))),
-            Self::ConcurrentMap => shared(Box::new(concurrent_map::Atomic::new(default))),
+            Self::Fine => shared(Box::new(Fine::<A>::new(default, room))),
+            Self::Optimistic => shared(Box::new(Optimistic::new(default, room))),
+            Self::ConcurrentMap => shared(Box::new(concurrent_map::Atomic::new(default, room))),
             Self::ConcurrentMapAsPublished => {
-                shared(Box::new(concurrent_map::AsPublished::new(default)))
+                shared(Box::new(concurrent_map::AsPublished::new(default, room)))
             }
-            Self::SplitOrdered => shared(Box::new(SplitOrdered::new(default))),
+            Self::SplitOrdered => shared(Box::new(SplitOrdered::new(default, room))),
             Self::StripedMap => shared(Box::new(striped_map::Atomic::new(default, settings))),
             Self::StripedMapAsPublished => {
                 shared(Box::new(striped_map::AsPublished::new(default, settings)))

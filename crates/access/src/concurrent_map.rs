@@ -26,10 +26,10 @@ pub struct AsPublished<A: Address> {
 }
 
 impl<A: Address> AsPublished<A> {
-    /// Every address accepts all sources, or none.
+    /// Every address accepts all sources, or none; with room for so many of them, more may come.
     #[must_use]
-    pub fn new(default: bool) -> Self {
-        Self { default, png: Table::default(), accepts: Table::default() }
+    pub fn new(default: bool, addresses: usize) -> Self {
+        Self { default, png: Table::with_room(addresses), accepts: Table::with_room(addresses) }
     }
 }
 
@@ -73,10 +73,10 @@ struct Both<A> {
 }
 
 impl<A: Address> Atomic<A> {
-    /// Every address accepts all sources, or none.
+    /// Every address accepts all sources, or none; with room for so many of them, more may come.
     #[must_use]
-    pub fn new(default: bool) -> Self {
-        Self { default, entries: Table::default(), retries: AtomicU64::new(0) }
+    pub fn new(default: bool, addresses: usize) -> Self {
+        Self { default, entries: Table::with_room(addresses), retries: AtomicU64::new(0) }
     }
 }
 

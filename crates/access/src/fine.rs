@@ -28,10 +28,10 @@ pub struct Fine<A: Address, T = Table<A, Locked<A>>> {
 pub struct Locked<A>(RwLock<Entry<A>>);
 
 impl<A: Address, T: Index<A, Locked<A>>> Fine<A, T> {
-    /// Every address accepts all sources, or none.
+    /// Every address accepts all sources, or none; with room for so many of them, more may come.
     #[must_use]
-    pub fn new(default: bool) -> Self {
-        Self { default, index: T::default(), address: std::marker::PhantomData }
+    pub fn new(default: bool, addresses: usize) -> Self {
+        Self { default, index: T::with_room(addresses), address: std::marker::PhantomData }
     }
 
     /// Both entries are there and are locked together.

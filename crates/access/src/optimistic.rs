@@ -28,11 +28,11 @@ pub struct Optimistic<A: Address> {
 }
 
 impl<A: Address> Optimistic<A> {
-    /// Every address accepts all sources, or none.
+    /// Every address accepts all sources, or none; with room for so many of them, more may come.
     #[must_use]
-    pub fn new(default: bool) -> Self {
+    pub fn new(default: bool, addresses: usize) -> Self {
         let retries = CachePadded::new(AtomicU64::new(0));
-        Self { default, entries: Table::default(), retries }
+        Self { default, entries: Table::with_room(addresses), retries }
     }
 
     fn decide_under(

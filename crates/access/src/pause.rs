@@ -19,7 +19,8 @@ pub fn jitter(on: bool) {
 #[inline]
 pub(crate) fn between_steps() {
     if STUMBLES.load(Ordering::Relaxed) {
-        let step = STEPS.with(|steps| steps.replace(steps.get().wrapping_mul(0x9e37).wrapping_add(77)));
+        let step =
+            STEPS.with(|steps| steps.replace(steps.get().wrapping_mul(0x9e37).wrapping_add(77)));
         if step & 8 != 0 {
             std::thread::yield_now();
         }

@@ -33,9 +33,8 @@ impl<A: Address> RangeSet<A> {
             return;
         }
         let first = self.flips.partition_point(|&flip| flip < begin);
-        let last = end.map_or(self.flips.len(), |end| {
-            self.flips.partition_point(|&flip| flip <= end)
-        });
+        let last =
+            end.map_or(self.flips.len(), |end| self.flips.partition_point(|&flip| flip <= end));
         let before = self.default ^ odd(first);
         let after = self.default ^ odd(last);
         let begins = (before != member).then_some(begin);

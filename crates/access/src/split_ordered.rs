@@ -151,6 +151,10 @@ impl<A: Address, V: Send + Sync> Index<A, V> for List<A, V> {
     where
         Self: 'a;
 
+    fn with_room(_addresses: usize) -> Self {
+        Self::default()
+    }
+
     fn guard(&self) {}
 
     fn get<'g>(&'g self, address: A, _guard: &'g ()) -> Option<&'g V> {
@@ -160,12 +164,7 @@ impl<A: Address, V: Send + Sync> Index<A, V> for List<A, V> {
         node.entry.as_ref().map(|(_, value)| value)
     }
 
-    fn get_or_insert<'g>(
-        &'g self,
-        address: A,
-        make: impl FnOnce() -> V,
-        guard: &'g (),
-    ) -> &'g V {
+    fn get_or_insert<'g>(&'g self, address: A, make: impl FnOnce() -> V, guard: &'g ()) -> &'g V {
         if let Some(value) = self.get(address, guard) {
             return value;
         }

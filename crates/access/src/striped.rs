@@ -108,8 +108,7 @@ mod tests {
     /// Pairs of stripes that some reader takes in this order.
     fn orders(striped: &Striped<u32>) -> Vec<(usize, usize)> {
         let pairs = (0..8).flat_map(|source| (0..8).map(move |to| (source, to)));
-        let mut orders: Vec<_> =
-            pairs.map(|(source, to)| striped.lock_order(source, to)).collect();
+        let mut orders: Vec<_> = pairs.map(|(source, to)| striped.lock_order(source, to)).collect();
         orders.retain(|(first, second)| first != second);
         orders
     }

@@ -12,11 +12,14 @@ pub(crate) use real::Table;
 use crate::address::Address;
 
 /// What an engine that never removes an entry needs of its index.
-pub trait Index<A: Address, V>: Send + Sync + Default {
+pub trait Index<A: Address, V>: Send + Sync {
     /// Keeps what was read.
     type Guard<'a>
     where
         Self: 'a;
+
+    /// With room for so many addresses; it grows beyond.
+    fn with_room(addresses: usize) -> Self;
 
     /// To be held while values are looked at.
     fn guard(&self) -> Self::Guard<'_>;
@@ -49,12 +52,6 @@ mod real {
         map: HashMap<A, V, Mix>,
     }
 
-    impl<A: Address, V: Send + Sync> Default for Table<A, V> {
-        fn default() -> Self {
-            Self { map: HashMap::default() }
-        }
-    }
-
     impl<A: Address, V: Send + Sync> Table<A, V> {
         /// Replaces the value of an address by what `make` makes of the one there; again if another thread
         /// was faster.
@@ -78,6 +75,11 @@ mod real {
             = LocalGuard<'a>
         where
             Self: 'a;
+
+        fn with_room(addresses: usize) -> Self {
+            // The map grows by itself only when probing has become long: twice the room keeps it short.
+            Self { map: HashMap::with_capacity_and_hasher(2 * addresses, Mix::default()) }
+        }
 
         fn guard(&self) -> LocalGuard<'_> {
             self.map.guard()
@@ -115,12 +117,6 @@ mod model {
         values: RwLock<Vec<(A, &'static V)>>,
     }
 
-    impl<A: Address, V: Send + Sync> Default for Table<A, V> {
-        fn default() -> Self {
-            Self { values: RwLock::new(Vec::new()) }
-        }
-    }
-
     impl<A: Address, V: Send + Sync> Table<A, V> {
         fn find(&self, address: A) -> Option<&'static V> {
             self.values.read().iter().find(|(of, _)| *of == address).map(|(_, value)| *value)
@@ -149,6 +145,10 @@ mod model {
             = ()
         where
             Self: 'a;
+
+        fn with_room(_addresses: usize) -> Self {
+            Self { values: RwLock::new(Vec::new()) }
+        }
 
         fn guard(&self) {}
 

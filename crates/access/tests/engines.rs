@@ -63,7 +63,10 @@ fn compare<A: Address>(kind: Kind, choices: &Choices, packets: &[Packet<A>], pai
 fn all<A: Address>(addresses: usize, of: impl Fn(usize) -> A) -> Vec<(A, A)> {
     let some = |at: usize| at % (addresses / 24).max(1) == 0;
     let all = || (0..addresses).filter(|&at| some(at));
-    all().flat_map(|source| all().map(move |to| (source, to))).map(|(s, d)| (of(s), of(d))).collect()
+    all()
+        .flat_map(|source| all().map(move |to| (source, to)))
+        .map(|(s, d)| (of(s), of(d)))
+        .collect()
 }
 
 fn choices(addresses: Option<usize>, default_accept: bool) -> Choices {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 pub(crate) use crate::bench_command::BenchArgs;
 pub(crate) use crate::completions_command::CompletionsArgs;
+pub(crate) use crate::lab_command::LabArgs;
 pub(crate) use crate::man_command::ManArgs;
 pub(crate) use crate::test_command::TestArgs;
 
@@ -40,7 +41,9 @@ pub(crate) enum Command {
     /// Hold rules to what a file of cases expects of them
     Test(Box<TestArgs>),
     /// Measure tamis, and its peers on the same work
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
+    /// The workload of the access-control studies
+    Lab(LabArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them
@@ -199,6 +202,10 @@ pub(crate) struct WalkArgs {
     /// The address of an interface, for -j MASQUERADE and REDIRECT; may be repeated [default: by --routes]
     #[arg(long = "addr", value_name = "IFACE=ADDRESS", value_parser = addr)]
     pub addresses: Vec<(String, IpAddr)>,
+    /// Changes of the access list, one a line: TIME ban|unban|accept|deny SOURCE [DESTINATION], where TIME is
+    /// RFC 3339, +SECONDS after the first packet, or -; what it denies no rule sees
+    #[arg(long, value_name = "FILE")]
+    pub bans: Option<String>,
     /// How connections are tracked, where the rules need it [default: midstream for captures, kernel for
     /// packets in words]
     #[arg(long, value_name = "MODE")]
@@ -421,6 +428,7 @@ impl WalkArgs {
             output: self.output.clone(),
             nets: self.nets.clone(),
             checksums,
+            bans: self.bans.as_deref().map(replay::bans_file::open).transpose()?,
             ct: conntrack::Config {
                 mode: match self.ct {
                     Some(CtChoice::Kernel) => Mode::Kernel,

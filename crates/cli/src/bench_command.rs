@@ -6,6 +6,8 @@ use anyhow::{Context, Result};
 use clap::{Args as ClapArgs, Subcommand};
 use lab::bench::{Document, replay};
 
+use crate::bench_access::{self, AccessArgs};
+
 /// `tamis bench`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct BenchArgs {

@@ -5,10 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench_access;
 mod bench_command;
 mod completions_command;
 mod demo;
 mod interrupt;
+mod lab_command;
 mod man_command;
 mod progress;
 mod replay_command;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Command::Why(why) => why_command::run(why),
         Command::Test(test) => test_command::run(test),
         Command::Bench(bench) => bench_command::run(bench),
+        Command::Lab(lab) => lab_command::run(lab),
         Command::Completions(completions) => completions_command::run(completions),
         Command::Man(man) => man_command::run(man),
     };

@@ -1,5 +1,6 @@
 //! What the handler is told about the host it stands for.
 
+use access::list::Schedule;
 use packet::Checksums;
 use rules::{Network, World, conntrack};
 
@@ -20,6 +21,8 @@ pub struct Config {
     pub checksums: Checksums,
     /// How connections are tracked, where the rules need it.
     pub ct: conntrack::Config,
+    /// The access list and its changes, if there is one.
+    pub bans: Option<Schedule>,
     /// The host's own addresses.
     pub world: World,
 }

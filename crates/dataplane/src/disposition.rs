@@ -1,5 +1,6 @@
 //! What became of a packet, and every named reason for it.
 
+use access::list::Denied;
 use packet::L3Fault;
 use rules::eval::{By, Cause, RuleRef};
 use rules::model::Family;
@@ -71,6 +72,8 @@ pub enum DropReason {
     /// Connection tracking: no room in the table, another connection has its tuple, or it is a fragment
     /// that cannot be put together with others.
     Conntrack,
+    /// The access list: its source is banned, or its destination does not accept its source.
+    Denied(Denied),
 }
 
 /// Why a packet was not judged.

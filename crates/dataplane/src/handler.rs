@@ -1,11 +1,12 @@
 //! One packet's whole path, in order, with its end at the bottom. Read [`Handler::handle`] first.
 //!
-//! The rooms: parse, (access lists come here), the rules hook after hook with the bytes rewritten in
-//! place, and out. Replay, `why`, tests and live runs all call this, each with its [`Observer`].
+//! The rooms: parse, the access list, the rules hook after hook with the bytes rewritten in place, and
+//! out. Replay, `why`, tests and live runs all call this, each with its [`Observer`].
 //!
 //! Source: the order of hooks and tables is that of `nf_hook` calls in the kernel's `net/ipv4/ip_input.c`,
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
+use access::list::{Denied, Schedule};
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Link, Packet, Read};
 use rules::conntrack::{CtState, CtView, Mode, Side, Tracker, Zone};
@@ -88,6 +89,7 @@ pub struct Handler<'r> {
     plans: Vec<Plan<'r>>,
     config: &'r Config,
     copies: Copies,
+    bans: Option<Schedule>,
 }
 
 /// A ruleset with what its walk needs at hand.
@@ -110,7 +112,7 @@ impl<'r> Handler<'r> {
     #[must_use]
     pub fn new(rulesets: impl IntoIterator<Item = &'r Ruleset>, config: &'r Config) -> Self {
         let plans = rulesets.into_iter().map(|ruleset| Plan::new(ruleset, config)).collect();
-        Self { plans, config, copies: Copies::default() }
+        Self { plans, config, copies: Copies::default(), bans: config.bans.clone() }
     }
 
     /// Reads ahead for frames that are handled next, at best [`BURST`] of them: their connections are
@@ -149,7 +151,7 @@ impl<'r> Handler<'r> {
         arrival: &Arrival<'_>,
         observer: &mut impl Observer,
     ) -> Disposition {
-        let Self { plans, config, copies } = self;
+        let Self { plans, config, copies, bans } = self;
 
         // Headers, found once.
         let mut whole: Vec<u8>;
@@ -173,6 +175,15 @@ impl<'r> Handler<'r> {
             L3::Fault(fault) => return end.because(Judgement::Drop(DropReason::Stack(fault))),
             L3::Unknown => return end.unknown(Why::NotCaptured, observer),
             _ => {}
+        }
+
+        // The access list: what it denies no connection and no rule ever sees.
+        if let Some(bans) = bans {
+            match denied(bans, &packet, arrival.time) {
+                Some(Ok(())) => {}
+                Some(Err(why)) => return end.because(Judgement::Drop(DropReason::Denied(why))),
+                None => return end.unknown(Why::NotCaptured, observer),
+            }
         }
 
         // Fragments are put together where connections are tracked: the last one brings the packet.
@@ -297,6 +308,20 @@ impl Disposition {
         observer.hangs_on(why);
         self.because(Judgement::Unknown)
     }
+}
+
+/// What the access list says of a packet; `None` if its addresses were not captured.
+fn denied(
+    bans: &mut Schedule,
+    packet: &Packet<'_>,
+    time: Option<u64>,
+) -> Option<Result<(), Denied>> {
+    let list = bans.at(time);
+    if !matches!(packet.headers().l3, L3::Ipv4 { .. } | L3::Ipv6) {
+        return Some(Ok(()));
+    }
+    let (source, destination) = addresses(packet)?;
+    Some(list.decide(source, destination))
 }
 
 /// The family whose rules judge a packet.

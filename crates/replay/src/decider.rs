@@ -1,5 +1,6 @@
 //! What decided about a packet, under any of the ends it can come to, and the place of it in the rules.
 
+use access::list::Denied;
 use dataplane::{Disposition, DropReason, Judgement, Skip, Why};
 use packet::L3Fault;
 use rules::eval::By;
@@ -20,6 +21,8 @@ pub enum Decider {
     Ttl,
     /// Connection tracking.
     Conntrack,
+    /// The access list.
+    Denied(Denied),
     /// It was not judged.
     Skipped(Skip),
     /// No chain stands on its way.
@@ -41,6 +44,7 @@ impl Decider {
             Judgement::Drop(DropReason::Stack(fault)) => return Self::Stack(fault),
             Judgement::Drop(DropReason::Ttl) => return Self::Ttl,
             Judgement::Drop(DropReason::Conntrack) => return Self::Conntrack,
+            Judgement::Drop(DropReason::Denied(why)) => return Self::Denied(why),
             Judgement::Unknown => return Self::HangsOn(why),
             Judgement::Skip(skip) => return Self::Skipped(skip),
         };
@@ -83,6 +87,7 @@ impl Decider {
             },
             Self::Stack(fault) => Place::words(&format!("the kernel's stack: {fault}")),
             Self::Conntrack => Place::words("connection tracking"),
+            Self::Denied(why) => Place::words(&format!("the access list: {}", why.words())),
             Self::Ttl => Place::words("time to live ran out"),
             Self::Skipped(Skip::Family) => Place::words("no rules for its family"),
             Self::Skipped(Skip::Duplicate) => Place::words("a second copy of a packet"),

@@ -47,6 +47,17 @@ pub enum Error {
         /// What was expected there.
         what: String,
     },
+    /// A file of access-list changes was refused.
+    Bans {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// Column in bytes, from 1.
+        column: usize,
+        /// What was expected there.
+        what: String,
+    },
     /// No packet of the captures makes a case.
     NothingToRecord {
         /// What became of the packets instead.
@@ -101,6 +112,7 @@ impl fmt::Display for Error {
             Self::Cases { file, line, column, what } => {
                 write!(f, "{file}:{line}:{column}: expected {what}")
             }
+            Self::Bans { file, line, column, what } => write!(f, "{file}:{line}:{column}: {what}"),
             Self::NothingToRecord { found } => {
                 write!(f, "expected a packet whose verdict is known to record, found {found}")
             }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod annotate;
+pub mod bans_file;
 pub mod cases;
 pub mod changes;
 mod decider;

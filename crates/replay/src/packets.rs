@@ -86,5 +86,6 @@ fn reason(judgement: Judgement) -> &'static str {
         DropReason::Stack(_) => "stack",
         DropReason::Ttl => "ttl",
         DropReason::Conntrack => "conntrack",
+        DropReason::Denied(_) => "denied",
     }
 }

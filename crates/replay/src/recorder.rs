@@ -268,7 +268,7 @@ fn by_of(reason: DropReason) -> Option<By> {
         DropReason::Rule(at) => Some(By::Rule(at)),
         DropReason::Policy { table, chain } => Some(By::Policy { table, chain }),
         DropReason::HotDrop(at) => Some(By::HotDrop(at)),
-        DropReason::Stack(_) | DropReason::Ttl | DropReason::Conntrack => None,
+        DropReason::Stack(_) | DropReason::Ttl | DropReason::Conntrack | DropReason::Denied(_) => None,
     }
 }
 
@@ -294,6 +294,7 @@ impl DropReasons {
             }
             DropReason::Ttl => self.ttl += 1,
             DropReason::Conntrack => self.conntrack += 1,
+            DropReason::Denied(_) => self.denied += 1,
         }
     }
 

@@ -6,12 +6,14 @@
 
 mod block;
 mod published;
+mod schedule;
 mod side;
 
 use std::net::IpAddr;
 
 pub use block::Block;
 pub use published::{Published, Reader};
+pub use schedule::{Schedule, When};
 use side::Side;
 
 /// What a change does.

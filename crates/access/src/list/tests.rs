@@ -33,7 +33,8 @@ fn blocks_are_read() {
     assert_eq!(Block::parse("0.0.0.0/0"), Some(Block::V4((0, u32::MAX))));
     assert_eq!(Block::parse("::/0"), Some(Block::V6((0, u128::MAX))));
     assert_eq!(Block::parse("::1"), Some(Block::V6((1, 1))));
-    for wrong in ["", "10.0.0", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/+8", "::/129", "::1/-1", "x"] {
+    for wrong in ["", "10.0.0", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/+8", "::/129", "::1/-1", "x"]
+    {
         assert_eq!(Block::parse(wrong), None, "{wrong}");
     }
 }
@@ -58,7 +59,8 @@ fn the_last_word_on_a_ban_wins() {
 
 #[test]
 fn destinations_accept_by_their_range() {
-    let list = list(&["deny 0.0.0.0/0 192.0.2.0/24", "accept 10.0.0.0/8 192.0.2.128/25", "ban 10.9.9.9"]);
+    let list =
+        list(&["deny 0.0.0.0/0 192.0.2.0/24", "accept 10.0.0.0/8 192.0.2.128/25", "ban 10.9.9.9"]);
     assert_eq!(decide(&list, "10.0.0.1", "192.0.2.1"), Err(Denied::NotAccepted));
     assert_eq!(decide(&list, "10.0.0.1", "192.0.2.129"), Ok(()));
     assert_eq!(decide(&list, "11.0.0.1", "192.0.2.129"), Err(Denied::NotAccepted));
@@ -70,6 +72,30 @@ fn destinations_accept_by_their_range() {
 fn what_is_undone_leaves_nothing() {
     let list = list(&["deny 10.0.0.0/8 192.0.2.0/24", "accept 10.0.0.0/8"]);
     assert_eq!(list.v4.ranges(), 1);
+}
+
+#[test]
+fn changes_take_place_in_their_order() {
+    let at = |when, text| (when, change(text));
+    let mut schedule = Schedule::new(
+        "bans",
+        vec![
+            at(When::After(20), "unban 10.0.0.1"),
+            at(When::Before, "ban 10.0.0.2"),
+            at(When::After(10), "ban 10.0.0.1"),
+            at(When::At(1030), "ban 10.0.0.1"),
+            at(When::At(1030), "unban 10.0.0.2"),
+            at(When::At(1030), "unban 10.0.0.1"),
+        ],
+    );
+    let mut banned =
+        |time, source: &str| decide(schedule.at(time), source, "192.0.2.1") == Err(Denied::Banned);
+    assert!(banned(None, "10.0.0.2") && !banned(None, "10.0.0.1"));
+    assert!(!banned(Some(1000), "10.0.0.1"));
+    assert!(!banned(Some(1009), "10.0.0.1"));
+    assert!(banned(Some(1010), "10.0.0.1") && banned(None, "10.0.0.1"));
+    assert!(!banned(Some(1020), "10.0.0.1") && banned(Some(1020), "10.0.0.2"));
+    assert!(!banned(Some(2000), "10.0.0.1") && !banned(Some(2000), "10.0.0.2"));
 }
 
 /// Eight addresses at each end of the space, so that its bounds are hit often.

@@ -149,8 +149,7 @@ impl<A: Address, C: Cells> Engine<A> for Dense<C> {
     fn update(&self, config: &Config<A>) {
         let Some(at) = self.number(config.address) else { return };
         let (begin, end) = within(config, self.headers.len());
-        let change =
-            Change { png: config.persona_non_grata, accept: config.accept, begin, end };
+        let change = Change { png: config.persona_non_grata, accept: config.accept, begin, end };
         if let Some(new) = self.publish(at, change) {
             self.cells.set(at, begin, end, config.accept);
             self.headers[at].store(new.done().0, Ordering::Release);

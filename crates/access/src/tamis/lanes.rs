@@ -98,8 +98,7 @@ impl<const BITS: u32> Lanes<BITS> {
     }
 
     fn unpack(cell: u64) -> Run {
-        let mut run =
-            Run { first: Self::of_cell(cell, 0), places: [0; Run::MOST], len: 0 };
+        let mut run = Run { first: Self::of_cell(cell, 0), places: [0; Run::MOST], len: 0 };
         for lane in 0..Self::COUNT {
             let place = cell >> (lane * Self::LANE) & Self::PLACE;
             if place != 0 {
@@ -115,9 +114,8 @@ impl<const BITS: u32> Lanes<BITS> {
             return None;
         }
         let lanes = run.places[..run.len].iter().zip(0u32..);
-        let cell = lanes.fold(0, |cell, (&place, lane)| {
-            cell | u64::from(place) << (lane * Self::LANE)
-        });
+        let cell =
+            lanes.fold(0, |cell, (&place, lane)| cell | u64::from(place) << (lane * Self::LANE));
         let unused = Self::COUNT as usize - run.len;
         let base = run.first ^ (unused % 2 == 1);
         Some(cell | u64::from(base) << Self::BASE)
@@ -249,7 +247,9 @@ mod tests {
         for cell in [0, 1 << 63, 5 | 1 << 63, 5 | 9 << 10 | 511 << 20] {
             let run = Lanes::<9>::unpack(cell);
             let again = Lanes::<9>::pack(&run).unwrap();
-            assert!((0..512).all(|x| Lanes::<9>::of_cell(cell, x) == Lanes::<9>::of_cell(again, x)));
+            assert!(
+                (0..512).all(|x| Lanes::<9>::of_cell(cell, x) == Lanes::<9>::of_cell(again, x))
+            );
             assert!((0..512).all(|x| Lanes::<9>::of_cell(cell, x) == run.has(x)));
         }
     }

@@ -28,9 +28,9 @@ struct Counted<A> {
 }
 
 impl<A: Address> Sparse<A> {
-    /// Every address accepts all sources, or none.
+    /// Every address accepts all sources, or none; with room for some addresses, more may come.
     pub(crate) fn new(default: bool) -> Self {
-        Self { default, entries: Table::default() }
+        Self { default, entries: Table::with_room(1 << 12) }
     }
 
     #[inline]

@@ -36,7 +36,9 @@ impl InFlight {
     fn try_enter(&self, packets: usize) -> bool {
         let relaxed = Ordering::Relaxed;
         let fits = |now: usize| (now + packets <= self.most).then_some(now + packets);
-        let Ok(before) = self.now.fetch_update(Ordering::SeqCst, relaxed, fits) else { return false };
+        let Ok(before) = self.now.fetch_update(Ordering::SeqCst, relaxed, fits) else {
+            return false;
+        };
         // Written only when it grows, so that it costs nothing in the long run.
         if before + packets > self.high.load(relaxed) {
             self.high.fetch_max(before + packets, relaxed);

@@ -56,9 +56,8 @@ impl Meter {
     }
 
     pub(super) fn outcome(&self, elapsed: Duration, high_water: usize) -> Outcome {
-        let counts = |slots: &[AtomicU64]| {
-            slots.iter().map(|count| count.load(Ordering::Relaxed)).collect()
-        };
+        let counts =
+            |slots: &[AtomicU64]| slots.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         Outcome {
             packets: self.packets.load(Ordering::Relaxed),
             permitted: self.permitted.load(Ordering::Relaxed),

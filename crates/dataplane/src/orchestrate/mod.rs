@@ -93,7 +93,8 @@ impl Orchestration {
     #[must_use]
     pub fn refuses(self, threads: usize) -> Option<String> {
         let most = |what: &str, most: usize| {
-            (threads > most).then(|| format!("expected at most {most} threads {what}, found {threads}"))
+            (threads > most)
+                .then(|| format!("expected at most {most} threads {what}, found {threads}"))
         };
         match self {
             Self::Serial => most("for serial", 1),

@@ -38,11 +38,8 @@ struct Exit<'s> {
 
 pub(super) fn run<A: Address>(run: &Run<'_, A>) {
     let (to, staged) = bounded(IN_FLIGHT);
-    let exit = Mutex::new(Exit {
-        next: 0,
-        waiting: BTreeMap::new(),
-        collector: run.sink.collector(),
-    });
+    let exit =
+        Mutex::new(Exit { next: 0, waiting: BTreeMap::new(), collector: run.sink.collector() });
     std::thread::scope(|scope| {
         for _ in 0..run.threads {
             let (exit, staged) = (&exit, staged.clone());

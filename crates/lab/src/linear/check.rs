@@ -37,7 +37,8 @@ impl Search<'_> {
         candidates.into_iter().any(|at| match self.history[at].act {
             Act::Update(config) => self.goes_on(done | 1 << at, state.after(&config)),
             Act::Decide { source, destination, permitted } => {
-                state.permits(source, destination) == permitted && self.goes_on(done | 1 << at, state)
+                state.permits(source, destination) == permitted
+                    && self.goes_on(done | 1 << at, state)
             }
         })
     }

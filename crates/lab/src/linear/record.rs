@@ -42,12 +42,7 @@ fn draw(program: &Program, random: &mut fastrand::Rng) -> Vec<Vec<Act>> {
 }
 
 /// Runs one program on an engine, each of its threads' acts in order.
-fn run(
-    engine: &dyn Engine<u32>,
-    acts: &[Act],
-    thread: usize,
-    clock: &AtomicU64,
-) -> Vec<Operation> {
+fn run(engine: &dyn Engine<u32>, acts: &[Act], thread: usize, clock: &AtomicU64) -> Vec<Operation> {
     let mut worker = engine.worker();
     let mut operation = |act: &Act| {
         let began = clock.fetch_add(1, Ordering::SeqCst);

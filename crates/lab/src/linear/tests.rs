@@ -1,7 +1,7 @@
 //! The checker on histories known to be good or bad, then on every engine.
 
-use access::{Config, Engine};
 use access::catalogue::{Built, Choices, Kind};
+use access::{Config, Engine};
 
 use super::check::is_linearizable;
 use super::record::{Program, campaign};
@@ -88,8 +88,7 @@ fn make(kind: Kind, default_accept: bool) -> impl Fn() -> Box<dyn Engine<u32>> +
     move || {
         let addresses = Some(ADDRESSES as usize);
         let settings = access::striped_map::Settings { initial: 2, longest: 1, full_percent: 10 };
-        let choices =
-            Choices { addresses, default_accept, stripes: 2, striped_map: settings };
+        let choices = Choices { addresses, default_accept, stripes: 2, striped_map: settings };
         match kind.build(&choices) {
             Ok(Built::Shared(engine)) => engine,
             _ => unreachable!("threads share it"),

@@ -38,7 +38,7 @@ impl Generated {
 }
 
 /// A communication that sends trains from one address to another.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Trains {
     source: u32,
     destination: u32,
@@ -51,7 +51,7 @@ struct Trains {
 }
 
 /// The generator; `M` says how it scrambles.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Generator<M = Tabled> {
     variant: Variant,
     preset: Preset,

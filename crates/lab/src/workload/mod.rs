@@ -72,7 +72,7 @@ impl Variant {
 ///
 /// The exercise calls `getConfigPacket` so often before the clock starts; the stream is then as if the
 /// warm-up had been drawn from a generator of its own, since every generator has the one seed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Stream {
     generator: Generator<Tabled>,
     warm_up: usize,

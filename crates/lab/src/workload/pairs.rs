@@ -5,7 +5,7 @@ use super::preset::Preset;
 use super::random::{Mangle, Random};
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Pairs<M> {
     uniform: Random<M>,
     exponential: Random<M>,

@@ -10,7 +10,7 @@ pub trait Mangle: std::fmt::Debug + Send + Sync + 'static {
 const FEEDBACK: u32 = 0x38e7_4301;
 
 /// Bit by bit, as it was handed out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Bitwise;
 
 impl Mangle for Bitwise {
@@ -29,7 +29,7 @@ const fn bitwise(mut x: u32) -> u32 {
 }
 
 /// By four look-ups: each step is linear in the bits of the state, so all of them are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Tabled;
 
 const TABLES: [[u32; 256]; 4] = {
@@ -58,7 +58,7 @@ impl Mangle for Tabled {
 }
 
 /// One stream of random numbers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Random<M> {
     state: u32,
     mangle: std::marker::PhantomData<M>,

@@ -27,12 +27,7 @@ pub fn of(variant: Variant, preset: &Preset) -> Golden {
         configs += u64::from(matches!(packet, Generated::Config(_)));
         next.packet(&packet);
     }
-    Golden {
-        first_1000: first.value(),
-        warm_up: warm_up.value(),
-        next_1m: next.value(),
-        configs,
-    }
+    Golden { first_1000: first.value(), warm_up: warm_up.value(), next_1m: next.value(), configs }
 }
 
 /// What the model makes of a stream.

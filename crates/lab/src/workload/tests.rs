@@ -49,7 +49,9 @@ fn ranges_of_variant_c_hold_no_source() {
     for packet in stream.packets().take(20_000) {
         match packet {
             Packet::Config(config) => model.update(&config),
-            Packet::Data(data) => permitted += u32::from(model.permits(data.source, data.destination)),
+            Packet::Data(data) => {
+                permitted += u32::from(model.permits(data.source, data.destination))
+            }
         }
     }
     assert_eq!(permitted, 0, "which is why C is only run with a default of accept");

@@ -24,6 +24,8 @@ pub enum End {
     Ttl,
     /// Dropped by connection tracking.
     Conntrack,
+    /// Denied by the access list.
+    Denied,
     /// Its verdict hangs on something that is not known.
     Unknown,
 }
@@ -74,6 +76,7 @@ impl End {
             Judgement::Drop(DropReason::Stack(fault)) => Some(Self::Stack(fault)),
             Judgement::Drop(DropReason::Ttl) => Some(Self::Ttl),
             Judgement::Drop(DropReason::Conntrack) => Some(Self::Conntrack),
+            Judgement::Drop(DropReason::Denied(_)) => Some(Self::Denied),
             Judgement::Reject(rejected) => by(rejected),
             Judgement::Unknown => Some(Self::Unknown),
             Judgement::Accept(_) | Judgement::Skip(_) => None,

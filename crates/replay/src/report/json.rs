@@ -158,7 +158,7 @@ impl Report<'_> {
             "stack": reasons.stack,
             "ttl": reasons.ttl,
             "conntrack": reasons.conntrack,
-            "denied": 0,
+            "denied": reasons.denied,
             "stack_faults": faults,
         })
     }

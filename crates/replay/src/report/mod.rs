@@ -107,6 +107,8 @@ pub struct DropReasons {
     pub ttl: u64,
     /// By connection tracking.
     pub conntrack: u64,
+    /// By the access list.
+    pub denied: u64,
 }
 
 /// Packets not judged, by reason.

@@ -128,6 +128,9 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
     if config.checksums == Checksums::Verify {
         flags.push_str(" --checksums verify");
     }
+    if let Some(bans) = &config.bans {
+        let _ = write!(flags, " --bans {}", quote(bans.name()));
+    }
     if config.ct.mode != usual {
         let _ = write!(flags, " --ct {}", ct_name(config.ct.mode));
     }

@@ -178,6 +178,10 @@ impl Report<'_> {
             let what = fit(&format!("  {what}"), WIDTH - 39);
             writeln!(out, "{what}{:>12}", number(packets))?;
         }
+        if reasons.denied > 0 {
+            let what = "  the access list: a banned source, or one not accepted";
+            writeln!(out, "{}{:>12}", fit(what, WIDTH - 39), number(reasons.denied))?;
+        }
         Ok(())
     }
 
@@ -270,6 +274,9 @@ impl Report<'_> {
             Judgement::Drop(DropReason::Ttl) => return Some((0, "time to live".to_owned())),
             Judgement::Drop(DropReason::Conntrack) => {
                 return Some((0, "connection tracking".to_owned()));
+            }
+            Judgement::Drop(DropReason::Denied(why)) => {
+                return Some((0, format!("the access list: {}", why.words())));
             }
             Judgement::Drop(DropReason::Rule(at)) => By::Rule(at),
             Judgement::Drop(DropReason::HotDrop(at)) => By::HotDrop(at),

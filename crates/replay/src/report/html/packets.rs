@@ -62,6 +62,11 @@ impl Report<'_> {
             let examples = self.examples.of(End::Conntrack);
             rows.push((reasons.conntrack, row_without_rule(reasons.conntrack, words, examples)?));
         }
+        if reasons.denied > 0 {
+            let words = "the access list: a banned source, or one not accepted";
+            let examples = self.examples.of(End::Denied);
+            rows.push((reasons.denied, row_without_rule(reasons.denied, words, examples)?));
+        }
         Ok(rows)
     }
 

@@ -1,0 +1,77 @@
+//! A list that changes at times of a stream: the timed changes of a bans file.
+//!
+//! Contract: changes are carried out in the order of their times, those of one time in the order in which
+//! they were given, before the first packet of that time or later is decided. A change after seconds counts
+//! from the first packet.
+
+use super::{Change, List};
+
+/// When a change takes place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Before the first packet.
+    Before,
+    /// At nanoseconds since the Unix epoch.
+    At(u64),
+    /// So many nanoseconds after the first packet.
+    After(u64),
+}
+
+/// The list with the changes that are still to come.
+#[derive(Debug, Clone, Default)]
+pub struct Schedule {
+    /// Where it was read from.
+    name: String,
+    list: List,
+    changes: Vec<(When, Change)>,
+    /// Set at the first packet with a time: the changes to come, latest first, each with its moment.
+    coming: Option<Vec<(u64, Change)>>,
+}
+
+impl Schedule {
+    /// From these changes, read from a file of this name.
+    #[must_use]
+    pub fn new(name: &str, changes: Vec<(When, Change)>) -> Self {
+        let before = |(when, _): &(When, Change)| *when == When::Before;
+        let first: Vec<_> = changes.iter().filter(|one| before(one)).map(|one| one.1).collect();
+        let mut list = List::default();
+        list.update_all(&first);
+        let changes = changes.into_iter().filter(|one| !before(one)).collect();
+        Self { name: name.to_owned(), list, changes, coming: None }
+    }
+
+    /// The file it was read from.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The list as it is for a packet of this time, in nanoseconds since the Unix epoch; a packet without
+    /// one is decided by the list of the packet before it. Times never run backwards.
+    pub fn at(&mut self, time: Option<u64>) -> &List {
+        if let Some(now) = time {
+            let changes = &mut self.changes;
+            let coming = self.coming.get_or_insert_with(|| order(std::mem::take(changes), now));
+            let later = coming.partition_point(|(at, _)| *at > now);
+            let due: Vec<Change> = coming.drain(later..).rev().map(|(_, change)| change).collect();
+            if !due.is_empty() {
+                self.list.update_all(&due);
+            }
+        }
+        &self.list
+    }
+}
+
+/// Latest first; of one time, the one given last first.
+fn order(changes: Vec<(When, Change)>, start: u64) -> Vec<(u64, Change)> {
+    let moment = |when| match when {
+        When::Before => 0,
+        When::At(time) => time,
+        When::After(span) => start.saturating_add(span),
+    };
+    let mut coming: Vec<_> =
+        changes.into_iter().map(|(when, change)| (moment(when), change)).collect();
+    coming.sort_by_key(|(at, _)| *at);
+    coming.reverse();
+    coming
+}

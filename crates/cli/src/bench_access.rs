@@ -1,0 +1,373 @@
+//! `tamis bench access`: engines, ways to share work, presets, threads and tracks, and the named
+//! experiments.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use access::catalogue::Kind;
+use anyhow::{Result, anyhow, bail};
+use clap::{Args, ValueEnum};
+use dataplane::orchestrate::{Bins, Orchestration};
+use lab::access_bench::contest::{Figures, contest};
+use lab::access_bench::{Origin, Plan, Prepared, Row, Setting, Track, must_show, study1, study2};
+use lab::workload::{PRESETS, Preset, Variant};
+
+use crate::lab_command::{DefaultChoice, VariantChoice, preset};
+
+/// `tamis bench access`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Engines: serial matrix_unlocked coarse striped fine optimistic concurrent_map split_ordered striped_map matrix
+cached_exact cached_epoch tamis, and concurrent_map.as_published striped_map.as_published matrix.as_published,
+which are not atomic. `all` means all.
+Examples:
+  tamis bench access --quick
+  tamis bench access --engine all --orchestration worker_pool --preset 1,8 --threads 1,2
+  tamis bench access --engine optimistic --orchestration all --threads 4 --track b --sink atomics
+  tamis bench access --must-show
+  tamis bench access --profile study1 --figure figures")]
+pub(crate) struct AccessArgs {
+    /// Engines [default: matrix_unlocked and tamis]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    engine: Vec<String>,
+    /// Ways to share work: serial task_pool worker_pool partial_pipeline phased_pipeline stream ordered, or all
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "worker_pool")]
+    orchestration: Vec<String>,
+    /// Mixes
+    #[arg(long, value_name = "1..8", value_delimiter = ',', value_parser = preset)]
+    preset: Vec<&'static Preset>,
+    /// Workers [default: 1; of study1 3,6,10]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    threads: Vec<usize>,
+    /// What counts as work: a judging and changing, b and the fingerprint, c and it by jump-ahead
+    #[arg(long, value_delimiter = ',', default_value = "a")]
+    track: Vec<TrackChoice>,
+    /// Which generator
+    #[arg(long, default_value = "A")]
+    variant: VariantChoice,
+    /// Whether an address accepts sources that no config packet named
+    #[arg(long, default_value = "deny")]
+    default: DefaultChoice,
+    /// How fingerprints are counted
+    #[arg(long, default_value = "shards")]
+    sink: SinkChoice,
+    /// Where packets come from [default: trace for track a, else generator]
+    #[arg(long)]
+    source: Option<SourceChoice>,
+    /// Packets of a task in task_pool
+    #[arg(long, default_value_t = 16, value_name = "N")]
+    task: usize,
+    /// Config workers of partial_pipeline, control workers of phased_pipeline [default: half of all]
+    #[arg(long, value_name = "N")]
+    split: Option<usize>,
+    /// Locks of striped
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    stripes: Vec<usize>,
+    /// Packets after the warm-up [default: 1000000; of study1 10000000]
+    #[arg(long, value_name = "N")]
+    packets: Option<usize>,
+    /// Timed rounds [default: 5; 3 of study1, 100 of study2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
+    /// Also take the time of each packet from source to end
+    #[arg(long)]
+    latency: bool,
+    /// The figures that the access list is held to
+    #[arg(long, conflicts_with = "profile")]
+    must_show: bool,
+    /// A study's experiments, its published figures beside ours
+    #[arg(long)]
+    profile: Option<Profile>,
+    /// Record so many histories of each engine and number of threads, and check them
+    #[arg(long, value_name = "N", conflicts_with_all = ["profile", "must_show"])]
+    check: Option<usize>,
+    /// Where the figures of --profile go, as SVG
+    #[arg(long, value_name = "DIR", requires = "profile")]
+    figure: Option<PathBuf>,
+    /// Done within a minute: fewer packets, rounds and presets
+    #[arg(long)]
+    quick: bool,
+    /// One JSON document, schema tamis.bench/1
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TrackChoice {
+    A,
+    B,
+    C,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum SinkChoice {
+    SharedMap,
+    Atomics,
+    Shards,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum SourceChoice {
+    /// Prepared in memory
+    Trace,
+    /// The generator, by whoever needs packets
+    Generator,
+    /// The generator in a thread of its own
+    Ahead,
+    /// A generator for each worker, as the first study's code has it
+    PerWorker,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Profile {
+    /// Enumerating design choices (four firewalls, four orchestrations)
+    Study1,
+    /// Three tables, threads and streams
+    Study2,
+}
+
+/// Measures.
+pub(crate) fn run(args: &AccessArgs) -> Result<ExitCode> {
+    let mut shown = Shown { json: args.json, rows: Vec::new(), left_out: Vec::new() };
+    let failed = |why: String| anyhow!("bench access: {why}");
+    if let Some(histories) = args.check {
+        return check(histories, args);
+    }
+    let mut say = |row: Row| shown.row(row);
+    match args.profile {
+        _ if args.must_show => must_show::run(args.quick, &mut say).map_err(failed)?,
+        Some(profile) => {
+            let (plan, dir) = (plan(args, profile), args.figure.as_deref());
+            let report = match profile {
+                Profile::Study1 => study1::run(&plan, dir, &mut say),
+                Profile::Study2 => study2::run(&plan, dir, &mut say),
+            };
+            shown.text(&report.map_err(failed)?);
+        }
+        None => grid(args, &mut shown)?,
+    }
+    shown.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything that was asked for with everything else.
+fn grid(args: &AccessArgs, shown: &mut Shown) -> Result<()> {
+    let settings = settings(args)?;
+    let presets = match &args.preset[..] {
+        [] if args.quick => &[&PRESETS[0], &PRESETS[3]][..],
+        [] => &PRESETS.each_ref()[..],
+        named => named,
+    };
+    let packets = args.packets.unwrap_or(if args.quick { 100_000 } else { 1_000_000 });
+    let runs = args.runs.unwrap_or(if args.quick { 3 } else { 5 }) as usize;
+    let variant: Variant = args.variant.into();
+    for preset in presets {
+        let accept = args.default == DefaultChoice::Accept;
+        let prepared = Prepared::new(variant, preset, accept, packets);
+        let (figures, left_out) =
+            contest(&settings, &prepared, runs).map_err(|why| anyhow!("bench access: {why}"))?;
+        let is_roofline = |figures: &&Figures| figures.setting.engine == Kind::MatrixUnlocked;
+        let roofline = figures.iter().find(is_roofline).map(|figures| ("matrix_unlocked", figures));
+        for figures in &figures {
+            shown.row(figures.row(&prepared, roofline));
+        }
+        for why in left_out {
+            if !shown.left_out.contains(&why) {
+                shown.left_out.push(why);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How much of a study to run: as much as it did, unless told otherwise.
+fn plan(args: &AccessArgs, profile: Profile) -> Plan {
+    let usual = match (profile, args.quick) {
+        (Profile::Study1, false) => (10_000_000, 3, &PRESETS[..], &[3, 6, 10][..]),
+        (Profile::Study1, true) => (50_000, 1, &PRESETS[..1], &[3, 6][..]),
+        (Profile::Study2, false) => (1_000_000, 100, &[][..], &[][..]),
+        (Profile::Study2, true) => (10_000, 2, &[][..], &[][..]),
+    };
+    let (packets, runs, presets, threads) = usual;
+    let named: Vec<Preset> = args.preset.iter().map(|preset| **preset).collect();
+    Plan {
+        packets: args.packets.unwrap_or(packets),
+        presets: if named.is_empty() { presets.to_vec() } else { named },
+        threads: if args.threads.is_empty() { threads.to_vec() } else { args.threads.clone() },
+        runs: args.runs.unwrap_or(runs) as usize,
+    }
+}
+
+impl AccessArgs {
+    fn threads(&self) -> &[usize] {
+        if self.threads.is_empty() { &[1] } else { &self.threads }
+    }
+}
+
+fn settings(args: &AccessArgs) -> Result<Vec<Setting>> {
+    let mut settings = Vec::new();
+    let stripes: Vec<_> = match &args.stripes[..] {
+        [] => vec![None],
+        counts => counts.iter().copied().map(Some).collect(),
+    };
+    for track in &args.track {
+        for engine in engines(&args.engine)? {
+            for &threads in args.threads() {
+                for orchestration in orchestrations(args, engine, threads)? {
+                    for &stripes in
+                        stripes.iter().take(if engine == Kind::Striped { usize::MAX } else { 1 })
+                    {
+                        settings.push(setting(
+                            args,
+                            *track,
+                            (engine, orchestration, threads),
+                            stripes,
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    Ok(settings)
+}
+
+fn setting(
+    args: &AccessArgs,
+    track: TrackChoice,
+    (engine, orchestration, threads): (Kind, Orchestration, usize),
+    stripes: Option<usize>,
+) -> Setting {
+    let track = match track {
+        TrackChoice::A => Track::A,
+        TrackChoice::B => Track::B,
+        TrackChoice::C => Track::C,
+    };
+    let usual = Setting::pool(engine, threads).on(track);
+    let origin = args.source.map_or(usual.origin, |source| match source {
+        SourceChoice::Trace => Origin::Trace,
+        SourceChoice::Generator => Origin::Generator,
+        SourceChoice::Ahead => Origin::Ahead,
+        SourceChoice::PerWorker => Origin::PerWorker,
+    });
+    let bins = match args.sink {
+        SinkChoice::SharedMap => Bins::SharedMap,
+        SinkChoice::Atomics => Bins::Atomics,
+        SinkChoice::Shards => Bins::Shards,
+    };
+    Setting { orchestration, bins, origin, stripes, latencies: args.latency, ..usual }
+}
+
+fn engines(names: &[String]) -> Result<Vec<Kind>> {
+    let mut kinds = Vec::new();
+    for name in names {
+        match Kind::from_name(name) {
+            _ if name == "all" => kinds.extend(Kind::ALL),
+            Some(kind) => kinds.push(kind),
+            None => {
+                let known = Kind::ALL.map(Kind::name).join(" ");
+                bail!("--engine: expected all or some of {known}, found {name}");
+            }
+        }
+    }
+    Ok(if kinds.is_empty() { vec![Kind::MatrixUnlocked, Kind::Tamis] } else { kinds })
+}
+
+fn orchestrations(args: &AccessArgs, engine: Kind, threads: usize) -> Result<Vec<Orchestration>> {
+    let split = args.split.unwrap_or(threads.div_ceil(2)).max(1);
+    let all = [
+        Orchestration::Serial,
+        Orchestration::TaskPool { packets: args.task },
+        Orchestration::WorkerPool,
+        Orchestration::PartialPipeline { config: split },
+        Orchestration::PhasedPipeline { control: split },
+        Orchestration::Stream,
+        Orchestration::Ordered,
+    ];
+    if !engine.is_shared() {
+        // It belongs to one thread, whatever else is asked for; once is enough.
+        let first = args.threads().first() == Some(&threads);
+        return Ok(if first { vec![Orchestration::Serial] } else { Vec::new() });
+    }
+    let mut found = Vec::new();
+    for name in &args.orchestration {
+        let known: Vec<_> =
+            all.into_iter().filter(|one| name == "all" || one.name() == name).collect();
+        if known.is_empty() {
+            let names = all.map(Orchestration::name).join(" ");
+            bail!("--orchestration: expected all or some of {names}, found {name}");
+        }
+        found.extend(known);
+    }
+    Ok(found)
+}
+
+/// Histories of the engines asked for, by 2 to 4 threads; those that are not atomic have to be caught.
+fn check(histories: usize, args: &AccessArgs) -> Result<ExitCode> {
+    let asked = if args.engine.is_empty() { &["all".to_owned()][..] } else { &args.engine };
+    let mut wrong = false;
+    for kind in engines(asked)?.into_iter().filter(|kind| kind.is_shared()) {
+        for threads in 2..=4 {
+            let caught = must_show::check(kind, threads, histories);
+            let what = match (kind.is_atomic(), &caught) {
+                (true, None) => "all linearizable",
+                (false, Some(_)) => "caught, as it must be",
+                (true, Some(_)) => "NOT LINEARIZABLE",
+                (false, None) => "NOT CAUGHT",
+            };
+            wrong |= kind.is_atomic() == caught.is_some();
+            println!("{:<28} {threads} threads {histories} histories  {what}", kind.name());
+            if let Some(history) = caught.filter(|_| kind.is_atomic()) {
+                history.iter().for_each(|operation| println!("  {operation:?}"));
+            }
+        }
+    }
+    Ok(ExitCode::from(u8::from(wrong)))
+}
+
+/// What has been shown so far.
+struct Shown {
+    json: bool,
+    rows: Vec<Row>,
+    left_out: Vec<String>,
+}
+
+impl Shown {
+    fn row(&mut self, row: Row) {
+        if !self.json {
+            println!("{}", row.line());
+        }
+        self.rows.push(row);
+    }
+
+    fn text(&self, text: &str) {
+        if !self.json {
+            println!("{text}");
+        }
+    }
+
+    fn finish(self) -> Result<()> {
+        if !self.json {
+            self.left_out.iter().for_each(|why| println!("left out: {why}"));
+            return Ok(());
+        }
+        let missing: Vec<_> = self
+            .left_out
+            .iter()
+            .map(|why| serde_json::json!({"peer": why, "why": "does not apply"}))
+            .collect();
+        let document = serde_json::json!({
+            "schema": "tamis.bench/1",
+            "machine": lab::machine::describe(),
+            "date": lab::machine::today(),
+            "results": self.rows,
+            "missing": missing,
+        });
+        let mut out = std::io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, &document)?;
+        writeln!(out)?;
+        Ok(())
+    }
+}

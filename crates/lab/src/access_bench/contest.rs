@@ -1,0 +1,130 @@
+//! Contestants on one stream, round by round.
+//!
+//! Each contestant has an engine of its own, warmed up. A first run is not timed and is held to the recorded
+//! histogram where it must give it. Then every round runs each contestant once, so that what slows the
+//! machine for a while slows all; medians and ratios are of rounds. Later runs see the stream again, on an
+//! engine that has seen it: the same mix of changes on a state of the same kind.
+
+use access::catalogue::Built;
+
+use super::{Prepared, Row, Setting, is_golden, run_once};
+
+/// One contestant's figures.
+#[derive(Debug)]
+pub struct Figures {
+    /// How it ran.
+    pub setting: Setting,
+    /// Packets per second of each round.
+    pub rates: Vec<f64>,
+    /// The most packets in flight.
+    pub high_water: usize,
+    /// Bytes of the engine after the last round, where it tells.
+    pub bytes: Option<usize>,
+    /// How often readers started again, in all rounds.
+    pub retries: u64,
+    /// Whether the first run left the recorded histogram.
+    pub golden: Option<bool>,
+    /// Nanoseconds from source to end of half, 99 and 99.9 percent, if times were taken.
+    pub latencies: Option<[u64; 3]>,
+}
+
+/// Runs all settings for so many rounds; those that do not apply are left out, each with why.
+///
+/// # Errors
+/// A histogram is not the recorded one, or does not add up to the packets permitted.
+pub fn contest(
+    settings: &[Setting],
+    prepared: &Prepared,
+    rounds: usize,
+) -> Result<(Vec<Figures>, Vec<String>), String> {
+    let (mut contestants, mut left_out) = (Vec::new(), Vec::new());
+    for setting in settings {
+        match enter(setting, prepared)? {
+            Ok(contestant) => contestants.push(contestant),
+            Err(why) => left_out.push(why),
+        }
+    }
+    for _ in 0..rounds {
+        for (engine, figures) in &mut contestants {
+            let ran = run_once(&figures.setting, prepared, engine)?;
+            figures.add(&ran.outcome);
+        }
+    }
+    for (engine, figures) in &mut contestants {
+        if let Built::Shared(engine) = engine {
+            figures.bytes = Some(engine.bytes());
+            figures.retries = engine.retries();
+        }
+    }
+    Ok((contestants.into_iter().map(|(_, figures)| figures).collect(), left_out))
+}
+
+type Entered = Result<(Built<u32>, Figures), String>;
+
+/// Makes a contestant and runs it once without timing.
+fn enter(setting: &Setting, prepared: &Prepared) -> Result<Entered, String> {
+    if let Some(why) = setting.refuses() {
+        return Ok(Err(why));
+    }
+    let mut engine = match prepared.engine(setting.engine, setting.stripes) {
+        Ok(engine) => engine,
+        Err(why) => return Ok(Err(why)),
+    };
+    let ran = run_once(setting, prepared, &mut engine)?;
+    let golden = is_golden(setting, prepared, &ran);
+    let what = || format!("{} with {:?}", setting.engine.name(), setting.orchestration);
+    if golden == Some(false) {
+        return Err(format!("{}: not the recorded histogram", what()));
+    }
+    let counted: u64 = ran.histogram.iter().sum();
+    if setting.track != super::Track::A && counted != ran.outcome.permitted {
+        return Err(format!("{}: {counted} counted of {}", what(), ran.outcome.permitted));
+    }
+    let figures = Figures {
+        setting: *setting,
+        rates: Vec::new(),
+        high_water: 0,
+        bytes: None,
+        retries: 0,
+        golden,
+        latencies: None,
+    };
+    Ok(Ok((engine, figures)))
+}
+
+impl Figures {
+    fn add(&mut self, outcome: &dataplane::orchestrate::Outcome) {
+        self.rates.push(outcome.packets as f64 / outcome.elapsed.as_secs_f64());
+        self.high_water = self.high_water.max(outcome.high_water);
+        let shares = [0.5, 0.99, 0.999];
+        let latencies = outcome.latencies.as_ref();
+        self.latencies = latencies.map(|times| shares.map(|share| times.quantile(share)));
+    }
+
+    /// Its rate as a row, beside a peer's of the same rounds.
+    #[must_use]
+    pub fn row(&self, prepared: &Prepared, peer: Option<(&str, &Self)>) -> Row {
+        let Setting { engine, orchestration, threads, track, bins, origin, .. } = self.setting;
+        let name = format!("access.{}.preset{}", track.name(), prepared.preset.number);
+        let row = Row::new(name, engine.name(), "packets/s", &self.rates)
+            .with("orchestration", orchestration.name())
+            .with("threads", threads)
+            .with("variant", prepared.variant.name())
+            .with("default", if prepared.default_accept { "accept" } else { "deny" })
+            .with("packets", prepared.packets().len())
+            .with("source", origin.name())
+            .with("in_flight", self.high_water)
+            .with("may_overtake", orchestration.may_overtake(threads));
+        let row = if track == super::Track::A { row } else { row.with("bins", bins.name()) };
+        let row = self.bytes.into_iter().fold(row, |row, bytes| row.with("bytes", bytes));
+        let row = self.golden.into_iter().fold(row, |row, golden| row.with("golden", golden));
+        let row = if self.retries > 0 { row.with("retries", self.retries) } else { row };
+        let row = self.latencies.into_iter().fold(row, |row, [half, p99, p999]| {
+            row.with("p50_ns", half).with("p99_ns", p99).with("p999_ns", p999)
+        });
+        match peer {
+            Some((name, peer)) => row.beside(name, &self.rates, &peer.rates),
+            None => row,
+        }
+    }
+}

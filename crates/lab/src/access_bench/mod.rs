@@ -1,0 +1,299 @@
+//! Experiments with access-control engines: which engine, shared out how, on which stream, how fast.
+//!
+//! [`contest`] times contestants side by side, round by round, so that a machine that is busy now and then
+//! slows all of them; [`must_show`], [`study1`] and [`study2`] are the experiments that are named,
+//! [`figure`] draws. Nothing here decides anything: engines are in `access`, models in
+//! `dataplane::orchestrate`, streams in [`crate::workload`].
+//!
+//! Three tracks are kept apart: (a) judging and changing alone, on packets prepared in memory; (b) with the
+//! fingerprint taken step by step; (c) with the fingerprint by jump-ahead. Every row names variant and
+//! default.
+
+pub mod contest;
+pub mod figure;
+pub mod must_show;
+pub mod published;
+pub mod row;
+pub mod study1;
+pub mod study2;
+
+use access::catalogue::{Built, Choices, Kind};
+use access::{Config, Packet};
+use dataplane::orchestrate::{
+    Ahead, Bins, Meter, Orchestration, Outcome, Serial, Sink, Source, Trace, per_worker_source,
+    run, run_alone,
+};
+
+use crate::workload::{Preset, Stream, Variant, fingerprint, summary};
+pub use row::Row;
+
+/// What is counted as work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Track {
+    /// Judging and changing alone.
+    A,
+    /// And the fingerprint step by step.
+    B,
+    /// And the fingerprint by jump-ahead.
+    C,
+}
+
+impl Track {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::A, Self::B, Self::C];
+
+    /// Its letter.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::A => "a",
+            Self::B => "b",
+            Self::C => "c",
+        }
+    }
+
+    fn sink(self, bins: Bins) -> Sink {
+        match self {
+            Self::A => Sink::none(),
+            Self::B => Sink::new(fingerprint::honest, bins),
+            Self::C => Sink::new(fingerprint::jump_ahead, bins),
+        }
+    }
+}
+
+/// Where a run's packets come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Prepared in memory.
+    Trace,
+    /// The generator, by whoever needs packets.
+    Generator,
+    /// The generator, in a thread of its own.
+    Ahead,
+    /// A generator for each worker, all yielding the same: the first study's published code.
+    PerWorker,
+}
+
+impl Origin {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Trace, Self::Generator, Self::Ahead, Self::PerWorker];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Generator => "generator",
+            Self::Ahead => "ahead",
+            Self::PerWorker => "per_worker",
+        }
+    }
+}
+
+/// A stream whose warm-up is drawn and whose packets are prepared.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Which generator.
+    pub variant: Variant,
+    /// Which mix.
+    pub preset: Preset,
+    /// Default of R.
+    pub default_accept: bool,
+    warm_up: Vec<Config<u32>>,
+    after: Stream,
+    packets: Vec<Packet<u32>>,
+}
+
+impl Prepared {
+    /// Draws warm-up and packets.
+    #[must_use]
+    pub fn new(variant: Variant, preset: &Preset, default_accept: bool, packets: usize) -> Self {
+        let mut stream = Stream::new(variant, preset);
+        let warm_up = stream.warm_up().collect();
+        let packets = stream.clone().packets().take(packets).collect();
+        Self { variant, preset: *preset, default_accept, warm_up, after: stream, packets }
+    }
+
+    /// The packets after the warm-up.
+    #[must_use]
+    pub fn packets(&self) -> &[Packet<u32>] {
+        &self.packets
+    }
+
+    /// An engine in the state after the warm-up; what it is told beyond the stream is `choices`.
+    ///
+    /// # Errors
+    /// It refuses the address space.
+    pub fn engine(&self, kind: Kind, stripes: Option<usize>) -> Result<Built<u32>, String> {
+        let choices = self.variant.choices(&self.preset, self.default_accept);
+        let stripes = stripes.unwrap_or(choices.stripes);
+        let mut built = kind
+            .build(&Choices { stripes, ..choices })
+            .map_err(|error| format!("{}: {error}", kind.name()))?;
+        self.warm_up.iter().for_each(|config| built.update(config));
+        Ok(built)
+    }
+
+    fn generator(&self) -> impl Iterator<Item = Packet<u32>> + Send {
+        self.after.clone().packets().take(self.packets.len())
+    }
+}
+
+/// How much of a study to run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The most packets.
+    pub packets: usize,
+    /// Mixes, where a study has them.
+    pub presets: Vec<Preset>,
+    /// Workers, where a study varies them.
+    pub threads: Vec<usize>,
+    /// Runs or loops of each.
+    pub runs: usize,
+}
+
+/// One way to run a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Which engine.
+    pub engine: Kind,
+    /// Shared out how.
+    pub orchestration: Orchestration,
+    /// Among how many workers.
+    pub threads: usize,
+    /// What is work.
+    pub track: Track,
+    /// How fingerprints are counted.
+    pub bins: Bins,
+    /// Where packets come from.
+    pub origin: Origin,
+    /// Locks of `striped`, if not as usual.
+    pub stripes: Option<usize>,
+    /// Whether packets' times are taken.
+    pub latencies: bool,
+}
+
+impl Setting {
+    /// One thread, track (a), a prepared trace.
+    #[must_use]
+    pub fn alone(engine: Kind) -> Self {
+        Self {
+            engine,
+            orchestration: Orchestration::Serial,
+            threads: 1,
+            track: Track::A,
+            bins: Bins::Shards,
+            origin: Origin::Trace,
+            stripes: None,
+            latencies: false,
+        }
+    }
+
+    /// A worker pool of so many threads, else as [`Self::alone`].
+    #[must_use]
+    pub fn pool(engine: Kind, threads: usize) -> Self {
+        Self { orchestration: Orchestration::WorkerPool, threads, ..Self::alone(engine) }
+    }
+
+    /// Another track, its packets from the generator.
+    #[must_use]
+    pub fn on(self, track: Track) -> Self {
+        let origin = if track == Track::A { Origin::Trace } else { Origin::Generator };
+        Self { track, origin, ..self }
+    }
+
+    /// Why this cannot be run, if so.
+    #[must_use]
+    pub fn refuses(&self) -> Option<String> {
+        let alone = self.orchestration == Orchestration::Serial;
+        if !self.engine.is_shared() && !alone {
+            return Some(format!("{} belongs to one thread", self.engine.name()));
+        }
+        self.orchestration.refuses(self.threads)
+    }
+}
+
+/// What a run leaves behind.
+#[derive(Debug)]
+pub struct Ran {
+    /// Counts and times.
+    pub outcome: Outcome,
+    /// Counts of fingerprints.
+    pub histogram: Box<[u64]>,
+}
+
+/// Runs a stream on an engine once.
+///
+/// # Errors
+/// The setting does not go together.
+pub fn run_once(
+    setting: &Setting,
+    prepared: &Prepared,
+    engine: &mut Built<u32>,
+) -> Result<Ran, String> {
+    if let Some(why) = setting.refuses() {
+        return Err(why);
+    }
+    let (sink, meter) = (setting.track.sink(setting.bins), Meter::new(setting.latencies));
+    let outcome = match setting.origin {
+        Origin::Trace => from(setting, engine, &Trace::new(prepared.packets()), &sink, &meter)?,
+        Origin::Generator => {
+            from(setting, engine, &Serial::new(prepared.generator()), &sink, &meter)?
+        }
+        Origin::Ahead => std::thread::scope(|scope| {
+            let source = Serial::new(Ahead::start(scope, prepared.generator()));
+            from(setting, engine, &source, &sink, &meter)
+        })?,
+        Origin::PerWorker => per_worker(setting, prepared, engine, &sink, &meter)?,
+    };
+    Ok(Ran { outcome, histogram: sink.histogram() })
+}
+
+fn from(
+    setting: &Setting,
+    engine: &mut Built<u32>,
+    source: &dyn Source<u32>,
+    sink: &Sink,
+    meter: &Meter,
+) -> Result<Outcome, String> {
+    match engine {
+        Built::Alone(engine) => Ok(run_alone(&mut **engine, source, sink, meter)),
+        Built::Shared(engine) => {
+            run(setting.orchestration, setting.threads, (&**engine, source, sink), meter)
+        }
+    }
+}
+
+/// As many packets in all as the stream has, each worker's share from a generator of its own.
+fn per_worker(
+    setting: &Setting,
+    prepared: &Prepared,
+    engine: &mut Built<u32>,
+    sink: &Sink,
+    meter: &Meter,
+) -> Result<Outcome, String> {
+    let Built::Shared(engine) = engine else {
+        return Err("expected an engine that threads share for a source of each".to_owned());
+    };
+    let share = prepared.packets().len() / setting.threads;
+    let source = |_| Serial::new(prepared.after.clone().packets().take(share));
+    let sources: Vec<_> = (0..setting.threads).map(source).collect();
+    let sources: Vec<&dyn Source<u32>> = sources.iter().map(|source| source as _).collect();
+    Ok(per_worker_source(&**engine, &sources, sink, meter))
+}
+
+/// Whether a first run's histogram is the recorded one; `None` where that is not known, or where it hangs on
+/// the schedule.
+#[must_use]
+pub fn is_golden(setting: &Setting, prepared: &Prepared, ran: &Ran) -> Option<bool> {
+    let Prepared { variant, preset, default_accept, packets, .. } = prepared;
+    let schedule = setting.orchestration.may_overtake(setting.threads);
+    if setting.track == Track::A || schedule || packets.len() != 1_000_000 {
+        return None;
+    }
+    let golden = crate::workload::golden::outcomes(*variant, *default_accept)?;
+    Some(summary::outcome(&ran.histogram) == golden[preset.number - 1])
+}
+
+#[cfg(test)]
+mod tests;

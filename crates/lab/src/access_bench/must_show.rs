@@ -1,0 +1,283 @@
+//! The figures that the access list is held to, each measured beside what it is held against.
+//!
+//! Variant A, default deny, after the warm-up, a million packets, unless a row says otherwise.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use access::catalogue::{Built, Choices, Kind};
+use access::list::{Action, Block, Change, Published};
+use access::{Config, Engine, Packet};
+use dataplane::orchestrate::Orchestration;
+
+use super::contest::contest;
+use super::{Prepared, Row, Setting, Track};
+use crate::linear::record::{Program, campaign};
+use crate::linear::{ADDRESSES, Operation};
+use crate::workload::{Bitwise, Generator, Mangle, PRESETS, Preset, Tabled, Variant};
+
+/// Rounds of each comparison.
+const ROUNDS: usize = 7;
+/// Bans of the storm.
+const BANS: u32 = 20_000;
+
+/// Measures all of them.
+///
+/// # Errors
+/// An engine gives a wrong outcome.
+pub fn run(quick: bool, say: &mut dyn FnMut(Row)) -> Result<(), String> {
+    let (packets, rounds) = if quick { (100_000, 3) } else { (1_000_000, ROUNDS) };
+    let presets = if quick { &PRESETS[..4] } else { &PRESETS };
+    presets.iter().for_each(|preset| generators(preset, packets, rounds, say));
+    for preset in presets {
+        let prepared = Prepared::new(Variant::A, preset, false, packets);
+        roofline(&prepared, rounds, say)?;
+        shared_out(&prepared, rounds, say)?;
+    }
+    storm_on_engine(rounds, say)?;
+    storm_on_list(rounds, say);
+    effect(rounds, say)
+}
+
+/// Packets per second of the generator alone, both ways.
+fn generators(preset: &Preset, packets: usize, rounds: usize, say: &mut dyn FnMut(Row)) {
+    fn rate<M: Mangle>(preset: &Preset, packets: usize) -> f64 {
+        let mut generator = Generator::<M>::new(Variant::A, preset);
+        let started = Instant::now();
+        for _ in 0..packets {
+            std::hint::black_box(generator.packet());
+        }
+        packets as f64 / started.elapsed().as_secs_f64()
+    }
+    let (mut tabled, mut bitwise) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        tabled.push(rate::<Tabled>(preset, packets));
+        bitwise.push(rate::<Bitwise>(preset, packets));
+    }
+    say(Row::new("access.generator", "tabled", "packets/s", &tabled)
+        .with("preset", preset.number)
+        .with("variant", "A")
+        .beside("bitwise", &tabled, &bitwise));
+}
+
+/// Every engine beside the matrix without locks, and two threads of ours beside one.
+fn roofline(prepared: &Prepared, rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
+    let kinds = Kind::ALL.into_iter().filter(|kind| kind.is_atomic());
+    let alone = kinds.map(|kind| match kind.is_shared() {
+        true => Setting::pool(kind, 1),
+        false => Setting::alone(kind),
+    });
+    let settings: Vec<_> = alone.chain([Setting::pool(Kind::Tamis, 2)]).collect();
+    let (figures, _) = contest(&settings, prepared, rounds)?;
+    let of = |kind: Kind, threads: usize| {
+        figures.iter().find(|one| one.setting.engine == kind && one.setting.threads == threads)
+    };
+    let roof = of(Kind::MatrixUnlocked, 1).map(|roof| ("matrix_unlocked", roof));
+    for figures in figures.iter().filter(|one| one.setting.threads == 1) {
+        say(figures.row(prepared, roof));
+    }
+    if let (Some(two), Some(one)) = (of(Kind::Tamis, 2), of(Kind::Tamis, 1)) {
+        say(two.row(prepared, Some(("one thread", one))));
+    }
+    let matrix = of(Kind::Matrix, 1).and_then(|matrix| matrix.bytes);
+    let ours = of(Kind::Tamis, 1).and_then(|tamis| tamis.bytes);
+    if let (Some(ours), Some(matrix)) = (ours, matrix) {
+        let (ours, matrix) = ([ours as f64], [matrix as f64]);
+        say(Row::new("access.memory", "tamis", "B", &ours)
+            .with("preset", prepared.preset.number)
+            .beside("matrix", &ours, &matrix));
+    }
+    Ok(())
+}
+
+/// Track (b): two workers beside the serial run of the same work.
+fn shared_out(prepared: &Prepared, rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
+    let serial = Setting::alone(Kind::Serial).on(Track::B);
+    let pool = Setting::pool(Kind::Tamis, 2).on(Track::B);
+    let ordered = Setting { orchestration: Orchestration::Ordered, ..pool };
+    let (figures, _) = contest(&[serial, pool, ordered], prepared, rounds.min(3))?;
+    if let [serial, others @ ..] = &figures[..] {
+        say(serial.row(prepared, None));
+        others.iter().for_each(|one| say(one.row(prepared, Some(("serial", serial)))));
+    }
+    Ok(())
+}
+
+/// Decisions of one thread while another bans: how long the bans took, and the reader's rate against its
+/// rate in quiet, measured for as long right before.
+fn storm(
+    read: &(dyn Fn(&AtomicBool, &AtomicU64) + Sync),
+    ban: &mut dyn FnMut(),
+) -> (Duration, f64) {
+    let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| read(&stop, &count));
+        let rate = |during: &mut dyn FnMut()| {
+            let (before, started) = (count.load(Ordering::Relaxed), Instant::now());
+            during();
+            let took = started.elapsed();
+            let read = count.load(Ordering::Relaxed) - before;
+            (took, read as f64 / took.as_secs_f64())
+        };
+        std::thread::sleep(Duration::from_millis(20));
+        let quiet = rate(&mut || std::thread::sleep(Duration::from_millis(100))).1;
+        let (took, loud) = rate(ban);
+        stop.store(true, Ordering::Relaxed);
+        (took, loud / quiet)
+    })
+}
+
+fn say_storms(engine: &str, what: &str, storms: &[(Duration, f64)], say: &mut dyn FnMut(Row)) {
+    let took: Vec<f64> = storms.iter().map(|(took, _)| took.as_secs_f64()).collect();
+    let share: Vec<f64> = storms.iter().map(|(_, share)| *share).collect();
+    say(Row::new("access.update", engine, "s", &took).with("bans", BANS).with("what", what));
+    say(Row::new("access.update.reader", engine, "of quiet", &share)
+        .with("bans", BANS)
+        .with("what", what));
+}
+
+/// Bans of preset 8's addresses one by one in the engine of the studies, readers on its packets.
+fn storm_on_engine(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
+    let prepared = Prepared::new(Variant::A, &PRESETS[7], false, 100_000);
+    let Built::Shared(engine) = prepared.engine(Kind::Tamis, None)? else { return Ok(()) };
+    let data: Vec<_> = prepared
+        .packets()
+        .iter()
+        .filter(|packet| matches!(packet, Packet::Data(_)))
+        .copied()
+        .collect();
+    let read = |stop: &AtomicBool, count: &AtomicU64| {
+        let mut worker = engine.worker();
+        for burst in data.chunks(64).cycle() {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let mut permits = access::Permits::default();
+            worker.burst(burst, &mut permits);
+            std::hint::black_box(permits);
+            count.fetch_add(burst.len() as u64, Ordering::Relaxed);
+        }
+    };
+    let mut banned = false;
+    let mut storms = Vec::new();
+    for _ in 0..2 * rounds {
+        banned = !banned;
+        storms.push(storm(&read, &mut || {
+            for address in 0..BANS {
+                let address = address * 3;
+                let (begin, end) = (0, 0);
+                let config =
+                    Config { address, persona_non_grata: banned, accept: true, begin, end };
+                engine.update(&config);
+            }
+        }));
+    }
+    say_storms("tamis", "config packets one by one, preset 8", &storms, say);
+    Ok(())
+}
+
+/// Bans of one batch in the list of the product, 20,000 addresses of 10.0.0.0/8 and others.
+fn storm_on_list(rounds: usize, say: &mut dyn FnMut(Row)) {
+    let published = Published::default();
+    let address = |at: u32| (at.wrapping_mul(0x9e37_79b1) & 0x00ff_ffff) | 0x0a00_0000;
+    let changes: Vec<_> = (0..BANS)
+        .map(|at| {
+            let source = Block::V4((address(at), address(at)));
+            Change { action: Action::Ban, source, destination: None }
+        })
+        .collect();
+    published.update_all(&changes);
+    let lifted: Vec<_> =
+        changes.iter().map(|ban| Change { action: Action::Unban, ..*ban }).collect();
+    let read = |stop: &AtomicBool, count: &AtomicU64| {
+        let (mut reader, mut at) = (published.reader(), 0u32);
+        while !stop.load(Ordering::Relaxed) {
+            let list = reader.latest();
+            for _ in 0..64 {
+                at = at.wrapping_add(1);
+                let source = std::net::Ipv4Addr::from_bits(address(at)).into();
+                std::hint::black_box(list.decide(source, source).is_ok());
+            }
+            count.fetch_add(64, Ordering::Relaxed);
+        }
+    };
+    let mut storms = Vec::new();
+    for round in 0..2 * rounds {
+        let batch = if round % 2 == 0 { &changes } else { &lifted };
+        if round % 2 == 0 {
+            published.update_all(&lifted);
+        }
+        storms.push(storm(&read, &mut || {
+            published.update_all(batch);
+        }));
+    }
+    say_storms("list", "one batch, then lifted in one", &storms, say);
+}
+
+/// From the call that publishes a ban to the first decision of another thread that sees it.
+fn effect(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
+    let choices = Choices { addresses: Some(2048), default_accept: true, ..Choices::default() };
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_shared() && kind.is_atomic()) {
+        let Built::Shared(engine) = kind.build::<u32>(&choices).map_err(|why| why.to_string())?
+        else {
+            continue;
+        };
+        let delays = effects(&*engine, 200 * rounds as u32);
+        say(Row::new("access.effect", kind.name(), "s", &delays));
+    }
+    Ok(())
+}
+
+fn effects(engine: &dyn Engine<u32>, times: u32) -> Vec<f64> {
+    let began = Instant::now();
+    let (asked, seen) = (AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut worker = engine.worker();
+            for turn in 1..=u64::from(times) {
+                while worker.decide(7, 9) == (turn % 2 == 1) {
+                    std::thread::yield_now();
+                }
+                seen.store(began.elapsed().as_nanos() as u64, Ordering::SeqCst);
+                asked.store(turn, Ordering::SeqCst);
+            }
+        });
+        let change = |turn: u32| {
+            let png = turn % 2 == 1;
+            Config { address: 7, persona_non_grata: png, accept: true, begin: 0, end: 0 }
+        };
+        (1..=times)
+            .map(|turn| {
+                let at = began.elapsed().as_nanos() as u64;
+                engine.update(&change(turn));
+                while asked.load(Ordering::SeqCst) < u64::from(turn) {
+                    std::thread::yield_now();
+                }
+                (seen.load(Ordering::SeqCst).saturating_sub(at)) as f64 / 1e9
+            })
+            .collect()
+    })
+}
+
+/// The first history, of so many, that cannot have happened one operation at a time.
+#[must_use]
+pub fn check(kind: Kind, threads: usize, histories: usize) -> Option<Vec<Operation>> {
+    access::jitter(true);
+    let settings = access::striped_map::Settings { initial: 2, longest: 1, full_percent: 10 };
+    let default_accept = threads == 3;
+    let make = || -> Box<dyn Engine<u32>> {
+        let addresses = Some(ADDRESSES as usize);
+        let choices = Choices { addresses, default_accept, stripes: 2, striped_map: settings };
+        match kind.build(&choices) {
+            Ok(Built::Shared(engine)) => engine,
+            _ => Box::new(access::tamis::Tamis::new(addresses, default_accept)),
+        }
+    };
+    let program = Program { threads, operations: 24 / threads, default_accept };
+    // In parts, so that engines need not all be there at a time.
+    let parts = histories.div_ceil(500);
+    let part = |seed| campaign(&program, 500, seed as u64, &make).err();
+    let found = (0..parts).find_map(part);
+    access::jitter(false);
+    found
+}

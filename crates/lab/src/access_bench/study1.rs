@@ -1,0 +1,196 @@
+//! Study 1: four firewalls with four ways to share work, and the serial one: 17 systems.
+//!
+//! As the study: its generator (variant C, by default every source is accepted), 10 million packets, 3, 6
+//! and 10 threads, mean of 3, 10,000 stripes, one shared map of fingerprints. Not as its code: one source for
+//! all workers, the real fingerprint (by jump-ahead, whose cost is near that of the hash it counted in its
+//! place), warm-up of every system, 256 packets in flight. The study's own source for each worker is run
+//! beside and named `per_worker`. docs/studies.md says more.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use access::catalogue::Kind;
+use dataplane::orchestrate::{Bins, Orchestration};
+
+use super::contest::{Figures, contest};
+use super::figure::{self, Labels, Line};
+use super::published::{STUDY1_SPEED_UPS, STUDY1_STRIPES};
+use super::{Origin, Plan, Prepared, Row, Setting, Track};
+use crate::workload::{Preset, Variant};
+
+const ENGINES: [Kind; 4] = [Kind::Coarse, Kind::Striped, Kind::Fine, Kind::Optimistic];
+/// Tasks of so many packets let ten workers stay within 256 packets.
+const TASK: usize = 25;
+
+/// The mean speed-ups of one preset, by engine, model and threads.
+type SpeedUps = BTreeMap<(&'static str, &'static str, usize), f64>;
+
+/// Runs the study.
+///
+/// # Errors
+/// An engine gives a wrong outcome, or a figure cannot be written.
+pub fn run(
+    plan: &Plan,
+    figures: Option<&Path>,
+    say: &mut dyn FnMut(Row),
+) -> Result<String, String> {
+    let mut by_preset = BTreeMap::new();
+    for preset in &plan.presets {
+        let prepared = Prepared::new(Variant::C, preset, true, plan.packets);
+        by_preset.insert(preset.number, speed_ups(plan, &prepared, say)?);
+    }
+    let most = plan.threads.iter().copied().max().unwrap_or(1);
+    let stripes = stripes(plan, most, say)?;
+    if let Some(dir) = figures {
+        draw(dir, &by_preset, &stripes)?;
+    }
+    let mut text = tables(&by_preset, most);
+    text.push_str(&stripes_table(&stripes));
+    Ok(text)
+}
+
+fn models(threads: usize) -> [Orchestration; 4] {
+    [
+        Orchestration::TaskPool { packets: TASK },
+        Orchestration::WorkerPool,
+        // 5 + 5 and 8 + 2 of ten, the same shares of fewer.
+        Orchestration::PartialPipeline { config: (threads / 2).max(1) },
+        Orchestration::PhasedPipeline { control: (threads * 4 / 5).max(1) },
+    ]
+}
+
+fn setting(engine: Kind, orchestration: Orchestration, threads: usize) -> Setting {
+    Setting { orchestration, bins: Bins::SharedMap, ..Setting::pool(engine, threads).on(Track::C) }
+}
+
+/// One system at a time, so that ten engines need not be there at once; the serial one beside each.
+fn speed_ups(
+    plan: &Plan,
+    prepared: &Prepared,
+    say: &mut dyn FnMut(Row),
+) -> Result<SpeedUps, String> {
+    let serial = setting(Kind::Serial, Orchestration::Serial, 1);
+    let (serial, _) = contest(&[serial], prepared, plan.runs)?;
+    let Some(serial) = serial.first() else { return Ok(SpeedUps::new()) };
+    say(serial.row(prepared, None));
+    let mut found = SpeedUps::new();
+    for engine in ENGINES {
+        for &threads in &plan.threads {
+            let settings = models(threads).map(|model| setting(engine, model, threads));
+            let pool = settings[1];
+            let published = Setting { origin: Origin::PerWorker, ..pool };
+            let settings: Vec<_> = settings.into_iter().chain([published]).collect();
+            for figures in contest(&settings, prepared, plan.runs)?.0 {
+                say(figures.row(prepared, Some(("serial", serial))));
+                let model = match figures.setting.origin {
+                    Origin::PerWorker => "per_worker",
+                    _ => figures.setting.orchestration.name(),
+                };
+                found.insert((engine.name(), model, threads), speed_up(&figures, serial));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn speed_up(figures: &Figures, serial: &Figures) -> f64 {
+    mean(&figures.rates) / mean(&serial.rates)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Milliseconds of preset 1 in a task pool, by stripes.
+fn stripes(
+    plan: &Plan,
+    threads: usize,
+    say: &mut dyn FnMut(Row),
+) -> Result<Vec<(usize, f64)>, String> {
+    let Some(preset) = Preset::of(1) else { return Ok(Vec::new()) };
+    let prepared = Prepared::new(Variant::C, preset, true, plan.packets);
+    let model = Orchestration::TaskPool { packets: TASK };
+    let of = |stripes| Setting { stripes: Some(stripes), ..setting(Kind::Striped, model, threads) };
+    let settings = STUDY1_STRIPES.map(|(stripes, _)| of(stripes));
+    let (figures, _) = contest(&settings, &prepared, plan.runs)?;
+    let mut found = Vec::new();
+    for figures in figures {
+        let stripes = figures.setting.stripes.unwrap_or_default();
+        let millis: Vec<f64> =
+            figures.rates.iter().map(|rate| plan.packets as f64 / rate * 1e3).collect();
+        say(Row::new("access.stripes", "striped", "ms", &millis)
+            .with("stripes", stripes)
+            .with("threads", threads)
+            .with("packets", plan.packets));
+        found.push((stripes, mean(&millis)));
+    }
+    Ok(found)
+}
+
+fn tables(by_preset: &BTreeMap<usize, SpeedUps>, threads: usize) -> String {
+    let mut text = format!("\nSpeed-up over serial, {threads} threads; published with 10\n");
+    let columns: String =
+        by_preset.keys().map(|preset| format!("{:>14}", format!("PS{preset}"))).collect();
+    let _ = writeln!(text, "{:<32}{columns}", "published / ours");
+    for (engine, model, published) in STUDY1_SPEED_UPS {
+        let _ = write!(text, "{:<32}", format!("{engine} {model}"));
+        for (preset, found) in by_preset {
+            let ours = found.get(&(engine, model, threads)).copied().unwrap_or(f64::NAN);
+            let _ = write!(text, "{:>14}", format!("{:.2} / {ours:.2}", published[preset - 1]));
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(text, "\nAll 16 systems, and a source for each worker, ours");
+    let systems: Vec<_> = by_preset.values().next().into_iter().flat_map(BTreeMap::keys).collect();
+    for system in systems.into_iter().filter(|system| system.2 == threads) {
+        let _ = write!(text, "{:<32}", format!("{} {}", system.0, system.1));
+        for found in by_preset.values() {
+            let ours = found.get(system).copied().unwrap_or(f64::NAN);
+            let _ = write!(text, "{ours:>14.2}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn stripes_table(found: &[(usize, f64)]) -> String {
+    let mut text =
+        "\nMilliseconds by stripes, task pool, preset 1; published with 10 million packets\n"
+            .to_owned();
+    for ((stripes, published), (_, ours)) in STUDY1_STRIPES.iter().zip(found) {
+        let _ = writeln!(text, "{stripes:>8} {published:>10.0} / {ours:.0}");
+    }
+    text
+}
+
+/// The study's two figures for each preset, and its table of stripes.
+fn draw(
+    dir: &Path,
+    by_preset: &BTreeMap<usize, SpeedUps>,
+    stripes: &[(usize, f64)],
+) -> Result<(), String> {
+    std::fs::create_dir_all(dir).map_err(|why| format!("{}: {why}", dir.display()))?;
+    for (preset, found) in by_preset {
+        let mut lines: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+        for ((engine, model, threads), speed_up) in found {
+            let points = lines.entry(format!("{engine} {model}")).or_default();
+            points.push((*threads as f64, *speed_up));
+        }
+        let lines: Vec<Line> = lines.into_iter().collect();
+        let title = format!("Study 1: speed-up with preset {preset}");
+        let labels = Labels { title: &title, x: "threads", y: "speed-up over serial" };
+        figure::lines(&dir.join(format!("study1-speedup-preset{preset}.svg")), labels, &lines)?;
+    }
+    let powers = |points: &[(usize, f64)]| {
+        points.iter().map(|(stripes, millis)| ((*stripes as f64).log10(), *millis)).collect()
+    };
+    let lines =
+        [("ours".to_owned(), powers(stripes)), ("published".to_owned(), powers(&STUDY1_STRIPES))];
+    let labels = Labels {
+        title: "Study 1: time by stripes, preset 1",
+        x: "stripes, power of ten",
+        y: "milliseconds",
+    };
+    figure::lines(&dir.join("study1-stripes.svg"), labels, &lines)
+}
