@@ -19,6 +19,7 @@ run: ## Build tamis and show its demo report; the files go to target/demo
 test: $(if $(ROOT),deps) ## Run every test that this machine can run, and say which it skips
 	@$(MAKE) --no-print-directory skips
 	cargo test --workspace --no-fail-fast
+	@$(MAKE) --no-print-directory loom
 
 # What `cargo test` will skip here. The tests find out by themselves; cargo hides what a passing test says.
 skips:
@@ -31,6 +32,16 @@ deps: ## Install the system packages that tests call (Debian, as root); only tho
 	@test -z "$(MISSING)" || { echo "apt-get install $(MISSING)" && apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $(MISSING) >/dev/null; \
 	} || echo "make deps: could not install $(MISSING)"
+
+# Other crates' code is another under --cfg loom, so it is built in a place of its own.
+loom: ## Explore every interleaving of small programs on the access-control engines
+	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-access --test loom
+
+golden: ## Compare all 32 workload streams, and what the model makes of them, with the recorded ones (minutes)
+	cargo build --release --bin tamis
+	for variant in A B C D; do for preset in 1 2 3 4 5 6 7 8; do for default in deny accept; do \
+		target/release/tamis lab workload --variant $$variant --preset $$preset --hash --oracle \
+			--default $$default || exit 1; done; done; done
 
 lint: ## Formatting, clippy and rustdoc, each without a warning
 	cargo fmt --all --check
@@ -60,4 +71,4 @@ loom: ## Every interleaving of what threads share, in small programs
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test skips deps lint oracle picture loom fuzz
+.PHONY: help run test skips deps lint oracle picture loom golden fuzz

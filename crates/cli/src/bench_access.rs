@@ -138,9 +138,13 @@ pub(crate) fn run(args: &AccessArgs) -> Result<ExitCode> {
     }
     let mut say = |row: Row| shown.row(row);
     match args.profile {
-        _ if args.must_show => must_show::run(args.quick, &mut say).map_err(failed)?,
+        _ if args.must_show => {
+            let asked =
+                if args.engine.is_empty() { Kind::ALL.to_vec() } else { engines(&args.engine)? };
+            must_show::run(&plan(args, None), &asked, &mut say).map_err(failed)?;
+        }
         Some(profile) => {
-            let (plan, dir) = (plan(args, profile), args.figure.as_deref());
+            let (plan, dir) = (plan(args, Some(profile)), args.figure.as_deref());
             let report = match profile {
                 Profile::Study1 => study1::run(&plan, dir, &mut say),
                 Profile::Study2 => study2::run(&plan, dir, &mut say),
@@ -183,13 +187,15 @@ fn grid(args: &AccessArgs, shown: &mut Shown) -> Result<()> {
     Ok(())
 }
 
-/// How much of a study to run: as much as it did, unless told otherwise.
-fn plan(args: &AccessArgs, profile: Profile) -> Plan {
+/// How much to run: as much as the study did, or as must be shown, unless told otherwise.
+fn plan(args: &AccessArgs, profile: Option<Profile>) -> Plan {
     let usual = match (profile, args.quick) {
-        (Profile::Study1, false) => (10_000_000, 3, &PRESETS[..], &[3, 6, 10][..]),
-        (Profile::Study1, true) => (50_000, 1, &PRESETS[..1], &[3, 6][..]),
-        (Profile::Study2, false) => (1_000_000, 100, &[][..], &[][..]),
-        (Profile::Study2, true) => (10_000, 2, &[][..], &[][..]),
+        (None, false) => (1_000_000, 7, &PRESETS[..], &[][..]),
+        (None, true) => (100_000, 3, &PRESETS[..4], &[][..]),
+        (Some(Profile::Study1), false) => (10_000_000, 3, &PRESETS[..], &[3, 6, 10][..]),
+        (Some(Profile::Study1), true) => (50_000, 1, &PRESETS[..1], &[3, 6][..]),
+        (Some(Profile::Study2), false) => (1_000_000, 100, &[][..], &[][..]),
+        (Some(Profile::Study2), true) => (10_000, 2, &[][..], &[][..]),
     };
     let (packets, runs, presets, threads) = usual;
     let named: Vec<Preset> = args.preset.iter().map(|preset| **preset).collect();

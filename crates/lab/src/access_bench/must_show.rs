@@ -11,13 +11,11 @@ use access::{Config, Engine, Packet};
 use dataplane::orchestrate::Orchestration;
 
 use super::contest::contest;
-use super::{Prepared, Row, Setting, Track};
+use super::{Plan, Prepared, Row, Setting, Track};
 use crate::linear::record::{Program, campaign};
 use crate::linear::{ADDRESSES, Operation};
 use crate::workload::{Bitwise, Generator, Mangle, PRESETS, Preset, Tabled, Variant};
 
-/// Rounds of each comparison.
-const ROUNDS: usize = 7;
 /// Bans of the storm.
 const BANS: u32 = 20_000;
 
@@ -25,13 +23,12 @@ const BANS: u32 = 20_000;
 ///
 /// # Errors
 /// An engine gives a wrong outcome.
-pub fn run(quick: bool, say: &mut dyn FnMut(Row)) -> Result<(), String> {
-    let (packets, rounds) = if quick { (100_000, 3) } else { (1_000_000, ROUNDS) };
-    let presets = if quick { &PRESETS[..4] } else { &PRESETS };
-    presets.iter().for_each(|preset| generators(preset, packets, rounds, say));
-    for preset in presets {
+pub fn run(plan: &Plan, kinds: &[Kind], say: &mut dyn FnMut(Row)) -> Result<(), String> {
+    let Plan { packets, runs: rounds, .. } = *plan;
+    plan.presets.iter().for_each(|preset| generators(preset, packets, rounds, say));
+    for preset in &plan.presets {
         let prepared = Prepared::new(Variant::A, preset, false, packets);
-        roofline(&prepared, rounds, say)?;
+        roofline(&prepared, kinds, rounds, say)?;
         shared_out(&prepared, rounds, say)?;
     }
     storm_on_engine(rounds, say)?;
@@ -61,8 +58,13 @@ fn generators(preset: &Preset, packets: usize, rounds: usize, say: &mut dyn FnMu
 }
 
 /// Every engine beside the matrix without locks, and two threads of ours beside one.
-fn roofline(prepared: &Prepared, rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
-    let kinds = Kind::ALL.into_iter().filter(|kind| kind.is_atomic());
+fn roofline(
+    prepared: &Prepared,
+    kinds: &[Kind],
+    rounds: usize,
+    say: &mut dyn FnMut(Row),
+) -> Result<(), String> {
+    let kinds = kinds.iter().copied().filter(|kind| kind.is_atomic());
     let alone = kinds.map(|kind| match kind.is_shared() {
         true => Setting::pool(kind, 1),
         false => Setting::alone(kind),
