@@ -19,23 +19,30 @@ impl<A: Address> RangeList<A> {
         self.default ^ self.ranges.iter().any(|&(begin, end)| begin <= address && address < end)
     }
 
-    /// Cuts the range out of all others; exceptions are then added as one more.
+    /// Exceptions take in all that they overlap or touch; members as by default are cut out of others.
     pub(crate) fn set(&mut self, begin: A, end: A, member: bool) {
         if end <= begin {
             return;
         }
+        let (mut whole, joins) = ((begin, end), member != self.default);
         let mut at = 0;
         while at < self.ranges.len() {
             let (from, to) = self.ranges[at];
-            if to <= begin || end <= from {
+            let touches = if joins { from <= end && begin <= to } else { from < end && begin < to };
+            if !touches {
                 at += 1;
                 continue;
             }
             self.ranges.swap_remove(at);
-            self.ranges.extend([(from, begin), (end, to)].iter().filter(|(from, to)| from < to));
+            if joins {
+                whole = (whole.0.min(from), whole.1.max(to));
+            } else {
+                let left = [(from, begin), (end, to)];
+                self.ranges.extend(left.iter().filter(|(from, to)| from < to));
+            }
         }
-        if member != self.default {
-            self.ranges.push((begin, end));
+        if joins {
+            self.ranges.push(whole);
         }
     }
 
@@ -64,6 +71,7 @@ mod tests {
                 for address in 0..40 {
                     prop_assert_eq!(list.contains(address), set.contains(address));
                 }
+                prop_assert!(list.ranges.len() <= set.flips() / 2 + 1, "no more ranges than runs");
             }
         }
     }
