@@ -34,7 +34,8 @@ deps: ## Install the system packages that tests call (Debian, as root); only tho
 	} || echo "make deps: could not install $(MISSING)"
 
 # Other crates' code is another under --cfg loom, so it is built in a place of its own.
-loom: ## Explore every interleaving of small programs on the access-control engines
+loom: ## Explore every interleaving of small programs on what threads share
+	cargo test -p tamis-dataplane --test loom
 	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-access --test loom
 
 golden: ## Compare all 32 workload streams, and what the model makes of them, with the recorded ones (minutes)
@@ -64,9 +65,6 @@ oracle: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel over mill
 picture: ## Redraw docs/review.png (needs Chromium)
 	cargo build --release --bin tamis
 	docs/picture.sh target/release/tamis docs/review.png
-
-loom: ## Every interleaving of what threads share, in small programs
-	cargo test -p tamis-dataplane --test loom
 
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
