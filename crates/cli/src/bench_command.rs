@@ -7,6 +7,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use lab::bench::{Document, replay};
 
 use crate::bench_access::{self, AccessArgs};
+use crate::bench_rules::{self, RulesArgs};
 
 /// `tamis bench`.
 #[derive(Debug, ClapArgs)]
@@ -21,6 +22,8 @@ pub(crate) struct BenchArgs {
 pub(crate) enum Bench {
     /// Packets per second of a replay: 20 and 100 rules walked, a full table of connections, a SYN flood
     Replay(ReplayArgs),
+    /// The walk over rules, their memory, load and changes, in every layout
+    Rules(RulesArgs),
 }
 
 /// `tamis bench replay`.
@@ -48,11 +51,13 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
             let plan = replay::Plan { peers: *peers, quick: *quick };
             print(&replay::run(&tamis, plan)?, *json)?;
         }
+        Bench::Rules(rules) => bench_rules::run(rules)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(document: &Document, json: bool) -> Result<()> {
+/// The document, for people or for programs.
+pub(crate) fn print(document: &Document, json: bool) -> Result<()> {
     if json {
         println!("{}", serde_json::to_string_pretty(document)?);
     } else {

@@ -7,6 +7,7 @@
 mod args;
 mod bench_access;
 mod bench_command;
+mod bench_rules;
 mod completions_command;
 mod demo;
 mod interrupt;

@@ -178,19 +178,30 @@ impl Display for Row {
         let params: Vec<String> =
             short.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
         let Runs { value, min, max, runs } = self.runs;
+        let [value, min, max] = [value, min, max].map(figure);
+        let work = format!("{}, {}", self.engine, params.join(", "));
         write!(
             f,
-            "{:<14} {:<44} {value:>12.0} {} ({min:.0} to {max:.0}, {runs} runs)",
-            self.name,
-            params.join(", "),
-            self.unit
+            "{:<22} {work:<52} {value:>8} {} ({min} to {max}, {runs} runs)",
+            self.name, self.unit
         )?;
         match &self.peer {
             Some(Peer { peer, value, ratio }) => {
-                write!(f, "; {peer} {value:.0}, ours/{peer} {ratio:.2}")
+                write!(f, "; {peer} {}, ours/{peer} {}", figure(*value), figure(*ratio))
             }
             None => Ok(()),
         }
+    }
+}
+
+/// A number in three digits or more, small ones by powers of ten.
+fn figure(value: f64) -> String {
+    match value.abs() {
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        0.01.. => format!("{value:.2}"),
+        0.0 => "0".to_owned(),
+        _ => format!("{value:.2e}"),
     }
 }
 

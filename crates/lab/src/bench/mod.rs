@@ -5,6 +5,7 @@
 
 pub mod document;
 pub mod replay;
+pub mod rules;
 mod shape;
 
 pub use document::{Document, Machine, Missing, Peer, Row, Runs};

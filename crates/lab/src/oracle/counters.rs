@@ -61,18 +61,31 @@ impl Reader {
         Ok(Self { socket: sys::raw_socket(ipv6)?, ipv6, buffer: Vec::new() })
     }
 
-    /// The counters of every chain of a table, in the kernel's order.
-    pub fn read(&mut self, table: &str) -> io::Result<Vec<ChainCounters>> {
-        let level = if self.ipv6 { libc::IPPROTO_IPV6 } else { libc::IPPROTO_IP };
+    /// Bytes of the blob in which the kernel holds a table; its counters are elsewhere.
+    pub fn size(&self, table: &str) -> io::Result<usize> {
+        Ok(u32_at(&self.info(table)?, INFO_SIZE) as usize)
+    }
+
+    fn level(&self) -> libc::c_int {
+        if self.ipv6 { libc::IPPROTO_IPV6 } else { libc::IPPROTO_IP }
+    }
+
+    fn info(&self, table: &str) -> io::Result<[u8; INFO_LEN]> {
         let mut info = [0; INFO_LEN];
         info[..table.len()].copy_from_slice(table.as_bytes());
-        sys::get_option(self.socket.as_fd(), level, SO_GET_INFO, &mut info)?;
+        sys::get_option(self.socket.as_fd(), self.level(), SO_GET_INFO, &mut info)?;
+        Ok(info)
+    }
+
+    /// The counters of every chain of a table, in the kernel's order.
+    pub fn read(&mut self, table: &str) -> io::Result<Vec<ChainCounters>> {
+        let info = self.info(table)?;
         let size = u32_at(&info, INFO_SIZE) as usize;
         self.buffer.clear();
         self.buffer.resize(ENTRIES + size, 0);
         self.buffer[..table.len()].copy_from_slice(table.as_bytes());
         self.buffer[NAME_LEN..NAME_LEN + 4].copy_from_slice(&(size as u32).to_ne_bytes());
-        sys::get_option(self.socket.as_fd(), level, SO_GET_ENTRIES, &mut self.buffer)?;
+        sys::get_option(self.socket.as_fd(), self.level(), SO_GET_ENTRIES, &mut self.buffer)?;
         let entry = if self.ipv6 { &ENTRY_V6 } else { &ENTRY_V4 };
         chains(&info, &self.buffer[ENTRIES..], entry)
             .ok_or_else(|| io::Error::other(format!("table {table} makes no sense")))

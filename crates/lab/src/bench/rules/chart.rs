@@ -1,0 +1,206 @@
+//! Three kinds of picture: curves over logarithmic axes, stacked bars, and tables. SVG, without fonts of the machine.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+const WIDTH: u32 = 960;
+const FONT: &str = "sans-serif";
+const INK: RGBColor = RGBColor(40, 40, 48);
+const FAINT: RGBColor = RGBColor(214, 214, 220);
+/// Of Okabe and Ito: told apart by all eyes.
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(90, 90, 90),
+];
+
+type Drawing<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn = Result<(), Box<dyn Error>>;
+
+/// A named curve.
+pub(super) type Curve = (String, Vec<(f64, f64)>);
+
+/// A bar: its label, and its parts by length.
+pub(super) type Bar = (String, Vec<f64>);
+
+/// What a picture says besides its data.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Words<'w> {
+    pub(super) title: &'w str,
+    /// Below the title.
+    pub(super) note: &'w str,
+}
+
+fn colour(index: usize) -> RGBColor {
+    COLOURS[index % COLOURS.len()]
+}
+
+/// Draws into a file of this height.
+fn draw(
+    path: &Path,
+    height: usize,
+    words: Words<'_>,
+    body: impl FnOnce(&Drawing<'_>) -> Drawn,
+) -> io::Result<()> {
+    let all = || -> Drawn {
+        let root = SVGBackend::new(path, (WIDTH, height as u32)).into_drawing_area();
+        root.fill(&WHITE)?;
+        text(&root, words.title, (24, 30), 20, HPos::Left)?;
+        text(&root, words.note, (24, 54), 13, HPos::Left)?;
+        body(&root)?;
+        root.present()?;
+        Ok(())
+    };
+    all().map_err(|error| io::Error::other(format!("{}: {error}", path.display())))
+}
+
+fn text(area: &Drawing<'_>, words: &str, at: (i32, i32), size: u32, side: HPos) -> Drawn {
+    let style = TextStyle::from((FONT, size)).color(&INK).pos(Pos::new(side, VPos::Center));
+    area.draw(&Text::new(words.to_owned(), at, style))?;
+    Ok(())
+}
+
+/// Curves over two logarithmic axes, with their names to the right.
+pub(super) fn curves(
+    path: &Path,
+    words: Words<'_>,
+    (x_name, y_name): (&str, &str),
+    curves: &[Curve],
+) -> io::Result<()> {
+    let points = || curves.iter().flat_map(|(_, points)| points);
+    let span = |of: fn(&(f64, f64)) -> f64| {
+        let low = points().map(of).fold(f64::INFINITY, f64::min);
+        let high = points().map(of).fold(f64::MIN_POSITIVE, f64::max);
+        (low / 1.3)..(high * 1.3)
+    };
+    if points().next().is_none() {
+        return Ok(());
+    }
+    draw(path, 560, words, |root| {
+        let (left, right) = root.margin(72, 16, 16, 16).split_horizontally(740);
+        let mut chart = ChartBuilder::on(&left)
+            .x_label_area_size(48)
+            .y_label_area_size(76)
+            .build_cartesian_2d(span(|(x, _)| *x).log_scale(), span(|(_, y)| *y).log_scale())?;
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .bold_line_style(FAINT)
+            .axis_style(INK)
+            .label_style((FONT, 13).into_font().color(&INK))
+            .x_desc(x_name)
+            .y_desc(y_name)
+            .x_label_formatter(&|x| count(*x))
+            .y_label_formatter(&|y| seconds(*y))
+            .draw()?;
+        for (index, (name, points)) in curves.iter().enumerate() {
+            let colour = colour(index);
+            chart.draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?;
+            let dots = points.iter().map(|point| Circle::new(*point, 3, colour.filled()));
+            chart.draw_series(dots)?;
+            let y = 24 + 24 * index as i32;
+            right.draw(&Rectangle::new([(8, y - 5), (26, y + 5)], colour.filled()))?;
+            text(&right, name, (34, y), 14, HPos::Left)?;
+        }
+        Ok(())
+    })
+}
+
+/// Bars from the left, their parts one behind the other, the sum at their end.
+pub(super) fn bars(path: &Path, words: Words<'_>, parts: &[&str], bars: &[Bar]) -> io::Result<()> {
+    const LEFT: i32 = 300;
+    const STEP: i32 = 26;
+    let sum = |bar: &Bar| bar.1.iter().map(|part| part.max(0.0)).sum::<f64>();
+    let most = bars.iter().map(sum).fold(f64::MIN_POSITIVE, f64::max);
+    let scale = f64::from(WIDTH as i32 - LEFT - 90) / most;
+    let top = if parts.len() > 1 { 108 } else { 80 };
+    draw(path, top + bars.len() * STEP as usize + 20, words, |root| {
+        for (index, part) in parts.iter().enumerate().filter(|_| parts.len() > 1) {
+            let x = LEFT + 150 * index as i32;
+            root.draw(&Rectangle::new([(x, 77), (x + 18, 87)], colour(index).filled()))?;
+            text(root, part, (x + 26, 82), 14, HPos::Left)?;
+        }
+        for (row, bar) in bars.iter().enumerate() {
+            let y = top as i32 + STEP * row as i32 + STEP / 2;
+            text(root, &bar.0, (LEFT - 10, y), 14, HPos::Right)?;
+            let mut from = 0.0;
+            for (index, part) in bar.1.iter().enumerate() {
+                let to = from + part.max(0.0);
+                let x = |value: f64| LEFT + (value * scale) as i32;
+                let corners = [(x(from), y - 9), (x(to), y + 9)];
+                root.draw(&Rectangle::new(corners, colour(index).filled()))?;
+                from = to;
+            }
+            let end = LEFT + (from * scale) as i32 + 6;
+            text(root, &short(from), (end, y), 13, HPos::Left)?;
+        }
+        Ok(())
+    })
+}
+
+/// A table; the first column to the left, the others to the right.
+pub(super) fn table(
+    path: &Path,
+    words: Words<'_>,
+    head: &[&str],
+    rows: &[Vec<String>],
+) -> io::Result<()> {
+    const FIRST: i32 = 230;
+    let others = (head.len() as i32 - 1).max(1);
+    let edge = |column: usize| match column {
+        0 => 24,
+        _ => FIRST + (WIDTH as i32 - FIRST - 24) * column as i32 / others,
+    };
+    let side = |column: usize| if column == 0 { HPos::Left } else { HPos::Right };
+    draw(path, 130 + rows.len() * 28, words, |root| {
+        for (column, name) in head.iter().enumerate() {
+            text(root, name, (edge(column), 92), 13, side(column))?;
+        }
+        let line = |y: i32| PathElement::new([(24, y), (WIDTH as i32 - 24, y)], FAINT);
+        root.draw(&line(108))?;
+        for (index, row) in rows.iter().enumerate() {
+            let y = 124 + 28 * index as i32;
+            for (column, cell) in row.iter().enumerate() {
+                text(root, cell, (edge(column), y), 14, side(column))?;
+            }
+            root.draw(&line(y + 14))?;
+        }
+        Ok(())
+    })
+}
+
+/// A number in three digits.
+pub(super) fn short(value: f64) -> String {
+    match value.abs() {
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+fn count(value: f64) -> String {
+    match value {
+        1e6.. => format!("{}M", value / 1e6),
+        1e3.. => format!("{}k", value / 1e3),
+        _ => format!("{value}"),
+    }
+}
+
+fn seconds(value: f64) -> String {
+    let (value, unit) = match value {
+        1.0.. => (value, "s"),
+        1e-3.. => (value * 1e3, "ms"),
+        1e-6.. => (value * 1e6, "µs"),
+        _ => (value * 1e9, "ns"),
+    };
+    format!("{} {unit}", (value * 100.0).round() / 100.0)
+}

@@ -1,0 +1,176 @@
+//! How the cost of changes grows: with the rules loaded, with the rules of a chain, and with the number of rules
+//! added singly, in one reserved batch, and chain by chain.
+//!
+//! The layouts are changed in place; the revision pays for its transaction and its text as well, and leaves the
+//! rules before it as they were.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rules::layout::{Kind, Laid, Layout};
+use rules::model::{Family, Rule, Ruleset};
+use serde_json::json;
+
+use super::update::Live;
+use super::workload::{Linear, loaded};
+use super::{Plan, clock, params, row};
+use crate::bench::document::{Row, Runs};
+
+/// Time for one point of a curve.
+const BUDGET: Duration = Duration::from_millis(150);
+/// Changes of one point at most.
+const CHANGES: usize = 101;
+/// The engine of revisions.
+const REVISION: &str = "revision";
+
+/// All curves.
+pub(super) fn all(plan: Plan, rows: &mut Vec<Row>) {
+    let (loaded, per_chain, added): (&[_], &[_], &[_]) = match plan.quick {
+        true => (&[1_000, 4_000, 16_000, 64_000], &[4, 64, 1024, 16_384], &[500, 1000, 2000]),
+        false => (
+            &[1_000, 4_000, 16_000, 64_000, 256_000, 662_000],
+            &[1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536],
+            &[1_000, 2_000, 4_000, 8_000, 16_000],
+        ),
+    };
+    for rules in loaded {
+        one_change("rules.growth.loaded", shape(rules / 100, 100), rows);
+    }
+    for rules in per_chain {
+        one_change("rules.growth.chain", shape(65_536 / rules, *rules), rows);
+    }
+    for count in added {
+        many_changes(*count, rows);
+    }
+}
+
+fn shape(chains: usize, rules: usize) -> Linear {
+    Linear { family: Family::Ipv4, is_match: false, chains, rules }
+}
+
+/// A rule put into the middle of a chain in the middle.
+fn one_change(name: &'static str, linear: Linear, rows: &mut Vec<Row>) {
+    let ruleset = linear.ruleset();
+    let params = || {
+        let Linear { chains, rules, .. } = linear;
+        params(json!({ "loaded": chains * rules, "chains": chains, "per_chain": rules }))
+    };
+    // Behind the built-in ones.
+    let (chain, at) = ((3 + linear.chains / 2) as u32, linear.rules / 2);
+    let rule = new_rules(1);
+    for kind in Kind::ALL {
+        let mut laid = Laid::encode(kind, &ruleset.tables[0], Family::Ipv4);
+        let seconds = sampled(|| {
+            let (seconds, ()) = clock::once(|| laid.splice(chain, at, 0, &rule));
+            laid.splice(chain, at, 1, &[]);
+            seconds
+        });
+        rows.push(row(name, kind.name(), params(), seconds, "s"));
+    }
+    let mut live = Live::new(&ruleset);
+    let name_of = linear.chains / 2;
+    let insert = format!("*filter\n-I c{name_of} {} {}\nCOMMIT\n", at + 1, new_rule(0));
+    let delete = format!("*filter\n-D c{name_of} {}\nCOMMIT\n", at + 1);
+    let seconds = sampled(|| {
+        let seconds = live.change(&insert);
+        live.change(&delete);
+        seconds
+    });
+    rows.push(row(name, REVISION, params(), seconds, "s"));
+}
+
+/// As many samples as there is time for.
+fn sampled(mut one: impl FnMut() -> f64) -> Runs {
+    let start = Instant::now();
+    let mut seconds = vec![one()];
+    while seconds.len() < CHANGES && start.elapsed() < BUDGET {
+        seconds.push(one());
+    }
+    Runs::of(seconds)
+}
+
+/// Chains that rules are added to, one after the other.
+const CHAINS: usize = 100;
+
+/// So many rules into 100 chains that were empty, in three ways.
+fn many_changes(count: usize, rows: &mut Vec<Row>) {
+    let empty = shape(CHAINS, 0);
+    let ruleset = empty.ruleset();
+    let rules = new_rules(count);
+    let params = || params(json!({ "added": count, "chains": CHAINS }));
+    for kind in Kind::ALL {
+        let fresh = || Laid::encode(kind, &ruleset.tables[0], Family::Ipv4);
+        for (name, add) in WAYS {
+            let seconds =
+                Runs::of((0..3).map(|_| clock::once(|| add(fresh(), &rules)).0).collect());
+            rows.push(row(name, kind.name(), params(), seconds, "s"));
+        }
+    }
+    for (name, texts) in texts(count) {
+        let seconds = Runs::of((0..3).map(|_| applied(&ruleset, &texts)).collect());
+        rows.push(row(name, REVISION, params(), seconds, "s"));
+    }
+}
+
+type Add = fn(Laid, &[Arc<Rule>]) -> Laid;
+
+/// The ways to add rules to a layout: each to the next chain in turn; all to one chain; a share to each chain.
+const WAYS: [(&str, Add); 3] = [
+    ("rules.growth.singly", |mut laid, rules| {
+        for (index, rule) in rules.iter().enumerate() {
+            laid.splice((3 + index % CHAINS) as u32, usize::MAX, 0, std::slice::from_ref(rule));
+        }
+        laid
+    }),
+    ("rules.growth.batch", |mut laid, rules| {
+        laid.splice(3, usize::MAX, 0, rules);
+        laid
+    }),
+    ("rules.growth.chains", |mut laid, rules| {
+        for (chain, rules) in rules.chunks(rules.len().div_ceil(CHAINS)).enumerate() {
+            laid.splice(3 + chain as u32, usize::MAX, 0, rules);
+        }
+        laid
+    }),
+];
+
+/// The same as texts, each one transaction.
+fn texts(count: usize) -> [(&'static str, Vec<String>); 3] {
+    let one = |chain: usize, rules: std::ops::Range<usize>| {
+        let mut text = String::from("*filter\n");
+        for rule in rules {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "-A c{chain} {}", new_rule(rule));
+        }
+        text + "COMMIT\n"
+    };
+    let share = count.div_ceil(CHAINS);
+    let chains = (0..CHAINS).map(|chain| one(chain, chain * share..count.min((chain + 1) * share)));
+    [
+        (WAYS[0].0, (0..count).map(|rule| one(rule % CHAINS, rule..rule + 1)).collect()),
+        (WAYS[1].0, vec![one(0, 0..count)]),
+        (WAYS[2].0, chains.collect()),
+    ]
+}
+
+fn applied(ruleset: &Ruleset, texts: &[String]) -> f64 {
+    let mut live = Live::new(ruleset);
+    texts.iter().map(|text| live.change(text)).sum()
+}
+
+/// The tests of a rule that no workload has.
+fn new_rule(number: usize) -> String {
+    format!("-s 192.0.2.{}/32 -d 203.0.{}.{}/32", number >> 16, number >> 8 & 255, number & 255)
+}
+
+fn new_rules(count: usize) -> Vec<Arc<Rule>> {
+    let mut text = String::from("*filter\n:new - [0:0]\n");
+    for number in 0..count {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "-A new {}", new_rule(number));
+    }
+    let mut ruleset = loaded(&(text + "COMMIT\n"), Family::Ipv4);
+    let mut chains = ruleset.tables.swap_remove(0).chains;
+    chains.pop().map(|chain| chain.rules).unwrap_or_default()
+}

@@ -1,0 +1,155 @@
+//! `tamis bench rules`: walks, memory, load and changes of large rulesets, and the kernel on the same work.
+//!
+//! Contract: figures without a peer are of this process; those with one are taken in turn with the peer, whose
+//! rules stand in a network namespace that ends with its thread. [`figure`] draws a document, measuring nothing.
+//!
+//! Source: "Xtables2: Love for blobs" (Engelhardt, NFWS 2010); the experiments and both shapes are its own.
+
+mod chart;
+mod clock;
+mod count;
+pub mod fan;
+pub mod figure;
+mod growth;
+mod memory;
+#[cfg(target_os = "linux")]
+mod peers;
+mod study;
+mod update;
+mod walk;
+pub mod workload;
+
+use std::io;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::bench::document::{Document, Row, Runs};
+
+/// What to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// The kernel's tools, too.
+    pub peers: bool,
+    /// Less of everything: within a minute.
+    pub quick: bool,
+    /// One part instead of all.
+    pub only: Option<Part>,
+}
+
+/// Parts of the benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// 100 chains of 1,000 rules, matching or not.
+    Linear,
+    /// The same in every layout with every kind of counter.
+    Layouts,
+    /// Bytes and allocations.
+    Memory,
+    /// From text to rules.
+    Load,
+    /// Single changes.
+    Update,
+    /// 10,000 bans in one transaction.
+    Bulk,
+    /// How changes grow.
+    Growth,
+    /// The provider's fanned trees.
+    Fan,
+    /// Kinds of counters.
+    Counters,
+}
+
+impl Plan {
+    fn has(self, part: Part) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
+
+    fn runs(self) -> usize {
+        if self.quick { 3 } else { 7 }
+    }
+
+    /// Single changes of one kind.
+    fn changes(self) -> usize {
+        if self.quick { 101 } else { 1001 }
+    }
+}
+
+/// Measures. `tamis` is the program's own file, for whole commands.
+///
+/// # Errors
+/// Scratch files cannot be written, or a whole command of ours fails.
+pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
+    let mut document = Document::new();
+    #[cfg(target_os = "linux")]
+    if plan.peers {
+        peers::all(tamis, plan, &mut document)?;
+    }
+    #[cfg(not(target_os = "linux"))]
+    if plan.peers {
+        let why = format!("only Linux has them; {} runs elsewhere", tamis.display());
+        document.missing.push(crate::bench::Missing { peer: "iptables, nft", why });
+    }
+    let (beside, mut rows) = (std::mem::take(&mut document.results), Vec::new());
+    alone(plan, &mut rows);
+    // What was measured beside a peer is not told twice.
+    let is = |one: &Row, other: &Row| {
+        (one.name, one.engine, &one.params) == (other.name, other.engine, &other.params)
+    };
+    rows.retain(|row| !beside.iter().any(|other| is(row, other)));
+    document.results = beside;
+    document.results.append(&mut rows);
+    document.results.sort_by_key(|row| row.name);
+    Ok(document)
+}
+
+/// What needs no peer, or does without.
+fn alone(plan: Plan, rows: &mut Vec<Row>) {
+    let fans = if plan.quick { &[fan::SMALL][..] } else { &[fan::SMALL, fan::LARGE] };
+    if plan.has(Part::Linear) {
+        walk::linear(plan, rows);
+    }
+    if plan.has(Part::Layouts) {
+        walk::layouts(plan, rows);
+    }
+    if plan.has(Part::Counters) {
+        walk::counters(plan, rows);
+    }
+    if plan.has(Part::Fan) {
+        fans.iter().for_each(|fan| walk::fan(plan, fan, rows));
+    }
+    if plan.has(Part::Memory) {
+        memory::linear(rows);
+        fans.iter().for_each(|fan| memory::fan(fan, rows));
+    }
+    if plan.has(Part::Load) {
+        update::load_rows(plan, rows);
+    }
+    if plan.has(Part::Update) {
+        update::all(plan, rows);
+    }
+    if plan.has(Part::Bulk) {
+        update::bulk(plan, rows);
+    }
+    if plan.has(Part::Growth) {
+        growth::all(plan, rows);
+    }
+}
+
+fn row(
+    name: &'static str,
+    engine: &'static str,
+    params: Map<String, Value>,
+    runs: Runs,
+    unit: &'static str,
+) -> Row {
+    Row { name, engine, params, runs, unit, peer: None }
+}
+
+/// The members of a JSON object.
+fn params(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(params) => params,
+        _ => Map::new(),
+    }
+}

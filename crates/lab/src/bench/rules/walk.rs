@@ -1,0 +1,238 @@
+//! Time of walks: over the study's ruleset and over fanned trees, in every layout, with every kind of counter.
+
+use std::hint::black_box;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use packet::{Checksums, Link, Packet};
+use rules::eval::{Alive, Memories};
+use rules::layout::{Kind, Laid};
+use rules::model::{Family, Hook, Ruleset};
+use rules::{Transit, World};
+use serde_json::json;
+
+use super::clock;
+use super::count::{Allocated, Counted, Counters, Counting, Local, Locked, Nothing, Shared, many};
+use super::fan::Fan;
+use super::workload::Linear;
+use super::{Plan, params, row};
+use crate::bench::document::{Row, Runs};
+
+/// Rules that stay in the first cache in every layout.
+const IN_CACHE: usize = 200;
+/// What walks are timed for.
+const BUDGET: Duration = Duration::from_millis(30);
+
+/// Packets at a hook of a ruleset.
+#[derive(Debug)]
+pub(super) struct Walks {
+    packets: Vec<Vec<u8>>,
+    family: Family,
+    hook: Hook,
+    slots: usize,
+}
+
+impl Walks {
+    pub(super) fn new(ruleset: &Ruleset, hook: Hook, packets: Vec<Vec<u8>>) -> Self {
+        let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
+        let slots = chains.flat_map(|chain| &chain.rules).map(|rule| rule.slot as usize + 1);
+        Self { packets, family: ruleset.family, hook, slots: slots.max().unwrap_or(0) }
+    }
+
+    /// Seconds of one packet's walk.
+    pub(super) fn seconds(&self, laid: &Laid, counting: Counting) -> f64 {
+        let slots = self.slots;
+        let quota = || Box::new(Mutex::new(0));
+        match counting {
+            Counting::None => self.with(laid, &mut Nothing),
+            Counting::Local => self.with(laid, &mut Local(vec![[0; 2]; slots])),
+            Counting::Shared => {
+                self.with(laid, &mut Shared(many(slots, <[AtomicU64; 2]>::default)))
+            }
+            Counting::Allocated => self.with(laid, &mut Allocated(many(slots, Box::default))),
+            Counting::Locked => self.with(laid, &mut Locked(many(slots, || [quota()]))),
+            Counting::LockedTwice => {
+                self.with(laid, &mut Locked(many(slots, || [quota(), quota()])))
+            }
+        }
+    }
+
+    fn with(&self, laid: &Laid, counters: &mut impl Counters) -> f64 {
+        let world = World::default();
+        let mut bytes = self.packets.clone();
+        let parse = |bytes| {
+            let bytes: &mut Vec<u8> = bytes;
+            let len = bytes.len();
+            Packet::parse(bytes, len, Link::Raw, Checksums::Ignore)
+        };
+        let mut packets: Vec<Packet<'_>> = bytes.iter_mut().map(parse).collect();
+        let mut memories = Memories::default();
+        let len = self.packets.first().map_or(0, Vec::len) as u64;
+        let all = clock::each(BUDGET, || {
+            for packet in &mut packets {
+                let mut transit = Transit::new(packet, self.family, self.hook, &world);
+                let mut observer = Counted { counters, bytes: len };
+                let entry = Alive::Certain;
+                black_box(laid.walk(0, &mut transit, entry, &mut memories, &mut observer));
+            }
+        });
+        all / self.packets.len() as f64
+    }
+}
+
+/// The study's ruleset, laid out.
+#[derive(Debug)]
+pub(super) struct Laying {
+    pub(super) linear: Linear,
+    walks: Walks,
+    laid: Laid,
+}
+
+impl Laying {
+    pub(super) fn new(linear: Linear, kind: Kind) -> Self {
+        Self::of(&linear.ruleset(), linear, kind)
+    }
+
+    fn of(ruleset: &Ruleset, linear: Linear, kind: Kind) -> Self {
+        let walks = Walks::new(ruleset, Hook::Input, vec![linear.packet()]);
+        let laid = Laid::encode(kind, &ruleset.tables[0], linear.family);
+        Self { linear, walks, laid }
+    }
+
+    /// Nanoseconds a rule.
+    pub(super) fn nanos(&self, counting: Counting) -> f64 {
+        self.walks.seconds(&self.laid, counting) * 1e9 / self.linear.run_per_packet() as f64
+    }
+}
+
+/// Name of a linear walk's rows.
+pub(super) fn linear_name(linear: Linear) -> &'static str {
+    match (linear.family, linear.is_match) {
+        (Family::Ipv6, true) => "rules.linear.v6.match",
+        (Family::Ipv6, false) => "rules.linear.v6.nomatch",
+        (_, true) => "rules.linear.v4.match",
+        (_, false) => "rules.linear.v4.nomatch",
+    }
+}
+
+/// The study's four rulesets: two families, all rules matching and none.
+pub(super) fn studies() -> impl Iterator<Item = Linear> {
+    [Family::Ipv6, Family::Ipv4]
+        .into_iter()
+        .flat_map(|family| [true, false].map(|is_match| Linear::study(family, is_match)))
+}
+
+/// Packed chains alone, where no peer is asked for.
+pub(super) fn linear(plan: Plan, rows: &mut Vec<Row>) {
+    for linear in studies() {
+        let laying = Laying::new(linear, Kind::PackedChain);
+        let nanos = (0..plan.runs()).map(|_| laying.nanos(Counting::Local)).collect();
+        let params = params(json!({ "rules": linear.chains * linear.rules, "counters": "local" }));
+        let name = linear_name(linear);
+        rows.push(row(name, Kind::PackedChain.name(), params, Runs::of(nanos), "ns/rule"));
+    }
+}
+
+/// Every layout with every kind of counter, and what the time goes to: matching headers, which is what rules that
+/// stay in cache take; counting, which is what counters add; and the rest, which is chains and waiting for memory.
+pub(super) fn layouts(plan: Plan, rows: &mut Vec<Row>) {
+    for linear in studies() {
+        let ruleset = linear.ruleset();
+        let layings: Vec<Laying> =
+            Kind::ALL.into_iter().map(|kind| Laying::of(&ruleset, linear, kind)).collect();
+        let mut nanos = vec![[const { Vec::new() }; Counting::ALL.len()]; Kind::ALL.len()];
+        let near = Linear { chains: 1, rules: IN_CACHE, ..linear };
+        let near_ruleset = near.ruleset();
+        let nears = Kind::ALL.map(|kind| Laying::of(&near_ruleset, near, kind));
+        let mut headers = [const { Vec::new() }; Kind::ALL.len()];
+        for _ in 0..plan.runs() {
+            for (near, headers) in nears.iter().zip(&mut headers) {
+                headers.push(near.nanos(Counting::None));
+            }
+            for (laying, nanos) in layings.iter().zip(&mut nanos) {
+                for (counting, nanos) in Counting::ALL.into_iter().zip(nanos) {
+                    nanos.push(laying.nanos(counting));
+                }
+            }
+        }
+        for ((kind, nanos), headers) in Kind::ALL.into_iter().zip(nanos).zip(headers) {
+            let header = Runs::of(headers).value;
+            let runs = nanos.map(Runs::of);
+            for (counting, ours) in Counting::ALL.into_iter().zip(runs) {
+                rows.push(layout_row(linear, (kind, counting), ours, (header, runs[0].value)));
+            }
+        }
+    }
+}
+
+fn layout_row(
+    linear: Linear,
+    (kind, counting): (Kind, Counting),
+    ours: Runs,
+    (header, uncounted): (f64, f64),
+) -> Row {
+    let name = match (linear.family, linear.is_match) {
+        (Family::Ipv6, true) => "rules.layouts.v6.match",
+        (Family::Ipv6, false) => "rules.layouts.v6.nomatch",
+        (_, true) => "rules.layouts.v4.match",
+        (_, false) => "rules.layouts.v4.nomatch",
+    };
+    let round = |nanos: f64| (nanos * 100.0).round() / 100.0;
+    let params = params(json!({
+        "rules": linear.chains * linear.rules,
+        "counters": counting.name(),
+        "header": round(header),
+        "counter": round(ours.value - uncounted),
+        "rest": round(uncounted - header),
+    }));
+    row(name, kind.name(), params, ours, "ns/rule")
+}
+
+/// Packed chains with each kind of counter.
+pub(super) fn counters(plan: Plan, rows: &mut Vec<Row>) {
+    let laying = Laying::new(Linear::study(Family::Ipv6, true), Kind::PackedChain);
+    let mut nanos = [const { Vec::new() }; Counting::ALL.len()];
+    for _ in 0..plan.runs() {
+        for (counting, nanos) in Counting::ALL.into_iter().zip(&mut nanos) {
+            nanos.push(laying.nanos(counting));
+        }
+    }
+    for (counting, nanos) in Counting::ALL.into_iter().zip(nanos) {
+        let name = match counting {
+            Counting::None => "rules.counters.none",
+            Counting::Local => "rules.counters.local",
+            Counting::Shared => "rules.counters.shared",
+            Counting::Allocated => "rules.counters.allocated",
+            Counting::Locked => "rules.counters.locked",
+            Counting::LockedTwice => "rules.counters.locked2",
+        };
+        let params = params(json!({ "rules": 100_000, "match": true, "family": "v6" }));
+        rows.push(row(name, Kind::PackedChain.name(), params, Runs::of(nanos), "ns/rule"));
+    }
+}
+
+/// A fanned tree in every layout.
+pub(super) fn fan(plan: Plan, fan: &Fan, rows: &mut Vec<Row>) {
+    let tree = fan.tree();
+    let ruleset = tree.ruleset();
+    let mut packets = tree.packets(fan.run);
+    packets.truncate(1000);
+    let flows = packets.len();
+    let walks = Walks::new(&ruleset, Hook::Forward, packets);
+    let laid: Vec<Laid> =
+        Kind::ALL.map(|kind| Laid::encode(kind, &ruleset.tables[0], Family::Ipv4)).into();
+    let mut nanos = vec![Vec::new(); laid.len()];
+    for _ in 0..plan.runs() {
+        for (laid, nanos) in laid.iter().zip(&mut nanos) {
+            nanos.push(walks.seconds(laid, Counting::Local) * 1e9);
+        }
+    }
+    let name = if fan.name == "68k" { "rules.fan.68k" } else { "rules.fan.662k" };
+    for (kind, nanos) in Kind::ALL.into_iter().zip(nanos) {
+        let params = params(json!({
+            "rules": fan.rules, "chains": fan.chains, "run": fan.run, "flows": flows,
+        }));
+        rows.push(row(name, kind.name(), params, Runs::of(nanos), "ns/packet"));
+    }
+}
