@@ -24,6 +24,8 @@ pub(crate) enum Bench {
     Replay(ReplayArgs),
     /// The walk over rules, their memory, load and changes, in every layout
     Rules(RulesArgs),
+    /// Access-control engines, ways to share work, and both studies
+    Access(Box<AccessArgs>),
 }
 
 /// `tamis bench replay`.
@@ -52,6 +54,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
             print(&replay::run(&tamis, plan)?, *json)?;
         }
         Bench::Rules(rules) => bench_rules::run(rules)?,
+        Bench::Access(access) => return bench_access::run(access),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -18,8 +18,6 @@ pub mod linear;
 pub mod machine;
 #[cfg(target_os = "linux")]
 pub mod oracle;
-#[path = "bench/rules/readers.rs"]
-pub mod readers;
 pub mod real;
 pub mod scene;
 pub mod state;

@@ -225,22 +225,16 @@ fn number_of_octet(part: &str) -> Option<u8> {
 #[must_use]
 pub(crate) fn mask(text: &str, len: usize) -> Option<[u8; 16]> {
     match digits(text, 10) {
-        Some(bits) if !text.contains('.') => {
-            (bits <= len as u64 * 8).then(|| prefix_mask(bits as usize))
-        }
-        _ => address(text, len),
+        Some(bits) => (bits <= len as u64 * 8).then(|| prefix_mask(bits as usize)),
+        None => address(text, len),
     }
 }
 
 /// A mask whose first `bits` bits are set.
 #[must_use]
 pub(crate) fn prefix_mask(bits: usize) -> [u8; 16] {
-    let mut mask = [0; 16];
-    for (index, byte) in mask.iter_mut().enumerate() {
-        let bits_here = bits.saturating_sub(index * 8).min(8);
-        *byte = (0xff00_u16 >> bits_here) as u8;
-    }
-    mask
+    let behind = u128::MAX.checked_shr(bits as u32).unwrap_or(0);
+    (!behind).to_be_bytes()
 }
 
 /// The prefix length of a mask of `len` bytes, if it is contiguous.
@@ -292,15 +286,12 @@ pub(crate) fn network_text(addr: &[u8; 16], mask: &[u8; 16], len: usize) -> Stri
 /// `address[/mask]` of `len` bytes; the address comes back masked.
 #[must_use]
 pub(crate) fn network(text: &str, len: usize) -> Option<([u8; 16], [u8; 16])> {
-    let (addr, mask) = match text.split_once('/') {
-        Some((addr, mask_text)) => (address(addr, len)?, mask(mask_text, len)?),
+    let (addr, mask) = match memchr::memchr(b'/', text.as_bytes()) {
+        Some(at) => (address(&text[..at], len)?, mask(&text[at + 1..], len)?),
         None => (address(text, len)?, prefix_mask(len * 8)),
     };
-    let mut masked = addr;
-    for (byte, mask) in masked.iter_mut().zip(mask) {
-        *byte &= mask;
-    }
-    Some((masked, mask))
+    let masked = u128::from_ne_bytes(addr) & u128::from_ne_bytes(mask);
+    Some((masked.to_ne_bytes(), mask))
 }
 
 #[cfg(test)]

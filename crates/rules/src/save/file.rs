@@ -58,6 +58,8 @@ struct File<'a, 'o> {
 struct OpenTable<'a> {
     table: Table,
     chains: HashMap<Cow<'a, str>, usize>,
+    /// The chain that the rule before was for.
+    last: usize,
     /// Jumps to chains that were not declared yet: chain, rule, name, line.
     forward: Vec<(usize, usize, Word<'a>, u32)>,
     /// Targets that rules have, with the first line. `-j NAME` means a chain before a target and chains
@@ -85,7 +87,7 @@ impl<'a, 'o> File<'a, 'o> {
 
     fn line(&mut self, number: u32, line: &'a str) -> Result<(), LoadError> {
         self.last_line = number;
-        if let Some(at) = line.find('\0') {
+        if let Some(at) = memchr::memchr(0, line.as_bytes()) {
             return Err(What::new(column_after(&line[..at]), "text, found a NUL").at_line(number));
         }
         let line = self.trimmed(number, line).map_err(|what| what.at_line(number))?;
@@ -238,18 +240,12 @@ impl<'a, 'o> File<'a, 'o> {
     }
 
     fn rule(&mut self, number: u32, line: &'a str) -> Result<(), What> {
-        let list = words(line, 1)?;
+        let mut list = words(line, 1)?;
         let end = column_after(line);
-        let mut list = list.into_iter().peekable();
-        let counters = match list.peek() {
-            Some(word) if word.text.starts_with('[') => {
-                let counters = parse_counters(word)?;
-                list.next();
-                Some(counters)
-            }
+        let counters = match list.first() {
+            Some(word) if word.text.starts_with('[') => Some(parse_counters(&list.remove(0))?),
             _ => None,
         };
-        let list: Vec<Word<'a>> = list.collect();
         if let [command, name, rest @ ..] = list.as_slice() {
             match &*command.text {
                 "-N" | "--new-chain" => return self.new_chain(number, name),
@@ -355,6 +351,7 @@ impl<'a> OpenTable<'a> {
         Self {
             table,
             chains: HashMap::new(),
+            last: 0,
             forward: Vec::new(),
             targets: HashMap::new(),
             moved: 0,
@@ -398,7 +395,12 @@ impl<'a> OpenTable<'a> {
 
     /// Index of the chain that a rule is for: declared, or built in.
     fn rule_chain(&mut self, name: &Word<'a>, family: Family) -> Result<usize, What> {
+        // Rules of a chain stand together.
+        if self.table.chains.get(self.last).is_some_and(|last| *last.name == *name.text) {
+            return Ok(self.last);
+        }
         if let Some(index) = self.chains.get(&*name.text) {
+            self.last = *index;
             return Ok(*index);
         }
         let kind = family.table(self.table.name);

@@ -2,6 +2,8 @@
 //!
 //! Source: iptables(8) "PARAMETERS"; `xtables_parse_interface` for names.
 
+use smallvec::{SmallVec, smallvec};
+
 use super::{What, Word};
 use crate::ext::value;
 use crate::family::protocol_number;
@@ -10,17 +12,18 @@ use crate::model::{Family, IfaceTest, MaskedAddr, ProtocolTest};
 /// `IFNAMSIZ` - 1.
 const MAX_IFACE: usize = 15;
 
+/// A comma list of addresses, nearly always one.
+pub(super) type Addresses = SmallVec<[Option<MaskedAddr>; 1]>;
+
 /// A comma list of addresses; `None` stands for every address, which tests nothing.
-pub(super) fn addresses(
-    word: &Word<'_>,
-    invert: bool,
-    family: Family,
-) -> Result<Vec<Option<MaskedAddr>>, What> {
-    let list: Vec<&str> = word.text.split(',').collect();
-    if invert && list.len() > 1 {
+pub(super) fn addresses(word: &Word<'_>, invert: bool, family: Family) -> Result<Addresses, What> {
+    if memchr::memchr(b',', word.text.as_bytes()).is_none() {
+        return Ok(smallvec![address(&word.text, word, invert, family)?]);
+    }
+    if invert {
         return Err(What::new(word.column, "one address after !, not a list"));
     }
-    list.into_iter().map(|text| address(text, word, invert, family)).collect()
+    word.text.split(',').map(|text| address(text, word, invert, family)).collect()
 }
 
 fn address(

@@ -4,6 +4,8 @@ use super::options::{Extensions, Loading, Newest, Words, is_bang};
 use super::{Warnings, What, Word, header};
 use crate::ext::{self, Args, MatchUse, Opaque, Support, TargetUse};
 use crate::model::{Counters, Family, Header, Hook, IfaceTest, MaskedAddr, ProtocolTest};
+use header::Addresses;
+use smallvec::{SmallVec, smallvec};
 
 /// Where a rule goes in its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,15 +24,15 @@ pub(super) struct RuleLine<'a> {
     pub(super) counters: Option<Counters>,
     /// `-4` or `-6` names another family: the rule is not meant for this one.
     pub(super) other_family: bool,
-    sources: Vec<Option<MaskedAddr>>,
-    destinations: Vec<Option<MaskedAddr>>,
+    sources: Addresses,
+    destinations: Addresses,
     input: Option<IfaceTest>,
     output: Option<IfaceTest>,
     protocol: Option<ProtocolTest>,
     fragment: Option<bool>,
     pub(super) verdict: Option<Verdict<'a>>,
     extensions: Extensions<'a>,
-    seen: Vec<&'static str>,
+    seen: SmallVec<[&'static str; 4]>,
 }
 
 /// What `-j` or `-g` names, when it is no extension.
@@ -92,15 +94,15 @@ impl<'a> RuleLine<'a> {
             chain,
             counters: None,
             other_family: false,
-            sources: vec![None],
-            destinations: vec![None],
+            sources: smallvec![None],
+            destinations: smallvec![None],
             input: None,
             output: None,
             protocol: None,
             fragment: None,
             verdict: None,
             extensions: Extensions::new(family),
-            seen: Vec::new(),
+            seen: SmallVec::new(),
         }
     }
 
@@ -307,15 +309,22 @@ impl<'a> RuleLine<'a> {
         source: Option<MaskedAddr>,
         destination: Option<MaskedAddr>,
     ) -> Option<Box<Header>> {
-        let header = Header {
-            source,
-            destination,
-            input: self.input.clone(),
-            output: self.output.clone(),
-            protocol: self.protocol,
-            fragment: self.fragment,
-        };
-        (header != Header::default()).then(|| Box::new(header))
+        let tests = source.is_some()
+            || destination.is_some()
+            || self.input.is_some()
+            || self.output.is_some()
+            || self.protocol.is_some()
+            || self.fragment.is_some();
+        tests.then(|| {
+            Box::new(Header {
+                source,
+                destination,
+                input: self.input.clone(),
+                output: self.output.clone(),
+                protocol: self.protocol,
+                fragment: self.fragment,
+            })
+        })
     }
 
     /// Checks the rule against its chain.
