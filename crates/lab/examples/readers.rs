@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dataplane::publish::Kind;
-use lab::readers::{Load, measure, median};
+use lab::bench::rules::readers::{Load, measure, median};
 
 fn main() {
     let mut numbers = std::env::args().skip(1).filter_map(|word| word.parse().ok());

@@ -14,6 +14,7 @@ mod growth;
 mod memory;
 #[cfg(target_os = "linux")]
 mod peers;
+pub mod readers;
 mod study;
 mod update;
 mod walk;
