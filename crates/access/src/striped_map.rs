@@ -37,12 +37,14 @@ impl Default for Settings {
 }
 
 type Bucket<A, V> = Vec<(A, V)>;
+/// The buckets that one lock guards.
+type Stripe<A, V> = CachePadded<RwLock<Vec<Bucket<A, V>>>>;
 
 /// The map.
 #[derive(Debug)]
 struct StripedMap<A, V> {
     settings: Settings,
-    stripes: Box<[CachePadded<RwLock<Vec<Bucket<A, V>>>>]>,
+    stripes: Box<[Stripe<A, V>]>,
     /// Buckets that are longer than they should be.
     full: AtomicU64,
 }

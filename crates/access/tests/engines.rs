@@ -61,7 +61,7 @@ fn compare<A: Address>(kind: Kind, choices: &Choices, packets: &[Packet<A>], pai
 }
 
 fn all<A: Address>(addresses: usize, of: impl Fn(usize) -> A) -> Vec<(A, A)> {
-    let some = |at: usize| at % (addresses / 24).max(1) == 0;
+    let some = |at: usize| at.is_multiple_of((addresses / 24).max(1));
     let all = || (0..addresses).filter(|&at| some(at));
     all()
         .flat_map(|source| all().map(move |to| (source, to)))

@@ -1,5 +1,7 @@
 //! The list against one that remembers every change.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::prelude::*;

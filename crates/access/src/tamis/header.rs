@@ -49,12 +49,12 @@ impl Header {
         let (begin, length) = if begin < end { (begin, end - begin) } else { (0, 0) };
         let bans = self.bans() + u64::from(png && !self.persona_non_grata());
         Self(
-            u64::from(png) * PNG
-                | u64::from(accept) * ACCEPT
+            (u64::from(png) * PNG)
+                | (u64::from(accept) * ACCEPT)
                 | BUSY
-                | (begin as u64) << BEGIN
-                | (length as u64) << LENGTH
-                | bans << BANS,
+                | ((begin as u64) << BEGIN)
+                | ((length as u64) << LENGTH)
+                | (bans << BANS),
         )
     }
 
