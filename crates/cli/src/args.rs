@@ -15,6 +15,7 @@ use dataplane::{Config, Path};
 use packet::Checksums;
 use replay::{Moment, RulesFile};
 use rules::conntrack::{self, Mode, config::DEFAULT_MAX};
+use rules::ipset::Sets;
 use rules::model::Family;
 use rules::routes::Routes;
 use rules::save::LoadOptions;
@@ -199,6 +200,9 @@ pub(crate) struct WalkArgs {
     /// The host's routes, as `ip route show table all` prints them (IPv4, IPv6 or both)
     #[arg(long, value_name = "FILE")]
     pub routes: Option<String>,
+    /// The host's sets, as `ipset save` prints them, for -m set and -j SET
+    #[arg(long, value_name = "FILE")]
+    pub ipset: Option<String>,
     /// The address of an interface, for -j MASQUERADE and REDIRECT; may be repeated [default: by --routes]
     #[arg(long = "addr", value_name = "IFACE=ADDRESS", value_parser = addr)]
     pub addresses: Vec<(String, IpAddr)>,
@@ -351,6 +355,11 @@ fn routes(file: &str) -> anyhow::Result<Routes> {
     Routes::parse(&text).map_err(|error| anyhow!("{file}:{error}"))
 }
 
+fn sets(file: &str) -> anyhow::Result<Sets> {
+    let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
+    Sets::parse(&text).map_err(|error| anyhow!("{file}:{error}"))
+}
+
 /// Refuses `-` where standard input was read to its end already.
 pub(crate) fn standard_input_once<'a>(
     names: impl IntoIterator<Item = &'a String>,
@@ -367,7 +376,12 @@ impl WalkArgs {
     pub(crate) fn also(&self) -> String {
         let mut options = String::new();
         let family = self.family.map(|family| family.name().to_owned());
-        let named = [("family", &family), ("table", &self.table), ("routes", &self.routes)];
+        let named = [
+            ("family", &family),
+            ("table", &self.table),
+            ("routes", &self.routes),
+            ("ipset", &self.ipset),
+        ];
         for (name, value) in named {
             if let Some(value) = value {
                 options.push_str(&format!(" --{name} {}", replay::shell::quote(value)));
@@ -440,6 +454,7 @@ impl WalkArgs {
                 checksums,
                 ..conntrack::Config::default()
             },
+            sets: self.ipset.as_deref().map(sets).transpose()?,
             world: World {
                 local: (!self.local.is_empty()).then(|| self.local.clone()),
                 routes: self.routes.as_deref().map(routes).transpose()?,

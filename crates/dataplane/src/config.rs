@@ -2,6 +2,7 @@
 
 use access::list::Schedule;
 use packet::Checksums;
+use rules::ipset::Sets;
 use rules::{Network, World, conntrack};
 
 use crate::path::Path;
@@ -23,6 +24,8 @@ pub struct Config {
     pub ct: conntrack::Config,
     /// The access list and its changes, if there is one.
     pub bans: Option<Schedule>,
+    /// The host's sets, as they were when the first packet came; `None` where nobody told.
+    pub sets: Option<Sets>,
     /// The host's own addresses.
     pub world: World,
 }

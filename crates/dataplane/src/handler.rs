@@ -12,6 +12,7 @@ use packet::{L3, L4, Link, Packet, Read};
 use rules::conntrack::{CtState, CtView, Mode, Side, Tracker, Zone};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
+use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use rules::nat::Translated;
 use rules::{Connection, Iface, Mark, Seen, Transit};
@@ -90,6 +91,8 @@ pub struct Handler<'r> {
     config: &'r Config,
     copies: Copies,
     bans: Option<Schedule>,
+    /// The host's sets, which all its rules share.
+    sets: Option<Sets>,
 }
 
 /// A ruleset with what its walk needs at hand.
@@ -112,7 +115,7 @@ impl<'r> Handler<'r> {
     #[must_use]
     pub fn new(rulesets: impl IntoIterator<Item = &'r Ruleset>, config: &'r Config) -> Self {
         let plans = rulesets.into_iter().map(|ruleset| Plan::new(ruleset, config)).collect();
-        Self { plans, config, copies: Copies::default(), bans: config.bans.clone() }
+        Self { plans, config, copies: Copies::default(), bans: config.bans.clone(), sets: config.sets.clone() }
     }
 
     /// Reads ahead for frames that are handled next, at best [`BURST`] of them: their connections are
@@ -151,7 +154,7 @@ impl<'r> Handler<'r> {
         arrival: &Arrival<'_>,
         observer: &mut impl Observer,
     ) -> Disposition {
-        let Self { plans, config, copies, bans } = self;
+        let Self { plans, config, copies, bans, sets } = self;
 
         // Headers, found once.
         let mut whole: Vec<u8>;
@@ -216,9 +219,13 @@ impl<'r> Handler<'r> {
             said: arrival.ctstate,
             ..Connection::before_tracking()
         };
+        if let Some(sets) = sets {
+            sets.begin(arrival.time);
+        }
         let transit = Transit {
             input,
             output,
+            sets: sets.as_mut(),
             mark: Mark { value: arrival.mark, unknown: 0 },
             semantics: ruleset.semantics,
             time: arrival.time,

@@ -133,6 +133,49 @@ fn len_of(kind: u8, len: u8) -> usize {
     }
 }
 
+/// Where [`skip`] ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skipped {
+    /// Type of the header there: that of the upper layer, or [`FRAGMENT`] at a later fragment.
+    pub kind: u8,
+    /// Where it starts.
+    pub offset: usize,
+    /// Bytes of the packet that come before this fragment's.
+    pub fragment_offset: u16,
+}
+
+/// Passes over the extension headers as Linux `ipv6_skip_exthdr` does, which stops at the header of a later
+/// fragment; [`Read::Absent`] where it fails: the packet ends in the chain, or nothing follows it.
+#[must_use]
+pub fn skip<R: ReadAt>(packet: &R, network: usize) -> Read<Skipped> {
+    let mut walk = headers(packet, network);
+    while let Some(header) = walk.next() {
+        let header = match header {
+            Ok(header) => header,
+            Err(ChainFault::Truncated) => return Read::Absent,
+            Err(ChainFault::Unknown) => return Read::Unknown,
+        };
+        if header.kind != FRAGMENT {
+            continue;
+        }
+        match packet.read_at::<2>(header.offset.saturating_add(FRAGMENT_OFFSET.start)) {
+            Read::Known(field) => {
+                let fragment_offset = u16::from_be_bytes(field) & OFFSET_MASK;
+                if fragment_offset != 0 {
+                    let ExtHeader { kind, offset, .. } = header;
+                    return Read::Known(Skipped { kind, offset, fragment_offset });
+                }
+            }
+            Read::Unknown => return Read::Unknown,
+            Read::Absent => return Read::Absent,
+        }
+    }
+    match walk.position() {
+        Some((NO_NEXT, _)) | None => Read::Absent,
+        Some((kind, offset)) => Read::Known(Skipped { kind, offset, fragment_offset: 0 }),
+    }
+}
+
 /// What [`find`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Find {

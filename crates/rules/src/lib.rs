@@ -13,6 +13,7 @@ pub mod defrag;
 pub mod eval;
 pub mod ext;
 mod family;
+pub mod ipset;
 pub mod layout;
 pub mod model;
 pub mod nat;

@@ -7,6 +7,7 @@
 use packet::{L3, Packet, Read, ipv4, ipv6};
 
 use crate::connection::Connection;
+use crate::ipset::Sets;
 use crate::model::{Family, Hook};
 use crate::semantics::Semantics;
 use crate::world::World;
@@ -34,6 +35,8 @@ pub struct Transit<'p, 'b> {
     pub time: Option<u64>,
     /// The connection that it is part of.
     pub ct: Connection<'p>,
+    /// The host's sets, if they are known.
+    pub sets: Option<&'p mut Sets>,
     /// Whether the walk certainly got to the current rule; set by the walk.
     pub certain: bool,
 }
@@ -92,6 +95,7 @@ impl<'p, 'b> Transit<'p, 'b> {
             world,
             time: None,
             ct: Connection::default(),
+            sets: None,
             certain: true,
         }
     }

@@ -12,7 +12,7 @@ use crate::transit::Transit;
 pub struct Test {
     /// Its canonical text, such as `-s 10.0.0.0/8` or `-m tcp --dport 80`.
     pub text: String,
-    /// What it says about the packet; `None` for a match that remembers packets, which must not be asked
+    /// What it says about the packet; `None` for a match that remembers packets, and must not be asked
     /// twice.
     pub outcome: Option<Outcome>,
 }
@@ -34,7 +34,10 @@ pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<T
         let mut to = Printer::new("-m");
         to.word(&used.name);
         used.body.print(&mut to);
-        let outcome = used.memory.is_none().then(|| used.body.evaluate(transit));
+        let outcome = match used.memory {
+            None => Some(used.body.evaluate(transit)),
+            Some(_) => used.body.peek(transit),
+        };
         tests.push(Test { text: to.finish(), outcome });
     }
     tests

@@ -36,6 +36,12 @@ pub(super) static ICMP6: MatchKind = MatchKind {
 /// A name, its type, and its range of codes.
 type Name = (&'static str, u8, u8, u8);
 
+/// Type and first code of a name.
+pub(crate) fn icmp_type(name: &str, family: Family) -> Option<(u8, u8)> {
+    let names = if family == Family::Ipv6 { NAMES_V6 } else { NAMES_V4 };
+    names.iter().find(|(known, ..)| *known == name).map(|(_, kind, code, _)| (*kind, *code))
+}
+
 const NAMES_V4: &[Name] = &[
     ("any", 0xff, 0, 0xff),
     ("echo-reply", 0, 0, 0xff),

@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 pub use args::{Args, Given, Opt};
+pub(crate) use icmp::icmp_type;
 pub use opaque::{Opaque, OpaqueWord};
 pub use printer::Printer;
 
@@ -32,6 +33,12 @@ pub trait Match: fmt::Debug + Send + Sync {
     /// What it says about a packet. Kinds that are not evaluated keep this default.
     fn evaluate(&self, _transit: &Transit<'_, '_>) -> Outcome {
         Outcome::MAYBE
+    }
+
+    /// What a match that has a state says of a packet that the walk has asked it about, without a trace;
+    /// `None` if nobody can tell any more.
+    fn peek(&self, _transit: &Transit<'_, '_>) -> Option<Outcome> {
+        None
     }
 
     /// A fresh state for a match that remembers earlier packets, such as `statistic --mode nth`.

@@ -1,10 +1,13 @@
 //! `-m set`: membership in an ipset.
 //!
-//! Whether the set exists, and of which type it is, is not known here. Source: iptables-extensions(8);
-//! kernel `net/netfilter/xt_set.c`.
+//! Rules are read without the sets: one that does not exist makes the match unknown. Source:
+//! iptables-extensions(8); kernel `net/netfilter/xt_set.c`.
 
-use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support, number};
+use super::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, Support, number};
+use crate::ipset::{CounterTest, Query, Touched};
+use crate::outcome::Outcome;
 use crate::save::What;
+use crate::transit::Transit;
 
 const MAX_NAME: usize = 31;
 const MAX_DIMENSIONS: usize = 6;
@@ -27,11 +30,11 @@ pub(super) static KIND: MatchKind = MatchKind {
         Opt::value("bytes-lt"),
         Opt::value("bytes-gt"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Set {
     name: Box<str>,
     /// For each dimension of the set: looked up by the packet's source, not its destination.
@@ -95,9 +98,7 @@ fn parse_counter(args: &Args<'_>, names: &[&str; 3]) -> Result<Option<Counter>, 
 
 impl Match for Set {
     fn print(&self, to: &mut Printer) {
-        let sides: Vec<&str> =
-            self.by_source.iter().map(|source| if *source { "src" } else { "dst" }).collect();
-        to.flag(self.invert, "match-set").plain(&self.name).word(sides.join(","));
+        to.flag(self.invert, "match-set").plain(&self.name).word(sides_text(&self.by_source));
         if self.return_nomatch {
             to.flag(false, "return-nomatch");
         }
@@ -111,6 +112,67 @@ impl Match for Set {
             to.option(*invert, option, value);
         }
     }
+
+    /// What the walk found, whose counting is done.
+    fn peek(&self, transit: &Transit<'_, '_>) -> Option<Outcome> {
+        Some(self.search(transit, false, &mut Touched::default()))
+    }
+
+    fn memory(&self) -> Option<Box<dyn Memory>> {
+        Some(Box::new(self.clone()))
+    }
+}
+
+/// The sets are the host's, and keep account of doubt themselves.
+impl Memory for Set {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>) -> Outcome {
+        let mut touched = Touched::default();
+        let outcome = self.search(transit, !self.skip_counters, &mut touched);
+        let (certain, len) = (transit.certain, transit.packet.len() as u64);
+        if let Some(sets) = &mut transit.sets {
+            sets.touch(&touched, certain, len);
+        }
+        outcome
+    }
+
+    fn outlives_doubt(&self) -> bool {
+        true
+    }
+}
+
+impl Set {
+    fn search(&self, transit: &Transit<'_, '_>, counts: bool, touched: &mut Touched) -> Outcome {
+        let Some(sets) = &transit.sets else { return Outcome::MAYBE };
+        let query = Query {
+            by_source: &self.by_source,
+            return_nomatch: self.return_nomatch,
+            counts,
+            counts_members: !self.skip_subcounters,
+            tests: self.counters.map(|test| test.map_or(CounterTest::Any, Counter::test)),
+        };
+        match sets.search(&self.name, &query, transit, touched) {
+            Some(found) => Outcome::from_bool(found != self.invert),
+            None => Outcome::MAYBE,
+        }
+    }
+}
+
+impl Counter {
+    fn test(self) -> CounterTest {
+        match (self.option.rsplit('-').next(), self.invert) {
+            (Some("lt"), _) => CounterTest::Less(self.value),
+            (Some("gt"), _) => CounterTest::More(self.value),
+            (_, true) => CounterTest::NotEqual(self.value),
+            (_, false) => CounterTest::Equal(self.value),
+        }
+    }
+}
+
+/// `src` and `dst` for each dimension.
+pub(super) fn sides_text(by_source: &[bool]) -> String {
+    let sides: Vec<&str> =
+        by_source.iter().map(|source| if *source { "src" } else { "dst" }).collect();
+    sides.join(",")
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! `-j SET`: adds the packet to an ipset, removes it from one, or takes marks from one, and goes on.
 //!
-//! Whether a set exists is not checked: sets are not part of save text.
+//! Whether a set exists is not checked: sets are not part of save text. One that does not exist is not
+//! changed, and marks from it are unknown.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_set.c`.
 
+use super::set::sides_text;
 use super::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind, value};
+use crate::ipset::{Addition, CounterTest, Query, Touched};
 use crate::model::Hook;
 use crate::save::What;
 use crate::transit::{Mark, Transit};
@@ -22,7 +25,7 @@ pub(super) static KIND: TargetKind = TargetKind {
         Opt::flag("map-prio"),
         Opt::flag("map-queue"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -46,8 +49,8 @@ struct Set {
 #[derive(Debug)]
 struct Member {
     set: Box<str>,
-    /// `src`, `dst` for each dimension, as printed.
-    directions: Box<str>,
+    /// For each dimension: the source side of the packet.
+    by_source: Box<[bool]>,
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
@@ -78,16 +81,20 @@ fn member(args: &Args<'_>, name: &str) -> Result<Option<Member>, What> {
     if set.is_empty() || set.len() > MAX_NAME {
         return Err(given.expected(format!("a set name of 1 to {MAX_NAME} bytes")));
     }
-    Ok(Some(Member { set: set.into(), directions: directions(given)?.into() }))
+    Ok(Some(Member { set: set.into(), by_source: directions(given)? }))
 }
 
 /// The tool looks at the first three letters of each direction.
-fn directions(given: &Given<'_>) -> Result<String, What> {
-    let name = |text: &str| ["src", "dst"].into_iter().find(|name| text.starts_with(name));
-    let names: Option<Vec<&str>> = given.second().split(',').map(name).collect();
-    names
-        .filter(|names| names.len() <= MAX_DIMENSIONS)
-        .map(|names| names.join(","))
+fn directions(given: &Given<'_>) -> Result<Box<[bool]>, What> {
+    let is_source = |text: &str| match text.get(..3) {
+        Some("src") => Some(true),
+        Some("dst") => Some(false),
+        _ => None,
+    };
+    let sides: Option<Vec<bool>> = given.second().split(',').map(is_source).collect();
+    sides
+        .filter(|sides| sides.len() <= MAX_DIMENSIONS)
+        .map(Into::into)
         .ok_or_else(|| given.second_expected("a comma-list of at most 6 src and dst"))
 }
 
@@ -107,7 +114,7 @@ fn maps(args: &Args<'_>) -> Result<[bool; 3], What> {
 
 impl Member {
     fn print(&self, name: &str, to: &mut Printer) {
-        to.name(name, &self.set).word(&self.directions);
+        to.name(name, &self.set).word(sides_text(&self.by_source));
     }
 }
 
@@ -136,10 +143,49 @@ impl Target for Set {
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
-        let [mark, ..] = self.maps;
-        if mark {
-            transit.set_mark(Mark { value: 0, unknown: u32::MAX });
+        let Some(sets) = transit.sets.take() else {
+            self.map_unknown(transit);
+            return Effect::Continue;
+        };
+        if let Some(Member { set, by_source }) = &self.add {
+            let how = Addition { by_source, exist: self.exist, timeout: self.timeout };
+            sets.add(set, &how, transit);
         }
+        if let Some(Member { set, by_source }) = &self.del {
+            sets.remove(set, by_source, transit);
+        }
+        if let Some(Member { set, by_source }) = &self.map {
+            let query = Query {
+                by_source,
+                return_nomatch: false,
+                counts: true,
+                counts_members: true,
+                tests: [CounterTest::Any; 2],
+            };
+            let mut touched = Touched::default();
+            let found = sets.search(set, &query, transit, &mut touched);
+            sets.touch(&touched, transit.certain, transit.packet.len() as u64);
+            match found {
+                Some(true) => self.map_mark(touched.mark.unwrap_or((0, 0)), transit),
+                Some(false) => {}
+                None => self.map_unknown(transit),
+            }
+        }
+        transit.sets = Some(sets);
         Effect::Continue
+    }
+}
+
+impl Set {
+    fn map_mark(&self, (value, mask): (u32, u32), transit: &mut Transit<'_, '_>) {
+        let [true, ..] = self.maps else { return };
+        let unknown = transit.mark.unknown & !mask;
+        let value = ((transit.mark.value & !mask) ^ value) & !unknown;
+        transit.set_mark(Mark { value, unknown });
+    }
+
+    fn map_unknown(&self, transit: &mut Transit<'_, '_>) {
+        let [true, ..] = self.maps else { return };
+        transit.set_mark(Mark { value: 0, unknown: u32::MAX });
     }
 }
