@@ -9,6 +9,7 @@ pub mod matches;
 pub mod mutate;
 pub mod packets;
 pub mod ruleset;
+pub mod sets;
 pub mod targets;
 mod v6;
 

@@ -76,6 +76,7 @@ pub static SILENT: &[(&str, &str)] = &[
     ("RATEEST", "its estimators live on after the rule"),
     ("REDIRECT", NAT),
     ("SECMARK", "it wants SELinux"),
+    ("SET", "its own oracle asks: `oracle::sets`"),
     ("SNAT", NAT),
     ("SNPT", "it stands at other hooks"),
     ("ULOG", "gone from the kernel"),

@@ -13,6 +13,7 @@ pub mod netns;
 pub mod nflog;
 pub mod real;
 pub mod record;
+pub mod sets;
 pub mod shrink;
 pub mod state;
 mod sys;

@@ -90,6 +90,7 @@ pub static SILENT: &[(&str, &str)] = &[
     ("connmark", CONVERSATION),
     ("conntrack", CONVERSATION),
     ("helper", CONVERSATION),
+    ("set", "its own oracle asks: `oracle::sets`"),
     ("state", CONVERSATION),
 ];
 

@@ -1,0 +1,35 @@
+//! A slice of the campaign over sets: drawn sets and rules, packets that often are in them.
+//!
+//! Needs root, the legacy tools and ipset; without them it says so and passes. `TAMIS_ORACLE_PACKETS` and
+//! `TAMIS_ORACLE_SEED` make it longer or another.
+#![cfg(target_os = "linux")]
+
+use lab::oracle::sets::{lacking, run};
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn sets_find_what_the_kernel_s_find() {
+    if let Some(reason) = lacking() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    let (seed, packets) =
+        (setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_ORACLE_PACKETS", 40_000));
+    let found = run(seed, packets, 4).unwrap();
+    println!("{} hosts, {} packets, {} passed", found.rulesets, found.packets, found.passed);
+    assert!(found.failures.is_empty(), "{}", found.failures.join("\n\n"));
+    assert!(found.passed > 0 && found.passed < found.packets, "nothing was told apart");
+}
+
+/// One host of a campaign alone: `TAMIS_ORACLE_ONLY=348`.
+#[test]
+fn one_host() {
+    let Some(number) = std::env::var("TAMIS_ORACLE_ONLY").ok().and_then(|n| n.parse().ok()) else {
+        return;
+    };
+    let (.., told) = lab::oracle::sets::one(setting("TAMIS_ORACLE_SEED", 1), number).unwrap();
+    assert_eq!(told, None);
+}
