@@ -38,6 +38,8 @@ struct Set {
     kind: &'static str,
     dims: usize,
     has_marks: bool,
+    /// It may become full, and then elements must not leave it: docs/sets.md.
+    is_small: bool,
 }
 
 /// Draws sets and rules.
@@ -55,7 +57,13 @@ pub fn draw(draw: &mut Draw) -> Host {
         for member in members {
             let _ = writeln!(sets, "add list {}", member.name);
         }
-        all.push(Set { name: "list".to_owned(), kind: "list:set", dims, has_marks: false });
+        all.push(Set {
+            name: "list".to_owned(),
+            kind: "list:set",
+            dims,
+            has_marks: false,
+            is_small: false,
+        });
     }
     let mut rules = String::new();
     for table in ["mangle", "filter"] {
@@ -72,6 +80,7 @@ fn set(draw: &mut Draw, number: usize, text: &mut String) -> Set {
     let count = if draw.ipv6() { KINDS_V6 } else { KINDS.len() };
     let (kind, dims) = draw.pick(&KINDS[..count]);
     let name = format!("s{number}");
+    let mut is_small = false;
     let is_plain = kind == "hash:net,iface";
     let has = |draw: &mut Draw| !is_plain && draw.one_in(3);
     let (counters, timeouts, marks) = (has(draw), has(draw), has(draw));
@@ -82,6 +91,7 @@ fn set(draw: &mut Draw, number: usize, text: &mut String) -> Set {
         _ => {
             let _ = write!(text, " family {}", if draw.ipv6() { "inet6" } else { "inet" });
             if draw.one_in(4) {
+                is_small = true;
                 let _ = write!(text, " maxelem {}", 20 + draw.rng.u32(..60));
             }
             // Elements that a mask makes one would share their counters.
@@ -118,7 +128,7 @@ fn set(draw: &mut Draw, number: usize, text: &mut String) -> Set {
         text.push('\n');
         seen.push(element);
     }
-    Set { name, kind, dims, has_marks: marks }
+    Set { name, kind, dims, has_marks: marks, is_small }
 }
 
 /// An element in the form in which ipset prints it, so that no two texts are the same element.
@@ -221,7 +231,9 @@ fn rule(draw: &mut Draw, sets: &[Set], table: &str) -> String {
             let exist = if draw.one_in(3) { " --exist" } else { "" };
             format!("-j SET --add-set {} {}{exist}", other.name, sides(draw, other.dims))
         }
-        4 if changes => format!("-j SET --del-set {} {}", other.name, sides(draw, other.dims)),
+        4 if changes && !other.is_small => {
+            format!("-j SET --del-set {} {}", other.name, sides(draw, other.dims))
+        }
         5 if table == "mangle" && other.has_marks => {
             format!("-j SET --map-set {} {} --map-mark", other.name, sides(draw, other.dims))
         }

@@ -94,7 +94,8 @@ impl Set {
             return Done::No;
         }
         if old.is_none() && !self.make_room(now) {
-            return if self.forces { Done::Unknown } else { Done::No };
+            // A place that an element left in the same bucket is filled even where the set is full.
+            return if self.forces || self.has_gaps { Done::Unknown } else { Done::No };
         }
         self.insert(&looked, how, transit, now);
         Done::Yes
@@ -151,6 +152,7 @@ impl Set {
         let is_full = |set: &Self| !set.kind.is_bitmap && set.store.len() as u64 >= set.max;
         if is_full(self) && self.timeout.is_some() {
             let gone = self.store.purge(now);
+            self.has_gaps |= !gone.is_empty();
             gone.iter().for_each(|key| self.ifaces.forget(key));
         }
         !is_full(self)
@@ -174,6 +176,7 @@ impl Set {
             self.macs.remove(&looked.key.first_word());
         }
         self.store.remove(&key);
+        self.has_gaps = true;
         self.ifaces.forget(&key);
         if is_gone { Done::No } else { Done::Yes }
     }

@@ -50,6 +50,8 @@ struct Set {
     max: u64,
     /// When full, adding one removes another.
     forces: bool,
+    /// Elements were removed: whether a full set takes another one hangs on the hash that the kernel drew.
+    has_gaps: bool,
     /// Seconds that new elements stay by default, if elements time out at all; 0 is for ever.
     timeout: Option<u64>,
     has_counters: bool,

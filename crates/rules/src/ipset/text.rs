@@ -256,6 +256,7 @@ fn create(kind: &'static Kind, words: &mut Words<'_>) -> Result<Set, What> {
         family: kind.has_family().then_some(Family::Ipv4),
         max: if is_list { DEFAULT_SIZE } else { DEFAULT_MAX },
         forces: false,
+        has_gaps: false,
         timeout: None,
         has_counters: false,
         has_marks: false,
