@@ -70,7 +70,7 @@ Examples:
   tamis replay rules.v4 office.pcap --filter 'tcp port 443' --from +10 --to +20 --list drop
   tamis replay rules.v4 office.pcap --net eth0=0.0.0.0/0 --net eth1=10.0.0.0/8 --list drop")]
 pub(crate) struct ReplayArgs {
-    /// Rules, as iptables-save or ip6tables-save prints them; - for standard input
+    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them; - for standard input
     pub rules: String,
     /// Captures (pcap or pcapng, plain, gzip or zstd), one stream in this order; - for standard input
     #[arg(required = true, value_name = "CAPTURE")]
@@ -148,7 +148,7 @@ Several packets in words are a conversation: the story is that of the last one. 
 says it, tracking finds the state of each, and that of the first is NEW.
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
-    /// Rules, as iptables-save or ip6tables-save prints them; - for standard input
+    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them; - for standard input
     pub rules: String,
     /// Captures that --packet NUMBER counts in
     #[arg(value_name = "CAPTURE")]
@@ -200,6 +200,9 @@ pub(crate) struct WalkArgs {
     /// The host's routes, as `ip route show table all` prints them (IPv4, IPv6 or both)
     #[arg(long, value_name = "FILE")]
     pub routes: Option<String>,
+    /// The bridge that bridge rules stand on, for --logical-in and --logical-out
+    #[arg(long, value_name = "NAME")]
+    pub bridge: Option<String>,
     /// The host's sets, as `ipset save` prints them, for -m set and -j SET
     #[arg(long, value_name = "FILE")]
     pub ipset: Option<String>,
@@ -306,8 +309,8 @@ pub(crate) enum ChecksumChoice {
 
 fn family(text: &str) -> Result<Family, String> {
     match Family::from_name(text) {
-        Some(family @ (Family::Ipv4 | Family::Ipv6)) => Ok(family),
-        _ => Err("expected ip or ip6".to_owned()),
+        Some(family) => Ok(family),
+        None => Err("expected ip, ip6, arp or bridge".to_owned()),
     }
 }
 
@@ -381,6 +384,7 @@ impl WalkArgs {
             ("table", &self.table),
             ("routes", &self.routes),
             ("ipset", &self.ipset),
+            ("bridge", &self.bridge),
         ];
         for (name, value) in named {
             if let Some(value) = value {
@@ -458,6 +462,7 @@ impl WalkArgs {
             world: World {
                 local: (!self.local.is_empty()).then(|| self.local.clone()),
                 routes: self.routes.as_deref().map(routes).transpose()?,
+                bridge: self.bridge.clone(),
                 addresses: self.addresses.clone(),
             },
         })

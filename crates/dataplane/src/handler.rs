@@ -158,10 +158,17 @@ impl<'r> Handler<'r> {
 
         // Headers, found once.
         let mut whole: Vec<u8>;
-        let mut packet = Packet::parse(bytes, arrival.wire_len, arrival.link, config.checksums);
+        let bridges = plans.iter().any(|plan| plan.ruleset.family == Family::Bridge);
+        let mut packet = match bridges && arrival.link == Link::Ethernet {
+            true => {
+                let headers = packet::parse_frame(bytes, arrival.wire_len);
+                Packet::with_headers(bytes, headers)
+            }
+            false => Packet::parse(bytes, arrival.wire_len, arrival.link, config.checksums),
+        };
         let mut end = Disposition {
             judgement: Judgement::Unknown,
-            family: family_of(&packet),
+            family: if bridges { bridged(arrival.link) } else { family_of(&packet) },
             path: None,
             bytes: packet.len() as u64,
             offload: packet.headers().offload,
@@ -205,7 +212,12 @@ impl<'r> Handler<'r> {
         }
 
         // The way through the host.
-        let path = config.path.or_else(|| path_of(&packet, &config.world, plan.default));
+        let family = plan.ruleset.family;
+        let path = config.path.or_else(|| match family {
+            Family::Arp => Some(of_host(interfaces::is_outbound(&packet, arrival))),
+            Family::Bridge => Some(plan.default),
+            Family::Ipv4 | Family::Ipv6 => path_of(&packet, &config.world, plan.default),
+        });
         let Some(path) = path else { return end.unknown(Why::NotCaptured, observer) };
         end.path = Some(path);
         let (input, output) = interfaces::of(&packet, arrival, path, config);
@@ -230,12 +242,14 @@ impl<'r> Handler<'r> {
             semantics: ruleset.semantics,
             time: arrival.time,
             ct,
+            to_host: Some(path != Path::Forward),
             ..Transit::new(&mut packet, ruleset.family, Hook::Prerouting, &config.world)
         };
         let mut walk = Walk::new(transit, arrival.number, (ruleset, tables, memories));
         let way = Way { path, input, output };
         let way = match path {
             Path::Forward | Path::Input => {
+                walk.brouting((input, Iface::Absent), observer);
                 walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
                 let way = reroute::behind(&mut walk, way, before, (arrival, config), observer);
                 came_in(&mut walk, way, observer);
@@ -329,6 +343,16 @@ fn denied(
     }
     let (source, destination) = addresses(packet)?;
     Some(list.decide(source, destination))
+}
+
+/// The way of a frame that no bridge or router passes on.
+fn of_host(outbound: bool) -> Path {
+    if outbound { Path::Output } else { Path::Input }
+}
+
+/// What bridge rules judge: every frame, where there are frames.
+fn bridged(link: Link) -> Option<Family> {
+    (link == Link::Ethernet).then_some(Family::Bridge)
 }
 
 /// The family whose rules judge a packet.

@@ -133,6 +133,23 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
+    /// BROUTING, which decides whether a frame is bridged: one that its rules drop is routed, and no other
+    /// rule of the bridge sees it.
+    pub(crate) fn brouting(
+        &mut self,
+        (input, output): (Iface<'p>, Iface<'p>),
+        observer: &mut impl Observer,
+    ) {
+        self.hook(Hook::Brouting, (input, output), observer);
+        let Some(by) = self.verdicts.by(Verdict::Drop) else { return };
+        let maybe = self.alive != Alive::Gone;
+        self.verdicts = Verdicts::default();
+        self.verdicts.add(Verdict::Accept, Some(by));
+        if maybe {
+            self.alive = Alive::Maybe;
+        }
+    }
+
     /// Finds the packet's connection, as the raw table asked.
     fn track(&mut self) {
         if self.tracked || self.alive == Alive::Gone {
@@ -226,7 +243,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             return;
         }
         let name = self.ruleset.tables[table].name;
-        if name == "nat" {
+        if name == "nat" && self.ruleset.family.is_ip() {
             if self.tables.tracks {
                 self.nat(table, observer);
             }
@@ -331,7 +348,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Forwarding lowers the time to live between PREROUTING and FORWARD, and drops what has none left.
     pub(crate) fn lower_ttl(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone {
+        if self.alive == Alive::Gone || !self.ruleset.family.is_ip() {
             return;
         }
         let offset = if self.transit.family == Family::Ipv6 { 7 } else { 8 };

@@ -12,7 +12,7 @@ pub struct Headers {
     /// Offset of the network header (IPv4, IPv6, ARP, or whatever `link.ethertype` names).
     pub network: usize,
     /// Offset at which the packet ends on the wire, as the kernel trims it: `network` + IPv4 total
-    /// length, + IPv6 payload length + 40, else the frame's wire length. May lie beyond the captured bytes.
+    /// length, + IPv6 payload length + 40, + 28 for ARP, else the frame's wire length. May lie beyond the captured bytes.
     pub end: usize,
     /// The network header.
     pub l3: L3,
@@ -57,7 +57,8 @@ pub enum L3Fault {
     Length,
     /// IPv4 header checksum is wrong (only when checksums are verified).
     Checksum,
-    /// An IPv6 source or destination that `ip6_rcv` refuses (::1 from outside, multicast source, ff01::).
+    /// An IPv6 source or destination that `ip6_rcv` refuses (::1 from outside, multicast source, ff01::),
+    /// or an Ethernet source that a bridge refuses (multicast, all zero).
     Address,
     /// A malformed or refused IPv6 hop-by-hop options header.
     HopByHop,

@@ -40,4 +40,4 @@ pub use bytes::{Packet, Read, ReadAt, Snap};
 pub use flow::FlowKey;
 pub use headers::{Headers, L3, L3Fault, L4, Upper};
 pub use link::{Direction, Link, LinkHeader};
-pub use parse::{Checksums, parse};
+pub use parse::{Checksums, parse, parse_frame};

@@ -45,6 +45,26 @@ pub fn parse(link: Link, bytes: &[u8], wire_len: usize, checksums: Checksums) ->
     headers
 }
 
+/// Finds the headers of an Ethernet frame as a bridge sees it: the link header with one VLAN tag, and behind
+/// it whatever the frame holds, to its end. `link.ethertype` is that of the tag where there is one. The
+/// network header is [`L3::Other`], or a fault where a bridge takes no such frame.
+#[must_use]
+pub fn parse_frame(bytes: &[u8], wire_len: usize) -> Headers {
+    let wire_len = wire_len.max(bytes.len());
+    let mut headers = Headers {
+        link: LinkHeader::default(),
+        network: 0,
+        end: wire_len,
+        l3: L3::Other,
+        l4: L4::None,
+        offload: false,
+    };
+    if let Err(l3) = link_layer::bridged(Snap::new(bytes, wire_len), &mut headers) {
+        headers.l3 = l3;
+    }
+    headers
+}
+
 #[inline(never)]
 fn find(link: Link, frame: Snap<'_>, checksums: Checksums, headers: &mut Headers) {
     if let Err(l3) = layers(link, frame, checksums, headers) {
@@ -87,6 +107,8 @@ fn arp_rcv(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
         return Err(L3::Fault(L3Fault::HeaderLength));
     }
     headers.l3 = L3::Arp;
+    // What the rules count, padding or not.
+    headers.end = headers.network + arp::HEADER_LEN;
     Ok(())
 }
 
@@ -112,6 +134,21 @@ mod tests {
         assert_eq!(l3(&arp([6, 4], 41), 42), L3::Unknown);
         assert_eq!(l3(&arp([8, 4], 60), 60), L3::Fault(L3Fault::HeaderLength));
         assert_eq!(l3(&arp([6, 16], 60), 60), L3::Fault(L3Fault::HeaderLength));
+    }
+
+    #[test]
+    fn a_bridge_sees_one_tag_and_trims_nothing() {
+        let mut frame = vec![2; 60];
+        frame[12..18].copy_from_slice(&[0x81, 0, 0x60, 5, 8, 0]);
+        let headers = parse_frame(&frame, 64);
+        assert_eq!((headers.link.ethertype, headers.link.vlan), (0x8100, Some(0x6005)));
+        assert_eq!((headers.network, headers.end, headers.l3), (18, 64, L3::Other));
+        frame[12..14].copy_from_slice(&[0, 46]);
+        assert_eq!(parse_frame(&frame, 60).link.ethertype, LinkHeader::LLC);
+        frame[6] = 1;
+        assert_eq!(parse_frame(&frame, 60).l3, L3::Fault(L3Fault::Address));
+        assert_eq!(parse_frame(&frame[..13], 13).l3, L3::Fault(L3Fault::Truncated));
+        assert_eq!(parse_frame(&frame[..13], 60).l3, L3::Unknown);
     }
 
     #[test]

@@ -53,6 +53,17 @@ impl Packet<'_> {
         true
     }
 
+    /// Writes `bytes` at `offset` of the frame, which must lie before the network header.
+    pub fn write_link(&mut self, offset: usize, bytes: &[u8]) -> bool {
+        let stop = offset.saturating_add(bytes.len());
+        if stop > self.network_offset() {
+            return false;
+        }
+        let Some(target) = self.bytes.get_mut(offset..stop) else { return false };
+        target.copy_from_slice(bytes);
+        true
+    }
+
     /// The range in the frame of `len` bytes of the packet, if they were captured.
     fn writable(&self, offset: usize, len: usize) -> Option<Range<usize>> {
         let start = self.network_offset().checked_add(offset)?;

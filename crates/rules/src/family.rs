@@ -4,6 +4,8 @@
 //! `include/uapi/linux/netfilter_ipv4.h` for the order of tables at a hook; IANA protocol numbers with
 //! the names that `/etc/protocols` of Debian 12 prints.
 
+use packet::LinkHeader;
+
 use crate::model::{Family, Hook};
 
 /// A table that a family knows.
@@ -15,7 +17,7 @@ pub struct TableKind {
     pub hooks: &'static [Hook],
 }
 
-use Hook::{Forward, Input, Output, Postrouting, Prerouting};
+use Hook::{Brouting, Forward, Input, Output, Postrouting, Prerouting};
 
 /// Tables of IPv4 and IPv6 in the order in which they are walked at a hook. `nat` stands where
 /// destination NAT does; at POSTROUTING and INPUT it comes last as well.
@@ -27,13 +29,33 @@ const IP_TABLES: &[TableKind] = &[
     TableKind { name: "security", hooks: &[Input, Forward, Output] },
 ];
 
+/// Tables of ARP.
+const ARP_TABLES: &[TableKind] = &[TableKind { name: "filter", hooks: &[Input, Output, Forward] }];
+
+/// Tables of bridges, in the order in which they are walked.
+const BRIDGE_TABLES: &[TableKind] = &[
+    TableKind { name: "broute", hooks: &[Brouting] },
+    TableKind { name: "nat", hooks: &[Prerouting, Output, Postrouting] },
+    TableKind { name: "filter", hooks: &[Input, Forward, Output] },
+];
+
 impl Family {
+    /// Every family.
+    pub const ALL: [Self; 4] = [Self::Ipv4, Self::Ipv6, Self::Arp, Self::Bridge];
+
+    /// Whether its packets are routed: they have connections, translations and a time to live.
+    #[must_use]
+    pub fn is_ip(self) -> bool {
+        matches!(self, Self::Ipv4 | Self::Ipv6)
+    }
+
     /// The tables of this family, in the order in which a hook walks them.
     #[must_use]
     pub fn tables(self) -> &'static [TableKind] {
         match self {
             Self::Ipv4 | Self::Ipv6 => IP_TABLES,
-            Self::Arp | Self::Bridge => &[],
+            Self::Arp => ARP_TABLES,
+            Self::Bridge => BRIDGE_TABLES,
         }
     }
 
@@ -57,7 +79,7 @@ impl Family {
     /// The family of this `--family` name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Ipv4, Self::Ipv6, Self::Arp, Self::Bridge].into_iter().find(|f| f.name() == name)
+        Self::ALL.into_iter().find(|f| f.name() == name)
     }
 
     /// The command whose save text this family reads.
@@ -80,6 +102,61 @@ impl Family {
             Self::Bridge => 6,
         }
     }
+}
+
+/// EtherTypes and their printed names; the first name of a number is the one printed. From ebtables'
+/// `/etc/ethertypes`.
+const ETHERTYPES: &[(u16, &str)] = &[
+    (LinkHeader::LLC, "Length"),
+    (0x0800, "IPv4"),
+    (0x0800, "ip"),
+    (0x0800, "ip4"),
+    (0x0805, "X25"),
+    (0x0806, "ARP"),
+    (0x0806, "ether-arp"),
+    (0x08ff, "FR_ARP"),
+    (0x08ff, "BPQ"),
+    (0x6000, "DEC"),
+    (0x6001, "DNA_DL"),
+    (0x6002, "DNA_RC"),
+    (0x6003, "DNA_RT"),
+    (0x6004, "LAT"),
+    (0x6005, "DIAG"),
+    (0x6006, "CUST"),
+    (0x6007, "SCA"),
+    (0x6558, "TEB"),
+    (0x6559, "RAW_FR"),
+    (0x8035, "RARP"),
+    (0x809b, "ATALK"),
+    (0x80f3, "AARP"),
+    (0x8100, "802_1Q"),
+    (0x8100, "8021q"),
+    (0x8100, "1q"),
+    (0x8100, "802.1q"),
+    (0x8100, "dot1q"),
+    (0x8137, "IPX"),
+    (0x8191, "NetBEUI"),
+    (0x86dd, "IPv6"),
+    (0x86dd, "ip6"),
+    (0x880b, "PPP"),
+    (0x884c, "ATMMPOA"),
+    (0x8863, "PPP_DISC"),
+    (0x8864, "PPP_SES"),
+    (0x8884, "ATMFATE"),
+    (0x88cc, "LLDP"),
+    (0x9000, "loop"),
+];
+
+/// The printed name of an EtherType, if it has one.
+#[must_use]
+pub(crate) fn ethertype_name(number: u16) -> Option<&'static str> {
+    ETHERTYPES.iter().find(|(n, _)| *n == number).map(|(_, name)| *name)
+}
+
+/// The number of the name of an EtherType, in any case of letters.
+#[must_use]
+pub(crate) fn ethertype_number(name: &str) -> Option<u16> {
+    ETHERTYPES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(number, _)| *number)
 }
 
 /// Protocol numbers and their printed names; the first name of a number is the one printed.

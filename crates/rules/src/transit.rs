@@ -35,6 +35,8 @@ pub struct Transit<'p, 'b> {
     pub time: Option<u64>,
     /// The connection that it is part of.
     pub ct: Connection<'p>,
+    /// Whether its way ends in this host; `None` where that is not known.
+    pub to_host: Option<bool>,
     /// The host's sets, if they are known.
     pub sets: Option<&'p mut Sets>,
     /// Whether the walk certainly got to the current rule; set by the walk.
@@ -95,6 +97,7 @@ impl<'p, 'b> Transit<'p, 'b> {
             world,
             time: None,
             ct: Connection::default(),
+            to_host: None,
             sets: None,
             certain: true,
         }
@@ -122,6 +125,16 @@ impl Transit<'_, '_> {
             && offset < header_len
         {
             self.forget_net(ipv4::CHECKSUM);
+        }
+    }
+
+    /// Writes bytes of the link header, or forgets them as [`Transit::write_net`] does.
+    pub fn write_link(&mut self, offset: usize, bytes: &[u8]) {
+        if self.packet.read_slice(offset, bytes.len()) == Read::Known(bytes) {
+            return;
+        }
+        if !(self.certain && self.packet.write_link(offset, bytes)) {
+            self.packet.forget(offset..offset.saturating_add(bytes.len()));
         }
     }
 

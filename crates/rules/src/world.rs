@@ -12,6 +12,8 @@ pub struct World {
     pub local: Option<Vec<Network>>,
     /// The host's routes; `None` when nothing was said.
     pub routes: Option<Routes>,
+    /// The bridge that the rules stand on, as `--bridge` names it.
+    pub bridge: Option<String>,
     /// Addresses of interfaces, as `--addr` gives them.
     pub addresses: Vec<(String, IpAddr)>,
 }

@@ -12,13 +12,29 @@ fn names(support: Support, kind: &str) -> String {
     let list: Vec<String> = supported()
         .into_iter()
         .filter(|entry| entry.support == support && entry.name.starts_with(kind))
-        .map(|entry| {
+        .filter_map(|entry| {
             let name = entry.name[3..].to_owned();
-            match entry.families.as_slice() {
-                [Family::Ipv4] => format!("{name} (IPv4)"),
-                [Family::Ipv6] => format!("{name} (IPv6)"),
-                _ => name,
+            let families: Vec<Family> =
+                entry.families.into_iter().filter(|family| family.is_ip()).collect();
+            match families.as_slice() {
+                [] => None,
+                [Family::Ipv4] => Some(format!("{name} (IPv4)")),
+                [Family::Ipv6] => Some(format!("{name} (IPv6)")),
+                _ => Some(name),
             }
+        })
+        .collect();
+    list.join(", ")
+}
+
+/// Names of one other family, matches or targets, all of them evaluated but those that say otherwise.
+fn others(family: Family, kind: &str) -> String {
+    let list: Vec<String> = supported()
+        .into_iter()
+        .filter(|entry| entry.families.contains(&family) && entry.name.starts_with(kind))
+        .map(|entry| match entry.support {
+            Support::Evaluated => entry.name[3..].to_owned(),
+            Support::Parsed => format!("{} (not evaluated)", &entry.name[3..]),
         })
         .collect();
     list.join(", ")
@@ -29,11 +45,16 @@ fn generated() -> String {
         "**Evaluated** as the kernel does: `-s -d -i -o -p -f`, `-j` and `-g` to chains, ACCEPT DROP RETURN;\n\
          matches {}; targets {}.\n\n\
          **Read and printed, but not evaluated** (what hangs on them is `unknown`): matches {}; targets {};\n\
-         any other match, and the targets of xtables-addons.\n",
+         any other match, and the targets of xtables-addons.\n\n\
+         **ARP rules**: addresses, hardware addresses, lengths, operation and types; targets {}.\n\n\
+         **Bridge rules**: addresses, EtherType, ports and bridges; matches {}; targets {}, ACCEPT DROP CONTINUE RETURN.\n",
         names(Support::Evaluated, "-m"),
         names(Support::Evaluated, "-j"),
         names(Support::Parsed, "-m"),
         names(Support::Parsed, "-j"),
+        others(Family::Arp, "-j"),
+        others(Family::Bridge, "-m"),
+        others(Family::Bridge, "-j"),
     )
 }
 

@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rules::ext::{find_match, find_target};
-use rules::model::{Action, Family, Rule};
-use rules::save::{LoadOptions, load, print_rule};
+use rules::model::{Action, Counters, Family, Rule, Ruleset};
+use rules::save::{LoadOptions, load, print_rule, print_ruleset};
 
 /// Cases of match files (and of the built-in targets) that agree today. Raise it as more do.
-const MATCH_FLOOR: usize = 1269;
+const MATCH_FLOOR: usize = 1572;
 
 /// Cases of target files that agree today.
-const TARGET_FLOOR: usize = 430;
+const TARGET_FLOOR: usize = 436;
 
 fn cases() -> Option<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/xtables-cases");
@@ -71,6 +71,8 @@ fn families(name: &str) -> Option<&'static [Family]> {
     match name.split('_').next() {
         Some("libipt") => Some(&[Family::Ipv4]),
         Some("libip6t") => Some(&[Family::Ipv6]),
+        Some("libarpt") => Some(&[Family::Arp]),
+        Some("libebt") => Some(&[Family::Bridge]),
         Some("libxt" | "iptables.t") => Some(&[Family::Ipv4, Family::Ipv6]),
         _ => None,
     }
@@ -98,9 +100,33 @@ fn disagreement(case: &Case, chain: &str, family: Family) -> Option<String> {
     if let Some(unknown) = unknown_extension(rule, family) {
         return Some(format!("{unknown} is not known"));
     }
-    let expected = format!("-A {} {}", chain.name, case.expected);
+    let mut expected = format!("-A {} {}", chain.name, case.expected);
+    // The suite looks for the text within the line, which here ends with the verdict.
+    if family == Family::Bridge && !expected.contains(" -j ") {
+        expected += " -j CONTINUE";
+    }
     let printed = print_rule(family, table, chain, rule);
-    (printed != expected.trim_end()).then(|| format!("prints {printed}\n      and not {expected}"))
+    if printed != expected.trim_end() {
+        return Some(format!("prints {printed}\n      and not {expected}"));
+    }
+    // Printed text loads, and prints as itself.
+    match reprint(&loaded.ruleset) {
+        Ok(again) => (again != printed_whole(&loaded.ruleset)).then(|| format!("then {again}")),
+        Err(error) => Some(format!("prints what does not load: {error}\n{printed}")),
+    }
+}
+
+fn printed_whole(ruleset: &Ruleset) -> String {
+    let text = print_ruleset(ruleset, false, |_, _, _| Counters::default());
+    // The one quirk that printing takes over from the tool (docs/rule-dialects.md).
+    text.replace(" -m ipcomp --ipcompspi 0", " -m ipcomp")
+}
+
+fn reprint(ruleset: &Ruleset) -> Result<String, String> {
+    let options = LoadOptions { family: Some(ruleset.family), ..LoadOptions::default() };
+    let text = print_ruleset(ruleset, false, |_, _, _| Counters::default());
+    let again = load(&text, &options).map_err(|error| error.to_string())?;
+    Ok(printed_whole(&again.ruleset))
 }
 
 fn unknown_extension(rule: &Rule, family: Family) -> Option<String> {

@@ -220,6 +220,7 @@ fn config() -> Config {
         world: World {
             local: Some(LOCAL_V4.iter().chain(&LOCAL_V6).map(|text| net(text)).collect()),
             routes: None,
+            bridge: None,
             addresses: vec![
                 address("t0", LOCAL_V4[0]),
                 address("t1", LOCAL_V4[1]),

@@ -93,6 +93,32 @@ fn ethernet(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
     tagged(frame, headers)
 }
 
+/// An Ethernet header with its first tag, which the kernel takes off a frame before a bridge gets it.
+///
+/// Source: Linux `br_handle_frame` (`net/bridge/br_input.c`), `skb_vlan_untag`.
+pub(super) fn bridged(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    let bytes = whole(frame.read_at::<{ ethernet::HEADER_LEN }>(0))?;
+    let source: [u8; 6] = array(&bytes, ethernet::SOURCE);
+    headers.link.ethernet = Some(0);
+    headers.link.source_mac = Some(ethernet::SOURCE.start);
+    headers.link.packet_type = Some(packet_type(array(&bytes, ethernet::DESTINATION)));
+    headers.link.ethertype = be16(&bytes, ethernet::TYPE);
+    headers.network = ethernet::HEADER_LEN;
+    if matches!(headers.link.ethertype, ethertype::VLAN | ethertype::QINQ) {
+        // The tag and the type behind it, and two bytes more.
+        let tag = whole(frame.read_at::<{ vlan::HEADER_LEN + 2 }>(headers.network))?;
+        push_tag(&mut headers.link, be16(&tag, vlan::TCI));
+        headers.network += vlan::HEADER_LEN;
+    }
+    if headers.link.ethertype < ethertype::MIN {
+        headers.link.ethertype = LinkHeader::LLC;
+    }
+    if source[0] & 1 == 1 || source == [0; 6] {
+        return Err(L3::Fault(L3Fault::Address));
+    }
+    Ok(())
+}
+
 #[inline]
 fn packet_type(destination: [u8; 6]) -> u8 {
     match destination {

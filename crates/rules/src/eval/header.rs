@@ -1,12 +1,13 @@
-//! Judges a rule's own tests (`-s -d -i -o -p -f`).
+//! Judges the tests that a rule has without an extension.
 //!
 //! Source: kernel `ip_packet_match` in `net/ipv4/netfilter/ip_tables.c`, `ip6_packet_match` in
-//! `net/ipv6/netfilter/ip6_tables.c`.
+//! `net/ipv6/netfilter/ip6_tables.c`, `arp_packet_match` in `net/ipv4/netfilter/arp_tables.c`,
+//! `ebt_basic_match` in `net/bridge/netfilter/ebtables.c`.
 
-use packet::L4;
+use packet::{L4, Read, arp, ethernet};
 
 use super::Cause;
-use crate::model::{Family, Header, IfaceTest, MaskedAddr, ProtocolTest};
+use crate::model::{Family, Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
 use crate::outcome::Outcome;
 use crate::semantics::Semantics;
 use crate::transit::{Iface, Transit};
@@ -41,7 +42,15 @@ impl Key {
                 transit.net(8).known().map(u128::from_ne_bytes),
                 transit.net(24).known().map(u128::from_ne_bytes),
             ),
-            _ => (transit.net(12).known().map(wide), transit.net(16).known().map(wide)),
+            Family::Ipv4 => (transit.net(12).known().map(wide), transit.net(16).known().map(wide)),
+            Family::Arp => (
+                transit.net(arp::SENDER_PROTOCOL.start).known().map(wide),
+                transit.net(arp::TARGET_PROTOCOL.start).known().map(wide),
+            ),
+            Family::Bridge => {
+                let mac = |at: usize| transit.packet.read(at).known().map(wide_mac);
+                (mac(ethernet::SOURCE.start), mac(ethernet::DESTINATION.start))
+            }
         };
         let source_words = words(source);
         let destination_words = words(destination);
@@ -65,6 +74,11 @@ fn wide([a, b, c, d]: [u8; 4]) -> u128 {
 fn words(addr: Option<u128>) -> [u64; 2] {
     let addr = u128::from_le_bytes(addr.unwrap_or(0).to_ne_bytes());
     [addr as u64, (addr >> 64) as u64]
+}
+
+/// Six bytes likewise.
+fn wide_mac([a, b, c, d, e, f]: [u8; 6]) -> u128 {
+    u128::from_ne_bytes([a, b, c, d, e, f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
 }
 
 /// Whether what is known already says that a rule with these tests does not match: the usual end of a
@@ -128,6 +142,15 @@ pub(super) fn judge(
             .output
             .as_ref()
             .is_none_or(|test| and(iface(test, transit.output), Cause::Output))
+        && header
+            .logical_input
+            .as_ref()
+            .is_none_or(|test| and(logical(test, transit.input, transit), Cause::Input))
+        && header
+            .logical_output
+            .as_ref()
+            .is_none_or(|test| and(logical(test, transit.output, transit), Cause::Output))
+        && header.fields.iter().all(|test| and(field(test, transit), Cause::Bytes))
         && header.protocol.is_none_or(|test| and(protocol(test, transit), Cause::Bytes));
     if let (true, Some(invert)) = (go_on, header.fragment) {
         and(fragment(transit).invert(invert), Cause::Bytes);
@@ -140,6 +163,38 @@ fn iface(test: &IfaceTest, iface: Iface<'_>) -> Outcome {
         Iface::Named(name) => Outcome::from_bool(test.accepts(name)),
         Iface::Absent => Outcome::from_bool(test.accepts("")),
         Iface::Unknown => Outcome::MAYBE,
+    }
+}
+
+/// The bridge that an interface is a port of. A packet that has no such interface has no bridge there.
+fn logical(test: &IfaceTest, port: Iface<'_>, transit: &Transit<'_, '_>) -> Outcome {
+    match (port, &transit.world.bridge) {
+        (Iface::Absent, _) => Outcome::from_bool(test.accepts("")),
+        (_, Some(bridge)) => Outcome::from_bool(test.accepts(bridge)),
+        (_, None) => Outcome::MAYBE,
+    }
+}
+
+fn field(test: &FieldTest, transit: &Transit<'_, '_>) -> Outcome {
+    let two = |at: usize| transit.net::<2>(at).map(|[a, b]| [a, b, 0, 0, 0, 0]);
+    let read = match test.field {
+        Field::EtherType => {
+            let [high, low] = transit.packet.headers().link.ethertype.to_be_bytes();
+            Read::Known([high, low, 0, 0, 0, 0])
+        }
+        Field::HardwareType => two(arp::HARDWARE_TYPE.start),
+        Field::ProtocolType => two(arp::PROTOCOL_TYPE.start),
+        Field::Operation => two(arp::OPERATION.start),
+        Field::HardwareLen => {
+            transit.net::<1>(arp::HARDWARE_LEN.start).map(|[len]| [len, 0, 0, 0, 0, 0])
+        }
+        Field::SenderHardware => transit.net(arp::SENDER_HARDWARE.start),
+        Field::TargetHardware => transit.net(arp::TARGET_HARDWARE.start),
+    };
+    match read {
+        Read::Known(bytes) => Outcome::from_bool(test.accepts(&bytes)),
+        Read::Unknown => Outcome::MAYBE,
+        Read::Absent => Outcome::NO,
     }
 }
 

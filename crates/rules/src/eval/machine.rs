@@ -6,7 +6,7 @@ use super::header::{self, Key};
 use super::source::{Source, Step, Stored, Test};
 use super::{Alive, By, Cause, MAX_STEPS, Memories, Observer, RuleRef, Verdict, Verdicts};
 use crate::ext::Effect;
-use crate::model::{Action, Policy, Rule};
+use crate::model::{Action, End, Policy, Rule};
 use crate::outcome::Outcome;
 use crate::transit::{Mark, Transit};
 
@@ -239,18 +239,14 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
             Step::Count => {}
             Step::Accept => self.end(Verdict::Accept, by, sure, stack),
             Step::Drop => self.end(Verdict::Drop, by, sure, stack),
-            Step::Return => {
-                if let Some(frame) = stack.last_mut() {
-                    frame.returned = true;
-                }
-                self.here = if sure { Alive::Gone } else { Alive::Maybe };
-            }
+            Step::Return => self.go_back(sure, stack),
             Step::Jump(to) => self.enter(to, Entry::Jump { sure }, sure, stack),
             Step::Goto(to) => self.enter(to, Entry::Goto { sure }, sure, stack),
             Step::Target(target) => {
                 let effect = target.body.apply(transit);
                 match effect {
                     Effect::Continue => {}
+                    Effect::Return => self.go_back(sure, stack),
                     Effect::Accept => self.end(Verdict::Accept, by, sure, stack),
                     Effect::Drop => self.end(Verdict::Drop, by, sure, stack),
                     Effect::Reject => self.end(Verdict::Reject, by, sure, stack),
@@ -259,6 +255,14 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                 self.key = Key::of(transit);
             }
         }
+    }
+
+    /// The packet goes back to the chain that jumped here.
+    fn go_back(&mut self, sure: bool, stack: &mut [Frame<S::Cursor>]) {
+        if let Some(frame) = stack.last_mut() {
+            frame.returned = true;
+        }
+        self.here = if sure { Alive::Gone } else { Alive::Maybe };
     }
 
     /// A verdict that ends the packet's walk through this table.
@@ -299,6 +303,9 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
 
     /// Leaves the innermost chain: at its end, or because no packet is left in it.
     fn leave(&mut self, stack: &mut Stack<S::Cursor>, transit: &mut Transit<'_, '_>) {
+        if self.here != Alive::Gone {
+            self.at_end(stack);
+        }
         let Some(frame) = stack.pop() else { return };
         let leaves = frame.returned || self.here != Alive::Gone;
         let Some(caller) = stack.last_mut() else {
@@ -317,16 +324,21 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         };
     }
 
+    /// The end of a user chain that has a policy.
+    fn at_end(&mut self, stack: &mut [Frame<S::Cursor>]) {
+        let Some(Frame { index, .. }) = stack.last() else { return };
+        let End::Policy(policy) = self.source.end(*index) else { return };
+        let by = By::Policy { table: self.number, chain: *index };
+        self.end(verdict(policy), Some(by), true, stack);
+    }
+
     /// The policy of the built-in chain.
     fn fall_off(&mut self, frame: &Frame<S::Cursor>, leaves: bool, transit: &mut Transit<'_, '_>) {
         let Some(policy) = self.source.policy(frame.index).filter(|_| leaves) else { return };
         let certain = !frame.ended && frame.before == Alive::Certain;
         self.observer.policy(self.number, frame.index, certain, transit);
-        let verdict = match policy {
-            Policy::Accept => Verdict::Accept,
-            Policy::Drop => Verdict::Drop,
-        };
-        self.verdicts.add(verdict, Some(By::Policy { table: self.number, chain: frame.index }));
+        let by = By::Policy { table: self.number, chain: frame.index };
+        self.verdicts.add(verdict(policy), Some(by));
     }
 
     /// Too many rules: nothing is known of what is left of the walk.
@@ -342,6 +354,13 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
 
 fn frame<C>((index, cursor): (u32, C), before: Alive, entry: Entry) -> Frame<C> {
     Frame { index, cursor, next: 0, before, entry, returned: false, ended: false }
+}
+
+fn verdict(policy: Policy) -> Verdict {
+    match policy {
+        Policy::Accept => Verdict::Accept,
+        Policy::Drop => Verdict::Drop,
+    }
 }
 
 /// Whether what a rule does can change what becomes of the packet.

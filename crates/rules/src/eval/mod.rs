@@ -124,7 +124,7 @@ pub fn walk(
 pub fn tables_at(ruleset: &Ruleset, hook: Hook) -> impl Iterator<Item = usize> + '_ {
     ruleset.family.tables().iter().filter_map(move |kind| {
         let index = ruleset.tables.iter().position(|table| table.name == kind.name)?;
-        let translates = kind.name == "nat" && kind.hooks.contains(&hook);
+        let translates = ruleset.family.is_ip() && kind.name == "nat" && kind.hooks.contains(&hook);
         (translates || ruleset.tables[index].base_chain(hook).is_some()).then_some(index)
     })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::header::{self, Key};
 use crate::ext::TargetUse;
-use crate::model::{Action, Chain, Hook, Policy, Rule, Table};
+use crate::model::{Action, Chain, End, Hook, Policy, Rule, Table};
 
 /// What holds the rules of one table.
 pub(crate) trait Source<'r> {
@@ -34,6 +34,11 @@ pub(crate) trait Source<'r> {
 
     /// What a chain does with packets that fall off it, if it is built in.
     fn policy(&self, chain: u32) -> Option<Policy>;
+
+    /// What the end of a user chain does. Layouts are made of tables whose user chains have no policies.
+    fn end(&self, _chain: u32) -> End {
+        End::Return
+    }
 }
 
 /// One rule of a [`Source`].
@@ -126,6 +131,11 @@ impl<'r> Source<'r> for Model<'r> {
 
     fn policy(&self, chain: u32) -> Option<Policy> {
         self.chain(chain).base.map(|base| base.policy)
+    }
+
+    fn end(&self, chain: u32) -> End {
+        let chain = self.chain(chain);
+        if chain.base.is_some() { End::Return } else { chain.end }
     }
 }
 

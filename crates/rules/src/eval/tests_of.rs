@@ -4,7 +4,7 @@ use super::header::{self, Key};
 use crate::ext::Printer;
 use crate::model::{Family, Header, Rule};
 use crate::outcome::Outcome;
-use crate::save::print_header;
+use crate::save::{print_header, print_match};
 use crate::transit::Transit;
 
 /// One test of a rule.
@@ -27,18 +27,21 @@ pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<T
             let mut to = Printer::default();
             print_header(&part, family, &mut to);
             let text = to.finish().trim_start().to_owned();
+            if text.is_empty() {
+                // What every rule of the family tests, nobody writes.
+                continue;
+            }
             tests.push(Test { text, outcome: Some(header::judge(&part, &key, transit).0) });
         }
     }
     for used in &rule.matches {
-        let mut to = Printer::new("-m");
-        to.word(&used.name);
-        used.body.print(&mut to);
+        let mut to = Printer::default();
+        print_match(used, family, &mut to);
         let outcome = match used.memory {
             None => Some(used.body.evaluate(transit)),
             Some(_) => used.body.peek(transit),
         };
-        tests.push(Test { text: to.finish(), outcome });
+        tests.push(Test { text: to.finish().trim_start().to_owned(), outcome });
     }
     tests
 }
@@ -46,14 +49,17 @@ pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<T
 /// The header split into headers with one test each.
 fn single_tests(whole: &Header) -> impl Iterator<Item = Header> {
     let none = Header::default;
-    [
+    let single = [
         Header { source: whole.source, ..none() },
         Header { destination: whole.destination, ..none() },
         Header { input: whole.input.clone(), ..none() },
         Header { output: whole.output.clone(), ..none() },
+        Header { logical_input: whole.logical_input.clone(), ..none() },
+        Header { logical_output: whole.logical_output.clone(), ..none() },
         Header { protocol: whole.protocol, ..none() },
         Header { fragment: whole.fragment, ..none() },
-    ]
-    .into_iter()
-    .filter(|part| *part != Header::default())
+    ];
+    let fields = whole.fields.iter().map(move |test| Header { fields: vec![*test], ..none() });
+    let fields: Vec<Header> = fields.collect();
+    single.into_iter().chain(fields).filter(|part| *part != Header::default())
 }

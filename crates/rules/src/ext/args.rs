@@ -3,7 +3,7 @@
 //! The front end collects options by these declarations, so that each extension's `parse` sees only
 //! its own, in order, with their columns.
 
-use crate::model::{Family, Hook, ProtocolTest};
+use crate::model::{Family, Field, FieldTest, Hook, ProtocolTest};
 use crate::save::{Loading, What, Word};
 
 use super::MatchKind;
@@ -133,6 +133,8 @@ pub struct Args<'a> {
     pub hook: Option<Hook>,
     /// The rule's `-p`, if any, wherever it stands in the line.
     pub protocol: Option<ProtocolTest>,
+    /// The rule's tests of single fields.
+    pub fields: &'a [FieldTest],
     /// Refuse what the newest tool refuses, even where older ones took it.
     pub strict: bool,
     /// Name of the extension as the rule spells it.
@@ -204,6 +206,18 @@ impl<'a> Args<'a> {
                 Err(self.expected(format!("-p {}", names.join(" or -p "))))
             }
         }
+    }
+
+    /// The rule must say `-p` with one of these EtherTypes, not inverted.
+    pub fn needs_ethertype(&self, numbers: &[u16]) -> Result<(), What> {
+        let said = |test: &&FieldTest| test.field == Field::EtherType && !test.invert;
+        let found = self.fields.iter().find(said).map(FieldTest::value_u16);
+        if found.is_some_and(|number| numbers.contains(&number)) {
+            return Ok(());
+        }
+        let names: Vec<&str> =
+            numbers.iter().filter_map(|number| crate::family::ethertype_name(*number)).collect();
+        Err(self.expected(format!("-p {}", names.join(" or -p "))))
     }
 
     /// The rule must stand in one of these tables.

@@ -5,7 +5,7 @@
 //! RFC 792, RFC 4443.
 
 use super::ports::upper_header;
-use super::{Args, Match, MatchKind, Opt, Printer, Support, V4, V6, value};
+use super::{Args, Given, Match, MatchKind, Opt, Printer, Support, V4, V6, value};
 use crate::model::Family;
 use crate::outcome::Outcome;
 use crate::save::What;
@@ -142,6 +142,63 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     })?;
     let any = v4 && kind == 0xff;
     Ok(Box::new(Icmp { option, kind, low, high, any, invert: given.invert }))
+}
+
+/// Ranges of types and codes, as matches on frames have them.
+#[derive(Debug)]
+pub(super) struct IcmpTest {
+    kinds: (u8, u8),
+    codes: (u8, u8),
+    invert: bool,
+}
+
+impl IcmpTest {
+    /// Reads a name, or `TYPE[:TYPE][/CODE[:CODE]]`.
+    pub(super) fn parse(given: &Given<'_>, family: Family) -> Result<Self, What> {
+        let names = if family == Family::Ipv6 { NAMES_V6 } else { NAMES_V4 };
+        let exact = names.iter().find(|(name, ..)| name.eq_ignore_ascii_case(given.text()));
+        let read = match exact {
+            Some((_, kind, low, high)) => Some(((*kind, *kind), (*low, *high))),
+            None => Self::ranges(given.text()),
+        };
+        let (kinds, codes) =
+            read.ok_or_else(|| given.expected("a name, or TYPE[:TYPE][/CODE[:CODE]], each 0-255"))?;
+        Ok(Self { kinds, codes, invert: given.invert })
+    }
+
+    fn ranges(text: &str) -> Option<((u8, u8), (u8, u8))> {
+        let range = |text: &str| value::range(text, ':', 0xff).map(|(a, b)| (a as u8, b as u8));
+        match text.split_once('/') {
+            Some((kinds, codes)) => Some((range(kinds)?, range(codes)?)),
+            None => Some((range(text)?, (0, 0xff))),
+        }
+    }
+
+    /// Whether type and code pass.
+    pub(super) fn accepts(&self, kind: u8, code: u8) -> bool {
+        let inside = |(low, high): (u8, u8), value: u8| low <= value && value <= high;
+        (inside(self.kinds, kind) && inside(self.codes, code)) != self.invert
+    }
+
+    /// Prints the name where there is one.
+    pub(super) fn print(&self, option: &str, family: Family, to: &mut Printer) {
+        let names = if family == Family::Ipv6 { NAMES_V6 } else { NAMES_V4 };
+        let (kind, last) = self.kinds;
+        let (low, high) = self.codes;
+        let is = |name: &&Name| kind == last && (name.1, name.2, name.3) == (kind, low, high);
+        let range = |(low, high): (u8, u8)| match low == high {
+            true => low.to_string(),
+            false => format!("{low}:{high}"),
+        };
+        match names.iter().find(is) {
+            Some((name, ..)) => to.option(self.invert, option, name),
+            None => to.option(
+                self.invert,
+                option,
+                format!("{}/{}", range(self.kinds), range(self.codes)),
+            ),
+        };
+    }
 }
 
 fn parse_type(text: &str, names: &[Name]) -> Option<(u8, u8, u8)> {

@@ -7,7 +7,8 @@
 //! bits and refuses what overflows. What only some kernels refuse is taken.
 
 use super::rate::{Rate, rate_text};
-use super::{Args, IP, Match, MatchKind, Memory, Opt, Printer, Support, number};
+use super::{Args, Families, Match, MatchKind, Memory, Opt, Printer, Support, number};
+use crate::model::Family;
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
@@ -20,11 +21,13 @@ const DEFAULT_PERIOD: u32 = 1200 * SCALE as u32;
 const DEFAULT_BURST: u32 = 5;
 const MAX_BURST: u64 = 10_000;
 
+const IP_AND_BRIDGE: Families = &[Family::Ipv4, Family::Ipv6, Family::Bridge];
+
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {
     name: "limit",
     aliases: &[],
-    families: IP,
+    families: IP_AND_BRIDGE,
     protocol: None,
     options: &[Opt::value("limit"), Opt::value("limit-burst")],
     support: Support::Parsed,
@@ -36,6 +39,8 @@ struct Limit {
     /// Time between two packets in 1/10,000 seconds.
     period: u32,
     burst: u32,
+    /// The burst prints whatever it is.
+    prints_burst: bool,
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
@@ -52,7 +57,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     if CREDITS.into_iter().all(|credits| overflows(period, burst, credits)) {
         return Err(args.expected("a smaller burst, or a faster rate,"));
     }
-    Ok(Box::new(Limit { period, burst }))
+    Ok(Box::new(Limit { period, burst, prints_burst: !args.family.is_ip() }))
 }
 
 /// Whether a full bucket is worth less than one packet, computed in 32 bits.
@@ -67,7 +72,7 @@ fn overflows(period: u32, burst: u32, credits: u32) -> bool {
 impl Match for Limit {
     fn print(&self, to: &mut Printer) {
         to.option(false, "limit", rate_text(self.period.into(), SCALE).0);
-        if self.burst != DEFAULT_BURST {
+        if self.prints_burst || self.burst != DEFAULT_BURST {
             to.option(false, "limit-burst", self.burst);
         }
     }

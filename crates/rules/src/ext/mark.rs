@@ -2,7 +2,7 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_mark.c`.
 
-use super::{Args, IP, Match, MatchKind, Opt, Printer, Support, value};
+use super::{Args, BRIDGE, IP, Match, MatchKind, Opt, Printer, Support, value};
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
@@ -18,11 +18,45 @@ pub(super) static KIND: MatchKind = MatchKind {
     parse,
 };
 
+/// The same on a bridge, where `--mark /MASK` asks for any bit of the mask.
+pub(super) static FRAME_KIND: MatchKind =
+    MatchKind { families: BRIDGE, parse: parse_any_bit, ..KIND };
+
 #[derive(Debug)]
 struct Mark {
     value: u32,
     mask: u32,
     invert: bool,
+}
+
+/// Some bit of the mask is set.
+#[derive(Debug)]
+struct AnyBit {
+    mask: u32,
+    invert: bool,
+}
+
+fn parse_any_bit(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    let given = args.required("mark")?;
+    let Some(mask) = given.text().strip_prefix('/') else { return parse(args) };
+    let mask = value::u32(mask).ok_or_else(|| given.expected("/mask of 32 bits"))?;
+    Ok(Box::new(AnyBit { mask, invert: given.invert }))
+}
+
+impl Match for AnyBit {
+    fn print(&self, to: &mut Printer) {
+        to.option(self.invert, "mark", format_args!("/{:#x}", self.mask));
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        if transit.mark.value & self.mask != 0 {
+            return Outcome::from_bool(!self.invert);
+        }
+        match transit.mark.unknown & self.mask {
+            0 => Outcome::from_bool(self.invert),
+            _ => Outcome::MAYBE,
+        }
+    }
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {

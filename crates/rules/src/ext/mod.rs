@@ -95,6 +95,8 @@ pub trait Target: fmt::Debug + Send + Sync {
 pub enum Effect {
     /// With the next rule (`XT_CONTINUE`).
     Continue,
+    /// Behind the rule that jumped to this chain; in a built-in chain, with its policy.
+    Return,
     /// The packet leaves the table accepted.
     Accept,
     /// The packet is dropped.
@@ -123,6 +125,10 @@ pub const IP: Families = &[Family::Ipv4, Family::Ipv6];
 pub const V4: Families = &[Family::Ipv4];
 /// IPv6 alone.
 pub const V6: Families = &[Family::Ipv6];
+/// ARP alone.
+pub const ARP: Families = &[Family::Arp];
+/// Bridges alone.
+pub const BRIDGE: Families = &[Family::Bridge];
 
 /// A kind of match: its name, its options and how to read it.
 pub struct MatchKind {
@@ -182,6 +188,8 @@ pub struct TargetUse {
 
 mod addrtype;
 mod ah;
+mod among;
+mod arp;
 mod bpf;
 mod cgroup;
 mod cluster;
@@ -204,6 +212,7 @@ mod hashlimit;
 mod hbh;
 mod helper;
 mod icmp;
+mod ip;
 mod ipcomp;
 mod iprange;
 mod ipv6_chain;
@@ -211,6 +220,7 @@ mod ipv6header;
 mod ipvs;
 mod length;
 mod limit;
+mod llc;
 mod mac;
 mod mark;
 mod mh;
@@ -240,6 +250,7 @@ mod span;
 mod srh;
 mod state;
 mod statistic;
+mod stp;
 mod string;
 mod tcp;
 mod tcp_header;
@@ -249,7 +260,11 @@ mod tos;
 mod ttl;
 mod u32;
 mod udp;
+mod verdict;
+mod vlan;
+mod watch;
 
+mod target_arpreply;
 mod target_audit;
 mod target_checksum;
 mod target_classify;
@@ -265,7 +280,10 @@ mod target_hmark;
 mod target_idletimer;
 mod target_led;
 mod target_log;
+mod target_mac;
+mod target_mangle;
 mod target_mark;
+mod target_mark_frame;
 mod target_masquerade;
 mod target_netmap;
 mod target_nflog;
@@ -297,6 +315,8 @@ pub static MATCHES: &[&MatchKind] = &[
     &addrtype::KIND,
     &ah::V4_KIND,
     &ah::V6_KIND,
+    &among::KIND,
+    &arp::KIND,
     &bpf::KIND,
     &cgroup::KIND,
     &cluster::KIND,
@@ -320,14 +340,18 @@ pub static MATCHES: &[&MatchKind] = &[
     &helper::KIND,
     &icmp::ICMP,
     &icmp::ICMP6,
+    &ip::V4_KIND,
+    &ip::V6_KIND,
     &ipcomp::KIND,
     &iprange::KIND,
     &ipv6header::KIND,
     &ipvs::KIND,
     &length::KIND,
     &limit::KIND,
+    &llc::KIND,
     &mac::KIND,
     &mark::KIND,
+    &mark::FRAME_KIND,
     &mh::KIND,
     &multiport::KIND,
     &nfacct::KIND,
@@ -335,6 +359,7 @@ pub static MATCHES: &[&MatchKind] = &[
     &owner::KIND,
     &physdev::KIND,
     &pkttype::KIND,
+    &pkttype::FRAME_KIND,
     &policy::KIND,
     &quota::KIND,
     &rateest::KIND,
@@ -348,6 +373,7 @@ pub static MATCHES: &[&MatchKind] = &[
     &srh::KIND,
     &state::KIND,
     &statistic::KIND,
+    &stp::KIND,
     &string::KIND,
     &tcp::KIND,
     &tcpmss::KIND,
@@ -357,13 +383,18 @@ pub static MATCHES: &[&MatchKind] = &[
     &ttl::TTL,
     &u32::KIND,
     &udp::KIND,
+    &vlan::KIND,
+    &watch::LOG,
+    &watch::NFLOG,
 ];
 
 /// Every kind of target but the built-in verdicts.
 pub static TARGETS: &[&TargetKind] = &[
+    &target_arpreply::KIND,
     &target_audit::KIND,
     &target_checksum::KIND,
     &target_classify::KIND,
+    &target_classify::ARP_KIND,
     &target_clusterip::KIND,
     &target_connmark::KIND,
     &target_connsecmark::KIND,
@@ -376,7 +407,13 @@ pub static TARGETS: &[&TargetKind] = &[
     &target_idletimer::KIND,
     &target_led::KIND,
     &target_log::KIND,
+    &target_mac::DNAT,
+    &target_mac::REDIRECT,
+    &target_mac::SNAT,
+    &target_mangle::KIND,
     &target_mark::KIND,
+    &target_mark::ARP_KIND,
+    &target_mark_frame::KIND,
     &target_masquerade::KIND,
     &target_netmap::KIND,
     &target_nflog::KIND,
@@ -415,6 +452,13 @@ pub fn find_match(name: &str, family: Family) -> Option<&'static MatchKind> {
 pub fn find_implied(protocol: u8, family: Family) -> Option<&'static MatchKind> {
     let implied = |kind: &MatchKind| kind.protocol == Some(protocol);
     MATCHES.iter().copied().find(|kind| implied(kind) && kind.families.contains(&family))
+}
+
+/// The match that an option of this name loads by itself, where no `-m` names matches.
+#[must_use]
+pub fn find_match_with(option: &str, family: Family) -> Option<&'static MatchKind> {
+    let has = |kind: &MatchKind| kind.options.iter().any(|opt| opt.is_called(option));
+    MATCHES.iter().copied().find(|kind| kind.families.contains(&family) && has(kind))
 }
 
 /// The target of this name in this family.

@@ -5,7 +5,9 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_pkttype.c`; `PACKET_*` of
 //! `linux/if_packet.h`.
 
-use super::{Args, IP, Match, MatchKind, Opt, Printer, Support};
+use super::{Args, BRIDGE, IP, Match, MatchKind, Opt, Printer, Support, value};
+use packet::{Read, ethernet};
+
 use crate::model::Hook;
 use crate::outcome::Outcome;
 use crate::save::What;
@@ -35,6 +37,56 @@ const NAMES: [(&str, u8); 7] = [
     ("mcast", 2),
     ("host", HOST),
 ];
+
+/// The same on a bridge, where a frame that is to be forwarded is addressed to another host.
+pub(super) static FRAME_KIND: MatchKind = MatchKind {
+    families: BRIDGE,
+    options: &[Opt::value("pkttype-type").invertible()],
+    parse: parse_frame,
+    ..KIND
+};
+
+/// Types of frames by number.
+const FRAME_NAMES: [&str; 7] =
+    ["host", "broadcast", "multicast", "otherhost", "outgoing", "loopback", "fastroute"];
+const BROADCAST: u8 = 1;
+const MULTICAST: u8 = 2;
+const OTHERHOST: u8 = 3;
+
+#[derive(Debug)]
+struct FrameType {
+    kind: u8,
+    invert: bool,
+}
+
+fn parse_frame(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    let given = args.required("pkttype-type")?;
+    let named = FRAME_NAMES.iter().position(|name| name.eq_ignore_ascii_case(given.text()));
+    let kind = named.map(|kind| kind as u8).or_else(|| value::u8(given.text()).filter(|k| *k < 7));
+    let kind = kind.ok_or_else(|| given.expected(FRAME_NAMES.join(", ")))?;
+    Ok(Box::new(FrameType { kind, invert: given.invert }))
+}
+
+impl Match for FrameType {
+    fn print(&self, to: &mut Printer) {
+        to.option(self.invert, "pkttype-type", FRAME_NAMES[usize::from(self.kind)]);
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let kind = match transit.packet.read::<6>(ethernet::DESTINATION.start) {
+            _ if transit.hook == Hook::Output => HOST,
+            Read::Known([0xff, 0xff, 0xff, 0xff, 0xff, 0xff]) => BROADCAST,
+            Read::Known([first, ..]) if first & 1 == 1 => MULTICAST,
+            Read::Known(_) => match transit.to_host {
+                Some(true) => HOST,
+                Some(false) => OTHERHOST,
+                None => return Outcome::MAYBE,
+            },
+            _ => return Outcome::MAYBE,
+        };
+        Outcome::from_bool((kind == self.kind) != self.invert)
+    }
+}
 
 #[derive(Debug)]
 struct PacketType {

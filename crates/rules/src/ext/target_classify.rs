@@ -2,7 +2,7 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_CLASSIFY.c`.
 
-use super::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
+use super::{ARP, Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::model::Hook;
 use crate::save::What;
 use crate::transit::Transit;
@@ -16,19 +16,24 @@ pub(super) static KIND: TargetKind = TargetKind {
     parse,
 };
 
+/// The same for ARP, whose tool prints numbers without leading zeros.
+pub(super) static ARP_KIND: TargetKind = TargetKind { families: ARP, ..KIND };
+
 #[derive(Debug)]
 struct Classify {
     major: u16,
     minor: u16,
+    /// Digits that print at least.
+    width: usize,
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
     args.needs_hook(&[Hook::Forward, Hook::Output, Hook::Postrouting])?;
     let given = args.required("set-class")?;
-    let class = given
-        .text()
-        .split_once(':')
-        .and_then(|(major, minor)| Some(Classify { major: hex(major)?, minor: hex(minor)? }));
+    let width = if args.family.is_ip() { 4 } else { 0 };
+    let class = given.text().split_once(':').and_then(|(major, minor)| {
+        Some(Classify { major: hex(major)?, minor: hex(minor)?, width })
+    });
     let class = class.ok_or_else(|| given.expected("MAJOR:MINOR, each hexadecimal 0-ffff"))?;
     Ok(Box::new(class))
 }
@@ -43,7 +48,8 @@ fn hex(text: &str) -> Option<u16> {
 
 impl Target for Classify {
     fn print(&self, to: &mut Printer) {
-        to.option(false, "set-class", format_args!("{:04x}:{:04x}", self.major, self.minor));
+        let Self { major, minor, width } = self;
+        to.option(false, "set-class", format_args!("{major:0width$x}:{minor:0width$x}"));
     }
 
     fn apply(&self, _transit: &mut Transit<'_, '_>) -> Effect {

@@ -3,7 +3,7 @@
 //! Every spelling is one operation, `mark = (mark & ~mask) ^ value`, and prints as `--set-xmark`.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_mark.c`.
 
-use super::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind, value};
+use super::{ARP, Args, Effect, IP, Opt, Printer, Support, Target, TargetKind, value};
 use crate::save::What;
 use crate::transit::{Mark, Transit};
 
@@ -22,10 +22,53 @@ pub(super) static KIND: TargetKind = TargetKind {
     parse,
 };
 
+/// The same for ARP, whose tool knows three spellings, all of them hexadecimal.
+pub(super) static ARP_KIND: TargetKind = TargetKind {
+    families: ARP,
+    options: &[Opt::value("set-mark"), Opt::value("and-mark"), Opt::value("or-mark")],
+    parse: parse_hex,
+    ..KIND
+};
+
+/// `mark = (mark & ~mask) ^ value`.
 #[derive(Debug)]
-struct SetMark {
-    value: u32,
-    mask: u32,
+pub(super) struct SetMark {
+    pub(super) value: u32,
+    pub(super) mask: u32,
+}
+
+/// An operation, and the spelling that it prints with.
+#[derive(Debug)]
+struct Spelt {
+    option: &'static str,
+    bits: u32,
+    mark: SetMark,
+}
+
+fn parse_hex(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
+    let [given] = args.given else {
+        return Err(args.expected("one of --set-mark --and-mark --or-mark"));
+    };
+    let digits = given.text().trim_start_matches("0x");
+    let bits = u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
+    let bits = bits.ok_or_else(|| given.expected("a hexadecimal value of 32 bits"))?;
+    let mark = match given.name {
+        "set-mark" => SetMark { value: bits, mask: u32::MAX },
+        "and-mark" => SetMark { value: 0, mask: !bits },
+        _ => SetMark { value: bits, mask: bits },
+    };
+    Ok(Box::new(Spelt { option: given.name, bits, mark }))
+}
+
+impl Target for Spelt {
+    fn print(&self, to: &mut Printer) {
+        to.option(false, self.option, format_args!("{:x}", self.bits));
+    }
+
+    fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
+        self.mark.change(transit);
+        Effect::Continue
+    }
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
@@ -58,9 +101,16 @@ impl Target for SetMark {
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
+        self.change(transit);
+        Effect::Continue
+    }
+}
+
+impl SetMark {
+    /// Changes the mark.
+    pub(super) fn change(&self, transit: &mut Transit<'_, '_>) {
         let unknown = transit.mark.unknown & !self.mask;
         let value = ((transit.mark.value & !self.mask) ^ self.value) & !unknown;
         transit.set_mark(Mark { value, unknown });
-        Effect::Continue
     }
 }

@@ -283,6 +283,74 @@ pub(crate) fn network_text(addr: &[u8; 16], mask: &[u8; 16], len: usize) -> Stri
     }
 }
 
+/// The same, without a mask that covers all of the address.
+#[must_use]
+pub(crate) fn short_network_text(addr: &[u8; 16], mask: &[u8; 16], len: usize) -> String {
+    match prefix_len(mask, len) {
+        Some(bits) if bits == len * 8 => address_text(addr, len),
+        _ => network_text(addr, mask, len),
+    }
+}
+
+/// ARP operations from 1 on, as the tools name them.
+pub(crate) const ARP_OPERATIONS: [&str; 9] = [
+    "Request",
+    "Reply",
+    "Request_Reverse",
+    "Reply_Reverse",
+    "DRARP_Request",
+    "DRARP_Reply",
+    "DRARP_Error",
+    "InARP_Request",
+    "ARP_NAK",
+];
+
+/// The number of an ARP operation's name.
+#[must_use]
+pub(crate) fn arp_operation(name: &str) -> Option<u16> {
+    let at = ARP_OPERATIONS.iter().position(|known| known.eq_ignore_ascii_case(name))?;
+    Some(at as u16 + 1)
+}
+
+/// Names of sets of MAC addresses, with address and mask.
+const MAC_NAMES: [(&str, [u8; 6], [u8; 6]); 4] = [
+    ("Unicast", [0; 6], [1, 0, 0, 0, 0, 0]),
+    ("Multicast", [1, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0]),
+    ("Broadcast", [0xff; 6], [0xff; 6]),
+    ("BGA", [1, 0x80, 0xc2, 0, 0, 0], [0xff; 6]),
+];
+
+/// `MAC[/MASK]` or the name of a set of them; the address comes back masked.
+#[must_use]
+pub(crate) fn masked_mac(text: &str) -> Option<([u8; 6], [u8; 6])> {
+    if let Some((_, addr, mask)) = MAC_NAMES.iter().find(|(n, ..)| n.eq_ignore_ascii_case(text)) {
+        return Some((*addr, *mask));
+    }
+    let (addr, mask) = match text.split_once('/') {
+        Some((addr, mask)) => (mac(addr)?, mac(mask)?),
+        None => (mac(text)?, [0xff; 6]),
+    };
+    Some((std::array::from_fn(|i| addr[i] & mask[i]), mask))
+}
+
+/// `MAC[/MASK]`.
+#[must_use]
+pub(crate) fn masked_mac_text(addr: [u8; 6], mask: [u8; 6]) -> String {
+    if mask == [0xff; 6] {
+        mac_text(addr)
+    } else {
+        format!("{}/{}", mac_text(addr), mac_text(mask))
+    }
+}
+
+/// `MAC[/MASK]`, or the name of such a set.
+#[must_use]
+pub(crate) fn masked_mac_name(addr: &[u8], mask: &[u8]) -> String {
+    let named = MAC_NAMES.iter().find(|(_, a, m)| a == addr && m == mask);
+    let chunk = |bytes: &[u8]| bytes.first_chunk().copied().unwrap_or_default();
+    named.map_or_else(|| masked_mac_text(chunk(addr), chunk(mask)), |(name, ..)| (*name).to_owned())
+}
+
 /// `address[/mask]` of `len` bytes; the address comes back masked.
 #[must_use]
 pub(crate) fn network(text: &str, len: usize) -> Option<([u8; 16], [u8; 16])> {

@@ -86,7 +86,13 @@ pub(crate) fn encode(rule: &Rule, is_v6: bool, jump: impl Fn(u32) -> u32, to: &m
 /// Appends the addresses of a rule; the bits of its head that say so.
 fn tests(header: &Header, is_v6: bool, to: &mut Vec<u64>) -> u64 {
     let mut head = 0;
-    if header.input.is_some() || header.output.is_some() || header.fragment.is_some() {
+    let asks = header.input.is_some()
+        || header.output.is_some()
+        || header.logical_input.is_some()
+        || header.logical_output.is_some()
+        || !header.fields.is_empty()
+        || header.fragment.is_some();
+    if asks {
         head |= MORE;
     }
     if let Some(test) = header.protocol {

@@ -150,7 +150,8 @@ impl Laid {
     /// Lays a table out.
     #[must_use]
     pub fn encode(kind: Kind, table: &Table, family: Family) -> Self {
-        let is_v6 = family == Family::Ipv6;
+        // What is longer than four bytes takes sixteen.
+        let is_v6 = family.addr_len() > 4;
         match kind {
             Kind::TableBlob => Self::TableBlob(TableBlob::encode(table, is_v6)),
             Kind::IndexedBlob => Self::IndexedBlob(IndexedBlob::encode(table, is_v6)),

@@ -29,7 +29,7 @@ use crate::eval::{Alive, Memories, Observer, Verdicts, run};
 use crate::layout::paged::Paged;
 use crate::layout::segment::Segments;
 use crate::layout::{Bases, Corrupt, Footprint, Layout, PackedChains};
-use crate::model::{Base, Chain, Family, Rule, Ruleset, Table};
+use crate::model::{Base, Chain, End, Family, Rule, Ruleset, Table};
 use crate::semantics::Semantics;
 use crate::transit::Transit;
 
@@ -212,6 +212,7 @@ impl TableRevision {
             self.heads.iter().zip(self.chains.chains.iter()).map(|(head, segments)| Chain {
                 name: (&*head.name).into(),
                 base: head.base,
+                end: End::Return,
                 rules: segments.rules().cloned().collect(),
                 line: 0,
             });

@@ -12,7 +12,9 @@ use super::{
     FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, chain_name, loops, numbers,
 };
 use crate::ext;
-use crate::model::{Action, Base, Chain, Counters, Family, Header, Policy, Rule, Ruleset, Table};
+use crate::model::{
+    Action, Base, Chain, Counters, End, Family, Header, Policy, Rule, Ruleset, Table,
+};
 use crate::semantics::Semantics;
 
 /// Most rules that address lists may add to a file: `-s a,b,c -d x,y,z` is one rule per pair, so a short
@@ -31,10 +33,6 @@ pub fn load(text: &str, options: &LoadOptions<'_>) -> Result<Loaded, LoadError> 
         Some(family) => (family, FamilyFrom::Given),
         None => family_of(text),
     };
-    if family.tables().is_empty() {
-        let what = format!("iptables or ip6tables rules: {} are not read yet", family.tool());
-        return Err(What::new(1, what).at_line(1));
-    }
     let mut file = File::new(family, options);
     for (index, line) in text.split('\n').enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
@@ -134,6 +132,11 @@ impl<'a, 'o> File<'a, 'o> {
     }
 
     fn open_table(&mut self, number: u32, name: &'a str) -> Result<(), What> {
+        if !self.family.dialect().commits
+            && let Some(open) = self.open.take()
+        {
+            self.close(open).map_err(|error| What::new(error.column, error.what))?;
+        }
         if let Some(open) = &self.open {
             let what = format!("COMMIT of table {} (line {}) first", open.table.name, open.line);
             return Err(What::new(1, what));
@@ -192,7 +195,19 @@ impl<'a, 'o> File<'a, 'o> {
         let chain = &mut open.table.chains[index];
         chain.line = number;
         match (&mut chain.base, &*policy.text) {
-            (None, "-") => Ok(()),
+            (None, "-") if !family.dialect().user_policies => Ok(()),
+            (None, "-" | "RETURN") if family.dialect().user_policies => {
+                chain.end = End::Return;
+                Ok(())
+            }
+            (None, "ACCEPT") if family.dialect().user_policies => {
+                chain.end = End::Policy(Policy::Accept);
+                Ok(())
+            }
+            (None, "DROP") if family.dialect().user_policies => {
+                chain.end = End::Policy(Policy::Drop);
+                Ok(())
+            }
             (Some(base), "ACCEPT") => {
                 *base = Base { policy: Policy::Accept, counters, ..*base };
                 Ok(())
@@ -257,7 +272,7 @@ impl<'a, 'o> File<'a, 'o> {
         let Some(open) = &self.open else { return Ok(()) };
         let is_chain = |name: &str| open.chains.contains_key(name);
         let parsed = rule::parse(
-            Words::new(list, end),
+            Words::new(list, end).of(self.family),
             self.family,
             is_chain,
             (number, &mut self.warnings),
@@ -327,8 +342,9 @@ impl<'a, 'o> File<'a, 'o> {
     }
 
     fn finish(mut self, family_from: FamilyFrom) -> Result<Loaded, LoadError> {
+        let family = self.family;
         if let Some(open) = self.open.take() {
-            if open.starred {
+            if open.starred && family.dialect().commits {
                 let what = format!("COMMIT for table {} (line {})", open.table.name, open.line);
                 return Err(What::new(1, what).at_line(self.last_line));
             }
@@ -386,6 +402,7 @@ impl<'a> OpenTable<'a> {
         self.table.chains.push(Chain {
             name: name.text.as_ref().into(),
             base,
+            end: End::Return,
             rules: Vec::new(),
             line,
         });

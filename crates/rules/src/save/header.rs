@@ -1,13 +1,13 @@
-//! Reads the tests that need no extension: `-s -d -i -o -p -f`.
+//! Reads the tests that need no extension: addresses, interfaces, protocols, single fields.
 //!
-//! Source: iptables(8) "PARAMETERS"; `xtables_parse_interface` for names.
+//! Source: iptables(8), arptables-nft(8), ebtables-nft(8) "PARAMETERS"; `xtables_parse_interface` for names.
 
 use smallvec::{SmallVec, smallvec};
 
 use super::{What, Word};
 use crate::ext::value;
-use crate::family::protocol_number;
-use crate::model::{Family, IfaceTest, MaskedAddr, ProtocolTest};
+use crate::family::{ethertype_number, protocol_number};
+use crate::model::{Family, Field, FieldTest, IfaceTest, MaskedAddr, ProtocolTest};
 
 /// `IFNAMSIZ` - 1.
 const MAX_IFACE: usize = 15;
@@ -32,13 +32,25 @@ fn address(
     invert: bool,
     family: Family,
 ) -> Result<Option<MaskedAddr>, What> {
-    let (addr, mask) = value::network(text.trim(), family.addr_len()).ok_or_else(|| {
+    let read = match family {
+        Family::Bridge => {
+            value::masked_mac(text).map(|(addr, mask)| (first_six(addr), first_six(mask)))
+        }
+        _ => value::network(text.trim(), family.addr_len()),
+    };
+    let (addr, mask) = read.ok_or_else(|| {
         let what = format!("an {} address or address/mask, found \"{text}\"", kind_of(family));
         let hint = if looks_like_name(text) { " (host names are not resolved)" } else { "" };
         What::new(word.column, what + hint)
     })?;
     let everything = mask == [0; 16] && !invert;
     Ok((!everything).then_some(MaskedAddr { addr, mask, invert }))
+}
+
+fn first_six(bytes: [u8; 6]) -> [u8; 16] {
+    let mut all = [0; 16];
+    all[..6].copy_from_slice(&bytes);
+    all
 }
 
 fn kind_of(family: Family) -> &'static str {
@@ -66,6 +78,80 @@ pub(super) fn interface(word: &Word<'_>, invert: bool) -> Result<Option<IfaceTes
     };
     let everything = name.is_empty() && !invert;
     Ok((!everything).then(|| IfaceTest { name: name.into(), prefix, invert }))
+}
+
+/// The tests of single fields that a rule makes without saying so.
+pub(super) fn unsaid(family: Family) -> Vec<FieldTest> {
+    match family {
+        Family::Arp => {
+            let value = [6, 0, 0, 0, 0, 0];
+            let mask = [0xff, 0, 0, 0, 0, 0];
+            let len = FieldTest { field: Field::HardwareLen, value, mask, invert: false };
+            vec![len, FieldTest::number(Field::HardwareType, 1, false)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A test of a single field.
+pub(super) fn field(field: Field, word: &Word<'_>, invert: bool) -> Result<FieldTest, What> {
+    let text = &*word.text;
+    let expected = |what: &str| What::new(word.column, format!("{what}, found \"{text}\""));
+    let (value, mask) = match field {
+        Field::EtherType => return ethertype(word, invert),
+        Field::SenderHardware | Field::TargetHardware => {
+            value::masked_mac(text).ok_or_else(|| expected("an Ethernet address[/mask]"))?
+        }
+        _ => {
+            let (value, mask) = masked(field, text)
+                .ok_or_else(|| expected("a number[/mask] that fits the field, or its name"))?;
+            (spread(field, value & mask), spread(field, mask))
+        }
+    };
+    Ok(FieldTest { field, value, mask, invert })
+}
+
+/// A number in the first bytes of its field.
+fn spread(field: Field, number: u16) -> [u8; 6] {
+    let [high, low] = number.to_be_bytes();
+    if field == Field::HardwareLen { [low, 0, 0, 0, 0, 0] } else { [high, low, 0, 0, 0, 0] }
+}
+
+/// Number and mask of an ARP field, each in the notation that the tool has for that field.
+fn masked(field: Field, text: &str) -> Option<(u16, u16)> {
+    let max = if field == Field::HardwareLen { 0xff } else { 0xffff };
+    let number = |text: &str| match field {
+        Field::HardwareType => {
+            let hex = text.strip_prefix("0x").unwrap_or(text);
+            u16::from_str_radix(hex, 16).ok().filter(|_| !hex.starts_with('+'))
+        }
+        _ => value::number(text, max).map(|number| number as u16),
+    };
+    let named = match field {
+        Field::Operation => value::arp_operation(text),
+        Field::HardwareType if text.eq_ignore_ascii_case("Ethernet") => Some(1),
+        Field::ProtocolType if text.eq_ignore_ascii_case("ipv4") => Some(0x0800),
+        _ => None,
+    };
+    if let Some(value) = named {
+        return Some((value, max as u16));
+    }
+    match text.split_once('/') {
+        Some((value, mask)) => Some((number(value)?, number(mask)?)),
+        None => Some((number(text)?, max as u16)),
+    }
+}
+
+/// An EtherType by number or name.
+fn ethertype(word: &Word<'_>, invert: bool) -> Result<FieldTest, What> {
+    let text = &*word.text;
+    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    let number = || u16::from_str_radix(hex, 16).ok().filter(|number| *number >= 0x0600);
+    let number = ethertype_number(text).or_else(number).ok_or_else(|| {
+        let what = format!("an EtherType of 0600-ffff or its name, found \"{text}\"");
+        What::new(word.column, what)
+    })?;
+    Ok(FieldTest::number(Field::EtherType, number, invert))
 }
 
 /// A protocol by number or name; `None` for `all`, which tests nothing.

@@ -1,4 +1,5 @@
-//! Save text: what `iptables-save` and `ip6tables-save` print and their `-restore` commands read.
+//! Save text: what `iptables-save`, `ip6tables-save`, `arptables-save` and `ebtables-save` print and their
+//! `-restore` commands read.
 //!
 //! [`load`] reads text into a [`Ruleset`], [`print_ruleset`] and [`print_rule`] write it back in
 //! canonical form (that of iptables 1.8.13). Text comes in lenient: what old tools and hands leave behind
@@ -7,6 +8,7 @@
 //! Source: iptables-save(8), iptables-restore(8), iptables(8).
 
 pub(crate) mod chain_name;
+mod dialect;
 mod file;
 mod header;
 mod kind;
@@ -23,7 +25,7 @@ use std::fmt;
 pub use file::load;
 pub use lexer::{Word, words};
 pub(crate) use options::Loading;
-pub(crate) use print::{print_header, print_named};
+pub(crate) use print::{print_header, print_match, print_named};
 pub use print::{print_rule, print_ruleset};
 
 use crate::model::{Family, Ruleset};

@@ -64,11 +64,18 @@ pub(super) struct Words<'a> {
     split: Option<Word<'a>>,
     /// Column after the last word, for what is missing.
     pub(super) end: u32,
+    /// `!` may stand behind its option.
+    late_invert: bool,
 }
 
 impl<'a> Words<'a> {
     pub(super) fn new(words: Vec<Word<'a>>, end: u32) -> Self {
-        Self { words: words.into_iter(), split: None, end }
+        Self { words: words.into_iter(), split: None, end, late_invert: false }
+    }
+
+    /// The same words, as this family's text reads them.
+    pub(super) fn of(self, family: Family) -> Self {
+        Self { late_invert: family.dialect().late_invert, ..self }
     }
 
     pub(super) fn next(&mut self) -> Option<Word<'a>> {
@@ -109,6 +116,10 @@ impl<'a> Words<'a> {
     pub(super) fn late_invert(&mut self, line: u32, warnings: &mut Warnings) -> Result<bool, What> {
         let late = self.peek().filter(|word| is_bang(word)).map(|word| word.column);
         if let Some(column) = late {
+            if self.late_invert {
+                self.next();
+                return Ok(true);
+            }
             warnings.lenient(line, column, "`!` after its option (`-d ! x` for `! -d x`)")?;
             self.next();
         }
@@ -182,6 +193,12 @@ impl<'a> Extensions<'a> {
         let name = option.strip_prefix("--")?;
         if let Some(owner) = self.declared(|opt| opt.is_called(name)) {
             return Some(owner);
+        }
+        if !self.family.dialect().names_matches {
+            let kind = ext::find_match_with(name, self.family)?;
+            let word = Word { text: kind.name.into(), column: 1, quoted: false };
+            self.matches.push(Loading::new(Some(kind), word));
+            return self.declared(|opt| opt.is_called(name));
         }
         let implied = protocol
             .and_then(|protocol| ext::find_implied(protocol.number, self.family))

@@ -5,10 +5,12 @@
 
 use std::fmt::Write;
 
-use crate::ext::Printer;
-use crate::family::protocol_name;
+use super::dialect::Part;
+use crate::ext::{MatchUse, Printer, value};
+use crate::family::{ethertype_name, protocol_name};
 use crate::model::{
-    Action, Chain, Counters, Family, Header, IfaceTest, MaskedAddr, Rule, Ruleset, Table,
+    Action, Chain, Counters, End, Family, Field, FieldTest, Header, IfaceTest, MaskedAddr,
+    ProtocolTest, Rule, Ruleset, Table,
 };
 
 /// One rule as `-A CHAIN …`.
@@ -27,13 +29,29 @@ pub(crate) fn print_named<'n>(
 ) -> String {
     let mut to = Printer::new("-A");
     to.word(chain);
+    let dialect = family.dialect();
+    if dialect.target_first {
+        print_verdict(rule, &name, &mut to);
+    }
     if let Some(header) = &rule.header {
         print_header(header, family, &mut to);
     }
     for used in &rule.matches {
-        to.word("-m").word(&used.name);
-        used.body.print(&mut to);
+        print_match(used, family, &mut to);
     }
+    if !dialect.target_first {
+        print_verdict(rule, &name, &mut to);
+    }
+    match (&rule.action, dialect.no_verdict) {
+        (Action::Target(used), _) => used.body.print(&mut to),
+        (Action::None, Some(verdict)) => _ = to.word("-j").word(verdict),
+        _ => {}
+    }
+    to.finish()
+}
+
+/// What stands behind `-j` or `-g`.
+fn print_verdict<'n>(rule: &Rule, name: &impl Fn(u32) -> &'n str, to: &mut Printer) {
     match &rule.action {
         Action::None => {}
         Action::Accept => _ = to.word("-j ACCEPT"),
@@ -41,29 +59,79 @@ pub(crate) fn print_named<'n>(
         Action::Return => _ = to.word("-j RETURN"),
         Action::Jump(chain) => _ = to.word("-j").word(name(*chain)),
         Action::Goto(chain) => _ = to.word("-g").word(name(*chain)),
-        Action::Target(used) => {
-            to.word("-j").word(&used.name);
-            used.body.print(&mut to);
-        }
+        Action::Target(used) => _ = to.word("-j").word(&used.name),
     }
-    to.finish()
+}
+
+/// A match with its name, where the family's text names them.
+pub(crate) fn print_match(used: &MatchUse, family: Family, to: &mut Printer) {
+    if family.dialect().names_matches {
+        to.word("-m").word(&used.name);
+    }
+    used.body.print(to);
 }
 
 /// The tests that need no extension.
 pub(crate) fn print_header(header: &Header, family: Family, to: &mut Printer) {
-    print_address("-s", header.source.as_ref(), family, to);
-    print_address("-d", header.destination.as_ref(), family, to);
-    print_iface("-i", header.input.as_ref(), to);
-    print_iface("-o", header.output.as_ref(), to);
-    if let Some(protocol) = header.protocol {
-        print_option("-p", protocol.invert, to);
-        match protocol_name(protocol.number) {
-            Some(name) => to.word(name),
-            None => to.word(protocol.number),
-        };
+    for (part, names) in family.dialect().parts {
+        let option = names[0];
+        match part {
+            Part::Source => print_address(option, header.source.as_ref(), family, to),
+            Part::Destination => print_address(option, header.destination.as_ref(), family, to),
+            Part::Input => print_iface(option, header.input.as_ref(), to),
+            Part::Output => print_iface(option, header.output.as_ref(), to),
+            Part::LogicalInput => print_iface(option, header.logical_input.as_ref(), to),
+            Part::LogicalOutput => print_iface(option, header.logical_output.as_ref(), to),
+            Part::Protocol => print_protocol(option, header.protocol, to),
+            Part::Fragment => {
+                if let Some(invert) = header.fragment {
+                    print_option(option, invert, to);
+                }
+            }
+            Part::Field(field) => {
+                let said = |test: &&FieldTest| {
+                    test.field == *field && !super::header::unsaid(family).contains(test)
+                };
+                if let Some(test) = header.fields.iter().find(said) {
+                    print_option(option, test.invert, to);
+                    to.word(field_text(test));
+                }
+            }
+        }
     }
-    if let Some(invert) = header.fragment {
-        print_option("-f", invert, to);
+}
+
+fn print_protocol(option: &str, test: Option<ProtocolTest>, to: &mut Printer) {
+    let Some(protocol) = test else { return };
+    print_option(option, protocol.invert, to);
+    match protocol_name(protocol.number) {
+        Some(name) => to.word(name),
+        None => to.word(protocol.number),
+    };
+}
+
+/// A field's value and mask, each field in the tool's own notation.
+fn field_text(test: &FieldTest) -> String {
+    let mask = u16::from_be_bytes([test.mask[0], test.mask[1]]);
+    let value = test.value_u16();
+    let with_mask = |value: String, mask: String, whole: bool| {
+        if whole { value } else { format!("{value}/{mask}") }
+    };
+    match test.field {
+        Field::EtherType => {
+            ethertype_name(value).map_or_else(|| format!("0x{value:x}"), str::to_owned)
+        }
+        Field::SenderHardware | Field::TargetHardware => {
+            value::masked_mac_text(test.value, test.mask)
+        }
+        Field::HardwareLen => {
+            let (value, mask) = (test.value[0], test.mask[0]);
+            with_mask(value.to_string(), mask.to_string(), mask == u8::MAX)
+        }
+        Field::Operation => with_mask(value.to_string(), mask.to_string(), mask == u16::MAX),
+        Field::HardwareType | Field::ProtocolType => {
+            with_mask(format!("{value:#x}"), format!("{mask:#x}"), mask == u16::MAX)
+        }
     }
 }
 
@@ -99,17 +167,25 @@ pub fn print_ruleset(
     counters: impl Fn(usize, usize, Option<usize>) -> Counters,
 ) -> String {
     let mut text = String::new();
+    let dialect = ruleset.family.dialect();
     for (t, table) in ruleset.tables.iter().enumerate() {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "*{}", table.name);
         // A chain without a name was deleted (see `Revision::ruleset`).
         let named = table.chains.iter().enumerate().filter(|(_, chain)| !chain.name.is_empty());
         for (c, chain) in named {
-            let _ = match chain.base {
-                Some(base) => {
-                    writeln!(text, ":{} {} {}", chain.name, base.policy, counters(t, c, None))
+            let policy = match (chain.base, chain.end) {
+                (Some(base), _) => base.policy.to_string(),
+                (None, End::Policy(policy)) => policy.to_string(),
+                (None, End::Return) if dialect.user_policies => "RETURN".to_owned(),
+                (None, End::Return) => "-".to_owned(),
+            };
+            let _ = match (dialect.commits, chain.base) {
+                (true, Some(_)) => {
+                    writeln!(text, ":{} {policy} {}", chain.name, counters(t, c, None))
                 }
-                None => writeln!(text, ":{} - {}", chain.name, Counters::default()),
+                (true, None) => writeln!(text, ":{} {policy} {}", chain.name, Counters::default()),
+                (false, _) => writeln!(text, ":{} {policy}", chain.name),
             };
         }
         for (c, chain) in table.chains.iter().enumerate() {
@@ -120,7 +196,7 @@ pub fn print_ruleset(
                 let _ = writeln!(text, "{}", print_rule(ruleset.family, table, chain, rule));
             }
         }
-        text.push_str("COMMIT\n");
+        text.push_str(if dialect.commits { "COMMIT\n" } else { "" });
     }
     text
 }

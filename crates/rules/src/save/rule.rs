@@ -1,9 +1,12 @@
 //! Reads one rule: the words after the counters.
 
+use super::dialect::Part;
 use super::options::{Extensions, Loading, Newest, Words, is_bang};
 use super::{Warnings, What, Word, header};
 use crate::ext::{self, Args, MatchUse, Opaque, Support, TargetUse};
-use crate::model::{Counters, Family, Header, Hook, IfaceTest, MaskedAddr, ProtocolTest};
+use crate::model::{
+    Counters, Family, FieldTest, Header, Hook, IfaceTest, MaskedAddr, ProtocolTest,
+};
 use header::Addresses;
 use smallvec::{SmallVec, smallvec};
 
@@ -30,6 +33,9 @@ pub(super) struct RuleLine<'a> {
     output: Option<IfaceTest>,
     protocol: Option<ProtocolTest>,
     fragment: Option<bool>,
+    logical_input: Option<IfaceTest>,
+    logical_output: Option<IfaceTest>,
+    fields: Vec<FieldTest>,
     pub(super) verdict: Option<Verdict<'a>>,
     extensions: Extensions<'a>,
     seen: SmallVec<[&'static str; 4]>,
@@ -100,6 +106,9 @@ impl<'a> RuleLine<'a> {
             output: None,
             protocol: None,
             fragment: None,
+            logical_input: None,
+            logical_output: None,
+            fields: header::unsaid(family),
             verdict: None,
             extensions: Extensions::new(family),
             seen: SmallVec::new(),
@@ -128,37 +137,47 @@ impl<'a> RuleLine<'a> {
         }
 
         let word = words.split_option(word);
+        // `--proto` is also an option of `-m policy`, which has it once it is loaded.
+        let known = self.extensions.family.dialect().part(&word.text);
+        match known.filter(|_| !self.extensions.declare(&word.text)) {
+            Some(part) => self.test(part, invert, &word, words, (line, warnings)),
+            None => self.plain_option(word, invert, words, is_chain, (line, warnings)),
+        }
+    }
+
+    /// A test that needs no extension.
+    fn test(
+        &mut self,
+        (part, name): (Part, &'static str),
+        invert: bool,
+        word: &Word<'a>,
+        words: &mut Words<'a>,
+        (line, warnings): (u32, &mut Warnings),
+    ) -> Result<(), What> {
         let family = self.extensions.family;
-        match &*word.text {
-            "-s" | "--source" | "--src" => {
-                let (invert, value) = self.value("-s", invert, &word, words, (line, warnings))?;
-                self.sources = header::addresses(&value, invert, family)?;
+        if part == Part::Fragment {
+            self.once(name, word)?;
+            if family != Family::Ipv4 {
+                return Err(What::new(word.column, "no -f: only IPv4 has it (-m frag)"));
             }
-            "-d" | "--destination" | "--dst" => {
-                let (invert, value) = self.value("-d", invert, &word, words, (line, warnings))?;
-                self.destinations = header::addresses(&value, invert, family)?;
+            self.fragment = Some(invert);
+            return Ok(());
+        }
+        let (invert, value) = self.value(name, invert, word, words, (line, warnings))?;
+        match part {
+            Part::Source => self.sources = header::addresses(&value, invert, family)?,
+            Part::Destination => self.destinations = header::addresses(&value, invert, family)?,
+            Part::Input => self.input = header::interface(&value, invert)?,
+            Part::Output => self.output = header::interface(&value, invert)?,
+            Part::LogicalInput => self.logical_input = header::interface(&value, invert)?,
+            Part::LogicalOutput => self.logical_output = header::interface(&value, invert)?,
+            Part::Protocol => self.protocol = header::protocol(&value, invert)?,
+            Part::Field(field) => {
+                let test = header::field(field, &value, invert)?;
+                self.fields.retain(|unsaid| unsaid.field != field);
+                self.fields.push(test);
             }
-            "-i" | "--in-interface" => {
-                let (invert, value) = self.value("-i", invert, &word, words, (line, warnings))?;
-                self.input = header::interface(&value, invert)?;
-            }
-            "-o" | "--out-interface" => {
-                let (invert, value) = self.value("-o", invert, &word, words, (line, warnings))?;
-                self.output = header::interface(&value, invert)?;
-            }
-            // `--proto` is also an option of `-m policy`, which has it once it is loaded.
-            "-p" | "--protocol" | "--proto" if !self.extensions.declare(&word.text) => {
-                let (invert, value) = self.value("-p", invert, &word, words, (line, warnings))?;
-                self.protocol = header::protocol(&value, invert)?;
-            }
-            "-f" | "--fragment" | "--fragments" => {
-                self.once("-f", &word)?;
-                if family != Family::Ipv4 {
-                    return Err(What::new(word.column, "no -f: only IPv4 has it (-m frag)"));
-                }
-                self.fragment = Some(invert);
-            }
-            _ => return self.plain_option(word, invert, words, is_chain, (line, warnings)),
+            Part::Fragment => {}
         }
         Ok(())
     }
@@ -186,6 +205,10 @@ impl<'a> RuleLine<'a> {
                 | "-6"
                 | "--ipv6"
         );
+        let names_matches = self.extensions.family.dialect().names_matches;
+        if matches!(&*word.text, "-m" | "--match") && !names_matches {
+            return Err(What::new(word.column, "the options of a match, which need no -m here"));
+        }
         if known && invert {
             return Err(What::new(word.column, format!("no ! before {}", word.text)));
         }
@@ -276,6 +299,7 @@ impl<'a> RuleLine<'a> {
             "ACCEPT" => Some(Verdict::Accept),
             "DROP" => Some(Verdict::Drop),
             "RETURN" => Some(Verdict::Return),
+            none if self.extensions.family.dialect().no_verdict == Some(none) => None,
             "" => return Err(What::new(name.column, "a chain or target after -j")),
             chain if is_chain(chain) => Some(Verdict::Jump(name)),
             target => {
@@ -314,7 +338,10 @@ impl<'a> RuleLine<'a> {
             || self.input.is_some()
             || self.output.is_some()
             || self.protocol.is_some()
-            || self.fragment.is_some();
+            || self.fragment.is_some()
+            || self.logical_input.is_some()
+            || self.logical_output.is_some()
+            || !self.fields.is_empty();
         tests.then(|| {
             Box::new(Header {
                 source,
@@ -323,6 +350,9 @@ impl<'a> RuleLine<'a> {
                 output: self.output.clone(),
                 protocol: self.protocol,
                 fragment: self.fragment,
+                logical_input: self.logical_input.clone(),
+                logical_output: self.logical_output.clone(),
+                fields: self.fields.clone(),
             })
         })
     }
@@ -332,10 +362,15 @@ impl<'a> RuleLine<'a> {
         let column = self.chain.column;
         let refuse =
             |option: &str| Err(What::new(column, format!("no {option} in chain {}", at.chain)));
+        let has_input = self.input.is_some() || self.logical_input.is_some();
+        let has_output = self.output.is_some() || self.logical_output.is_some();
         match at.hook {
-            Some(Hook::Prerouting | Hook::Input) if self.output.is_some() => refuse("-o"),
-            Some(Hook::Output | Hook::Postrouting) if self.input.is_some() => refuse("-i"),
-            _ if at.table == "nat" && matches!(self.verdict, Some(Verdict::Drop)) => {
+            Some(Hook::Brouting | Hook::Prerouting | Hook::Input) if has_output => refuse("-o"),
+            Some(Hook::Output | Hook::Postrouting) if has_input => refuse("-i"),
+            _ if at.family.is_ip()
+                && at.table == "nat"
+                && matches!(self.verdict, Some(Verdict::Drop)) =>
+            {
                 Err(What::new(column, "no -j DROP in table nat, which is not for filtering"))
             }
             _ => Ok(()),
@@ -389,6 +424,7 @@ impl<'a> RuleLine<'a> {
             chain: at.chain,
             hook: at.hook,
             protocol: self.protocol,
+            fields: &self.fields,
             strict: at.strict,
             name: &loading.name.text,
             column: loading.name.column,
