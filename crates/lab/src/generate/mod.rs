@@ -5,6 +5,7 @@
 //! break one thing. To add a match, write one function in [`mod@matches`] and name it in its table.
 
 pub mod draft;
+pub mod frames;
 pub mod matches;
 pub mod mutate;
 pub mod packets;

@@ -7,6 +7,7 @@ pub mod campaign;
 pub mod compare;
 pub mod counters;
 pub mod explain;
+pub mod frames;
 pub mod kernel;
 pub mod load;
 pub mod netns;

@@ -1,8 +1,8 @@
 //! `--among-src`, `--among-dst`: Ethernet addresses of a list, each with an IPv4 address or without.
 //!
 //! ebtables takes an address without IPv4 address as one with any, and IPv4 addresses from IPv4 and ARP alone.
-//! ebtables-nft looks both up at once, at the place where IPv4 has its addresses whatever the frame holds, and
-//! takes a missing one as 0.0.0.0, as soon as one of the list has one.
+//! As soon as some list has one, ebtables-nft asks for IPv4 first, behind a tag or not; then it looks both up at
+//! once and takes a missing one as 0.0.0.0.
 //!
 //! Source: ebtables-nft(8); kernel `ebt_among.c` of ebtables-legacy; `nft --debug=netlink` of rules loaded by
 //! ebtables-nft 1.8.9.
@@ -87,6 +87,9 @@ impl Match for Among {
             (ethernet::SOURCE.start, ipv4::SOURCE.start, arp::SENDER_PROTOCOL.start),
             (ethernet::DESTINATION.start, ipv4::DESTINATION.start, arp::TARGET_PROTOCOL.start),
         ];
+        if let Some(other) = self.needs_ipv4(transit) {
+            return other;
+        }
         self.lists.iter().zip(ends).fold(Outcome::YES, |all, (list, (mac, of_ip, of_arp))| {
             all.and_then(|| match list {
                 None => Outcome::YES,
@@ -96,7 +99,27 @@ impl Match for Among {
     }
 }
 
+impl Among {
+    /// What ebtables-nft says of frames without IPv4 as soon as a list has an IPv4 address: no, `!` or not.
+    fn needs_ipv4(&self, transit: &Transit<'_, '_>) -> Option<Outcome> {
+        let has_addr = self.lists.iter().flatten().any(List::has_addr);
+        if transit.semantics != Semantics::Nft || !has_addr {
+            return None;
+        }
+        let before = transit.packet.network_offset().saturating_sub(2);
+        match transit.packet.read::<2>(before) {
+            Read::Known(kind) if u16::from_be_bytes(kind) == ethertype::IPV4 => None,
+            Read::Unknown => Some(Outcome::MAYBE),
+            Read::Known(_) | Read::Absent => Some(Outcome::NO),
+        }
+    }
+}
+
 impl List {
+    fn has_addr(&self) -> bool {
+        self.pairs.iter().any(|(_, addr)| addr.is_some())
+    }
+
     fn judge(&self, transit: &Transit<'_, '_>, mac: usize, at: [usize; 2]) -> Outcome {
         let Read::Known(mac) = transit.packet.read(mac) else { return Outcome::MAYBE };
         match transit.semantics {
@@ -106,8 +129,7 @@ impl List {
     }
 
     fn judge_at_once(&self, transit: &Transit<'_, '_>, mac: [u8; 6], at: usize) -> Outcome {
-        let has_addr = self.pairs.iter().any(|(_, addr)| addr.is_some());
-        let wanted = match has_addr {
+        let wanted = match self.has_addr() {
             false => [0; 4],
             true => match transit.net::<4>(at) {
                 Read::Known(addr) => addr,

@@ -74,7 +74,8 @@ impl Match for Llc {
         if (source, destination) != (SNAP, SNAP) {
             return Outcome::NO;
         }
-        let at = if control & UNNUMBERED != 0 { 6 } else { 7 };
+        // Behind a control field of two bytes the kernel's structure has one of padding.
+        let at = if control & UNNUMBERED != 0 { 6 } else { 8 };
         match transit.net::<2>(at) {
             Read::Known(kind) => Outcome::from_bool((u16::from_be_bytes(kind) == wanted) != invert),
             _ => Outcome::MAYBE,

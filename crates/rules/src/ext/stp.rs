@@ -1,7 +1,10 @@
 //! `--stp-type` and kin: fields of a spanning tree BPDU.
 //!
-//! Tests of fields that only configuration BPDUs have say yes to others. Source: ebtables-nft(8); kernel
-//! `net/bridge/netfilter/ebt_stp.c`; IEEE 802.1D.
+//! The kernel takes the protocol for one byte, which is two on the wire, so that it reads every field one byte
+//! too early: its type is the version (0, or the frame is no BPDU to it), its flags are the type. Measured on
+//! Linux 6.18, and done likewise here.
+//!
+//! Source: ebtables-nft(8); kernel `net/bridge/netfilter/ebt_stp.c`; IEEE 802.1D.
 
 use packet::Read;
 
@@ -34,13 +37,13 @@ pub(super) static KIND: MatchKind = MatchKind {
     parse,
 };
 
-/// LLC header, protocol and version of a BPDU.
+/// What a BPDU starts with.
 const HEADER: [u8; 6] = [0x42, 0x42, 3, 0, 0, 0];
-/// Offset of the type.
-const TYPE: usize = 6;
-/// Bytes of a configuration BPDU with its LLC header, and its type.
-const CONFIG_LEN: usize = 38;
+/// Offset of what is taken for the type; every frame that gets this far has 0 there.
+const TYPE: usize = 5;
 const CONFIG: u8 = 0;
+/// Bytes of what is taken for a configuration BPDU.
+const CONFIG_LEN: usize = 37;
 
 /// What one option tests.
 #[derive(Debug, Clone, Copy)]
@@ -58,17 +61,17 @@ const fn field(option: &'static str, at: usize, len: usize) -> Field {
 /// In the order in which they print.
 const FIELDS: [Field; 12] = [
     field("stp-type", TYPE, 1),
-    field("stp-flags", 7, 1),
-    field("stp-root-prio", 8, 2),
-    field("stp-root-addr", 10, 6),
-    field("stp-root-cost", 16, 4),
-    field("stp-sender-prio", 20, 2),
-    field("stp-sender-addr", 22, 6),
-    field("stp-port", 28, 2),
-    field("stp-msg-age", 30, 2),
-    field("stp-max-age", 32, 2),
-    field("stp-hello-time", 34, 2),
-    field("stp-forward-delay", 36, 2),
+    field("stp-flags", 6, 1),
+    field("stp-root-prio", 7, 2),
+    field("stp-root-addr", 9, 6),
+    field("stp-root-cost", 15, 4),
+    field("stp-sender-prio", 19, 2),
+    field("stp-sender-addr", 21, 6),
+    field("stp-port", 27, 2),
+    field("stp-msg-age", 29, 2),
+    field("stp-max-age", 31, 2),
+    field("stp-hello-time", 33, 2),
+    field("stp-forward-delay", 35, 2),
 ];
 
 /// Types and flags by name.
@@ -173,25 +176,16 @@ impl Match for Stp {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        let kind = match transit.net::<7>(0) {
-            Read::Known([a, b, c, d, e, f, kind]) if [a, b, c, d, e, f] == HEADER => kind,
+        match transit.net::<6>(0) {
+            Read::Known(HEADER) => {}
             Read::Known(_) | Read::Absent => return Outcome::NO,
             Read::Unknown => return Outcome::MAYBE,
-        };
-        let (of_type, of_config): (Vec<_>, Vec<_>) =
-            self.0.iter().partition(|test| test.field.at == TYPE);
-        let all = |tests: Vec<&Test>| {
-            tests.iter().fold(Outcome::YES, |all, test| all.and_then(|| test.judge(transit)))
-        };
-        all(of_type).and_then(|| {
-            if kind != CONFIG || of_config.is_empty() {
-                return Outcome::YES;
-            }
-            let network = transit.packet.network_offset();
-            match transit.packet.read_slice(network, CONFIG_LEN) {
-                Read::Absent => Outcome::NO,
-                _ => all(of_config),
-            }
-        })
+        }
+        let network = transit.packet.network_offset();
+        let has_config = self.0.iter().any(|test| test.field.at != TYPE);
+        if has_config && transit.packet.read_slice(network, CONFIG_LEN) == Read::Absent {
+            return Outcome::NO;
+        }
+        self.0.iter().fold(Outcome::YES, |all, test| all.and_then(|| test.judge(transit)))
     }
 }

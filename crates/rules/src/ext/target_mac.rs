@@ -1,7 +1,7 @@
 //! `-j snat`, `-j dnat`, `-j redirect`: other Ethernet addresses for a frame.
 //!
-//! `snat` also writes the sender of an ARP packet, unless its target says `--snat-arp`'s contrary; `redirect`
-//! writes the bridge's own address, which is not known here.
+//! With `--snat-arp`, `snat` writes the sender of an ARP packet too, and drops one that is too short for it;
+//! `redirect` writes the bridge's own address, which is not known here.
 //!
 //! Source: ebtables-nft(8); kernel `net/bridge/netfilter/ebt_snat.c`, `ebt_dnat.c`, `ebt_redirect.c`.
 
@@ -102,15 +102,34 @@ impl Target for Snat {
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
         transit.write_link(ethernet::SOURCE.start, &self.mac);
-        let link = transit.packet.headers().link;
-        if self.arp && link.vlan.is_none() && link.ethertype == ethertype::ARP {
-            match transit.net::<5>(0) {
-                Read::Known([.., 6]) => transit.write_net(arp::SENDER_HARDWARE.start, &self.mac),
-                Read::Known(_) | Read::Absent => {}
-                Read::Unknown => transit.forget_net(arp::SENDER_HARDWARE),
-            }
+        if self.arp && self.write_sender(transit).is_none() {
+            return Effect::Drop;
         }
         self.verdict
+    }
+}
+
+impl Snat {
+    /// Writes the sender of an ARP packet, behind a tag or not; `None` where the packet ends before it.
+    fn write_sender(&self, transit: &mut Transit<'_, '_>) -> Option<()> {
+        let before = transit.packet.network_offset().saturating_sub(2);
+        if transit.packet.read(before) != Read::Known(ethertype::ARP.to_be_bytes()) {
+            return Some(());
+        }
+        let sender = arp::SENDER_HARDWARE;
+        match (transit.net::<8>(0), transit.net::<14>(0)) {
+            (Read::Absent, _) => None,
+            (Read::Known([_, _, _, _, 6, ..]), Read::Absent) => None,
+            (Read::Known([_, _, _, _, 6, ..]), _) => {
+                transit.write_net(sender.start, &self.mac);
+                Some(())
+            }
+            (Read::Known(_), _) => Some(()),
+            (Read::Unknown, _) => {
+                transit.forget_net(sender);
+                Some(())
+            }
+        }
     }
 }
 
