@@ -6,6 +6,7 @@ use std::path::PathBuf;
 pub(crate) use crate::bench_command::BenchArgs;
 pub(crate) use crate::completions_command::CompletionsArgs;
 pub(crate) use crate::lab_command::LabArgs;
+pub(crate) use crate::convert_command::ConvertArgs;
 pub(crate) use crate::man_command::ManArgs;
 pub(crate) use crate::test_command::TestArgs;
 
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     /// The workload of the access-control studies
     Lab(LabArgs),
+    /// Write rules of one family as those of another, or as JSON
+    Convert(ConvertArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them

@@ -9,6 +9,7 @@ mod bench_access;
 mod bench_command;
 mod bench_rules;
 mod completions_command;
+mod convert_command;
 mod demo;
 mod interrupt;
 mod lab_command;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Test(test) => test_command::run(test),
         Command::Bench(bench) => bench_command::run(bench),
         Command::Lab(lab) => lab_command::run(lab),
+        Command::Convert(convert) => convert_command::run(convert),
         Command::Completions(completions) => completions_command::run(completions),
         Command::Man(man) => man_command::run(man),
     };

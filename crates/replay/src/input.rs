@@ -8,7 +8,7 @@ use crate::error::Error;
 ///
 /// # Errors
 /// The file cannot be read, begins with binary bytes, or is not UTF-8 from a line and column on.
-pub(crate) fn read_text(file: &str) -> Result<String, Error> {
+pub fn read_text(file: &str) -> Result<String, Error> {
     let failed = |source| Error::File { file: file.to_owned(), source };
     let bytes = if file == "-" {
         let mut bytes = Vec::new();

@@ -9,6 +9,7 @@
 
 mod connection;
 pub mod conntrack;
+pub mod convert;
 pub mod defrag;
 pub mod eval;
 pub mod ext;

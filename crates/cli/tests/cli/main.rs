@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cases;
+mod convert;
 mod corpus;
 mod counters;
 mod demo;

@@ -18,7 +18,7 @@ mod tests_of;
 mod verdicts;
 
 pub use memories::Memories;
-pub use tests_of::{Test, tests_of};
+pub use tests_of::{Test, tests_of, tests_of_text};
 pub use verdicts::{By, Verdict, Verdicts};
 
 pub(crate) use header::Key;

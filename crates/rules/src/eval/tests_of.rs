@@ -46,6 +46,23 @@ pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<T
     tests
 }
 
+/// The text of every test of a rule, in order.
+#[must_use]
+pub fn tests_of_text(family: Family, rule: &Rule) -> Vec<String> {
+    let headers = rule.header.iter().flat_map(|whole| single_tests(whole)).map(|part| {
+        let mut to = Printer::default();
+        print_header(&part, family, &mut to);
+        to.finish()
+    });
+    let matches = rule.matches.iter().map(|used| {
+        let mut to = Printer::default();
+        print_match(used, family, &mut to);
+        to.finish()
+    });
+    let texts = headers.chain(matches).map(|text| text.trim_start().to_owned());
+    texts.filter(|text| !text.is_empty()).collect()
+}
+
 /// The header split into headers with one test each.
 fn single_tests(whole: &Header) -> impl Iterator<Item = Header> {
     let none = Header::default;

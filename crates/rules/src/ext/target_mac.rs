@@ -117,19 +117,15 @@ impl Snat {
             return Some(());
         }
         let sender = arp::SENDER_HARDWARE;
-        match (transit.net::<8>(0), transit.net::<14>(0)) {
-            (Read::Absent, _) => None,
-            (Read::Known([_, _, _, _, 6, ..]), Read::Absent) => None,
-            (Read::Known([_, _, _, _, 6, ..]), _) => {
-                transit.write_net(sender.start, &self.mac);
-                Some(())
-            }
-            (Read::Known(_), _) => Some(()),
-            (Read::Unknown, _) => {
-                transit.forget_net(sender);
-                Some(())
-            }
+        if transit.packet.read_slice(transit.packet.network_offset(), sender.end) == Read::Absent {
+            return None;
         }
+        match transit.net::<1>(arp::HARDWARE_LEN.start) {
+            Read::Known([6]) => transit.write_net(sender.start, &self.mac),
+            Read::Known(_) | Read::Absent => {}
+            Read::Unknown => transit.forget_net(sender),
+        }
+        Some(())
     }
 }
 

@@ -31,15 +31,15 @@ pub(crate) struct Dialect {
     /// `-m NAME` loads a match; otherwise its options do.
     pub(crate) names_matches: bool,
     /// The target prints before the tests, and its options behind them.
-    pub(super) target_first: bool,
+    pub(crate) target_first: bool,
     /// `-d ! x` is as good as `! -d x`.
     pub(super) late_invert: bool,
     /// A table ends with COMMIT, and counters follow policies.
-    pub(super) commits: bool,
+    pub(crate) commits: bool,
     /// User chains have policies.
-    pub(super) user_policies: bool,
+    pub(crate) user_policies: bool,
     /// The verdict that a rule without one prints.
-    pub(super) no_verdict: Option<&'static str>,
+    pub(crate) no_verdict: Option<&'static str>,
 }
 
 const IP: Dialect = Dialect {

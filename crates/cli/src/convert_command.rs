@@ -1,0 +1,100 @@
+//! `tamis convert`.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow, bail};
+use clap::{Args as ClapArgs, ValueEnum};
+use replay::{RulesFile, rules_json};
+use rules::convert::convert;
+use rules::model::Family;
+use rules::save::LoadOptions;
+
+/// Exit code of `--strict` where something is lost.
+const LOST: u8 = 5;
+
+/// `tamis convert`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Exit codes: 0 converted, 2 usage or input error, 5 something is lost and --strict says that nothing may.
+What is lost goes to standard error, one line each: FILE:LINE: lost WHAT: RULE.
+Examples:
+  tamis convert rules.v4 --to ip6tables
+  ebtables-save | tamis convert - --from ebtables --to json")]
+pub(crate) struct ConvertArgs {
+    /// Rules in any of the forms below; - for standard input
+    pub rules: String,
+    /// What they are [default: told from the text, else iptables]
+    #[arg(long, value_name = "FORM")]
+    pub from: Option<Form>,
+    /// What to write
+    #[arg(long, value_name = "FORM")]
+    pub to: Form,
+    /// Write nothing and exit with 5 if anything is lost
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// A form of rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// iptables-save text
+    Iptables,
+    /// ip6tables-save text
+    Ip6tables,
+    /// arptables-save text
+    Arptables,
+    /// ebtables-save text
+    Ebtables,
+    /// The JSON document that docs/rules-json.md describes
+    Json,
+}
+
+impl Form {
+    fn family(self) -> Option<Family> {
+        match self {
+            Self::Iptables => Some(Family::Ipv4),
+            Self::Ip6tables => Some(Family::Ipv6),
+            Self::Arptables => Some(Family::Arp),
+            Self::Ebtables => Some(Family::Bridge),
+            Self::Json => None,
+        }
+    }
+}
+
+/// Converts rules.
+pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
+    let file = open(args)?;
+    let mut out = std::io::stdout().lock();
+    let Some(to) = args.to.family() else {
+        writeln!(out, "{:#}", rules_json::write(&file.ruleset))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let converted = convert(&file.ruleset, to);
+    for loss in &converted.losses {
+        let line = format!("{}:{}: lost {}: {}", file.file, loss.line, loss.what, loss.text);
+        eprintln!("{}", replay::visible(&line));
+    }
+    if args.strict && !converted.losses.is_empty() {
+        return Ok(ExitCode::from(LOST));
+    }
+    out.write_all(converted.text.as_bytes())?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open(args: &ConvertArgs) -> Result<RulesFile> {
+    let family = args.from.and_then(Form::family);
+    let options = LoadOptions { family, ..LoadOptions::default() };
+    if args.from != Some(Form::Json) {
+        return Ok(RulesFile::open(&args.rules, &options)?);
+    }
+    let document = replay::read_text(&args.rules)?;
+    let (family, text) =
+        rules_json::read(&document).map_err(|what| anyhow!("{}: {what}", args.rules))?;
+    let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
+    match RulesFile::from_text(&args.rules, text, &options) {
+        Ok(file) => Ok(file),
+        Err(error) => bail!("{error} (in the save text of the document)"),
+    }
+}

@@ -1,0 +1,96 @@
+//! `tamis convert`: rules of one family as those of another, and as JSON and back.
+
+use crate::ran::{RULES, Scratch, fed, tamis};
+
+const FILTER: &str = "*filter
+:INPUT ACCEPT [0:0]
+:FORWARD DROP [0:0]
+:OUTPUT ACCEPT [0:0]
+:web - [0:0]
+-A FORWARD -s 10.0.0.0/8 -i eth0 -p tcp -m tcp --dport 80 -j web
+-A FORWARD -p icmp -m icmp --icmp-type 8 -m mark --mark 0x1 -j ACCEPT
+-A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT
+-A web ! -d 192.0.2.1/32 -j MARK --set-xmark 0x5/0xffffffff
+-A web -j DROP
+COMMIT
+";
+
+const FRAMES: &str = "*filter
+:INPUT ACCEPT
+:FORWARD ACCEPT
+:OUTPUT ACCEPT
+:web RETURN
+-A FORWARD -p IPv4 -i eth0 --ip-src 10.0.0.0/8 --ip-proto tcp --ip-dport 80 -j web
+-A FORWARD -p IPv4 --ip-proto icmp --ip-icmp-type echo-request --mark 0x1 -j ACCEPT
+-A FORWARD -p IPv4 -j DROP
+-A web -p IPv4 ! --ip-dst 192.0.2.1 -j mark --mark-set 0x5 --mark-target CONTINUE
+-A web -p IPv4 -j DROP
+";
+
+fn converted(text: &str, to: &str, more: &[&str]) -> (String, String) {
+    let ran = fed(&[&["convert", "-", "--to", to], more].concat(), text.as_bytes());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    (ran.out, ran.err)
+}
+
+#[test]
+fn what_a_bridge_can_say_is_said_and_the_rest_is_named() {
+    let (text, losses) = converted(FILTER, "ebtables", &[]);
+    assert_eq!(text, FRAMES);
+    let losses: Vec<&str> = losses.lines().collect();
+    let [loss] = losses.as_slice() else { panic!("{losses:?}") };
+    assert!(loss.contains(":8: lost conntrack --ctstate: -A FORWARD"), "{loss}");
+}
+
+#[test]
+fn rules_go_to_a_bridge_and_back_and_stay_then() {
+    let (back, _) = converted(FRAMES, "iptables", &["--from", "ebtables"]);
+    for line in FILTER.lines().filter(|line| line.starts_with("-A") && !line.contains("conntrack"))
+    {
+        assert!(back.contains(line), "{line}\n{back}");
+    }
+    let (again, losses) = converted(&back, "ebtables", &[]);
+    let (stable, _) = converted(&again, "iptables", &["--from", "ebtables"]);
+    assert_eq!((stable, losses), (back, String::new()));
+}
+
+#[test]
+fn strict_writes_nothing_where_something_is_lost() {
+    let scratch = Scratch::new("convert-strict");
+    let file = scratch.write("rules", FILTER.as_bytes());
+    let ran = tamis(&["convert", &file, "--to", "ip6tables", "--strict"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(5), ""));
+    assert!(ran.err.contains("lost an address of the other family"), "{}", ran.err);
+    let ran = tamis(&["convert", &file, "--to", "iptables", "--strict"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), FILTER));
+}
+
+#[test]
+fn arp_rules_are_bridge_rules_about_arp() {
+    let rules = "*filter\n:INPUT DROP\n:OUTPUT ACCEPT\n\
+                 -A INPUT -j ACCEPT -s 10.0.0.0/8 --src-mac 02:00:00:00:00:01 --opcode 1\n";
+    let (text, losses) = converted(rules, "ebtables", &["--from", "arptables"]);
+    assert_eq!(losses, "");
+    assert_eq!(
+        text,
+        "*filter\n:INPUT ACCEPT\n:OUTPUT ACCEPT\n\
+         -A INPUT -p ARP --arp-op Request --arp-htype 1 --arp-ip-src 10.0.0.0/8 \
+         --arp-mac-src 02:00:00:00:00:01 -j ACCEPT\n-A INPUT -p ARP -j DROP\n"
+    );
+}
+
+#[test]
+fn json_comes_back_as_the_rules_that_it_was_made_of() {
+    for text in [std::fs::read_to_string(RULES).unwrap(), FILTER.to_owned(), FRAMES.to_owned()] {
+        let (canonical, _) = match text.contains("-p IPv4") {
+            true => converted(&text, "ebtables", &[]),
+            false => converted(&text, "iptables", &[]),
+        };
+        let (json, _) = converted(&text, "json", &[]);
+        assert!(json.contains("\"schema\": \"tamis.rules/1\""));
+        let to = if text.contains("-p IPv4") { "ebtables" } else { "iptables" };
+        let (back, _) = converted(&json, to, &["--from", "json"]);
+        assert_eq!(back, canonical);
+        assert_eq!(converted(&back, "json", &[]).0.lines().count(), json.lines().count());
+    }
+}
