@@ -3,8 +3,10 @@
 
 use packet::{Checksums, FlowKey, Link, Packet};
 use pktio::{Burst, CaptureReader, Port};
+use rules::convert::convert;
 use rules::eval::{Alive, Memories, Observer, tables_at, walk};
-use rules::model::{Hook, Ruleset};
+use rules::ipset::Sets;
+use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load, print_ruleset};
 use rules::{Iface, Transit, World};
 
@@ -12,8 +14,14 @@ use rules::{Iface, Transit, World};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: &[Target] =
-    &[("parse", parse), ("capture", capture), ("save", save), ("bpf", bpf), ("rules", rules)];
+pub const TARGETS: &[Target] = &[
+    ("parse", parse),
+    ("capture", capture),
+    ("save", save),
+    ("bpf", bpf),
+    ("rules", rules),
+    ("sets", sets),
+];
 
 /// Most bytes that one input may unpack to: gzip and zstd are good at zeros.
 const MAX_UNPACKED: usize = 16 << 20;
@@ -35,6 +43,8 @@ pub fn parse(data: &[u8]) {
     let checksums = if kind & 8 == 0 { Checksums::Ignore } else { Checksums::Verify };
     let mut frame = frame.to_vec();
     let wire_len = frame.len() + usize::from(*missing);
+    let bridged = packet::parse_frame(&frame, wire_len);
+    assert!(bridged.network <= bridged.end, "{bridged:?}");
     let mut packet = Packet::parse(&mut frame, wire_len, link, checksums);
     let headers = *packet.headers();
     assert!(headers.network <= headers.end, "{headers:?}");
@@ -61,22 +71,46 @@ pub fn capture(data: &[u8]) {
     let _ = reader.warning();
 }
 
-/// Save text: what loads must print, load again and print the same.
+/// Save text of any family: what loads must print, load again and print the same, and so must what it is in
+/// the words of another family.
 pub fn save(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    for strict in [false, true] {
-        let options = LoadOptions { table: Some("filter"), strict, ..LoadOptions::default() };
-        let Ok(loaded) = load(text, &options) else { continue };
-        let family = loaded.ruleset.family;
-        let printed = printed(&loaded.ruleset);
-        let again = LoadOptions { family: Some(family), ..LoadOptions::default() };
-        match load(&printed, &again) {
-            Ok(second) => {
-                let second = self::printed(&second.ruleset);
-                assert_eq!(settled(&second), settled(&printed));
+    for family in [None, Some(Family::Arp), Some(Family::Bridge)] {
+        for strict in [false, true] {
+            let options = LoadOptions { table: Some("filter"), strict, family };
+            let Ok(loaded) = load(text, &options) else { continue };
+            prints_as_itself(&loaded.ruleset);
+            for to in Family::ALL.into_iter().filter(|to| *to != loaded.ruleset.family) {
+                let converted = convert(&loaded.ruleset, to).text;
+                if converted.contains('*') {
+                    let options = LoadOptions { family: Some(to), ..LoadOptions::default() };
+                    let again = load(&converted, &options);
+                    prints_as_itself(&again.unwrap_or_else(|e| panic!("{e}\n{converted}")).ruleset);
+                }
             }
-            Err(error) => panic!("printed text does not load: {error}\n{printed}"),
         }
+    }
+}
+
+fn prints_as_itself(ruleset: &Ruleset) {
+    let printed = printed(ruleset);
+    let options = LoadOptions { family: Some(ruleset.family), ..LoadOptions::default() };
+    match load(&printed, &options) {
+        Ok(second) => assert_eq!(settled(&self::printed(&second.ruleset)), settled(&printed)),
+        Err(error) => panic!("printed text does not load: {error}\n{printed}"),
+    }
+}
+
+/// `ipset save` text, then a line `%`, then a packet that every set is asked for.
+pub fn sets(data: &[u8]) {
+    let (text, frame) = split(data);
+    let Some(sets) = text.and_then(|text| Sets::parse(text).ok()) else { return };
+    let rules = "*filter\n:INPUT ACCEPT [0:0]\n\
+                 -A INPUT -m set --match-set a src,dst,src -j SET --add-set b src,src,dst --exist\n\
+                 -A INPUT -m set ! --match-set b dst,src,dst --return-nomatch -j SET --del-set a dst,dst\n\
+                 COMMIT\n";
+    if let Ok(loaded) = load(rules, &LoadOptions::default()) {
+        judge(&loaded.ruleset, frame, Some(sets));
     }
 }
 
@@ -98,18 +132,26 @@ pub fn bpf(data: &[u8]) {
     let text =
         format!("*filter\n:INPUT ACCEPT\n-A INPUT -m bpf --bytecode \"{code}\" -j DROP\nCOMMIT\n");
     if let Ok(loaded) = load(&text, &LoadOptions::default()) {
-        judge(&loaded.ruleset, data.get(split + 1..).unwrap_or_default());
+        judge(&loaded.ruleset, data.get(split + 1..).unwrap_or_default(), None);
     }
 }
 
 /// Save text, then a line `%`, then a packet: the rules judge it at every hook.
 pub fn rules(data: &[u8]) {
-    let mark = b"\n%\n";
-    let split = data.windows(mark.len()).position(|window| window == mark).unwrap_or(data.len());
-    let Ok(text) = std::str::from_utf8(&data[..split]) else { return };
-    if let Ok(loaded) = load(text, &LoadOptions::default()) {
-        judge(&loaded.ruleset, data.get(split + mark.len()..).unwrap_or_default());
+    let (Some(text), frame) = split(data) else { return };
+    for family in [None, Some(Family::Arp), Some(Family::Bridge)] {
+        if let Ok(loaded) = load(text, &LoadOptions { family, ..LoadOptions::default() }) {
+            judge(&loaded.ruleset, frame, None);
+        }
     }
+}
+
+/// Text up to a line `%`, and the bytes behind it.
+fn split(data: &[u8]) -> (Option<&str>, &[u8]) {
+    let mark = b"\n%\n";
+    let at = data.windows(mark.len()).position(|window| window == mark).unwrap_or(data.len());
+    let frame = data.get(at + mark.len()..).unwrap_or_default();
+    (std::str::from_utf8(&data[..at]).ok(), frame)
 }
 
 /// A walk that nobody watches.
@@ -117,16 +159,32 @@ struct Nobody;
 
 impl Observer for Nobody {}
 
-/// Judges a bare IP packet at every hook, cut off at a few places.
-fn judge(ruleset: &Ruleset, frame: &[u8]) {
+/// Judges a packet at every hook, cut off at a few places: a bare one for IP, a frame for the others.
+fn judge(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
     let world = World::default();
     for captured in [frame.len(), frame.len() / 2] {
         let mut memories = Memories::of(ruleset);
-        for hook in [Hook::Prerouting, Hook::Input, Hook::Forward, Hook::Output, Hook::Postrouting]
-        {
+        for hook in [
+            Hook::Brouting,
+            Hook::Prerouting,
+            Hook::Input,
+            Hook::Forward,
+            Hook::Output,
+            Hook::Postrouting,
+        ] {
             let mut bytes = frame[..captured].to_vec();
-            let mut packet = Packet::parse(&mut bytes, frame.len(), Link::Raw, Checksums::Ignore);
+            let mut packet = match ruleset.family {
+                Family::Bridge => {
+                    let headers = packet::parse_frame(&bytes, frame.len());
+                    Packet::with_headers(&mut bytes, headers)
+                }
+                Family::Arp => {
+                    Packet::parse(&mut bytes, frame.len(), Link::Ethernet, Checksums::Ignore)
+                }
+                _ => Packet::parse(&mut bytes, frame.len(), Link::Raw, Checksums::Ignore),
+            };
             let mut transit = Transit {
+                sets: sets.as_mut(),
                 output: Iface::Named("eth0"),
                 time: Some(1),
                 ..Transit::new(&mut packet, ruleset.family, hook, &world)
