@@ -149,7 +149,7 @@ pub struct Skipped {
 #[must_use]
 pub fn skip<R: ReadAt>(packet: &R, network: usize) -> Read<Skipped> {
     let mut walk = headers(packet, network);
-    while let Some(header) = walk.next() {
+    for header in walk.by_ref() {
         let header = match header {
             Ok(header) => header,
             Err(ChainFault::Truncated) => return Read::Absent,

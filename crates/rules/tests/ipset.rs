@@ -1,4 +1,5 @@
 //! Sets through `-m set` and `-j SET`, against a search that looks at every element, and by hand.
+#![allow(clippy::unwrap_used)]
 
 use std::net::Ipv4Addr;
 use std::time::Instant;

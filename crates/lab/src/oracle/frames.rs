@@ -288,6 +288,7 @@ impl Trial<'_> {
                 input: Some(input),
                 output: Some(output),
                 mark: 0,
+                ctstate: None,
             };
             let end = handler.handle(&mut ours, &arrival, &mut observed);
             let accepts = matches!(end.judgement, Judgement::Accept(_));

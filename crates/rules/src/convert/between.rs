@@ -378,7 +378,7 @@ fn target((from, to): (Family, Family), used: &TargetUse) -> Result<String, Stri
     let piece = pieces.first();
     match (to, name) {
         (Family::Bridge, "MARK") => {
-            let mark = piece.and_then(|piece| mark_to_bridge(piece)).ok_or_else(lost)?;
+            let mark = piece.and_then(mark_to_bridge).ok_or_else(lost)?;
             Ok(format!("-j mark {mark} --mark-target CONTINUE"))
         }
         (_, "mark") => {

@@ -1,7 +1,7 @@
 //! Sets as ipset keeps them: what `-m set` and `-j SET` look packets up in and change.
 //!
 //! [`Sets::parse`] reads `ipset save` text. A search walks nothing but the prefix lengths in use; what it
-//! found is changed afterwards ([`Sets::touch`]), so that explanations can search without counting.
+//! found is changed afterwards, so that explanations can search without counting.
 //!
 //! Contract: a search that hangs on bytes, names or times that are not known is unknown. A set that a rule may
 //! or may not have changed is lost: every later search of it is unknown. Times count from the first packet:
