@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 pub(crate) use crate::bench_command::BenchArgs;
 pub(crate) use crate::completions_command::CompletionsArgs;
-pub(crate) use crate::lab_command::LabArgs;
 pub(crate) use crate::convert_command::ConvertArgs;
+pub(crate) use crate::lab_command::LabArgs;
 pub(crate) use crate::man_command::ManArgs;
 pub(crate) use crate::test_command::TestArgs;
 

@@ -115,7 +115,13 @@ impl<'r> Handler<'r> {
     #[must_use]
     pub fn new(rulesets: impl IntoIterator<Item = &'r Ruleset>, config: &'r Config) -> Self {
         let plans = rulesets.into_iter().map(|ruleset| Plan::new(ruleset, config)).collect();
-        Self { plans, config, copies: Copies::default(), bans: config.bans.clone(), sets: config.sets.clone() }
+        Self {
+            plans,
+            config,
+            copies: Copies::default(),
+            bans: config.bans.clone(),
+            sets: config.sets.clone(),
+        }
     }
 
     /// Reads ahead for frames that are handled next, at best [`BURST`] of them: their connections are

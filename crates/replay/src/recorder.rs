@@ -268,7 +268,9 @@ fn by_of(reason: DropReason) -> Option<By> {
         DropReason::Rule(at) => Some(By::Rule(at)),
         DropReason::Policy { table, chain } => Some(By::Policy { table, chain }),
         DropReason::HotDrop(at) => Some(By::HotDrop(at)),
-        DropReason::Stack(_) | DropReason::Ttl | DropReason::Conntrack | DropReason::Denied(_) => None,
+        DropReason::Stack(_) | DropReason::Ttl | DropReason::Conntrack | DropReason::Denied(_) => {
+            None
+        }
     }
 }
 

@@ -98,7 +98,7 @@ fn global(rule: &Rule) -> Option<Cause> {
     let remembers = rule
         .matches
         .iter()
-        .position(|used| used.body.memory().is_some_and(|memory| !memory.outlives_doubt()));
+        .position(|used| used.body.memory().is_some_and(|memory| memory.couples_flows()));
     let by_target = match &rule.action {
         Action::Target(target) => target.body.couples_flows().then_some(Cause::Target),
         _ => None,

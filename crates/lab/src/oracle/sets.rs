@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dataplane::Config;
+use dataplane::{Config, Path};
+use rules::World;
 use rules::ipset::Sets;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadError, LoadOptions, load};
@@ -23,11 +24,10 @@ use super::netns::{feed, in_fresh, ip};
 use super::tun::Tun;
 use crate::generate::Draw;
 use crate::generate::sets::{Host, draw, packet};
-use crate::judge::Fate;
 use crate::scene::{Placement, Scene, Wire, serial};
 use crate::state::Sent;
-use crate::state::judge::{StateJudge, config};
-use crate::tally::ChainTally;
+use crate::state::judge::{Said, StateJudge};
+use crate::state::stage::Stage;
 
 /// Packets for each ruleset.
 const PACKETS: u16 = 2000;
@@ -155,32 +155,42 @@ impl Trial {
         draw: &mut Draw,
         told: &mut Option<String>,
     ) -> io::Result<(u64, u64)> {
-        let config = Config { sets: Some(sets), ..config() };
+        let stage = Stage::usual(self.scene.family);
+        let config = Config {
+            sets: Some(sets),
+            path: Some(Path::Forward),
+            output: Some(stage.device(true).to_owned()),
+            nets: Vec::new(),
+            world: World::default(),
+            ..stage.config()
+        };
         let mut judge = StateJudge::new(ruleset, &config);
         let (mut sent, mut passed) = (0, 0);
         for number in 0..PACKETS {
             let bytes = packet(draw, number);
             self.tun.send(&bytes)?;
             let mut came = self.comes(&bytes)?;
-            let mut ours = Sent { bytes: bytes.clone(), from_far: false };
+            let ours = Sent { bytes: bytes.clone(), from_far: false };
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let fate = judge.judge(self.scene, &mut ours, now.as_nanos() as u64);
-            if fate == Fate::Accept && !came {
+            let said = judge.judge(&stage, &ours, now.as_nanos() as u64);
+            if matches!(said, Said::Out(_)) && !came {
                 thread::sleep(SOFTIRQ);
                 came = self.comes(&bytes)?;
             }
             sent += 1;
             passed += u64::from(came);
-            let what = match (fate, came) {
-                (Fate::Accept, true) | (Fate::Drop, false) => None,
-                (fate, came) => {
+            let what = match (said, came) {
+                (Said::Out(_), true) | (Said::Nothing, false) => None,
+                (said, came) => {
                     let kernel = if came { "accept" } else { "drop" };
                     let unknown = judge.unknown().unwrap_or_default();
-                    Some(format!("tamis {} {unknown}, kernel {kernel}", fate.word()))
+                    Some(format!("tamis {said:?} {unknown}, kernel {kernel}"))
                 }
             };
             let what = match what {
-                None if (number + 1) % BATCH == 0 => self.settled_counters_differ(&judge)?,
+                None if (number + 1) % BATCH == 0 => {
+                    self.settled_counters_differ(ruleset, &judge)?
+                }
                 what => what,
             };
             if let Some(what) = what {
@@ -203,24 +213,38 @@ impl Trial {
         Ok(came)
     }
 
-    fn settled_counters_differ(&mut self, judge: &StateJudge<'_>) -> io::Result<Option<String>> {
-        if self.counters_differ(judge)?.is_none() {
+    fn settled_counters_differ(
+        &mut self,
+        ruleset: &Ruleset,
+        judge: &StateJudge<'_>,
+    ) -> io::Result<Option<String>> {
+        if self.counters_differ(ruleset, judge)?.is_none() {
             return Ok(None);
         }
         thread::sleep(SOFTIRQ);
-        self.counters_differ(judge)
+        self.counters_differ(ruleset, judge)
     }
 
-    fn counters_differ(&mut self, judge: &StateJudge<'_>) -> io::Result<Option<String>> {
-        for table in self.scene.tables() {
-            let kernel = self.reader.read(table)?;
-            for ChainTally { name, entries, .. } in judge.counters() {
-                let theirs = kernel.iter().find(|c| name == (*table, c.chain.clone()));
-                let Some(theirs) = theirs else { continue };
-                for (index, (ours, theirs)) in entries.iter().zip(&theirs.entries).enumerate() {
-                    if ours != theirs {
-                        let what = format!("{name:?} {}: tamis {ours}, kernel {theirs}", index + 1);
-                        return Ok(Some(what));
+    fn counters_differ(
+        &mut self,
+        ruleset: &Ruleset,
+        judge: &StateJudge<'_>,
+    ) -> io::Result<Option<String>> {
+        for (t, table) in ruleset.tables.iter().enumerate() {
+            let kernel = self.reader.read(table.name)?;
+            for (c, chain) in table.chains.iter().enumerate() {
+                let Some(theirs) = kernel.iter().find(|theirs| *theirs.chain == *chain.name) else {
+                    continue;
+                };
+                let entries = chain.rules.len() + usize::from(chain.base.is_some());
+                for (index, theirs) in theirs.entries.iter().enumerate().take(entries) {
+                    let ours = judge.tally(t, c, index);
+                    if (ours.packets, ours.bytes) != (theirs.packets, theirs.bytes) {
+                        let (table, chain, number) = (table.name, &chain.name, index + 1);
+                        let ours = format!("{}:{}", ours.packets, ours.bytes);
+                        return Ok(Some(format!(
+                            "{table} {chain} {number}: tamis {ours}, kernel {theirs}"
+                        )));
                     }
                 }
             }

@@ -92,7 +92,12 @@ fn reason(rule: &Rule) -> Option<String> {
 }
 
 fn all_rules(ruleset: &Ruleset) -> impl Iterator<Item = &Rule> {
-    ruleset.tables.iter().flat_map(|table| &table.chains).flat_map(|chain| &chain.rules).map(AsRef::as_ref)
+    ruleset
+        .tables
+        .iter()
+        .flat_map(|table| &table.chains)
+        .flat_map(|chain| &chain.rules)
+        .map(AsRef::as_ref)
 }
 
 fn devices(ruleset: &Ruleset) -> [Vec<Device>; 2] {

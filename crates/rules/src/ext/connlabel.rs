@@ -76,6 +76,10 @@ impl Memory for Setter {
         }
     }
 
+    fn couples_flows(&self) -> bool {
+        false
+    }
+
     fn outlives_doubt(&self) -> bool {
         true
     }

@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_bucket_empties_and_fills_and_is_open_near_its_edge() {
         // One a second, two at once.
-        let mut bucket = Bucket::new(&Limit { period: 10_000, burst: 2 });
+        let mut bucket = Bucket::new(&Limit { period: 10_000, burst: 2, prints_burst: true });
         let mut at = |ms: u64, certain| {
             let now = (1000 + ms) * 1_000_000;
             bucket.fill(now);

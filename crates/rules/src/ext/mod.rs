@@ -62,6 +62,11 @@ pub trait Memory: fmt::Debug + Send {
     /// Tells, before the first packet, the lists of addresses that some rule enters packets in.
     fn told(&mut self, _entered: &BTreeSet<&str>) {}
 
+    /// What it says of a packet hangs on those of other connections.
+    fn couples_flows(&self) -> bool {
+        true
+    }
+
     /// It remembers nothing of its own: a packet that may not have reached it leaves no doubt behind.
     fn outlives_doubt(&self) -> bool {
         false

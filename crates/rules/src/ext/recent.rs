@@ -120,6 +120,10 @@ impl Memory for Looking {
         self.stays_empty = !entered.contains(&*self.list);
     }
 
+    fn couples_flows(&self) -> bool {
+        false
+    }
+
     fn outlives_doubt(&self) -> bool {
         true
     }

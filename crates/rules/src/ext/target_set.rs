@@ -119,6 +119,11 @@ impl Member {
 }
 
 impl Target for Set {
+    /// What it adds and deletes, any packet may look up.
+    fn couples_flows(&self) -> bool {
+        true
+    }
+
     fn print(&self, to: &mut Printer) {
         if let Some(add) = &self.add {
             add.print("add-set", to);

@@ -112,9 +112,7 @@ impl Fan {
     pub fn tree(&self) -> Tree {
         let mut random = fastrand::Rng::with_seed(67_892);
         let (mut sizes, inner) = self.sizes(&mut random);
-        for _ in 0..self.empty - 2 {
-            sizes.push(0);
-        }
+        sizes.extend(std::iter::repeat_n(0, self.empty - 2));
         // Empty chains among the leaves.
         random.shuffle(&mut sizes[inner..]);
         let mut chains = vec![Place { size: sizes[0], prefix: 0, bits: 0, run: sizes[0] }];
