@@ -123,7 +123,7 @@ mod tests {
     fn the_class_is_that_of_the_worst_rule_that_is_reached() {
         let pure = "-A FORWARD -p tcp --dport 22 -j DROP";
         let state = "-A FORWARD -m conntrack --ctstate NEW -j ACCEPT";
-        let nth = "-A b -m statistic --mode nth --every 3 -j DROP";
+        let nth = "-A b -m statistic --mode nth --every 3 --packet 0 -j DROP";
         assert_eq!(class(&filter(pure), true), Class::Pure);
         assert_eq!(class(&filter(state), true), Class::PerFlow);
         assert_eq!(class(&filter(state), false), Class::Pure);

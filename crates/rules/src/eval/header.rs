@@ -95,14 +95,11 @@ pub(super) fn refuses(header: &Header, key: &Key) -> bool {
             if (test.number == number) == test.invert)
 }
 
-/// What is known of these tests at once: `None` if they have to be asked one by one.
+/// Whether what is known decides all tests: then they hold, if it does not refuse the rule.
 #[inline]
-pub(super) fn at_once(header: &Header, key: &Key) -> Option<bool> {
-    if refuses(header, key) {
-        return Some(false);
-    }
+pub(super) fn is_known(header: &Header, key: &Key) -> bool {
     let more = header.input.is_some() || header.output.is_some() || header.fragment.is_some();
-    (key.addresses_known && key.protocol.is_some() && !more).then_some(true)
+    key.addresses_known && key.protocol.is_some() && !more
 }
 
 #[inline]

@@ -123,7 +123,13 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                     self.observer.rule(at, Outcome::YES, here, transit);
                     Outcome::YES
                 }
-                Test::Ask => self.judge(stored.rule(), at, transit),
+                Test::AskMatches => self.judge(stored.rule(), at, (Outcome::YES, None), transit),
+                Test::Ask => {
+                    let rule = stored.rule();
+                    let header = rule.header.as_ref();
+                    let start = header.map(|header| header::judge(header, &self.key, transit));
+                    self.judge(rule, at, start.unwrap_or((Outcome::YES, None)), transit)
+                }
             };
             if outcome == Outcome::YES && stored.only_counts() {
                 self.hit(stored, at, here == Alive::Certain, transit);
@@ -145,15 +151,15 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         self.observer.counted(stored.slot(), certain);
     }
 
-    /// What a rule says about the packet.
-    fn judge(&mut self, rule: &Rule, at: RuleRef, transit: &mut Transit<'_, '_>) -> Outcome {
-        let (mut outcome, mut cause) = match &rule.header {
-            Some(header) => match header::at_once(header, &self.key) {
-                Some(matches) => (Outcome::from_bool(matches), None),
-                None => header::judge(header, &self.key, transit),
-            },
-            None => (Outcome::YES, None),
-        };
+    /// What a rule says about the packet, given what its own tests say and, where that is not known, why.
+    #[inline]
+    fn judge(
+        &mut self,
+        rule: &Rule,
+        at: RuleRef,
+        (mut outcome, mut cause): (Outcome, Option<Cause>),
+        transit: &mut Transit<'_, '_>,
+    ) -> Outcome {
         for (index, used) in rule.matches.iter().enumerate() {
             if !outcome.goes_on() {
                 break;

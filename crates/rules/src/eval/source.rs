@@ -66,6 +66,8 @@ pub(crate) enum Test {
     No,
     /// It matches, and there is nothing else to ask.
     Yes,
+    /// Its own tests hold; what it has of matches has to be asked.
+    AskMatches,
     /// The rule has to be asked in full.
     Ask,
 }
@@ -144,7 +146,8 @@ impl<'r> Stored<'r> for &'r Rule {
     fn test(&self, key: &Key) -> Test {
         match &self.header {
             Some(header) if header::refuses(header, key) => Test::No,
-            _ => Test::Ask,
+            Some(header) if !header::is_known(header, key) => Test::Ask,
+            _ => Test::AskMatches,
         }
     }
 
