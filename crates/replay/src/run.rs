@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use access::list::Schedule;
 use dataplane::Config;
 use packet::Link;
 use pktio::LinkType;
@@ -160,6 +161,10 @@ fn several<'c>(
     };
     if report.class == Class::PerFlow && captures.iter().any(|name| stoppable::may_wait(name)) {
         report.one_judge = Some(Alone::Once);
+        split = threads::Split::None;
+    }
+    if rules.config.bans.as_ref().is_some_and(Schedule::changes_in_time) {
+        report.one_judge = Some(Alone::Bans);
         split = threads::Split::None;
     }
     loop {

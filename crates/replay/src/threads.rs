@@ -38,6 +38,8 @@ pub enum Alone {
     Connections,
     /// A capture on all interfaces holds packets twice.
     Copies,
+    /// The access list changes in time.
+    Bans,
 }
 
 impl Alone {
@@ -49,6 +51,7 @@ impl Alone {
             Self::Fragments => "fragments are put together in the order of the capture",
             Self::Connections => "there may be more connections than --ct-max",
             Self::Copies => "a capture on all interfaces may hold packets twice",
+            Self::Bans => "--bans changes in time, from packet to packet",
         }
     }
 }

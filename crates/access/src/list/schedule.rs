@@ -46,6 +46,12 @@ impl Schedule {
         &self.name
     }
 
+    /// Whether it changes while packets come.
+    #[must_use]
+    pub fn changes_in_time(&self) -> bool {
+        !self.changes.is_empty() || self.coming.as_ref().is_some_and(|coming| !coming.is_empty())
+    }
+
     /// The list as it is for a packet of this time, in nanoseconds since the Unix epoch; a packet without
     /// one is decided by the list of the packet before it. Times never run backwards.
     pub fn at(&mut self, time: Option<u64>) -> &List {

@@ -113,3 +113,14 @@ fn one_judge_is_told_with_its_reason() {
     assert_eq!(class(&ran).0["class"], "per_flow");
     assert_eq!(tamis(&["replay", &nth, CAPTURE, "-j", "0"]).code, Some(2));
 }
+
+#[test]
+fn an_access_list_that_changes_in_time_has_one_judge() {
+    let scratch = Scratch::new("bans-jobs");
+    let bans = scratch.write("bans", "+1 ban 10.20.0.0/24\n+2 unban 10.20.0.0/24\n".to_owned());
+    let args = [&*rules("stateless.v4"), CAPTURE, "--bans", &*bans];
+    same_for_every_n(&scratch, &args);
+    let ran = tamis(&[&["replay", "--json", "-j", "2"], &args[..]].concat());
+    assert!(ran.json()["drop_reasons"]["denied"].as_u64() > Some(0));
+    assert!(ran.err.contains("--bans changes in time"), "{}", ran.err);
+}
