@@ -105,32 +105,38 @@ fn shared_out(prepared: &Prepared, rounds: usize, say: &mut dyn FnMut(Row)) -> R
     Ok(())
 }
 
-/// Decisions of one thread while another bans: how long the bans took, and the reader's rate against its
-/// rate in quiet, measured for as long right before.
-fn storm(
-    read: &(dyn Fn(&AtomicBool, &AtomicU64) + Sync),
-    ban: &mut dyn FnMut(),
-) -> (Duration, f64) {
+/// How long each side of a comparison of a reader's rates is watched.
+const WATCHED: Duration = Duration::from_millis(100);
+
+/// Decisions of one thread while another bans and lifts, batch after batch: how long a batch took, and the
+/// reader's rate meanwhile against its rate in quiet right before.
+fn storm(read: &(dyn Fn(&AtomicBool, &AtomicU64) + Sync), batch: &mut dyn FnMut()) -> (f64, f64) {
     let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| read(&stop, &count));
         let rate = |during: &mut dyn FnMut()| {
             let (before, started) = (count.load(Ordering::Relaxed), Instant::now());
             during();
-            let took = started.elapsed();
-            let read = count.load(Ordering::Relaxed) - before;
-            (took, read as f64 / took.as_secs_f64())
+            let took = started.elapsed().as_secs_f64();
+            (took, (count.load(Ordering::Relaxed) - before) as f64 / took)
         };
         std::thread::sleep(Duration::from_millis(20));
-        let quiet = rate(&mut || std::thread::sleep(Duration::from_millis(100))).1;
-        let (took, loud) = rate(ban);
+        let quiet = rate(&mut || std::thread::sleep(WATCHED)).1;
+        let mut batches = 0.0;
+        let (took, loud) = rate(&mut || {
+            let started = Instant::now();
+            while started.elapsed() < WATCHED {
+                batch();
+                batches += 1.0;
+            }
+        });
         stop.store(true, Ordering::Relaxed);
-        (took, loud / quiet)
+        (took / batches, loud / quiet)
     })
 }
 
-fn say_storms(engine: &str, what: &str, storms: &[(Duration, f64)], say: &mut dyn FnMut(Row)) {
-    let took: Vec<f64> = storms.iter().map(|(took, _)| took.as_secs_f64()).collect();
+fn say_storms(engine: &str, what: &str, storms: &[(f64, f64)], say: &mut dyn FnMut(Row)) {
+    let took: Vec<f64> = storms.iter().map(|(took, _)| *took).collect();
     let share: Vec<f64> = storms.iter().map(|(_, share)| *share).collect();
     say(Row::new("access.update", engine, "s", &took).with("bans", BANS).with("what", what));
     say(Row::new("access.update.reader", engine, "of quiet", &share)
@@ -162,9 +168,9 @@ fn storm_on_engine(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String
     };
     let mut banned = false;
     let mut storms = Vec::new();
-    for _ in 0..2 * rounds {
-        banned = !banned;
+    for _ in 0..rounds {
         storms.push(storm(&read, &mut || {
+            banned = !banned;
             for address in 0..BANS {
                 let address = address * 3;
                 let (begin, end) = (0, 0);
@@ -174,7 +180,12 @@ fn storm_on_engine(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String
             }
         }));
     }
-    say_storms("tamis", "config packets one by one, preset 8", &storms, say);
+    say_storms(
+        "tamis",
+        "config packets one by one, then lifted, again and again; preset 8",
+        &storms,
+        say,
+    );
     Ok(())
 }
 
@@ -204,16 +215,13 @@ fn storm_on_list(rounds: usize, say: &mut dyn FnMut(Row)) {
         }
     };
     let mut storms = Vec::new();
-    for round in 0..2 * rounds {
-        let batch = if round % 2 == 0 { &changes } else { &lifted };
-        if round % 2 == 0 {
-            published.update_all(&lifted);
-        }
+    let mut batches = [&lifted, &changes].into_iter().cycle();
+    for _ in 0..rounds {
         storms.push(storm(&read, &mut || {
-            published.update_all(batch);
+            batches.next().into_iter().for_each(|batch| published.update_all(batch));
         }));
     }
-    say_storms("list", "one batch, then lifted in one", &storms, say);
+    say_storms("list", "one batch, then lifted in one, again and again", &storms, say);
 }
 
 /// From the call that publishes a ban to the first decision of another thread that sees it.

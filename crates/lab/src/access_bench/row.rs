@@ -111,7 +111,8 @@ fn short(value: f64) -> String {
         _ if magnitude >= 1e6 => format!("{:.2}M", value / 1e6),
         _ if magnitude >= 1e4 => format!("{:.1}k", value / 1e3),
         _ if magnitude >= 100.0 => format!("{value:.0}"),
-        _ => format!("{value:.3}"),
+        _ if magnitude >= 0.01 || magnitude == 0.0 => format!("{value:.3}"),
+        _ => format!("{value:.1e}"),
     }
 }
 
