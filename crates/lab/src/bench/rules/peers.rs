@@ -118,10 +118,10 @@ impl Loop {
         Ok(Self { socket })
     }
 
-    /// Seconds a datagram: the median of as many as a tenth of a second holds.
+    /// Seconds a datagram: the least of as many as there is time for.
     fn seconds(&self) -> io::Result<f64> {
         let mut failed = None;
-        let seconds = clock::each(Duration::from_millis(100), || {
+        let seconds = clock::least(Duration::from_millis(300), || {
             if failed.is_none() {
                 failed = self.one().err();
             }
@@ -350,12 +350,12 @@ impl Bench<'_> {
         let at = format!("ip6 filter {}", site.chain);
         let rule = "ip6 saddr 2001:db8::66 ip6 daddr 2001:db8::99 counter";
         let append = self.theirs(&mut self.back.change(&format!("add rule {at} {rule}")))?;
-        let handle = last_handle(&at)?;
+        let handle = added(&at, rule)?;
         let changed = format!("replace rule {at} handle {handle} {rule} drop");
         let replace = self.theirs(&mut self.back.change(&changed))?;
-        let handle = last_handle(&at)?;
-        let delete =
-            self.theirs(&mut self.back.change(&format!("delete rule {at} handle {handle}")))?;
+        let handle = added(&at, rule)?;
+        let gone = format!("delete rule {at} handle {handle}");
+        let delete = self.theirs(&mut self.back.change(&gone))?;
         Ok([append, delete, replace])
     }
 
@@ -387,15 +387,15 @@ struct Files {
     capture: PathBuf,
 }
 
-/// The handle of the last rule of a chain.
-fn last_handle(at: &str) -> io::Result<String> {
-    let mut list = Command::new("nft");
-    list.args(["-a", "list", "chain"]).args(at.split(' '));
-    let output = list.output()?;
+/// The handle of a rule that this adds. Asking for it later would list the whole chain.
+fn added(at: &str, rule: &str) -> io::Result<String> {
+    let mut add = Command::new("nft");
+    add.args(["-e", "-a", "add", "rule"]).args(at.split(' ')).args(rule.split(' '));
+    let output = add.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let handle =
-        text.lines().rev().find_map(|line| Some(line.split_once("# handle ")?.1.to_owned()));
-    handle.ok_or_else(|| io::Error::other(format!("{list:?}: no rule has a handle")))
+    let handle = text.lines().find_map(|line| line.split_once("# handle "));
+    let handle = handle.map(|(_, handle)| handle.trim().to_owned());
+    handle.ok_or_else(|| io::Error::other(format!("{add:?}: it tells no handle")))
 }
 
 /// Bans as `nft -f` reads them.

@@ -69,7 +69,7 @@ impl Walks {
         let mut packets: Vec<Packet<'_>> = bytes.iter_mut().map(parse).collect();
         let mut memories = Memories::default();
         let len = self.packets.first().map_or(0, Vec::len) as u64;
-        let all = clock::each(BUDGET, || {
+        let all = clock::least(BUDGET, || {
             for packet in &mut packets {
                 let mut transit = Transit::new(packet, self.family, self.hook, &world);
                 let mut observer = Counted { counters, bytes: len };
