@@ -212,7 +212,7 @@ pub(crate) struct WalkArgs {
     /// The address of an interface, for -j MASQUERADE and REDIRECT; may be repeated [default: by --routes]
     #[arg(long = "addr", value_name = "IFACE=ADDRESS", value_parser = addr)]
     pub addresses: Vec<(String, IpAddr)>,
-    /// Changes of the access list, one a line: TIME ban|unban|accept|deny SOURCE [DESTINATION], where TIME is
+    /// Changes of the access list, one a line: TIME ban|unban|accept|deny SOURCE and a DESTINATION or none; TIME is
     /// RFC 3339, +SECONDS after the first packet, or -; what it denies no rule sees
     #[arg(long, value_name = "FILE")]
     pub bans: Option<String>,
