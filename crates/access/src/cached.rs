@@ -11,7 +11,7 @@
 //!
 //! Linearization: `update` where the engine below has it, which lies between its stamps. A remembered
 //! decision was right after its stamps were read at even counts; stamp of the source equal now, then
-//! stamp of the destination equal: neither PNG[S] nor R[D] for S changed until the first of the two was
+//! stamp of the destination equal: neither `PNG[S]` nor `R[D]` for S changed until the first of the two was
 //! read, so the decision is right at that moment.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
 //! Decides by address, under change: which sources may not send at all (persona non grata, PNG), and which
-//! sources each destination accepts (R). A packet from S to D is permitted iff not PNG[S] and S in R[D].
+//! sources each destination accepts (R). A packet from S to D is permitted iff not `PNG[S]` and S in `R[D]`.
 //!
 //! Two things are here. The *engines* carry the exercise of two concurrency studies: config packets change
 //! one address at a time while data packets are judged, by however many threads; each engine is one file

@@ -15,10 +15,10 @@
 //! same before and after the one cell of its range was found to hold it, PNG equal and no ban counted in
 //! between, so there is a moment at which both held.
 //!
-//! `decide`: the value of R[D] for S was right at some moment *t* between the reading of D's header and that
+//! `decide`: the value of `R[D]` for S was right at some moment *t* between the reading of D's header and that
 //! of the cell. When the header was read, every earlier change was in the cells (its writer had left before
 //! the next could enter), and the latest counts by the header itself. A cell read later is either as it was
-//! then, or was written by a change that was published in between. With R[D] `false` at *t* the answer is
+//! then, or was written by a change that was published in between. With `R[D]` `false` at *t* the answer is
 //! `false` at *t*. With `true`: if S was free in both readings and no ban was counted between them, S was
 //! free at *t*; else S was banned at some moment between them, where the answer `false` is right.
 //!

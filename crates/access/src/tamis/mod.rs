@@ -2,7 +2,7 @@
 //! of the same address.
 //!
 //! One idea in two layouts, [`dense`] where the addresses are few enough to number and [`sparse`] where they
-//! are not. A packet is permitted if not PNG[S] and S in R[D], read at *one* moment. A `false` of either
+//! are not. A packet is permitted if not `PNG[S]` and S in `R[D]`, read at *one* moment. A `false` of either
 //! alone settles it, at the moment it was read. Both being fine needs the moment: a reader sees S free, then
 //! D accepting, then looks at S again, where a counter says how often S was banned. Unchanged: S was free
 //! all the while, so also when D accepted. Changed: S was banned at some moment in between, and at that

@@ -4,7 +4,7 @@
 //! takes no lock and never starts again: entry of the source, entry of the destination, the source's once
 //! more, under one guard; replaced entries are freed by the table when no guard can reach them.
 //!
-//! Linearization: `update` at its compare-and-swap. `decide`: the entry of the destination is R[D] at the
+//! Linearization: `update` at its compare-and-swap. `decide`: the entry of the destination is `R[D]` at the
 //! moment *t* it was read. `false` there: at *t*. `true`: with the source free and the same count of bans
 //! before and after, the source was free at *t*; else it was banned in between, where `false` is right.
 
