@@ -117,7 +117,7 @@ fn one_judge_is_told_with_its_reason() {
 #[test]
 fn an_access_list_that_changes_in_time_has_one_judge() {
     let scratch = Scratch::new("bans-jobs");
-    let bans = scratch.write("bans", "+1 ban 10.20.0.0/24\n+2 unban 10.20.0.0/24\n".to_owned());
+    let bans = scratch.write("bans", "+1 ban 10.20.0.0/24\n+2 unban 10.20.0.0/24\n");
     let args = [&*rules("stateless.v4"), CAPTURE, "--bans", &*bans];
     same_for_every_n(&scratch, &args);
     let ran = tamis(&[&["replay", "--json", "-j", "2"], &args[..]].concat());
