@@ -65,7 +65,7 @@ fn mixed(mut x: u64) -> u64 {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spread(u64);
 
-/// Builds [`Spread`] hashers.
+/// Builds `Spread` hashers.
 pub type Mix = BuildHasherDefault<Spread>;
 
 impl Hasher for Spread {
