@@ -80,7 +80,7 @@ fn arguments_are_refused_in_one_line() {
         (&["replay", RULES, CAPTURE, "--path", "sideways"], "sideways"),
         (&["replay", RULES, CAPTURE, "--net", "10.0.0.0/8"], "IFACE=ADDRESS/BITS"),
         (&["replay", RULES, CAPTURE, "--local", "10.0.0.0/99"], "ADDRESS"),
-        (&["replay", RULES, CAPTURE, "--family", "ipx"], "ip or ip6"),
+        (&["replay", RULES, CAPTURE, "--family", "ipx"], "ip, ip6, arp or bridge"),
         (&["replay", RULES, CAPTURE, "--table", "nonsense"], "mangle filter"),
         (&["replay", RULES, CAPTURE, "--verdicts", "/nowhere/at/all"], "/nowhere/at/all: "),
         (&["replay", RULES, CAPTURE, "--save-counters", "/nowhere/at/all"], "/nowhere/at/all: "),
