@@ -147,22 +147,20 @@ pub(super) fn bars(path: &Path, words: Words<'_>, parts: &[&str], bars: &[Bar]) 
     })
 }
 
-/// A table; the first column to the left, the others to the right.
+/// A table, its columns with their widths; the first one to the left, the others to the right.
 pub(super) fn table(
     path: &Path,
     words: Words<'_>,
-    head: &[&str],
+    head: &[(&str, i32)],
     rows: &[Vec<String>],
 ) -> io::Result<()> {
-    const FIRST: i32 = 230;
-    let others = (head.len() as i32 - 1).max(1);
     let edge = |column: usize| match column {
         0 => 24,
-        _ => FIRST + (WIDTH as i32 - FIRST - 24) * column as i32 / others,
+        _ => 24 + head[..=column].iter().map(|(_, width)| width).sum::<i32>(),
     };
     let side = |column: usize| if column == 0 { HPos::Left } else { HPos::Right };
     draw(path, 130 + rows.len() * 28, words, |root| {
-        for (column, name) in head.iter().enumerate() {
+        for (column, (name, _)) in head.iter().enumerate() {
             text(root, name, (edge(column), 92), 13, side(column))?;
         }
         let line = |y: i32| PathElement::new([(24, y), (WIDTH as i32 - 24, y)], FAINT);

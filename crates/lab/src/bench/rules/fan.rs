@@ -112,8 +112,8 @@ impl Fan {
     pub fn tree(&self) -> Tree {
         let mut random = fastrand::Rng::with_seed(67_892);
         let (mut sizes, inner) = self.sizes(&mut random);
-        sizes.extend(std::iter::repeat_n(0, self.empty - 2));
         // Empty chains among the leaves.
+        sizes.extend(std::iter::repeat_n(0, self.empty - 2));
         random.shuffle(&mut sizes[inner..]);
         let mut chains = vec![Place { size: sizes[0], prefix: 0, bits: 0, run: sizes[0] }];
         for parent in 0..inner {
