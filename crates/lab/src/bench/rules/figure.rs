@@ -149,10 +149,15 @@ fn memory(rows: Rows<'_>, path: &Path) -> io::Result<()> {
     let mut bars: Vec<Bar> = Vec::new();
     for shape in ["100 x 1000 v6", "100 x 1000 v4", "fan 68k", "fan 662k"] {
         let here = rows.named("rules.memory").filter(|row| word(row, "shape") == shape);
-        for row in here.filter(|row| row.peer.is_none()) {
+        for row in here {
+            let label = format!("{shape}: {}", row.engine);
+            // A row for each peer is one layout.
+            if bars.iter().any(|(drawn, _)| *drawn == label) {
+                continue;
+            }
             let (rules, counters) = (number(row, "rules"), number(row, "counters"));
             let layout = row.runs.value - counters;
-            bars.push((format!("{shape}: {}", row.engine), vec![layout, counters]));
+            bars.push((label, vec![layout, counters]));
             let study = number(row, "study");
             if row.engine == Kind::PackedChain.name() && study > 0.0 {
                 bars.push((format!("{shape}: the study's blob"), vec![study / rules, 0.0]));
