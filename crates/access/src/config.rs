@@ -79,7 +79,7 @@ impl Permits {
 
     /// How many are.
     #[must_use]
-    pub fn count(&self) -> u64 {
-        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 }

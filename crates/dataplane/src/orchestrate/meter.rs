@@ -1,12 +1,11 @@
 //! What a run counts: packets, permitted ones, and how long packets took from source to end.
 //!
-//! Contract: shared by the workers; they add once a burst. Latencies are off unless asked for, since a
-//! clock costs as much as a few decisions.
+//! Contract: each worker counts for itself and adds up when it is done, so that counting shares nothing
+//! between threads. Latencies are off unless asked for, since a clock costs as much as a few decisions.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
 
 use super::Outcome;
 
@@ -17,53 +16,76 @@ const SLOTS: usize = 40 * STEPS;
 /// See the module.
 #[derive(Debug)]
 pub struct Meter {
-    packets: CachePadded<AtomicU64>,
-    permitted: CachePadded<AtomicU64>,
-    latencies: Option<Box<[AtomicU64]>>,
+    /// Of the workers that are done.
+    total: Mutex<Counts>,
+    latencies: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Counts {
+    packets: u64,
+    permitted: u64,
+    /// How often each slot's latency was seen; empty unless times are taken.
+    latencies: Vec<u64>,
+}
+
+impl Counts {
+    fn new(latencies: bool) -> Self {
+        Self { packets: 0, permitted: 0, latencies: vec![0; if latencies { SLOTS } else { 0 }] }
+    }
 }
 
 impl Meter {
     /// Counts, and takes times if wanted.
     #[must_use]
     pub fn new(latencies: bool) -> Self {
-        let slots = || (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
-        Self {
-            packets: CachePadded::default(),
-            permitted: CachePadded::default(),
-            latencies: latencies.then(slots),
-        }
+        Self { total: Mutex::new(Counts::new(latencies)), latencies }
     }
 
-    pub(super) fn took(&self, packets: usize) {
-        self.packets.fetch_add(packets as u64, Ordering::Relaxed);
+    /// One worker's way in.
+    pub(super) fn worker(&self) -> Tally<'_> {
+        Tally { meter: self, counts: Counts::new(self.latencies) }
     }
 
-    pub(super) fn permitted(&self, packets: u64) {
-        self.permitted.fetch_add(packets, Ordering::Relaxed);
+    /// What all workers counted that are done.
+    pub(super) fn outcome(&self, elapsed: Duration, high_water: usize) -> Outcome {
+        let Counts { packets, permitted, latencies } = self.total.lock().clone();
+        let latencies = self.latencies.then_some(Latencies { counts: latencies });
+        Outcome { packets, permitted, elapsed, high_water, latencies }
     }
+}
 
+/// One worker's counts, added to the meter's when it is dropped.
+#[derive(Debug)]
+pub(super) struct Tally<'m> {
+    meter: &'m Meter,
+    counts: Counts,
+}
+
+impl Tally<'_> {
     /// When something begins, if times are taken.
     pub(super) fn begins(&self) -> Option<Instant> {
-        self.latencies.is_some().then(Instant::now)
+        self.meter.latencies.then(Instant::now)
     }
 
-    /// So many packets end that began then.
-    pub(super) fn ends(&self, packets: usize, began: Option<Instant>) {
-        if let (Some(slots), Some(began)) = (&self.latencies, began) {
+    /// So many packets end that began then, some of them permitted.
+    pub(super) fn ends(&mut self, packets: usize, permitted: usize, began: Option<Instant>) {
+        self.counts.packets += packets as u64;
+        self.counts.permitted += permitted as u64;
+        if let Some(began) = began {
             let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            slots[slot(nanos)].fetch_add(packets as u64, Ordering::Relaxed);
+            self.counts.latencies[slot(nanos)] += packets as u64;
         }
     }
+}
 
-    pub(super) fn outcome(&self, elapsed: Duration, high_water: usize) -> Outcome {
-        let counts =
-            |slots: &[AtomicU64]| slots.iter().map(|count| count.load(Ordering::Relaxed)).collect();
-        Outcome {
-            packets: self.packets.load(Ordering::Relaxed),
-            permitted: self.permitted.load(Ordering::Relaxed),
-            elapsed,
-            high_water,
-            latencies: self.latencies.as_deref().map(|slots| Latencies { counts: counts(slots) }),
+impl Drop for Tally<'_> {
+    fn drop(&mut self) {
+        let mut total = self.meter.total.lock();
+        total.packets += self.counts.packets;
+        total.permitted += self.counts.permitted;
+        for (to, from) in total.latencies.iter_mut().zip(&self.counts.latencies) {
+            *to += from;
         }
     }
 }

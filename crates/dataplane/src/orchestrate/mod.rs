@@ -116,7 +116,7 @@ impl Orchestration {
 /// What a run did.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// Packets taken from the source.
+    /// Packets that were taken from the source and ended.
     pub packets: u64,
     /// Data packets permitted.
     pub permitted: u64,
@@ -150,7 +150,6 @@ impl<A: Address> Run<'_, A> {
         self.in_flight.enter(most);
         let packets = self.source.next(room, most);
         self.in_flight.leave(most - packets.len());
-        self.meter.took(packets.len());
         packets
     }
 }

@@ -11,6 +11,7 @@ use access::{Address, Packet, Permits};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
+use super::meter::Tally;
 use super::sink::Collector;
 use super::{IN_FLIGHT, Run};
 
@@ -34,12 +35,13 @@ struct Exit<'s> {
     next: u64,
     waiting: BTreeMap<u64, Worked>,
     collector: Collector<'s>,
+    tally: Tally<'s>,
 }
 
 pub(super) fn run<A: Address>(run: &Run<'_, A>) {
     let (to, staged) = bounded(IN_FLIGHT);
-    let exit =
-        Mutex::new(Exit { next: 0, waiting: BTreeMap::new(), collector: run.sink.collector() });
+    let (collector, tally) = (run.sink.collector(), run.meter.worker());
+    let exit = Mutex::new(Exit { next: 0, waiting: BTreeMap::new(), collector, tally });
     std::thread::scope(|scope| {
         for _ in 0..run.threads {
             let (exit, staged) = (&exit, staged.clone());
@@ -52,17 +54,17 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>) {
 
 fn stage<A: Address>(run: &Run<'_, A>, to: &Sender<Staged<A>>) {
     let (mut engine, mut room) = (run.engine.worker(), Vec::new());
+    let tally = run.meter.worker();
     // Several bursts for each worker, or the slowest packet would hold up all others.
     let most = (run.burst() / 4).max(1);
     for number in 0.. {
-        let began = run.meter.begins();
+        let began = tally.begins();
         let packets = run.take(&mut room, most);
         if packets.is_empty() {
             return;
         }
         let mut permits = Permits::default();
         engine.burst(packets, &mut permits);
-        run.meter.permitted(permits.count());
         let staged = Staged { number, packets: packets.to_vec(), permits, began };
         if to.send(staged).is_err() {
             return;
@@ -90,10 +92,10 @@ impl Exit<'_> {
     fn release<A: Address>(&mut self, run: &Run<'_, A>) {
         while let Some(worked) = self.waiting.remove(&self.next) {
             self.next += 1;
+            self.tally.ends(worked.packets, worked.fingerprints.len(), worked.began);
             for fingerprint in worked.fingerprints {
                 self.collector.count(fingerprint);
             }
-            run.meter.ends(worked.packets, worked.began);
             run.in_flight.leave(worked.packets);
         }
     }

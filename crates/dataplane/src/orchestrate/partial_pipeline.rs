@@ -31,10 +31,11 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>, config: usize) {
 }
 
 fn config_worker<A: Address>(run: &Run<'_, A>, to: &[Sender<Handed<A>>]) {
-    let (mut engine, mut room) = (run.engine.worker(), Vec::new());
+    let (mut engine, mut tally) = (run.engine.worker(), run.meter.worker());
+    let mut room = Vec::new();
     let mut turns = to.iter().cycle();
     loop {
-        let began = run.meter.begins();
+        let began = tally.begins();
         let packets = run.take(&mut room, run.burst());
         if packets.is_empty() {
             return;
@@ -52,20 +53,20 @@ fn config_worker<A: Address>(run: &Run<'_, A>, to: &[Sender<Handed<A>>]) {
                 }
             }
         }
-        run.meter.ends(carried_out, began);
+        tally.ends(carried_out, 0, began);
         run.in_flight.leave(carried_out);
     }
 }
 
 fn data_worker<A: Address>(run: &Run<'_, A>, queue: &Receiver<Handed<A>>) {
     let (mut engine, mut collector) = (run.engine.worker(), run.sink.collector());
+    let mut tally = run.meter.worker();
     for (data, began) in queue {
         let permitted = engine.decide(data.source, data.destination);
         if permitted {
-            run.meter.permitted(1);
             collector.packet(&data);
         }
-        run.meter.ends(1, began);
+        tally.ends(1, usize::from(permitted), began);
         run.in_flight.leave(1);
     }
 }

@@ -29,19 +29,18 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>, control: usize) {
 }
 
 fn control_worker<A: Address>(run: &Run<'_, A>, to: &Sender<Permitted<A>>) {
-    let (mut engine, mut room) = (run.engine.worker(), Vec::new());
+    let (mut engine, mut tally) = (run.engine.worker(), run.meter.worker());
+    let mut room = Vec::new();
     loop {
-        let began = run.meter.begins();
+        let began = tally.begins();
         let packets = run.take(&mut room, run.burst());
         if packets.is_empty() {
             return;
         }
         let mut permits = Permits::default();
         engine.burst(packets, &mut permits);
-        let permitted = permits.count();
-        run.meter.permitted(permitted);
-        let done = packets.len() - permitted as usize;
-        run.meter.ends(done, began);
+        let done = packets.len() - permits.count();
+        tally.ends(done, 0, began);
         run.in_flight.leave(done);
         for (at, packet) in packets.iter().enumerate() {
             if let Packet::Data(data) = packet
@@ -55,10 +54,10 @@ fn control_worker<A: Address>(run: &Run<'_, A>, to: &Sender<Permitted<A>>) {
 }
 
 fn collection_worker<A: Address>(run: &Run<'_, A>, from: &Receiver<Permitted<A>>) {
-    let mut collector = run.sink.collector();
+    let (mut collector, mut tally) = (run.sink.collector(), run.meter.worker());
     for (data, began) in from {
         collector.packet(&data);
-        run.meter.ends(1, began);
+        tally.ends(1, 1, began);
         run.in_flight.leave(1);
     }
 }

@@ -17,22 +17,20 @@ pub fn run_alone<A: Address>(
     meter: &Meter,
 ) -> Outcome {
     let started = Instant::now();
-    let (mut collector, mut room) = (sink.collector(), Vec::new());
+    let (mut collector, mut tally, mut room) = (sink.collector(), meter.worker(), Vec::new());
     let mut high_water = 0;
     loop {
-        let began = meter.begins();
+        let began = tally.begins();
         let packets = source.next(&mut room, BURST);
         if packets.is_empty() {
             break;
         }
-        meter.took(packets.len());
         high_water = high_water.max(packets.len());
         let mut permits = Permits::default();
         engine.burst(packets, &mut permits);
-        meter.permitted(permits.count());
         collector.burst(packets, &permits);
-        meter.ends(packets.len(), began);
+        tally.ends(packets.len(), permits.count(), began);
     }
-    drop(collector);
+    drop((collector, tally));
     meter.outcome(started.elapsed(), high_water)
 }

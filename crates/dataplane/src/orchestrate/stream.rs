@@ -13,8 +13,9 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>) -> Result<(), String> {
     let pool = pool.map_err(|error| format!("cannot start threads: {error}"))?;
     // rayon may hold one item for each thread beside the one that is worked on.
     let most = (run.burst() / 2).max(1);
+    let tally = run.meter.worker();
     let items = std::iter::from_fn(|| {
-        let began = run.meter.begins();
+        let began = tally.begins();
         let mut room = Vec::new();
         let packets = run.take(&mut room, most);
         let packets: Vec<Packet<A>> = packets.to_vec();
@@ -22,13 +23,12 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>) -> Result<(), String> {
     });
     pool.install(|| {
         items.par_bridge().for_each_init(
-            || (run.engine.worker(), run.sink.collector()),
-            |(engine, collector), (packets, began)| {
+            || (run.engine.worker(), run.sink.collector(), run.meter.worker()),
+            |(engine, collector, tally), (packets, began)| {
                 let mut permits = Permits::default();
                 engine.burst(&packets, &mut permits);
-                run.meter.permitted(permits.count());
                 collector.burst(&packets, &permits);
-                run.meter.ends(packets.len(), began);
+                tally.ends(packets.len(), permits.count(), began);
                 run.in_flight.leave(packets.len());
             },
         );

@@ -33,9 +33,9 @@ fn dispatch<A: Address>(
     to: &Sender<Task<A>>,
     emptied: &Receiver<Vec<Packet<A>>>,
 ) {
-    let mut room = Vec::new();
+    let (tally, mut room) = (run.meter.worker(), Vec::new());
     loop {
-        let began = run.meter.begins();
+        let began = tally.begins();
         let packets = run.take(&mut room, most);
         if packets.is_empty() {
             return;
@@ -54,12 +54,12 @@ fn worker<A: Address>(
     give_back: &Sender<Vec<Packet<A>>>,
 ) {
     let (mut engine, mut collector) = (run.engine.worker(), run.sink.collector());
+    let mut tally = run.meter.worker();
     for (mut task, began) in tasks {
         let mut permits = Permits::default();
         engine.burst(&task, &mut permits);
-        run.meter.permitted(permits.count());
         collector.burst(&task, &permits);
-        run.meter.ends(task.len(), began);
+        tally.ends(task.len(), permits.count(), began);
         run.in_flight.leave(task.len());
         task.clear();
         let _ = give_back.try_send(task);

@@ -22,20 +22,22 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>) {
 /// One worker's loop.
 pub(super) fn worker<A: Address>(run: &Run<'_, A>) {
     let (mut engine, mut collector) = (run.engine.worker(), run.sink.collector());
-    let mut room = Vec::new();
+    let (mut tally, mut room) = (run.meter.worker(), Vec::new());
+    // A worker is done with a burst before it takes the next, so its places are the same ones all along.
+    let places = run.burst();
+    run.in_flight.enter(places);
     loop {
-        let began = run.meter.begins();
-        let packets = run.take(&mut room, run.burst());
+        let began = tally.begins();
+        let packets = run.source.next(&mut room, places);
         if packets.is_empty() {
-            return;
+            break;
         }
         let mut permits = Permits::default();
         engine.burst(packets, &mut permits);
-        run.meter.permitted(permits.count());
         collector.burst(packets, &permits);
-        run.meter.ends(packets.len(), began);
-        run.in_flight.leave(packets.len());
+        tally.ends(packets.len(), permits.count(), began);
     }
+    run.in_flight.leave(places);
 }
 
 /// A worker for each source, as the first study's published code runs its pools: not one stream but several,
