@@ -2,8 +2,8 @@
 //!
 //! Concurrency: a change, or a batch of them, makes a new list from the latest and publishes it by swapping
 //! one pointer; writers take turns. A reader keeps the list that it has and looks once a burst whether there
-//! is a newer one; it takes no lock and waits for nobody. A list that nobody has any more is freed by its
-//! last holder.
+//! is a newer one; it takes no lock and waits for nobody. Lists that no reader has any more are freed by the
+//! next writer, so that a reader never pays for it; there is at most one such list for each reader.
 //!
 //! Linearization: a batch at the swap; a decision where its burst looked for the latest list.
 
@@ -18,22 +18,24 @@ use super::{Change, List};
 #[derive(Debug, Default)]
 pub struct Published {
     latest: ArcSwap<List>,
-    turn: Mutex<()>,
+    /// The writer's turn, and the lists that were replaced while readers may have had them.
+    replaced: Mutex<Vec<Arc<List>>>,
 }
 
 impl Published {
     /// Publishes this list first.
     #[must_use]
     pub fn new(list: List) -> Self {
-        Self { latest: ArcSwap::from_pointee(list), turn: Mutex::new(()) }
+        Self { latest: ArcSwap::from_pointee(list), replaced: Mutex::default() }
     }
 
     /// Carries out changes, all at one moment.
     pub fn update_all(&self, changes: &[Change]) {
-        let _turn = self.turn.lock();
+        let mut replaced = self.replaced.lock();
         let mut list = List::clone(&self.latest.load());
         list.update_all(changes);
-        self.latest.store(Arc::new(list));
+        replaced.push(self.latest.swap(Arc::new(list)));
+        replaced.retain(|list| Arc::strong_count(list) > 1);
     }
 
     /// A reader, one for each thread.

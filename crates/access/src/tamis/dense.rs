@@ -31,8 +31,9 @@
 use std::fmt;
 
 use super::header::Header;
+use super::sys;
 use crate::address::Address;
-use crate::config::Config;
+use crate::config::{Config, Packet, Permits};
 use crate::engine::Engine;
 use crate::matrix::within;
 use crate::sync::{AtomicU64, Ordering, yield_now};
@@ -51,6 +52,12 @@ pub(crate) trait Cells: Send + Sync + fmt::Debug {
     /// Whether `set` would change nothing, where one load can tell.
     fn holds(&self, destination: usize, begin: usize, end: usize, accept: bool) -> bool;
 
+    /// Asks for what `has` will read.
+    fn soon_has(&self, destination: usize, source: usize);
+
+    /// Asks for what `set` will write.
+    fn soon_set(&self, destination: usize, begin: usize, end: usize);
+
     fn bytes(&self) -> usize;
 }
 
@@ -60,13 +67,21 @@ pub(crate) struct Dense<C> {
     default: bool,
     headers: Box<[AtomicU64]>,
     cells: C,
+    /// A burst's lines are asked for before it is judged.
+    ahead: bool,
 }
+
+/// From so many bytes of cells on, most are not in a core's own cache, and asking for a burst's lines at once
+/// pays (1.2 to 1.6 times the rate with 2^14 addresses and more); below, it costs a tenth.
+const AHEAD: usize = 4 << 20;
 
 impl<C: Cells> Dense<C> {
     /// For the addresses below `addresses`, at most 2^16; others are as never configured.
     pub(crate) fn new(addresses: usize, default: bool) -> Self {
         let headers = (0..addresses).map(|_| AtomicU64::new(Header::NEW.0)).collect();
-        Self { default, headers, cells: C::new(addresses, default) }
+        let cells = C::new(addresses, default);
+        let ahead = cells.bytes() >= AHEAD;
+        Self { default, headers, cells, ahead }
     }
 
     #[inline]
@@ -77,6 +92,28 @@ impl<C: Cells> Dense<C> {
     #[inline]
     fn header(&self, at: usize) -> Header {
         Header(self.headers[at].load(Ordering::SeqCst))
+    }
+
+    /// Asks for the lines of a packet.
+    #[inline]
+    fn soon<A: Address>(&self, packet: &Packet<A>) {
+        match packet {
+            Packet::Data(data) => {
+                let ends = (self.number(data.source), self.number(data.destination));
+                if let (Some(from), Some(to)) = ends {
+                    sys::soon_read(&self.headers[from]);
+                    sys::soon_read(&self.headers[to]);
+                    self.cells.soon_has(to, from);
+                }
+            }
+            Packet::Config(config) => {
+                if let Some(at) = self.number(config.address) {
+                    let (begin, end) = within(config, self.headers.len());
+                    sys::soon_write(&self.headers[at]);
+                    self.cells.soon_set(at, begin, end);
+                }
+            }
+        }
     }
 
     #[inline]
@@ -153,6 +190,20 @@ impl<A: Address, C: Cells> Engine<A> for Dense<C> {
         if let Some(new) = self.publish(at, change) {
             self.cells.set(at, begin, end, config.accept);
             self.headers[at].store(new.done().0, Ordering::Release);
+        }
+    }
+
+    fn burst(&self, packets: &[Packet<A>], permits: &mut Permits) {
+        if self.ahead {
+            packets.iter().for_each(|packet| self.soon(packet));
+        }
+        for (at, packet) in packets.iter().enumerate() {
+            match packet {
+                Packet::Data(data) => {
+                    permits.say(at, self.decide(data.source, data.destination));
+                }
+                Packet::Config(config) => self.update(config),
+            }
         }
     }
 

@@ -9,6 +9,7 @@
 //! hold a number for as long as it likes, and the pages of a space cannot outgrow its matrix.
 
 use super::dense::Cells;
+use super::sys;
 use crate::arena::Arena;
 use crate::matrix::masks;
 use crate::sync::{AtomicU64, Ordering};
@@ -200,6 +201,19 @@ impl<const BITS: u32> Cells for Lanes<BITS> {
         }
         let run = Self::unpack(cell);
         run.with(begin - start, end - start, accept, Self::WIDTH) == run
+    }
+
+    #[inline]
+    fn soon_has(&self, destination: usize, source: usize) {
+        sys::soon_read(&self.cells[destination * self.stride + source / Self::WIDTH]);
+    }
+
+    #[inline]
+    fn soon_set(&self, destination: usize, begin: usize, end: usize) {
+        let at = destination * self.stride;
+        for cell in (begin / Self::WIDTH..end.div_ceil(Self::WIDTH)).step_by(8) {
+            sys::soon_write(&self.cells[at + cell]);
+        }
     }
 
     fn bytes(&self) -> usize {

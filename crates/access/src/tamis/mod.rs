@@ -15,6 +15,7 @@ pub mod dense;
 mod header;
 mod lanes;
 pub mod sparse;
+mod sys;
 mod words;
 
 use crate::address::Address;

@@ -1,6 +1,7 @@
 //! A bit for each source; 64 share a cell. For spaces whose matrix is small.
 
 use super::dense::Cells;
+use super::sys;
 use crate::matrix::masks;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -44,6 +45,19 @@ impl Cells for Words {
         let (Some((word, mask)), None) = (masks.next(), masks.next()) else { return false };
         let word = self.words[destination * self.stride + word].load(Ordering::SeqCst);
         word & mask == if accept { mask } else { 0 }
+    }
+
+    #[inline]
+    fn soon_has(&self, destination: usize, source: usize) {
+        sys::soon_read(&self.words[destination * self.stride + source / 64]);
+    }
+
+    #[inline]
+    fn soon_set(&self, destination: usize, begin: usize, end: usize) {
+        let at = destination * self.stride;
+        for word in (begin / 64..end.div_ceil(64)).step_by(8) {
+            sys::soon_write(&self.words[at + word]);
+        }
     }
 
     fn bytes(&self) -> usize {
