@@ -1,7 +1,6 @@
 //! `tamis bench access`: engines, ways to share work, presets, threads and tracks, and the named
 //! experiments.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,10 +8,12 @@ use access::catalogue::Kind;
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use dataplane::orchestrate::{Bins, Orchestration};
-use lab::access_bench::contest::{Figures, contest};
-use lab::access_bench::{Origin, Plan, Prepared, Row, Setting, Track, must_show, study1, study2};
+use lab::bench::access::contest::{Figures, contest};
+use lab::bench::access::{Origin, Plan, Prepared, Setting, Track, must_show, study1, study2};
+use lab::bench::{Document, Missing, Row};
 use lab::workload::{PRESETS, Preset, Variant};
 
+use crate::bench_command::print;
 use crate::lab_command::{DefaultChoice, VariantChoice, preset};
 
 /// `tamis bench access`.
@@ -70,7 +71,7 @@ pub(crate) struct AccessArgs {
     /// Timed rounds [default: 5; 3 of study1, 100 of study2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
-    /// Also take the time of each packet from source to end
+    /// Also take the time of each packet from source to end, and say how many were in flight
     #[arg(long)]
     latency: bool,
     /// The figures that the access list is held to
@@ -131,11 +132,11 @@ enum Profile {
 
 /// Measures.
 pub(crate) fn run(args: &AccessArgs) -> Result<ExitCode> {
-    let mut shown = Shown { json: args.json, rows: Vec::new(), left_out: Vec::new() };
     let failed = |why: String| anyhow!("bench access: {why}");
     if let Some(histories) = args.check {
         return check(histories, args);
     }
+    let mut shown = Shown::new(args.json);
     let mut say = |row: Row| shown.row(row);
     match args.profile {
         _ if args.must_show => {
@@ -171,18 +172,15 @@ fn grid(args: &AccessArgs, shown: &mut Shown) -> Result<()> {
     for preset in presets {
         let accept = args.default == DefaultChoice::Accept;
         let prepared = Prepared::new(variant, preset, accept, packets);
-        let (figures, left_out) =
+        let (figures, missing) =
             contest(&settings, &prepared, runs).map_err(|why| anyhow!("bench access: {why}"))?;
         let is_roofline = |figures: &&Figures| figures.setting.engine == Kind::MatrixUnlocked;
         let roofline = figures.iter().find(is_roofline).map(|figures| ("matrix_unlocked", figures));
         for figures in &figures {
             shown.row(figures.row(&prepared, roofline));
+            figures.times(&prepared).into_iter().for_each(|row| shown.row(row));
         }
-        for why in left_out {
-            if !shown.left_out.contains(&why) {
-                shown.left_out.push(why);
-            }
-        }
+        missing.into_iter().for_each(|missing| shown.missing(missing));
     }
     Ok(())
 }
@@ -333,19 +331,32 @@ fn check(histories: usize, args: &AccessArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(wrong)))
 }
 
-/// What has been shown so far.
+/// What has been shown so far: rows as they are measured, unless there is to be one document.
 struct Shown {
     json: bool,
-    rows: Vec<Row>,
-    left_out: Vec<String>,
+    document: Document,
 }
 
 impl Shown {
+    fn new(json: bool) -> Self {
+        let document = Document::new();
+        if !json {
+            println!("{}", document.machine);
+        }
+        Self { json, document }
+    }
+
     fn row(&mut self, row: Row) {
         if !self.json {
-            println!("{}", row.line());
+            println!("{row}");
         }
-        self.rows.push(row);
+        self.document.results.push(row);
+    }
+
+    fn missing(&mut self, missing: Missing) {
+        if !self.document.missing.contains(&missing) {
+            self.document.missing.push(missing);
+        }
     }
 
     fn text(&self, text: &str) {
@@ -355,25 +366,10 @@ impl Shown {
     }
 
     fn finish(self) -> Result<()> {
-        if !self.json {
-            self.left_out.iter().for_each(|why| println!("left out: {why}"));
-            return Ok(());
+        if self.json {
+            return print(&self.document, true);
         }
-        let missing: Vec<_> = self
-            .left_out
-            .iter()
-            .map(|why| serde_json::json!({"peer": why, "why": "does not apply"}))
-            .collect();
-        let document = serde_json::json!({
-            "schema": "tamis.bench/1",
-            "machine": lab::machine::describe(),
-            "date": lab::machine::today(),
-            "results": self.rows,
-            "missing": missing,
-        });
-        let mut out = std::io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, &document)?;
-        writeln!(out)?;
+        self.document.missing.iter().for_each(|missing| println!("{missing}"));
         Ok(())
     }
 }

@@ -5,7 +5,6 @@
 //! on is kept as a [`case`] and replayed through tamis alone, without root. [`conformance`] turns a
 //! campaign's tally into `docs/conformance.md`. [`mod@bench`] measures tamis beside its peers.
 
-pub mod access_bench;
 pub mod bench;
 pub mod case;
 pub mod conformance;
@@ -15,7 +14,6 @@ pub mod fuzz;
 pub mod generate;
 pub mod judge;
 pub mod linear;
-pub mod machine;
 #[cfg(target_os = "linux")]
 pub mod oracle;
 pub mod real;

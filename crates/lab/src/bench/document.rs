@@ -1,5 +1,6 @@
 //! What a benchmark found: the document `tamis.bench/1`, and the same as a table.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,7 +19,7 @@ pub struct Document {
     pub date: String,
     /// The figures.
     pub results: Vec<Row>,
-    /// Peers that could not be measured.
+    /// What could not be measured.
     pub missing: Vec<Missing>,
 }
 
@@ -37,7 +38,7 @@ pub struct Machine {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// What was measured, such as `replay.rate`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What did the work.
     pub engine: &'static str,
     /// What was varied, and the work in words.
@@ -73,14 +74,14 @@ pub struct Peer {
     /// The median of its runs, in the unit of ours.
     #[serde(rename = "peer_value")]
     pub value: f64,
-    /// Ours divided by it.
+    /// Ours divided by it; where both ran round by round, the median of what each round gave.
     pub ratio: f64,
 }
 
-/// A peer that could not be measured.
+/// What could not be measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missing {
-    /// Its name.
+    /// Its name: a peer's, or an engine's.
     pub peer: &'static str,
     /// Why not.
     pub why: String,
@@ -139,6 +140,36 @@ impl Runs {
     }
 }
 
+impl Row {
+    /// A figure of these runs, so far without parameters and alone.
+    #[must_use]
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        engine: &'static str,
+        unit: &'static str,
+        figures: &[f64],
+    ) -> Self {
+        let runs = Runs::of(figures.to_vec());
+        Self { name: name.into(), engine, params: Map::new(), runs, unit, peer: None }
+    }
+
+    /// With a parameter.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.params.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Beside a peer whose runs were taken in turn with ours, round by round.
+    #[must_use]
+    pub fn beside(mut self, peer: &'static str, ours: &[f64], theirs: &[f64]) -> Self {
+        let ratios = ours.iter().zip(theirs).map(|(one, other)| one / other).collect();
+        let value = Runs::of(theirs.to_vec()).value;
+        self.peer = Some(Peer { peer, value, ratio: Runs::of(ratios).value });
+        self
+    }
+}
+
 impl Peer {
     /// A peer's median beside ours.
     #[must_use]
@@ -151,15 +182,27 @@ impl Peer {
 /// A line a figure, then what is missing.
 impl Display for Document {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Machine { cpu, cores, kernel } = &self.machine;
-        writeln!(f, "machine   {cpu}, {cores} cores, {kernel}")?;
+        writeln!(f, "{}", self.machine)?;
         for row in &self.results {
             writeln!(f, "{row}")?;
         }
-        for Missing { peer, why } in &self.missing {
-            writeln!(f, "missing   {peer}: {why}")?;
+        for missing in &self.missing {
+            writeln!(f, "{missing}")?;
         }
         Ok(())
+    }
+}
+
+impl Display for Machine {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { cpu, cores, kernel } = self;
+        write!(f, "machine   {cpu}, {cores} cores, {kernel}")
+    }
+}
+
+impl Display for Missing {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "missing   {}: {}", self.peer, self.why)
     }
 }
 
@@ -194,9 +237,12 @@ impl Display for Row {
     }
 }
 
-/// A number in three digits or more, small ones by powers of ten.
+/// A number in three digits or more, small ones by powers of ten, large ones by thousands.
 fn figure(value: f64) -> String {
     match value.abs() {
+        1e9.. => format!("{:.2}G", value / 1e9),
+        1e6.. => format!("{:.2}M", value / 1e6),
+        1e4.. => format!("{:.1}k", value / 1e3),
         100.0.. => format!("{value:.0}"),
         10.0.. => format!("{value:.1}"),
         0.01.. => format!("{value:.2}"),
@@ -221,7 +267,7 @@ mod tests {
     fn a_row_has_the_names_of_the_contract() {
         let ours = Runs::of(vec![30.0]);
         let row = Row {
-            name: "replay.rate",
+            name: "replay.rate".into(),
             engine: "walk",
             params: Map::new(),
             runs: ours,
@@ -234,6 +280,13 @@ mod tests {
             "ratio": 3.0,
         });
         assert_eq!(serde_json::to_value(&row).unwrap(), json);
+        let rounds = Row::new("x", "tamis", "1/s", &[10.0, 20.0, 60.0]).with("threads", 2).beside(
+            "matrix",
+            &[10.0, 20.0, 60.0],
+            &[5.0, 10.0, 10.0],
+        );
+        assert_eq!(rounds.peer, Some(Peer { peer: "matrix", value: 10.0, ratio: 2.0 }));
+        assert_eq!(rounds.params["threads"], 2);
         let alone = serde_json::to_value(Row { peer: None, ..row }).unwrap();
         assert!(alone.get("peer").is_none() && alone.get("ratio").is_none());
     }

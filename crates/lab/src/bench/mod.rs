@@ -3,6 +3,7 @@
 //! Contract: a figure is the median of several runs, its peer's runs taken in turn with ours; what is
 //! missing is listed with the reason. Each benchmark is a function that gives a [`Document`].
 
+pub mod access;
 pub mod document;
 pub mod replay;
 pub mod rules;

@@ -124,7 +124,7 @@ impl<'p> Bench<'p> {
         }
         let peer = expression.map(|_| Peer::of(PEER, ours, theirs));
         let (name, engine, unit) = ("replay.rate", "walk", "packets/s");
-        Ok(Row { name, engine, params, runs: ours, unit, peer })
+        Ok(Row { name: name.into(), engine, params, runs: ours, unit, peer })
     }
 
     fn replay(&self, threads: usize) -> Command {

@@ -95,12 +95,12 @@ pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
     alone(plan, &mut rows);
     // What was measured beside a peer is not told twice.
     let is = |one: &Row, other: &Row| {
-        (one.name, one.engine, &one.params) == (other.name, other.engine, &other.params)
+        (&one.name, one.engine, &one.params) == (&other.name, other.engine, &other.params)
     };
     rows.retain(|row| !beside.iter().any(|other| is(row, other)));
     document.results = beside;
     document.results.append(&mut rows);
-    document.results.sort_by_key(|row| row.name);
+    document.results.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(document)
 }
 
@@ -144,7 +144,7 @@ fn row(
     runs: Runs,
     unit: &'static str,
 ) -> Row {
-    Row { name, engine, params, runs, unit, peer: None }
+    Row { name: name.into(), engine, params, runs, unit, peer: None }
 }
 
 /// The members of a JSON object.

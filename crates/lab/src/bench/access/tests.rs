@@ -26,11 +26,11 @@ fn every_engine_with_every_model_on_every_track() {
             for orchestration in models(threads) {
                 let track = if threads == 1 { Track::C } else { Track::A };
                 let setting = Setting { orchestration, ..Setting::pool(engine, threads).on(track) };
-                let (figures, left_out) = contest::contest(&[setting], &prepared, 1).unwrap();
+                let (figures, missing) = contest::contest(&[setting], &prepared, 1).unwrap();
                 let alone = !engine.is_shared() && orchestration != Orchestration::Serial;
                 let laid_out = [Kind::Matrix, Kind::MatrixAsPublished, Kind::MatrixUnlocked];
                 let refused = alone || (variant == Variant::C && laid_out.contains(&engine));
-                assert_eq!(left_out.len(), usize::from(refused), "{setting:?} {left_out:?}");
+                assert_eq!(missing.len(), usize::from(refused), "{setting:?} {missing:?}");
                 assert!(figures.iter().all(|figures| figures.high_water <= 256));
             }
         }
@@ -47,9 +47,8 @@ fn deterministic_schedules_leave_the_recorded_histogram() {
         let setting = Setting { orchestration: model, ..Setting::pool(engine, threads) };
         Some(setting.on(Track::C))
     });
-    let (figures, left_out) =
-        contest::contest(&settings.collect::<Vec<_>>(), &prepared, 0).unwrap();
-    assert!(left_out.is_empty(), "{left_out:?}");
+    let (figures, missing) = contest::contest(&settings.collect::<Vec<_>>(), &prepared, 0).unwrap();
+    assert!(missing.is_empty(), "{missing:?}");
     assert!(figures.iter().all(|figures| figures.golden == Some(true)), "{figures:?}");
 }
 

@@ -3,7 +3,7 @@
 //! [`contest`] times contestants side by side, round by round, so that a machine that is busy now and then
 //! slows all of them; [`must_show`], [`study1`] and [`study2`] are the experiments that are named,
 //! [`figure`] draws. Nothing here decides anything: engines are in `access`, models in
-//! `dataplane::orchestrate`, streams in [`crate::workload`].
+//! `dataplane::orchestrate`, streams in [`workload`](crate::workload).
 //!
 //! Three tracks are kept apart: (a) judging and changing alone, on packets prepared in memory; (b) with the
 //! fingerprint taken step by step; (c) with the fingerprint by jump-ahead. Every row names variant and
@@ -13,7 +13,7 @@ pub mod contest;
 pub mod figure;
 pub mod must_show;
 pub mod published;
-pub mod row;
+mod storm;
 pub mod study1;
 pub mod study2;
 
@@ -24,8 +24,8 @@ use dataplane::orchestrate::{
     run, run_alone,
 };
 
+use super::{Missing, Row};
 use crate::workload::{Preset, Stream, Variant, fingerprint, summary};
-pub use row::Row;
 
 /// What is counted as work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,9 +127,8 @@ impl Prepared {
     pub fn engine(&self, kind: Kind, stripes: Option<usize>) -> Result<Built<u32>, String> {
         let choices = self.variant.choices(&self.preset, self.default_accept);
         let stripes = stripes.unwrap_or(choices.stripes);
-        let mut built = kind
-            .build(&Choices { stripes, ..choices })
-            .map_err(|error| format!("{}: {error}", kind.name()))?;
+        let mut built =
+            kind.build(&Choices { stripes, ..choices }).map_err(|error| error.to_string())?;
         self.warm_up.iter().for_each(|config| built.update(config));
         Ok(built)
     }
@@ -207,7 +206,7 @@ impl Setting {
     pub fn refuses(&self) -> Option<String> {
         let alone = self.orchestration == Orchestration::Serial;
         if !self.engine.is_shared() && !alone {
-            return Some(format!("{} belongs to one thread", self.engine.name()));
+            return Some("belongs to one thread".to_owned());
         }
         self.orchestration.refuses(self.threads)
     }

@@ -7,7 +7,7 @@
 
 use access::catalogue::Built;
 
-use super::{Prepared, Row, Setting, is_golden, run_once};
+use super::{Missing, Prepared, Row, Setting, is_golden, run_once};
 
 /// One contestant's figures.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Figures {
     pub latencies: Option<[u64; 3]>,
 }
 
-/// Runs all settings for so many rounds; those that do not apply are left out, each with why.
+/// Runs all settings for so many rounds; those that do not apply are missing, each with why.
 ///
 /// # Errors
 /// A histogram is not the recorded one, or does not add up to the packets permitted.
@@ -36,12 +36,12 @@ pub fn contest(
     settings: &[Setting],
     prepared: &Prepared,
     rounds: usize,
-) -> Result<(Vec<Figures>, Vec<String>), String> {
-    let (mut contestants, mut left_out) = (Vec::new(), Vec::new());
+) -> Result<(Vec<Figures>, Vec<Missing>), String> {
+    let (mut contestants, mut missing) = (Vec::new(), Vec::new());
     for setting in settings {
         match enter(setting, prepared)? {
             Ok(contestant) => contestants.push(contestant),
-            Err(why) => left_out.push(why),
+            Err(why) => missing.push(Missing { peer: setting.engine.name(), why }),
         }
     }
     for _ in 0..rounds {
@@ -56,7 +56,7 @@ pub fn contest(
             figures.retries = engine.retries();
         }
     }
-    Ok((contestants.into_iter().map(|(_, figures)| figures).collect(), left_out))
+    Ok((contestants.into_iter().map(|(_, figures)| figures).collect(), missing))
 }
 
 type Entered = Result<(Built<u32>, Figures), String>;
@@ -103,7 +103,7 @@ impl Figures {
 
     /// Its rate as a row, beside a peer's of the same rounds.
     #[must_use]
-    pub fn row(&self, prepared: &Prepared, peer: Option<(&str, &Self)>) -> Row {
+    pub fn row(&self, prepared: &Prepared, peer: Option<(&'static str, &Self)>) -> Row {
         let Setting { engine, orchestration, threads, track, bins, origin, .. } = self.setting;
         let name = format!("access.{}.preset{}", track.name(), prepared.preset.number);
         let row = Row::new(name, engine.name(), "packets/s", &self.rates)
@@ -113,18 +113,31 @@ impl Figures {
             .with("default", if prepared.default_accept { "accept" } else { "deny" })
             .with("packets", prepared.packets().len())
             .with("source", origin.name())
-            .with("in_flight", self.high_water)
             .with("may_overtake", orchestration.may_overtake(threads));
         let row = if track == super::Track::A { row } else { row.with("bins", bins.name()) };
         let row = self.bytes.into_iter().fold(row, |row, bytes| row.with("bytes", bytes));
         let row = self.golden.into_iter().fold(row, |row, golden| row.with("golden", golden));
         let row = if self.retries > 0 { row.with("retries", self.retries) } else { row };
-        let row = self.latencies.into_iter().fold(row, |row, [half, p99, p999]| {
-            row.with("p50_ns", half).with("p99_ns", p99).with("p999_ns", p999)
-        });
         match peer {
             Some((name, peer)) => row.beside(name, &self.rates, &peer.rates),
             None => row,
         }
+    }
+
+    /// Where times were taken: those of half, 99 and 99.9 percent of the packets, and how many were in flight.
+    #[must_use]
+    pub fn times(&self, prepared: &Prepared) -> Vec<Row> {
+        let row = |name, unit, figure: f64| {
+            Row::new(name, self.setting.engine.name(), unit, &[figure])
+                .with("preset", prepared.preset.number)
+                .with("track", self.setting.track.name())
+                .with("orchestration", self.setting.orchestration.name())
+                .with("threads", self.setting.threads)
+        };
+        let Some(latencies) = self.latencies else { return Vec::new() };
+        let latency =
+            |(share, nanos)| row("access.latency", "ns", nanos as f64).with("share", share);
+        let in_flight = row("access.inflight", "packets", self.high_water as f64);
+        [0.5, 0.99, 0.999].into_iter().zip(latencies).map(latency).chain([in_flight]).collect()
     }
 }

@@ -2,22 +2,18 @@
 //!
 //! Variant A, default deny, after the warm-up, a million packets, unless a row says otherwise.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use access::catalogue::{Built, Choices, Kind};
-use access::list::{Action, Block, Change, Published};
-use access::{Config, Engine, Packet};
+use access::{Config, Engine};
 use dataplane::orchestrate::Orchestration;
 
 use super::contest::contest;
-use super::{Plan, Prepared, Row, Setting, Track};
+use super::{Plan, Prepared, Row, Setting, Track, storm};
 use crate::linear::record::{Program, campaign};
 use crate::linear::{ADDRESSES, Operation};
-use crate::workload::{Bitwise, Generator, Mangle, PRESETS, Preset, Tabled, Variant};
-
-/// Bans of the storm.
-const BANS: u32 = 20_000;
+use crate::workload::{Bitwise, Generator, Mangle, Preset, Tabled, Variant};
 
 /// Measures all of them.
 ///
@@ -31,8 +27,7 @@ pub fn run(plan: &Plan, kinds: &[Kind], say: &mut dyn FnMut(Row)) -> Result<(), 
         roofline(&prepared, kinds, rounds, say)?;
         shared_out(&prepared, rounds, say)?;
     }
-    storm_on_engine(rounds, say)?;
-    storm_on_list(rounds, say);
+    storm::run(rounds, say)?;
     effect(rounds, say)
 }
 
@@ -103,125 +98,6 @@ fn shared_out(prepared: &Prepared, rounds: usize, say: &mut dyn FnMut(Row)) -> R
         others.iter().for_each(|one| say(one.row(prepared, Some(("serial", serial)))));
     }
     Ok(())
-}
-
-/// How long each side of a comparison of a reader's rates is watched.
-const WATCHED: Duration = Duration::from_millis(100);
-
-/// Decisions of one thread while another bans and lifts, batch after batch: how long a batch took, and the
-/// reader's rate meanwhile against its rate in quiet right before.
-fn storm(read: &(dyn Fn(&AtomicBool, &AtomicU64) + Sync), batch: &mut dyn FnMut()) -> (f64, f64) {
-    let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
-    std::thread::scope(|scope| {
-        scope.spawn(|| read(&stop, &count));
-        let rate = |during: &mut dyn FnMut()| {
-            let (before, started) = (count.load(Ordering::Relaxed), Instant::now());
-            during();
-            let took = started.elapsed().as_secs_f64();
-            (took, (count.load(Ordering::Relaxed) - before) as f64 / took)
-        };
-        std::thread::sleep(Duration::from_millis(20));
-        let quiet = rate(&mut || std::thread::sleep(WATCHED)).1;
-        let mut batches = 0.0;
-        let (took, loud) = rate(&mut || {
-            let started = Instant::now();
-            while started.elapsed() < WATCHED {
-                batch();
-                batches += 1.0;
-            }
-        });
-        stop.store(true, Ordering::Relaxed);
-        (took / batches, loud / quiet)
-    })
-}
-
-fn say_storms(engine: &str, what: &str, storms: &[(f64, f64)], say: &mut dyn FnMut(Row)) {
-    let took: Vec<f64> = storms.iter().map(|(took, _)| *took).collect();
-    let share: Vec<f64> = storms.iter().map(|(_, share)| *share).collect();
-    say(Row::new("access.update", engine, "s", &took).with("bans", BANS).with("what", what));
-    say(Row::new("access.update.reader", engine, "of quiet", &share)
-        .with("bans", BANS)
-        .with("what", what));
-}
-
-/// Bans of preset 8's addresses one by one in the engine of the studies, readers on its packets.
-fn storm_on_engine(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
-    let prepared = Prepared::new(Variant::A, &PRESETS[7], false, 100_000);
-    let Built::Shared(engine) = prepared.engine(Kind::Tamis, None)? else { return Ok(()) };
-    let data: Vec<_> = prepared
-        .packets()
-        .iter()
-        .filter(|packet| matches!(packet, Packet::Data(_)))
-        .copied()
-        .collect();
-    let read = |stop: &AtomicBool, count: &AtomicU64| {
-        let mut worker = engine.worker();
-        for burst in data.chunks(64).cycle() {
-            if stop.load(Ordering::Relaxed) {
-                return;
-            }
-            let mut permits = access::Permits::default();
-            worker.burst(burst, &mut permits);
-            std::hint::black_box(permits);
-            count.fetch_add(burst.len() as u64, Ordering::Relaxed);
-        }
-    };
-    let mut banned = false;
-    let mut storms = Vec::new();
-    for _ in 0..rounds {
-        storms.push(storm(&read, &mut || {
-            banned = !banned;
-            for address in 0..BANS {
-                let address = address * 3;
-                let (begin, end) = (0, 0);
-                let config =
-                    Config { address, persona_non_grata: banned, accept: true, begin, end };
-                engine.update(&config);
-            }
-        }));
-    }
-    say_storms(
-        "tamis",
-        "config packets one by one, then lifted, again and again; preset 8",
-        &storms,
-        say,
-    );
-    Ok(())
-}
-
-/// Bans of one batch in the list of the product, 20,000 addresses of 10.0.0.0/8 and others.
-fn storm_on_list(rounds: usize, say: &mut dyn FnMut(Row)) {
-    let published = Published::default();
-    let address = |at: u32| (at.wrapping_mul(0x9e37_79b1) & 0x00ff_ffff) | 0x0a00_0000;
-    let changes: Vec<_> = (0..BANS)
-        .map(|at| {
-            let source = Block::V4((address(at), address(at)));
-            Change { action: Action::Ban, source, destination: None }
-        })
-        .collect();
-    published.update_all(&changes);
-    let lifted: Vec<_> =
-        changes.iter().map(|ban| Change { action: Action::Unban, ..*ban }).collect();
-    let read = |stop: &AtomicBool, count: &AtomicU64| {
-        let (mut reader, mut at) = (published.reader(), 0u32);
-        while !stop.load(Ordering::Relaxed) {
-            let list = reader.latest();
-            for _ in 0..64 {
-                at = at.wrapping_add(1);
-                let source = std::net::Ipv4Addr::from_bits(address(at)).into();
-                std::hint::black_box(list.decide(source, source).is_ok());
-            }
-            count.fetch_add(64, Ordering::Relaxed);
-        }
-    };
-    let mut storms = Vec::new();
-    let mut batches = [&lifted, &changes].into_iter().cycle();
-    for _ in 0..rounds {
-        storms.push(storm(&read, &mut || {
-            batches.next().into_iter().for_each(|batch| published.update_all(batch));
-        }));
-    }
-    say_storms("list", "one batch, then lifted in one, again and again", &storms, say);
 }
 
 /// From the call that publishes a ban to the first decision of another thread that sees it.
