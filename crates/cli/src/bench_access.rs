@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use dataplane::orchestrate::{Bins, Orchestration};
 use lab::bench::access::contest::{Figures, contest};
+use lab::bench::access::histories::{self, Subject};
 use lab::bench::access::{Origin, Plan, Prepared, Setting, Track, must_show, study1, study2};
 use lab::bench::{Document, Missing, Row};
 use lab::workload::{PRESETS, Preset, Variant};
@@ -133,8 +134,8 @@ enum Profile {
 /// Measures.
 pub(crate) fn run(args: &AccessArgs) -> Result<ExitCode> {
     let failed = |why: String| anyhow!("bench access: {why}");
-    if let Some(histories) = args.check {
-        return check(histories, args);
+    if let Some(count) = args.check {
+        return check(count, args);
     }
     let mut shown = Shown::new(args.json);
     let mut say = |row: Row| shown.row(row);
@@ -309,21 +310,21 @@ fn orchestrations(args: &AccessArgs, engine: Kind, threads: usize) -> Result<Vec
 }
 
 /// Histories of the engines asked for, by 2 to 4 threads; those that are not atomic have to be caught.
-fn check(histories: usize, args: &AccessArgs) -> Result<ExitCode> {
+fn check(count: usize, args: &AccessArgs) -> Result<ExitCode> {
     let asked = if args.engine.is_empty() { &["all".to_owned()][..] } else { &args.engine };
     let mut wrong = false;
-    for kind in engines(asked)?.into_iter().filter(|kind| kind.is_shared()) {
+    for subject in engines(asked)?.into_iter().flat_map(Subject::of) {
         for threads in 2..=4 {
-            let caught = must_show::check(kind, threads, histories);
-            let what = match (kind.is_atomic(), &caught) {
+            let caught = histories::check(subject, threads, count);
+            let what = match (subject.is_atomic(), &caught) {
                 (true, None) => "all linearizable",
                 (false, Some(_)) => "caught, as it must be",
                 (true, Some(_)) => "NOT LINEARIZABLE",
                 (false, None) => "NOT CAUGHT",
             };
-            wrong |= kind.is_atomic() == caught.is_some();
-            println!("{:<28} {threads} threads {histories} histories  {what}", kind.name());
-            if let Some(history) = caught.filter(|_| kind.is_atomic()) {
+            wrong |= subject.is_atomic() == caught.is_some();
+            println!("{:<28} {threads} threads {count} histories  {what}", subject.name());
+            if let Some(history) = caught.filter(|_| subject.is_atomic()) {
                 history.iter().for_each(|operation| println!("  {operation:?}"));
             }
         }

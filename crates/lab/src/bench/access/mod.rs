@@ -11,6 +11,7 @@
 
 pub mod contest;
 pub mod figure;
+pub mod histories;
 pub mod must_show;
 pub mod published;
 mod storm;

@@ -11,8 +11,6 @@ use dataplane::orchestrate::Orchestration;
 
 use super::contest::contest;
 use super::{Plan, Prepared, Row, Setting, Track, storm};
-use crate::linear::record::{Program, campaign};
-use crate::linear::{ADDRESSES, Operation};
 use crate::workload::{Bitwise, Generator, Mangle, Preset, Tabled, Variant};
 
 /// Measures all of them.
@@ -143,27 +141,4 @@ fn effects(engine: &dyn Engine<u32>, times: u32) -> Vec<f64> {
             })
             .collect()
     })
-}
-
-/// The first history, of so many, that cannot have happened one operation at a time.
-#[must_use]
-pub fn check(kind: Kind, threads: usize, histories: usize) -> Option<Vec<Operation>> {
-    access::jitter(true);
-    let settings = access::striped_map::Settings { initial: 2, longest: 1, full_percent: 10 };
-    let default_accept = threads == 3;
-    let make = || -> Box<dyn Engine<u32>> {
-        let addresses = Some(ADDRESSES as usize);
-        let choices = Choices { addresses, default_accept, stripes: 2, striped_map: settings };
-        match kind.build(&choices) {
-            Ok(Built::Shared(engine)) => engine,
-            _ => Box::new(access::tamis::Tamis::new(addresses, default_accept)),
-        }
-    };
-    let program = Program { threads, operations: 24 / threads, default_accept };
-    // In parts, so that engines need not all be there at a time.
-    let parts = histories.div_ceil(500);
-    let part = |seed| campaign(&program, 500, seed as u64, &make).err();
-    let found = (0..parts).find_map(part);
-    access::jitter(false);
-    found
 }

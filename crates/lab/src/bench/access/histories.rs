@@ -1,0 +1,103 @@
+//! Recorded histories of engines, searched for an order in which they could have happened one operation at a
+//! time. Contract: a few addresses, random programs, random pauses inside the engines.
+
+use access::catalogue::{Built, Choices, Kind};
+use access::striped_map::Settings;
+use access::tamis::Tamis;
+use access::{Address, Engine};
+
+use crate::linear::record::{Program, campaign};
+use crate::linear::{ADDRESSES, Operation};
+
+/// Whose histories: an engine's, or those of a layout of `tamis` that few addresses do not lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// An engine.
+    Engine(Kind),
+    /// `tamis` as with 2^16 addresses.
+    Lanes,
+    /// `tamis` as with addresses without a bound.
+    Sparse,
+}
+
+impl Subject {
+    /// Those of an engine that threads share; none of one that they do not.
+    #[must_use]
+    pub fn of(kind: Kind) -> Vec<Self> {
+        match kind {
+            _ if !kind.is_shared() => Vec::new(),
+            Kind::Tamis => vec![Self::Engine(kind), Self::Lanes, Self::Sparse],
+            _ => vec![Self::Engine(kind)],
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Engine(kind) => kind.name(),
+            Self::Lanes => "tamis (lanes)",
+            Self::Sparse => "tamis (sparse)",
+        }
+    }
+
+    /// Whether every history has to have an order.
+    #[must_use]
+    pub fn is_atomic(self) -> bool {
+        match self {
+            Self::Engine(kind) => kind.is_atomic(),
+            Self::Lanes | Self::Sparse => true,
+        }
+    }
+
+    /// One of it, small enough that what seldom happens happens; `None` if it belongs to one thread.
+    fn make<A: Address>(self, default_accept: bool) -> Option<Box<dyn Engine<A>>> {
+        let addresses = ADDRESSES as usize;
+        let striped_map = Settings { initial: 2, longest: 1, full_percent: 10 };
+        let choices =
+            Choices { addresses: Some(addresses), default_accept, stripes: 2, striped_map };
+        match self {
+            Self::Lanes => Some(Box::new(Tamis::tight(addresses, default_accept))),
+            Self::Sparse => Some(Box::new(Tamis::new(None, default_accept))),
+            Self::Engine(kind) => match kind.build(&choices) {
+                Ok(Built::Shared(engine)) => Some(engine),
+                Ok(Built::Alone(_)) | Err(_) => None,
+            },
+        }
+    }
+}
+
+/// The first history, of so many, that has no order.
+#[must_use]
+pub fn check(subject: Subject, threads: usize, histories: usize) -> Option<Vec<Operation>> {
+    let default_accept = threads == 3;
+    let make = || match subject.make(default_accept) {
+        Some(engine) => engine,
+        None => unreachable!("only engines that threads share are subjects"),
+    };
+    access::jitter(true);
+    let program = Program { threads, operations: 24 / threads, default_accept };
+    // In parts, so that engines need not all be there at a time.
+    let parts = histories.div_ceil(500);
+    let part = |seed| campaign(&program, 500, seed as u64, &make).err();
+    let found = (0..parts).find_map(part);
+    access::jitter(false);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shared_engine_is_checked_and_every_layout_of_ours() {
+        let subjects: Vec<_> = Kind::ALL.into_iter().flat_map(Subject::of).collect();
+        let engine = |kind: &Kind| subjects.contains(&Subject::Engine(*kind));
+        assert!(Kind::ALL.iter().all(|kind| engine(kind) == kind.is_shared()));
+        assert!(subjects.iter().all(|subject| subject.make::<u32>(true).is_some()));
+        for subject in [Subject::Lanes, Subject::Sparse] {
+            assert!(subjects.contains(&subject));
+            assert_eq!(check(subject, 3, 500), None, "{}", subject.name());
+        }
+    }
+}
