@@ -210,6 +210,7 @@ impl Display for Row {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let plain = |value: &Value| match value {
             Value::String(text) => text.clone(),
+            Value::Number(number) if number.is_f64() => figure(number.as_f64().unwrap_or_default()),
             value => value.to_string(),
         };
         // Long words have their own lines, in front of their figure.
