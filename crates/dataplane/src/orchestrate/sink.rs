@@ -80,6 +80,11 @@ impl Sink {
         Self::new(|_| 0, Bins::None)
     }
 
+    /// The work of a permitted packet.
+    pub(super) fn work(&self, body: Body) -> u16 {
+        (self.work)(body)
+    }
+
     /// One worker's way in.
     pub(super) fn collector(&self) -> Collector<'_> {
         let shard = matches!(self.kept, Kept::Shards(_)).then(empty);
@@ -151,14 +156,9 @@ impl Collector<'_> {
     /// One permitted packet.
     pub(super) fn packet<A: Address>(&mut self, data: &Data<A>) {
         if !matches!(self.sink.kept, Kept::None) {
-            let fingerprint = self.work(data.body);
+            let fingerprint = self.sink.work(data.body);
             self.count(fingerprint);
         }
-    }
-
-    /// The work of a permitted packet.
-    pub(super) fn work(&self, body: Body) -> u16 {
-        (self.sink.work)(body)
     }
 
     /// Counts a fingerprint.
