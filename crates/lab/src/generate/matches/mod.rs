@@ -86,6 +86,7 @@ pub static GENERATORS: &[MatchGen] = &[
 /// Evaluated matches that the oracle does not ask the kernel about, and why.
 pub static SILENT: &[(&str, &str)] = &[
     ("connbytes", CONVERSATION),
+    ("connlimit", CONVERSATION),
     ("connlabel", CONVERSATION),
     ("connmark", CONVERSATION),
     ("conntrack", CONVERSATION),

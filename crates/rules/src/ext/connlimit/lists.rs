@@ -1,0 +1,438 @@
+//! [`Lists`]: the connections that a rule saw, by what they count for.
+//!
+//! The kernel keeps a list for each key and looks each entry up in the connection table when a packet comes by:
+//! entries whose connection is not there, or is TCP and over, are taken out. Not all of that can be told from a
+//! capture. It looks a list through once in a clock tick; an entry of another processor it spares for two ticks; and
+//! which other lists it looks through when it makes a new one hangs on a secret number. So an entry is *surely* in
+//! the list or it may be, and a count is a range.
+//!
+//! What is sure after the longest tick is taken for sure (100 ticks a second). Bounded: beyond [`MOST`] entries, or
+//! [`LONGEST`] in one list, nothing is known any more.
+//!
+//! Source: Linux 6.18.44 `net/netfilter/nf_conncount.c` (`__nf_conncount_add`, `__nf_conncount_gc_list`,
+//! `insert_tree`, `find_or_evict`): an assured connection is not entered in a list that is there, but the list looked
+//! through; another is entered unless the walk, which stops there, finds it; in the tick of the last walk one that is
+//! not confirmed is entered without a walk. A walk takes out at most [`AT_ONCE`] and one.
+
+use std::collections::HashMap;
+
+use crate::conntrack::{Direction, Tuple, Zone};
+
+/// Entries that a walk takes out before it ends with the next.
+const AT_ONCE: usize = 64;
+/// Entries in all, and lists.
+const MOST: usize = 262_144;
+/// Entries in a list: what a packet may cost.
+const LONGEST: usize = 16_384;
+/// The longest clock tick, in nanoseconds.
+const TICK: u64 = 10_000_000;
+/// By then what was put off until after a new list was made is done.
+const SETTLED: u64 = 2 * TICK;
+
+/// What connections are counted by: a masked address and a zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    /// IPv4 in the first 4 bytes.
+    pub(super) address: [u8; 16],
+    /// The zone's number.
+    pub(super) zone: u16,
+}
+
+/// A packet that comes by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Visit {
+    /// Nanoseconds.
+    pub(super) now: u64,
+    /// It surely comes by.
+    pub(super) certain: bool,
+    /// Its connection's original tuple, or its own where it has none, and zone.
+    pub(super) tuple: Tuple,
+    pub(super) zone: Zone,
+    /// The frame that its connection began with; 0 for none.
+    pub(super) born: u64,
+    pub(super) standing: Standing,
+}
+
+/// How far its connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// No packet of it has left yet.
+    Begins,
+    /// One has.
+    Confirmed,
+    /// It is kept under pressure.
+    Assured,
+    /// It began before the capture: one of the last two.
+    Unknown,
+}
+
+/// What has become of a connection in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is in the table: the frame that it began with, and the number of its original zone.
+    Living(u64, u16),
+    /// It is, but over; its original zone.
+    Closed(u16),
+    /// It is not.
+    Gone,
+    /// Any of these.
+    Open,
+}
+
+/// Where connections are looked up.
+pub(super) trait Flows {
+    /// What has become of a connection, by a tuple of it.
+    fn fate(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Fate;
+}
+
+/// How many connections there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counted {
+    /// At least.
+    pub(super) least: u32,
+    /// At most, if that is known.
+    pub(super) most: Option<u32>,
+}
+
+/// The lists of one rule.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    by_key: HashMap<Key, List>,
+    entries: usize,
+    /// There may be entries and lists from before the first packet.
+    midway: bool,
+    /// Too much happened that is not known.
+    lost: bool,
+    /// When lists other than a packet's own were last looked through, maybe.
+    stirred: Option<u64>,
+    /// The lists that the packet under way was entered in before its connection was confirmed.
+    entered: (u64, Vec<Key>),
+    fates: Vec<Fate>,
+}
+
+/// The connections of one key.
+#[derive(Debug, Default)]
+struct List {
+    entries: Vec<Entry>,
+    is_there: There,
+    /// There may be others.
+    blurred: bool,
+    /// The last walk that may have been.
+    walked: u64,
+    /// The last packet.
+    visited: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum There {
+    #[default]
+    No,
+    Maybe,
+    Surely,
+}
+
+#[derive(Debug)]
+struct Entry {
+    tuple: Tuple,
+    zone: Zone,
+    born: u64,
+    since: u64,
+    /// When it was first seen gone, if it was seen living since.
+    dead: Option<u64>,
+    surely: bool,
+    /// Its place in the list is known.
+    placed: bool,
+}
+
+impl Lists {
+    /// There may have been connections before the first packet.
+    pub(super) fn starts_midway(&mut self, midway: bool) {
+        self.midway |= midway;
+    }
+
+    /// Nothing is known from now on.
+    pub(super) fn lose(&mut self) {
+        *self = Self { lost: true, ..Self::default() };
+    }
+
+    /// Lists may be looked through.
+    pub(super) fn stirred(&mut self, now: u64) {
+        self.stirred = Some(now);
+    }
+
+    /// A packet of an unknown connection comes by.
+    pub(super) fn blur(&mut self, key: Key, now: u64) -> Counted {
+        self.stirred(now);
+        if !self.lost {
+            let list = self.by_key.entry(key).or_default();
+            list.blurred = true;
+            if list.is_there == There::No {
+                list.is_there = There::Maybe;
+            }
+            self.bound(key);
+        }
+        Counted { least: 0, most: None }
+    }
+
+    /// Counts a packet's connection in.
+    pub(super) fn count(&mut self, key: Key, visit: &Visit, flows: &mut impl Flows) -> Counted {
+        // Of what it is entered in, if it is, it is one.
+        let itself = u32::from(matches!(visit.standing, Standing::Begins | Standing::Confirmed));
+        if self.lost {
+            return Counted { least: itself, most: None };
+        }
+        let mut list = self.by_key.remove(&key).unwrap_or_default();
+        self.entries -= list.entries.len();
+        if list.is_there == There::No && self.midway {
+            list.is_there = There::Maybe;
+        }
+        let fates = &mut self.fates;
+        fates.clear();
+        let fate = |entry: &Entry| flows.fate(&entry.tuple, entry.zone, visit.now);
+        fates.extend(list.entries.iter().map(fate));
+        list.catch_up(visit.now, self.stirred, fates);
+        let may_be_made = list.least() == 0;
+        list.come_by(visit, fates);
+        if may_be_made && !self.by_key.is_empty() {
+            self.stirred(visit.now);
+        }
+        self.note_entered(key, visit, may_be_made);
+        let Counted { least, most } = list.counted(self.midway);
+        self.entries += list.entries.len();
+        self.by_key.insert(key, list);
+        self.bound(key);
+        Counted { least: least.max(itself), most }
+    }
+
+    /// What this very packet was entered in is not found in the table yet, so a walk may take it out again.
+    fn note_entered(&mut self, key: Key, visit: &Visit, stirs: bool) {
+        let (born, keys) = &mut self.entered;
+        if *born != visit.born {
+            *born = visit.born;
+            keys.clear();
+        }
+        if visit.born == 0 || visit.standing != Standing::Begins {
+            return;
+        }
+        for other in keys.iter().filter(|_| stirs) {
+            let list = self.by_key.get_mut(other);
+            let entries = list.into_iter().flat_map(|list| &mut list.entries);
+            entries.filter(|entry| entry.born == visit.born).for_each(|entry| entry.surely = false);
+        }
+        keys.push(key);
+    }
+
+    fn bound(&mut self, key: Key) {
+        let longest = self.by_key.get(&key).map_or(0, |list| list.entries.len());
+        if self.entries + self.by_key.len() > MOST || longest > LONGEST {
+            self.lose();
+        }
+    }
+}
+
+impl List {
+    fn least(&self) -> u32 {
+        self.entries.iter().filter(|entry| entry.surely).count() as u32
+    }
+
+    fn counted(&self, midway: bool) -> Counted {
+        let most = self.entries.len() as u32;
+        Counted { least: self.least(), most: (!midway && !self.blurred).then_some(most) }
+    }
+
+    /// What may have been done to it since the last packet.
+    fn catch_up(&mut self, now: u64, stirred: Option<u64>, fates: &[Fate]) {
+        let stirred = stirred.map(|at| at + SETTLED).filter(|until| *until >= self.visited);
+        for (entry, fate) in self.entries.iter_mut().zip(fates) {
+            let lived_on = matches!(fate, Fate::Living(born, _) if *born == entry.born);
+            entry.surely &= lived_on || stirred.is_none();
+            match fate {
+                Fate::Living(born, _) => (entry.born, entry.dead) = (*born, None),
+                _ => entry.dead = entry.dead.or(Some(now)),
+            }
+        }
+        self.visited = now;
+        let Some(until) = stirred else { return };
+        self.walked = self.walked.max(until.min(now));
+        if self.least() == 0 && self.is_there == There::Surely {
+            self.is_there = There::Maybe;
+        }
+    }
+
+    fn come_by(&mut self, visit: &Visit, fates: &[Fate]) {
+        let was_there = self.is_there;
+        match visit.standing {
+            _ if was_there == There::No => self.enter(visit, fates),
+            Standing::Begins | Standing::Confirmed => self.enter(visit, fates),
+            Standing::Assured if was_there == There::Surely => self.clean(visit, fates),
+            // Entered where the list is made for it.
+            Standing::Assured | Standing::Unknown => {
+                self.clean(visit, fates);
+                if self.entries.iter().all(|entry| entry.tuple != visit.tuple) {
+                    self.entries.push(Entry::of(visit, false));
+                }
+            }
+        }
+        if visit.certain {
+            self.is_there = There::Surely;
+        } else if was_there == There::No {
+            self.is_there = There::Maybe;
+        }
+    }
+
+    /// Whether a walk now would surely not be the second of its tick.
+    fn is_due(&self, now: u64) -> bool {
+        now.saturating_sub(self.walked) >= TICK
+    }
+
+    /// What a walk that surely takes place, or may, comes to.
+    fn reach(&self, now: u64, is_sure: bool, fates: &[Fate]) -> Reach {
+        let dead = || self.entries.iter().zip(fates).filter(|(_, fate)| fate.is_dead());
+        if dead().count() <= AT_ONCE {
+            return Reach::All;
+        }
+        let is_known = dead().all(|(entry, fate)| entry.surely && entry.is_taken(*fate, now));
+        match is_sure && is_known && self.entries.iter().all(|entry| entry.placed) {
+            true => Reach::Known,
+            false => Reach::Unknown,
+        }
+    }
+
+    /// An assured connection's packet: a walk that takes out what is gone.
+    fn clean(&mut self, visit: &Visit, fates: &[Fate]) {
+        let certain = visit.certain && visit.standing == Standing::Assured;
+        let is_sure = certain && self.is_there == There::Surely && self.is_due(visit.now);
+        let reach = self.reach(visit.now, is_sure, fates);
+        let (mut fates, mut taken, mut ended) = (fates.iter(), 0, false);
+        self.entries.retain_mut(|entry| {
+            let Some(fate) = fates.next().filter(|_| !ended) else { return true };
+            let stays = entry.stays(*fate, visit.now, Walk { certain, is_sure, reach });
+            taken += usize::from(!stays);
+            ended = stays && taken > AT_ONCE;
+            stays
+        });
+        self.walked = visit.now;
+    }
+
+    /// Any other's: a walk that also looks for its entry, and ends there; where there is none, one is made.
+    fn enter(&mut self, visit: &Visit, fates: &[Fate]) {
+        let walks = visit.standing == Standing::Confirmed || self.is_due(visit.now);
+        let is_sure = visit.certain && walks && self.is_there == There::Surely;
+        let reach = self.reach(visit.now, is_sure, fates);
+        let pairs = self.entries.iter().zip(fates);
+        let same = pairs.filter(|(entry, fate)| entry.ends_walk(visit, **fate)).count();
+        let (mut fates, mut taken, mut is_ended) = (fates.iter(), 0, false);
+        let (mut is_met, mut may_be_more) = (false, false);
+        self.entries.retain_mut(|entry| {
+            let is_over = is_ended || taken > AT_ONCE;
+            let Some(fate) = fates.next().filter(|_| !is_over) else { return true };
+            if !entry.ends_walk(visit, *fate) {
+                // One that may be further behind may not be met before the walk ends.
+                let certain = visit.certain && !is_met && (entry.placed || same == 0);
+                let walk = Walk { certain, is_sure: is_sure && certain, reach };
+                let stays = entry.stays(*fate, visit.now, walk);
+                taken += usize::from(!stays);
+                return stays;
+            }
+            let is_found = entry.surely && !matches!(fate, Fate::Gone | Fate::Open);
+            is_ended = is_sure && !is_met && is_found && entry.placed && reach != Reach::Unknown;
+            is_met = true;
+            if !is_ended && same > 1 {
+                may_be_more = true;
+                entry.surely &= is_found;
+            } else if !is_ended {
+                // It stays, or is made again behind the others.
+                may_be_more = !walks || reach == Reach::Unknown;
+                entry.surely |= visit.certain;
+                (entry.since, entry.dead) = (visit.now, None);
+            }
+            entry.placed &= is_found;
+            true
+        });
+        if !is_met || may_be_more {
+            self.entries.push(Entry::of(visit, visit.certain && !is_met));
+        }
+        if !is_ended {
+            self.walked = visit.now;
+        }
+    }
+}
+
+/// How far a walk gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// To the end: there is not too much to take out.
+    All,
+    /// Until it has taken out enough.
+    Known,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// A walk that comes to an entry.
+#[derive(Debug, Clone, Copy)]
+struct Walk {
+    /// The packet is surely there, and no walk before it ended in front of the entry.
+    certain: bool,
+    /// It is surely its turn.
+    is_sure: bool,
+    reach: Reach,
+}
+
+impl Fate {
+    fn is_dead(self) -> bool {
+        !matches!(self, Self::Living(..))
+    }
+}
+
+impl Entry {
+    fn of(visit: &Visit, surely: bool) -> Self {
+        let Visit { now, tuple, zone, born, .. } = *visit;
+        Self { tuple, zone, born, since: now, dead: None, surely, placed: true }
+    }
+
+    /// Whether a walk for the packet ends here, or may: the kernel takes its connection for this one. The zone is
+    /// that of the connection found.
+    fn ends_walk(&self, visit: &Visit, fate: Fate) -> bool {
+        let zone = match fate {
+            Fate::Living(_, zone) | Fate::Closed(zone) => zone,
+            Fate::Gone | Fate::Open => self.zone.id_in(Direction::Original),
+        };
+        let is_zone = zone == visit.zone.id_in(Direction::Original);
+        let is_taken = fate == Fate::Gone && self.is_old(visit.now);
+        !is_taken && is_zone && self.tuple.in_zone(0) == visit.tuple.in_zone(0)
+    }
+
+    /// Another processor does not spare it any more.
+    fn is_old(&self, now: u64) -> bool {
+        now.saturating_sub(self.since) >= 2 * TICK
+    }
+
+    /// Whether a walk surely takes it out.
+    fn is_taken(&self, fate: Fate, now: u64) -> bool {
+        match fate {
+            Fate::Closed(_) => true,
+            Fate::Gone => self.is_old(now),
+            Fate::Living(..) | Fate::Open => false,
+        }
+    }
+
+    /// Whether it is, or may be, still in the list behind a walk.
+    fn stays(&mut self, fate: Fate, now: u64, walk: Walk) -> bool {
+        if !fate.is_dead() {
+            return true;
+        }
+        // Where this walk is not due, the one before it in the same tick took it out.
+        let is_long_dead = self.dead.is_some_and(|dead| now.saturating_sub(dead) >= 3 * TICK);
+        let is_taken = match walk.reach {
+            Reach::All => walk.is_sure && self.is_taken(fate, now) || walk.certain && is_long_dead,
+            Reach::Known => walk.is_sure,
+            Reach::Unknown => false,
+        };
+        self.surely = false;
+        !is_taken || fate == Fate::Open
+    }
+}
+
+#[cfg(test)]
+mod tests;
