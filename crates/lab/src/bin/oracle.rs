@@ -139,8 +139,8 @@ mod linux {
             Some(number) => only(&plan, number)?,
             None => state::run(&plan)?,
         };
-        for ((tool, translates), heard) in &summary.heard {
-            println!("{tool}{}: {}", if *translates { " nat" } else { "" }, heard_line(heard));
+        for ((tool, sort), heard) in &summary.heard {
+            println!("{tool}{sort}: {}", heard_line(heard));
         }
         let (files, refused) = match &args.real {
             Some(dir) => state::real::compare_dir(dir, plan.seed)?,
@@ -164,8 +164,8 @@ mod linux {
 
     fn only(plan: &StatePlan, number: u64) -> io::Result<StateSummary> {
         let family = plan.families[number as usize % plan.families.len()];
-        let (translates, heard, failure) = state::one(plan.seed, number, family)?;
-        let heard = [((family.tool(), translates), heard)].into();
+        let (sort, heard, failure) = state::one(plan.seed, number, family)?;
+        let heard = [((family.tool(), sort), heard)].into();
         Ok(StateSummary { heard, failures: failure.into_iter().collect() })
     }
 

@@ -170,7 +170,7 @@ impl Trial {
             let bytes = packet(draw, number);
             self.tun.send(&bytes)?;
             let mut came = self.comes(&bytes)?;
-            let ours = Sent { bytes: bytes.clone(), from_far: false };
+            let ours = Sent::at_once(false, bytes.clone());
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let said = judge.judge(&stage, &ours, now.as_nanos() as u64);
             if matches!(said, Said::Out(_)) && !came {

@@ -10,14 +10,16 @@
 //! COMMIT
 //! near 4500… out 4500…
 //! far 4500… none
+//! later 25 near 4500… out 4500…
 //! count filter FORWARD 1 3 180
 //! ```
 //!
 //! `near` and `far` name the device that a packet comes in by; behind `out` stands what came out for it, fragments
-//! put together. `count` names table, chain, rule number (the policy is one past the last rule), packets and
+//! put together; `later` lets milliseconds pass before. `count` names table, chain, rule number (the policy is one past the last rule), packets and
 //! bytes after all packets.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
@@ -73,8 +75,12 @@ impl StateCase {
                 let _ = writeln!(self.why, "{}", why.join(" "));
             }
             ["talk" | "inside" | "rules" | "", ..] => {}
+            ["later", millis, turn @ ..] => {
+                self.line(&turn.join(" "))?;
+                self.turns.last_mut()?.0.pause = Duration::from_millis(millis.parse().ok()?);
+            }
             [place @ ("near" | "far"), bytes, end @ ..] => {
-                let sent = Sent { from_far: *place == "far", bytes: unhex(bytes)? };
+                let sent = Sent::at_once(*place == "far", unhex(bytes)?);
                 let came = match end {
                     [] | ["none"] => None,
                     ["out", bytes] => Some(unhex(bytes)?),
@@ -109,6 +115,10 @@ impl StateCase {
             let place = if sent.from_far { "far" } else { "near" };
             let end =
                 came.as_ref().map_or("none".to_owned(), |bytes| format!("out {}", hex(bytes)));
+            match sent.pause.as_millis() {
+                0 => {}
+                millis => drop(write!(text, "later {millis} ")),
+            }
             let _ = writeln!(text, "{place} {} {end}", hex(&sent.bytes));
         }
         for (table, chain, number, packets, bytes) in &self.counts {
@@ -129,8 +139,10 @@ impl StateCase {
         const START: u64 = 1_700_000_000_000_000_000;
         let (ruleset, config) = (self.ruleset()?, self.stage.config());
         let mut judge = StateJudge::new(&ruleset, &config);
+        let mut now = START;
         for (index, (sent, came)) in self.turns.iter().enumerate() {
-            let said = judge.judge(&self.stage, sent, START + index as u64 * 1000);
+            now += 1000 + sent.pause.as_nanos() as u64;
+            let said = judge.judge(&self.stage, sent, now);
             let expected =
                 came.as_ref().map_or(Said::Nothing, |came| Said::Out(Some(came.clone())));
             if said != expected {
@@ -173,7 +185,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "# why\ntalk ip t0 t1\ninside 192.0.2.0/24\nrules\n*filter\n:FORWARD DROP [0:0]\n\
-        COMMIT\nnear 45 none\ncount filter FORWARD 1 0 0\n";
+        COMMIT\nnear 45 none\nlater 7 far 46 none\ncount filter FORWARD 1 0 0\n";
 
     #[test]
     fn it_reads_back_as_it_was_written() {

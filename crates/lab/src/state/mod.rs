@@ -14,13 +14,25 @@ pub mod summary;
 pub mod talk;
 pub mod wire;
 
-/// A packet and the device that it comes in by.
+use std::time::Duration;
+
+/// A packet, the device that it comes in by, and how long after the one before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     /// It comes in by the far device.
     pub from_far: bool,
     /// Its bytes from the network header on.
     pub bytes: Vec<u8>,
+    /// What passes before it is sent.
+    pub pause: Duration,
+}
+
+impl Sent {
+    /// Without a pause.
+    #[must_use]
+    pub fn at_once(from_far: bool, bytes: Vec<u8>) -> Self {
+        Self { from_far, bytes, pause: Duration::ZERO }
+    }
 }
 
 /// A packet that came out of the kernel, fragments put together.

@@ -1,6 +1,7 @@
 //! [`ask`]: what the kernel alone makes of a kept conversation.
 
 use std::io;
+use std::thread;
 
 use super::side::Side;
 use crate::oracle::netns::in_fresh;
@@ -14,6 +15,7 @@ pub fn ask(case: &StateCase) -> io::Result<StateCase> {
         let mut side = side.map_err(io::Error::other)?;
         let mut fresh = StateCase { turns: Vec::new(), counts: Vec::new(), ..case.clone() };
         for (sent, _) in &case.turns {
+            thread::sleep(sent.pause);
             let came = side.pass(sent)?.map(|came| came.bytes);
             fresh.turns.push((sent.clone(), came));
         }

@@ -15,13 +15,14 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use rules::model::Family;
 
 use self::trial::{Packets, Trial};
 use crate::generate::Draw;
-use crate::state::rules::{Drawn, draw as draw_rules};
+use crate::state::rules::{Drawn, Sort, draw as draw_rules};
 use crate::state::stage::Stage;
 use crate::state::summary::{Heard, StateFailure};
 use crate::state::talk::{Ports, Talk};
@@ -29,6 +30,10 @@ use crate::state::{Came, Sent};
 
 /// Packets for each ruleset.
 const PACKETS: usize = 3000;
+/// Under one that hangs on the clock, where there are pauses.
+const TIMED_PACKETS: usize = 1500;
+/// Longer than what tamis takes a clock tick of the kernel for, three times.
+const PAUSE: Duration = Duration::from_millis(32);
 /// Packets between two readings of the counters.
 const BATCH: usize = 250;
 
@@ -52,8 +57,8 @@ pub struct StatePlan {
 /// What a campaign adds up to.
 #[derive(Debug, Clone, Default)]
 pub struct StateSummary {
-    /// By family and whether its rules translate.
-    pub heard: BTreeMap<(&'static str, bool), Heard>,
+    /// By family and the sort of the rules.
+    pub heard: BTreeMap<(&'static str, Sort), Heard>,
     /// The differences.
     pub failures: Vec<StateFailure>,
 }
@@ -71,9 +76,9 @@ pub fn run(plan: &StatePlan) -> io::Result<StateSummary> {
                 return Ok(());
             }
             let family = plan.families[number as usize % plan.families.len()];
-            let (translates, heard, failure) = one(plan.seed, number, family)?;
+            let (sort, heard, failure) = one(plan.seed, number, family)?;
             let Ok(mut total) = total.lock() else { return Ok(()) };
-            total.heard.entry((family.tool(), translates)).or_default().add(&heard);
+            total.heard.entry((family.tool(), sort)).or_default().add(&heard);
             total.failures.extend(failure);
             if total.failures.len() >= plan.most_failures {
                 next.store(rulesets, Ordering::Relaxed);
@@ -89,27 +94,31 @@ pub fn run(plan: &StatePlan) -> io::Result<StateSummary> {
     Ok(total.into_inner().unwrap_or_default())
 }
 
-/// Draws and compares one ruleset: whether it translates, what was heard, and what differed.
+/// Draws and compares one ruleset: its sort, what was heard, and what differed.
 pub fn one(
     seed: u64,
     number: u64,
     family: Family,
-) -> io::Result<(bool, Heard, Option<StateFailure>)> {
+) -> io::Result<(Sort, Heard, Option<StateFailure>)> {
     let stage = Stage::usual(family);
     let seed = seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut draw = Draw::new(stage.scene, seed);
-    let Drawn { rules, translates } = draw_rules(&mut draw);
+    let Drawn { rules, sort } = draw_rules(&mut draw);
     let text = rules.text();
-    let trial = Trial { stage: &stage, rules: &text, strict: !translates, batch: BATCH };
-    let talk = Talk::new(seed, stage.clone(), Ports::usual(translates));
-    let mut said = Spoken::new(talk, PACKETS);
+    let trial = Trial { stage: &stage, rules: &text, strict: sort.is_strict(), batch: BATCH };
+    let talk = Talk::new(seed, stage.clone(), Ports::usual(sort.translates));
+    let (packets, pauses) = match sort.is_timed {
+        true => (TIMED_PACKETS, Some(Rng::with_seed(seed))),
+        false => (PACKETS, None),
+    };
+    let mut said = Spoken::new(talk, packets, pauses);
     let (heard, parting) = trial.run(&mut said)?;
-    let Some((_, what)) = parting else { return Ok((translates, heard, None)) };
+    let Some((_, what)) = parting else { return Ok((sort, heard, None)) };
     let story = match what.contains(" refuses ") {
         true => format!("{what}\n{text}"),
-        false => shrink::tell(&stage, !translates, rules, said.packets, &what)?,
+        false => shrink::tell(&stage, sort.is_strict(), rules, said.packets, &what)?,
     };
-    Ok((translates, heard, Some(StateFailure { name: number.to_string(), story })))
+    Ok((sort, heard, Some(StateFailure { name: number.to_string(), story })))
 }
 
 /// A conversation as it is drawn, kept so that it can be had again.
@@ -118,11 +127,13 @@ struct Spoken {
     talk: Talk,
     packets: Vec<Sent>,
     most: usize,
+    /// Draws pauses, where there are any.
+    pauses: Option<Rng>,
 }
 
 impl Spoken {
-    fn new(talk: Talk, most: usize) -> Self {
-        Self { talk, packets: Vec::new(), most }
+    fn new(talk: Talk, most: usize, pauses: Option<Rng>) -> Self {
+        Self { talk, packets: Vec::new(), most, pauses }
     }
 }
 
@@ -131,7 +142,12 @@ impl Packets for Spoken {
         if index >= self.most {
             return None;
         }
-        let sent = self.talk.next(index as u16);
+        let mut sent = self.talk.next(index as u16);
+        if let Some(rng) = &mut self.pauses
+            && rng.u8(..6) == 0
+        {
+            sent.pause = PAUSE;
+        }
         self.packets.push(sent.clone());
         Some(sent)
     }

@@ -81,7 +81,7 @@ pub fn compare_file(name: &str, text: &str, seed: u64) -> io::Result<Result<Real
         let mut rng = Rng::with_seed(seed);
         let stage = stage(&whole, ruleset.family, devices, &mut rng);
         let trial = Trial { stage: &stage, rules: &rules, strict: false, batch: BATCH };
-        let mut said = Spoken::new(Talk::new(seed, stage.clone(), ports.clone()), PACKETS);
+        let mut said = Spoken::new(Talk::new(seed, stage.clone(), ports.clone()), PACKETS, None);
         let (heard, parting) = trial.run(&mut said)?;
         file.pairs += 1;
         file.heard.add(&heard);

@@ -5,6 +5,7 @@
 //! have.
 
 use std::io;
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dataplane::Config;
@@ -79,6 +80,7 @@ impl Trial<'_> {
         let mut heard = Heard { rulesets: 1, ..Heard::default() };
         let mut index = 0;
         while let Some(sent) = packets.next(index) {
+            thread::sleep(sent.pause);
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let mut came = side.pass(&sent)?;
             let said = judge.judge(self.stage, &sent, now.as_nanos() as u64);
@@ -143,7 +145,7 @@ fn counters_differ(
         return Ok(None);
     }
     // On a busy machine a softirq may still be under way.
-    std::thread::sleep(std::time::Duration::from_millis(20));
+    thread::sleep(std::time::Duration::from_millis(20));
     differs(side)
 }
 

@@ -1,6 +1,9 @@
 //! Draws rulesets that look at connections: raw decides how to track, nat translates, mangle marks, filter judges.
 
+mod clock;
 mod nat;
+
+use std::fmt;
 
 use rules::model::Family;
 
@@ -10,13 +13,38 @@ use crate::generate::{Draw, Piece};
 const STATES: [&str; 5] = ["INVALID", "NEW", "RELATED", "ESTABLISHED", "UNTRACKED"];
 const STATUSES: [&str; 5] = ["NONE", "EXPECTED", "SEEN_REPLY", "ASSURED", "CONFIRMED"];
 
-/// A ruleset, and whether it translates.
+/// A ruleset, and of what sort it is.
 #[derive(Debug, Clone)]
 pub struct Drawn {
     /// The rules.
     pub rules: RulesetText,
+    /// Its sort.
+    pub sort: Sort,
+}
+
+/// What a ruleset hangs on besides the state of connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Sort {
     /// It has nat rules.
     pub translates: bool,
+    /// It hangs on the clock.
+    pub is_timed: bool,
+}
+
+impl Sort {
+    /// What tamis must know every verdict of.
+    #[must_use]
+    pub fn is_strict(self) -> bool {
+        !self.translates && !self.is_timed
+    }
+}
+
+/// ` nat`, ` clock`, both or neither.
+impl fmt::Display for Sort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.translates { " nat" } else { "" })?;
+        f.write_str(if self.is_timed { " clock" } else { "" })
+    }
 }
 
 /// Draws a ruleset.
@@ -34,7 +62,11 @@ pub fn draw(draw: &mut Draw) -> Drawn {
     if translates {
         tables.push(nat::table(draw));
     }
-    Drawn { rules: RulesetText { tables }, translates }
+    let is_timed = !translates && draw.one_in(3);
+    if is_timed {
+        clock::sprinkle(draw, &mut tables);
+    }
+    Drawn { rules: RulesetText { tables }, sort: Sort { translates, is_timed } }
 }
 
 fn table(draw: &mut Draw, name: &'static str, bases: &[&str]) -> TableText {

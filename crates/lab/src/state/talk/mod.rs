@@ -218,7 +218,7 @@ impl Talk {
         let body = &quoted[..cut.max(least).min(quoted.len())];
         let word = if ends.ipv6 && kind == 2 { [0, 0, 5, 0] } else { [0; 4] };
         let bytes = icmp(ends, (kind, self.rng.u8(..2)), word, body);
-        Some(Sent { from_far: about.by_far, bytes })
+        Some(Sent::at_once(about.by_far, bytes))
     }
 
     /// Changes a byte behind the addresses, which leaves the checksum wrong.
@@ -256,9 +256,8 @@ impl Talk {
             self.rng.shuffle(&mut pieces);
         }
         let from_far = sent.from_far;
-        self.fragments.extend(pieces.into_iter().map(|(from, to, more)| Sent {
-            from_far,
-            bytes: fragment(&sent.bytes, serial, from, to, more),
+        self.fragments.extend(pieces.into_iter().map(|(from, to, more)| {
+            Sent::at_once(from_far, fragment(&sent.bytes, serial, from, to, more))
         }));
     }
 }
@@ -345,11 +344,8 @@ impl Flow {
     fn sent(&self, side: usize, build: impl FnOnce(Ends, (u16, u16)) -> Vec<u8>) -> Sent {
         let Some(seen) = self.seen.filter(|_| side == 1) else {
             let ends = if side == 0 { self.ends } else { self.ends.reversed() };
-            return Sent {
-                from_far: self.client_far != (side == 1),
-                bytes: build(ends, self.ports),
-            };
+            return Sent::at_once(self.client_far != (side == 1), build(ends, self.ports));
         };
-        Sent { from_far: seen.server_far, bytes: build(seen.ends.reversed(), seen.ports) }
+        Sent::at_once(seen.server_far, build(seen.ends.reversed(), seen.ports))
     }
 }
