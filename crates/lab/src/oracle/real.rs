@@ -35,6 +35,15 @@ pub type Refused = (String, String);
 
 /// Compares every `.save` file of a directory that tamis loads; those that it refuses come second, with why.
 pub fn compare_dir(dir: &Path, seed: u64) -> io::Result<(Vec<RealFile>, Vec<Refused>)> {
+    each_file(dir, |name, text| compare_file(name, text, seed))
+}
+
+/// What `compare` says of every `.save` file of a directory, by name and text; those that it refuses come second,
+/// with why.
+pub(super) fn each_file<F>(
+    dir: &Path,
+    mut compare: impl FnMut(&str, &str) -> io::Result<Result<F, String>>,
+) -> io::Result<(Vec<F>, Vec<Refused>)> {
     let mut paths: Vec<_> = fs::read_dir(dir)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<io::Result<_>>()?;
@@ -43,7 +52,7 @@ pub fn compare_dir(dir: &Path, seed: u64) -> io::Result<(Vec<RealFile>, Vec<Refu
     let (mut files, mut refused) = (Vec::new(), Vec::new());
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        match compare_file(&name, &fs::read_to_string(&path)?, seed)? {
+        match compare(&name, &fs::read_to_string(&path)?)? {
             Ok(file) => files.push(file),
             Err(why) => refused.push((name, why)),
         }

@@ -16,6 +16,7 @@
 //! `__nf_conntrack_confirm`).
 
 mod leave;
+mod life;
 mod query;
 
 pub use leave::Confirmation;
@@ -334,70 +335,6 @@ impl Tracker {
             return found;
         }
         self.table.find_in(&tuple.in_zone(reply), zones, now)
-    }
-
-    /// A flow that begins with this tuple; `Ok(None)` when the table is full.
-    fn create(&mut self, tuple: &Tuple, visit: &Visit) -> Result<Option<Handle>, Flaw> {
-        let zone = visit.template.zone;
-        let original = tuple.in_zone(zone.id_in(Direction::Original));
-        let reply = original.inverse().ok_or(Flaw::Invalid)?;
-        let reply = reply.in_zone(zone.id_in(Direction::Reply));
-        let mut flow = Flow::new(original, reply, visit.frame);
-        let mut follows = None;
-        match self.expectations.take(&original, zone.id, visit.now) {
-            Some(expected) => {
-                flow.status.set(Status::EXPECTED);
-                flow.master_helper = expected.helper;
-                follows = expected.follows;
-                if let Some(master) = self.table.flow_mut(expected.master) {
-                    flow.mark = master.mark;
-                    flow.master = master.born;
-                    master.expecting = 0;
-                }
-            }
-            None => flow.helper = visit.template.helper,
-        }
-        let handle = self.table.allocate(flow, visit.now);
-        self.bury();
-        if let (Some(handle), Some(ends)) = (handle, follows) {
-            self.follow(handle, ends, visit.now);
-        }
-        Ok(handle)
-    }
-
-    fn raise_doubt(&mut self, handle: Handle, doubt: Doubt, now: u64) {
-        let timeouts = &self.config.timeouts;
-        if let Some(flow) = self.table.flow_mut(handle) {
-            flow.raise_doubt(doubt);
-            let longest = timeouts.longest(flow.original.protocol());
-            flow.deadline = if flow.is_confirmed() { now.saturating_add(longest) } else { longest };
-        }
-    }
-
-    /// Takes a flow out of the table whose last packet is under way.
-    fn retire(&mut self, handle: Handle) {
-        self.tie_up();
-        self.table.unlink(handle);
-        self.loose_end = Some(handle);
-    }
-
-    /// Forgets the flow of the last packet, if it is in no table.
-    fn tie_up(&mut self) {
-        if let Some(handle) = self.loose_end.take() {
-            self.table.release(handle);
-        }
-        self.bury();
-    }
-
-    /// Forgets what hangs on flows that are gone.
-    #[inline]
-    fn bury(&mut self) {
-        if self.table.has_buried() {
-            for handle in self.table.take_buried() {
-                self.helpers.forget(handle);
-                self.expectations.forget(handle);
-            }
-        }
     }
 }
 

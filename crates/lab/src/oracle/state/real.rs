@@ -1,7 +1,6 @@
 //! [`compare_dir`]: conversations under rulesets of the wild, state and translations included.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use rules::save::{LoadOptions, load};
 
 use super::trial::Trial;
 use super::{BATCH, Spoken, shrink};
-use crate::oracle::real::Refused;
+use crate::oracle::real::{Refused, each_file};
 use crate::real::whole::whole;
 use crate::state::real::{pairs, stage};
 use crate::state::stage::Stage;
@@ -43,20 +42,7 @@ pub struct RealTalk {
 
 /// Compares every `.save` file of a directory that tamis loads; those that it refuses come second, with why.
 pub fn compare_dir(dir: &Path, seed: u64) -> io::Result<(Vec<RealTalk>, Vec<Refused>)> {
-    let mut paths: Vec<_> = fs::read_dir(dir)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<io::Result<_>>()?;
-    paths.retain(|path| path.extension().is_some_and(|end| end == "save"));
-    paths.sort();
-    let (mut files, mut refused) = (Vec::new(), Vec::new());
-    for path in paths {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        match compare_file(&name, &fs::read_to_string(&path)?, seed)? {
-            Ok(file) => files.push(file),
-            Err(why) => refused.push((name, why)),
-        }
-    }
-    Ok((files, refused))
+    each_file(dir, |name, text| compare_file(name, text, seed))
 }
 
 /// Compares one ruleset; `Err` is why tamis does not load it.

@@ -14,9 +14,12 @@
 //! through; another is entered unless the walk, which stops there, finds it; in the tick of the last walk one that is
 //! not confirmed is entered without a walk. A walk takes out at most [`AT_ONCE`] and one.
 
+mod entry;
+
 use std::collections::HashMap;
 
-use crate::conntrack::{Direction, Tuple, Zone};
+use crate::conntrack::{Tuple, Zone};
+use entry::{Entry, Reach, Walk};
 
 /// Entries that a walk takes out before it ends with the next.
 const AT_ONCE: usize = 64;
@@ -129,19 +132,6 @@ enum There {
     No,
     Maybe,
     Surely,
-}
-
-#[derive(Debug)]
-struct Entry {
-    tuple: Tuple,
-    zone: Zone,
-    born: u64,
-    since: u64,
-    /// When it was first seen gone, if it was seen living since.
-    dead: Option<u64>,
-    surely: bool,
-    /// Its place in the list is known.
-    placed: bool,
 }
 
 impl Lists {
@@ -355,82 +345,6 @@ impl List {
         if !is_ended {
             self.walked = visit.now;
         }
-    }
-}
-
-/// How far a walk gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// To the end: there is not too much to take out.
-    All,
-    /// Until it has taken out enough.
-    Known,
-    /// Nobody knows.
-    Unknown,
-}
-
-/// A walk that comes to an entry.
-#[derive(Debug, Clone, Copy)]
-struct Walk {
-    /// The packet is surely there, and no walk before it ended in front of the entry.
-    certain: bool,
-    /// It is surely its turn.
-    is_sure: bool,
-    reach: Reach,
-}
-
-impl Fate {
-    fn is_dead(self) -> bool {
-        !matches!(self, Self::Living(..))
-    }
-}
-
-impl Entry {
-    fn of(visit: &Visit, surely: bool) -> Self {
-        let Visit { now, tuple, zone, born, .. } = *visit;
-        Self { tuple, zone, born, since: now, dead: None, surely, placed: true }
-    }
-
-    /// Whether a walk for the packet ends here, or may: the kernel takes its connection for this one. The zone is
-    /// that of the connection found.
-    fn ends_walk(&self, visit: &Visit, fate: Fate) -> bool {
-        let zone = match fate {
-            Fate::Living(_, zone) | Fate::Closed(zone) => zone,
-            Fate::Gone | Fate::Open => self.zone.id_in(Direction::Original),
-        };
-        let is_zone = zone == visit.zone.id_in(Direction::Original);
-        let is_taken = fate == Fate::Gone && self.is_old(visit.now);
-        !is_taken && is_zone && self.tuple.in_zone(0) == visit.tuple.in_zone(0)
-    }
-
-    /// Another processor does not spare it any more.
-    fn is_old(&self, now: u64) -> bool {
-        now.saturating_sub(self.since) >= 2 * TICK
-    }
-
-    /// Whether a walk surely takes it out.
-    fn is_taken(&self, fate: Fate, now: u64) -> bool {
-        match fate {
-            Fate::Closed(_) => true,
-            Fate::Gone => self.is_old(now),
-            Fate::Living(..) | Fate::Open => false,
-        }
-    }
-
-    /// Whether it is, or may be, still in the list behind a walk.
-    fn stays(&mut self, fate: Fate, now: u64, walk: Walk) -> bool {
-        if !fate.is_dead() {
-            return true;
-        }
-        // Where this walk is not due, the one before it in the same tick took it out.
-        let is_long_dead = self.dead.is_some_and(|dead| now.saturating_sub(dead) >= 3 * TICK);
-        let is_taken = match walk.reach {
-            Reach::All => walk.is_sure && self.is_taken(fate, now) || walk.certain && is_long_dead,
-            Reach::Known => walk.is_sure,
-            Reach::Unknown => false,
-        };
-        self.surely = false;
-        !is_taken || fate == Fate::Open
     }
 }
 
