@@ -7,6 +7,7 @@
 use std::fmt;
 
 use crate::eval::{Cause, RuleRef};
+use crate::ipset::Sets;
 use crate::model::{Action, Rule, Ruleset, Table};
 
 /// How far packets hang together.
@@ -52,16 +53,17 @@ impl Class {
 }
 
 impl Ruleset {
-    /// How far packets hang together under these rules, with their connections tracked or not.
+    /// How far packets hang together under these rules, with their connections tracked or not, and with these sets
+    /// if any.
     #[must_use]
-    pub fn class(&self, tracked: bool) -> Class {
+    pub fn class(&self, tracked: bool, sets: Option<&Sets>) -> Class {
         let is_tracked = tracked && self.tracks();
         if is_tracked && self.table("nat").is_some() {
             return Class::Global(Because::Nat);
         }
         let tables = self.tables.iter().zip(0..);
         let mut rules = tables.flat_map(|(table, number)| reached(table, number));
-        let global = rules.find_map(|(at, rule)| Some(Because::Rule(at, global(rule)?)));
+        let global = rules.find_map(|(at, rule)| Some(Because::Rule(at, global(rule, sets)?)));
         match global {
             Some(because) => Class::Global(because),
             None if is_tracked => Class::PerFlow,
@@ -94,13 +96,13 @@ fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)>
 }
 
 /// What of a rule hangs on packets of other connections.
-fn global(rule: &Rule) -> Option<Cause> {
+fn global(rule: &Rule, sets: Option<&Sets>) -> Option<Cause> {
     let remembers = rule
         .matches
         .iter()
-        .position(|used| used.body.memory().is_some_and(|memory| memory.couples_flows()));
+        .position(|used| used.body.memory().is_some_and(|memory| memory.couples_flows(sets)));
     let by_target = match &rule.action {
-        Action::Target(target) => target.body.couples_flows().then_some(Cause::Target),
+        Action::Target(target) => target.body.couples_flows(sets).then_some(Cause::Target),
         _ => None,
     };
     remembers.map(|index| Cause::Match(index as u16)).or(by_target)
@@ -112,7 +114,7 @@ mod tests {
     use crate::save::{LoadOptions, load};
 
     fn class(rules: &str, tracked: bool) -> Class {
-        load(rules, &LoadOptions::default()).unwrap().ruleset.class(tracked)
+        load(rules, &LoadOptions::default()).unwrap().ruleset.class(tracked, None)
     }
 
     fn filter(rules: &str) -> String {
@@ -150,6 +152,21 @@ mod tests {
     fn a_label_that_is_set_is_its_connections_own() {
         let rule = filter("-A FORWARD -m connlabel --label 3 --set -j ACCEPT");
         assert_eq!(class(&rule, true), Class::PerFlow);
+    }
+
+    #[test]
+    fn sets_couple_connections_where_packets_change_them() {
+        let class = |rule: &str, options: &str| {
+            let sets = Sets::parse(&format!("create s hash:ip family inet{options}\n")).unwrap();
+            let rules = load(&filter(rule), &LoadOptions::default()).unwrap().ruleset;
+            (rules.class(true, None), rules.class(true, Some(&sets)))
+        };
+        let (look, add) =
+            ("-A FORWARD -m set --match-set s src", "-A FORWARD -j SET --add-set s src");
+        assert_eq!(class(look, ""), (Class::Pure, Class::Pure));
+        let couples = |classes| matches!(classes, (Class::Pure, Class::Global(_)));
+        assert!(couples(class(look, " counters")) && couples(class(look, " timeout 60")));
+        assert!(couples(class(add, "")));
     }
 
     #[test]

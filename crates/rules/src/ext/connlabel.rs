@@ -5,6 +5,7 @@
 
 use super::{Args, IP, Match, MatchKind, Memory, Opt, Printer, Support, number};
 use crate::connection::Seen;
+use crate::ipset::Sets;
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
@@ -76,7 +77,7 @@ impl Memory for Setter {
         }
     }
 
-    fn couples_flows(&self) -> bool {
+    fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
         false
     }
 

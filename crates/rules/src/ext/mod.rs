@@ -25,6 +25,7 @@ pub(crate) use icmp::icmp_type;
 pub use opaque::{Opaque, OpaqueWord};
 pub use printer::Printer;
 
+use crate::ipset::Sets;
 use crate::model::Family;
 use crate::outcome::Outcome;
 use crate::save::What;
@@ -67,8 +68,8 @@ pub trait Memory: fmt::Debug + Send {
     /// Tells, before the first packet, the lists of addresses that some rule enters packets in.
     fn told(&mut self, _entered: &BTreeSet<&str>) {}
 
-    /// What it says of a packet hangs on those of other connections.
-    fn couples_flows(&self) -> bool {
+    /// What it says of a packet hangs on those of other connections, with these sets if any.
+    fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
         true
     }
 
@@ -94,8 +95,9 @@ pub trait Target: fmt::Debug + Send + Sync {
         false
     }
 
-    /// What becomes of one connection's packets hangs on those of others, once it was applied.
-    fn couples_flows(&self) -> bool {
+    /// What becomes of one connection's packets hangs on those of others, once it was applied, with these sets if
+    /// any.
+    fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
         false
     }
 }

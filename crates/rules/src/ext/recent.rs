@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, Support, number, value};
+use crate::ipset::Sets;
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
@@ -120,7 +121,7 @@ impl Memory for Looking {
         self.stays_empty = !entered.contains(&*self.list);
     }
 
-    fn couples_flows(&self) -> bool {
+    fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
         false
     }
 

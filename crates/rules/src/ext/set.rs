@@ -4,7 +4,7 @@
 //! iptables-extensions(8); kernel `net/netfilter/xt_set.c`.
 
 use super::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, Support, number};
-use crate::ipset::{CounterTest, Query, Touched};
+use crate::ipset::{CounterTest, Query, Sets, Touched};
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
@@ -133,6 +133,10 @@ impl Memory for Set {
             sets.touch(&touched, certain, len);
         }
         outcome
+    }
+
+    fn couples_flows(&self, sets: Option<&Sets>) -> bool {
+        sets.is_some_and(Sets::change_by_themselves)
     }
 
     fn outlives_doubt(&self) -> bool {

@@ -6,6 +6,7 @@
 use super::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind, value};
 use crate::connection::Wish;
 use crate::conntrack::{self, Template};
+use crate::ipset::Sets;
 use crate::save::What;
 use crate::transit::Transit;
 
@@ -180,7 +181,7 @@ impl Target for Ct {
 
     /// A helper foretells connections of other addresses, and a zone of one direction alone lets tuples
     /// of different connections meet.
-    fn couples_flows(&self) -> bool {
+    fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
         !self.helper.is_empty() || self.zone.original || self.zone.reply
     }
 

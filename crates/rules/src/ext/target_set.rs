@@ -6,7 +6,7 @@
 
 use super::set::sides_text;
 use super::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind, value};
-use crate::ipset::{Addition, CounterTest, Query, Touched};
+use crate::ipset::{Addition, CounterTest, Query, Sets, Touched};
 use crate::model::Hook;
 use crate::save::What;
 use crate::transit::{Mark, Transit};
@@ -120,8 +120,8 @@ impl Member {
 
 impl Target for Set {
     /// What it adds and deletes, any packet may look up.
-    fn couples_flows(&self) -> bool {
-        true
+    fn couples_flows(&self, sets: Option<&Sets>) -> bool {
+        sets.is_some()
     }
 
     fn print(&self, to: &mut Printer) {

@@ -109,6 +109,13 @@ impl Sets {
         Some(if set.is_list() { set.members.len() } else { set.store.len() })
     }
 
+    /// Whether a look at some set may change what later ones find: elements count, or time out from the first packet
+    /// on.
+    #[must_use]
+    pub fn change_by_themselves(&self) -> bool {
+        self.sets.iter().any(|set| set.has_counters || set.timeout.is_some())
+    }
+
     /// Sets the clock: timeouts count from the first time that is given.
     pub fn begin(&mut self, time: Option<u64>) {
         self.start = self.start.or(time);
