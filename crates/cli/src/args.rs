@@ -468,6 +468,7 @@ impl WalkArgs {
                 bridge: self.bridge.clone(),
                 addresses: self.addresses.clone(),
             },
+            ..Config::default()
         })
     }
 }

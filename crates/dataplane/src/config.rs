@@ -3,13 +3,16 @@
 use access::list::Schedule;
 use packet::Checksums;
 use rules::ipset::Sets;
+use rules::layout::Kind;
 use rules::{Network, World, conntrack};
 
 use crate::path::Path;
 
 /// How packets are taken to walk.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Config {
+    /// What the rules are laid out as, to be walked; `None` walks them as they were read, which is the reference.
+    pub layout: Option<Kind>,
     /// The path of every packet; `None` finds it packet by packet.
     pub path: Option<Path>,
     /// The interface that packets come in by.
@@ -28,4 +31,21 @@ pub struct Config {
     pub sets: Option<Sets>,
     /// The host's own addresses.
     pub world: World,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            layout: Some(Kind::default()),
+            path: None,
+            input: None,
+            output: None,
+            nets: Vec::new(),
+            checksums: Checksums::default(),
+            ct: conntrack::Config::default(),
+            bans: None,
+            sets: None,
+            world: World::default(),
+        }
+    }
 }

@@ -48,9 +48,12 @@ impl Tally {
 /// A value for every rule and every policy of a ruleset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places<T> {
+    /// By [`rules::model::Rule::slot`].
     rules: Vec<T>,
+    /// The slots of all rules, in the order of the file.
+    slots: Vec<u32>,
     policies: Vec<T>,
-    /// For each table and chain: the index of its policy, and of its first rule.
+    /// For each table and chain: the index of its policy, and of its first rule in `slots`.
     starts: Vec<Vec<(usize, usize)>>,
 }
 
@@ -61,18 +64,20 @@ impl<T: Copy + Default> Places<T> {
     /// The default everywhere.
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
-        let (mut policy, mut rule) = (0, 0);
+        let (mut policy, mut slots) = (0, Vec::with_capacity(ruleset.rule_count()));
         let mut starts = Vec::with_capacity(ruleset.tables.len());
         for table in &ruleset.tables {
             let mut chains = Vec::with_capacity(table.chains.len());
             for chain in &table.chains {
-                chains.push((policy, rule));
+                chains.push((policy, slots.len()));
                 policy += 1;
-                rule += chain.rules.len();
+                slots.extend(chain.rules.iter().map(|rule| rule.slot));
             }
             starts.push(chains);
         }
-        Self { rules: vec![T::default(); rule], policies: vec![T::default(); policy], starts }
+        let places = slots.iter().max().map_or(0, |last| *last as usize + 1);
+        let (rules, policies) = (vec![T::default(); places], vec![T::default(); policy]);
+        Self { rules, slots, policies, starts }
     }
 
     /// The value of a rule.
@@ -105,11 +110,12 @@ impl<T: Copy + Default> Places<T> {
         let chains = self.starts.iter().zip(0..).flat_map(|(chains, table)| {
             chains.iter().zip(0..).map(move |(start, chain)| (table, chain, *start))
         });
-        let ends = chains.clone().skip(1).map(|(.., (_, rule))| rule).chain([self.rules.len()]);
-        chains.zip(ends).flat_map(|((table, chain, (policy, first)), end)| {
-            let rules = self.rules[first..end].iter().zip(0..);
-            let rules =
-                rules.map(move |(value, rule)| (By::Rule(RuleRef { table, chain, rule }), *value));
+        let ends = chains.clone().skip(1).map(|(.., (_, rule))| rule).chain([self.slots.len()]);
+        chains.zip(ends).flat_map(move |((table, chain, (policy, first)), end)| {
+            let rules = self.slots[first..end].iter().zip(0..);
+            let rules = rules.map(move |(slot, rule)| {
+                (By::Rule(RuleRef { table, chain, rule }), self.rules[*slot as usize])
+            });
             rules.chain([(By::Policy { table, chain }, self.policies[policy])])
         })
     }
@@ -132,7 +138,7 @@ impl<T: Copy + Default> Places<T> {
     #[inline]
     fn rule_index(&self, at: RuleRef) -> Option<usize> {
         let index = self.start(at.table, at.chain)?.1 + at.rule as usize;
-        (index < self.rules.len()).then_some(index)
+        self.slots.get(index).map(|slot| *slot as usize)
     }
 }
 
@@ -141,6 +147,14 @@ impl Counters {
     #[inline]
     pub fn hit_rule(&mut self, at: RuleRef, certain: bool, bytes: u64, time: Option<u64>) {
         if let Some(tally) = self.at_mut(By::Rule(at)) {
+            tally.count(certain, bytes, time);
+        }
+    }
+
+    /// Counts a packet for the rule of this slot.
+    #[inline]
+    pub fn hit_slot(&mut self, slot: u32, certain: bool, bytes: u64, time: Option<u64>) {
+        if let Some(tally) = self.rules.get_mut(slot as usize) {
             tally.count(certain, bytes, time);
         }
     }

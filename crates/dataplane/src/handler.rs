@@ -98,9 +98,8 @@ pub struct Handler<'r> {
 /// A ruleset with what its walk needs at hand.
 #[derive(Debug)]
 struct Plan<'r> {
-    ruleset: &'r Ruleset,
     memories: Memories,
-    tables: Tables,
+    tables: Tables<'r>,
     /// Path of packets that no address tells.
     default: Path,
     /// The kernel would track connections, and so reassemble fragments first.
@@ -133,9 +132,9 @@ impl<'r> Handler<'r> {
         let parse =
             |(bytes, link, wire_len)| Packet::parse(bytes, wire_len, link, self.config.checksums);
         let packets: SmallVec<[Packet<'_>; BURST]> = frames.map(parse).collect();
-        for Plan { tracker, ruleset, .. } in &self.plans {
+        for Plan { tracker, tables, .. } in &self.plans {
             let Some(tracker) = tracker else { continue };
-            let family = Some(ruleset.family);
+            let family = Some(tables.ruleset().family);
             let own = packets.iter().filter(|packet| family_of(packet) == family);
             tracker.warm(own, Zone::default());
         }
@@ -164,7 +163,7 @@ impl<'r> Handler<'r> {
 
         // Headers, found once.
         let mut whole: Vec<u8>;
-        let bridges = plans.iter().any(|plan| plan.ruleset.family == Family::Bridge);
+        let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
         let mut packet = match bridges && arrival.link == Link::Ethernet {
             true => {
                 let headers = packet::parse_frame(bytes, arrival.wire_len);
@@ -180,7 +179,7 @@ impl<'r> Handler<'r> {
             offload: packet.headers().offload,
             midstream: Midstream::No,
         };
-        let plan = plans.iter_mut().find(|plan| Some(plan.ruleset.family) == end.family);
+        let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
         let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
         if matches!(arrival.link, Link::Sll | Link::Sll2) && copies.is_copy(&packet, arrival.time) {
             return end.because(Judgement::Skip(Skip::Duplicate));
@@ -218,7 +217,7 @@ impl<'r> Handler<'r> {
         }
 
         // The way through the host.
-        let family = plan.ruleset.family;
+        let family = plan.family();
         let path = config.path.or_else(|| match family {
             Family::Arp => Some(of_host(interfaces::is_outbound(&packet, arrival))),
             Family::Bridge => Some(plan.default),
@@ -228,10 +227,10 @@ impl<'r> Handler<'r> {
         end.path = Some(path);
         let (input, output) = interfaces::of(&packet, arrival, path, config);
         let before = addresses(&packet);
-        observer.starts(plan.ruleset.family, path, input, output);
+        observer.starts(family, path, input, output);
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
-        let Plan { ruleset, memories, tables, tracker, .. } = plan;
+        let Plan { memories, tables, tracker, .. } = plan;
         let ct = Connection {
             tracker: tracker.as_mut(),
             said: arrival.ctstate,
@@ -245,13 +244,13 @@ impl<'r> Handler<'r> {
             output,
             sets: sets.as_mut(),
             mark: Mark { value: arrival.mark, unknown: 0 },
-            semantics: ruleset.semantics,
+            semantics: tables.ruleset().semantics,
             time: arrival.time,
             ct,
             to_host: Some(path != Path::Forward),
-            ..Transit::new(&mut packet, ruleset.family, Hook::Prerouting, &config.world)
+            ..Transit::new(&mut packet, family, Hook::Prerouting, &config.world)
         };
-        let mut walk = Walk::new(transit, arrival.number, (ruleset, tables, memories));
+        let mut walk = Walk::new(transit, arrival.number, (tables, memories));
         let way = Way { path, input, output };
         let way = match path {
             Path::Forward | Path::Input => {
@@ -301,6 +300,10 @@ fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl O
 }
 
 impl<'r> Plan<'r> {
+    fn family(&self) -> Family {
+        self.tables.ruleset().family
+    }
+
     /// What becomes of the packet before the first hook, if it is a fragment.
     fn defrag(&mut self, packet: &Packet<'_>, time: Option<u64>) -> Defragged {
         match &mut self.defrag {
@@ -315,9 +318,8 @@ impl<'r> Plan<'r> {
         let ruleset_tracks = ruleset.tracks();
         let tracked = ruleset_tracks && config.ct.mode != Mode::Off;
         Self {
-            ruleset,
             memories: Memories::of(ruleset),
-            tables: Tables::of(ruleset),
+            tables: Tables::of(ruleset, config.layout),
             default: config.path.unwrap_or_else(|| default_path(ruleset)),
             ruleset_tracks,
             tracker: tracked.then(|| Tracker::new(config.ct.clone())),

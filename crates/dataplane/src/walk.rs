@@ -1,60 +1,22 @@
 //! A packet's walk through the hooks: tables, tracking, time to live, and what is left of its verdicts.
 //!
-//! [`crate::handler`] says which hooks in which order, `nat` what the nat chains decide.
+//! [`crate::handler`] says which hooks in which order, `tables` which tables stand there, `nat` what the nat chains
+//! decide.
+
+mod nat;
+mod tables;
 
 use packet::{Packet, Read};
-use rules::conntrack::{Certainty, Confirmation, CtView, Place, Side, States, Template, Visit};
-use rules::eval::{self, Alive, By, Memories, Verdict, Verdicts};
-use rules::model::{Family, Hook, Ruleset};
-use rules::nat::{self, Binding, Redirected, Translated, Turn, icmp_error, rewrite};
+use rules::conntrack::{Certainty, Confirmation, CtView, Place, States, Template, Visit};
+use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
+use rules::model::{Family, Hook};
+use rules::nat::{Redirected, forget_payload};
 use rules::{Connection, Iface, Transit, Wish};
 
 use crate::disposition::{DropReason, Judgement, Midstream, Why};
 use crate::handler::Observer;
 
-/// The tables to walk at each hook, in order.
-#[derive(Debug)]
-pub(crate) struct Tables {
-    /// By `Hook as usize`: the tables, of which the first few are walked before tracking.
-    hooks: [(Vec<usize>, usize); 6],
-    /// Connections are tracked; without that the nat chains are never walked.
-    tracks: bool,
-    /// Some rule translates.
-    translates: bool,
-}
-
-impl Tables {
-    pub(crate) fn of(ruleset: &Ruleset) -> Self {
-        let hooks = [
-            Hook::Prerouting,
-            Hook::Input,
-            Hook::Forward,
-            Hook::Output,
-            Hook::Postrouting,
-            Hook::Brouting,
-        ];
-        Self {
-            tracks: ruleset.tracks(),
-            translates: ruleset.translates(),
-            hooks: hooks.map(|hook| {
-                let mut tables: Vec<usize> = eval::tables_at(ruleset, hook).collect();
-                if hook == Hook::Input {
-                    // There the source is translated, behind everything else.
-                    tables.sort_by_key(|table| ruleset.tables[*table].name == "nat");
-                }
-                let raw = tables.iter().filter(|table| ruleset.tables[**table].name == "raw");
-                let raw = raw.count();
-                (tables, raw)
-            }),
-        }
-    }
-
-    /// The raw tables and the others at a hook.
-    fn at(&self, hook: Hook) -> (&[usize], &[usize]) {
-        let (tables, raw) = &self.hooks[hook as usize];
-        tables.split_at(*raw)
-    }
-}
+pub(crate) use tables::Tables;
 
 fn certainty(alive: Alive) -> Certainty {
     if alive == Alive::Certain { Certainty::Certain } else { Certainty::Maybe }
@@ -63,8 +25,7 @@ fn certainty(alive: Alive) -> Certainty {
 /// A packet on its way through the hooks.
 pub(crate) struct Walk<'p, 'b, 'w> {
     transit: Transit<'p, 'b>,
-    ruleset: &'w Ruleset,
-    tables: &'w Tables,
+    tables: &'w Tables<'w>,
     memories: &'w mut Memories,
     /// Number of the packet.
     number: u64,
@@ -88,11 +49,10 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     pub(crate) fn new(
         transit: Transit<'p, 'b>,
         number: u64,
-        (ruleset, tables, memories): (&'w Ruleset, &'w Tables, &'w mut Memories),
+        (tables, memories): (&'w Tables<'w>, &'w mut Memories),
     ) -> Self {
         Self {
             transit,
-            ruleset,
             tables,
             memories,
             number,
@@ -214,7 +174,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
                 self.alive = Alive::Maybe;
                 observer.hangs_on(Why::Translation);
             }
-            Confirmation::Rewritten => nat::forget_payload(&mut self.transit),
+            Confirmation::Rewritten => forget_payload(&mut self.transit),
         }
         if self.alive != Alive::Gone {
             observer.leaves(self.transit.packet);
@@ -242,8 +202,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         if self.alive == Alive::Gone {
             return;
         }
-        let name = self.ruleset.tables[table].name;
-        if name == "nat" && self.ruleset.family.is_ip() {
+        let name = self.tables.ruleset().tables[table].name;
+        if name == "nat" && self.tables.ruleset().family.is_ip() {
             if self.tables.tracks {
                 self.nat(table, observer);
             }
@@ -255,9 +215,9 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// One table's chains, which may end the packet's way.
     fn chains(&mut self, table: usize, observer: &mut impl Observer) {
         observer.enters(table as u32, self.transit.hook);
-        let (ruleset, memories) = (self.ruleset, &mut *self.memories);
-        let name = ruleset.tables[table].name;
-        let found = eval::walk(ruleset, table, &mut self.transit, self.alive, memories, observer);
+        let name = self.tables.ruleset().tables[table].name;
+        let (transit, memories) = (&mut self.transit, &mut *self.memories);
+        let found = self.tables.walk(table, transit, self.alive, memories, observer);
         self.verdicts.extend(&found.without_accept());
         self.alive = match (found.may_be(Verdict::Accept), found.only().is_some()) {
             (false, _) => Alive::Gone,
@@ -270,85 +230,9 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
-    /// The nat table, and the translation of the packet as its flow has it.
-    fn nat(&mut self, table: usize, observer: &mut impl Observer) {
-        let side = nat::side_at(self.transit.hook);
-        // A flow's end is decided on one way only.
-        let turn = if self.lost_way { Turn::Doubt } else { nat::turn(&self.transit, side) };
-        let translated = match turn {
-            Turn::Pass => Translated::No,
-            Turn::Rewrite => rewrite::packet(&mut self.transit, side),
-            Turn::Decide => self.decide(table, side, observer),
-            Turn::Doubt => self.doubt(table, side, observer),
-            Turn::Error => icmp_error::packet(&mut self.transit, side),
-        };
-        self.transit.ct.binding = Binding::Closed;
-        match translated {
-            Translated::No => {}
-            Translated::Dropped => self.drop_untold(),
-            Translated::To(..) | Translated::Unknown => observer.translated(side, translated),
-        }
-    }
-
-    /// The first packet of a flow: the chains decide for all of it.
-    fn decide(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
-        self.transit.ct.binding = Binding::Open;
-        self.chains(table, observer);
-        if self.alive == Alive::Gone {
-            return Translated::No;
-        }
-        if self.transit.ct.binding == Binding::Open {
-            nat::bind_null(&mut self.transit, side);
-        }
-        if self.transit.ct.binding == Binding::Lost {
-            self.lose_translation(side);
-        }
-        rewrite::packet(&mut self.transit, side)
-    }
-
-    /// Whether the chains see the packet, or saw its flow, is not known: what they may do is forgotten.
-    fn doubt(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
-        let (ruleset, memories) = (self.ruleset, &mut *self.memories);
-        observer.enters(table as u32, self.transit.hook);
-        let found = eval::walk(ruleset, table, &mut self.transit, Alive::Maybe, memories, observer);
-        if found.may_be(Verdict::Drop) {
-            self.verdicts.extend(&found.without_accept());
-            self.alive = Alive::Maybe;
-        }
-        // What may answer a flow that was lost is no flow of its own, or one that the rules decide.
-        let answers_any = self.tables.translates && nat::answers_any(&mut self.transit);
-        let is_lost =
-            self.transit.ct.binding == Binding::Lost || nat::is_translated(&self.transit, side);
-        if is_lost {
-            self.lose_translation(side);
-        } else {
-            self.settle_assumed(side);
-        }
-        if is_lost || answers_any {
-            nat::forget(&mut self.transit, side);
-            return Translated::Unknown;
-        }
-        Translated::No
-    }
-
-    fn lose_translation(&mut self, side: Side) {
-        let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
-        if let Some(flow) = view.flow {
-            tracker.lose_translation(flow, view.direction, side);
-        }
-    }
-
-    /// A flow that was taken for established, and that no rule may translate, is not translated.
-    fn settle_assumed(&mut self, side: Side) {
-        let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
-        if let Some(flow) = view.flow.filter(|_| view.assumed).and_then(|at| tracker.flow_mut(at)) {
-            flow.decide(side);
-        }
-    }
-
     /// Forwarding lowers the time to live between PREROUTING and FORWARD, and drops what has none left.
     pub(crate) fn lower_ttl(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone || !self.ruleset.family.is_ip() {
+        if self.alive == Alive::Gone || !self.tables.ruleset().family.is_ip() {
             return;
         }
         let offset = if self.transit.family == Family::Ipv6 { 7 } else { 8 };

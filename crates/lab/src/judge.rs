@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use packet::{Checksums, Packet, Read};
-use rules::eval::{self, Alive, Memories, Observer, RuleRef, Verdict};
+use rules::eval::{self, Alive, Memories, Observer, RuleRef, Verdict, Verdicts};
+use rules::layout::{Kind, Laid};
 use rules::model::{Action, Family, Ruleset};
 use rules::save::{LoadError, LoadOptions, load};
 use rules::{Iface, Outcome, Transit, World};
@@ -69,8 +70,28 @@ pub struct Judge {
     scene: Scene,
     ruleset: Ruleset,
     world: World,
+    /// As the rules were read: which rules and matches a packet meets.
     memories: Memories,
     tally: Observed,
+    /// As they are laid out: what is judged and counted, where the scene has a layout.
+    laid: Option<Lying>,
+}
+
+/// Rules laid out, and walked as a replay walks them: nobody sees single rules.
+#[derive(Debug)]
+struct Lying {
+    tables: Vec<Laid>,
+    memories: Memories,
+    counts: Counted,
+}
+
+/// Counters by slot.
+#[derive(Debug)]
+struct Counted {
+    counters: Tally,
+    /// The rule of each slot.
+    rules: Vec<RuleRef>,
+    unknown: Option<String>,
 }
 
 /// What the walks add up.
@@ -90,7 +111,8 @@ impl Judge {
         let ruleset = load(rules, &options)?.ruleset;
         let memories = Memories::of(&ruleset);
         let tally = Observed::of(&ruleset);
-        Ok(Self { scene, world: scene.world(), ruleset, memories, tally })
+        let laid = scene.layout.map(|kind| Lying::of(kind, &ruleset));
+        Ok(Self { scene, world: scene.world(), ruleset, memories, tally, laid })
     }
 
     /// The rules.
@@ -109,29 +131,19 @@ impl Judge {
 
     /// Walks one frame and counts it.
     pub fn judge(&mut self, frame: &mut [u8]) -> Judged {
-        let len = frame.len();
-        let mut packet = Packet::parse(frame, len, self.scene.link(), Checksums::Verify);
-        let network = packet.network_offset();
-        let mut judged = Judged { fate: Fate::Stack, mark: 0, network };
-        let Some(input) = self.scene.input(&packet) else { return judged };
-        if !self.scene.enters(packet.headers()) {
-            return judged;
-        }
-        if self.scene.placement == Placement::Forward {
-            if !forwards(&packet) {
-                return judged;
-            }
-            lower_ttl(&mut packet, self.scene.family);
-        }
-        let mut transit = Transit {
-            input: Iface::Named(input),
-            output: self.scene.output().map_or(Iface::Absent, Iface::Named),
-            ..Transit::new(&mut packet, self.scene.family, self.scene.hook(), &self.world)
+        let Self { scene, ruleset, world, memories, tally, laid } = self;
+        let stage = (*scene, &*world, &*ruleset);
+        let Some(Lying { tables, memories: own, counts }) = laid else {
+            return judge(stage, frame, |table, transit| {
+                eval::walk(ruleset, table, transit, Alive::Certain, memories, tally)
+            });
         };
-        judged.fate =
-            walk(&self.ruleset, self.scene, &mut transit, &mut self.memories, &mut self.tally);
-        judged.mark = transit.mark.value;
-        judged
+        judge(stage, &mut frame.to_vec(), |table, transit| {
+            eval::walk(ruleset, table, transit, Alive::Certain, memories, tally)
+        });
+        judge(stage, frame, |table, transit| {
+            tables[table].walk(table, transit, Alive::Certain, own, counts)
+        })
     }
 
     /// Walks one frame and says which rules it matches on its way.
@@ -148,13 +160,15 @@ impl Judge {
     /// The first thing that some packet left unknown since the load.
     #[must_use]
     pub fn unknown(&self) -> Option<&str> {
-        self.tally.unknown.as_deref()
+        let laid = self.laid.as_ref().and_then(|laid| laid.counts.unknown.as_deref());
+        laid.or(self.tally.unknown.as_deref())
     }
 
     /// Counters of every chain since the load.
     #[must_use]
     pub fn counters(&self) -> Vec<ChainTally> {
-        self.tally.counters.chains(&self.ruleset)
+        let laid = self.laid.as_ref().map(|laid| &laid.counts.counters);
+        laid.unwrap_or(&self.tally.counters).chains(&self.ruleset)
     }
 
     /// Packets that rules with each target matched since the load, by its name.
@@ -188,20 +202,48 @@ impl Judge {
     }
 }
 
+/// What becomes of one frame; `walk` walks a table.
+fn judge(
+    (scene, world, ruleset): (Scene, &World, &Ruleset),
+    frame: &mut [u8],
+    walk: impl FnMut(usize, &mut Transit<'_, '_>) -> Verdicts,
+) -> Judged {
+    let len = frame.len();
+    let mut packet = Packet::parse(frame, len, scene.link(), Checksums::Verify);
+    let network = packet.network_offset();
+    let mut judged = Judged { fate: Fate::Stack, mark: 0, network };
+    let Some(input) = scene.input(&packet) else { return judged };
+    if !scene.enters(packet.headers()) {
+        return judged;
+    }
+    if scene.placement == Placement::Forward {
+        if !forwards(&packet) {
+            return judged;
+        }
+        lower_ttl(&mut packet, scene.family);
+    }
+    let mut transit = Transit {
+        input: Iface::Named(input),
+        output: scene.output().map_or(Iface::Absent, Iface::Named),
+        ..Transit::new(&mut packet, scene.family, scene.hook(), world)
+    };
+    judged.fate = through_tables(scene, ruleset, &mut transit, walk);
+    judged.mark = transit.mark.value;
+    judged
+}
+
 /// Walks the scene's tables in order, until one does not accept.
-fn walk(
-    ruleset: &Ruleset,
+fn through_tables(
     scene: Scene,
+    ruleset: &Ruleset,
     transit: &mut Transit<'_, '_>,
-    memories: &mut Memories,
-    tally: &mut Observed,
+    mut walk: impl FnMut(usize, &mut Transit<'_, '_>) -> Verdicts,
 ) -> Fate {
     for name in scene.tables() {
         let Some(table) = ruleset.tables.iter().position(|table| table.name == *name) else {
             continue;
         };
-        let verdicts = eval::walk(ruleset, table, transit, Alive::Certain, memories, tally);
-        match verdicts.only() {
+        match walk(table, transit).only() {
             Some((Verdict::Accept, _)) => {}
             Some(_) => return Fate::Drop,
             None => return Fate::Unknown,
@@ -215,6 +257,50 @@ fn lower_ttl(packet: &mut Packet<'_>, family: Family) {
     let at = if family == Family::Ipv6 { 7 } else { 8 };
     if let Read::Known([ttl]) = packet.net::<1>(at) {
         packet.set_ttl(ttl.saturating_sub(1));
+    }
+}
+
+impl Lying {
+    fn of(kind: Kind, ruleset: &Ruleset) -> Self {
+        let lay = |table| Laid::encode(kind, table, ruleset.family);
+        Self {
+            tables: ruleset.tables.iter().map(lay).collect(),
+            memories: Memories::of(ruleset),
+            counts: Counted::of(ruleset),
+        }
+    }
+}
+
+impl Counted {
+    fn of(ruleset: &Ruleset) -> Self {
+        let mut rules = BTreeMap::new();
+        for (table, tables) in (0..).zip(&ruleset.tables) {
+            for (chain, chains) in (0..).zip(&tables.chains) {
+                let each = (0..).zip(&chains.rules);
+                rules.extend(each.map(|(rule, of)| (of.slot, RuleRef { table, chain, rule })));
+            }
+        }
+        Self { counters: Tally::of(ruleset), rules: rules.into_values().collect(), unknown: None }
+    }
+}
+
+impl Observer for Counted {
+    const SEES_RULES: bool = false;
+
+    fn counted(&mut self, slot: u32, certain: bool, transit: &Transit<'_, '_>) {
+        if certain {
+            self.counters.count(self.rules[slot as usize], transit);
+        }
+    }
+
+    fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
+        if certain {
+            self.counters.count(self.counters.policy(table, chain), transit);
+        }
+    }
+
+    fn unknown(&mut self, at: RuleRef, cause: eval::Cause) {
+        self.unknown.get_or_insert_with(|| format!("{at:?}: {cause:?}"));
     }
 }
 

@@ -13,6 +13,7 @@ pub mod failure;
 pub mod fuzz;
 pub mod generate;
 pub mod judge;
+pub mod layouts;
 pub mod linear;
 #[cfg(target_os = "linux")]
 pub mod oracle;

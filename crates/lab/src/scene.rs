@@ -5,6 +5,7 @@
 //! (mangle, then filter), which sees only packets that route forwards.
 
 use packet::{Headers, L3, Link, Packet, Read};
+use rules::layout::Kind;
 use rules::model::{Family, Hook};
 use rules::routes::Routes;
 use rules::{Network, World};
@@ -40,6 +41,8 @@ pub struct Scene {
     pub placement: Placement,
     /// The devices that packets come in by, and go out by when they are forwarded.
     pub devices: [Device; 2],
+    /// What tamis walks the rules as; `None` as they were read.
+    pub layout: Option<Kind>,
 }
 
 /// Ethernet address of `r0`, to which frames are sent.
@@ -87,7 +90,7 @@ impl Scene {
             Wire::Tun => [Device::usual(b"t0"), Device::usual(b"t1")],
             Wire::Veth => [Device::usual(b"r0"), Device::usual(b"r1")],
         };
-        Self { family, wire, placement, devices }
+        Self { family, wire, placement, devices, layout: Some(Kind::default()) }
     }
 
     /// The tables that the packet walks, with the hook.

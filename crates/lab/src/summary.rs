@@ -24,6 +24,8 @@ pub struct Compared {
 pub struct Summary {
     /// By scene, as [`Scene::words`] names it.
     pub scenes: BTreeMap<String, Compared>,
+    /// Packets by what tamis walked the rules as.
+    pub layouts: BTreeMap<&'static str, u64>,
     /// By family and match: `ip tcp`.
     pub matches: BTreeMap<String, Asked>,
     /// By family and target: hits of rules that have it.
@@ -43,6 +45,9 @@ impl Summary {
             sum.packets += compared.packets;
             sum.stack += compared.stack;
             sum.accepted += compared.accepted;
+        }
+        for (layout, packets) in &other.layouts {
+            *self.layouts.entry(layout).or_default() += packets;
         }
         for (name, asked) in &other.matches {
             let sum = self.matches.entry(name.clone()).or_default();

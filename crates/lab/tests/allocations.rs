@@ -4,6 +4,7 @@
 
 use lab::bench::rules::fan::SMALL;
 use lab::bench::rules::workload::{Linear, at_hook};
+use rules::Transit;
 use rules::eval::{Alive, Memories, Observer};
 use rules::layout::{Kind, Laid};
 use rules::model::{Family, Hook, Ruleset};
@@ -14,7 +15,7 @@ struct Local(Vec<u64>);
 impl Observer for Local {
     const SEES_RULES: bool = false;
 
-    fn counted(&mut self, slot: u32, certain: bool) {
+    fn counted(&mut self, slot: u32, certain: bool, _: &Transit<'_, '_>) {
         self.0[slot as usize] += u64::from(certain);
     }
 }

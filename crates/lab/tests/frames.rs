@@ -4,6 +4,7 @@
 //! `TAMIS_ORACLE_SEED` make them longer or others.
 #![cfg(target_os = "linux")]
 
+use lab::layouts::Layouts;
 use lab::oracle::frames::{FrameSummary, arp, bridge, lacks_arp, lacks_bridge};
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -24,7 +25,12 @@ fn frames_cross_a_bridge_as_they_cross_the_kernel_s() {
         return;
     }
     settle(
-        &bridge(setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_ORACLE_FRAMES", 40_000)).unwrap(),
+        &bridge(
+            setting("TAMIS_ORACLE_SEED", 1),
+            setting("TAMIS_ORACLE_FRAMES", 40_000),
+            Layouts::Each,
+        )
+        .unwrap(),
     );
 }
 
@@ -34,5 +40,6 @@ fn arp_rules_count_as_the_kernel_s_do() {
         eprintln!("SKIPPED: {reason}");
         return;
     }
-    settle(&arp(setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_ORACLE_FRAMES", 20_000)).unwrap());
+    let (seed, frames) = (setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_ORACLE_FRAMES", 20_000));
+    settle(&arp(seed, frames, Layouts::Each).unwrap());
 }

@@ -1,19 +1,28 @@
-//! A slice of each campaign against this machine's kernel: random rulesets, both families, every scene; and
-//! conversations under rulesets with state.
+//! A slice of each campaign against this machine's kernel: random rulesets, both families, every scene, every layout
+//! and the rules as read; and conversations under rulesets with state.
 //!
 //! Needs root and the legacy tools; without them it says so and passes. `TAMIS_ORACLE_PACKETS` (for each
-//! family) and `TAMIS_ORACLE_SEED` make it longer or another.
+//! family) and `TAMIS_ORACLE_SEED` make it longer or another, `TAMIS_ORACLE_LAYOUT` has rules walked as one layout,
+//! or as `model`.
 #![cfg(target_os = "linux")]
 
 use std::time::{Duration, Instant};
 
+use lab::layouts::{Layouts, name_of};
 use lab::oracle::campaign::{Plan, run};
 use lab::oracle::load::lacking;
 use lab::oracle::state::{self, StatePlan};
+use rules::layout::Kind;
 use rules::model::Family;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What rules are walked as.
+fn layouts() -> Layouts {
+    let name = std::env::var("TAMIS_ORACLE_LAYOUT").unwrap_or_else(|_| "each".to_owned());
+    Layouts::from_name(&name).unwrap_or_else(|| panic!("expected a layout, model or each: {name}"))
 }
 
 #[test]
@@ -29,6 +38,7 @@ fn tamis_and_the_kernel_agree() {
         until: std::env::var_os("TAMIS_ORACLE_PACKETS")
             .is_none()
             .then(|| Instant::now() + Duration::from_secs(60)),
+        layouts: layouts(),
         threads: 8,
         most_failures: 3,
     };
@@ -36,7 +46,12 @@ fn tamis_and_the_kernel_agree() {
     print!("{}", summary.json_lines());
     let stories: Vec<&str> = failures.iter().map(|failure| failure.story.as_str()).collect();
     assert!(stories.is_empty(), "{}", stories.join("\n\n"));
-    assert!(summary.packets(|_| true) > 0, "nothing was compared");
+    println!("{:?}", summary.layouts);
+    for layout in Kind::ALL.into_iter().map(Some).chain([None]) {
+        let is_asked = layouts() == Layouts::Each || layouts() == Layouts::Only(layout);
+        let packets = summary.layouts.get(name_of(layout)).copied().unwrap_or(0);
+        assert_eq!(packets > 0, is_asked, "{}", name_of(layout));
+    }
 }
 
 #[test]
@@ -49,6 +64,7 @@ fn tamis_and_the_kernel_agree_on_conversations() {
         seed: setting("TAMIS_ORACLE_SEED", 1),
         packets: setting("TAMIS_ORACLE_PACKETS", 60_000),
         families: vec![Family::Ipv4, Family::Ipv6],
+        layouts: layouts(),
         threads: 4,
         until: std::env::var_os("TAMIS_ORACLE_PACKETS")
             .is_none()

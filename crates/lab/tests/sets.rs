@@ -4,6 +4,7 @@
 //! `TAMIS_ORACLE_SEED` make it longer or another.
 #![cfg(target_os = "linux")]
 
+use lab::layouts::Layouts;
 use lab::oracle::sets::{lacking, run};
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -18,7 +19,7 @@ fn sets_find_what_the_kernel_s_find() {
     }
     let (seed, packets) =
         (setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_ORACLE_PACKETS", 40_000));
-    let found = run(seed, packets, 4).unwrap();
+    let found = run(seed, packets, 4, Layouts::Each).unwrap();
     println!("{} hosts, {} packets, {} passed", found.rulesets, found.packets, found.passed);
     assert!(found.failures.is_empty(), "{}", found.failures.join("\n\n"));
     assert!(found.passed > 0 && found.passed < found.packets, "nothing was told apart");
@@ -30,6 +31,7 @@ fn one_host() {
     let Some(number) = std::env::var("TAMIS_ORACLE_ONLY").ok().and_then(|n| n.parse().ok()) else {
         return;
     };
-    let (.., told) = lab::oracle::sets::one(setting("TAMIS_ORACLE_SEED", 1), number).unwrap();
+    let seed = setting("TAMIS_ORACLE_SEED", 1);
+    let (.., told) = lab::oracle::sets::one(seed, number, Layouts::Each.of(number)).unwrap();
     assert_eq!(told, None);
 }

@@ -223,9 +223,12 @@ impl Recorder {
 }
 
 impl eval::Observer for Recorder {
-    fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
+    const SEES_RULES: bool = false;
+
+    #[inline]
+    fn counted(&mut self, slot: u32, certain: bool, transit: &Transit<'_, '_>) {
         let bytes = transit.packet.len() as u64;
-        self.counters[self.current].hit_rule(at, certain, bytes, transit.time);
+        self.counters[self.current].hit_slot(slot, certain, bytes, transit.time);
     }
 
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {

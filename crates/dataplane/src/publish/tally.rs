@@ -212,7 +212,7 @@ impl<T: Tally> Observer for Counting<'_, T> {
     const SEES_RULES: bool = false;
 
     #[inline]
-    fn counted(&mut self, slot: u32, certain: bool) {
+    fn counted(&mut self, slot: u32, certain: bool, _: &Transit<'_, '_>) {
         if certain {
             self.rules.count(slot as usize, self.bytes);
         }

@@ -1,8 +1,9 @@
 //! `oracle`: compares tamis with this machine's kernel for as long as it is told.
 //!
 //! `oracle [--packets N] [--seed N] [--family ip|ip6] [--threads N] [--failures N] [--summary FILE]
-//! [--cases DIR] [--conformance FILE] [--real DIR]`. N packets for each family; then the
-//! rulesets of DIR, without the rules that hang on state. `--state N` compares N packets for each family in
+//! [--cases DIR] [--conformance FILE] [--real DIR] [--layout NAME]`. N packets for each family; then the
+//! rulesets of DIR, without the rules that hang on state. NAME is what tamis walks the rules as: a layout, `model`
+//! as they were read, or `each` for all of them in turn, which it is without being told. `--state N` compares N packets for each family in
 //! conversations under rules that do, and nothing else. `oracle --rejudge FILE` asks the kernel
 //! again about a case, `--only N` runs ruleset N of the seed alone, `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences;
 //! 3: this machine cannot be asked.
@@ -37,6 +38,7 @@ mod linux {
     use lab::case::Case;
     use lab::conformance::{Machine, date_of, page};
     use lab::failure::Failure;
+    use lab::layouts::Layouts;
     use lab::oracle::campaign::{Plan, one, run as campaign, scene_of};
     use lab::oracle::load::{lacking, version};
     use lab::oracle::real::compare_dir;
@@ -88,7 +90,7 @@ mod linux {
         let start = Instant::now();
         let (summary, mut failures) = match args.only {
             Some(number) => {
-                let scene = scene_of(number, &args.plan.families);
+                let scene = scene_of(number, &args.plan.families, args.plan.layouts);
                 let (summary, failure) = one(args.plan.seed, number, scene)?;
                 (summary, failure.into_iter().collect())
             }
@@ -131,6 +133,7 @@ mod linux {
             seed: args.plan.seed,
             packets,
             families: args.plan.families.clone(),
+            layouts: args.plan.layouts,
             threads: args.plan.threads,
             until: None,
             most_failures: args.plan.most_failures,
@@ -164,7 +167,8 @@ mod linux {
 
     fn only(plan: &StatePlan, number: u64) -> io::Result<StateSummary> {
         let family = plan.families[number as usize % plan.families.len()];
-        let (sort, heard, failure) = state::one(plan.seed, number, family)?;
+        let layout = plan.layouts.of(number / plan.families.len() as u64);
+        let (sort, heard, failure) = state::one(plan.seed, number, (family, layout))?;
         let heard = [((family.tool(), sort), heard)].into();
         Ok(StateSummary { heard, failures: failure.into_iter().collect() })
     }
@@ -207,6 +211,7 @@ mod linux {
                 packets: 100_000,
                 families: vec![Family::Ipv4, Family::Ipv6],
                 until: None,
+                layouts: Layouts::Each,
                 threads: 8,
                 most_failures: 5,
             },
@@ -235,6 +240,10 @@ mod linux {
                 "--summary" => args.summary = Some(value.into()),
                 "--cases" => args.cases = Some(value.into()),
                 "--state" => args.state = Some(number()?),
+                "--layout" => {
+                    let layouts = Layouts::from_name(&value).ok_or_else(|| wrong(&word))?;
+                    args.plan.layouts = layouts;
+                }
                 "--real" => args.real = Some(value.into()),
                 "--only" => args.only = Some(number()?),
                 "--rejudge" => args.rejudge = Some(value.into()),

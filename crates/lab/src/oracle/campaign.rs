@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::generate::ruleset::RulesetText;
 use crate::generate::{Draw, packets, ruleset};
 use crate::judge::{Fate, Judge};
+use crate::layouts::{Layouts, name_of};
 use crate::scene::{Placement, Scene, Wire};
 use crate::summary::{Compared, Summary};
 
@@ -43,6 +44,8 @@ pub struct Plan {
     pub families: Vec<Family>,
     /// Stop drawing rulesets then.
     pub until: Option<Instant>,
+    /// What tamis walks them as.
+    pub layouts: Layouts,
     /// Rulesets at a time.
     pub threads: usize,
     /// Stop after as many differences.
@@ -59,7 +62,7 @@ const SHARES: [(Wire, Placement, u64); 4] = [
 
 /// The scene of a ruleset's number.
 #[must_use]
-pub fn scene_of(number: u64, families: &[Family]) -> Scene {
+pub fn scene_of(number: u64, families: &[Family], layouts: Layouts) -> Scene {
     let count = families.len() as u64;
     let family = families[(number % count) as usize];
     // Spread out, so that a short campaign visits every scene.
@@ -72,7 +75,8 @@ pub fn scene_of(number: u64, families: &[Family]) -> Scene {
         }
         place -= share.2;
     }
-    Scene::new(family, found.0, found.1)
+    let layout = layouts.of(number / count);
+    Scene { layout, ..Scene::new(family, found.0, found.1) }
 }
 
 /// Runs a plan.
@@ -88,7 +92,8 @@ pub fn run(plan: &Plan) -> io::Result<(Summary, Vec<Failure>)> {
             if number >= rulesets || late {
                 return Ok(());
             }
-            let (summary, failure) = one(plan.seed, number, scene_of(number, &plan.families))?;
+            let scene = scene_of(number, &plan.families, plan.layouts);
+            let (summary, failure) = one(plan.seed, number, scene)?;
             let Ok(mut total) = total.lock() else { return Ok(()) };
             total.0.add(&summary);
             total.1.extend(failure);
@@ -144,6 +149,7 @@ fn compare(
             break;
         }
     }
+    summary.layouts.insert(name_of(scene.layout), compared.packets);
     summary.scenes.insert(scene.words(), compared);
     tally(scene, session.judge(), summary);
     Ok(difference)
@@ -170,7 +176,8 @@ pub(super) fn examine(
     difference: Difference,
     summary: &mut Summary,
 ) -> io::Result<Failure> {
-    let first = format!("ruleset {number}: {difference}, in {} frames", frames.len());
+    let layout = name_of(scene.layout);
+    let first = format!("ruleset {number}, {layout}: {difference}, in {} frames", frames.len());
     let located = locate(scene, &rules.text(), &frames)?;
     let difference = match located {
         Some((index, difference)) => {

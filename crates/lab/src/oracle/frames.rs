@@ -17,6 +17,7 @@ use std::time::Duration;
 use dataplane::{Arrival, Config, Counters as Tallies, Handler, Judgement, Observer, Path};
 use packet::Link;
 use rules::eval::{self, Cause, RuleRef};
+use rules::layout::Kind;
 use rules::model::{Counters, Family, Ruleset};
 use rules::save::{LoadOptions, load, print_ruleset};
 use rules::{Semantics, Transit};
@@ -24,6 +25,7 @@ use rules::{Semantics, Transit};
 use super::netns::{device_index, feed, in_fresh, ip, settle_device, write_setting};
 use super::sys;
 use crate::generate::frames::Frames;
+use crate::layouts::{Layouts, name_of};
 
 /// Frames for each ruleset, and between two readings of the counters.
 const FRAMES: usize = 4000;
@@ -68,8 +70,9 @@ pub fn lacks_arp() -> Option<String> {
 }
 
 /// Compares at least `frames` frames under drawn bridge rules.
-pub fn bridge(seed: u64, frames: u64) -> io::Result<FrameSummary> {
+pub fn bridge(seed: u64, frames: u64, layouts: Layouts) -> io::Result<FrameSummary> {
     campaign(seed, frames, |frames, summary| {
+        let layout = layouts.of(summary.rulesets);
         let text = frames.bridge_rules();
         let rules = read(Family::Bridge, &text)?;
         // The tool gets what tamis prints, so that this is tried too.
@@ -77,18 +80,20 @@ pub fn bridge(seed: u64, frames: u64) -> io::Result<FrameSummary> {
         let told = in_fresh(|| {
             let (near, far) = set_up_bridge()?;
             feed(&mut Command::new("ebtables-nft-restore"), &printed)?;
-            let trial = Trial { rules: &rules, near, far: Some(far), counters: bridge_counters };
+            let trial =
+                Trial { rules: &rules, layout, near, far: Some(far), counters: bridge_counters };
             trial.run(|| frames.frame(), summary)
         });
         Ok(told
             .unwrap_or_else(|error| Some(error.to_string()))
-            .map(|what| format!("{what}\n{printed}")))
+            .map(|what| format!("{}: {what}\n{printed}", name_of(layout))))
     })
 }
 
 /// Compares at least `frames` packets under drawn ARP rules.
-pub fn arp(seed: u64, frames: u64) -> io::Result<FrameSummary> {
+pub fn arp(seed: u64, frames: u64, layouts: Layouts) -> io::Result<FrameSummary> {
     campaign(seed, frames, |frames, summary| {
+        let layout = layouts.of(summary.rulesets);
         let lines = frames.arp_rules();
         let text: String = lines.iter().map(|rule| format!("-A INPUT {rule}\n")).collect();
         let text = format!("*filter\n:INPUT ACCEPT\n{text}");
@@ -98,12 +103,12 @@ pub fn arp(seed: u64, frames: u64) -> io::Result<FrameSummary> {
             for line in &lines {
                 arptables(&format!("-A INPUT {}", legacy(line)))?;
             }
-            let trial = Trial { rules: &rules, near, far: None, counters: arp_counters };
+            let trial = Trial { rules: &rules, layout, near, far: None, counters: arp_counters };
             trial.run(|| frames.arp_frame(), summary)
         });
         Ok(told
             .unwrap_or_else(|error| Some(error.to_string()))
-            .map(|what| format!("{what}\n{text}")))
+            .map(|what| format!("{}: {what}\n{text}", name_of(layout))))
     })
 }
 
@@ -242,8 +247,10 @@ struct Observed {
 }
 
 impl eval::Observer for Observed {
-    fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
-        self.tallies.hit_rule(at, certain, transit.packet.len() as u64, transit.time);
+    const SEES_RULES: bool = false;
+
+    fn counted(&mut self, slot: u32, certain: bool, transit: &Transit<'_, '_>) {
+        self.tallies.hit_slot(slot, certain, transit.packet.len() as u64, transit.time);
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
@@ -255,6 +262,7 @@ impl Observer for Observed {}
 
 struct Trial<'r> {
     rules: &'r Ruleset,
+    layout: Option<Kind>,
     near: File,
     /// Where frames come out, if they do.
     far: Option<File>,
@@ -269,7 +277,7 @@ impl Trial<'_> {
     ) -> io::Result<Option<String>> {
         let is_bridge = self.far.is_some();
         let path = if is_bridge { Path::Forward } else { Path::Input };
-        let config = Config { path: Some(path), ..Config::default() };
+        let config = Config { path: Some(path), layout: self.layout, ..Config::default() };
         let rules = self.rules;
         let mut handler = Handler::new([rules], &config);
         let mut observed = Observed { tallies: Tallies::of(rules), unknown: None };

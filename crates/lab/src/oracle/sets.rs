@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use dataplane::{Config, Path};
 use rules::World;
 use rules::ipset::Sets;
+use rules::layout::Kind;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadError, LoadOptions, load};
 
@@ -24,6 +25,7 @@ use super::netns::{feed, in_fresh, ip};
 use super::tun::Tun;
 use crate::generate::Draw;
 use crate::generate::sets::{Host, draw, packet};
+use crate::layouts::{Layouts, name_of};
 use crate::scene::{Placement, Scene, Wire, serial};
 use crate::state::Sent;
 use crate::state::judge::{Said, StateJudge};
@@ -65,7 +67,7 @@ fn load_sets(text: &str) -> io::Result<()> {
 }
 
 /// Compares at least `packets` packets, of both families; at most `threads` rulesets at a time.
-pub fn run(seed: u64, packets: u64, threads: usize) -> io::Result<SetSummary> {
+pub fn run(seed: u64, packets: u64, threads: usize, layouts: Layouts) -> io::Result<SetSummary> {
     let rulesets = packets.div_ceil(PACKETS.into());
     let next = AtomicU64::new(0);
     let total: Mutex<SetSummary> = Mutex::default();
@@ -75,7 +77,7 @@ pub fn run(seed: u64, packets: u64, threads: usize) -> io::Result<SetSummary> {
             if number >= rulesets {
                 return Ok(());
             }
-            let (sent, passed, failure) = one(seed, number)?;
+            let (sent, passed, failure) = one(seed, number, layouts.of(number))?;
             let Ok(mut total) = total.lock() else { return Ok(()) };
             total.rulesets += 1;
             total.packets += sent;
@@ -96,9 +98,9 @@ pub fn run(seed: u64, packets: u64, threads: usize) -> io::Result<SetSummary> {
 }
 
 /// Draws and compares one host: packets sent and passed, and what differed.
-pub fn one(seed: u64, number: u64) -> io::Result<(u64, u64, Option<String>)> {
+pub fn one(seed: u64, number: u64, layout: Option<Kind>) -> io::Result<(u64, u64, Option<String>)> {
     let family = if number % 3 == 2 { Family::Ipv6 } else { Family::Ipv4 };
-    let scene = Scene::new(family, Wire::Tun, Placement::Forward);
+    let scene = Scene { layout, ..Scene::new(family, Wire::Tun, Placement::Forward) };
     let mut random = Draw::new(scene, seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let host = draw(&mut random);
     let mut told = None;
@@ -115,7 +117,7 @@ pub fn one(seed: u64, number: u64) -> io::Result<(u64, u64, Option<String>)> {
     })?;
     let story = told.map(|what| {
         let Host { sets, rules } = &host;
-        format!("host {number}: {what}\n{sets}{rules}")
+        format!("host {number}, {}: {what}\n{sets}{rules}", name_of(layout))
     });
     Ok((sent, passed, story))
 }
@@ -157,6 +159,7 @@ impl Trial {
     ) -> io::Result<(u64, u64)> {
         let stage = Stage::usual(self.scene.family);
         let config = Config {
+            layout: self.scene.layout,
             sets: Some(sets),
             path: Some(Path::Forward),
             output: Some(stage.device(true).to_owned()),

@@ -74,6 +74,7 @@ impl Stage {
         let addresses =
             [(&near, LOCAL_V4[0]), (&far, LOCAL_V4[1]), (&near, LOCAL_V6[0]), (&far, LOCAL_V6[1])];
         Config {
+            layout: self.scene.layout,
             nets: inside
                 .map(|net| (near.clone(), net))
                 .chain(outside.map(|net| (far.clone(), net)))

@@ -1,4 +1,5 @@
-//! However many threads judge: everything that comes out of a replay is what one thread makes of it.
+//! However many threads judge, and whatever the rules are laid out as: everything that comes out of a replay is what
+//! one thread makes of it that walks the rules as they were read.
 //!
 //! Each capture is a batch of its own, so many small ones are shared out as one large one would be.
 
@@ -15,9 +16,10 @@ use proptest::prelude::*;
 use replay::run::{self, List, Wanted};
 use replay::{Alone, Selection};
 use rules::conntrack::Mode;
+use rules::layout::Kind;
 
 use made::{Made, packets};
-use outcome::{Asked, outcome};
+use outcome::{Asked, Outcome, outcome};
 
 /// Rules of every class, for IPv4. Chosen ones are put together in this order.
 const RULES: &[&str] = &[
@@ -85,7 +87,17 @@ fn asked() -> impl Strategy<Value = Asked> {
             mode,
             ct_max,
             selection: Selection { count, ..Selection::default() },
+            ..Asked::default()
         })
+}
+
+/// Everything that came out is the same.
+fn same(one: &Outcome, other: &Outcome, what: &str) -> Result<(), TestCaseError> {
+    for (name, bytes) in &one.files {
+        prop_assert!(other.files.get(name) == Some(bytes), "{}: {}", what, name);
+    }
+    prop_assert_eq!(one.files.len(), other.files.len());
+    Ok(())
 }
 
 proptest! {
@@ -96,12 +108,18 @@ proptest! {
         let made = Made::new(&packets);
         let alone = outcome(&asked, &made, 1);
         for threads in [2, 3, 7] {
-            let several = outcome(&asked, &made, threads);
-            for (name, bytes) in &alone.files {
-                let same = several.files.get(name) == Some(bytes);
-                prop_assert!(same, "{} threads: {}", threads, name);
-            }
-            prop_assert_eq!(alone.files.len(), several.files.len());
+            same(&alone, &outcome(&asked, &made, threads), &format!("{threads} threads"))?;
+        }
+    }
+
+    #[test]
+    fn any_layout_gives_what_the_rules_as_read_give(asked in asked(), packets in packets()) {
+        let made = Made::new(&packets);
+        let mut asked = Asked { layout: None, ..asked };
+        let model = outcome(&asked, &made, 1);
+        for kind in Kind::ALL {
+            asked.layout = Some(kind);
+            same(&model, &outcome(&asked, &made, 1), kind.name())?;
         }
     }
 }

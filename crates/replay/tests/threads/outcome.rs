@@ -7,6 +7,7 @@ use replay::report::Style;
 use replay::run::{self, List, Wanted};
 use replay::{Alone, RulesFile, Selection};
 use rules::conntrack::{self, Mode};
+use rules::layout::Kind;
 use rules::save::LoadOptions;
 
 use crate::made::Made;
@@ -19,6 +20,8 @@ pub(crate) struct Asked {
     pub(crate) list: Option<(List, usize)>,
     pub(crate) mode: Mode,
     pub(crate) ct_max: usize,
+    /// What the rules are walked as; `None` as they were read.
+    pub(crate) layout: Option<Kind>,
     pub(crate) selection: Selection,
 }
 
@@ -30,6 +33,7 @@ impl Default for Asked {
             list: None,
             mode: Mode::Midstream,
             ct_max: 262_144,
+            layout: Some(Kind::default()),
             selection: Selection::default(),
         }
     }
@@ -50,11 +54,13 @@ pub(crate) fn load(name: &str, text: &str) -> RulesFile {
 pub(crate) fn outcome(asked: &Asked, made: &Made, threads: usize) -> Outcome {
     let rules = [load("rules.v4", &asked.rules)];
     let config = Config {
+        layout: asked.layout,
         ct: conntrack::Config { mode: asked.mode, max: asked.ct_max, ..Default::default() },
         ..Config::default()
     };
     let [mut verdicts, mut packets, mut annotated] = [const { Vec::new() }; 3];
-    let split = made.dir.path().join(format!("split{threads}"));
+    let layout = asked.layout.map_or("model", Kind::name);
+    let split = made.dir.path().join(format!("split-{layout}-{threads}"));
     let mut wanted = Wanted {
         list: asked.list,
         verdicts: Some(&mut verdicts),

@@ -11,13 +11,13 @@ use crate::outcome::Outcome;
 use crate::transit::{Mark, Transit};
 
 /// Walks the built-in chain at the packet's hook; a source without one accepts.
-pub(crate) fn run<'r, S: Source<'r>>(
+pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
     source: Option<&S>,
     number: u32,
     transit: &mut Transit<'_, '_>,
     entry: Alive,
     memories: &mut Memories,
-    observer: &mut impl Observer,
+    observer: &mut O,
 ) -> Verdicts {
     let mut verdicts = Verdicts::default();
     let base = source.and_then(|source| Some((source, source.base(transit.hook)?)));
@@ -27,11 +27,17 @@ pub(crate) fn run<'r, S: Source<'r>>(
         }
         return verdicts;
     };
-    let key = Key::of(transit);
+    let key = key::<O>(transit);
     let mut walk =
         Walk { source, number, verdicts, memories, observer, here: entry, key, steps: 0 };
     walk.run(base, entry, transit);
     walk.verdicts
+}
+
+/// What rules are told of the packet. Ports are answered at sight only where nobody wants to see matches asked.
+#[inline]
+fn key<O: Observer>(transit: &Transit<'_, '_>) -> Key {
+    if O::SEES_RULES { Key::of(transit) } else { Key::with_ports(transit) }
 }
 
 struct Walk<'s, 'o, S, O> {
@@ -106,15 +112,19 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         let (mut cursor, mut next, here) = (frame.cursor, frame.next, self.here);
         let mut found = None;
         loop {
-            if !O::SEES_RULES {
+            let (read, reached) = if O::SEES_RULES {
+                let stored = self.source.next(&mut cursor);
+                let reached = stored.map(|stored| (stored, stored.test(&self.key)));
+                (u32::from(reached.is_some()), reached)
+            } else {
                 let certain = here == Alive::Certain;
-                let count = |slot| self.observer.counted(slot, certain);
-                next += self.source.sweep(&mut cursor, &self.key, count);
-            }
-            let Some(stored) = self.source.next(&mut cursor) else { break };
-            let at = RuleRef { table: self.number, chain: frame.index, rule: next };
-            next += 1;
-            let outcome = match stored.test(&self.key) {
+                let count = |slot| self.observer.counted(slot, certain, transit);
+                self.source.sweep(&mut cursor, &self.key, count)
+            };
+            next += read;
+            let Some((stored, test)) = reached else { break };
+            let at = RuleRef { table: self.number, chain: frame.index, rule: next - 1 };
+            let outcome = match test {
                 Test::No => {
                     self.observer.rule(at, Outcome::NO, here, transit);
                     continue;
@@ -148,7 +158,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     fn hit(&mut self, stored: S::Rule, at: RuleRef, certain: bool, transit: &mut Transit<'_, '_>) {
         transit.certain = certain;
         self.observer.hit(at, certain, transit);
-        self.observer.counted(stored.slot(), certain);
+        self.observer.counted(stored.slot(), certain, transit);
     }
 
     /// What a rule says about the packet, given what its own tests say and, where that is not known, why.
@@ -220,7 +230,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
             self.hit(stored, at, outcome.is_known() && self.here == Alive::Certain, transit);
             if let Step::Target(target) = stored.step() {
                 rejects = target.body.apply(transit) == Effect::Reject;
-                self.key = Key::of(transit);
+                self.key = key::<O>(transit);
             }
         }
         let sure = outcome.only_drops();
@@ -258,7 +268,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                     Effect::Reject => self.end(Verdict::Reject, by, sure, stack),
                     Effect::Unknown => self.anything(at, stack, transit),
                 }
-                self.key = Key::of(transit);
+                self.key = key::<O>(transit);
             }
         }
     }

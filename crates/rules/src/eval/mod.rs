@@ -94,7 +94,7 @@ pub trait Observer {
 
     /// As `hit`, with the place of the rule's counters.
     #[inline]
-    fn counted(&mut self, _slot: u32, _certain: bool) {}
+    fn counted(&mut self, _slot: u32, _certain: bool, _transit: &Transit<'_, '_>) {}
 
     /// The packet fell off a built-in chain, for certain or maybe.
     #[inline]

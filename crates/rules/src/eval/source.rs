@@ -25,20 +25,33 @@ pub(crate) trait Source<'r> {
     /// The next rule of a chain.
     fn next(&self, at: &mut Self::Cursor) -> Option<Self::Rule>;
 
-    /// Passes rules for as long as it is quick to tell that they do not match, or that they do and only count:
-    /// those are counted. How many it passed.
+    /// Passes rules for as long as their own tests tell that they do not match, or that they do and only count:
+    /// those are counted. How many rules it read, the last of which is the one that it found, with what its tests
+    /// say; `None` at the end of the chain.
     #[inline]
-    fn sweep(&self, _at: &mut Self::Cursor, _key: &Key, _count: impl FnMut(u32)) -> u32 {
-        0
+    fn sweep(
+        &self,
+        at: &mut Self::Cursor,
+        key: &Key,
+        mut count: impl FnMut(u32),
+    ) -> (u32, Option<(Self::Rule, Test)>) {
+        let mut read = 0;
+        while let Some(stored) = self.next(at) {
+            read += 1;
+            match stored.test(key) {
+                Test::No => {}
+                Test::Yes if stored.only_counts() => count(stored.slot()),
+                test => return (read, Some((stored, test))),
+            }
+        }
+        (read, None)
     }
 
     /// What a chain does with packets that fall off it, if it is built in.
     fn policy(&self, chain: u32) -> Option<Policy>;
 
-    /// What the end of a user chain does. Layouts are made of tables whose user chains have no policies.
-    fn end(&self, _chain: u32) -> End {
-        End::Return
-    }
+    /// What the end of a user chain does.
+    fn end(&self, chain: u32) -> End;
 }
 
 /// One rule of a [`Source`].

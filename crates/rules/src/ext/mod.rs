@@ -23,6 +23,7 @@ pub use catalogue::{
 };
 pub(crate) use icmp::icmp_type;
 pub use opaque::{Opaque, OpaqueWord};
+pub use ports::PortRanges;
 pub use printer::Printer;
 
 use crate::ipset::Sets;
@@ -55,6 +56,11 @@ pub trait Match: fmt::Debug + Send + Sync {
 
     /// The list of addresses that packets are entered in, whatever else it does (`-m recent --set`).
     fn enters(&self) -> Option<&str> {
+        None
+    }
+
+    /// The ports that it matches, if it tests nothing else of a header that is known in full.
+    fn port_ranges(&self) -> Option<PortRanges> {
         None
     }
 }

@@ -80,6 +80,27 @@ impl PortTest {
     }
 }
 
+/// All that a match tests: that both ports of a header are in these ranges, ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortRanges {
+    /// Protocol that the rule's own `-p` has to ask for.
+    pub protocol: u8,
+    /// Lowest and highest source port.
+    pub source: (u16, u16),
+    /// Likewise of destinations.
+    pub destination: (u16, u16),
+}
+
+impl PortRanges {
+    /// Two tests as ranges; those that are none, inverted or backwards, have to be asked.
+    pub(super) fn of(protocol: u8, source: PortTest, destination: PortTest) -> Option<Self> {
+        let range = |test: PortTest| {
+            (!test.invert && test.low <= test.high).then_some((test.low, test.high))
+        };
+        Some(Self { protocol, source: range(source)?, destination: range(destination)? })
+    }
+}
+
 /// `low`, or `low:high`.
 pub(super) fn range_text(low: u16, high: u16) -> String {
     if low == high { low.to_string() } else { format!("{low}:{high}") }

@@ -7,7 +7,7 @@
 use packet::{L4, Read};
 
 use super::option_walk::has_option;
-use super::ports::{DPORT, PortTest, SPORT, upper_start};
+use super::ports::{DPORT, PortRanges, PortTest, SPORT, upper_start};
 use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support, native, value};
 use crate::outcome::Outcome;
 use crate::save::What;
@@ -130,6 +130,11 @@ impl Match for Tcp {
             Err(Outcome::MAYBE) => self.judge_cut(transit),
             Err(outcome) => outcome,
         }
+    }
+
+    fn port_ranges(&self) -> Option<PortRanges> {
+        let only_ports = self.option.is_none() && self.flags == FlagsTest::default();
+        PortRanges::of(PROTOCOL, self.source, self.destination).filter(|_| only_ports)
     }
 }
 

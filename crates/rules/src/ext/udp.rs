@@ -2,7 +2,7 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_tcpudp.c`.
 
-use super::ports::{DPORT, PortTest, SPORT, ports};
+use super::ports::{DPORT, PortRanges, PortTest, SPORT, ports};
 use super::{Args, IP, Match, MatchKind, Printer, Support, native};
 use crate::outcome::Outcome;
 use crate::save::What;
@@ -60,5 +60,9 @@ impl Match for Udp {
             ),
             Err(outcome) => outcome,
         }
+    }
+
+    fn port_ranges(&self) -> Option<PortRanges> {
+        PortRanges::of(PROTOCOL, self.source, self.destination)
     }
 }

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use super::code::{self, Coded, Run};
-use super::{Bases, Corrupt, Footprint, Layout, splice_rules};
-use crate::eval::{Key, Source};
-use crate::model::{Hook, Policy, Rule, Table};
+use super::{Corrupt, Footprint, Layout, Policies, splice_rules};
+use crate::eval::{HeaderTest, Key, Source};
+use crate::model::{End, Hook, Policy, Rule, Table};
 
 /// See the module.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct IndexedBlob {
     /// Where the chain of each index starts, and, behind the last one, where the blob ends.
     starts: Vec<u32>,
     rules: Vec<Vec<Arc<Rule>>>,
-    bases: Bases,
+    policies: Policies,
     is_v6: bool,
 }
 
@@ -36,7 +36,7 @@ impl IndexedBlob {
         }
         starts.push(words.len() as u32);
         words.shrink_to_fit();
-        Self { words, starts, rules, bases: Bases::of(table), is_v6 }
+        Self { words, starts, rules, policies: Policies::of(table), is_v6 }
     }
 
     fn chain_words(&self, chain: usize) -> &[u64] {
@@ -90,7 +90,7 @@ impl<'r> Source<'r> for &'r IndexedBlob {
     type Rule = Coded<'r>;
 
     fn base(&self, hook: Hook) -> Option<(u32, Run<'r>)> {
-        Some(self.enter(self.bases.at(hook)?))
+        Some(self.enter(self.policies.at(hook)?))
     }
 
     #[inline]
@@ -105,11 +105,21 @@ impl<'r> Source<'r> for &'r IndexedBlob {
     }
 
     #[inline]
-    fn sweep(&self, at: &mut Run<'r>, key: &Key, count: impl FnMut(u32)) -> u32 {
+    fn sweep(
+        &self,
+        at: &mut Run<'r>,
+        key: &Key,
+        count: impl FnMut(u32),
+    ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
         at.sweep(key, count)
     }
 
     fn policy(&self, chain: u32) -> Option<Policy> {
-        self.bases.policy(chain)
+        self.policies.policy(chain)
+    }
+
+    #[inline]
+    fn end(&self, chain: u32) -> End {
+        self.policies.end(chain)
     }
 }

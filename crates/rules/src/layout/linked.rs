@@ -5,15 +5,15 @@
 use std::sync::Arc;
 
 use super::code;
-use super::{Bases, Corrupt, Footprint, Layout};
+use super::{Corrupt, Footprint, Layout, Policies};
 use crate::eval::{HeaderTest, Key, Source, Step, Stored, step_of};
-use crate::model::{Action, Hook, Policy, Rule, Table};
+use crate::model::{Action, End, Hook, Policy, Rule, Table};
 
 /// See the module.
 #[derive(Debug)]
 pub struct Linked {
     chains: Vec<List>,
-    bases: Bases,
+    policies: Policies,
     is_v6: bool,
 }
 
@@ -36,15 +36,22 @@ pub(super) struct Parts<W> {
     /// A pair, or the source.
     pub(super) first: Option<W>,
     pub(super) destination: Option<W>,
+    /// One word of ports.
+    pub(super) ports: Option<W>,
 }
 
 impl Parts<Box<[u64]>> {
     pub(super) fn of(rule: &Rule, is_v6: bool) -> Self {
         let mut words = Vec::new();
         code::encode(rule, is_v6, |chain| chain, &mut words);
-        let (head, first, destination) = code::parts(&words);
+        let (head, [first, destination], ports) = code::parts(&words);
         let boxed = |words: &[u64]| (!words.is_empty()).then(|| words.into());
-        Self { head, first: boxed(first), destination: boxed(destination) }
+        Self {
+            head,
+            first: boxed(first),
+            destination: boxed(destination),
+            ports: boxed(ports.as_slice()),
+        }
     }
 }
 
@@ -57,15 +64,12 @@ impl<W> Parts<W> {
             if !key.addresses_known {
                 return HeaderTest::Ask;
             }
-            let first = of(&self.first);
-            if code::refuses_pair(self.head, first, key)
-                || code::refuses_source(self.head, first, key)
-                || code::refuses_destination(self.head, of(&self.destination), key)
-            {
+            let tests = [of(&self.first), of(&self.destination)];
+            if code::refuses_addresses(self.head, tests, key) {
                 return HeaderTest::No;
             }
         }
-        code::rest(self.head, key)
+        code::rest(self.head, of(&self.ports).first().copied(), key)
     }
 }
 
@@ -74,7 +78,7 @@ impl Linked {
     #[must_use]
     pub fn encode(table: &Table, is_v6: bool) -> Self {
         let chains = (0..table.chains.len()).map(|_| List::default()).collect();
-        let mut linked = Self { chains, bases: Bases::of(table), is_v6 };
+        let mut linked = Self { chains, policies: Policies::of(table), is_v6 };
         for (index, chain) in table.chains.iter().enumerate() {
             linked.splice(index as u32, 0, 0, &chain.rules);
         }
@@ -144,6 +148,7 @@ impl Layout for Linked {
             sum.with(size_of::<Node>())
                 .with(bytes(&node.parts.first))
                 .with(bytes(&node.parts.destination))
+                .with(bytes(&node.parts.ports))
         })
     }
 }
@@ -153,7 +158,7 @@ impl<'r> Source<'r> for &'r Linked {
     type Rule = &'r Node;
 
     fn base(&self, hook: Hook) -> Option<(u32, Self::Cursor)> {
-        Some(self.enter(self.bases.at(hook)?))
+        Some(self.enter(self.policies.at(hook)?))
     }
 
     #[inline]
@@ -169,7 +174,12 @@ impl<'r> Source<'r> for &'r Linked {
     }
 
     fn policy(&self, chain: u32) -> Option<Policy> {
-        self.bases.policy(chain)
+        self.policies.policy(chain)
+    }
+
+    #[inline]
+    fn end(&self, chain: u32) -> End {
+        self.policies.end(chain)
     }
 }
 

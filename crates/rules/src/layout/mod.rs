@@ -35,11 +35,11 @@ pub use pooled::Pooled;
 pub use table_blob::TableBlob;
 
 use crate::eval::{Alive, Memories, Observer, Verdicts, run};
-use crate::model::{Family, Hook, Policy, Rule, Table};
+use crate::model::{End, Family, Hook, Policy, Rule, Table};
 use crate::transit::Transit;
 
 /// Which layout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Kind {
     /// [`TableBlob`].
     TableBlob,
@@ -150,8 +150,7 @@ impl Laid {
     /// Lays a table out.
     #[must_use]
     pub fn encode(kind: Kind, table: &Table, family: Family) -> Self {
-        // What is longer than four bytes takes sixteen.
-        let is_v6 = family.addr_len() > 4;
+        let is_v6 = has_wide_addresses(family);
         match kind {
             Kind::TableBlob => Self::TableBlob(TableBlob::encode(table, is_v6)),
             Kind::IndexedBlob => Self::IndexedBlob(IndexedBlob::encode(table, is_v6)),
@@ -194,32 +193,64 @@ impl Layout for Laid {
     }
 }
 
-/// The built-in chains of a table by hook, with their policies.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Bases([Option<(u32, Policy)>; 6]);
+/// The built-in chains of a table by hook, and the policies of all chains that have one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Policies {
+    built_in: [Option<(u32, Policy)>; 6],
+    /// Of user chains, by their index: only bridges have such.
+    user: Vec<(u32, Policy)>,
+}
 
-impl Bases {
+impl Policies {
     pub(crate) fn of(table: &Table) -> Self {
-        let mut bases = Self::default();
-        for (index, chain) in table.chains.iter().enumerate() {
-            if let Some(base) = chain.base {
-                bases.set(base.hook, index as u32, base.policy);
+        let mut policies = Self::default();
+        for (index, chain) in (0..).zip(&table.chains) {
+            match chain.base {
+                Some(base) => policies.set(base.hook, index, base.policy),
+                None => policies.set_end(index, chain.end),
             }
         }
-        bases
+        policies
     }
 
     pub(crate) fn set(&mut self, hook: Hook, chain: u32, policy: Policy) {
-        self.0[hook as usize] = Some((chain, policy));
+        self.built_in[hook as usize] = Some((chain, policy));
+    }
+
+    /// Sets what the end of a user chain does.
+    pub(crate) fn set_end(&mut self, chain: u32, end: End) {
+        let at = self.user.partition_point(|(index, _)| *index < chain);
+        let is_there = self.user.get(at).is_some_and(|(index, _)| *index == chain);
+        let policy = match end {
+            End::Return => None,
+            End::Policy(policy) => Some((chain, policy)),
+        };
+        self.user.splice(at..at + usize::from(is_there), policy);
     }
 
     fn at(&self, hook: Hook) -> Option<u32> {
-        Some(self.0[hook as usize]?.0)
+        Some(self.built_in[hook as usize]?.0)
     }
 
+    /// Of a built-in chain.
     fn policy(&self, chain: u32) -> Option<Policy> {
-        self.0.iter().flatten().find(|(index, _)| *index == chain).map(|(_, policy)| *policy)
+        self.built_in.iter().flatten().find(|(index, _)| *index == chain).map(|(_, policy)| *policy)
     }
+
+    /// Of a user chain.
+    #[inline]
+    fn end(&self, chain: u32) -> End {
+        if self.user.is_empty() {
+            return End::Return;
+        }
+        let at = self.user.binary_search_by_key(&chain, |(index, _)| *index);
+        at.map_or(End::Return, |at| End::Policy(self.user[at].1))
+    }
+}
+
+/// Whether addresses of the family take sixteen bytes in a rule: all that are longer than four.
+pub(crate) fn has_wide_addresses(family: Family) -> bool {
+    family.addr_len() > 4
 }
 
 /// Puts rules into a list in place of others, within its bounds; what was asked for, within them.

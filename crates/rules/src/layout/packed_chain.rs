@@ -10,15 +10,15 @@ use std::sync::Arc;
 use super::code::{self, Coded, Run};
 use super::paged::Paged;
 use super::segment::{Segment, Segments};
-use super::{Bases, Corrupt, Footprint, Layout};
-use crate::eval::{Key, Source};
-use crate::model::{Hook, Policy, Rule, Table};
+use super::{Corrupt, Footprint, Layout, Policies};
+use crate::eval::{HeaderTest, Key, Source};
+use crate::model::{End, Hook, Policy, Rule, Table};
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub struct PackedChains {
     pub(crate) chains: Paged<Segments>,
-    pub(crate) bases: Bases,
+    pub(crate) policies: Policies,
     pub(crate) is_v6: bool,
 }
 
@@ -37,7 +37,7 @@ impl PackedChains {
         for chain in &table.chains {
             chains.push(Segments::of(&chain.rules, is_v6));
         }
-        Self { chains, bases: Bases::of(table), is_v6 }
+        Self { chains, policies: Policies::of(table), is_v6 }
     }
 }
 
@@ -91,7 +91,7 @@ impl<'r> Source<'r> for &'r PackedChains {
     type Rule = Coded<'r>;
 
     fn base(&self, hook: Hook) -> Option<(u32, Cursor<'r>)> {
-        Some(self.enter(self.bases.at(hook)?))
+        Some(self.enter(self.policies.at(hook)?))
     }
 
     #[inline]
@@ -114,11 +114,29 @@ impl<'r> Source<'r> for &'r PackedChains {
     }
 
     #[inline]
-    fn sweep(&self, at: &mut Cursor<'r>, key: &Key, count: impl FnMut(u32)) -> u32 {
-        at.run.sweep(key, count)
+    fn sweep(
+        &self,
+        at: &mut Cursor<'r>,
+        key: &Key,
+        mut count: impl FnMut(u32),
+    ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
+        let (mut read, mut found) = at.run.sweep(key, &mut count);
+        while found.is_none()
+            && let Some((segment, more)) = at.more.split_first()
+        {
+            *at = Cursor { run: Run::new(&segment.words, &segment.rules), more };
+            let (here, reached) = at.run.sweep(key, &mut count);
+            (read, found) = (read + here, reached);
+        }
+        (read, found)
     }
 
     fn policy(&self, chain: u32) -> Option<Policy> {
-        self.bases.policy(chain)
+        self.policies.policy(chain)
+    }
+
+    #[inline]
+    fn end(&self, chain: u32) -> End {
+        self.policies.end(chain)
     }
 }

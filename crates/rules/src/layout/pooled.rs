@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::code;
 use super::linked::Parts;
-use super::{Bases, Corrupt, Footprint, Layout};
+use super::{Corrupt, Footprint, Layout, Policies};
 use crate::eval::{HeaderTest, Key, Source, Step, Stored, step_of};
-use crate::model::{Action, Hook, Policy, Rule, Table};
+use crate::model::{Action, End, Hook, Policy, Rule, Table};
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;
@@ -24,7 +24,7 @@ pub struct Pooled {
     free_nodes: Vec<u32>,
     tests: Vec<Words>,
     free_tests: Vec<u32>,
-    bases: Bases,
+    policies: Policies,
     is_v6: bool,
 }
 
@@ -53,7 +53,7 @@ impl Pooled {
             free_nodes: Vec::new(),
             tests: Vec::new(),
             free_tests: Vec::new(),
-            bases: Bases::of(table),
+            policies: Policies::of(table),
             is_v6,
         };
         for (index, chain) in table.chains.iter().enumerate() {
@@ -69,10 +69,11 @@ impl Pooled {
     }
 
     fn add_node(&mut self, rule: &Arc<Rule>, next: u32) -> u32 {
-        let Parts { head, first, destination } = Parts::of(rule, self.is_v6);
-        let first = first.map(|words| self.add_test(&words));
-        let destination = destination.map(|words| self.add_test(&words));
-        let node = Node { parts: Parts { head, first, destination }, rule: Arc::clone(rule), next };
+        let Parts { head, first, destination, ports } = Parts::of(rule, self.is_v6);
+        let [first, destination, ports] =
+            [first, destination, ports].map(|words| words.map(|words| self.add_test(&words)));
+        let parts = Parts { head, first, destination, ports };
+        let node = Node { parts, rule: Arc::clone(rule), next };
         put(&mut self.nodes, &mut self.free_nodes, node)
     }
 
@@ -89,7 +90,8 @@ impl Pooled {
         let gone = *self.link(chain, before);
         let Some(node) = self.nodes.get(gone as usize) else { return };
         let (next, parts) = (node.next, node.parts);
-        self.free_tests.extend(parts.first.into_iter().chain(parts.destination));
+        let tests = [parts.first, parts.destination, parts.ports];
+        self.free_tests.extend(tests.into_iter().flatten());
         self.free_nodes.push(gone);
         *self.link(chain, before) = next;
     }
@@ -163,7 +165,7 @@ impl<'r> Source<'r> for &'r Pooled {
     type Rule = Piece<'r>;
 
     fn base(&self, hook: Hook) -> Option<(u32, u32)> {
-        Some(self.enter(self.bases.at(hook)?))
+        Some(self.enter(self.policies.at(hook)?))
     }
 
     #[inline]
@@ -179,7 +181,12 @@ impl<'r> Source<'r> for &'r Pooled {
     }
 
     fn policy(&self, chain: u32) -> Option<Policy> {
-        self.bases.policy(chain)
+        self.policies.policy(chain)
+    }
+
+    #[inline]
+    fn end(&self, chain: u32) -> End {
+        self.policies.end(chain)
     }
 }
 

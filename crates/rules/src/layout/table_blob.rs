@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use super::code::{self, Coded, Run};
-use super::{Bases, Corrupt, Footprint, Layout, splice_rules};
-use crate::eval::{Key, Source};
-use crate::model::{Hook, Policy, Rule, Table};
+use super::{Corrupt, Footprint, Layout, Policies, splice_rules};
+use crate::eval::{HeaderTest, Key, Source};
+use crate::model::{End, Hook, Policy, Rule, Table};
 
 /// See the module.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct TableBlob {
     /// Where the chain of each index starts: for changes; walks do without.
     starts: Vec<u32>,
     rules: Vec<Vec<Arc<Rule>>>,
-    bases: Bases,
+    policies: Policies,
     is_v6: bool,
 }
 
@@ -32,8 +32,13 @@ impl TableBlob {
     #[must_use]
     pub fn encode(table: &Table, is_v6: bool) -> Self {
         let rules: Vec<_> = table.chains.iter().map(|chain| chain.rules.clone()).collect();
-        let mut blob =
-            Self { words: Vec::new(), starts: Vec::new(), rules, bases: Bases::of(table), is_v6 };
+        let mut blob = Self {
+            words: Vec::new(),
+            starts: Vec::new(),
+            rules,
+            policies: Policies::of(table),
+            is_v6,
+        };
         for (index, rules) in blob.rules.iter().enumerate() {
             let start = blob.words.len();
             blob.starts.push(start as u32);
@@ -126,7 +131,7 @@ impl<'r> Source<'r> for &'r TableBlob {
     type Rule = Coded<'r>;
 
     fn base(&self, hook: Hook) -> Option<(u32, Run<'r>)> {
-        Some(self.enter(self.starts[self.bases.at(hook)? as usize]))
+        Some(self.enter(self.starts[self.policies.at(hook)? as usize]))
     }
 
     #[inline]
@@ -141,11 +146,21 @@ impl<'r> Source<'r> for &'r TableBlob {
     }
 
     #[inline]
-    fn sweep(&self, at: &mut Run<'r>, key: &Key, count: impl FnMut(u32)) -> u32 {
+    fn sweep(
+        &self,
+        at: &mut Run<'r>,
+        key: &Key,
+        count: impl FnMut(u32),
+    ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
         at.sweep(key, count)
     }
 
     fn policy(&self, chain: u32) -> Option<Policy> {
-        self.bases.policy(chain)
+        self.policies.policy(chain)
+    }
+
+    #[inline]
+    fn end(&self, chain: u32) -> End {
+        self.policies.end(chain)
     }
 }

@@ -48,7 +48,8 @@ impl TableDraft {
         let hooks = family.table(self.table.name).map_or(&[][..], |kind| kind.hooks);
         let hook = hooks.iter().copied().find(|hook| hook.chain_name() == &*name);
         let base = |hook| Base { hook, policy: Policy::Accept, counters: Counters::default() };
-        let head = Head { name: Arc::clone(&name), base: hook.map(base), callers: 0 };
+        let base = hook.map(base);
+        let head = Head { name: Arc::clone(&name), base, ..Head::default() };
         let chain = match self.table.unused.pop() {
             Some(chain) => {
                 self.table.heads.set(chain as usize, head);
@@ -60,7 +61,7 @@ impl TableDraft {
             }
         };
         if let Some(hook) = hook {
-            self.table.chains.bases.set(hook, chain, Policy::Accept);
+            self.table.chains.policies.set(hook, chain, Policy::Accept);
         }
         self.table.names.insert_mut(name, chain);
         chain

@@ -28,7 +28,7 @@ pub use transaction::{Refused, Transaction, Which};
 use crate::eval::{Alive, Memories, Observer, Verdicts, run};
 use crate::layout::paged::Paged;
 use crate::layout::segment::Segments;
-use crate::layout::{Bases, Corrupt, Footprint, Layout, PackedChains};
+use crate::layout::{Corrupt, Footprint, Layout, PackedChains, Policies, has_wide_addresses};
 use crate::model::{Base, Chain, End, Family, Rule, Ruleset, Table};
 use crate::semantics::Semantics;
 use crate::transit::Transit;
@@ -65,6 +65,8 @@ struct Head {
     /// Empty when the chain was deleted.
     name: Arc<str>,
     base: Option<Base>,
+    /// What the end of a user chain does.
+    end: End,
     /// Rules that jump to it.
     callers: u32,
 }
@@ -181,7 +183,7 @@ impl Revision {
 
 impl TableRevision {
     fn of(table: &Table, family: Family) -> Self {
-        let chains = PackedChains::encode(table, family == Family::Ipv6);
+        let chains = PackedChains::encode(table, has_wide_addresses(family));
         let mut callers = vec![0; table.chains.len()];
         for to in chains.chains.iter().flat_map(Segments::each_jump) {
             callers[to as usize] += 1;
@@ -190,15 +192,18 @@ impl TableRevision {
         for (index, (chain, callers)) in table.chains.iter().zip(callers).enumerate() {
             let name: Arc<str> = Arc::from(&*chain.name);
             made.names.insert_mut(Arc::clone(&name), index as u32);
-            made.heads.push(Head { name, base: chain.base, callers });
+            made.heads.push(Head { name, base: chain.base, end: chain.end, callers });
         }
         made
     }
 
     /// A table without any chain.
     fn empty(name: &'static str, family: Family) -> Self {
-        let is_v6 = family == Family::Ipv6;
-        let chains = PackedChains { chains: Paged::default(), bases: Bases::default(), is_v6 };
+        let chains = PackedChains {
+            chains: Paged::default(),
+            policies: Policies::default(),
+            is_v6: has_wide_addresses(family),
+        };
         let (heads, names) = (Paged::default(), HashTrieMapSync::new_sync());
         Self { name, chains, heads, names, unused: Vec::new() }
     }
@@ -212,7 +217,7 @@ impl TableRevision {
             self.heads.iter().zip(self.chains.chains.iter()).map(|(head, segments)| Chain {
                 name: (&*head.name).into(),
                 base: head.base,
-                end: End::Return,
+                end: head.end,
                 rules: segments.rules().cloned().collect(),
                 line: 0,
             });

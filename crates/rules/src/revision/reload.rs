@@ -56,9 +56,10 @@ impl Transaction<'_> {
             .collect();
         let mut changed = Vec::new();
         for (chain, index) in chains.into_iter().zip(&indices) {
-            let Chain { name: chain_name, base, rules, .. } = chain;
-            if let Some(base) = base {
-                self.set_policy((name, &chain_name), base.policy)?;
+            let Chain { name: chain_name, base, end, rules, .. } = chain;
+            match base {
+                Some(base) => self.set_policy((name, &chain_name), base.policy)?,
+                None => self.set_end((name, &chain_name), end)?,
             }
             let draft = self.table_or_new(name)?;
             let rules = rules.into_iter().filter_map(Arc::into_inner);

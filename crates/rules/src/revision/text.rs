@@ -4,7 +4,7 @@
 //! is one transaction, however many tables it names.
 
 use super::{Numbers, Refused, Revision, Transaction, Which};
-use crate::model::{Policy, Rule};
+use crate::model::{End, Policy, Rule};
 use crate::save::line::{self, Chain};
 use crate::save::{LoadError, What, Word, chain_name, words};
 
@@ -76,15 +76,49 @@ impl Transaction<'_> {
         self.command(table, Command { list: words(text, 1)?, end })
     }
 
-    /// `:CHAIN POLICY [counters]`: a chain of the user's own is emptied if it is there.
+    /// `:CHAIN POLICY [counters]`: a chain of the user's own is made, or emptied if it is there.
     fn declare(&mut self, table: &str, declared: Command<'_>) -> Result<(), What> {
         let name = declared.word(0, "the chain")?;
         let policy = declared.word(1, "the chain's policy")?;
         let refused = |why: Refused| What::new(name.column, why.0);
-        match (&*policy.text, self.chain(table, &name.text)) {
-            ("-", Some(_)) => self.flush(table, Some(&name.text)).map_err(refused),
-            ("-", None) => self.add(table, name),
+        let found = self.chain(table, &name.text);
+        let is_user = found.is_none_or(|chain| self.hook(table, chain).is_none());
+        match (self.end_of(&policy.text), found) {
+            (Some(End::Return), Some(_)) if !is_user => {
+                self.flush(table, Some(&name.text)).map_err(refused)
+            }
+            (Some(end), _) if is_user => {
+                match found {
+                    Some(_) => self.flush(table, Some(&name.text)).map_err(refused)?,
+                    None => self.add(table, name)?,
+                }
+                self.end(table, name, end)
+            }
             _ => self.policy(table, name, policy),
+        }
+    }
+
+    /// What a chain that was made or emptied does at its end; one that became a built-in one has a policy.
+    fn end(&mut self, table: &str, name: &Word<'_>, end: End) -> Result<(), What> {
+        let at = (table, &*name.text);
+        let hook = self.chain(table, &name.text).and_then(|chain| self.hook(table, chain));
+        let set = match (end, hook) {
+            (End::Policy(policy), Some(_)) => self.set_policy(at, policy),
+            (End::Return, Some(_)) => Ok(()),
+            (end, None) => self.set_end(at, end),
+        };
+        set.map_err(|why| What::new(name.column, why.0))
+    }
+
+    /// What the word for a policy makes of the end of a user chain, where it may stand there.
+    fn end_of(&self, policy: &str) -> Option<End> {
+        let has_policies = self.family.dialect().user_policies;
+        match policy {
+            "-" => Some(End::Return),
+            "RETURN" if has_policies => Some(End::Return),
+            "ACCEPT" if has_policies => Some(End::Policy(Policy::Accept)),
+            "DROP" if has_policies => Some(End::Policy(Policy::Drop)),
+            _ => None,
         }
     }
 

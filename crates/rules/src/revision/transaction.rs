@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::draft::TableDraft;
 use super::{Head, Numbers, Revision, TableRevision};
-use crate::model::{Base, Family, Hook, Policy, Rule};
+use crate::model::{Base, End, Family, Hook, Policy, Rule};
 
 /// Why a change was not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,23 +133,43 @@ impl<'n> Transaction<'n> {
         Ok(())
     }
 
-    /// Sets what a built-in chain does with packets that fall off it.
+    /// Sets what a chain does with packets that fall off it; user chains of a bridge have policies, too.
     ///
     /// # Errors
-    /// There is no such built-in chain.
+    /// There is no such chain with a policy.
     pub fn set_policy(
         &mut self,
         (table, chain): (&str, &str),
         policy: Policy,
     ) -> Result<(), Refused> {
-        let (draft, chain) = find(&mut self.tables, table, chain)?;
-        let head = draft.head(chain);
+        let family = self.family;
+        let (draft, index) = find(&mut self.tables, table, chain)?;
+        let head = draft.head(index);
         let Some(base) = head.base else {
+            if family.dialect().user_policies {
+                return self.set_end((table, chain), End::Policy(policy));
+            }
             return Err(Refused::new(format!("a built-in chain, found {}", head.name)));
         };
-        draft.table.chains.bases.set(base.hook, chain, policy);
+        draft.table.chains.policies.set(base.hook, index, policy);
         let base = Some(Base { policy, ..base });
-        draft.table.heads.set(chain as usize, Head { base, ..head });
+        draft.table.heads.set(index as usize, Head { base, ..head });
+        Ok(())
+    }
+
+    /// Sets what the end of a user chain does.
+    ///
+    /// # Errors
+    /// There is no such user chain, or the family's have no policies.
+    pub fn set_end(&mut self, (table, chain): (&str, &str), end: End) -> Result<(), Refused> {
+        let has_policies = self.family.dialect().user_policies;
+        let (draft, index) = find(&mut self.tables, table, chain)?;
+        let head = draft.head(index);
+        if head.base.is_some() || end != End::Return && !has_policies {
+            return Err(Refused::new(format!("a user chain that has a policy, found {chain}")));
+        }
+        draft.table.chains.policies.set_end(index, end);
+        draft.table.heads.set(index as usize, Head { end, ..head });
         Ok(())
     }
 
@@ -184,6 +204,7 @@ impl<'n> Transaction<'n> {
         }
         draft.table.names.remove_mut(name);
         draft.callers.remove(&chain);
+        draft.table.chains.policies.set_end(chain, End::Return);
         draft.table.heads.set(chain as usize, Head::default());
         draft.table.unused.push(chain);
         Ok(())

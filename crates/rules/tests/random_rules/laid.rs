@@ -38,7 +38,7 @@ impl Observer for Path {
         self.0.push(Event::Hit(at, certain));
     }
 
-    fn counted(&mut self, slot: u32, certain: bool) {
+    fn counted(&mut self, slot: u32, certain: bool, _: &Transit<'_, '_>) {
         self.0.push(Event::Counted(slot, certain));
     }
 
@@ -51,23 +51,86 @@ impl Observer for Path {
     }
 }
 
-/// A walk's verdicts, path, and what is left of the packet.
-type Walked = (Verdicts, Path, String);
+/// What a walk shows to those who see no rules, who are walked past most of them.
+#[derive(Debug, Default, PartialEq)]
+struct Counts(Vec<Event>);
 
-fn reference(rules: &Ruleset, packet: &Packet, unknown: &Unknown) -> Walked {
+impl Observer for Counts {
+    const SEES_RULES: bool = false;
+
+    fn counted(&mut self, slot: u32, certain: bool, _: &Transit<'_, '_>) {
+        self.0.push(Event::Counted(slot, certain));
+    }
+
+    fn policy(&mut self, table: u32, chain: u32, certain: bool, _: &Transit<'_, '_>) {
+        self.0.push(Event::Policy(table, chain, certain));
+    }
+
+    fn unknown(&mut self, at: RuleRef, cause: Cause) {
+        self.0.push(Event::Unknown(at, cause));
+    }
+}
+
+impl Path {
+    /// What of it those see who see no rules.
+    fn counts(mut self) -> Counts {
+        self.0
+            .retain(|event| !matches!(event, Event::Rule(..) | Event::Asked(..) | Event::Hit(..)));
+        Counts(self.0)
+    }
+}
+
+/// A walk's verdicts, what it showed, and what is left of the packet.
+type Walked<O> = (Verdicts, O, String);
+
+fn reference<O: Observer + Default>(
+    rules: &Ruleset,
+    packet: &Packet,
+    unknown: &Unknown,
+) -> Walked<O> {
     at_hook(packet, unknown, |transit, entry| {
-        let mut path = Path::default();
-        let verdicts = walk(rules, 0, transit, entry, &mut Memories::of(rules), &mut path);
-        (verdicts, path, format!("{:?} {:?}", transit.mark, transit.packet))
+        let mut seen = O::default();
+        let verdicts = walk(rules, 0, transit, entry, &mut Memories::of(rules), &mut seen);
+        (verdicts, seen, format!("{:?} {:?}", transit.mark, transit.packet))
     })
 }
 
-fn laid(laid: &Laid, rules: &Ruleset, packet: &Packet, unknown: &Unknown) -> Walked {
+fn laid<O: Observer + Default>(
+    laid: &Laid,
+    rules: &Ruleset,
+    packet: &Packet,
+    unknown: &Unknown,
+) -> Walked<O> {
     at_hook(packet, unknown, |transit, entry| {
-        let mut path = Path::default();
-        let verdicts = laid.walk(0, transit, entry, &mut Memories::of(rules), &mut path);
-        (verdicts, path, format!("{:?} {:?}", transit.mark, transit.packet))
+        let mut seen = O::default();
+        let verdicts = laid.walk(0, transit, entry, &mut Memories::of(rules), &mut seen);
+        (verdicts, seen, format!("{:?} {:?}", transit.mark, transit.packet))
     })
+}
+
+/// A layout against the model: what those see who see all, and who see only counts.
+fn compare(
+    layout: &Laid,
+    rules: &Ruleset,
+    packet: &Packet,
+    unknown: &Unknown,
+) -> Result<(), TestCaseError> {
+    let expected = reference::<Path>(rules, packet, unknown);
+    prop_assert_eq!(&laid::<Path>(layout, rules, packet, unknown), &expected);
+    let (verdicts, path, left) = expected;
+    let counts = (verdicts, path.counts(), left);
+    prop_assert_eq!(&reference::<Counts>(rules, packet, unknown), &counts);
+    prop_assert_eq!(&laid::<Counts>(layout, rules, packet, unknown), &counts);
+    Ok(())
+}
+
+/// Says which rules a comparison was of.
+fn told(
+    compared: Result<(), TestCaseError>,
+    kind: Kind,
+    table: &Table,
+) -> Result<(), TestCaseError> {
+    compared.map_err(|why| TestCaseError::fail(format!("{}\n{}{why}", kind.name(), table.text())))
 }
 
 /// Where a change of the rules is, as shares of what there is.
@@ -105,12 +168,10 @@ fn every_layout_walks_as_the_reference_does() {
     let all = (tables(), packets(), unknowns());
     let test = |(table, packet, unknown): (Table, Packet, Unknown)| {
         let rules = ruleset(&table);
-        let expected = reference(&rules, &packet, &unknown);
         for kind in Kind::ALL {
             let layout = Laid::encode(kind, &rules.tables[0], Family::Ipv4);
             prop_assert_eq!(layout.verify(), Ok(()));
-            let found = laid(&layout, &rules, &packet, &unknown);
-            prop_assert_eq!(&found, &expected, "{}\n{}", kind.name(), table.text());
+            told(compare(&layout, &rules, &packet, &unknown), kind, &table)?;
         }
         Ok(())
     };
@@ -128,9 +189,7 @@ fn every_layout_is_changed_as_the_model_is() {
                 apply(change, &mut rules, &mut layout);
                 prop_assert_eq!(layout.verify(), Ok(()), "{} {:?}", kind.name(), change);
             }
-            let expected = reference(&rules, &packet, &unknown);
-            let found = laid(&layout, &rules, &packet, &unknown);
-            prop_assert_eq!(&found, &expected, "{}\n{}", kind.name(), table.text());
+            told(compare(&layout, &rules, &packet, &unknown), kind, &table)?;
         }
         Ok(())
     };

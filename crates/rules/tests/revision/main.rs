@@ -41,7 +41,7 @@ struct Slots(Vec<u32>);
 impl Observer for Slots {
     const SEES_RULES: bool = false;
 
-    fn counted(&mut self, slot: u32, _certain: bool) {
+    fn counted(&mut self, slot: u32, _certain: bool, _: &Transit<'_, '_>) {
         self.0.push(slot);
     }
 }

@@ -5,6 +5,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rules::Transit;
 use rules::eval::Observer;
 
 /// A kind of counter.
@@ -60,7 +61,7 @@ impl<C: Counters> Observer for Counted<'_, C> {
     const SEES_RULES: bool = false;
 
     #[inline]
-    fn counted(&mut self, slot: u32, certain: bool) {
+    fn counted(&mut self, slot: u32, certain: bool, _: &Transit<'_, '_>) {
         if certain {
             self.counters.hit(slot, self.bytes);
         }

@@ -18,10 +18,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
+use rules::layout::Kind;
 use rules::model::Family;
 
 use self::trial::{Packets, Trial};
 use crate::generate::Draw;
+use crate::layouts::Layouts;
 use crate::state::rules::{Drawn, Sort, draw as draw_rules};
 use crate::state::stage::Stage;
 use crate::state::summary::{Heard, StateFailure};
@@ -46,6 +48,8 @@ pub struct StatePlan {
     pub packets: u64,
     /// The families.
     pub families: Vec<Family>,
+    /// What tamis walks them as.
+    pub layouts: Layouts,
     /// Most rulesets at a time.
     pub threads: usize,
     /// No ruleset is begun after this.
@@ -76,7 +80,8 @@ pub fn run(plan: &StatePlan) -> io::Result<StateSummary> {
                 return Ok(());
             }
             let family = plan.families[number as usize % plan.families.len()];
-            let (sort, heard, failure) = one(plan.seed, number, family)?;
+            let layout = plan.layouts.of(number / plan.families.len() as u64);
+            let (sort, heard, failure) = one(plan.seed, number, (family, layout))?;
             let Ok(mut total) = total.lock() else { return Ok(()) };
             total.heard.entry((family.tool(), sort)).or_default().add(&heard);
             total.failures.extend(failure);
@@ -98,9 +103,10 @@ pub fn run(plan: &StatePlan) -> io::Result<StateSummary> {
 pub fn one(
     seed: u64,
     number: u64,
-    family: Family,
+    (family, layout): (Family, Option<Kind>),
 ) -> io::Result<(Sort, Heard, Option<StateFailure>)> {
-    let stage = Stage::usual(family);
+    let mut stage = Stage::usual(family);
+    stage.scene.layout = layout;
     let seed = seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut draw = Draw::new(stage.scene, seed);
     let Drawn { rules, sort } = draw_rules(&mut draw);

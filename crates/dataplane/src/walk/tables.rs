@@ -1,0 +1,81 @@
+//! [`Tables`]: the rules as they are walked, and which of their tables at which hook.
+
+use rules::Transit;
+use rules::eval::{self, Alive, Memories, Verdicts};
+use rules::layout::{Kind, Laid};
+use rules::model::{Hook, Ruleset};
+
+use crate::handler::Observer;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Tables<'r> {
+    ruleset: &'r Ruleset,
+    /// Each table in the layout that is walked; none where the model itself is.
+    laid: Vec<Laid>,
+    /// By `Hook as usize`: the tables, of which the first few are walked before tracking.
+    hooks: [(Vec<usize>, usize); 6],
+    /// Connections are tracked; without that the nat chains are never walked.
+    pub(super) tracks: bool,
+    /// Some rule translates.
+    pub(super) translates: bool,
+}
+
+impl<'r> Tables<'r> {
+    /// Lays the tables out, unless the model is to be walked.
+    pub(crate) fn of(ruleset: &'r Ruleset, layout: Option<Kind>) -> Self {
+        let hooks = [
+            Hook::Prerouting,
+            Hook::Input,
+            Hook::Forward,
+            Hook::Output,
+            Hook::Postrouting,
+            Hook::Brouting,
+        ];
+        let lay = |kind| {
+            ruleset.tables.iter().map(move |table| Laid::encode(kind, table, ruleset.family))
+        };
+        Self {
+            ruleset,
+            laid: layout.into_iter().flat_map(lay).collect(),
+            tracks: ruleset.tracks(),
+            translates: ruleset.translates(),
+            hooks: hooks.map(|hook| {
+                let mut tables: Vec<usize> = eval::tables_at(ruleset, hook).collect();
+                if hook == Hook::Input {
+                    // There the source is translated, behind everything else.
+                    tables.sort_by_key(|table| ruleset.tables[*table].name == "nat");
+                }
+                let raw = tables.iter().filter(|table| ruleset.tables[**table].name == "raw");
+                let raw = raw.count();
+                (tables, raw)
+            }),
+        }
+    }
+
+    /// The rules.
+    pub(crate) fn ruleset(&self) -> &'r Ruleset {
+        self.ruleset
+    }
+
+    /// The raw tables and the others at a hook.
+    pub(super) fn at(&self, hook: Hook) -> (&[usize], &[usize]) {
+        let (tables, raw) = &self.hooks[hook as usize];
+        tables.split_at(*raw)
+    }
+
+    /// Walks one table's chain at the packet's hook.
+    pub(super) fn walk(
+        &self,
+        table: usize,
+        transit: &mut Transit<'_, '_>,
+        entry: Alive,
+        memories: &mut Memories,
+        observer: &mut impl Observer,
+    ) -> Verdicts {
+        match self.laid.get(table) {
+            Some(laid) => laid.walk(table, transit, entry, memories, observer),
+            None => eval::walk(self.ruleset, table, transit, entry, memories, observer),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! One rule in words of 64 bits: only the tests it has, in the order in which they are asked.
+//!
+//! A rule is a head word, then, as its head says, its ports, its addresses and an operand (what its jump leads
+//! to). Interfaces, fragments, targets and most extensions stay with the [`Rule`] itself; the head says that they
+//! are to be asked.
+//!
+//! ```text
+//! head   bits  0..5   words of the rule, this one included
+//!        bits  5..7   source: 0 none, 1 IPv4 (address, mask), 2 IPv6, 3 IPv6 and mask
+//!        bits  7..9   destination, likewise
+//!        bit   9      one word: source and destination, IPv4, all 32 bits of each
+//!        bits 10, 11  ! source, ! destination
+//!        bits 12, 13  protocol, ! protocol
+//!        bit  14      there is more to ask of its header
+//!        bits 15..18  what it does (`STEP_…`)
+//!        bit  18      one word: source and destination ports, all that its first match tests
+//!        bit  19      there are matches to ask
+//!        bits 24..32  the protocol's number
+//!        bits 32..64  where its counters stand
+//! ```
+//!
+//! Addresses are the bytes of the packet, the first one lowest. Ports are four numbers of 16 bits, the lowest first:
+//! the first source port and how many others follow it, and likewise of destinations.
+//!
+//! `run` reads rules one after the other, `test` says what they say of a packet, `edit` changes, compares and
+//! checks them. The idea of rules that carry nothing they do not need is that of "Xtables2: Love for blobs" (2010).
+
+mod edit;
+mod run;
+mod test;
+
+pub(crate) use edit::{each, hash_of, operand, same_words, says_all};
+pub(super) use edit::{fault, len_of, offset_of, parts, patch};
+pub(crate) use run::{Coded, Run};
+pub(super) use test::{has_addresses, refuses_addresses, rest};
+
+use crate::ext::PortRanges;
+use crate::model::{Action, Header, MaskedAddr, Rule};
+
+const LEN: u64 = 0x1f;
+const SOURCE: u32 = 5;
+const DESTINATION: u32 = 7;
+const PAIR: u64 = 1 << 9;
+const NOT_SOURCE: u64 = 1 << 10;
+const NOT_DESTINATION: u64 = 1 << 11;
+const PROTOCOL: u64 = 1 << 12;
+const NOT_PROTOCOL: u64 = 1 << 13;
+const MORE: u64 = 1 << 14;
+const STEP: u32 = 15;
+const PORTS: u64 = 1 << 18;
+const MATCHES: u64 = 1 << 19;
+const PROTOCOL_NUMBER: u32 = 24;
+const SLOT: u32 = 32;
+
+const V4: u64 = 1;
+const V6: u64 = 2;
+const V6_MASKED: u64 = 3;
+
+const STEP_COUNT: u64 = 0;
+const STEP_ACCEPT: u64 = 1;
+const STEP_DROP: u64 = 2;
+const STEP_RETURN: u64 = 3;
+const STEP_JUMP: u64 = 4;
+const STEP_GOTO: u64 = 5;
+const STEP_TARGET: u64 = 6;
+
+/// The bits of a head that say what is tested.
+const TESTS: u64 = 0x7fe0 | PORTS | MATCHES;
+/// Two IPv4 addresses and nothing else.
+const ONLY_PAIR: u64 = PAIR;
+/// Two IPv6 addresses and nothing else.
+const ONLY_V6: u64 = V6 << SOURCE | V6 << DESTINATION;
+
+/// Words of an address in each form.
+const ADDRESS_WORDS: [usize; 4] = [0, 1, 2, 4];
+
+/// Appends a rule. `jump` tells what a jump to the chain of this index holds.
+pub(crate) fn encode(rule: &Rule, is_v6: bool, jump: impl Fn(u32) -> u32, to: &mut Vec<u64>) {
+    let start = to.len();
+    to.push(0);
+    let (step, operand) = match rule.action {
+        Action::None => (STEP_COUNT, None),
+        Action::Accept => (STEP_ACCEPT, None),
+        Action::Drop => (STEP_DROP, None),
+        Action::Return => (STEP_RETURN, None),
+        Action::Jump(chain) => (STEP_JUMP, Some(jump(chain))),
+        Action::Goto(chain) => (STEP_GOTO, Some(jump(chain))),
+        Action::Target(_) => (STEP_TARGET, None),
+    };
+    let mut head = u64::from(rule.slot) << SLOT | step << STEP;
+    head |= matches(rule, to);
+    if let Some(header) = rule.header.as_deref() {
+        head |= tests(header, is_v6, to);
+    }
+    to.extend(operand.map(u64::from));
+    to[start] = head | (to.len() - start) as u64;
+}
+
+/// Appends what a rule's first match tests, if that is ports; the bits of its head that say so, and whether there
+/// are others to be asked.
+fn matches(rule: &Rule, to: &mut Vec<u64>) -> u64 {
+    let Some(first) = rule.matches.first() else { return 0 };
+    let protocol = rule.header.as_ref().and_then(|header| header.protocol);
+    let is_of = |ports: &PortRanges| {
+        protocol.is_some_and(|test| test.number == ports.protocol && !test.invert)
+    };
+    let Some(ports) = first.body.port_ranges().filter(is_of) else { return MATCHES };
+    let [source, destination] = [ports.source, ports.destination]
+        .map(|(low, high)| u64::from(low) | u64::from(high.wrapping_sub(low)) << 16);
+    to.push(source | destination << 32);
+    PORTS | if rule.matches.len() > 1 { MATCHES } else { 0 }
+}
+
+/// Appends the addresses of a rule; the bits of its head that say so.
+fn tests(header: &Header, is_v6: bool, to: &mut Vec<u64>) -> u64 {
+    let mut head = 0;
+    let asks = header.input.is_some()
+        || header.output.is_some()
+        || header.logical_input.is_some()
+        || header.logical_output.is_some()
+        || !header.fields.is_empty()
+        || header.fragment.is_some();
+    if asks {
+        head |= MORE;
+    }
+    if let Some(test) = header.protocol {
+        head |= PROTOCOL | u64::from(test.number) << PROTOCOL_NUMBER;
+        head |= if test.invert { NOT_PROTOCOL } else { 0 };
+    }
+    if let (Some(source), Some(destination), false) = (&header.source, &header.destination, is_v6)
+        && is_host(source)
+        && is_host(destination)
+    {
+        to.push(first(&source.addr) | first(&destination.addr) << 32);
+        return head | PAIR;
+    }
+    if let Some(test) = &header.source {
+        head |= address(test, is_v6, to) << SOURCE;
+        head |= if test.invert { NOT_SOURCE } else { 0 };
+    }
+    if let Some(test) = &header.destination {
+        head |= address(test, is_v6, to) << DESTINATION;
+        head |= if test.invert { NOT_DESTINATION } else { 0 };
+    }
+    head
+}
+
+/// Appends an address in its shortest form, which is returned.
+fn address(test: &MaskedAddr, is_v6: bool, to: &mut Vec<u64>) -> u64 {
+    if !is_v6 {
+        to.push(first(&test.addr) | first(&test.mask) << 32);
+        return V4;
+    }
+    to.extend(halves(test.addr));
+    if test.mask == [0xff; 16] {
+        return V6;
+    }
+    to.extend(halves(test.mask));
+    V6_MASKED
+}
+
+/// One IPv4 address, not inverted.
+fn is_host(test: &MaskedAddr) -> bool {
+    !test.invert && test.mask[..4] == [0xff; 4]
+}
+
+/// The first four bytes.
+fn first(bytes: &[u8; 16]) -> u64 {
+    u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+}
+
+fn halves(bytes: [u8; 16]) -> [u64; 2] {
+    let wide = u128::from_le_bytes(bytes);
+    [wide as u64, (wide >> 64) as u64]
+}
+
+/// Whether a rule does nothing but count.
+#[inline]
+pub(super) fn only_counts(head: u64) -> bool {
+    step_bits(head) == STEP_COUNT
+}
+
+/// Where a rule's counters stand.
+#[inline]
+pub(super) fn slot(head: u64) -> u32 {
+    (head >> SLOT) as u32
+}
+
+#[inline]
+fn step_bits(head: u64) -> u64 {
+    head >> STEP & 7
+}
+
+#[inline]
+fn has_operand(head: u64) -> bool {
+    matches!(step_bits(head), STEP_JUMP | STEP_GOTO)
+}
+
+#[inline]
+fn source_form(head: u64) -> u64 {
+    head >> SOURCE & 3
+}
+
+#[inline]
+fn destination_form(head: u64) -> u64 {
+    head >> DESTINATION & 3
+}

@@ -1,0 +1,144 @@
+//! Rules in words, read one after the other.
+
+use std::sync::Arc;
+
+use super::edit::{last, len_of};
+use super::test::{Whole, test};
+use super::{
+    LEN, ONLY_PAIR, ONLY_V6, STEP_ACCEPT, STEP_DROP, STEP_GOTO, STEP_JUMP, STEP_RETURN,
+    STEP_TARGET, TESTS, only_counts, slot, step_bits,
+};
+use crate::eval::{HeaderTest, Key, Step, Stored};
+use crate::model::Rule;
+
+/// Rules that follow each other, with the rules they came from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Run<'r> {
+    /// Those that are left.
+    words: &'r [u64],
+    /// All of them, and how many have been read.
+    rules: &'r [Arc<Rule>],
+    read: usize,
+}
+
+impl<'r> Run<'r> {
+    pub(in crate::layout) fn new(words: &'r [u64], rules: &'r [Arc<Rule>]) -> Self {
+        Self { words, rules, read: 0 }
+    }
+
+    /// The next rule.
+    #[inline]
+    pub(in crate::layout) fn next(&mut self) -> Option<Coded<'r>> {
+        let (words, behind) = first_rule(self.words)?;
+        let rule = Coded { words, rules: self.rules, number: self.read };
+        self.words = behind;
+        self.read += 1;
+        Some(rule)
+    }
+
+    /// See [`crate::eval::Source::sweep`].
+    #[inline]
+    pub(in crate::layout) fn sweep(
+        &mut self,
+        key: &Key,
+        mut count: impl FnMut(u32),
+    ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
+        let before = self.read;
+        let found = match Whole::of(key) {
+            Some(whole) => self.seek(key, &mut count, |head, rule| whole.test(head, rule)),
+            None => self.seek(key, &mut count, |_, rule| test(rule, key)),
+        };
+        ((self.read - before) as u32, found)
+    }
+
+    /// The next rule that does more than not to match, or to count. The two shapes of which large rulesets are made
+    /// come first.
+    #[inline]
+    fn seek(
+        &mut self,
+        key: &Key,
+        count: &mut impl FnMut(u32),
+        test: impl Fn(u64, &[u64]) -> HeaderTest,
+    ) -> Option<(Coded<'r>, HeaderTest)> {
+        const PAIR_RULE: u64 = ONLY_PAIR | 2;
+        const V6_RULE: u64 = ONLY_V6 | 5;
+        let (source, destination) = (key.source_words, key.destination_words);
+        let (mut words, mut read) = (self.words, self.read);
+        let found = loop {
+            let Some(head) = words.first().copied() else { break None };
+            let Some((rule, behind)) = words.split_at_checked(len_of(head)) else { break None };
+            words = behind;
+            read += 1;
+            let answer = match (head & (TESTS | LEN), rule) {
+                (PAIR_RULE, [_, pair]) if key.addresses_known => yes_if(*pair == key.pair),
+                (V6_RULE, [_, a, b, c, d]) if key.addresses_known => yes_if(
+                    [*a, *b, *c, *d] == [source[0], source[1], destination[0], destination[1]],
+                ),
+                _ => test(head, rule),
+            };
+            match answer {
+                HeaderTest::No => {}
+                HeaderTest::Yes if only_counts(head) => count(slot(head)),
+                answer => {
+                    let rule = Coded { words: rule, rules: self.rules, number: read - 1 };
+                    break Some((rule, answer));
+                }
+            }
+        };
+        (self.words, self.read) = (words, read);
+        found
+    }
+}
+
+#[inline]
+fn yes_if(is_hit: bool) -> HeaderTest {
+    if is_hit { HeaderTest::Yes } else { HeaderTest::No }
+}
+
+/// The words of the first rule, and those behind it.
+#[inline]
+fn first_rule(words: &[u64]) -> Option<(&[u64], &[u64])> {
+    words.split_at_checked((*words.first()? & LEN) as usize)
+}
+
+/// One rule in words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Coded<'r> {
+    words: &'r [u64],
+    rules: &'r [Arc<Rule>],
+    number: usize,
+}
+
+impl<'r> Stored<'r> for Coded<'r> {
+    #[inline]
+    fn test(&self, key: &Key) -> HeaderTest {
+        test(self.words, key)
+    }
+
+    fn rule(&self) -> &'r Rule {
+        &self.rules[self.number]
+    }
+
+    #[inline]
+    fn step(&self) -> Step<'r> {
+        match step_bits(self.words[0]) {
+            STEP_ACCEPT => Step::Accept,
+            STEP_DROP => Step::Drop,
+            STEP_RETURN => Step::Return,
+            STEP_JUMP => Step::Jump(last(self.words)),
+            STEP_GOTO => Step::Goto(last(self.words)),
+            STEP_TARGET => crate::eval::step_of(&self.rule().action),
+            _ => Step::Count,
+        }
+    }
+
+    #[inline]
+    fn only_counts(&self) -> bool {
+        only_counts(self.words[0])
+    }
+
+    #[inline]
+    fn slot(&self) -> u32 {
+        slot(self.words[0])
+    }
+}

@@ -1,0 +1,184 @@
+//! What the words of a rule say of a packet.
+//!
+//! Contract: a rule that the words refuse does not match. Tests without side effects are asked in whatever order is
+//! quickest; what a packet leaves unknown is left to be asked of the rule, in its own order.
+
+use super::edit::{addresses_of, ports_of};
+use super::{
+    ADDRESS_WORDS, DESTINATION, MATCHES, MORE, NOT_DESTINATION, NOT_PROTOCOL, NOT_SOURCE, PAIR,
+    PORTS, PROTOCOL, PROTOCOL_NUMBER, SOURCE, V4, V6, V6_MASKED, destination_form, source_form,
+};
+use crate::eval::{HeaderTest, Key};
+
+/// The bits of a head that say which addresses are tested, and how.
+const ADDRESSES: u64 = PAIR | 3 << SOURCE | 3 << DESTINATION;
+const V4_SOURCE: u64 = V4 << SOURCE;
+const V4_DESTINATION: u64 = V4 << DESTINATION;
+/// The bits of a head that say which protocol is tested, and how.
+const PROTOCOL_TEST: u64 = PROTOCOL | NOT_PROTOCOL | 0xff << PROTOCOL_NUMBER;
+
+/// What the tests of a rule say.
+pub(super) fn test(words: &[u64], key: &Key) -> HeaderTest {
+    let head = words[0];
+    if has_addresses(head) {
+        if !key.addresses_known {
+            return HeaderTest::Ask;
+        }
+        if refuses_packed(head, addresses_of(words), key) {
+            return HeaderTest::No;
+        }
+    }
+    rest(head, ports_of(words), key)
+}
+
+/// Whether the rule tests an address.
+#[inline]
+pub(in crate::layout) fn has_addresses(head: u64) -> bool {
+    head & ADDRESSES != 0
+}
+
+/// What is left to say once the addresses have passed; `ports` is the word of ports, if there is one.
+#[inline]
+pub(in crate::layout) fn rest(head: u64, ports: Option<u64>, key: &Key) -> HeaderTest {
+    let mut asks_header = head & MORE != 0;
+    if head & PROTOCOL != 0 {
+        match key.protocol {
+            Some(is) if refuses_protocol(head, protocol_test(is)) => return HeaderTest::No,
+            Some(_) => {}
+            None => asks_header = true,
+        }
+    }
+    let mut asks_matches = head & MATCHES != 0;
+    if let Some(ports) = ports {
+        match key.ports {
+            Some(is) if !accepts_ports(ports, is) => return HeaderTest::No,
+            Some(_) => {}
+            None => asks_matches = true,
+        }
+    }
+    match (asks_header, asks_matches) {
+        (true, _) => HeaderTest::Ask,
+        (false, true) => HeaderTest::AskMatches,
+        (false, false) => HeaderTest::Yes,
+    }
+}
+
+/// A packet of which all is known that words test.
+pub(super) struct Whole<'k> {
+    key: &'k Key,
+    protocol: u64,
+    ports: [u16; 2],
+    has_ports: bool,
+}
+
+impl<'k> Whole<'k> {
+    /// `None` where the packet leaves something open; its ports may be missing.
+    #[inline]
+    pub(super) fn of(key: &'k Key) -> Option<Self> {
+        let protocol = protocol_test(key.protocol.filter(|_| key.addresses_known)?);
+        let (ports, has_ports) = (key.ports.unwrap_or_default(), key.ports.is_some());
+        Some(Self { key, protocol, ports, has_ports })
+    }
+
+    /// What the tests of a rule say. Called, it would cost as much as it does.
+    #[inline(always)]
+    pub(super) fn test(&self, head: u64, words: &[u64]) -> HeaderTest {
+        if refuses_protocol(head, self.protocol) {
+            return HeaderTest::No;
+        }
+        let ports = head & PORTS != 0;
+        let (at, mut asks_matches) = (1 + usize::from(ports), head & MATCHES != 0);
+        if ports && self.has_ports {
+            if words.get(1).is_some_and(|word| !accepts_ports(*word, self.ports)) {
+                return HeaderTest::No;
+            }
+        } else {
+            asks_matches |= ports;
+        }
+        if has_addresses(head)
+            && refuses_packed(head, words.get(at..).unwrap_or_default(), self.key)
+        {
+            return HeaderTest::No;
+        }
+        match (head & MORE != 0, asks_matches) {
+            (true, _) => HeaderTest::Ask,
+            (false, true) => HeaderTest::AskMatches,
+            (false, false) => HeaderTest::Yes,
+        }
+    }
+}
+
+/// A head's test of a protocol, not inverted.
+#[inline]
+fn protocol_test(number: u8) -> u64 {
+    PROTOCOL | u64::from(number) << PROTOCOL_NUMBER
+}
+
+/// Whether a head's test of the protocol, if there is one, fails; `is` is the one that succeeds.
+#[inline]
+fn refuses_protocol(head: u64, is: u64) -> bool {
+    let test = head & PROTOCOL_TEST;
+    test != is && test & PROTOCOL != 0 && (test & NOT_PROTOCOL == 0 || test == is | NOT_PROTOCOL)
+}
+
+/// Whether source and destination port are in the ranges of a word of ports.
+#[inline]
+fn accepts_ports(word: u64, [source, destination]: [u16; 2]) -> bool {
+    let in_range = |range: u64, port: u16| port.wrapping_sub(range as u16) <= (range >> 16) as u16;
+    in_range(word >> 32, destination) && in_range(word, source)
+}
+
+/// Whether the addresses, which are known, are refused: their tests are the first of `words`. The usual ones come
+/// first.
+#[inline]
+fn refuses_packed(head: u64, words: &[u64], key: &Key) -> bool {
+    let (source, destination) = (key.source_words[0], key.destination_words[0]);
+    match (head & ADDRESSES, words) {
+        (V4_SOURCE, [test, ..]) => passes_v4(*test, source) == (head & NOT_SOURCE != 0),
+        (V4_DESTINATION, [test, ..]) => {
+            passes_v4(*test, destination) == (head & NOT_DESTINATION != 0)
+        }
+        (PAIR, [pair, ..]) => *pair != key.pair,
+        _ => {
+            let source = ADDRESS_WORDS[source_form(head) as usize];
+            let behind = words.get(source..).unwrap_or_default();
+            refuses_addresses(head, [words, behind], key)
+        }
+    }
+}
+
+/// The same of tests apart: a pair or the source's, and the destination's.
+pub(in crate::layout) fn refuses_addresses(
+    head: u64,
+    [first, destination]: [&[u64]; 2],
+    key: &Key,
+) -> bool {
+    if head & PAIR != 0 {
+        return first.first() != Some(&key.pair);
+    }
+    let (not_source, not_destination) = (head & NOT_SOURCE != 0, head & NOT_DESTINATION != 0);
+    refuses(source_form(head), not_source, first, key.source_words)
+        || refuses(destination_form(head), not_destination, destination, key.destination_words)
+}
+
+#[inline]
+fn refuses(form: u64, invert: bool, words: &[u64], addr: [u64; 2]) -> bool {
+    form != 0 && passes(form, words, addr) == invert
+}
+
+/// Whether an address passes a test of this form, `!` aside.
+#[inline]
+fn passes(form: u64, words: &[u64], [low, high]: [u64; 2]) -> bool {
+    match (form, words) {
+        (V4, [test, ..]) => passes_v4(*test, low),
+        (V6, [a, b, ..]) => low == *a && high == *b,
+        (V6_MASKED, [a, b, mask_a, mask_b, ..]) => low & mask_a == *a && high & mask_b == *b,
+        _ => false,
+    }
+}
+
+/// An address below its mask.
+#[inline]
+fn passes_v4(test: u64, addr: u64) -> bool {
+    addr & (test >> 32) == test & 0xffff_ffff
+}
