@@ -4,6 +4,7 @@
 mod args;
 mod catalogue;
 mod host;
+mod inet;
 mod number;
 mod opaque;
 mod printer;

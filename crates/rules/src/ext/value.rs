@@ -5,6 +5,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::inet;
+
 /// An unsigned number in C notation (`10`, `0x0a`, `012`) of at most `max`.
 #[must_use]
 pub(crate) fn number(text: &str, max: u64) -> Option<u64> {
@@ -196,29 +198,11 @@ pub(crate) fn mac_text(mac: [u8; 6]) -> String {
 pub(crate) fn address(text: &str, len: usize) -> Option<[u8; 16]> {
     let mut bytes = [0; 16];
     if len == 4 {
-        bytes[..4].copy_from_slice(&ipv4(text)?.octets());
+        bytes[..4].copy_from_slice(&inet::ipv4(text)?);
     } else {
-        bytes = text.parse::<Ipv6Addr>().ok()?.octets();
+        bytes = inet::ipv6(text)?;
     }
     Some(bytes)
-}
-
-/// Dotted decimal with one to four parts; missing parts are 0, as in `10/8`.
-fn ipv4(text: &str) -> Option<Ipv4Addr> {
-    let mut octets = [0; 4];
-    let mut parts = text.split('.');
-    for (index, octet) in octets.iter_mut().enumerate() {
-        match parts.next() {
-            Some(part) => *octet = number_of_octet(part)?,
-            None if index > 0 => {}
-            None => return None,
-        }
-    }
-    parts.next().is_none().then(|| Ipv4Addr::from(octets))
-}
-
-fn number_of_octet(part: &str) -> Option<u8> {
-    digits(part, 10).and_then(|value| u8::try_from(value).ok())
 }
 
 /// A mask of `len` bytes: a prefix length or an address.

@@ -24,6 +24,9 @@ const MAX_LISTED_RULES: usize = 1 << 20;
 /// insertions could take hours.
 const MAX_MOVED_RULES: usize = 1 << 26;
 
+/// Commands of `iptables -S` text that declare a chain.
+const DECLARES: [&str; 4] = ["-N", "--new-chain", "-P", "--policy"];
+
 /// Reads save text.
 ///
 /// # Errors
@@ -34,9 +37,13 @@ pub fn load(text: &str, options: &LoadOptions<'_>) -> Result<Loaded, LoadError> 
         None => family_of(text),
     };
     let mut file = File::new(family, options);
-    for (index, line) in text.split('\n').enumerate() {
+    file.has_nul = memchr::memchr(0, text.as_bytes()).is_some();
+    let mut start = 0;
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    for (index, end) in ends.enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-        file.line(number, line)?;
+        file.line(number, &text[start..end])?;
+        start = end + 1;
     }
     file.finish(family_from)
 }
@@ -50,6 +57,8 @@ struct File<'a, 'o> {
     warnings: Warnings,
     listed: usize,
     last_line: u32,
+    /// Some line has a NUL.
+    has_nul: bool,
 }
 
 /// The table being read.
@@ -80,12 +89,15 @@ impl<'a, 'o> File<'a, 'o> {
             warnings: Warnings { strict: options.strict, ..Warnings::default() },
             listed: 0,
             last_line: 0,
+            has_nul: false,
         }
     }
 
     fn line(&mut self, number: u32, line: &'a str) -> Result<(), LoadError> {
         self.last_line = number;
-        if let Some(at) = memchr::memchr(0, line.as_bytes()) {
+        if self.has_nul
+            && let Some(at) = memchr::memchr(0, line.as_bytes())
+        {
             return Err(What::new(column_after(&line[..at]), "text, found a NUL").at_line(number));
         }
         let line = self.trimmed(number, line).map_err(|what| what.at_line(number))?;
@@ -116,6 +128,9 @@ impl<'a, 'o> File<'a, 'o> {
 
     /// The line without what editors and old tools leave at its end.
     fn trimmed(&mut self, number: u32, line: &'a str) -> Result<&'a str, What> {
+        if !matches!(line.as_bytes().last(), Some(b'\r' | b' ' | b'\t')) {
+            return Ok(line);
+        }
         let unix = match line.strip_suffix('\r') {
             Some(unix) => {
                 self.warnings.lenient(number, column_after(unix), "CRLF at the end of a line")?;
@@ -255,28 +270,29 @@ impl<'a, 'o> File<'a, 'o> {
     }
 
     fn rule(&mut self, number: u32, line: &'a str) -> Result<(), What> {
-        let mut list = words(line, 1)?;
         let end = column_after(line);
-        let counters = match list.first() {
-            Some(word) if word.text.starts_with('[') => Some(parse_counters(&list.remove(0))?),
-            _ => None,
+        let mut list = Words::of_line(line, end)?;
+        let counters = match list.peek().filter(|word| word.text.starts_with('[')) {
+            Some(word) => Some(parse_counters(word)?),
+            None => None,
         };
-        if let [command, name, rest @ ..] = list.as_slice() {
-            match &*command.text {
-                "-N" | "--new-chain" => return self.new_chain(number, name),
-                "-P" | "--policy" => return self.set_policy(number, name, rest, end),
-                _ => {}
+        if counters.is_some() {
+            list.next();
+        }
+        if list.peek().is_some_and(|command| DECLARES.contains(&&*command.text)) {
+            let words = words(line, 1)?;
+            if let [command, name, rest @ ..] = &words[usize::from(counters.is_some())..] {
+                return match &*command.text {
+                    "-N" | "--new-chain" => self.new_chain(number, name),
+                    _ => self.set_policy(number, name, rest, end),
+                };
             }
         }
         self.open(number)?;
         let Some(open) = &self.open else { return Ok(()) };
         let is_chain = |name: &str| open.chains.contains_key(name);
-        let parsed = rule::parse(
-            Words::new(list, end).of(self.family),
-            self.family,
-            is_chain,
-            (number, &mut self.warnings),
-        )?;
+        let parsed =
+            rule::parse(list.of(self.family), self.family, is_chain, (number, &mut self.warnings))?;
         if parsed.other_family {
             self.warnings.add(number, "rules of the other family (-4, -6) are left out");
             return Ok(());

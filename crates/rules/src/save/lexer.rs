@@ -18,6 +18,35 @@ pub struct Word<'a> {
     pub quoted: bool,
 }
 
+/// The words of a line without quotes, one by one.
+#[derive(Debug)]
+pub(super) struct Unquoted<'a> {
+    line: &'a str,
+    at: usize,
+}
+
+impl<'a> Unquoted<'a> {
+    /// `None` if the line has a quote.
+    pub(super) fn of(line: &'a str) -> Option<Self> {
+        memchr::memchr(b'"', line.as_bytes()).is_none().then_some(Self { line, at: 0 })
+    }
+}
+
+impl<'a> Iterator for Unquoted<'a> {
+    type Item = Word<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Word<'a>> {
+        let left = self.line.as_bytes().get(self.at..)?;
+        let start = self.at + left.iter().position(|byte| !is_blank(*byte))?;
+        let word = self.line.get(start..)?;
+        let len = word.bytes().position(|byte| ENDS_WORD[byte as usize]).unwrap_or(word.len());
+        self.at = start + len;
+        let text = Cow::Borrowed(word.get(..len)?);
+        Some(Word { text, column: start as u32 + 1, quoted: false })
+    }
+}
+
 /// The words of `line`, which starts at column `column` of its line.
 ///
 /// # Errors
@@ -124,6 +153,15 @@ mod tests {
     fn a_backslash_escapes_only_inside_quotes() {
         assert_eq!(texts(r#""a\"b\\c""#), [r#"a"b\c"#]);
         assert_eq!(texts(r"a\b"), [r"a\b"]);
+    }
+
+    #[test]
+    fn words_one_by_one_are_those_of_the_line() {
+        for line in ["", "  ", "-A INPUT -s 10.0.0.0/8", "\t-A  \u{e9}x\r", "a\tb ", "[1:2] -A X"] {
+            let one_by_one: Vec<Word<'_>> = Unquoted::of(line).unwrap().collect();
+            assert_eq!(one_by_one, words(line, 1).unwrap(), "{line}");
+        }
+        assert!(Unquoted::of("-A \"x").is_none());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use super::lexer::{Unquoted, words};
 use super::{Warnings, What, Word};
 use crate::ext::{self, Given, MatchKind, OpaqueWord, Opt, TargetKind};
 use crate::model::{Family, ProtocolTest};
@@ -59,18 +60,44 @@ pub(super) struct Extensions<'a> {
 /// The words of a rule, read one by one.
 #[derive(Debug)]
 pub(super) struct Words<'a> {
-    words: std::vec::IntoIter<Word<'a>>,
+    words: Source<'a>,
     /// The second half of a word that was split.
     split: Option<Word<'a>>,
+    /// The next word, where somebody has looked at it.
+    ahead: Option<Word<'a>>,
     /// Column after the last word, for what is missing.
     pub(super) end: u32,
     /// `!` may stand behind its option.
     late_invert: bool,
 }
 
+/// Where words come from.
+#[derive(Debug)]
+enum Source<'a> {
+    /// Most lines have no quotes: their words are found as they are read.
+    Line(Unquoted<'a>),
+    List(std::vec::IntoIter<Word<'a>>),
+}
+
 impl<'a> Words<'a> {
     pub(super) fn new(words: Vec<Word<'a>>, end: u32) -> Self {
-        Self { words: words.into_iter(), split: None, end, late_invert: false }
+        Self::from(Source::List(words.into_iter()), end)
+    }
+
+    /// The words of a line.
+    ///
+    /// # Errors
+    /// A quote that does not close.
+    pub(super) fn of_line(line: &'a str, end: u32) -> Result<Self, What> {
+        let words = match Unquoted::of(line) {
+            Some(words) => Source::Line(words),
+            None => Source::List(words(line, 1)?.into_iter()),
+        };
+        Ok(Self::from(words, end))
+    }
+
+    fn from(words: Source<'a>, end: u32) -> Self {
+        Self { words, split: None, ahead: None, end, late_invert: false }
     }
 
     /// The same words, as this family's text reads them.
@@ -79,7 +106,16 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn next(&mut self) -> Option<Word<'a>> {
-        self.split.take().or_else(|| self.words.next())
+        if self.split.is_some() {
+            return self.split.take();
+        }
+        if self.ahead.is_some() {
+            return self.ahead.take();
+        }
+        match &mut self.words {
+            Source::Line(words) => words.next(),
+            Source::List(words) => words.next(),
+        }
     }
 
     /// Splits a value off its option, as getopt_long takes them: `--sport=1`, `-ptcp`. Only words that
@@ -102,8 +138,14 @@ impl<'a> Words<'a> {
         Word { text: part(0..end), column: word.column, quoted: false }
     }
 
-    pub(super) fn peek(&self) -> Option<&Word<'a>> {
-        self.split.as_ref().or_else(|| self.words.as_slice().first())
+    pub(super) fn peek(&mut self) -> Option<&Word<'a>> {
+        if self.split.is_some() {
+            return self.split.as_ref();
+        }
+        if self.ahead.is_none() {
+            self.ahead = self.next();
+        }
+        self.ahead.as_ref()
     }
 
     /// The value of an option.

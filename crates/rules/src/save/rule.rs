@@ -8,7 +8,7 @@ use crate::model::{
     Counters, Family, FieldTest, Header, Hook, IfaceTest, MaskedAddr, ProtocolTest,
 };
 use header::Addresses;
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 /// Where a rule goes in its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,27 @@ pub(super) struct RuleLine<'a> {
     fields: Vec<FieldTest>,
     pub(super) verdict: Option<Verdict<'a>>,
     extensions: Extensions<'a>,
-    seen: SmallVec<[&'static str; 4]>,
+    /// Options that may stand once and have: a bit for each, see [`bit_of`].
+    seen: u32,
+}
+
+/// The bit of `-j` and `-g`.
+const JUMP: u32 = 1 << 31;
+
+/// The bit of a test.
+fn bit_of(part: Part) -> u32 {
+    let bit = match part {
+        Part::Source => 0,
+        Part::Destination => 1,
+        Part::Input => 2,
+        Part::Output => 3,
+        Part::LogicalInput => 4,
+        Part::LogicalOutput => 5,
+        Part::Protocol => 6,
+        Part::Fragment => 7,
+        Part::Field(field) => 8 + field as u32,
+    };
+    1 << bit
 }
 
 /// What `-j` or `-g` names, when it is no extension.
@@ -111,7 +131,7 @@ impl<'a> RuleLine<'a> {
             fields: header::unsaid(family),
             verdict: None,
             extensions: Extensions::new(family),
-            seen: SmallVec::new(),
+            seen: 0,
         }
     }
 
@@ -156,14 +176,15 @@ impl<'a> RuleLine<'a> {
     ) -> Result<(), What> {
         let family = self.extensions.family;
         if part == Part::Fragment {
-            self.once(name, word)?;
+            self.once((bit_of(part), name), word)?;
             if family != Family::Ipv4 {
                 return Err(What::new(word.column, "no -f: only IPv4 has it (-m frag)"));
             }
             self.fragment = Some(invert);
             return Ok(());
         }
-        let (invert, value) = self.value(name, invert, word, words, (line, warnings))?;
+        let option = (bit_of(part), name);
+        let (invert, value) = self.value(option, invert, word, words, (line, warnings))?;
         match part {
             Part::Source => self.sources = header::addresses(&value, invert, family)?,
             Part::Destination => self.destinations = header::addresses(&value, invert, family)?,
@@ -215,12 +236,12 @@ impl<'a> RuleLine<'a> {
         match &*word.text {
             "-m" | "--match" => self.load_match(words.value("-m")?, (line, warnings)),
             "-j" | "--jump" => {
-                self.once("-j", &word)?;
+                self.once((JUMP, "-j"), &word)?;
                 let name = words.value("-j")?;
                 self.jump(name, is_chain)
             }
             "-g" | "--goto" => {
-                self.once("-j", &word)?;
+                self.once((JUMP, "-j"), &word)?;
                 self.verdict = Some(Verdict::Goto(words.value("-g")?));
                 Ok(())
             }
@@ -241,22 +262,22 @@ impl<'a> RuleLine<'a> {
 
     fn value(
         &mut self,
-        name: &'static str,
+        option: (u32, &'static str),
         invert: bool,
         word: &Word<'a>,
         words: &mut Words<'a>,
         (line, warnings): (u32, &mut Warnings),
     ) -> Result<(bool, Word<'a>), What> {
-        self.once(name, word)?;
+        self.once(option, word)?;
         let invert = invert || words.late_invert(line, warnings)?;
         Ok((invert, words.value(&word.text)?))
     }
 
-    fn once(&mut self, name: &'static str, word: &Word<'_>) -> Result<(), What> {
-        if self.seen.contains(&name) {
+    fn once(&mut self, (bit, name): (u32, &'static str), word: &Word<'_>) -> Result<(), What> {
+        if self.seen & bit != 0 {
             return Err(What::new(word.column, format!("{name} only once")));
         }
-        self.seen.push(name);
+        self.seen |= bit;
         Ok(())
     }
 
