@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -26,7 +27,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let more = [&args.vs, &args.vs6, &args.walk.rules6].map(Option::as_ref);
     let rules = more.into_iter().flatten().chain([&args.rules]);
     standard_input_once(rules.chain(&args.captures))?;
-    let files = args.walk.open(&args.rules)?;
+    // The process ends with this command: to free large rulesets rule by rule would take a tenth of it.
+    let files = ManuallyDrop::new(args.walk.open(&args.rules)?);
     let versus = args.vs.as_deref().map(|name| new_rules(args, name)).transpose()?;
     let selection = Selection {
         filter: args.filter.as_deref().map(Filter::new).transpose()?,

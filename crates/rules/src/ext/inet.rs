@@ -29,9 +29,11 @@ pub(super) fn ipv4(text: &str) -> Option<[u8; 4]> {
 
 /// Eight groups of hex digits, of which `::` may stand for some; the last two may be an IPv4 address.
 pub(super) fn ipv6(text: &str) -> Option<[u8; 16]> {
-    if memchr::memchr(b'.', text.as_bytes()).is_some() {
-        return text.parse::<Ipv6Addr>().ok().map(|addr| addr.octets());
-    }
+    let with_ipv4 = || text.contains('.').then(|| text.parse::<Ipv6Addr>().ok())?;
+    hex_groups(text).or_else(|| with_ipv4().map(|addr| addr.octets()))
+}
+
+fn hex_groups(text: &str) -> Option<[u8; 16]> {
     let (mut groups, mut count, mut gap) = ([0_u16; 8], 0, None);
     let mut left = text.as_bytes();
     if let [b':', b':', behind @ ..] = left {

@@ -22,10 +22,9 @@ pub(crate) fn number(text: &str, max: u64) -> Option<u64> {
 
 /// Digits only: `from_str_radix` would take a sign.
 fn digits(text: &str, radix: u32) -> Option<u64> {
-    if text.is_empty() || !text.bytes().all(|byte| (byte as char).is_digit(radix)) {
-        return None;
-    }
-    u64::from_str_radix(text, radix).ok()
+    let digit = |byte: u8| (byte as char).to_digit(radix).map(u64::from);
+    let more = |value: u64, byte| value.checked_mul(radix.into())?.checked_add(digit(byte)?);
+    if text.is_empty() { None } else { text.bytes().try_fold(0, more) }
 }
 
 /// A number that fits 8 bits.
@@ -338,7 +337,8 @@ pub(crate) fn masked_mac_name(addr: &[u8], mask: &[u8]) -> String {
 /// `address[/mask]` of `len` bytes; the address comes back masked.
 #[must_use]
 pub(crate) fn network(text: &str, len: usize) -> Option<([u8; 16], [u8; 16])> {
-    let (addr, mask) = match memchr::memchr(b'/', text.as_bytes()) {
+    // Most are too short for memchr to pay.
+    let (addr, mask) = match text.bytes().position(|byte| byte == b'/') {
         Some(at) => (address(&text[..at], len)?, mask(&text[at + 1..], len)?),
         None => (address(text, len)?, prefix_mask(len * 8)),
     };

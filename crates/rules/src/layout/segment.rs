@@ -74,9 +74,13 @@ enum Piece {
 impl Segments {
     /// A chain of these rules.
     pub(crate) fn of(rules: &[Arc<Rule>], is_v6: bool) -> Self {
-        let mut draft = Draft { pieces: Vec::new(), is_v6, replaced: 0 };
-        draft.splice(0, 0, rules);
-        draft.freeze()
+        let mut words = Vec::new();
+        let piece = |rules: &[Arc<Rule>]| {
+            words.clear();
+            rules.iter().for_each(|rule| code::encode(rule, is_v6, |chain| chain, &mut words));
+            Piece::Frozen(Segment { words: words.as_slice().into(), rules: rules.into() }, None)
+        };
+        Draft { pieces: rules.chunks(SEGMENT).map(piece).collect(), is_v6, replaced: 0 }.freeze()
     }
 
     /// All segments.

@@ -24,9 +24,6 @@ const MAX_LISTED_RULES: usize = 1 << 20;
 /// insertions could take hours.
 const MAX_MOVED_RULES: usize = 1 << 26;
 
-/// Commands of `iptables -S` text that declare a chain.
-const DECLARES: [&str; 4] = ["-N", "--new-chain", "-P", "--policy"];
-
 /// Reads save text.
 ///
 /// # Errors
@@ -279,7 +276,7 @@ impl<'a, 'o> File<'a, 'o> {
         if counters.is_some() {
             list.next();
         }
-        if list.peek().is_some_and(|command| DECLARES.contains(&&*command.text)) {
+        if list.peek().is_some_and(declares) {
             let words = words(line, 1)?;
             if let [command, name, rest @ ..] = &words[usize::from(counters.is_some())..] {
                 return match &*command.text {
@@ -291,8 +288,10 @@ impl<'a, 'o> File<'a, 'o> {
         self.open(number)?;
         let Some(open) = &self.open else { return Ok(()) };
         let is_chain = |name: &str| open.chains.contains_key(name);
-        let parsed =
-            rule::parse(list.of(self.family), self.family, is_chain, (number, &mut self.warnings))?;
+        list.read_as(self.family);
+        let (place, chain) = rule::command(&mut list)?;
+        let mut parsed = RuleLine::new(place, chain, self.family);
+        parsed.read(&mut list, is_chain, (number, &mut self.warnings))?;
         if parsed.other_family {
             self.warnings.add(number, "rules of the other family (-4, -6) are left out");
             return Ok(());
@@ -520,6 +519,11 @@ impl<'a> OpenTable<'a> {
         let to = to.unwrap_or(0) as u32;
         if goto { Action::Goto(to) } else { Action::Jump(to) }
     }
+}
+
+/// Whether a command of `iptables -S` text declares a chain.
+fn declares(command: &Word<'_>) -> bool {
+    matches!(&*command.text, "-N" | "--new-chain" | "-P" | "--policy")
 }
 
 fn column_after(line: &str) -> u32 {

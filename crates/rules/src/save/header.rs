@@ -17,7 +17,7 @@ pub(super) type Addresses = SmallVec<[Option<MaskedAddr>; 1]>;
 
 /// A comma list of addresses; `None` stands for every address, which tests nothing.
 pub(super) fn addresses(word: &Word<'_>, invert: bool, family: Family) -> Result<Addresses, What> {
-    if memchr::memchr(b',', word.text.as_bytes()).is_none() {
+    if word.text.bytes().all(|byte| byte != b',') {
         return Ok(smallvec![address(&word.text, word, invert, family)?]);
     }
     if invert {
@@ -36,7 +36,7 @@ fn address(
         Family::Bridge => {
             value::masked_mac(text).map(|(addr, mask)| (first_six(addr), first_six(mask)))
         }
-        _ => value::network(text.trim(), family.addr_len()),
+        _ => value::network(trimmed(text), family.addr_len()),
     };
     let (addr, mask) = read.ok_or_else(|| {
         let what = format!("an {} address or address/mask, found \"{text}\"", kind_of(family));
@@ -45,6 +45,14 @@ fn address(
     })?;
     let everything = mask == [0; 16] && !invert;
     Ok((!everything).then_some(MaskedAddr { addr, mask, invert }))
+}
+
+/// Without blanks around it, which there seldom are.
+fn trimmed(text: &str) -> &str {
+    match text.as_bytes() {
+        [first, .., last] if first.is_ascii_graphic() && last.is_ascii_graphic() => text,
+        _ => text.trim(),
+    }
 }
 
 fn first_six(bytes: [u8; 6]) -> [u8; 16] {

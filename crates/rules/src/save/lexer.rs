@@ -30,6 +30,13 @@ impl<'a> Unquoted<'a> {
     pub(super) fn of(line: &'a str) -> Option<Self> {
         memchr::memchr(b'"', line.as_bytes()).is_none().then_some(Self { line, at: 0 })
     }
+
+    /// Whether the next word starts with this byte.
+    #[inline]
+    pub(super) fn is_at(&self, byte: u8) -> bool {
+        let mut left = self.line.as_bytes().iter().skip(self.at);
+        left.find(|byte| !is_blank(**byte)) == Some(&byte)
+    }
 }
 
 impl<'a> Iterator for Unquoted<'a> {
@@ -37,12 +44,17 @@ impl<'a> Iterator for Unquoted<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Word<'a>> {
-        let left = self.line.as_bytes().get(self.at..)?;
-        let start = self.at + left.iter().position(|byte| !is_blank(*byte))?;
-        let word = self.line.get(start..)?;
-        let len = word.bytes().position(|byte| ENDS_WORD[byte as usize]).unwrap_or(word.len());
-        self.at = start + len;
-        let text = Cow::Borrowed(word.get(..len)?);
+        let bytes = self.line.as_bytes();
+        let mut start = self.at;
+        while start < bytes.len() && is_blank(bytes[start]) {
+            start += 1;
+        }
+        let mut end = start;
+        while end < bytes.len() && !ENDS_WORD[bytes[end] as usize] {
+            end += 1;
+        }
+        self.at = end;
+        let text = Cow::Borrowed(self.line.get(start..end).filter(|word| !word.is_empty())?);
         Some(Word { text, column: start as u32 + 1, quoted: false })
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the rules of one line for a table that stands already: every chain it names must be there.
 
 use super::options::Words;
-use super::rule::{self, Setting, Verdict};
+use super::rule::{self, RuleLine, Setting, Verdict};
 use super::{Warnings, What, Word};
 use crate::model::{Action, Family, Hook, Rule};
 
@@ -24,7 +24,10 @@ pub(crate) fn rules(
     let Chain { family, table, hook, name } = chain;
     let is_chain = |name: &str| chain_of(name).is_some();
     let warnings = &mut Warnings { strict: true, ..Warnings::default() };
-    let parsed = rule::parse(Words::new(list, end), family, is_chain, (1, warnings))?;
+    let words = &mut Words::new(list, end);
+    let (place, own) = rule::command(words)?;
+    let mut parsed = RuleLine::new(place, own, family);
+    parsed.read(words, is_chain, (1, warnings))?;
     if parsed.other_family {
         return Err(What::new(1, "a rule of this family, without the other's -4 or -6"));
     }

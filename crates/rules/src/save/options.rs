@@ -100,9 +100,9 @@ impl<'a> Words<'a> {
         Self { words, split: None, ahead: None, end, late_invert: false }
     }
 
-    /// The same words, as this family's text reads them.
-    pub(super) fn of(self, family: Family) -> Self {
-        Self { late_invert: family.dialect().late_invert, ..self }
+    /// From here on words are read as this family's text reads them.
+    pub(super) fn read_as(&mut self, family: Family) {
+        self.late_invert = family.dialect().late_invert;
     }
 
     pub(super) fn next(&mut self) -> Option<Word<'a>> {
@@ -154,8 +154,21 @@ impl<'a> Words<'a> {
         self.next().ok_or_else(|| What::new(end, format!("a value for {option}")))
     }
 
+    /// Whether the next word may be a `!`: false at a glance, nearly always.
+    fn may_be_bang(&self) -> bool {
+        match &self.words {
+            Source::Line(words) if self.split.is_none() && self.ahead.is_none() => {
+                words.is_at(b'!')
+            }
+            _ => true,
+        }
+    }
+
     /// A `!` between an option and its value, as old tools wrote it.
     pub(super) fn late_invert(&mut self, line: u32, warnings: &mut Warnings) -> Result<bool, What> {
+        if !self.may_be_bang() {
+            return Ok(false);
+        }
         let late = self.peek().filter(|word| is_bang(word)).map(|word| word.column);
         if let Some(column) = late {
             if self.late_invert {

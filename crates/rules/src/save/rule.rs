@@ -88,13 +88,8 @@ pub(super) struct Built {
     pub(super) target: Option<TargetUse>,
 }
 
-/// Reads the words of a rule.
-pub(super) fn parse<'a>(
-    mut words: Words<'a>,
-    family: Family,
-    is_chain: impl Fn(&str) -> bool,
-    (line, warnings): (u32, &mut Warnings),
-) -> Result<RuleLine<'a>, What> {
+/// Reads the words of a rule that name its chain and, but for the number of `-I`, its place there.
+pub(super) fn command<'a>(words: &mut Words<'a>) -> Result<(Place, Word<'a>), What> {
     let command = words.next().ok_or_else(|| What::new(1, "-A CHAIN"))?;
     let place = match &*command.text {
         "-A" | "--append" => Place::Append,
@@ -104,17 +99,12 @@ pub(super) fn parse<'a>(
             return Err(What::new(command.column, what));
         }
     };
-    let chain = words.value(&command.text)?;
-    let mut rule = RuleLine::new(place, chain, family);
-    rule.insert_number(&mut words);
-    while let Some(word) = words.next() {
-        rule.option(word, &mut words, &is_chain, (line, warnings))?;
-    }
-    Ok(rule)
+    Ok((place, words.value(&command.text)?))
 }
 
 impl<'a> RuleLine<'a> {
-    fn new(place: Place, chain: Word<'a>, family: Family) -> Self {
+    /// A rule without any test.
+    pub(super) fn new(place: Place, chain: Word<'a>, family: Family) -> Self {
         Self {
             place,
             chain,
@@ -135,8 +125,23 @@ impl<'a> RuleLine<'a> {
         }
     }
 
+    /// Reads the words behind the chain.
+    pub(super) fn read(
+        &mut self,
+        words: &mut Words<'a>,
+        is_chain: impl Fn(&str) -> bool,
+        (line, warnings): (u32, &mut Warnings),
+    ) -> Result<(), What> {
+        self.insert_number(words);
+        while let Some(word) = words.next() {
+            self.option(word, words, &is_chain, (line, warnings))?;
+        }
+        Ok(())
+    }
+
     fn insert_number(&mut self, words: &mut Words<'a>) {
-        if let (Place::Insert(_), Some(word)) = (self.place, words.peek())
+        if let Place::Insert(_) = self.place
+            && let Some(word) = words.peek()
             && let Ok(number) = word.text.parse::<usize>()
         {
             self.place = Place::Insert(number);
