@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lab::bench::rules::{self, Part, Plan, figure};
 
 use crate::bench_command::print;
@@ -31,54 +32,24 @@ pub(crate) struct RulesArgs {
     #[arg(long, value_name = "DIR")]
     pub figure: Option<PathBuf>,
     /// One part of it
-    #[arg(long, value_name = "PART")]
-    pub only: Option<PartChoice>,
+    #[arg(long, value_name = "PART", value_parser = parts())]
+    pub only: Option<Part>,
 }
 
-/// Parts by name.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum PartChoice {
-    /// 100 chains of 1,000 rules, matching or not
-    Linear,
-    /// The same in every layout with every kind of counter
-    Layouts,
-    /// Bytes and allocations
-    Memory,
-    /// From text to rules
-    Load,
-    /// Single changes
-    Update,
-    /// 10,000 bans in one transaction
-    Bulk,
-    /// How changes grow
-    Growth,
-    /// A provider's fanned trees
-    Fan,
-    /// Kinds of counters
-    Counters,
-}
-
-impl From<PartChoice> for Part {
-    fn from(choice: PartChoice) -> Self {
-        match choice {
-            PartChoice::Linear => Self::Linear,
-            PartChoice::Layouts => Self::Layouts,
-            PartChoice::Memory => Self::Memory,
-            PartChoice::Load => Self::Load,
-            PartChoice::Update => Self::Update,
-            PartChoice::Bulk => Self::Bulk,
-            PartChoice::Growth => Self::Growth,
-            PartChoice::Fan => Self::Fan,
-            PartChoice::Counters => Self::Counters,
-        }
-    }
+/// Parts by name, as the benchmark lists them.
+fn parts() -> impl TypedValueParser<Value = Part> {
+    let values = Part::ALL.map(|(_, name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(|word| {
+        let found = Part::ALL.into_iter().find(|(_, name, _)| *name == word);
+        found.map(|(part, ..)| part).ok_or("expected a part of the benchmark")
+    })
 }
 
 /// Measures, draws and prints.
 pub(crate) fn run(args: &RulesArgs) -> Result<()> {
     let RulesArgs { peers, quick, json, figure, only } = args;
     let tamis = std::env::current_exe().context("the program's own file")?;
-    let plan = Plan { peers: *peers, quick: *quick, only: only.map(Part::from) };
+    let plan = Plan { peers: *peers, quick: *quick, only: *only };
     let document = rules::run(&tamis, plan)?;
     if let Some(directory) = figure {
         figure::draw(&document, directory)?;

@@ -1,10 +1,11 @@
-//! What a hit does: the counter kinds that the study compares, each as the observer of a walk.
+//! What a hit does: the counter kinds that the study compares, each as the observer of a walk. Those without locks
+//! are the ones that workers have ([`dataplane::publish::tally`]).
 //!
 //! Contract: counts packets and bytes of certain hits. The place of a counter is the rule's slot.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use dataplane::publish::tally::{Cell, Tally};
 use rules::Transit;
 use rules::eval::Observer;
 
@@ -44,78 +45,20 @@ impl Counting {
     }
 }
 
-/// Counters of one kind.
-pub(super) trait Counters {
-    /// A packet of so many bytes hit a rule.
-    fn hit(&mut self, slot: u32, bytes: u64);
-}
-
 /// Tells counters of the hits of one packet after the other, all as long as each other.
 #[derive(Debug)]
-pub(super) struct Counted<'c, C> {
-    pub(super) counters: &'c mut C,
+pub(super) struct Counted<'c, T> {
+    pub(super) counters: &'c T,
     pub(super) bytes: u64,
 }
 
-impl<C: Counters> Observer for Counted<'_, C> {
+impl<T: Tally> Observer for Counted<'_, T> {
     const SEES_RULES: bool = false;
 
     #[inline]
     fn counted(&mut self, slot: u32, certain: bool, _: &Transit<'_, '_>) {
         if certain {
-            self.counters.hit(slot, self.bytes);
-        }
-    }
-}
-
-/// [`Counting::None`].
-#[derive(Debug)]
-pub(super) struct Nothing;
-
-impl Counters for Nothing {
-    #[inline]
-    fn hit(&mut self, _: u32, _: u64) {}
-}
-
-/// [`Counting::Local`]: packets and bytes.
-#[derive(Debug)]
-pub(super) struct Local(pub(super) Vec<[u64; 2]>);
-
-impl Counters for Local {
-    #[inline]
-    fn hit(&mut self, slot: u32, bytes: u64) {
-        if let Some([packets, sum]) = self.0.get_mut(slot as usize) {
-            *packets += 1;
-            *sum += bytes;
-        }
-    }
-}
-
-/// [`Counting::Shared`].
-#[derive(Debug)]
-pub(super) struct Shared(pub(super) Vec<[AtomicU64; 2]>);
-
-impl Counters for Shared {
-    #[inline]
-    fn hit(&mut self, slot: u32, bytes: u64) {
-        if let Some([packets, sum]) = self.0.get(slot as usize) {
-            packets.fetch_add(1, Ordering::Relaxed);
-            sum.fetch_add(bytes, Ordering::Relaxed);
-        }
-    }
-}
-
-/// [`Counting::Allocated`].
-#[derive(Debug)]
-#[expect(clippy::vec_box, reason = "that it lies elsewhere is what is measured")]
-pub(super) struct Allocated(pub(super) Vec<Box<[u64; 2]>>);
-
-impl Counters for Allocated {
-    #[inline]
-    fn hit(&mut self, slot: u32, bytes: u64) {
-        if let Some(place) = self.0.get_mut(slot as usize) {
-            place[0] += 1;
-            place[1] += bytes;
+            self.counters.count(slot as usize, self.bytes);
         }
     }
 }
@@ -125,19 +68,23 @@ type Quota = Box<Mutex<u64>>;
 
 /// [`Counting::Locked`] and [`Counting::LockedTwice`].
 #[derive(Debug)]
-pub(super) struct Locked<const TIMES: usize>(pub(super) Vec<[Quota; TIMES]>);
+pub(super) struct Locked<const TIMES: usize>(Vec<[Quota; TIMES]>);
 
-impl<const TIMES: usize> Counters for Locked<TIMES> {
+impl<const TIMES: usize> Tally for Locked<TIMES> {
+    fn new(places: usize) -> Self {
+        let quotas = || std::array::from_fn(|_| Quota::default());
+        Self(std::iter::repeat_with(quotas).take(places).collect())
+    }
+
     #[inline]
-    fn hit(&mut self, slot: u32, bytes: u64) {
-        let Some(quotas) = self.0.get(slot as usize) else { return };
+    fn count(&self, place: usize, bytes: u64) {
+        let Some(quotas) = self.0.get(place) else { return };
         for (quota, more) in quotas.iter().zip([1, bytes]) {
-            *quota.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += more;
+            *quota.lock().unwrap_or_else(PoisonError::into_inner) += more;
         }
     }
-}
 
-/// So many counters of the kind of each.
-pub(super) fn many<T>(slots: usize, one: impl Fn() -> T) -> Vec<T> {
-    std::iter::repeat_with(one).take(slots).collect()
+    fn cell(&self, _: usize) -> Option<&Cell> {
+        None
+    }
 }

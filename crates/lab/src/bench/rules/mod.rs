@@ -14,7 +14,7 @@ mod growth;
 mod memory;
 #[cfg(target_os = "linux")]
 mod peers;
-pub mod readers;
+mod readers;
 mod study;
 mod update;
 mod walk;
@@ -38,7 +38,7 @@ pub struct Plan {
     pub only: Option<Part>,
 }
 
-/// Parts of the benchmark.
+/// Parts of the benchmark. [`Part::ALL`] is the list of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// 100 chains of 1,000 rules, matching or not.
@@ -59,6 +59,24 @@ pub enum Part {
     Fan,
     /// Kinds of counters.
     Counters,
+    /// What those who read keep of their rate while rules are published.
+    Readers,
+}
+
+impl Part {
+    /// Every part, with its name on the command line and what it measures.
+    pub const ALL: [(Self, &'static str, &'static str); 10] = [
+        (Self::Linear, "linear", "100 chains of 1,000 rules, matching or not"),
+        (Self::Layouts, "layouts", "The same in every layout with every kind of counter"),
+        (Self::Memory, "memory", "Bytes and allocations"),
+        (Self::Load, "load", "From text to rules"),
+        (Self::Update, "update", "Single changes"),
+        (Self::Bulk, "bulk", "10,000 bans in one transaction"),
+        (Self::Growth, "growth", "How changes grow"),
+        (Self::Fan, "fan", "A provider's fanned trees"),
+        (Self::Counters, "counters", "Kinds of counters"),
+        (Self::Readers, "readers", "Readers at 1,000 updates a second"),
+    ];
 }
 
 impl Plan {
@@ -134,6 +152,9 @@ fn alone(plan: Plan, rows: &mut Vec<Row>) {
     }
     if plan.has(Part::Growth) {
         growth::all(plan, rows);
+    }
+    if plan.has(Part::Readers) {
+        readers::rows(plan, rows);
     }
 }
 

@@ -16,9 +16,14 @@ use std::time::{Duration, Instant};
 use dataplane::publish::{Burst, Kind, PublishError, Published, Worker};
 use packet::{Checksums, Link, Packet};
 use rules::eval::Alive;
+use rules::layout::Kind as Layout;
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
 use rules::{Transit, World};
+use serde_json::json;
+
+use super::{Plan, params, row};
+use crate::bench::document::{Row, Runs};
 
 /// Packets of a burst.
 const BURST: usize = 32;
@@ -29,60 +34,84 @@ const RULES: usize = 1000;
 
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
-pub struct Load {
+struct Load {
     /// Threads that walk.
-    pub readers: usize,
+    readers: usize,
     /// Transactions in a second.
-    pub updates: u32,
+    updates: u32,
     /// Pairs of slices, one quiet and one with updates.
-    pub pairs: usize,
+    pairs: usize,
     /// Length of a slice.
-    pub slice: Duration,
+    slice: Duration,
     /// How they count.
-    pub counters: Kind,
+    counters: Kind,
 }
 
 /// Packets in a second, of all readers together, slice by slice.
 #[derive(Debug, Clone, Default)]
-pub struct Rates {
+struct Rates {
     /// Without updates.
-    pub quiet: Vec<f64>,
+    quiet: Vec<f64>,
     /// With them.
-    pub updated: Vec<f64>,
+    updated: Vec<f64>,
     /// Packets in a second that readers had a processor, in quiet slices and others; nothing where it is not known.
-    pub quiet_on_cpu: Vec<f64>,
+    quiet_on_cpu: Vec<f64>,
     /// Likewise, with updates.
-    pub updated_on_cpu: Vec<f64>,
+    updated_on_cpu: Vec<f64>,
     /// Transactions in a second that were published.
-    pub updates: Vec<f64>,
+    updates: Vec<f64>,
     /// Seconds of each, from its text to the new rules being there for every next burst.
-    pub commits: Vec<f64>,
+    commits: Vec<f64>,
 }
 
 impl Rates {
-    /// The part of its quiet rate that readers keep: the median of all pairs.
-    #[must_use]
-    pub fn kept(&self) -> f64 {
-        kept(&self.quiet, &self.updated)
+    /// The part of its quiet rate that readers keep, pair by pair.
+    fn kept(&self) -> Vec<f64> {
+        ratios(&self.quiet, &self.updated)
     }
 
     /// The same of the time that they had a processor.
-    #[must_use]
-    pub fn kept_on_cpu(&self) -> f64 {
-        kept(&self.quiet_on_cpu, &self.updated_on_cpu)
+    fn kept_on_cpu(&self) -> Vec<f64> {
+        ratios(&self.quiet_on_cpu, &self.updated_on_cpu)
     }
 }
 
-fn kept(quiet: &[f64], updated: &[f64]) -> f64 {
-    median(quiet.iter().zip(updated).map(|(quiet, updated)| updated / quiet))
+fn ratios(quiet: &[f64], updated: &[f64]) -> Vec<f64> {
+    quiet.iter().zip(updated).map(|(quiet, updated)| updated / quiet).collect()
 }
 
 /// The middle one; of none, none.
-#[must_use]
-pub fn median(figures: impl Iterator<Item = f64>) -> f64 {
+fn median(figures: impl Iterator<Item = f64>) -> f64 {
     let mut figures: Vec<f64> = figures.collect();
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Updates of the rows.
+const UPDATES: u32 = 1000;
+
+/// What one reader keeps at 1,000 updates a second, with each kind of counters: the ratio of each pair of slices, by
+/// the clock and by the time that the reader had a processor.
+pub(super) fn rows(plan: Plan, rows: &mut Vec<Row>) {
+    let pairs = if plan.quick { 5 } else { 41 };
+    let slice = Duration::from_millis(100);
+    for counters in Kind::ALL {
+        let load = Load { readers: 1, updates: UPDATES, pairs, slice, counters };
+        let Ok(rates) = measure(load) else { continue };
+        let made = median(rates.updates.iter().copied()).round();
+        let commit = median(rates.commits.iter().copied());
+        let of = |kept: Vec<f64>, clock: &str| {
+            let params = params(json!({
+                "rules": CHAINS * RULES, "readers": load.readers, "counters": counters.name(),
+                "updates/s": made, "commit_us": (commit * 1e7).round() / 10.0, "of": clock,
+            }));
+            let engine = Layout::PackedChain.name();
+            (!kept.is_empty())
+                .then(|| row("rules.readers.kept", engine, params, Runs::of(kept), "ratio"))
+        };
+        rows.extend(of(rates.kept(), "clock"));
+        rows.extend(of(rates.kept_on_cpu(), "processor time"));
+    }
 }
 
 /// Measures, over 100 chains of 1,000 rules of which a packet runs one chain; updates append a rule to a chain,
@@ -93,7 +122,7 @@ pub fn median(figures: impl Iterator<Item = f64>) -> f64 {
 ///
 /// # Panics
 /// The rules, which are our own, are not taken, or a reader panicked.
-pub fn measure(load: Load) -> Result<Rates, PublishError> {
+fn measure(load: Load) -> Result<Rates, PublishError> {
     let published = match Published::new(&ruleset(), load.counters) {
         Ok(published) => published,
         Err(refused) => panic!("the rules are not taken: {refused}"),
@@ -291,7 +320,7 @@ mod tests {
     fn what_is_kept_is_the_median_of_pairs() {
         let (quiet, updated) = (vec![10.0, 10.0, 100.0], vec![9.0, 5.0, 95.0]);
         let rates = Rates { quiet, updated, ..Rates::default() };
-        assert!((rates.kept() - 0.9).abs() < 1e-9);
+        assert!((median(rates.kept().into_iter()) - 0.9).abs() < 1e-9);
         assert!(median(std::iter::empty()).is_nan());
     }
 }

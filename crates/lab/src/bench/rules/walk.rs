@@ -1,10 +1,9 @@
 //! Time of walks: over the study's ruleset and over fanned trees, in every layout, with every kind of counter.
 
 use std::hint::black_box;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use dataplane::publish::tally::{Elsewhere, Local, Shared, Tally, Uncounted};
 use packet::{Checksums, Link, Packet};
 use rules::eval::{Alive, Memories};
 use rules::layout::{Kind, Laid};
@@ -13,7 +12,7 @@ use rules::{Transit, World};
 use serde_json::json;
 
 use super::clock;
-use super::count::{Allocated, Counted, Counters, Counting, Local, Locked, Nothing, Shared, many};
+use super::count::{Counted, Counting, Locked};
 use super::fan::Fan;
 use super::workload::Linear;
 use super::{Plan, params, row};
@@ -42,23 +41,18 @@ impl Walks {
 
     /// Seconds of one packet's walk.
     pub(super) fn seconds(&self, laid: &Laid, counting: Counting) -> f64 {
-        let slots = self.slots;
-        let quota = || Box::new(Mutex::new(0));
         match counting {
-            Counting::None => self.with(laid, &mut Nothing),
-            Counting::Local => self.with(laid, &mut Local(vec![[0; 2]; slots])),
-            Counting::Shared => {
-                self.with(laid, &mut Shared(many(slots, <[AtomicU64; 2]>::default)))
-            }
-            Counting::Allocated => self.with(laid, &mut Allocated(many(slots, Box::default))),
-            Counting::Locked => self.with(laid, &mut Locked(many(slots, || [quota()]))),
-            Counting::LockedTwice => {
-                self.with(laid, &mut Locked(many(slots, || [quota(), quota()])))
-            }
+            Counting::None => self.with::<Uncounted>(laid),
+            Counting::Local => self.with::<Local>(laid),
+            Counting::Shared => self.with::<Shared>(laid),
+            Counting::Allocated => self.with::<Elsewhere>(laid),
+            Counting::Locked => self.with::<Locked<1>>(laid),
+            Counting::LockedTwice => self.with::<Locked<2>>(laid),
         }
     }
 
-    fn with(&self, laid: &Laid, counters: &mut impl Counters) -> f64 {
+    fn with<T: Tally>(&self, laid: &Laid) -> f64 {
+        let counters = &T::new(self.slots);
         let world = World::default();
         let mut bytes = self.packets.clone();
         let parse = |bytes| {

@@ -81,25 +81,28 @@ impl<'k> Whole<'k> {
     }
 
     /// What the tests of a rule say. Called, it would cost as much as it does.
+    ///
+    /// Ports come last: they refuse most rules that get so far, and a rule that hits has then taken the branches that
+    /// it takes for every packet, which a processor foresees.
     #[inline(always)]
     pub(super) fn test(&self, head: u64, words: &[u64]) -> HeaderTest {
         if refuses_protocol(head, self.protocol) {
             return HeaderTest::No;
         }
-        let ports = head & PORTS != 0;
-        let (at, mut asks_matches) = (1 + usize::from(ports), head & MATCHES != 0);
-        if ports && self.has_ports {
-            if words.get(1).is_some_and(|word| !accepts_ports(*word, self.ports)) {
+        let has_ports = head & PORTS != 0;
+        if has_addresses(head) {
+            let from = 1 + usize::from(has_ports);
+            if refuses_packed(head, words.get(from..).unwrap_or_default(), self.key) {
                 return HeaderTest::No;
             }
-        } else {
-            asks_matches |= ports;
         }
-        if has_addresses(head)
-            && refuses_packed(head, words.get(at..).unwrap_or_default(), self.key)
+        if has_ports
+            && self.has_ports
+            && words.get(1).is_some_and(|word| !accepts_ports(*word, self.ports))
         {
             return HeaderTest::No;
         }
+        let asks_matches = head & MATCHES != 0 || has_ports && !self.has_ports;
         match (head & MORE != 0, asks_matches) {
             (true, _) => HeaderTest::Ask,
             (false, true) => HeaderTest::AskMatches,

@@ -3,17 +3,21 @@
 //! The walk is timed by datagrams over loopback: a socket sends one to itself and waits for it, which runs INPUT
 //! once. What that takes without rules is taken off. Everything else is whole commands, from start to end.
 
+mod link;
+mod tool;
+
 use std::fs;
 use std::io::{self, Write};
-use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use rules::layout::Kind;
 use rules::model::Family;
 use serde_json::json;
 use tempfile::TempDir;
+
+use link::Loop;
+use tool::{BackEnd, Tool, added, finish, nft_bans};
 
 use super::count::Counting;
 use super::update::{self, Live, Site};
@@ -22,118 +26,6 @@ use super::workload::Linear;
 use super::{Part, Plan, clock, params, row};
 use crate::bench::document::{Document, Missing, Peer, Row, Runs};
 use crate::oracle::{counters, netns};
-
-/// One of the kernel's two machines, by one of its tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tool {
-    Legacy,
-    Compat,
-    Nft,
-}
-
-/// A tool for a family.
-#[derive(Debug, Clone, Copy)]
-struct BackEnd {
-    tool: Tool,
-    family: Family,
-}
-
-impl BackEnd {
-    fn name(self) -> &'static str {
-        match (self.tool, self.family) {
-            (Tool::Legacy, Family::Ipv6) => "ip6tables-legacy",
-            (Tool::Legacy, _) => "iptables-legacy",
-            (Tool::Compat, Family::Ipv6) => "ip6tables-nft",
-            (Tool::Compat, _) => "iptables-nft",
-            (Tool::Nft, _) => "nft",
-        }
-    }
-
-    /// Why it cannot be measured, if so.
-    fn lacking(self) -> Option<String> {
-        let mut asked = Command::new(self.name());
-        match asked.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Some("not installed".to_owned())
-            }
-            Err(error) => Some(error.to_string()),
-            Ok(status) if !status.success() => Some(format!("it ends with {status}")),
-            Ok(_) => netns::in_fresh(|| Ok(())).err().map(|error| format!("no namespace: {error}")),
-        }
-    }
-
-    /// The same rules as this tool reads them.
-    fn text(self, linear: Linear) -> String {
-        if self.tool == Tool::Nft { linear.nft_text() } else { linear.text() }
-    }
-
-    /// Loads a whole file.
-    fn load(self, file: &Path, adds: bool) -> Command {
-        let mut command = match self.tool {
-            Tool::Nft => Command::new("nft"),
-            _ => Command::new(format!("{}-restore", self.name())),
-        };
-        if self.tool == Tool::Nft {
-            command.arg("-f");
-        } else if adds {
-            command.arg("-n");
-        }
-        command.arg(file);
-        command
-    }
-
-    /// A command of one change: its words after the tool's name.
-    fn change(self, words: &str) -> Command {
-        let mut command = Command::new(self.name());
-        command.args(words.split_whitespace());
-        command
-    }
-}
-
-/// Runs a command to its end; the error says what it says.
-fn finish(command: &mut Command, scratch: &Path) -> io::Result<()> {
-    // A lock of our own: other rulesets of the machine are none of ours.
-    command.env("XTABLES_LOCKFILE", scratch.join("xtables.lock"));
-    let output = command.stdin(Stdio::null()).output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("{command:?}: {}", said.trim())))
-}
-
-/// Datagrams from loopback to itself.
-struct Loop {
-    socket: UdpSocket,
-}
-
-impl Loop {
-    fn new(family: Family) -> io::Result<Self> {
-        let socket = match family {
-            Family::Ipv6 => UdpSocket::bind("[::1]:0")?,
-            _ => UdpSocket::bind("127.0.0.1:0")?,
-        };
-        socket.connect(socket.local_addr()?)?;
-        socket.set_read_timeout(Some(Duration::from_secs(2)))?;
-        Ok(Self { socket })
-    }
-
-    /// Seconds a datagram: the least of as many as there is time for.
-    fn seconds(&self) -> io::Result<f64> {
-        let mut failed = None;
-        let seconds = clock::least(Duration::from_millis(300), || {
-            if failed.is_none() {
-                failed = self.one().err();
-            }
-        });
-        failed.map_or(Ok(seconds), Err)
-    }
-
-    fn one(&self) -> io::Result<()> {
-        self.socket.send(&[0; 56])?;
-        self.socket.recv(&mut [0; 128]).map(drop)
-    }
-}
 
 /// Everything that has peers.
 pub(super) fn all(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()> {
@@ -385,27 +277,6 @@ struct Files {
     ours: PathBuf,
     theirs: PathBuf,
     capture: PathBuf,
-}
-
-/// The handle of a rule that this adds. Asking for it later would list the whole chain.
-fn added(at: &str, rule: &str) -> io::Result<String> {
-    let mut add = Command::new("nft");
-    add.args(["-e", "-a", "add", "rule"]).args(at.split(' ')).args(rule.split(' '));
-    let output = add.output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let handle = text.lines().find_map(|line| line.split_once("# handle "));
-    let handle = handle.map(|(_, handle)| handle.trim().to_owned());
-    handle.ok_or_else(|| io::Error::other(format!("{add:?}: it tells no handle")))
-}
-
-/// Bans as `nft -f` reads them.
-fn nft_bans(text: &str, chain: &str) -> String {
-    let source =
-        |line: &str| Some(line.split_whitespace().nth(3)?.strip_suffix("/128")?.to_owned());
-    let rules = text.lines().filter_map(source);
-    let rules = rules
-        .map(|source| format!("add rule ip6 filter {chain} ip6 saddr {source} counter drop\n"));
-    rules.collect()
 }
 
 /// A capture of one packet: pcap, bare IP.
