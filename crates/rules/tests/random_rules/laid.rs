@@ -8,7 +8,7 @@ use rules::layout::{Kind, Laid, Layout};
 use rules::model::{Family, Ruleset};
 use rules::{Outcome, Transit};
 
-use crate::made::{Packet, Table, packets, tables};
+use crate::made::{Action, Packet, Ports, Rule, Table, packets, tables};
 use crate::sound::{Unknown, at_hook, ruleset, runner, unknowns};
 
 /// All that a walk shows.
@@ -189,6 +189,36 @@ fn every_layout_is_changed_as_the_model_is() {
                 apply(change, &mut rules, &mut layout);
                 prop_assert_eq!(layout.verify(), Ok(()), "{} {:?}", kind.name(), change);
             }
+            told(compare(&layout, &rules, &packet, &unknown), kind, &table)?;
+        }
+        Ok(())
+    };
+    runner().run(&all, test).unwrap();
+}
+
+/// Rules that test a protocol and its ports, and seldom anything else: what words answer at sight.
+fn port_tables() -> impl Strategy<Value = Table> {
+    let ports = (any::<bool>(), prop::bool::weighted(0.2), 0..5_u16, 0..2_u16);
+    let mark = proptest::option::weighted(0.2, (any::<bool>(), (0..2_u32, Just(3_u32))));
+    let action = prop_oneof![4 => Just(Action::None), 1 => Just(Action::Accept)];
+    let rule = (any::<bool>(), ports, mark, action).prop_map(|(is_tcp, ports, mark, action)| {
+        let (destination, invert, low, more) = ports;
+        let protocol = Some((false, if is_tcp { 6 } else { 17 }));
+        let ports = Some(Ports { destination, invert, low, high: low + more });
+        Rule { protocol, ports, mark, action, ..Rule::default() }
+    });
+    (any::<bool>(), vec(rule, 1..12))
+        .prop_map(|(drops, rules)| Table { drops, chains: vec![rules] })
+}
+
+#[test]
+fn every_layout_tells_ports_as_the_match_does() {
+    let known = prop_oneof![3 => Just(Unknown::default()), 1 => unknowns()];
+    let all = (port_tables(), packets(), known);
+    let test = |(table, packet, unknown): (Table, Packet, Unknown)| {
+        let rules = ruleset(&table);
+        for kind in Kind::ALL {
+            let layout = Laid::encode(kind, &rules.tables[0], Family::Ipv4);
             told(compare(&layout, &rules, &packet, &unknown), kind, &table)?;
         }
         Ok(())

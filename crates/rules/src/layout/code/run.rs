@@ -65,34 +65,47 @@ impl<'r> Run<'r> {
         let (source, destination) = (key.source_words, key.destination_words);
         let (mut words, mut read) = (self.words, self.read);
         let found = loop {
-            let Some(head) = words.first().copied() else { break None };
-            let Some((rule, behind)) = words.split_at_checked(len_of(head)) else { break None };
-            words = behind;
-            read += 1;
-            let answer = match (head & (TESTS | LEN), rule) {
-                (PAIR_RULE, [_, pair]) if key.addresses_known => yes_if(*pair == key.pair),
-                (V6_RULE, [_, a, b, c, d]) if key.addresses_known => yes_if(
-                    [*a, *b, *c, *d] == [source[0], source[1], destination[0], destination[1]],
-                ),
-                _ => test(head, rule),
-            };
-            match answer {
-                HeaderTest::No => {}
-                HeaderTest::Yes if only_counts(head) => count(slot(head)),
-                answer => {
-                    let rule = Coded { words: rule, rules: self.rules, number: read - 1 };
-                    break Some((rule, answer));
+            // The lengths of these are known with their shapes.
+            let (head, is_hit, behind) = match words {
+                [head, pair, behind @ ..]
+                    if head & (TESTS | LEN) == PAIR_RULE && key.addresses_known =>
+                {
+                    (*head, *pair == key.pair, behind)
                 }
+                [head, a, b, c, d, behind @ ..]
+                    if head & (TESTS | LEN) == V6_RULE && key.addresses_known =>
+                {
+                    (*head, [*a, *b] == source && [*c, *d] == destination, behind)
+                }
+                _ => {
+                    let Some((rule, behind)) = first_rule(words) else { break None };
+                    words = behind;
+                    read += 1;
+                    match test(rule[0], rule) {
+                        HeaderTest::No => {}
+                        HeaderTest::Yes if only_counts(rule[0]) => count(slot(rule[0])),
+                        answer => {
+                            let number = read - 1;
+                            break Some((Coded { words: rule, rules: self.rules, number }, answer));
+                        }
+                    }
+                    continue;
+                }
+            };
+            if is_hit && !only_counts(head) {
+                let rule = &words[..len_of(head)];
+                (words, read) = (behind, read + 1);
+                let number = read - 1;
+                break Some((Coded { words: rule, rules: self.rules, number }, HeaderTest::Yes));
             }
+            if is_hit {
+                count(slot(head));
+            }
+            (words, read) = (behind, read + 1);
         };
         (self.words, self.read) = (words, read);
         found
     }
-}
-
-#[inline]
-fn yes_if(is_hit: bool) -> HeaderTest {
-    if is_hit { HeaderTest::Yes } else { HeaderTest::No }
 }
 
 /// The words of the first rule, and those behind it.
