@@ -74,12 +74,12 @@ pub struct Judge {
     memories: Memories,
     tally: Observed,
     /// As they are laid out: what is judged and counted, where the scene has a layout.
-    laid: Option<Lying>,
+    laid: Option<LaidOut>,
 }
 
 /// Rules laid out, and walked as a replay walks them: nobody sees single rules.
 #[derive(Debug)]
-struct Lying {
+struct LaidOut {
     tables: Vec<Laid>,
     memories: Memories,
     counts: Counted,
@@ -111,7 +111,7 @@ impl Judge {
         let ruleset = load(rules, &options)?.ruleset;
         let memories = Memories::of(&ruleset);
         let tally = Observed::of(&ruleset);
-        let laid = scene.layout.map(|kind| Lying::of(kind, &ruleset));
+        let laid = scene.layout.map(|kind| LaidOut::of(kind, &ruleset));
         Ok(Self { scene, world: scene.world(), ruleset, memories, tally, laid })
     }
 
@@ -133,7 +133,7 @@ impl Judge {
     pub fn judge(&mut self, frame: &mut [u8]) -> Judged {
         let Self { scene, ruleset, world, memories, tally, laid } = self;
         let stage = (*scene, &*world, &*ruleset);
-        let Some(Lying { tables, memories: own, counts }) = laid else {
+        let Some(LaidOut { tables, memories: own, counts }) = laid else {
             return judge(stage, frame, |table, transit| {
                 eval::walk(ruleset, table, transit, Alive::Certain, memories, tally)
             });
@@ -260,7 +260,7 @@ fn lower_ttl(packet: &mut Packet<'_>, family: Family) {
     }
 }
 
-impl Lying {
+impl LaidOut {
     fn of(kind: Kind, ruleset: &Ruleset) -> Self {
         let lay = |table| Laid::encode(kind, table, ruleset.family);
         Self {
