@@ -6,7 +6,7 @@ use packet::{Link, Packet, Read};
 
 use rules::Transit;
 use rules::eval::{self, Cause, RuleRef};
-use rules::model::Ruleset;
+use rules::model::{self, Ruleset};
 
 use super::Sent;
 use super::stage::Stage;
@@ -142,6 +142,18 @@ impl Observer for Observed {
         match packet.read_slice(0, packet.len()) {
             Read::Known(bytes) => self.left.extend_from_slice(bytes),
             Read::Unknown | Read::Absent => self.lost = true,
+        }
+    }
+}
+
+/// Whether the kernel counted what tamis says it did, or may have.
+#[must_use]
+pub fn agree(ours: &Tally, theirs: &model::Counters) -> bool {
+    match ours.maybe {
+        0 => (ours.packets, ours.bytes) == (theirs.packets, theirs.bytes),
+        maybe => {
+            (ours.packets..=ours.packets + maybe).contains(&theirs.packets)
+                && ours.bytes <= theirs.bytes
         }
     }
 }

@@ -1,5 +1,5 @@
 //! [`Lost`]: what replies may look like whose flow cannot be found, because how it is translated is not
-//! known (a port drawn at random, an address that nobody named).
+//! known (a port drawn at random, an address that nobody named), or whether it is there.
 //!
 //! Contract: bounded. It only ever says "may be": past [`MOST`] ends, everything of a protocol may be such a
 //! reply. Ends are never forgotten, for nobody knows how long the kernel keeps the flow.
@@ -21,6 +21,8 @@ enum End {
     To(u8, IpAddr, u16),
     /// Neither is known.
     Any(u8),
+    /// Both are known, but not whether the flow is there. In zone 0, whatever its own.
+    Both(Tuple),
 }
 
 /// The replies that may come, and how many flows wait for them.
@@ -39,6 +41,18 @@ impl Lost {
             (false, true) => End::To(protocol, sent.source(), source),
             (true, true) => End::Any(protocol),
         };
+        self.add(end, protocol);
+    }
+
+    /// Exactly this reply may come, to a flow that may be there.
+    pub(super) fn expect_reply(&mut self, reply: &Tuple) {
+        let end = End::Both(reply.in_zone(0));
+        if !self.0.contains_key(&end) {
+            self.add(end, reply.protocol());
+        }
+    }
+
+    fn add(&mut self, end: End, protocol: u8) {
         let full = self.0.len() >= MOST && !self.0.contains_key(&end);
         let flows = self.0.entry(if full { End::Any(protocol) } else { end }).or_default();
         *flows = flows.saturating_add(1);
@@ -58,6 +72,7 @@ impl Lost {
             End::Any(protocol),
             End::From(protocol, reply.source(), source),
             End::To(protocol, reply.destination(), destination),
+            End::Both(reply.in_zone(0)),
         ];
         ends.iter()
             .filter_map(|end| self.0.get(end))
@@ -92,5 +107,14 @@ mod tests {
         assert!(lost.may_be(&tuple(9, 3, [5, 3000])) && !lost.may_be(&tuple(9, 3, [5, 3001])));
         lost.expect(&tuple(5, 6, [1, 2]), true, true);
         assert!(lost.may_be(&tuple(77, 78, [1, 2])));
+    }
+
+    #[test]
+    fn a_flow_that_may_be_there_has_one_reply_in_any_zone() {
+        let mut lost = Lost::default();
+        lost.expect_reply(&tuple(2, 1, [80, 1000]).in_zone(3));
+        lost.expect_reply(&tuple(2, 1, [80, 1000]));
+        assert_eq!(lost.waiting(&tuple(2, 1, [80, 1000]).in_zone(5)), 1);
+        assert!(!lost.may_be(&tuple(2, 1, [80, 1001])) && !lost.may_be(&tuple(1, 2, [1000, 80])));
     }
 }

@@ -21,6 +21,13 @@ pub(crate) enum Step {
     Reopen,
 }
 
+impl Step {
+    /// Whether the flow is over.
+    pub(crate) fn ends_flow(self) -> bool {
+        matches!(self, Self::Kill | Self::Reopen)
+    }
+}
+
 /// What is known of a packet besides its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {

@@ -223,9 +223,12 @@ impl Tracker {
                 };
             let arrival = Arrival { now: visit.now, direction, bytes: packet.len() };
             let Some(flow) = self.table.flow_mut(handle) else { return Err(Flaw::Invalid) };
-            let doubt = flow.doubt;
+            let mut doubt = flow.doubt;
             let before = state(flow, direction);
             let step = protocol::track(flow, layer.protocol, upper, &arrival, &self.config);
+            if step.ends_flow() && !is_first && visit.certainty == Certainty::Maybe {
+                doubt = Doubt::History;
+            }
             if is_first && self.config.mode == Mode::Midstream && upper.is_midstream() {
                 flow.assumed = step != Step::Invalid;
             }
@@ -278,7 +281,11 @@ impl Tracker {
         }
         if found.doubt != Doubt::None {
             states = states.or(found.before.into());
-            states = states.or(self.without_flow(tuple, layer, upper, visit));
+            let alone = self.without_flow(tuple, layer, upper, visit);
+            if alone != CtState::Invalid.into() {
+                self.expect_own(handle, tuple, visit);
+            }
+            states = states.or(alone);
         }
         if found.doubt == Doubt::History || step == Step::Vague {
             states = states.or(CtState::Established.into());
@@ -360,8 +367,5 @@ fn state(flow: &Flow, direction: Direction) -> CtState {
 
 /// In doubt no flow ends: there may be another one that does not.
 fn in_doubt(step: Step) -> Step {
-    match step {
-        Step::Kill | Step::Reopen => Step::Ignore,
-        step => step,
-    }
+    if step.ends_flow() { Step::Ignore } else { step }
 }

@@ -2,7 +2,7 @@
 
 use crate::net::*;
 use packet::craft::{Addresses, Message};
-use rules::conntrack::{Certainty, Config, CtState, CtView, Doubt, States, Visit};
+use rules::conntrack::{Certainty, Config, CtState, CtView, Doubt, States, Visit, Zone};
 
 /// A packet whose verdict is not known.
 fn maybe(net: &mut Net, frame: &[u8]) -> CtView {
@@ -86,6 +86,38 @@ fn errors_about_a_doubtful_flow_are_related_or_invalid() {
     let message = Message::Icmp { kind: 3, code: 1, id: 0, sequence: 0 };
     let view = net.pass_frame(&with_payload(router, message, &quoted));
     assert_eq!(view.states, either(Related, Invalid));
+}
+
+#[test]
+fn a_packet_of_a_doubtful_flow_may_begin_one_with_replies_in_another_zone() {
+    let mut net = Net::new(Config { checksums: packet::Checksums::Ignore, ..kernel() });
+    net.template.zone = Zone { id: 2, original: true, reply: false };
+    maybe(&mut net, &udp(V4, [4000, 53]));
+    net.template.zone = Zone::default();
+    let answer = udp(back(V4), [53, 4000]);
+    assert_eq!(net.pass_frame(&answer).states, either(New, Established));
+    let message = Message::Icmp { kind: 3, code: 1, id: 0, sequence: 0 };
+    let router = Addresses::V4 { source: [10, 9, 9, 9], destination: [10, 0, 0, 2] };
+    let about = net.pass_frame(&with_payload(router, message, &answer));
+    assert_eq!(about, CtView::UNKNOWN, "RELATED if the answer began a flow, else INVALID");
+    assert_eq!(net.pass(V4, Message::udp(4001, 53)), Some(New), "another port is known");
+    let there = maybe(&mut net, &udp(V4, [4000, 53]));
+    assert!(there.states.may_be(New) && there.states.may_be(Established), "{:?}", there.states);
+}
+
+/// A reset that may have been dropped before it was tracked.
+#[test]
+fn a_flow_that_a_packet_ends_which_may_not_have_come_may_live() {
+    let mut net = Net::kernel();
+    let line = Line::new(V4);
+    open(&mut net, line);
+    let reset = &mut line.back(RST, 5001, 0).frame();
+    let len = reset.len();
+    let packet = packet::Packet::parse(reset, len, packet::Link::Raw, packet::Checksums::Ignore);
+    let visit = Visit { certainty: Certainty::Maybe, ..net.visit() };
+    net.tracker.track(&packet, &visit);
+    let next = net.pass_frame(&line.there(ACK, 1001, 5001).frame());
+    assert!(next.states.may_be(Established) && next.states.may_be(New), "{:?}", next.states);
 }
 
 #[test]

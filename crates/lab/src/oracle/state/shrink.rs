@@ -42,7 +42,7 @@ pub(super) fn tell(
     let why = format!("{first}\n{}\n", shrunk.what);
     let turns = shrunk.packets.into_iter().map(|sent| (sent, None)).collect();
     let (rules, counts) = (shrunk.rules.text(), Vec::new());
-    Ok(StateCase { why, stage: stage.clone(), rules, turns, counts }.text())
+    Ok(StateCase { why, stage: stage.clone(), rules, turns, counts, strict }.text())
 }
 
 impl Shrunk<'_> {

@@ -15,7 +15,7 @@ use rules::save::{LoadOptions, load};
 
 use super::side::Side;
 use crate::oracle::netns::in_fresh;
-use crate::state::judge::{Said, StateJudge};
+use crate::state::judge::{Said, StateJudge, agree};
 use crate::state::stage::Stage;
 use crate::state::summary::Heard;
 use crate::state::{Came, Sent};
@@ -171,15 +171,4 @@ fn chain_differs(
             format!("{place}: tamis [{packets}:{bytes}] and {maybe} maybe, kernel {theirs}")
         })
     })
-}
-
-/// Whether the kernel counted what tamis says it did, or may have.
-fn agree(ours: &Tally, theirs: &Counters) -> bool {
-    match ours.maybe {
-        0 => (ours.packets, ours.bytes) == (theirs.packets, theirs.bytes),
-        maybe => {
-            (ours.packets..=ours.packets + maybe).contains(&theirs.packets)
-                && ours.bytes <= theirs.bytes
-        }
-    }
 }

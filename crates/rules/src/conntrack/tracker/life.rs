@@ -36,6 +36,17 @@ impl Tracker {
         Ok(handle)
     }
 
+    /// A packet of a flow in doubt may begin one of its own. In zones of one direction, or behind a translation,
+    /// replies to that do not look as those to the flow in doubt do.
+    pub(super) fn expect_own(&mut self, handle: Handle, tuple: &Tuple, visit: &Visit) {
+        let Some(reply) = tuple.inverse() else { return };
+        let zone = visit.template.zone.id_in(Direction::Reply);
+        match self.table.find_in(&reply.in_zone(zone), [zone; 2], visit.now) {
+            Some((found, _)) if found == handle => {}
+            _ => self.lost.expect_reply(&reply),
+        }
+    }
+
     pub(super) fn raise_doubt(&mut self, handle: Handle, doubt: Doubt, now: u64) {
         let timeouts = &self.config.timeouts;
         if let Some(flow) = self.table.flow_mut(handle) {
