@@ -45,6 +45,13 @@ impl Stage {
         }
     }
 
+    /// Makes the address that hosts inside are translated to one that hosts outside also talk to: there a helper
+    /// foretells connections.
+    pub fn front_translated(&mut self) {
+        let text = if self.ipv6() { "2001:db8:3::101" } else { "203.0.113.101" };
+        self.fronts.extend(addr(text));
+    }
+
     /// The same between other devices.
     #[must_use]
     pub fn between(self, devices: [Device; 2]) -> Self {

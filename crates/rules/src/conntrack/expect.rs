@@ -28,8 +28,19 @@ pub(super) struct Expectation {
     pub(super) master: Handle,
     /// The master's helper.
     pub(super) helper: Helper,
-    /// The master is translated: what the flow's source and destination become. Its port stays.
-    pub(super) follows: Option<(IpAddr, IpAddr)>,
+    /// The master is translated, and the flow as it is.
+    pub(super) follows: Option<Followed>,
+}
+
+/// What becomes of a flow whose master is translated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Followed {
+    /// Its source. The port stays.
+    pub(super) source: IpAddr,
+    /// Its destination.
+    pub(super) destination: IpAddr,
+    /// The port there: the one that the speaker named, or spoke from.
+    pub(super) port: u16,
 }
 
 impl Expectation {
@@ -98,6 +109,12 @@ impl Expectations {
         let found =
             waiting.iter().find(|(e, deadline)| *deadline > now && e.foretells(tuple, zone));
         found.map(|(expectation, _)| *expectation)
+    }
+
+    /// What a master foretells.
+    pub(super) fn of(&self, master: Handle) -> Option<Expectation> {
+        let waiting = self.waiting.get(self.of_master.get(&master)?)?;
+        waiting.iter().map(|(expectation, _)| *expectation).find(|e| e.master == master)
     }
 
     /// Drops what a master foretells.

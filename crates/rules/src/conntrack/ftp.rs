@@ -15,16 +15,25 @@ const REMEMBERED: usize = 2;
 
 /// Where lines of a control connection begin: sequence numbers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct LineStarts([[Option<u32>; REMEMBERED]; 2]);
+pub(super) struct LineStarts {
+    known: [[Option<u32>; REMEMBERED]; 2],
+    /// Any place may be one.
+    lost: bool,
+}
 
 impl LineStarts {
     fn of(&mut self, direction: Direction) -> &mut [Option<u32>; REMEMBERED] {
-        let [original, reply] = &mut self.0;
+        let [original, reply] = &mut self.known;
         if direction == Direction::Original { original } else { reply }
     }
 
     fn is_start(&mut self, direction: Direction, sequence: u32) -> bool {
-        self.of(direction).contains(&Some(sequence))
+        self.lost || self.of(direction).contains(&Some(sequence))
+    }
+
+    /// From now on any place may be one.
+    pub(super) fn lose(&mut self) {
+        self.lost = true;
     }
 
     /// Remembers one, in place of the older of two.

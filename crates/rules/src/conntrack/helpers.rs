@@ -4,7 +4,7 @@
 //! `nf_conntrack_proto.c`, which runs them.
 
 use super::dissect;
-use super::expect::{Expectation, Expectations};
+use super::expect::{Expectation, Expectations, Followed};
 use super::flow::{Flow, Helper};
 use super::ftp::{self, Found, LineStarts};
 use super::key::Direction;
@@ -88,7 +88,12 @@ impl Helpers {
         }
         let back = flow.tuple(direction.opposite());
         let ends = (back.source(), back.destination(), port);
-        Ok(Help::Expect(expectation(handle, (flow, direction), ends, tcp::PROTOCOL)))
+        Ok(Help::Expect(expectation(handle, (flow, direction), ends, (tcp::PROTOCOL, port))))
+    }
+
+    /// Where lines begin in a flow's payload is not known any more.
+    pub(super) fn lose_lines(&mut self, handle: Handle) {
+        self.lines.entry(handle).or_default().lose();
     }
 
     /// Forgets a flow.
@@ -107,19 +112,24 @@ fn tftp(packet: &Packet<'_>, offset: usize, (handle, flow): (Handle, &Flow)) -> 
     }
     let back = flow.tuple(Direction::Reply);
     let ends = (back.source(), back.destination(), back.destination_part());
-    Ok(Help::Expect(expectation(handle, (flow, Direction::Original), ends, udp::PROTOCOL)))
+    let own = flow.original.source_part();
+    Ok(Help::Expect(expectation(handle, (flow, Direction::Original), ends, (udp::PROTOCOL, own))))
 }
 
 /// What a packet that goes this way of its flow foretells. Where the flow is translated, so is the one to come:
-/// it is sent from where the flow sends to, and to where the speaker is (`nf_nat_follow_master`).
+/// it is sent from where the flow sends to, and to where the speaker is, at this port (`nf_nat_follow_master`).
 fn expectation(
     master: Handle,
     (flow, direction): (&Flow, Direction),
     (source, destination, destination_port): (IpAddr, IpAddr, u16),
-    protocol: u8,
+    (protocol, port): (u8, u16),
 ) -> Expectation {
     let speaks = flow.tuple(direction);
-    let follows = flow.is_translated().then(|| (speaks.destination(), speaks.source()));
+    let follows = flow.is_translated().then(|| Followed {
+        source: speaks.destination(),
+        destination: speaks.source(),
+        port,
+    });
     Expectation {
         source,
         destination,

@@ -1,5 +1,6 @@
 //! [`Lost`]: what replies may look like whose flow cannot be found, because how it is translated is not
-//! known (a port drawn at random, an address that nobody named), or whether it is there.
+//! known (a port drawn at random, an address that nobody named), or whether it is there; and the first packets of
+//! flows that may have been foretold.
 //!
 //! Contract: bounded. It only ever says "may be": past [`MOST`] ends, everything of a protocol may be such a
 //! reply. Ends are never forgotten, for nobody knows how long the kernel keeps the flow.
@@ -21,6 +22,8 @@ enum End {
     To(u8, IpAddr, u16),
     /// Neither is known.
     Any(u8),
+    /// From one host to another, or to any, by any port.
+    Between(u8, IpAddr, Option<IpAddr>),
     /// Both are known, but not whether the flow is there. In zone 0, whatever its own.
     Both(Tuple),
 }
@@ -52,6 +55,24 @@ impl Lost {
         }
     }
 
+    /// A helper may have foretold a flow from one host to another, or to any.
+    pub(super) fn expect_between(
+        &mut self,
+        protocol: u8,
+        source: IpAddr,
+        destination: Option<IpAddr>,
+    ) {
+        let end = End::Between(protocol, source, destination);
+        if !self.0.contains_key(&end) {
+            self.add(end, protocol);
+        }
+    }
+
+    /// A helper may have foretold a flow, and from where is not known.
+    pub(super) fn expect_any(&mut self, protocol: u8) {
+        self.add(End::Any(protocol), protocol);
+    }
+
     fn add(&mut self, end: End, protocol: u8) {
         let full = self.0.len() >= MOST && !self.0.contains_key(&end);
         let flows = self.0.entry(if full { End::Any(protocol) } else { end }).or_default();
@@ -72,6 +93,8 @@ impl Lost {
             End::Any(protocol),
             End::From(protocol, reply.source(), source),
             End::To(protocol, reply.destination(), destination),
+            End::Between(protocol, reply.source(), Some(reply.destination())),
+            End::Between(protocol, reply.source(), None),
             End::Both(reply.in_zone(0)),
         ];
         ends.iter()

@@ -3,11 +3,11 @@
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_tuple_taken`, `nf_conntrack_alter_reply`),
 //! `nf_nat_core.c` (`find_appropriate_src`).
 
+use super::expect::Followed;
 use super::flow::{Doubt, Flow, Status};
 use super::key::{Direction, Tuple};
 use super::table::Handle;
 use super::tracker::Tracker;
-use std::net::IpAddr;
 
 /// An end of a flow that is translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,18 +91,14 @@ impl Tracker {
         self.expect_lost(handle);
     }
 
-    /// Translates a flow that was foretold as its master is, before any rule is asked: to these addresses, and
-    /// the ports that it has. Where those are taken the kernel draws others.
-    pub(super) fn follow(
-        &mut self,
-        handle: Handle,
-        (source, destination): (IpAddr, IpAddr),
-        now: u64,
-    ) {
+    /// Translates a flow that was foretold as its master is, before any rule is asked. Where what it would be is
+    /// taken the kernel draws another port.
+    pub(super) fn follow(&mut self, handle: Handle, followed: Followed, now: u64) {
+        let Followed { source, destination, port } = followed;
         let Some(flow) = self.table.flow(handle) else { return };
         let sent = flow.original;
         let moved = sent.with_source(source, sent.source_part());
-        let both = moved.with_destination(destination, sent.destination_part());
+        let both = moved.with_destination(destination, port);
         let replies = [moved.inverse(), both.inverse()].map(|reply| reply.unwrap_or(flow.reply));
         let free = replies.map(|reply| self.is_taken(&reply, handle, now));
         if free != [Some(false); 2] {

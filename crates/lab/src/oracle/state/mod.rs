@@ -112,7 +112,12 @@ pub fn one(
     let Drawn { rules, sort } = draw_rules(&mut draw);
     let text = rules.text();
     let trial = Trial { stage: &stage, rules: &text, strict: sort.is_strict(), batch: BATCH };
-    let talk = Talk::new(seed, stage.clone(), Ports::usual(sort.translates));
+    let (mut ports, mut hosts) = (Ports::usual(sort.translates), stage.clone());
+    if sort.is_helped {
+        ports.help();
+        hosts.front_translated();
+    }
+    let talk = Talk::new(seed, hosts, ports);
     let (packets, pauses) = match sort.is_timed {
         true => (TIMED_PACKETS, Some(Rng::with_seed(seed))),
         false => (PACKETS, None),

@@ -29,6 +29,8 @@ pub struct Sort {
     pub translates: bool,
     /// It hangs on the clock.
     pub is_timed: bool,
+    /// It names helpers for whatever goes to their ports.
+    pub is_helped: bool,
 }
 
 impl Sort {
@@ -39,11 +41,12 @@ impl Sort {
     }
 }
 
-/// ` nat`, ` clock`, both or neither.
+/// ` nat`, ` clock`, ` helper`, as far as they hold.
 impl fmt::Display for Sort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.translates { " nat" } else { "" })?;
-        f.write_str(if self.is_timed { " clock" } else { "" })
+        f.write_str(if self.is_timed { " clock" } else { "" })?;
+        f.write_str(if self.is_helped { " helper" } else { "" })
     }
 }
 
@@ -66,7 +69,23 @@ pub fn draw(draw: &mut Draw) -> Drawn {
     if is_timed {
         clock::sprinkle(draw, &mut tables);
     }
-    Drawn { rules: RulesetText { tables }, sort: Sort { translates, is_timed } }
+    let is_helped = translates && draw.one_in(2);
+    if is_helped {
+        tables.retain(|table| table.name != "raw");
+        tables.push(helped());
+    }
+    Drawn { rules: RulesetText { tables }, sort: Sort { translates, is_timed, is_helped } }
+}
+
+/// FTP and TFTP are helped, from either side.
+fn helped() -> TableText {
+    let rules = ["-p 6 --dport 21 -j CT --helper ftp", "-p 17 --dport 69 -j CT --helper tftp"];
+    let rule = |text: &str| {
+        let action = Piece::plain(text.to_owned());
+        RuleText { tests: Vec::new(), action, to: None }
+    };
+    let (name, rules) = ("PREROUTING".to_owned(), rules.map(rule).to_vec());
+    TableText { name: "raw", chains: vec![ChainText { name, policy: "ACCEPT", rules }] }
 }
 
 fn table(draw: &mut Draw, name: &'static str, bases: &[&str]) -> TableText {

@@ -18,6 +18,8 @@ use super::{Came, Sent};
 
 /// Flows at a time.
 const FLOWS: usize = 6;
+/// Where TFTP servers listen.
+const TFTP: u16 = 69;
 /// Packets that are remembered for repetition and for quoting in errors.
 const MEMORY: usize = 16;
 
@@ -53,6 +55,12 @@ impl Ports {
     pub fn usual(translated: bool) -> Self {
         let clients = if translated { 400 } else { 4 };
         Self { servers: vec![80, 80, 21, 53, 443], clients }
+    }
+
+    /// More of FTP, TFTP, and the ports that FTP foretells connections to.
+    pub fn help(&mut self) {
+        self.servers.extend([21, 21, TFTP, TFTP, TFTP, 1024, 1025, 1026, 1027]);
+        self.clients = 40;
     }
 }
 
@@ -311,6 +319,7 @@ impl Flow {
                 };
                 (side, self.sent(side, build))
             }
+            Kind::Udp if self.ports.1 == TFTP => self.tftp(rng),
             Kind::Udp => {
                 let side = usize::from(rng.u8(..3) == 0);
                 let payload = vec![b'u'; rng.usize(..60)];
@@ -326,6 +335,20 @@ impl Flow {
                 };
                 (side, self.sent(side, build))
             }
+        }
+    }
+
+    /// A request, or a packet of the transfer, for which the server has a port of its own.
+    fn tftp(&self, rng: &mut Rng) -> (usize, Sent) {
+        let transfer = 3000 + (self.number % 50) as u16;
+        match rng.u8(..4) {
+            0 => (0, self.sent(0, |ends, ports| udp(ends, ports, &[0, rng.u8(..4), b'f', 0]))),
+            1 => {
+                let acknowledges = [0, 4, 0, 1];
+                (0, self.sent(0, |ends, ports| udp(ends, (ports.0, transfer), &acknowledges)))
+            }
+            2 => (1, self.sent(1, |ends, ports| udp(ends, (TFTP, ports.0), &[0, 5, 0, 0]))),
+            _ => (1, self.sent(1, |ends, ports| udp(ends, (transfer, ports.0), &[0, 3, 0, 1]))),
         }
     }
 

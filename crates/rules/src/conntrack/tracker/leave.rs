@@ -4,6 +4,7 @@
 //! (`nf_confirm`).
 
 use super::Tracker;
+use crate::conntrack::expect::Expectation;
 use crate::conntrack::flow::{Doubt, Helper};
 use crate::conntrack::helpers::{Help, Helpers};
 use crate::conntrack::key::Direction;
@@ -39,7 +40,7 @@ impl Tracker {
         certainty: Certainty,
     ) -> Confirmation {
         let Some(handle) = view.flow else { return Confirmation::Pass };
-        let goes_on = match self.help(packet, view, handle, now) {
+        let goes_on = match self.help(packet, view, handle, (now, certainty)) {
             Confirmation::Helper => return Confirmation::Helper,
             _ if self.crowded == Some(handle) => Confirmation::MayClash,
             helped => helped,
@@ -86,7 +87,7 @@ impl Tracker {
         packet: &Packet<'_>,
         view: &CtView,
         handle: Handle,
-        now: u64,
+        (now, certainty): (u64, Certainty),
     ) -> Confirmation {
         let Some(flow) = self.table.flow(handle).filter(|flow| flow.helper != Helper::None) else {
             return Confirmation::Pass;
@@ -98,28 +99,58 @@ impl Tracker {
         // Numbers of a connection whose payload was rewritten are out of step with ours.
         let is_written = flow.is_translated() && flow.helper == Helper::Ftp;
         let is_out_of_step = is_written && flow.doubt == Doubt::History;
+        if is_out_of_step {
+            self.helpers.lose_lines(handle);
+        }
+        let is_lost = flow.lost_ends != [false; 2];
+        let is_open = is_lost || certainty == Certainty::Maybe || flow.doubt != Doubt::None;
         let established = view.states.may_be(CtState::Established);
+        let goes_on = if is_out_of_step { Confirmation::Rewritten } else { Confirmation::Pass };
         match self.helpers.help(packet, (handle, flow), view.direction, established) {
-            _ if is_out_of_step => Confirmation::Rewritten,
-            Help::Pass | Help::Unknown => Confirmation::Pass,
+            Help::Pass | Help::Unknown => goes_on,
+            Help::Drop if is_open => Confirmation::MayClash,
             Help::Drop => Confirmation::Helper,
-            Help::Expect(expectation) => {
-                let Some(flow) = self.table.flow_mut(handle) else { return Confirmation::Pass };
-                let added = Helpers::expect(&mut self.expectations, flow, expectation, now);
-                match (added, is_written) {
-                    (true, false) => Confirmation::Pass,
-                    (false, false) => Confirmation::Helper,
-                    (added, true) => {
-                        flow.raise_doubt(Doubt::History);
-                        if !added {
-                            // The kernel draws another port.
-                            self.lost.expect(&flow.original, true, true);
-                        }
-                        Confirmation::Rewritten
-                    }
+            Help::Expect(expectation) if is_open => {
+                self.expect_maybe(&expectation);
+                if is_written { Confirmation::Rewritten } else { Confirmation::MayClash }
+            }
+            Help::Expect(expectation) => self.expect(expectation, is_written, now),
+        }
+    }
+
+    /// A packet of a translated flow has its payload rewritten where that foretells one.
+    fn expect(&mut self, expectation: Expectation, is_written: bool, now: u64) -> Confirmation {
+        let Some(flow) = self.table.flow_mut(expectation.master) else {
+            return Confirmation::Pass;
+        };
+        let added = Helpers::expect(&mut self.expectations, flow, expectation, now);
+        match (added, is_written) {
+            (true, false) => Confirmation::Pass,
+            (false, false) => Confirmation::Helper,
+            (added, true) => {
+                flow.raise_doubt(Doubt::History);
+                if !added {
+                    // The kernel draws another port.
+                    self.lost.expect(&flow.original, true, true);
                 }
+                Confirmation::Rewritten
             }
         }
+    }
+
+    /// Whether the kernel's helper saw this is not known, nor whether it took the place of what was foretold before.
+    fn expect_maybe(&mut self, expectation: &Expectation) {
+        let before = self.expectations.of(expectation.master);
+        let lost_ends = self.table.flow(expectation.master).map_or([false; 2], |f| f.lost_ends);
+        for found in before.iter().chain([expectation]) {
+            let Expectation { protocol, source, destination, .. } = *found;
+            match lost_ends {
+                [_, true] => self.lost.expect_any(protocol),
+                [true, false] => self.lost.expect_between(protocol, source, None),
+                _ => self.lost.expect_between(protocol, source, Some(destination)),
+            }
+        }
+        self.expectations.forget(expectation.master);
     }
 
     /// The packet does not leave: a flow that it created is forgotten.
