@@ -282,15 +282,7 @@ fn engines(names: &[String]) -> Result<Vec<Kind>> {
 
 fn orchestrations(args: &AccessArgs, engine: Kind, threads: usize) -> Result<Vec<Orchestration>> {
     let split = args.split.unwrap_or(threads.div_ceil(2)).max(1);
-    let all = [
-        Orchestration::Serial,
-        Orchestration::TaskPool { packets: args.task },
-        Orchestration::WorkerPool,
-        Orchestration::PartialPipeline { config: split },
-        Orchestration::PhasedPipeline { control: split },
-        Orchestration::Stream,
-        Orchestration::Ordered,
-    ];
+    let all = Orchestration::all(args.task, split);
     if !engine.is_shared() {
         // It belongs to one thread, whatever else is asked for; once is enough.
         let first = args.threads().first() == Some(&threads);

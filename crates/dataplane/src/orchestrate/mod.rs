@@ -62,6 +62,20 @@ pub enum Orchestration {
 }
 
 impl Orchestration {
+    /// All of them: tasks of `task` packets, `split` workers before the others in a pipeline.
+    #[must_use]
+    pub fn all(task: usize, split: usize) -> [Self; 7] {
+        [
+            Self::Serial,
+            Self::TaskPool { packets: task },
+            Self::WorkerPool,
+            Self::PartialPipeline { config: split },
+            Self::PhasedPipeline { control: split },
+            Self::Stream,
+            Self::Ordered,
+        ]
+    }
+
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -7,15 +7,9 @@ use access::{Body, Config, Data};
 
 use super::*;
 
-const MODELS: [Orchestration; 7] = [
-    Orchestration::Serial,
-    Orchestration::TaskPool { packets: 20 },
-    Orchestration::WorkerPool,
-    Orchestration::PartialPipeline { config: 1 },
-    Orchestration::PhasedPipeline { control: 1 },
-    Orchestration::Stream,
-    Orchestration::Ordered,
-];
+fn models() -> [Orchestration; 7] {
+    Orchestration::all(20, 1)
+}
 
 /// Data packets from 0 to 0; every seventh packet opens or closes the way.
 fn packets(count: u32) -> Vec<Packet<u32>> {
@@ -46,7 +40,7 @@ fn work(body: Body) -> u16 {
 #[test]
 fn every_packet_ends_once_within_the_bound() {
     let packets = packets(20_000);
-    for model in MODELS {
+    for model in models() {
         let threads = if model == Orchestration::Serial { 1 } else { 3 };
         for bins in [Bins::SharedMap, Bins::Atomics, Bins::Shards] {
             let (sink, meter) = (Sink::new(work, bins), Meter::new(true));
@@ -73,7 +67,7 @@ fn schedules_without_overtaking_end_as_one_thread_does() {
     };
     let expected = histogram(Orchestration::Serial, 1);
     assert!(expected.iter().sum::<u64>() > 1000);
-    for model in MODELS {
+    for model in models() {
         for threads in 1..=4 {
             if model.refuses(threads).is_none() && !model.may_overtake(threads) {
                 assert_eq!(histogram(model, threads), expected, "{} {threads}", model.name());
@@ -94,7 +88,7 @@ fn a_slow_end_holds_up_the_source() {
         0
     }
     let packets = packets(3_000);
-    for model in MODELS.into_iter().skip(1) {
+    for model in models().into_iter().skip(1) {
         let (sink, meter) = (Sink::new(slow, Bins::Atomics), Meter::new(false));
         let source = Trace::new(&packets);
         let outcome = run(model, 3, (&*engine(), &source, &sink), &meter).unwrap();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use plotters::coord::Shift;
 use plotters::prelude::*;
 
 /// Width and height in pixels.
@@ -20,6 +21,16 @@ pub struct Labels<'l> {
     pub x: &'l str,
     /// Left of it.
     pub y: &'l str,
+}
+
+/// A chart with its title and room for what its axes say.
+fn chart<'r, 'b>(
+    root: &'r DrawingArea<SVGBackend<'b>, Shift>,
+    labels: Labels<'_>,
+) -> ChartBuilder<'r, 'b, SVGBackend<'b>> {
+    let mut chart = ChartBuilder::on(root);
+    chart.caption(labels.title, (FONT, 20)).margin(10).x_label_area_size(40).y_label_area_size(60);
+    chart
 }
 
 /// Draws lines; both axes begin at 0.
@@ -42,12 +53,8 @@ fn draw_lines(
     let (most_x, most_y) = (most(|point| point.0), most(|point| point.1));
     let root = SVGBackend::new(file, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&root)
-        .caption(labels.title, (FONT, 20))
-        .margin(10)
-        .x_label_area_size(40)
-        .y_label_area_size(60)
-        .build_cartesian_2d(0.0..most_x * 1.02, 0.0..most_y * 1.05)?;
+    let mut chart =
+        chart(&root, labels).build_cartesian_2d(0.0..most_x * 1.02, 0.0..most_y * 1.05)?;
     chart.configure_mesh().x_desc(labels.x).y_desc(labels.y).light_line_style(WHITE).draw()?;
     for (at, (name, points)) in lines.iter().enumerate() {
         let style = Palette99::pick(at).stroke_width(2);
@@ -85,12 +92,8 @@ fn draw_bars(
     let most = bars.iter().map(|(_, value)| *value).fold(1e-9, f64::max);
     let root = SVGBackend::new(file, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&root)
-        .caption(labels.title, (FONT, 20))
-        .margin(10)
-        .x_label_area_size(40)
-        .y_label_area_size(60)
-        .build_cartesian_2d(0.0..bars.len() as f64, 0.0..most * 1.05)?;
+    let mut chart =
+        chart(&root, labels).build_cartesian_2d(0.0..bars.len() as f64, 0.0..most * 1.05)?;
     let name = |at: &f64| {
         let bar = bars.get(*at as usize).filter(|_| (at.fract() - 0.5).abs() < 0.3);
         bar.map_or(String::new(), |(name, _)| name.clone())

@@ -4,15 +4,7 @@ use super::*;
 use crate::workload::PRESETS;
 
 fn models(threads: usize) -> Vec<Orchestration> {
-    let all = [
-        Orchestration::Serial,
-        Orchestration::TaskPool { packets: 16 },
-        Orchestration::WorkerPool,
-        Orchestration::PartialPipeline { config: 1 },
-        Orchestration::PhasedPipeline { control: 1 },
-        Orchestration::Stream,
-        Orchestration::Ordered,
-    ];
+    let all = Orchestration::all(16, 1);
     all.into_iter().filter(|model| model.refuses(threads).is_none()).collect()
 }
 
