@@ -5,8 +5,10 @@
 //!
 //! Source: Linux 6.18 `nf_conntrack_expect.c`.
 
-use super::flow::Helper;
+use super::flow::{Flow, Helper};
+use super::helpers::between;
 use super::key::Tuple;
+use super::lost::End;
 use super::table::Handle;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -46,6 +48,11 @@ pub(super) struct Followed {
 impl Expectation {
     fn target(&self) -> Target {
         (self.destination, self.destination_port, self.protocol)
+    }
+
+    /// What is known of it where it is not known whether it waits.
+    pub(super) fn end(&self, master: &Flow) -> End {
+        between(master, self.protocol, [self.source, self.destination])
     }
 
     fn foretells(&self, tuple: &Tuple, zone: u16) -> bool {

@@ -90,6 +90,8 @@ pub enum Helper {
     Ftp,
     /// TFTP: expects the server's answer from another port.
     Tftp,
+    /// NetBIOS names and SNMP: a broadcast of this host is answered from anywhere.
+    Broadcast,
     /// One that is not modelled: what it expects is not known.
     Other,
 }
@@ -102,6 +104,7 @@ impl Helper {
             "" => Self::None,
             "ftp" => Self::Ftp,
             "tftp" => Self::Tftp,
+            "netbios-ns" | "snmp" => Self::Broadcast,
             _ => Self::Other,
         }
     }

@@ -91,6 +91,15 @@ pub(super) fn look(
     found
 }
 
+/// Whether a payload, wherever its line begins, foretells a data connection to the speaker, or is cut.
+pub(super) fn may_foretell(direction: Direction, payload: &[u8], speaker: IpAddr) -> bool {
+    match search(direction, payload, speaker) {
+        Found::Nothing => false,
+        Found::Data(address, _) => address == speaker,
+        Found::Partial => !payload.is_empty(),
+    }
+}
+
 /// An address and a port, where the text holds them.
 type Ends = Option<(IpAddr, u16)>;
 

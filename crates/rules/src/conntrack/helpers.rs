@@ -8,9 +8,10 @@ use super::expect::{Expectation, Expectations, Followed};
 use super::flow::{Flow, Helper};
 use super::ftp::{self, Found, LineStarts};
 use super::key::Direction;
+use super::lost::End;
 use super::step::{Flaw, known, rest};
 use super::table::Handle;
-use packet::{Packet, Read, tcp, udp};
+use packet::{Packet, tcp, udp};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -30,8 +31,10 @@ pub(super) enum Help {
     Expect(Expectation),
     /// The kernel drops it.
     Drop,
-    /// The payload was not captured, or the helper is not modelled: a flow may be foretold.
-    Unknown,
+    /// Not all of the payload was captured: it goes on or is dropped, and may foretell this.
+    Uncertain(End),
+    /// It goes on, and may foretell any of these: the helper is not modelled.
+    MayExpect([End; 4]),
 }
 
 impl Helpers {
@@ -46,7 +49,8 @@ impl Helpers {
         let Ok(layer) = dissect::layer(packet) else { return Help::Pass };
         let looked = match flow.helper {
             Helper::None => return Help::Pass,
-            Helper::Other => return Help::Unknown,
+            Helper::Other => return Help::MayExpect(anything(flow)),
+            Helper::Broadcast => return Help::MayExpect([answer(flow); 4]),
             Helper::Ftp if layer.protocol != tcp::PROTOCOL || !is_established => {
                 return Help::Pass;
             }
@@ -57,7 +61,7 @@ impl Helpers {
         match looked {
             Ok(help) => help,
             Err(Flaw::Invalid) => Help::Pass,
-            Err(Flaw::Unknown) => Help::Unknown,
+            Err(Flaw::Unknown) => Help::Uncertain(foretold_by(flow, direction)),
         }
     }
 
@@ -68,16 +72,10 @@ impl Helpers {
         (handle, flow): (Handle, &Flow),
         direction: Direction,
     ) -> Result<Help, Flaw> {
-        let header = known(packet.read::<{ tcp::MIN_HEADER_LEN }>(offset))?;
-        let Some(header) = tcp::Header::new_checked(&header) else { return Ok(Help::Pass) };
-        let payload = match rest(packet, offset + header.header_len()) {
-            Read::Known(payload) => payload,
-            Read::Absent => return Ok(Help::Pass),
-            Read::Unknown => return Err(Flaw::Unknown),
-        };
+        let (sequence, payload) = segment(packet, offset)?;
         let speaker = flow.tuple(direction).source();
         let starts = self.lines.entry(handle).or_default();
-        let found = ftp::look(starts, direction, header.sequence(), payload, speaker);
+        let found = ftp::look(starts, direction, sequence, payload, speaker);
         let (address, port) = match found {
             Found::Nothing => return Ok(Help::Pass),
             Found::Partial => return Ok(Help::Drop),
@@ -102,12 +100,39 @@ impl Helpers {
     }
 }
 
-/// A read or write request: the server answers from another port.
-fn tftp(packet: &Packet<'_>, offset: usize, (handle, flow): (Handle, &Flow)) -> Result<Help, Flaw> {
+/// A segment's sequence number and payload. Its ports may not be known any more.
+fn segment<'p>(packet: &'p Packet<'_>, offset: usize) -> Result<(u32, &'p [u8]), Flaw> {
+    const SEQUENCE: usize = 4;
+    const DATA_OFFSET: usize = 12;
+    let sequence = known(packet.read::<4>(offset + SEQUENCE))?;
+    let [words] = known(packet.read::<1>(offset + DATA_OFFSET))?;
+    let payload = known(rest(packet, offset + usize::from(words >> 4) * 4))?;
+    Ok((u32::from_be_bytes(sequence), payload))
+}
+
+/// Whether a segment, wherever its line begins, may be an answer that foretells something.
+pub(super) fn may_be_ftp_answer(packet: &Packet<'_>, offset: usize, speaker: IpAddr) -> bool {
+    match segment(packet, offset) {
+        Ok((_, payload)) => ftp::may_foretell(Direction::Reply, payload, speaker),
+        Err(flaw) => flaw == Flaw::Unknown,
+    }
+}
+
+/// Whether a datagram may be a read or write request.
+pub(super) fn may_be_tftp_request(packet: &Packet<'_>, offset: usize) -> bool {
+    is_tftp_request(packet, offset).unwrap_or_else(|flaw| flaw == Flaw::Unknown)
+}
+
+fn is_tftp_request(packet: &Packet<'_>, offset: usize) -> Result<bool, Flaw> {
     const READ: [u8; 2] = [0, 1];
     const WRITE: [u8; 2] = [0, 2];
     let opcode = known(packet.read::<2>(offset + udp::HEADER_LEN))?;
-    if opcode != READ && opcode != WRITE {
+    Ok(opcode == READ || opcode == WRITE)
+}
+
+/// A read or write request: the server answers from another port.
+fn tftp(packet: &Packet<'_>, offset: usize, (handle, flow): (Handle, &Flow)) -> Result<Help, Flaw> {
+    if !is_tftp_request(packet, offset)? {
         return Ok(Help::Pass);
     }
     let back = flow.tuple(Direction::Reply);
@@ -139,6 +164,44 @@ fn expectation(
         master,
         helper: flow.helper,
         follows,
+    }
+}
+
+/// Where what a packet that goes this way of its flow foretells lies, if it foretells anything.
+fn foretold_by(flow: &Flow, direction: Direction) -> End {
+    let (protocol, back) = match flow.helper {
+        Helper::Tftp => (udp::PROTOCOL, flow.tuple(Direction::Reply)),
+        _ => (tcp::PROTOCOL, flow.tuple(direction.opposite())),
+    };
+    between(flow, protocol, [back.source(), back.destination()])
+}
+
+/// Flows of a protocol that a flow foretells from one host to another, as far as is known who these are.
+pub(super) fn between(flow: &Flow, protocol: u8, [source, destination]: [IpAddr; 2]) -> End {
+    match flow.lost_ends {
+        [_, true] => End::Any(protocol),
+        [true, false] => End::Between(protocol, source, None),
+        [false, false] => End::Between(protocol, source, Some(destination)),
+    }
+}
+
+/// Helpers of all sorts expect flows that one of their flow's hosts takes part in.
+fn anything(flow: &Flow) -> [End; 4] {
+    match flow.lost_ends {
+        [false, false] => {
+            let (sent, back) = (&flow.original, &flow.reply);
+            [sent.source(), sent.destination(), back.source(), back.destination()].map(End::With)
+        }
+        _ => [End::Whatever; 4],
+    }
+}
+
+/// A broadcast is answered from anywhere.
+fn answer(flow: &Flow) -> End {
+    let back = &flow.reply;
+    match flow.lost_ends {
+        [false, _] => End::To(udp::PROTOCOL, back.destination(), back.destination_part()),
+        [true, _] => End::Any(udp::PROTOCOL),
     }
 }
 

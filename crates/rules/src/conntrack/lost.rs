@@ -13,19 +13,37 @@ use std::net::IpAddr;
 /// Ends that are remembered one by one.
 const MOST: usize = 1 << 16;
 
-/// One end of a reply.
+/// What is known of a reply, or of the first packet of a flow that may have been foretold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum End {
+pub(super) enum End {
     /// It comes from here, and where to is not known.
     From(u8, IpAddr, u16),
     /// It goes to here, and where from is not known.
     To(u8, IpAddr, u16),
-    /// Neither is known.
+    /// Nothing but its protocol.
     Any(u8),
     /// From one host to another, or to any, by any port.
     Between(u8, IpAddr, Option<IpAddr>),
+    /// To or from this host, in any protocol.
+    With(IpAddr),
+    /// Nothing at all.
+    Whatever,
     /// Both are known, but not whether the flow is there. In zone 0, whatever its own.
     Both(Tuple),
+}
+
+impl End {
+    /// What may be all that is known of it.
+    fn widest(&self) -> Self {
+        match *self {
+            Self::From(protocol, ..)
+            | Self::To(protocol, ..)
+            | Self::Any(protocol)
+            | Self::Between(protocol, ..) => Self::Any(protocol),
+            Self::Both(reply) => Self::Any(reply.protocol()),
+            Self::With(_) | Self::Whatever => Self::Whatever,
+        }
+    }
 }
 
 /// The replies that may come, and how many flows wait for them.
@@ -44,38 +62,24 @@ impl Lost {
             (false, true) => End::To(protocol, sent.source(), source),
             (true, true) => End::Any(protocol),
         };
-        self.add(end, protocol);
+        self.add(end);
     }
 
     /// Exactly this reply may come, to a flow that may be there.
     pub(super) fn expect_reply(&mut self, reply: &Tuple) {
-        let end = End::Both(reply.in_zone(0));
+        self.foretell(End::Both(reply.in_zone(0)));
+    }
+
+    /// A helper may have foretold this, once or more often.
+    pub(super) fn foretell(&mut self, end: End) {
         if !self.0.contains_key(&end) {
-            self.add(end, reply.protocol());
+            self.add(end);
         }
     }
 
-    /// A helper may have foretold a flow from one host to another, or to any.
-    pub(super) fn expect_between(
-        &mut self,
-        protocol: u8,
-        source: IpAddr,
-        destination: Option<IpAddr>,
-    ) {
-        let end = End::Between(protocol, source, destination);
-        if !self.0.contains_key(&end) {
-            self.add(end, protocol);
-        }
-    }
-
-    /// A helper may have foretold a flow, and from where is not known.
-    pub(super) fn expect_any(&mut self, protocol: u8) {
-        self.add(End::Any(protocol), protocol);
-    }
-
-    fn add(&mut self, end: End, protocol: u8) {
-        let full = self.0.len() >= MOST && !self.0.contains_key(&end);
-        let flows = self.0.entry(if full { End::Any(protocol) } else { end }).or_default();
+    fn add(&mut self, end: End) {
+        let is_full = self.0.len() >= MOST && !self.0.contains_key(&end);
+        let flows = self.0.entry(if is_full { end.widest() } else { end }).or_default();
         *flows = flows.saturating_add(1);
     }
 
@@ -95,6 +99,9 @@ impl Lost {
             End::To(protocol, reply.destination(), destination),
             End::Between(protocol, reply.source(), Some(reply.destination())),
             End::Between(protocol, reply.source(), None),
+            End::With(reply.source()),
+            End::With(reply.destination()),
+            End::Whatever,
             End::Both(reply.in_zone(0)),
         ];
         ends.iter()
@@ -139,5 +146,16 @@ mod tests {
         lost.expect_reply(&tuple(2, 1, [80, 1000]));
         assert_eq!(lost.waiting(&tuple(2, 1, [80, 1000]).in_zone(5)), 1);
         assert!(!lost.may_be(&tuple(2, 1, [80, 1001])) && !lost.may_be(&tuple(1, 2, [1000, 80])));
+    }
+
+    #[test]
+    fn what_is_foretold_is_told_by_hosts_and_past_the_bound_by_nothing() {
+        let mut lost = Lost::default();
+        lost.foretell(End::With([10, 0, 0, 3].into()));
+        assert!(lost.may_be(&tuple(3, 1, [1, 2])) && lost.may_be(&tuple(1, 3, [1, 2])));
+        assert!(!lost.may_be(&tuple(1, 2, [1, 2])));
+        (0..MOST as u32).for_each(|host| lost.foretell(End::With(IpAddr::V4(host.into()))));
+        assert!(lost.may_be(&tuple(1, 2, [1, 2])));
+        assert_eq!(lost.0.len(), MOST + 1);
     }
 }

@@ -20,6 +20,7 @@ mod icmp;
 mod index;
 pub mod key;
 mod lost;
+mod masters;
 mod others;
 mod protocol;
 pub mod sctp;

@@ -29,6 +29,7 @@ use super::helpers::Helpers;
 use super::icmp::{self, Message};
 use super::key::{Direction, Tuple, Zone};
 use super::lost::Lost;
+use super::masters::Masters;
 use super::protocol::{self, Upper};
 use super::sources::Sources;
 use super::step::{Arrival, Flaw, Step};
@@ -87,6 +88,8 @@ pub struct Tracker {
     pub(super) crowded: Option<Handle>,
     /// Replies whose flow could not be found.
     pub(super) lost: Lost,
+    /// Flows with a helper among them.
+    pub(super) masters: Masters,
     pub(super) sources: Sources,
 }
 
@@ -101,6 +104,7 @@ impl Tracker {
             loose_end: None,
             crowded: None,
             lost: Lost::default(),
+            masters: Masters::default(),
             sources: Sources::default(),
             config,
         }

@@ -133,6 +133,9 @@ impl Tracker {
         if let Some(sent) = flow.reply.inverse() {
             self.lost.expect(&sent, source, destination);
         }
+        if source || destination {
+            self.masters.add(handle, flow);
+        }
     }
 
     /// Whether replies of another flow would look like this: the tuple is no choice for a translation

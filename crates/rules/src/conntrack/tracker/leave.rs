@@ -8,9 +8,10 @@ use crate::conntrack::expect::Expectation;
 use crate::conntrack::flow::{Doubt, Helper};
 use crate::conntrack::helpers::{Help, Helpers};
 use crate::conntrack::key::Direction;
+use crate::conntrack::lost::End;
 use crate::conntrack::table::{Conflict, Handle};
 use crate::conntrack::tcp;
-use crate::conntrack::view::{Certainty, CtState, CtView};
+use crate::conntrack::view::{Certainty, CtState, CtView, States};
 use packet::Packet;
 
 /// What became of a packet at its confirmation.
@@ -40,9 +41,10 @@ impl Tracker {
         certainty: Certainty,
     ) -> Confirmation {
         let Some(handle) = view.flow else { return Confirmation::Pass };
+        let may_be_helped = self.may_be_helped(packet, view);
         let goes_on = match self.help(packet, view, handle, (now, certainty)) {
             Confirmation::Helper => return Confirmation::Helper,
-            _ if self.crowded == Some(handle) => Confirmation::MayClash,
+            _ if may_be_helped || self.crowded == Some(handle) => Confirmation::MayClash,
             helped => helped,
         };
         let Some(flow) = self.table.flow_mut(handle) else { return Confirmation::Pass };
@@ -107,11 +109,20 @@ impl Tracker {
         let established = view.states.may_be(CtState::Established);
         let goes_on = if is_out_of_step { Confirmation::Rewritten } else { Confirmation::Pass };
         match self.helpers.help(packet, (handle, flow), view.direction, established) {
-            Help::Pass | Help::Unknown => goes_on,
+            Help::Pass => goes_on,
             Help::Drop if is_open => Confirmation::MayClash,
             Help::Drop => Confirmation::Helper,
+            Help::MayExpect(ends) => {
+                ends.into_iter().for_each(|end| self.lost.foretell(end));
+                goes_on
+            }
+            Help::Uncertain(end) => {
+                self.expect_maybe(handle, end);
+                if is_written { Confirmation::Rewritten } else { Confirmation::MayClash }
+            }
             Help::Expect(expectation) if is_open => {
-                self.expect_maybe(&expectation);
+                let end = expectation.end(flow);
+                self.expect_maybe(handle, end);
                 if is_written { Confirmation::Rewritten } else { Confirmation::MayClash }
             }
             Help::Expect(expectation) => self.expect(expectation, is_written, now),
@@ -139,18 +150,22 @@ impl Tracker {
     }
 
     /// Whether the kernel's helper saw this is not known, nor whether it took the place of what was foretold before.
-    fn expect_maybe(&mut self, expectation: &Expectation) {
-        let before = self.expectations.of(expectation.master);
-        let lost_ends = self.table.flow(expectation.master).map_or([false; 2], |f| f.lost_ends);
-        for found in before.iter().chain([expectation]) {
-            let Expectation { protocol, source, destination, .. } = *found;
-            match lost_ends {
-                [_, true] => self.lost.expect_any(protocol),
-                [true, false] => self.lost.expect_between(protocol, source, None),
-                _ => self.lost.expect_between(protocol, source, Some(destination)),
-            }
+    fn expect_maybe(&mut self, master: Handle, end: End) {
+        let flow = self.table.flow(master);
+        let before = self.expectations.of(master).zip(flow).map(|(found, flow)| found.end(flow));
+        before.into_iter().chain([end]).for_each(|end| self.lost.foretell(end));
+        self.expectations.forget(master);
+    }
+
+    /// Whether the packet may be a reply to a flow that was not found, and its helper may have a look.
+    fn may_be_helped(&mut self, packet: &Packet<'_>, view: &CtView) -> bool {
+        let flow = view.flow.filter(|_| !self.masters.is_empty());
+        let Some(flow) = flow.and_then(|handle| self.table.flow(handle)) else { return false };
+        if !flow.is_stand_in() && view.states != States::ANY {
+            return false;
         }
-        self.expectations.forget(expectation.master);
+        let tuple = *flow.tuple(view.direction);
+        self.masters.may_foretell(packet, &tuple, &mut self.lost)
     }
 
     /// The packet does not leave: a flow that it created is forgotten.
