@@ -11,8 +11,7 @@ use crate::device::Device;
 use crate::generate::ruleset::{ChainText, RulesetText, TableText};
 
 /// Matches that hang on when a packet comes, or on what the host has.
-const MATCHES: &[&str] =
-    &["hashlimit", "limit", "owner", "quota", "rateest", "recent", "set", "socket", "time"];
+const MATCHES: &[&str] = &["hashlimit", "owner", "quota", "rateest", "set", "socket", "time"];
 /// Targets that this kernel does not have, that send copies, or after which tamis leaves bytes open.
 const TARGETS: &[&str] = &[
     "CLUSTERIP",

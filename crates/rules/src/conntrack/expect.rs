@@ -5,7 +5,8 @@
 //!
 //! Source: Linux 6.18 `nf_conntrack_expect.c`.
 
-use super::flow::{Flow, Helper};
+use super::flow::Flow;
+use super::helper::Helper;
 use super::helpers::between;
 use super::key::Tuple;
 use super::lost::End;

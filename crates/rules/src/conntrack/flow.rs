@@ -5,6 +5,7 @@
 //!
 //! Source: Linux `nf_conn`, `include/uapi/linux/netfilter/nf_conntrack_common.h` (status bits).
 
+use super::helper::Helper;
 use super::key::{Direction, Tuple};
 use super::sctp::Sctp;
 use super::tcp::Tcp;
@@ -78,36 +79,6 @@ pub struct Counters {
     pub packets: u64,
     /// Bytes from the network header on.
     pub bytes: u64,
-}
-
-/// Which helper looks into a flow's packets (`-j CT --helper`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Helper {
-    /// None.
-    #[default]
-    None,
-    /// FTP: expects data connections.
-    Ftp,
-    /// TFTP: expects the server's answer from another port.
-    Tftp,
-    /// NetBIOS names and SNMP: a broadcast of this host is answered from anywhere.
-    Broadcast,
-    /// One that is not modelled: what it expects is not known.
-    Other,
-}
-
-impl Helper {
-    /// The helper of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Self {
-        match name {
-            "" => Self::None,
-            "ftp" => Self::Ftp,
-            "tftp" => Self::Tftp,
-            "netbios-ns" | "snmp" => Self::Broadcast,
-            _ => Self::Other,
-        }
-    }
 }
 
 /// What the protocol's tracker remembers.
@@ -331,10 +302,16 @@ impl Flow {
     /// Renews the timeout, and counts the packet (`nf_ct_refresh_acct`).
     #[inline]
     pub(super) fn refresh(&mut self, direction: Direction, now: u64, timeout: u64, bytes: usize) {
+        self.renew(now, timeout);
+        self.count(direction, bytes);
+    }
+
+    /// Renews the timeout.
+    #[inline]
+    pub(super) fn renew(&mut self, now: u64, timeout: u64) {
         if !self.status.contains(Status::FIXED_TIMEOUT) {
             self.deadline = if self.is_confirmed() { now.saturating_add(timeout) } else { timeout };
         }
-        self.count(direction, bytes);
     }
 
     #[inline]

@@ -5,12 +5,14 @@
 
 use super::dissect;
 use super::expect::{Expectation, Expectations, Followed};
-use super::flow::{Flow, Helper};
+use super::flow::Flow;
 use super::ftp::{self, Found, LineStarts};
+use super::helper::Helper;
 use super::key::Direction;
 use super::lost::End;
 use super::step::{Flaw, known, rest};
 use super::table::Handle;
+use super::unmodelled::{self, Seen};
 use packet::{Packet, tcp, udp};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -33,8 +35,10 @@ pub(super) enum Help {
     Drop,
     /// Not all of the payload was captured: it goes on or is dropped, and may foretell this.
     Uncertain(End),
-    /// It goes on, and may foretell any of these: the helper is not modelled.
-    MayExpect([End; 4]),
+    /// It goes on, and may foretell this.
+    Broadcast(End),
+    /// What it makes of the packet is not known.
+    Unmodelled,
 }
 
 impl Helpers {
@@ -49,8 +53,19 @@ impl Helpers {
         let Ok(layer) = dissect::layer(packet) else { return Help::Pass };
         let looked = match flow.helper {
             Helper::None => return Help::Pass,
-            Helper::Other => return Help::MayExpect(anything(flow)),
-            Helper::Broadcast => return Help::MayExpect([answer(flow); 4]),
+            Helper::Broadcast => return Help::Broadcast(unmodelled::answer(flow)),
+            Helper::Amanda
+            | Helper::Irc
+            | Helper::Pptp
+            | Helper::Sane
+            | Helper::Sip
+            | Helper::Ras
+            | Helper::Q931
+            | Helper::Other => {
+                let seen = Seen { packet, flow, direction, is_established };
+                let may_tell = seen.may_tell();
+                return if may_tell { Help::Unmodelled } else { Help::Pass };
+            }
             Helper::Ftp if layer.protocol != tcp::PROTOCOL || !is_established => {
                 return Help::Pass;
             }
@@ -101,7 +116,7 @@ impl Helpers {
 }
 
 /// A segment's sequence number and payload. Its ports may not be known any more.
-fn segment<'p>(packet: &'p Packet<'_>, offset: usize) -> Result<(u32, &'p [u8]), Flaw> {
+pub(super) fn segment<'p>(packet: &'p Packet<'_>, offset: usize) -> Result<(u32, &'p [u8]), Flaw> {
     const SEQUENCE: usize = 4;
     const DATA_OFFSET: usize = 12;
     let sequence = known(packet.read::<4>(offset + SEQUENCE))?;
@@ -182,26 +197,6 @@ pub(super) fn between(flow: &Flow, protocol: u8, [source, destination]: [IpAddr;
         [_, true] => End::Any(protocol),
         [true, false] => End::Between(protocol, source, None),
         [false, false] => End::Between(protocol, source, Some(destination)),
-    }
-}
-
-/// Helpers of all sorts expect flows that one of their flow's hosts takes part in.
-fn anything(flow: &Flow) -> [End; 4] {
-    match flow.lost_ends {
-        [false, false] => {
-            let (sent, back) = (&flow.original, &flow.reply);
-            [sent.source(), sent.destination(), back.source(), back.destination()].map(End::With)
-        }
-        _ => [End::Whatever; 4],
-    }
-}
-
-/// A broadcast is answered from anywhere.
-fn answer(flow: &Flow) -> End {
-    let back = &flow.reply;
-    match flow.lost_ends {
-        [false, _] => End::To(udp::PROTOCOL, back.destination(), back.destination_part()),
-        [true, _] => End::Any(udp::PROTOCOL),
     }
 }
 

@@ -7,7 +7,8 @@
 //! Source: Linux 6.18 `nf_conntrack_ftp.c`, `nf_conntrack_tftp.c`: between which hosts what they expect lies.
 
 use super::dissect;
-use super::flow::{Flow, Helper};
+use super::flow::Flow;
+use super::helper::Helper;
 use super::helpers::{may_be_ftp_answer, may_be_tftp_request};
 use super::key::Tuple;
 use super::lost::{End, Lost};

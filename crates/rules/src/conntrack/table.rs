@@ -7,7 +7,8 @@
 //!
 //! Source: Linux `nf_conntrack_core.c` (`early_drop`, `gc_worker`, `__nf_conntrack_confirm`).
 
-use super::flow::{Doubt, Flow, Helper, Status};
+use super::flow::{Doubt, Flow, Status};
+use super::helper::Helper;
 use super::index::{Index, Place};
 use super::key::{Direction, Tuple};
 use super::slab::Slab;

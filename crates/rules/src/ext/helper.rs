@@ -52,7 +52,7 @@ impl Match for Helper {
             conntrack::Helper::None => return Outcome::from_bool(self.invert),
             conntrack::Helper::Ftp => "ftp",
             conntrack::Helper::Tftp => "tftp",
-            conntrack::Helper::Broadcast | conntrack::Helper::Other => return Outcome::MAYBE,
+            _ => return Outcome::MAYBE,
         };
         // The helper's whole name is compared, as far as it goes.
         let called = self.name.is_empty() || self.name.starts_with(name);

@@ -30,7 +30,7 @@ pub(super) static KIND: MatchKind = MatchKind {
     families: IP_AND_BRIDGE,
     protocol: None,
     options: &[Opt::value("limit"), Opt::value("limit-burst")],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 

@@ -2,9 +2,7 @@
 
 use crate::net::*;
 use packet::craft::{Addresses, Message};
-use rules::conntrack::{
-    Certainty, Config, Confirmation, Direction, Helper, Mode, Status, Template, Tuple, Zone,
-};
+use rules::conntrack::{Certainty, Config, Confirmation, Direction, Mode, Status, Tuple, Zone};
 
 #[test]
 fn a_flow_exists_once_its_first_packet_left() {
@@ -118,98 +116,6 @@ fn a_flow_to_oneself_on_one_port_is_answered_by_its_next_packet() {
     let mut net = Net::kernel();
     assert_eq!(net.pass(own, Message::udp(5, 5)), Some(New));
     assert_eq!(net.pass(own, Message::udp(5, 5)), Some(Established));
-}
-
-/// An FTP control connection, both sides past their first line.
-fn control(net: &mut Net) -> (Line, u32, u32) {
-    let line = Line { ports: [40_000, 21], ..Line::new(V4) };
-    net.template = Template { helper: Helper::Ftp, ..Template::default() };
-    open(net, line);
-    let (mut client, mut server) = (1001, 5001);
-    say(net, &line, false, &mut client, server, "USER x\r\n");
-    say(net, &line, true, &mut server, client, "220 hello\r\n");
-    net.template = Template::default();
-    (line, client, server)
-}
-
-fn say(net: &mut Net, line: &Line, is_back: bool, sequence: &mut u32, other: u32, text: &str) {
-    let make = if is_back { Line::back } else { Line::there };
-    let segment = make(line, ACK, *sequence, other);
-    let message = Message::Tcp {
-        source_port: segment.ports[0],
-        destination_port: segment.ports[1],
-        flags: ACK,
-        sequence: *sequence,
-        acknowledgement: other,
-        window: 10_000,
-    };
-    let bytes = with_payload(segment.addresses, message, text.as_bytes());
-    // The payload was written over the one that the checksum is of.
-    let checksums = fix_checksum(bytes);
-    assert_eq!(net.pass_frame(&checksums).state(), Some(Established), "{text}");
-    *sequence += text.len() as u32;
-}
-
-fn fix_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
-    bytes[36..38].fill(0);
-    let len = (bytes.len() - 20) as u16;
-    let source = bytes[12..16].try_into().unwrap();
-    let destination = bytes[16..20].try_into().unwrap();
-    let pseudo = packet::checksum::pseudo_v4(source, destination, 6, len);
-    let sum = !packet::checksum::add(packet::checksum::sum(&bytes[20..]), pseudo);
-    bytes[36..38].copy_from_slice(&sum.to_be_bytes());
-    bytes
-}
-
-#[test]
-fn ftp_foretells_its_data_connections() {
-    let mut net = Net::kernel();
-    let (line, mut client, mut server) = control(&mut net);
-    net.tracker.living(net.now).for_each(|flow| assert_eq!(flow.helper(), Helper::Ftp));
-    say(&mut net, &line, false, &mut client, server, "PORT 10,0,0,1,117,48\r\n");
-    assert_eq!(net.tracker.expected(), 1);
-    let data = Line { addresses: back(V4), ports: [20, 117 << 8 | 48] };
-    assert_eq!(data.there(SYN, 1, 0).pass(&mut net), Some(Related));
-    assert_eq!(net.tracker.expected(), 0);
-    assert_eq!(data.back(SYN_ACK, 1, 2).pass(&mut net), Some(Established));
-    let expected = net.tracker.living(net.now).find(|f| f.status().contains(Status::EXPECTED));
-    assert_eq!(expected.unwrap().master_helper(), Helper::Ftp);
-    say(&mut net, &line, true, &mut server, client, "227 Passive (10,0,0,2,9,9)\r\n");
-    let passive = Line { addresses: V4, ports: [40_001, 9 << 8 | 9] };
-    assert_eq!(passive.there(SYN, 1, 0).pass(&mut net), Some(Related));
-    say(&mut net, &line, false, &mut client, server, "PORT 10,0,0,77,1,1\r\n");
-    assert_eq!(net.tracker.expected(), 0, "an address of another host is not believed");
-}
-
-#[test]
-fn expectations_end_with_time_and_with_their_master() {
-    let mut net = Net::kernel();
-    let (line, mut client, server) = control(&mut net);
-    say(&mut net, &line, false, &mut client, server, "PORT 10,0,0,1,117,48\r\n");
-    net.wait(301);
-    let data = Line { addresses: back(V4), ports: [20, 117 << 8 | 48] };
-    assert_eq!(data.there(SYN, 1, 0).pass(&mut net), Some(New));
-    let mut net = Net::kernel();
-    let (line, mut client, server) = control(&mut net);
-    say(&mut net, &line, false, &mut client, server, "PORT 10,0,0,1,117,48\r\n");
-    line.back(RST, server, 0).pass(&mut net);
-    net.wait(11);
-    assert_eq!(line.there(SYN, 1, 0).pass(&mut net), Some(New), "the control connection is gone");
-    assert_eq!(net.tracker.expected(), 0);
-}
-
-#[test]
-fn tftp_answers_come_from_another_port() {
-    let mut net = Net::kernel();
-    net.template = Template { helper: Helper::Tftp, ..Template::default() };
-    let request = with_payload(V4, Message::udp(4000, 69), b"\0\x01file\0octet\0");
-    let mut request = request;
-    request[26..28].fill(0);
-    assert_eq!(net.pass_frame(&request).state(), Some(New));
-    net.template = Template::default();
-    assert_eq!(net.pass(back(V4), Message::udp(5555, 4000)), Some(Related));
-    assert_eq!(net.pass(V4, Message::udp(4000, 5555)), Some(Established));
-    assert_eq!(net.pass(back(V4), Message::udp(5556, 4000)), Some(New), "one only");
 }
 
 #[test]

@@ -91,12 +91,15 @@ pub static SILENT: &[(&str, &str)] = &[
     ("connmark", CONVERSATION),
     ("conntrack", CONVERSATION),
     ("helper", CONVERSATION),
+    ("limit", CLOCK),
     ("set", "its own oracle asks: `oracle::sets`"),
     ("state", CONVERSATION),
 ];
 
 /// Why single packets say nothing about connections.
 pub(super) const CONVERSATION: &str = "it wants conversations, not single packets";
+/// Why packets without pauses say little.
+const CLOCK: &str = "it hangs on the clock: conversations have pauses";
 
 /// Protocols that some generator of the family is for, and a few others.
 pub(crate) fn protocols(family: Family) -> Vec<u8> {

@@ -5,12 +5,14 @@
 
 use super::Tracker;
 use crate::conntrack::expect::Expectation;
-use crate::conntrack::flow::{Doubt, Helper};
+use crate::conntrack::flow::Doubt;
+use crate::conntrack::helper::Helper;
 use crate::conntrack::helpers::{Help, Helpers};
 use crate::conntrack::key::Direction;
 use crate::conntrack::lost::End;
 use crate::conntrack::table::{Conflict, Handle};
 use crate::conntrack::tcp;
+use crate::conntrack::unmodelled::{Seen, anything};
 use crate::conntrack::view::{Certainty, CtState, CtView, States};
 use packet::Packet;
 
@@ -51,7 +53,7 @@ impl Tracker {
         if flow.is_confirmed() || view.direction == Direction::Reply {
             return goes_on;
         }
-        if certainty == Certainty::Maybe {
+        if certainty == Certainty::Maybe || goes_on == Confirmation::MayClash {
             flow.raise_doubt(Doubt::Existence);
             flow.deadline = self.config.timeouts.longest(flow.original.protocol());
         }
@@ -99,11 +101,13 @@ impl Tracker {
             return Confirmation::Pass;
         }
         // Numbers of a connection whose payload was rewritten are out of step with ours.
-        let is_written = flow.is_translated() && flow.helper == Helper::Ftp;
+        let is_written = flow.is_translated() && flow.helper.writes();
         let is_out_of_step = is_written && flow.doubt == Doubt::History;
         if is_out_of_step {
             self.helpers.lose_lines(handle);
         }
+        self.live_on(packet, view, handle, now);
+        let Some(flow) = self.table.flow(handle) else { return Confirmation::Pass };
         let is_lost = flow.lost_ends != [false; 2];
         let is_open = is_lost || certainty == Certainty::Maybe || flow.doubt != Doubt::None;
         let established = view.states.may_be(CtState::Established);
@@ -112,9 +116,16 @@ impl Tracker {
             Help::Pass => goes_on,
             Help::Drop if is_open => Confirmation::MayClash,
             Help::Drop => Confirmation::Helper,
-            Help::MayExpect(ends) => {
-                ends.into_iter().for_each(|end| self.lost.foretell(end));
+            Help::Broadcast(end) => {
+                self.lost.foretell(end);
                 goes_on
+            }
+            Help::Unmodelled => {
+                anything(flow).into_iter().for_each(|end| self.lost.foretell(end));
+                if is_written {
+                    self.raise_doubt(handle, Doubt::History, now);
+                }
+                Confirmation::MayClash
             }
             Help::Uncertain(end) => {
                 self.expect_maybe(handle, end);
@@ -126,6 +137,18 @@ impl Tracker {
                 if is_written { Confirmation::Rewritten } else { Confirmation::MayClash }
             }
             Help::Expect(expectation) => self.expect(expectation, is_written, now),
+        }
+    }
+
+    /// Some helpers say how long their flow lives. One in doubt lives longer.
+    fn live_on(&mut self, packet: &Packet<'_>, view: &CtView, handle: Handle, now: u64) {
+        let Some(flow) = self.table.flow_mut(handle) else { return };
+        let is_established = view.states.may_be(CtState::Established);
+        let seen = Seen { packet, flow, direction: view.direction, is_established };
+        if let Some(lifetime) = seen.lifetime()
+            && flow.doubt == Doubt::None
+        {
+            flow.renew(now, lifetime);
         }
     }
 
