@@ -7,8 +7,8 @@
 
 use super::flow::Flow;
 use super::helper::Helper;
-use super::helpers::between;
-use super::key::Tuple;
+use super::helpers::foretold_by;
+use super::key::{Direction, Tuple};
 use super::lost::End;
 use super::table::Handle;
 use std::collections::HashMap;
@@ -29,6 +29,8 @@ pub(super) struct Expectation {
     /// Number of the master's zone, whatever its directions.
     pub(super) zone: u16,
     pub(super) master: Handle,
+    /// The direction of the master's packet that foretold it.
+    pub(super) direction: Direction,
     /// The master's helper.
     pub(super) helper: Helper,
     /// The master is translated, and the flow as it is.
@@ -51,9 +53,9 @@ impl Expectation {
         (self.destination, self.destination_port, self.protocol)
     }
 
-    /// What is known of it where it is not known whether it waits.
-    pub(super) fn end(&self, master: &Flow) -> End {
-        between(master, self.protocol, [self.source, self.destination])
+    /// What is known of it where it is not known whether it waits, and of replies to it.
+    pub(super) fn ends(&self, master: &Flow) -> [End; 2] {
+        foretold_by(master, self.direction, self.protocol)
     }
 
     fn foretells(&self, tuple: &Tuple, zone: u16) -> bool {

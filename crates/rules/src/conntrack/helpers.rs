@@ -34,7 +34,7 @@ pub(super) enum Help {
     /// The kernel drops it.
     Drop,
     /// Not all of the payload was captured: it goes on or is dropped, and may foretell this.
-    Uncertain(End),
+    Uncertain([End; 2]),
     /// It goes on, and may foretell this.
     Broadcast(End),
     /// What it makes of the packet is not known.
@@ -76,7 +76,11 @@ impl Helpers {
         match looked {
             Ok(help) => help,
             Err(Flaw::Invalid) => Help::Pass,
-            Err(Flaw::Unknown) => Help::Uncertain(foretold_by(flow, direction)),
+            Err(Flaw::Unknown) => {
+                let direction =
+                    if flow.helper == Helper::Tftp { Direction::Original } else { direction };
+                Help::Uncertain(foretold_by(flow, direction, layer.protocol))
+            }
         }
     }
 
@@ -177,27 +181,28 @@ fn expectation(
         protocol,
         zone: flow.zone(),
         master,
+        direction,
         helper: flow.helper,
         follows,
     }
 }
 
-/// Where what a packet that goes this way of its flow foretells lies, if it foretells anything.
-fn foretold_by(flow: &Flow, direction: Direction) -> End {
-    let (protocol, back) = match flow.helper {
-        Helper::Tftp => (udp::PROTOCOL, flow.tuple(Direction::Reply)),
-        _ => (tcp::PROTOCOL, flow.tuple(direction.opposite())),
+/// Where what a packet that goes this way of its flow foretells lies, if it foretells anything, and, where the flow is
+/// translated, replies to that.
+pub(super) fn foretold_by(flow: &Flow, direction: Direction, protocol: u8) -> [End; 2] {
+    let between = |way| {
+        let tuple = flow.tuple(way);
+        let (from, to) = (tuple.source(), tuple.destination());
+        match (way, flow.lost_ends) {
+            (Direction::Original, _) | (_, [false, false]) => {
+                End::Between(protocol, from, Some(to))
+            }
+            (_, [true, false]) => End::Between(protocol, from, None),
+            (_, [_, true]) => End::Any(protocol),
+        }
     };
-    between(flow, protocol, [back.source(), back.destination()])
-}
-
-/// Flows of a protocol that a flow foretells from one host to another, as far as is known who these are.
-pub(super) fn between(flow: &Flow, protocol: u8, [source, destination]: [IpAddr; 2]) -> End {
-    match flow.lost_ends {
-        [_, true] => End::Any(protocol),
-        [true, false] => End::Between(protocol, source, None),
-        [false, false] => End::Between(protocol, source, Some(destination)),
-    }
+    let back = direction.opposite();
+    [back, if flow.is_translated() { direction } else { back }].map(between)
 }
 
 impl Helpers {

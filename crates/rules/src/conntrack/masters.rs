@@ -81,11 +81,19 @@ impl Masters {
         });
         let mut may = self.overflowed;
         for master in masters {
-            let end = match master.helper {
-                Helper::Ftp => End::Between(protocol, master.client, Some(master.front)),
-                _ => End::Between(protocol, tuple.source(), Some(tuple.destination())),
+            // What is foretold, and replies to it.
+            let (client, front) = (master.client, Some(master.front));
+            let ends = match master.helper {
+                Helper::Ftp => [
+                    End::Between(protocol, client, front),
+                    End::Between(protocol, tuple.source(), None),
+                ],
+                _ => [
+                    End::Between(protocol, tuple.source(), Some(tuple.destination())),
+                    End::Between(protocol, client, front),
+                ],
             };
-            lost.foretell(end);
+            ends.into_iter().for_each(|end| lost.foretell(end));
             may = true;
         }
         if self.overflowed {

@@ -161,7 +161,10 @@ impl Tracker {
         let tuple = dissect::tuple(packet, &layer)?;
         match Upper::read(packet, &layer, verify) {
             Ok(upper) => self.normal(packet, &layer, tuple, &upper, visit),
-            Err(Flaw::Invalid) => Err(Flaw::Invalid),
+            Err(Flaw::Invalid) => {
+                self.waste(&tuple, visit);
+                Err(Flaw::Invalid)
+            }
             Err(Flaw::Unknown) => self.half_known(&tuple, visit),
         }
     }

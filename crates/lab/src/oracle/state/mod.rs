@@ -24,6 +24,7 @@ use rules::model::Family;
 use self::trial::{Packets, Trial};
 use crate::generate::Draw;
 use crate::layouts::Layouts;
+use crate::oracle::compare::hex;
 use crate::state::rules::{Drawn, Sort, draw as draw_rules};
 use crate::state::stage::Stage;
 use crate::state::summary::{Heard, StateFailure};
@@ -112,24 +113,45 @@ pub fn one(
     let Drawn { rules, sort } = draw_rules(&mut draw);
     let text = rules.text();
     let trial = Trial { stage: &stage, rules: &text, strict: sort.is_strict(), batch: BATCH };
+    let mut said = speak(&stage, sort, seed);
+    let (heard, parting) = trial.run(&mut said)?;
+    let Some((_, what)) = parting else { return Ok((sort, heard, None)) };
+    let story = match what.contains(" refuses ") {
+        true => format!("{what}\n{text}"),
+        false => match shrink::tell(&stage, sort.is_strict(), rules, said.packets, &what)? {
+            Some(story) => story,
+            None => again(&trial, &mut speak(&stage, sort, seed), &what)?,
+        },
+    };
+    Ok((sort, heard, Some(StateFailure { name: number.to_string(), story })))
+}
+
+/// The conversation of a seed under rules of a sort.
+fn speak(stage: &Stage, sort: Sort, seed: u64) -> Spoken {
     let (mut ports, mut hosts) = (Ports::usual(sort.translates), stage.clone());
     if sort.is_helped {
         ports.help();
         hosts.front_translated();
     }
-    let talk = Talk::new(seed, hosts, ports);
     let (packets, pauses) = match sort.is_timed {
         true => (TIMED_PACKETS, Some(Rng::with_seed(seed))),
         false => (PACKETS, None),
     };
-    let mut said = Spoken::new(talk, packets, pauses);
-    let (heard, parting) = trial.run(&mut said)?;
-    let Some((_, what)) = parting else { return Ok((sort, heard, None)) };
-    let story = match what.contains(" refuses ") {
-        true => format!("{what}\n{text}"),
-        false => shrink::tell(&stage, sort.is_strict(), rules, said.packets, &what)?,
+    Spoken::new(Talk::new(seed, hosts, ports), packets, pauses)
+}
+
+/// A difference that the same packets do not show again, for the kernel drew something else: it is told with the packet
+/// after which it shows where counters are read after each.
+fn again(trial: &Trial<'_>, said: &mut Spoken, first: &str) -> io::Result<String> {
+    let (_, parting) = Trial { batch: 1, ..*trial }.run(said)?;
+    let packet = match (parting, said.packets.last()) {
+        (Some((index, what)), Some(sent)) => {
+            let (side, bytes) = (if sent.from_far { "far" } else { "near" }, hex(&sent.bytes));
+            format!("packet {index}, {side} {bytes}: {what}")
+        }
+        _ => "not when counters are read after every packet".to_owned(),
     };
-    Ok((sort, heard, Some(StateFailure { name: number.to_string(), story })))
+    Ok(format!("{first}\n{packet}\n{}", trial.rules))
 }
 
 /// A conversation as it is drawn, kept so that it can be had again.

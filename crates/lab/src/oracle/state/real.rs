@@ -75,7 +75,8 @@ pub fn compare_file(name: &str, text: &str, seed: u64) -> io::Result<Result<Real
         let refused = what.contains(" refuses ");
         let story = match refused || whole.kept > MOST_TO_SHRINK {
             true => what,
-            false => shrink::tell(&stage, false, whole.rules.clone(), said.packets, &what)?,
+            false => shrink::tell(&stage, false, whole.rules.clone(), said.packets, &what)?
+                .unwrap_or(what),
         };
         file.failures.push(StateFailure { name: format!("{name} {devices:?}"), story });
         if refused {

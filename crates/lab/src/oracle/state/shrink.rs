@@ -20,18 +20,18 @@ struct Shrunk<'a> {
     what: String,
 }
 
-/// Makes a difference small and tells it.
+/// Makes a difference small and tells it; `None` if the same packets do not show it again.
 pub(super) fn tell(
     stage: &Stage,
     strict: bool,
     rules: RulesetText,
     packets: Vec<Sent>,
     first: &str,
-) -> io::Result<String> {
+) -> io::Result<Option<String>> {
     let mut shrunk = Shrunk { stage, strict, rules, packets, what: String::new() };
     let rules = shrunk.rules.clone();
     let Some((index, what)) = shrunk.attempt(&rules, &shrunk.packets)? else {
-        return Ok(format!("{first}\n(not when counted one by one)\n{}", shrunk.rules.text()));
+        return Ok(None);
     };
     shrunk.packets.truncate(index + 1);
     shrunk.what = what;
@@ -42,7 +42,7 @@ pub(super) fn tell(
     let why = format!("{first}\n{}\n", shrunk.what);
     let turns = shrunk.packets.into_iter().map(|sent| (sent, None)).collect();
     let (rules, counts) = (shrunk.rules.text(), Vec::new());
-    Ok(StateCase { why, stage: stage.clone(), rules, turns, counts, strict }.text())
+    Ok(Some(StateCase { why, stage: stage.clone(), rules, turns, counts, strict }.text()))
 }
 
 impl Shrunk<'_> {

@@ -127,13 +127,13 @@ impl Tracker {
                 }
                 Confirmation::MayClash
             }
-            Help::Uncertain(end) => {
-                self.expect_maybe(handle, end);
+            Help::Uncertain(ends) => {
+                self.expect_maybe(handle, ends);
                 if is_written { Confirmation::Rewritten } else { Confirmation::MayClash }
             }
             Help::Expect(expectation) if is_open => {
-                let end = expectation.end(flow);
-                self.expect_maybe(handle, end);
+                let ends = expectation.ends(flow);
+                self.expect_maybe(handle, ends);
                 if is_written { Confirmation::Rewritten } else { Confirmation::MayClash }
             }
             Help::Expect(expectation) => self.expect(expectation, is_written, now),
@@ -173,10 +173,10 @@ impl Tracker {
     }
 
     /// Whether the kernel's helper saw this is not known, nor whether it took the place of what was foretold before.
-    fn expect_maybe(&mut self, master: Handle, end: End) {
+    fn expect_maybe(&mut self, master: Handle, ends: [End; 2]) {
         let flow = self.table.flow(master);
-        let before = self.expectations.of(master).zip(flow).map(|(found, flow)| found.end(flow));
-        before.into_iter().chain([end]).for_each(|end| self.lost.foretell(end));
+        let before = self.expectations.of(master).zip(flow).map(|(found, flow)| found.ends(flow));
+        before.into_iter().chain([ends]).flatten().for_each(|end| self.lost.foretell(end));
         self.expectations.forget(master);
     }
 

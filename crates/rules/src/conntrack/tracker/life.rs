@@ -5,6 +5,7 @@ use crate::conntrack::flow::{Doubt, Flow, Status};
 use crate::conntrack::key::{Direction, Tuple};
 use crate::conntrack::step::Flaw;
 use crate::conntrack::table::Handle;
+use crate::conntrack::view::Certainty;
 
 impl Tracker {
     /// A flow that begins with this tuple; `Ok(None)` when the table is full.
@@ -24,6 +25,11 @@ impl Tracker {
                     flow.mark = master.mark;
                     flow.master = master.born;
                     master.expecting = 0;
+                    if visit.certainty == Certainty::Maybe {
+                        // Where the packet is not here, another one may fulfil it.
+                        let ends = expected.ends(master);
+                        ends.into_iter().for_each(|end| self.lost.foretell(end));
+                    }
                 }
             }
             None => flow.helper = visit.template.helper,
@@ -34,6 +40,21 @@ impl Tracker {
             self.follow(handle, ends, visit.now);
         }
         Ok(handle)
+    }
+
+    /// A malformed packet ends the wait for the flow that it would begin: the kernel looks at it after it made the flow.
+    pub(super) fn waste(&mut self, tuple: &Tuple, visit: &Visit) {
+        let zone = visit.template.zone;
+        let original = tuple.in_zone(zone.id_in(Direction::Original));
+        let Some(expected) = self.expectations.peek(&original, zone.id, visit.now) else { return };
+        if self.lookup(tuple, zone, visit.now).is_some() {
+            return;
+        }
+        self.expectations.forget(expected.master);
+        let is_open = visit.certainty == Certainty::Maybe || self.lost.may_be(tuple);
+        let master = self.table.flow(expected.master).filter(|_| is_open);
+        let ends = master.map(|master| expected.ends(master));
+        ends.into_iter().flatten().for_each(|end| self.lost.foretell(end));
     }
 
     /// A packet of a flow in doubt may begin one of its own. In zones of one direction, or behind a translation,
