@@ -1,15 +1,17 @@
 //! The states of matches that remember earlier packets, apart from the immutable rules.
 
-use std::collections::BTreeSet;
-
-use crate::ext::{Match, Memory};
+use crate::ext::{Match, Memory, RecentLists};
 use crate::model::Ruleset;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
 /// One state for each match that remembers, by the index in [`crate::ext::MatchUse::memory`].
 #[derive(Debug, Default)]
-pub struct Memories(Vec<Option<Slot>>);
+pub struct Memories {
+    slots: Vec<Option<Slot>>,
+    /// What the rules share.
+    lists: RecentLists,
+}
 
 #[derive(Debug)]
 struct Slot {
@@ -22,23 +24,21 @@ impl Memories {
     /// Fresh states for a ruleset.
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
-        let rules = || ruleset.tables.iter().flat_map(|table| &table.chains).flat_map(|c| &c.rules);
-        let bodies = rules().flat_map(|rule| &rule.matches).map(|used| &used.body);
-        let entered: BTreeSet<&str> = bodies.filter_map(|body| body.enters()).collect();
+        let rules = ruleset.tables.iter().flat_map(|table| &table.chains).flat_map(|c| &c.rules);
         let mut memories = Self::default();
-        for used in rules().flat_map(|rule| &rule.matches) {
+        for used in rules.flat_map(|rule| &rule.matches) {
             let (Some(at), Some(mut memory)) = (used.memory, used.body.memory()) else { continue };
-            memory.told(&entered);
+            memory.join(&mut memories.lists);
             memories.set(at as usize, memory);
         }
         memories
     }
 
     fn set(&mut self, at: usize, memory: Box<dyn Memory>) {
-        if self.0.len() <= at {
-            self.0.resize_with(at + 1, || None);
+        if self.slots.len() <= at {
+            self.slots.resize_with(at + 1, || None);
         }
-        self.0[at] = Some(Slot { memory, lost: false });
+        self.slots[at] = Some(Slot { memory, lost: false });
     }
 
     /// Asks the state of a match about a packet that certainly, or maybe, reached it. A match without one gets it
@@ -50,10 +50,10 @@ impl Memories {
         transit: &mut Transit<'_, '_>,
     ) -> Outcome {
         let at = at as usize;
-        if self.0.len() <= at {
-            self.0.resize_with(at + 1, || None);
+        if self.slots.len() <= at {
+            self.slots.resize_with(at + 1, || None);
         }
-        let slot = match &mut self.0[at] {
+        let slot = match &mut self.slots[at] {
             Some(slot) => slot,
             none => {
                 let Some(memory) = body.memory() else { return Outcome::MAYBE };
@@ -62,6 +62,6 @@ impl Memories {
         };
         transit.certain = certain;
         slot.lost |= !certain && !slot.memory.outlives_doubt();
-        if slot.lost { Outcome::MAYBE } else { slot.memory.evaluate(transit) }
+        if slot.lost { Outcome::MAYBE } else { slot.memory.evaluate(transit, &mut self.lists) }
     }
 }

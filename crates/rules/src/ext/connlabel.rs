@@ -3,7 +3,7 @@
 //! Labels are numbers here: their names stand in a file of the host. Source: iptables-extensions(8);
 //! kernel `net/netfilter/xt_connlabel.c`, which has 128 labels.
 
-use super::{Args, IP, Match, MatchKind, Memory, Opt, Printer, Support, number};
+use super::{Args, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support, number};
 use crate::connection::Seen;
 use crate::ipset::Sets;
 use crate::outcome::Outcome;
@@ -66,7 +66,7 @@ struct Setter {
 }
 
 impl Memory for Setter {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
         if let Seen::None = transit.ct.flow() {
             return Outcome::from_bool(self.invert);
         }

@@ -14,7 +14,9 @@ mod lists;
 use packet::Read;
 
 use self::lists::{Counted, Fate, Flows, Key, Lists, Standing, Visit};
-use super::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, Support, number, value};
+use super::{
+    Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support, number, value,
+};
 use crate::connection::{Seen, Wish};
 use crate::conntrack::dissect;
 use crate::conntrack::step::Flaw;
@@ -147,7 +149,7 @@ enum Who {
 }
 
 impl Memory for Counting {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
         let Some((now, address)) = transit.time.zip(self.rule.address(transit)) else {
             self.lists.lose();
             return Outcome::MAYBE.or(Outcome::HOT_DROP);

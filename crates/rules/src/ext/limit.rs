@@ -7,7 +7,7 @@
 //! bits and refuses what overflows. What only some kernels refuse is taken.
 
 use super::rate::{Rate, rate_text};
-use super::{Args, Families, Match, MatchKind, Memory, Opt, Printer, Support, number};
+use super::{Args, Families, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support, number};
 use crate::model::Family;
 use crate::outcome::Outcome;
 use crate::save::What;
@@ -151,7 +151,7 @@ impl Bucket {
 }
 
 impl Memory for Bucket {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
         let Some(now) = transit.time else { return Outcome::MAYBE };
         self.fill(now);
         self.take(transit.certain, now)

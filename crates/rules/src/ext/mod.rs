@@ -14,7 +14,6 @@ mod testing;
 pub(crate) mod value;
 mod words;
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 pub use args::{Args, Given, Opt};
@@ -26,6 +25,7 @@ pub(crate) use icmp::icmp_type;
 pub use opaque::{Opaque, OpaqueWord};
 pub use ports::PortRanges;
 pub use printer::Printer;
+pub use recent::RecentLists;
 
 use crate::ipset::Sets;
 use crate::model::Family;
@@ -55,11 +55,6 @@ pub trait Match: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The list of addresses that packets are entered in, whatever else it does (`-m recent --set`).
-    fn enters(&self) -> Option<&str> {
-        None
-    }
-
     /// The ports that it matches, if it tests nothing else of a header that is known in full.
     fn port_ranges(&self) -> Option<PortRanges> {
         None
@@ -69,11 +64,11 @@ pub trait Match: fmt::Debug + Send + Sync {
 /// State of one match in one rule, owned by whoever walks; or a match that changes what it looks at.
 pub trait Memory: fmt::Debug + Send {
     /// What the match says about the next packet that reaches it; [`Transit::certain`] tells whether it
-    /// certainly does.
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>) -> Outcome;
+    /// certainly does. `lists` are those of `-m recent`, which rules share.
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, lists: &mut RecentLists) -> Outcome;
 
-    /// Tells, before the first packet, the lists of addresses that some rule enters packets in.
-    fn told(&mut self, _entered: &BTreeSet<&str>) {}
+    /// Takes its place in the lists before the first packet, in the order of the rules.
+    fn join(&mut self, _lists: &mut RecentLists) {}
 
     /// What it says of a packet hangs on those of other connections, with these sets if any.
     fn couples_flows(&self, _sets: Option<&Sets>) -> bool {

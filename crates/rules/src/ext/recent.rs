@@ -1,20 +1,28 @@
 //! `-m recent`: a list of addresses that packets are entered in and looked up in.
 //!
-//! Lists are empty at the start. One that no rule enters anything in stays so, and looking there finds nothing;
-//! what is found in the others is not followed. Entering always matches.
+//! Rules of one name share a list ([`RecentLists`]), which is empty at the start; the first of them says which part of an
+//! address counts. What hangs on the kernel's clock tick is open.
 //!
-//! Source: iptables-extensions(8); kernel `net/netfilter/xt_recent.c`.
+//! Source: iptables-extensions(8); Linux 6.18 `net/netfilter/xt_recent.c`.
 
-use std::collections::BTreeSet;
+mod list;
+mod ring;
 
+use std::collections::HashMap;
+
+use packet::Read;
+
+use self::list::{Action, List, Question, Visitor};
 use super::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, Support, number, value};
-use crate::ipset::Sets;
+use crate::model::{Family, Hook};
 use crate::outcome::Outcome;
 use crate::save::What;
-use crate::transit::Transit;
+use crate::transit::{Iface, Transit};
 
 const MAX_NAME: usize = 199;
 const MAX_HITS: u64 = 65_535;
+/// Times of each address where no rule counts hits.
+const USUAL_ROOM: usize = 32;
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {
@@ -36,7 +44,7 @@ pub(super) static KIND: MatchKind = MatchKind {
         Opt::flag("rdest"),
         Opt::value("mask"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -104,25 +112,94 @@ fn parse_name(given: &Given<'_>) -> Result<Box<str>, What> {
     Ok(name.into())
 }
 
-/// Looks in a list.
+/// The lists of a ruleset.
+#[derive(Debug, Default)]
+pub struct RecentLists {
+    names: HashMap<Box<str>, usize>,
+    lists: Vec<(List, [u8; 16])>,
+}
+
+impl RecentLists {
+    /// The number of a list, which a rule with this mask makes if it is the first to name it.
+    fn join(&mut self, name: &str, mask: [u8; 16], room: usize) -> usize {
+        let at = *self.names.entry(name.into()).or_insert_with(|| {
+            self.lists.push((List::new(room), mask));
+            self.lists.len() - 1
+        });
+        self.lists[at].0.widen(room);
+        at
+    }
+}
+
+/// A rule's part in a list.
 #[derive(Debug)]
 struct Looking {
-    list: Box<str>,
-    invert: bool,
-    stays_empty: bool,
+    name: Box<str>,
+    mask: [u8; 16],
+    room: usize,
+    by_destination: bool,
+    question: Question,
+    list: Option<usize>,
+}
+
+impl Looking {
+    /// The packet as the list sees it; `None` if its address is not known.
+    fn visitor(&self, transit: &Transit<'_, '_>, mask: [u8; 16]) -> Option<Visitor> {
+        let mut address = [0; 16];
+        let is_v6 = transit.family == Family::Ipv6;
+        let known = match (is_v6, self.by_destination) {
+            (true, by_destination) => {
+                transit.net::<16>(if by_destination { 24 } else { 8 }).map(|bytes| address = bytes)
+            }
+            (false, by_destination) => transit
+                .net::<4>(if by_destination { 16 } else { 12 })
+                .map(|bytes| address[..4].copy_from_slice(&bytes)),
+        };
+        if known != Read::Known(()) {
+            return None;
+        }
+        address.iter_mut().zip(mask).for_each(|(byte, mask)| *byte &= mask);
+        let (ttl, now) = (ttl_before_forwarding(transit), transit.time.unwrap_or(0));
+        Some(Visitor { address, ttl, now, certain: transit.certain })
+    }
+}
+
+/// Forwarding has lowered it by one where a packet goes out by an interface, unless it was made on this host.
+fn ttl_before_forwarding(transit: &Transit<'_, '_>) -> Option<u8> {
+    let Read::Known([ttl]) = transit.net::<1>(if transit.family == Family::Ipv6 { 7 } else { 8 })
+    else {
+        return None;
+    };
+    match transit.hook {
+        Hook::Forward => Some(ttl.wrapping_add(1)),
+        Hook::Postrouting if matches!(transit.input, Iface::Named(_)) => Some(ttl.wrapping_add(1)),
+        Hook::Postrouting => None,
+        _ => Some(ttl),
+    }
 }
 
 impl Memory for Looking {
-    fn evaluate(&mut self, _transit: &mut Transit<'_, '_>) -> Outcome {
-        if self.stays_empty { Outcome::from_bool(self.invert) } else { Outcome::MAYBE }
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, lists: &mut RecentLists) -> Outcome {
+        if self.list.is_none() {
+            self.join(lists);
+        }
+        let list = self.list.and_then(|at| lists.lists.get_mut(at));
+        let Some((list, mask)) = list else { return Outcome::MAYBE };
+        let Some(visitor) = self.visitor(transit, *mask) else {
+            // Some address is entered, or changed.
+            if self.question.action != Action::Check || self.question.reaps {
+                list.lose();
+            }
+            return match self.question.action {
+                Action::Set => Outcome::from_bool(!self.question.invert),
+                _ => Outcome::MAYBE,
+            };
+        };
+        list.ask(&self.question, &visitor)
     }
 
-    fn told(&mut self, entered: &BTreeSet<&str>) {
-        self.stays_empty = !entered.contains(&*self.list);
-    }
-
-    fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
-        false
+    fn join(&mut self, lists: &mut RecentLists) {
+        self.list = Some(lists.join(&self.name, self.mask, self.room));
     }
 
     fn outlives_doubt(&self) -> bool {
@@ -130,21 +207,35 @@ impl Memory for Looking {
     }
 }
 
-impl Match for Recent {
-    fn enters(&self) -> Option<&str> {
-        (self.action == "set").then_some(&*self.list)
-    }
-
-    fn memory(&self) -> Option<Box<dyn Memory>> {
-        let (list, invert) = (self.list.clone(), self.invert);
-        (self.action != "set").then(|| Box::new(Looking { list, invert, stays_empty: false }) as _)
-    }
-
-    fn evaluate(&self, _transit: &Transit<'_, '_>) -> Outcome {
-        match self.action {
-            "set" => Outcome::from_bool(!self.invert),
-            _ => Outcome::MAYBE,
+impl Recent {
+    fn question(&self) -> Question {
+        Question {
+            action: match self.action {
+                "set" => Action::Set,
+                "update" => Action::Update,
+                "remove" => Action::Remove,
+                _ => Action::Check,
+            },
+            invert: self.invert,
+            seconds: self.seconds,
+            hits: self.hits.unwrap_or(0),
+            by_ttl: self.ttl,
+            reaps: self.reap,
         }
+    }
+}
+
+impl Match for Recent {
+    fn memory(&self) -> Option<Box<dyn Memory>> {
+        let room = self.hits.map_or(USUAL_ROOM, |hits| (hits as usize).next_power_of_two());
+        Some(Box::new(Looking {
+            name: self.list.clone(),
+            mask: self.mask,
+            room,
+            by_destination: self.by_destination,
+            question: self.question(),
+            list: None,
+        }))
     }
 
     fn print(&self, to: &mut Printer) {
@@ -168,20 +259,4 @@ impl Match for Recent {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::{ipv4_udp, with_transit};
-    use super::*;
-
-    #[test]
-    fn a_list_that_nothing_enters_stays_empty() {
-        let bytes = ipv4_udp(b"");
-        let look = |entered: &[&str], invert| {
-            let mut memory = Looking { list: "a".into(), invert, stays_empty: false };
-            memory.told(&entered.iter().copied().collect());
-            with_transit(&bytes, bytes.len(), |transit| memory.evaluate(transit))
-        };
-        assert_eq!(look(&["b"], false), Outcome::NO);
-        assert_eq!(look(&["b"], true), Outcome::YES);
-        assert_eq!(look(&["a"], false), Outcome::MAYBE);
-    }
-}
+mod tests;

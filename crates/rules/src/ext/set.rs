@@ -3,7 +3,9 @@
 //! Rules are read without the sets: one that does not exist makes the match unknown. Source:
 //! iptables-extensions(8); kernel `net/netfilter/xt_set.c`.
 
-use super::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, Support, number};
+use super::{
+    Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support, number,
+};
 use crate::ipset::{CounterTest, Query, Sets, Touched};
 use crate::outcome::Outcome;
 use crate::save::What;
@@ -125,7 +127,7 @@ impl Match for Set {
 
 /// The sets are the host's, and keep account of doubt themselves.
 impl Memory for Set {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
         let mut touched = Touched::default();
         let outcome = self.search(transit, !self.skip_counters, &mut touched);
         let (certain, len) = (transit.certain, transit.packet.len() as u64);

@@ -4,7 +4,9 @@
 //! match is unknown, but for the probabilities 0 and 1. Source: iptables-extensions(8); kernel
 //! `net/netfilter/xt_statistic.c`.
 
-use super::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, Support, number, words};
+use super::{
+    Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support, number, words,
+};
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
@@ -104,7 +106,7 @@ impl Match for Nth {
 }
 
 impl Memory for Counter {
-    fn evaluate(&mut self, _transit: &mut Transit<'_, '_>) -> Outcome {
+    fn evaluate(&mut self, _transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
         self.count = if self.count == self.last { 0 } else { self.count + 1 };
         Outcome::from_bool((self.count == 0) != self.invert)
     }
@@ -118,7 +120,9 @@ mod tests {
     fn first(nth: &Nth, packets: usize) -> Vec<bool> {
         let (mut memory, bytes) = (nth.memory().unwrap(), ipv4_udp(b""));
         with_transit(&bytes, bytes.len(), |transit| {
-            (0..packets).map(|_| memory.evaluate(transit) == Outcome::YES).collect()
+            (0..packets)
+                .map(|_| memory.evaluate(transit, &mut RecentLists::default()) == Outcome::YES)
+                .collect()
         })
     }
 

@@ -92,6 +92,7 @@ pub static SILENT: &[(&str, &str)] = &[
     ("conntrack", CONVERSATION),
     ("helper", CONVERSATION),
     ("limit", CLOCK),
+    ("recent", CLOCK),
     ("set", "its own oracle asks: `oracle::sets`"),
     ("state", CONVERSATION),
 ];

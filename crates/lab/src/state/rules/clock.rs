@@ -31,7 +31,7 @@ pub(super) fn sprinkle(draw: &mut Draw, tables: &mut [TableText]) {
 fn test(draw: &mut Draw) -> String {
     match draw.rng.u8(..6) {
         0 => limit(draw),
-        1 => recent(draw),
+        1 | 2 => recent(draw),
         _ => connlimit(draw),
     }
 }
@@ -56,10 +56,30 @@ fn limit(draw: &mut Draw) -> String {
     format!("-m limit --limit {rate} --limit-burst {}", draw.pick(&[1, 3, 5, 20]))
 }
 
-/// Entering is certain, and so is what was never entered.
+/// Lists that several rules share, and one that nothing enters.
 fn recent(draw: &mut Draw) -> String {
-    let action = draw.pick(&["--set", "--rcheck", "--update", "--remove", "--rcheck --seconds 5"]);
-    let list = if action == "--set" { "entered" } else { draw.pick(&["entered", "empty"]) };
-    let bang = draw.bang();
-    format!("-m recent {bang}{action} --name {list} --{}", draw.pick(&["rsource", "rdest"]))
+    let action = draw.pick(&["--set", "--set", "--rcheck", "--update", "--update", "--remove"]);
+    let list = match action {
+        "--set" => draw.pick(&["one", "two"]),
+        _ => draw.pick(&["one", "one", "two", "two", "empty"]),
+    };
+    let mut text = format!("-m recent {}{action}", draw.bang());
+    if matches!(action, "--rcheck" | "--update") {
+        if draw.one_in(2) {
+            text += &format!(" --seconds {}", draw.pick(&[1, 1, 2, 5]));
+            text += if draw.one_in(3) { " --reap" } else { "" };
+        }
+        if draw.one_in(2) {
+            text += &format!(" --hitcount {}", draw.pick(&[1, 2, 3, 5, 20, 40]));
+        }
+        text += if draw.one_in(4) { " --rttl" } else { "" };
+    }
+    if draw.one_in(4) {
+        let mask = match draw.ipv6() {
+            true => draw.pick(&["ffff:ffff:ffff:ffff::", "ffff::"]),
+            false => draw.pick(&["255.255.255.0", "255.0.0.0"]),
+        };
+        text += &format!(" --mask {mask}");
+    }
+    format!("{text} --name {list} --{}", draw.pick(&["rsource", "rdest"]))
 }
