@@ -9,6 +9,7 @@ use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path
 use packet::{Checksums, Packet};
 use rules::conntrack::{CtView, Direction, Flow, Proto, Side, Status};
 use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
+use rules::ext::Memory;
 use rules::model::{Family, Hook};
 use rules::nat::Translated;
 use rules::{Iface, Outcome, Seen, Transit};
@@ -49,15 +50,44 @@ struct Before {
 /// One thing that happened.
 #[derive(Debug)]
 enum Step {
-    Starts { path: Path, input: String, output: String },
-    Enters { table: u32, hook: Hook },
-    Rule { at: RuleRef, outcome: Outcome, alive: Alive, refused: Option<String> },
-    Policy { table: u32, chain: u32 },
+    Starts {
+        path: Path,
+        input: String,
+        output: String,
+    },
+    Enters {
+        table: u32,
+        hook: Hook,
+    },
+    Rule {
+        at: RuleRef,
+        outcome: Outcome,
+        alive: Alive,
+        refused: Option<String>,
+        /// What its matches that remember packets went by.
+        remarks: Vec<String>,
+    },
+    Policy {
+        table: u32,
+        chain: u32,
+    },
     Ttl(Option<u8>),
-    Tracked { state: String, flow: Option<FlowStory> },
-    Translated { side: Side, to: Translated },
-    Rerouted { path: Path, input: String, output: String },
-    Settled { state: String },
+    Tracked {
+        state: String,
+        flow: Option<FlowStory>,
+    },
+    Translated {
+        side: Side,
+        to: Translated,
+    },
+    Rerouted {
+        path: Path,
+        input: String,
+        output: String,
+    },
+    Settled {
+        state: String,
+    },
 }
 
 /// A connection as a packet found it.
@@ -154,7 +184,8 @@ fn tell<'f>(
     let packet = shown(bytes, arrival);
     let recorder = Recorder::new(files, false);
     let misses = near.map(Misses::of_most);
-    let mut teller = Teller { files, recorder, steps: Vec::new(), untold: 0, misses };
+    let mut teller =
+        Teller { files, recorder, steps: Vec::new(), untold: 0, remarks: Vec::new(), misses };
     let end = handler.handle(bytes, arrival, &mut teller);
     teller.recorder.ended(&end);
     let mut report = Report::new(files, config);
@@ -175,6 +206,8 @@ struct Teller<'f> {
     recorder: Recorder,
     steps: Vec<Step>,
     untold: u64,
+    /// Of the rule that is being evaluated.
+    remarks: Vec<String>,
     misses: Option<Misses>,
 }
 
@@ -196,6 +229,7 @@ impl Teller<'_> {
 
 impl eval::Observer for Teller<'_> {
     fn rule(&mut self, at: RuleRef, outcome: Outcome, alive: Alive, transit: &Transit<'_, '_>) {
+        let remarks = std::mem::take(&mut self.remarks);
         let room = self.room(outcome != Outcome::NO);
         let misses = self.misses.as_mut().filter(|_| outcome == Outcome::NO);
         if !room && misses.is_none() {
@@ -212,8 +246,12 @@ impl eval::Observer for Teller<'_> {
             tests.find(|test| test.outcome.is_some_and(|o| o != Outcome::YES)).map(|test| test.text)
         });
         if room {
-            self.steps.push(Step::Rule { at, outcome, alive, refused });
+            self.steps.push(Step::Rule { at, outcome, alive, refused, remarks });
         }
+    }
+
+    fn remembered(&mut self, _at: RuleRef, memory: &dyn Memory) {
+        self.remarks.extend(memory.remark());
     }
 
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {

@@ -116,3 +116,26 @@ fn the_story_ends_with_what_tells_more() {
     let all = tamis(&["why", RULES, "--packet", spec, "--near", "3", "--all"]);
     assert!(!all.out.contains("next: "), "{}", all.out);
 }
+
+#[test]
+fn what_a_match_remembers_is_told_with_its_answer() {
+    let scratch = Scratch::new("why-remembers");
+    let rules = scratch.write(
+        "ssh.v4",
+        "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
+         -A INPUT -p tcp --dport 22 -m recent --name SSH --update --seconds 60 --hitcount 3 -j DROP\n\
+         -A INPUT -p tcp --dport 22 -m recent --name SSH --set\nCOMMIT\n",
+    );
+    let attempts = ["4001", "4002", "4003", "4004"]
+        .map(|port| format!("in=eth0 tcp 10.0.0.1:{port} > 10.0.0.2:22 syn"));
+    let mut args = vec!["why", &rules, "--addr", "eth0=10.0.0.2"];
+    args.extend(attempts.iter().flat_map(|spec| ["--packet", spec]));
+    let ran = tamis(&args);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("SSH: seen 3 times within 60 s"), "{}", ran.out);
+    let ran = tamis(&[&args[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let steps = json["steps"].as_array().unwrap();
+    let drop = steps.iter().find(|step| step["line"] == 5).unwrap();
+    assert_eq!(drop["remarks"][0], "SSH: seen 3 times within 60 s");
+}

@@ -72,7 +72,7 @@ fn step_json(file: &RulesFile, step: &Step) -> Value {
             let table = file.ruleset.tables[*table as usize].name;
             json!({ "step": "chain", "table": table, "chain": hook.chain_name() })
         }
-        Step::Rule { at, outcome, alive, refused } => {
+        Step::Rule { at, outcome, alive, refused, remarks } => {
             let (table, chain, rule) = file.rule(*at);
             json!({
                 "step": "rule",
@@ -84,6 +84,7 @@ fn step_json(file: &RulesFile, step: &Step) -> Value {
                 "matches": format!("{outcome:?}"),
                 "certain": *alive == Alive::Certain,
                 "refused_by": refused,
+                "remarks": remarks,
             })
         }
         Step::Policy { table, chain } => {

@@ -120,7 +120,7 @@ impl Story<'_> {
                 let table = &file.ruleset.tables[*table as usize];
                 writeln!(out, "{}/{}", table.name, hook.chain_name())
             }
-            Step::Rule { at, outcome, alive, refused } => {
+            Step::Rule { at, outcome, alive, refused, remarks } => {
                 let (table, chain, rule) = file.rule(*at);
                 let inner = if chain.base.is_some() { "" } else { "  " };
                 let result = result(rule, table, *outcome, *alive, refused.as_deref());
@@ -128,7 +128,8 @@ impl Story<'_> {
                     if chain.base.is_some() { String::new() } else { format!("{} ", chain.name) };
                 let text = file.rule_text(*at);
                 let text = text.strip_prefix(&format!("-A {} ", chain.name)).unwrap_or(&text);
-                writeln!(out, "  {inner}L{:<5} {place}{text}   {result}", rule.line)
+                writeln!(out, "  {inner}L{:<5} {place}{text}   {result}", rule.line)?;
+                remarks.iter().try_for_each(|remark| writeln!(out, "  {inner}       {remark}"))
             }
             Step::Policy { table, chain } => {
                 let by = eval::By::Policy { table: *table, chain: *chain };

@@ -178,7 +178,13 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                 None => used.body.evaluate(transit),
                 Some(slot) => {
                     let certain = self.here == Alive::Certain && outcome == Outcome::YES;
-                    self.memories.evaluate((slot, &*used.body), certain, transit)
+                    let answer = self.memories.evaluate((slot, &*used.body), certain, transit);
+                    if O::SEES_RULES
+                        && let Some(memory) = self.memories.of_match(slot)
+                    {
+                        self.observer.remembered(at, memory);
+                    }
+                    answer
                 }
             };
             self.observer.asked(at, index, answer);

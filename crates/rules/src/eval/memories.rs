@@ -41,6 +41,12 @@ impl Memories {
         self.slots[at] = Some(Slot { memory, lost: false });
     }
 
+    /// The state of a match, unless nothing is known of it.
+    pub(super) fn of_match(&self, at: u32) -> Option<&dyn Memory> {
+        let slot = self.slots.get(at as usize)?.as_ref().filter(|slot| !slot.lost)?;
+        Some(&*slot.memory)
+    }
+
     /// Asks the state of a match about a packet that certainly, or maybe, reached it. A match without one gets it
     /// with the first packet.
     pub(super) fn evaluate(

@@ -25,6 +25,7 @@ pub(crate) use header::Key;
 pub(crate) use machine::run;
 pub(crate) use source::{Source, Step, Stored, Test as HeaderTest, step_of};
 
+use crate::ext::Memory;
 use crate::model::{Hook, Ruleset};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -87,6 +88,10 @@ pub trait Observer {
     /// The match of this index in the rule was asked; those behind a plain no are not.
     #[inline]
     fn asked(&mut self, _at: RuleRef, _index: usize, _outcome: Outcome) {}
+
+    /// A match that remembers packets was asked, by which it now has another state.
+    #[inline]
+    fn remembered(&mut self, _at: RuleRef, _memory: &dyn Memory) {}
 
     /// A rule matched: for certain, or maybe. `packets` counters move by the certain ones.
     #[inline]

@@ -86,7 +86,7 @@ impl Match for Connlimit {
         to.flag(false, if self.by_destination { "connlimit-daddr" } else { "connlimit-saddr" });
     }
     fn memory(&self) -> Option<Box<dyn Memory>> {
-        Some(Box::new(Counting { rule: *self, lists: Lists::default() }))
+        Some(Box::new(Counting { rule: *self, lists: Lists::default(), last: None }))
     }
 }
 
@@ -136,6 +136,8 @@ fn known<T>(read: Read<T>) -> Option<T> {
 struct Counting {
     rule: Connlimit,
     lists: Lists,
+    /// The last count.
+    last: Option<Counted>,
 }
 
 /// What a packet counts as.
@@ -150,6 +152,7 @@ enum Who {
 
 impl Memory for Counting {
     fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
+        self.last = None;
         let Some((now, address)) = transit.time.zip(self.rule.address(transit)) else {
             self.lists.lose();
             return Outcome::MAYBE.or(Outcome::HOT_DROP);
@@ -174,7 +177,18 @@ impl Memory for Counting {
                 self.lists.blur(key, now)
             }
         };
+        self.last = Some(counted);
         self.rule.judge(counted)
+    }
+
+    fn remark(&self) -> Option<String> {
+        let Counted { least, most } = self.last?;
+        let count = match most {
+            Some(most) if most == least => format!("{least}"),
+            Some(most) => format!("{least} to {most}"),
+            None => format!("at least {least}"),
+        };
+        Some(format!("counts {count} of /{}", self.rule.prefix))
     }
 
     fn outlives_doubt(&self) -> bool {

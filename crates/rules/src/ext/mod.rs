@@ -70,6 +70,11 @@ pub trait Memory: fmt::Debug + Send {
     /// Takes its place in the lists before the first packet, in the order of the rules.
     fn join(&mut self, _lists: &mut RecentLists) {}
 
+    /// What it went by the last time, in words, for explanations.
+    fn remark(&self) -> Option<String> {
+        None
+    }
+
     /// What it says of a packet hangs on those of other connections, with these sets if any.
     fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
         true

@@ -140,6 +140,8 @@ struct Looking {
     by_destination: bool,
     question: Question,
     list: Option<usize>,
+    /// How often the last address was seen.
+    seen: Option<[usize; 2]>,
 }
 
 impl Looking {
@@ -195,7 +197,19 @@ impl Memory for Looking {
                 _ => Outcome::MAYBE,
             };
         };
-        list.ask(&self.question, &visitor)
+        let outcome = list.ask(&self.question, &visitor);
+        self.seen = list.seen();
+        outcome
+    }
+
+    fn remark(&self) -> Option<String> {
+        let seen = match self.seen? {
+            [least, most] if least == most => format!("{least}"),
+            [least, usize::MAX] => format!("at least {least}"),
+            [least, most] => format!("{least} to {most}"),
+        };
+        let within = self.question.seconds.map(|seconds| format!(" within {seconds} s"));
+        Some(format!("{}: seen {seen} times{}", self.name, within.unwrap_or_default()))
     }
 
     fn join(&mut self, lists: &mut RecentLists) {
@@ -235,6 +249,7 @@ impl Match for Recent {
             by_destination: self.by_destination,
             question: self.question(),
             list: None,
+            seen: None,
         }))
     }
 

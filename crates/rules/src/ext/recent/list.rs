@@ -67,11 +67,13 @@ pub(super) struct List {
     /// The order is not certain.
     is_vague: bool,
     is_lost: bool,
+    /// How often the address was seen that the last rule asked about, at least and at most, where it asked that.
+    seen: Option<[usize; 2]>,
 }
 
 impl List {
     pub(super) fn new(room: usize) -> Self {
-        Self { entries: Vec::new(), room, is_vague: false, is_lost: false }
+        Self { entries: Vec::new(), room, is_vague: false, is_lost: false, seen: None }
     }
 
     /// Makes room for as many times of each address.
@@ -85,9 +87,15 @@ impl List {
         self.entries.clear();
     }
 
+    /// How often the address that the last rule asked about was seen, at least and at most.
+    pub(super) fn seen(&self) -> Option<[usize; 2]> {
+        self.seen
+    }
+
     /// Does what the rule says, and tells whether it matches.
     pub(super) fn ask(&mut self, question: &Question, visitor: &Visitor) -> Outcome {
         let Question { action, invert, .. } = *question;
+        self.seen = None;
         if self.is_lost {
             return if action == Action::Set {
                 Outcome::from_bool(!invert)
@@ -167,6 +175,7 @@ impl List {
 
     fn check(&mut self, question: &Question, visitor: &Visitor, at: usize, sure: bool) -> Outcome {
         let [least, most] = self.entries[at].times.within(question.seconds, visitor.now);
+        self.seen = Some([least, most]);
         let need = question.hits.max(1) as usize;
         let outcome = match (least >= need, most >= need) {
             (true, _) if sure => Outcome::YES,

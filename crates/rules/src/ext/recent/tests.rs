@@ -21,7 +21,15 @@ impl Rules {
                 hits => hits as usize,
             };
             let (name, mask) = ("a".into(), [0xff; 16]);
-            Looking { name, mask, room, by_destination: false, question: *question, list: None }
+            Looking {
+                name,
+                mask,
+                room,
+                by_destination: false,
+                question: *question,
+                list: None,
+                seen: None,
+            }
         });
         let memories = memories.collect();
         Self { memories, lists: RecentLists::default(), now: SECOND, certain: true }
