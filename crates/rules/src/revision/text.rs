@@ -4,9 +4,9 @@
 //! is one transaction, however many tables it names.
 
 use super::{Numbers, Refused, Revision, Transaction, Which};
-use crate::model::{End, Policy, Rule};
+use crate::model::{End, Rule};
 use crate::save::line::{self, Chain};
-use crate::save::{LoadError, What, Word, chain_name, words};
+use crate::save::{LoadError, What, Word, chain_name, policy, words};
 
 impl Revision {
     /// The revision that a text makes of this one.
@@ -83,7 +83,7 @@ impl Transaction<'_> {
         let refused = |why: Refused| What::new(name.column, why.0);
         let found = self.chain(table, &name.text);
         let is_user = found.is_none_or(|chain| self.hook(table, chain).is_none());
-        match (self.end_of(&policy.text), found) {
+        match (policy::user(&policy.text, self.family), found) {
             (Some(End::Return), Some(_)) if !is_user => {
                 self.flush(table, Some(&name.text)).map_err(refused)
             }
@@ -110,31 +110,13 @@ impl Transaction<'_> {
         set.map_err(|why| What::new(name.column, why.0))
     }
 
-    /// What the word for a policy makes of the end of a user chain, where it may stand there.
-    fn end_of(&self, policy: &str) -> Option<End> {
-        let has_policies = self.family.dialect().user_policies;
-        match policy {
-            "-" => Some(End::Return),
-            "RETURN" if has_policies => Some(End::Return),
-            "ACCEPT" if has_policies => Some(End::Policy(Policy::Accept)),
-            "DROP" if has_policies => Some(End::Policy(Policy::Drop)),
-            _ => None,
-        }
-    }
-
     fn add(&mut self, table: &str, name: &Word<'_>) -> Result<(), What> {
         chain_name::check(name)?;
         self.new_chain(table, &name.text).map_err(|why| What::new(name.column, why.0))
     }
 
     fn policy(&mut self, table: &str, name: &Word<'_>, policy: &Word<'_>) -> Result<(), What> {
-        let policy = match &*policy.text {
-            "ACCEPT" => Policy::Accept,
-            "DROP" => Policy::Drop,
-            other => {
-                return Err(What::new(policy.column, format!("ACCEPT or DROP, found \"{other}\"")));
-            }
-        };
+        let policy = policy::built_in(policy)?;
         self.set_policy((table, &name.text), policy).map_err(|why| What::new(name.column, why.0))
     }
 

@@ -10,6 +10,7 @@ use super::options::Words;
 use super::rule::{self, Place, RuleLine, Setting, Verdict};
 use super::{
     FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, chain_name, loops, numbers,
+    policy,
 };
 use crate::ext;
 use crate::model::{
@@ -202,40 +203,19 @@ impl<'a, 'o> File<'a, 'o> {
         counters: Counters,
     ) -> Result<(), What> {
         let family = self.family;
+        let not_user = || {
+            let what = format!("- (user chains have no policy), found \"{}\"", policy.text);
+            What::new(policy.column, what)
+        };
         let open = self.open(number)?;
         let index = open.chain(name, family, number)?;
         let chain = &mut open.table.chains[index];
         chain.line = number;
-        match (&mut chain.base, &*policy.text) {
-            (None, "-") if !family.dialect().user_policies => Ok(()),
-            (None, "-" | "RETURN") if family.dialect().user_policies => {
-                chain.end = End::Return;
-                Ok(())
-            }
-            (None, "ACCEPT") if family.dialect().user_policies => {
-                chain.end = End::Policy(Policy::Accept);
-                Ok(())
-            }
-            (None, "DROP") if family.dialect().user_policies => {
-                chain.end = End::Policy(Policy::Drop);
-                Ok(())
-            }
-            (Some(base), "ACCEPT") => {
-                *base = Base { policy: Policy::Accept, counters, ..*base };
-                Ok(())
-            }
-            (Some(base), "DROP") => {
-                *base = Base { policy: Policy::Drop, counters, ..*base };
-                Ok(())
-            }
-            (None, other) => {
-                let what = format!("- (user chains have no policy), found \"{other}\"");
-                Err(What::new(policy.column, what))
-            }
-            (Some(_), other) => {
-                Err(What::new(policy.column, format!("ACCEPT or DROP, found \"{other}\"")))
-            }
+        match &mut chain.base {
+            Some(base) => *base = Base { policy: policy::built_in(policy)?, counters, ..*base },
+            None => chain.end = policy::user(&policy.text, family).ok_or_else(not_user)?,
         }
+        Ok(())
     }
 
     fn commit(&mut self, number: u32) -> Result<(), LoadError> {

@@ -17,6 +17,7 @@ pub(crate) mod line;
 mod loops;
 pub(crate) mod numbers;
 mod options;
+pub(crate) mod policy;
 mod print;
 mod rule;
 
