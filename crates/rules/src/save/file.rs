@@ -1,29 +1,19 @@
 //! Reads a whole file of save text, line by line.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use super::kind::{family_of, other_text, semantics_of};
 use super::lexer::{bare_words, words};
+use super::open_table::OpenTable;
 use super::options::Words;
-use super::rule::{self, Place, RuleLine, Setting, Verdict};
-use super::{
-    FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, chain_name, loops, numbers,
-    policy,
-};
+use super::rule::{self, RuleLine};
+use super::{FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, numbers};
 use crate::ext;
-use crate::model::{
-    Action, Base, Chain, Counters, End, Family, Header, Policy, Rule, Ruleset, Table,
-};
+use crate::family::TableKind;
+use crate::model::{Counters, Family, Ruleset, Table};
 use crate::semantics::Semantics;
 
 /// Most rules that address lists may add to a file: `-s a,b,c -d x,y,z` is one rule per pair, so a short
 /// text could ask for more memory than any machine has.
 const MAX_LISTED_RULES: usize = 1 << 20;
-/// Most rules that `-I` may move along in all: each insertion moves those behind it, so a long text of
-/// insertions could take hours.
-const MAX_MOVED_RULES: usize = 1 << 26;
 
 /// Reads save text.
 ///
@@ -57,23 +47,6 @@ struct File<'a, 'o> {
     last_line: u32,
     /// Some line has a NUL.
     has_nul: bool,
-}
-
-/// The table being read.
-struct OpenTable<'a> {
-    table: Table,
-    chains: HashMap<Cow<'a, str>, usize>,
-    /// The chain that the rule before was for.
-    last: usize,
-    /// Jumps to chains that were not declared yet: chain, rule, name, line.
-    forward: Vec<(usize, usize, Word<'a>, u32)>,
-    /// Targets that rules have, with the first line. `-j NAME` means a chain before a target and chains
-    /// are printed first, so that no later chain may have such a name.
-    targets: HashMap<Box<str>, u32>,
-    moved: usize,
-    line: u32,
-    /// Opened by a `*table` line, so that COMMIT must close it.
-    starred: bool,
 }
 
 impl<'a, 'o> File<'a, 'o> {
@@ -154,18 +127,20 @@ impl<'a, 'o> File<'a, 'o> {
             let what = format!("COMMIT of table {} (line {}) first", open.table.name, open.line);
             return Err(What::new(1, what));
         }
-        let kind = self.family.table(name).ok_or_else(|| self.no_table(name))?;
+        let kind = self.table_kind(name)?;
         if let Some(earlier) = self.tables.iter().position(|table| table.name == kind.name) {
             self.warnings.add(number, format!("table {name} stands twice: the last one counts"));
             self.tables.remove(earlier);
         }
-        self.open = Some(OpenTable::new(kind.name, number, true));
+        self.open = Some(OpenTable::new(self.family, kind.name, number, true));
         Ok(())
     }
 
-    fn no_table(&self, name: &str) -> What {
-        let names: Vec<&str> = self.family.tables().iter().map(|kind| kind.name).collect();
-        What::new(2, format!("a table ({}), found \"{name}\"", names.join(" ")))
+    fn table_kind(&self, name: &str) -> Result<&'static TableKind, What> {
+        self.family.table(name).ok_or_else(|| {
+            let names: Vec<&str> = self.family.tables().iter().map(|kind| kind.name).collect();
+            What::new(2, format!("a table ({}), found \"{name}\"", names.join(" ")))
+        })
     }
 
     /// The open table; rules go to the one that the options name where the text names none at all.
@@ -176,8 +151,8 @@ impl<'a, 'o> File<'a, 'o> {
                     "a *table line first (for `iptables -S` text, name the table: --table filter)";
                 return Err(What::new(1, what));
             };
-            let kind = self.family.table(name).ok_or_else(|| self.no_table(name))?;
-            self.open = Some(OpenTable::new(kind.name, number, false));
+            let kind = self.table_kind(name)?;
+            self.open = Some(OpenTable::new(self.family, kind.name, number, false));
         }
         self.open.as_mut().ok_or_else(|| What::new(1, "a *table line first"))
     }
@@ -192,30 +167,7 @@ impl<'a, 'o> File<'a, 'o> {
             Some(word) => parse_counters(&word)?,
             None => Counters::default(),
         };
-        self.add_chain(number, &name, &policy, counters)
-    }
-
-    fn add_chain(
-        &mut self,
-        number: u32,
-        name: &Word<'a>,
-        policy: &Word<'_>,
-        counters: Counters,
-    ) -> Result<(), What> {
-        let family = self.family;
-        let not_user = || {
-            let what = format!("- (user chains have no policy), found \"{}\"", policy.text);
-            What::new(policy.column, what)
-        };
-        let open = self.open(number)?;
-        let index = open.chain(name, family, number)?;
-        let chain = &mut open.table.chains[index];
-        chain.line = number;
-        match &mut chain.base {
-            Some(base) => *base = Base { policy: policy::built_in(policy)?, counters, ..*base },
-            None => chain.end = policy::user(&policy.text, family).ok_or_else(not_user)?,
-        }
-        Ok(())
+        self.open(number)?.declare(number, &name, &policy, counters)
     }
 
     fn commit(&mut self, number: u32) -> Result<(), LoadError> {
@@ -224,25 +176,8 @@ impl<'a, 'o> File<'a, 'o> {
         self.close(open)
     }
 
-    fn close(&mut self, mut open: OpenTable<'a>) -> Result<(), LoadError> {
-        for (chain, rule, name, line) in std::mem::take(&mut open.forward) {
-            let Some(to) = open.chains.get(&*name.text) else {
-                let what = format!(
-                    "a chain of table {} or a target, found \"{}\"",
-                    open.table.name, name.text
-                );
-                return Err(What::new(name.column, what).at_line(line));
-            };
-            let Some(rule) = Arc::get_mut(&mut open.table.chains[chain].rules[rule]) else {
-                continue;
-            };
-            rule.action = match rule.action {
-                Action::Goto(_) => Action::Goto(*to as u32),
-                _ => Action::Jump(*to as u32),
-            };
-        }
-        loops::check(&open.table)?;
-        self.tables.push(open.table);
+    fn close(&mut self, open: OpenTable<'a>) -> Result<(), LoadError> {
+        self.tables.push(open.close()?);
         Ok(())
     }
 
@@ -267,7 +202,7 @@ impl<'a, 'o> File<'a, 'o> {
         }
         self.open(number)?;
         let Some(open) = &self.open else { return Ok(()) };
-        let is_chain = |name: &str| open.chains.contains_key(name);
+        let is_chain = |name: &str| open.has_chain(name);
         list.read_as(self.family);
         let (place, chain) = rule::command(&mut list)?;
         let mut parsed = RuleLine::new(place, chain, self.family);
@@ -286,7 +221,7 @@ impl<'a, 'o> File<'a, 'o> {
             self.warnings.lenient(number, name.column, what)?;
         }
         let dash = Word { text: "-".into(), column: name.column, quoted: false };
-        self.add_chain(number, name, &dash, Counters::default())
+        self.open(number)?.declare(number, name, &dash, Counters::default())
     }
 
     fn set_policy(
@@ -304,7 +239,7 @@ impl<'a, 'o> File<'a, 'o> {
             },
             _ => Counters::default(),
         };
-        self.add_chain(number, name, policy, counters)
+        self.open(number)?.declare(number, name, policy, counters)
     }
 
     fn add_rules(
@@ -313,7 +248,6 @@ impl<'a, 'o> File<'a, 'o> {
         parsed: &RuleLine<'a>,
         counters: Counters,
     ) -> Result<(), What> {
-        let family = self.family;
         let count = parsed.rule_count();
         if count > 1 {
             self.listed = self.listed.saturating_add(count);
@@ -323,15 +257,9 @@ impl<'a, 'o> File<'a, 'o> {
             }
         }
         let Some(open) = &mut self.open else { return Ok(()) };
-        let index = open.rule_chain(&parsed.chain, family)?;
+        let index = open.rule_chain(&parsed.chain)?;
         for header in parsed.headers() {
-            open.add_rule(
-                index,
-                number,
-                parsed,
-                (header, counters),
-                (family, self.options.strict),
-            )?;
+            open.add_rule(index, number, parsed, (header, counters), self.options.strict)?;
         }
         Ok(())
     }
@@ -353,151 +281,6 @@ impl<'a, 'o> File<'a, 'o> {
         let mut ruleset = Ruleset { family, semantics, tables };
         numbers::give(&mut ruleset);
         Ok(Loaded { ruleset, family_from, warnings: warnings.list })
-    }
-}
-
-impl<'a> OpenTable<'a> {
-    fn new(name: &'static str, line: u32, starred: bool) -> Self {
-        let table = Table { name, chains: Vec::new() };
-        Self {
-            table,
-            chains: HashMap::new(),
-            last: 0,
-            forward: Vec::new(),
-            targets: HashMap::new(),
-            moved: 0,
-            line,
-            starred,
-        }
-    }
-
-    /// Index of a chain that is being declared.
-    fn chain(&mut self, name: &Word<'a>, family: Family, line: u32) -> Result<usize, What> {
-        if let Some(index) = self.chains.get(&*name.text) {
-            return Ok(*index);
-        }
-        chain_name::check(name)?;
-        if let Some(line) = self.targets.get(&*name.text) {
-            let what = format!("another chain name: line {line} has a target \"{}\"", name.text);
-            return Err(What::new(name.column, what));
-        }
-        Ok(self.push_chain(name, family, line))
-    }
-
-    fn push_chain(&mut self, name: &Word<'a>, family: Family, line: u32) -> usize {
-        let hook = family
-            .table(self.table.name)
-            .and_then(|kind| kind.hooks.iter().find(|hook| hook.chain_name() == name.text));
-        let base = hook.map(|hook| Base {
-            hook: *hook,
-            policy: Policy::Accept,
-            counters: Counters::default(),
-        });
-        let index = self.table.chains.len();
-        self.table.chains.push(Chain {
-            name: name.text.as_ref().into(),
-            base,
-            end: End::Return,
-            rules: Vec::new(),
-            line,
-        });
-        self.chains.insert(name.text.clone(), index);
-        index
-    }
-
-    /// Index of the chain that a rule is for: declared, or built in.
-    fn rule_chain(&mut self, name: &Word<'a>, family: Family) -> Result<usize, What> {
-        // Rules of a chain stand together.
-        if self.table.chains.get(self.last).is_some_and(|last| *last.name == *name.text) {
-            return Ok(self.last);
-        }
-        if let Some(index) = self.chains.get(&*name.text) {
-            self.last = *index;
-            return Ok(*index);
-        }
-        let kind = family.table(self.table.name);
-        let built_in =
-            kind.is_some_and(|kind| kind.hooks.iter().any(|h| h.chain_name() == name.text));
-        if built_in {
-            return Ok(self.push_chain(name, family, 0));
-        }
-        let what =
-            format!("a chain declared in table {}, found \"{}\"", self.table.name, name.text);
-        Err(What::new(name.column, what))
-    }
-
-    fn add_rule(
-        &mut self,
-        index: usize,
-        number: u32,
-        parsed: &RuleLine<'a>,
-        (header, counters): (Option<Box<Header>>, Counters),
-        (family, strict): (Family, bool),
-    ) -> Result<(), What> {
-        let chain = &self.table.chains[index];
-        let at = Setting {
-            family,
-            table: self.table.name,
-            hook: chain.base.map(|base| base.hook),
-            chain: &chain.name,
-            strict,
-        };
-        parsed.check(at)?;
-        let built = parsed.build(at)?;
-        let place = match parsed.place {
-            Place::Append => chain.rules.len(),
-            Place::Insert(at) if (1..=chain.rules.len() + 1).contains(&at) => at - 1,
-            Place::Insert(_) => {
-                let what = format!("a rule number from 1 to {}", chain.rules.len() + 1);
-                return Err(What::new(parsed.chain.column, what));
-            }
-        };
-        let action = match built.target {
-            Some(target) => {
-                self.note_target(&target.name, number);
-                Action::Target(target)
-            }
-            None => self.action(parsed, (index, place), number),
-        };
-        let rule = Rule { header, matches: built.matches, action, counters, line: number, slot: 0 };
-        let rules = &mut self.table.chains[index].rules;
-        if place < rules.len() {
-            self.moved += rules.len() - place + self.forward.len();
-            if self.moved > MAX_MOVED_RULES {
-                return Err(What::new(
-                    1,
-                    format!("-A: -I moved over {MAX_MOVED_RULES} rules so far"),
-                ));
-            }
-            self.forward.iter_mut().filter(|f| f.0 == index && f.1 >= place).for_each(|f| f.1 += 1);
-            rules.insert(place, Arc::new(rule));
-        } else {
-            rules.push(Arc::new(rule));
-        }
-        Ok(())
-    }
-
-    fn note_target(&mut self, name: &str, line: u32) {
-        if !self.targets.contains_key(name) {
-            self.targets.insert(name.into(), line);
-        }
-    }
-
-    fn action(&mut self, parsed: &RuleLine<'a>, at: (usize, usize), line: u32) -> Action {
-        let (name, goto) = match &parsed.verdict {
-            None => return Action::None,
-            Some(Verdict::Accept) => return Action::Accept,
-            Some(Verdict::Drop) => return Action::Drop,
-            Some(Verdict::Return) => return Action::Return,
-            Some(Verdict::Jump(name)) => (name, false),
-            Some(Verdict::Goto(name)) => (name, true),
-        };
-        let to = self.chains.get(&*name.text).copied();
-        if to.is_none() {
-            self.forward.push((at.0, at.1, name.clone(), line));
-        }
-        let to = to.unwrap_or(0) as u32;
-        if goto { Action::Goto(to) } else { Action::Jump(to) }
     }
 }
 

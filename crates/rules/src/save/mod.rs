@@ -16,6 +16,7 @@ mod lexer;
 pub(crate) mod line;
 mod loops;
 pub(crate) mod numbers;
+mod open_table;
 mod options;
 pub(crate) mod policy;
 mod print;
