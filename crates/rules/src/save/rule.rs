@@ -1,14 +1,16 @@
 //! Reads one rule: the words after the counters.
 
+mod build;
+
 use super::dialect::Part;
 use super::options::{Extensions, Loading, Newest, Words, is_bang};
 use super::{Warnings, What, Word, header};
-use crate::ext::{self, Args, MatchUse, Opaque, Support, TargetUse};
-use crate::model::{
-    Counters, Family, FieldTest, Header, Hook, IfaceTest, MaskedAddr, ProtocolTest,
-};
+use crate::ext;
+use crate::model::{Counters, Family, Header};
 use header::Addresses;
 use smallvec::smallvec;
+
+pub(super) use build::Setting;
 
 /// Where a rule goes in its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +31,8 @@ pub(super) struct RuleLine<'a> {
     pub(super) other_family: bool,
     sources: Addresses,
     destinations: Addresses,
-    input: Option<IfaceTest>,
-    output: Option<IfaceTest>,
-    protocol: Option<ProtocolTest>,
-    fragment: Option<bool>,
-    logical_input: Option<IfaceTest>,
-    logical_output: Option<IfaceTest>,
-    fields: Vec<FieldTest>,
+    /// The tests of the common header, but for the addresses.
+    header: Header,
     pub(super) verdict: Option<Verdict<'a>>,
     extensions: Extensions<'a>,
     /// Options that may stand once and have: a bit for each, see [`bit_of`].
@@ -61,6 +58,31 @@ fn bit_of(part: Part) -> u32 {
     1 << bit
 }
 
+/// An option that takes no `!` and belongs to no extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Plain {
+    Match,
+    Jump,
+    Goto,
+    Counters,
+    /// The rule is only for this family.
+    Only(Family),
+}
+
+impl Plain {
+    fn named(option: &str) -> Option<Self> {
+        Some(match option {
+            "-m" | "--match" => Self::Match,
+            "-j" | "--jump" => Self::Jump,
+            "-g" | "--goto" => Self::Goto,
+            "-c" | "--set-counters" => Self::Counters,
+            "-4" | "--ipv4" => Self::Only(Family::Ipv4),
+            "-6" | "--ipv6" => Self::Only(Family::Ipv6),
+            _ => return None,
+        })
+    }
+}
+
 /// What `-j` or `-g` names, when it is no extension.
 #[derive(Debug)]
 pub(super) enum Verdict<'a> {
@@ -69,23 +91,6 @@ pub(super) enum Verdict<'a> {
     Return,
     Jump(Word<'a>),
     Goto(Word<'a>),
-}
-
-/// What the reader of a rule has to know of its surroundings.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Setting<'a> {
-    pub(super) family: Family,
-    pub(super) table: &'static str,
-    pub(super) hook: Option<Hook>,
-    pub(super) chain: &'a str,
-    pub(super) strict: bool,
-}
-
-/// The parts of a rule that its extensions make up.
-#[derive(Debug)]
-pub(super) struct Built {
-    pub(super) matches: Vec<MatchUse>,
-    pub(super) target: Option<TargetUse>,
 }
 
 /// Reads the words of a rule that name its chain and, but for the number of `-I`, its place there.
@@ -112,13 +117,7 @@ impl<'a> RuleLine<'a> {
             other_family: false,
             sources: smallvec![None],
             destinations: smallvec![None],
-            input: None,
-            output: None,
-            protocol: None,
-            fragment: None,
-            logical_input: None,
-            logical_output: None,
-            fields: header::unsaid(family),
+            header: Header { fields: header::unsaid(family), ..Header::default() },
             verdict: None,
             extensions: Extensions::new(family),
             seen: 0,
@@ -185,7 +184,7 @@ impl<'a> RuleLine<'a> {
             if family != Family::Ipv4 {
                 return Err(What::new(word.column, "no -f: only IPv4 has it (-m frag)"));
             }
-            self.fragment = Some(invert);
+            self.header.fragment = Some(invert);
             return Ok(());
         }
         let option = (bit_of(part), name);
@@ -193,15 +192,15 @@ impl<'a> RuleLine<'a> {
         match part {
             Part::Source => self.sources = header::addresses(&value, invert, family)?,
             Part::Destination => self.destinations = header::addresses(&value, invert, family)?,
-            Part::Input => self.input = header::interface(&value, invert)?,
-            Part::Output => self.output = header::interface(&value, invert)?,
-            Part::LogicalInput => self.logical_input = header::interface(&value, invert)?,
-            Part::LogicalOutput => self.logical_output = header::interface(&value, invert)?,
-            Part::Protocol => self.protocol = header::protocol(&value, invert)?,
+            Part::Input => self.header.input = header::interface(&value, invert)?,
+            Part::Output => self.header.output = header::interface(&value, invert)?,
+            Part::LogicalInput => self.header.logical_input = header::interface(&value, invert)?,
+            Part::LogicalOutput => self.header.logical_output = header::interface(&value, invert)?,
+            Part::Protocol => self.header.protocol = header::protocol(&value, invert)?,
             Part::Field(field) => {
                 let test = header::field(field, &value, invert)?;
-                self.fields.retain(|unsaid| unsaid.field != field);
-                self.fields.push(test);
+                self.header.fields.retain(|unsaid| unsaid.field != field);
+                self.header.fields.push(test);
             }
             Part::Fragment => {}
         }
@@ -217,52 +216,34 @@ impl<'a> RuleLine<'a> {
         is_chain: &impl Fn(&str) -> bool,
         (line, warnings): (u32, &mut Warnings),
     ) -> Result<(), What> {
-        let known = matches!(
-            &*word.text,
-            "-m" | "--match"
-                | "-j"
-                | "--jump"
-                | "-g"
-                | "--goto"
-                | "-c"
-                | "--set-counters"
-                | "-4"
-                | "--ipv4"
-                | "-6"
-                | "--ipv6"
-        );
-        let names_matches = self.extensions.family.dialect().names_matches;
-        if matches!(&*word.text, "-m" | "--match") && !names_matches {
+        let Some(plain) = Plain::named(&word.text) else {
+            let protocol = self.header.protocol;
+            return self.extensions.take(&word, invert, words, protocol, (line, warnings));
+        };
+        if plain == Plain::Match && !self.extensions.family.dialect().names_matches {
             return Err(What::new(word.column, "the options of a match, which need no -m here"));
         }
-        if known && invert {
+        if invert {
             return Err(What::new(word.column, format!("no ! before {}", word.text)));
         }
-        match &*word.text {
-            "-m" | "--match" => self.load_match(words.value("-m")?, (line, warnings)),
-            "-j" | "--jump" => {
+        match plain {
+            Plain::Match => self.load_match(words.value("-m")?, (line, warnings)),
+            Plain::Jump => {
                 self.once((JUMP, "-j"), &word)?;
                 let name = words.value("-j")?;
                 self.jump(name, is_chain)
             }
-            "-g" | "--goto" => {
+            Plain::Goto => {
                 self.once((JUMP, "-j"), &word)?;
                 self.verdict = Some(Verdict::Goto(words.value("-g")?));
                 Ok(())
             }
-            "-c" | "--set-counters" => self.set_counters(words),
-            "-4" | "--ipv4" => self.only(Family::Ipv4),
-            "-6" | "--ipv6" => self.only(Family::Ipv6),
-            _ => {
-                let protocol = self.protocol;
-                self.extensions.take(&word, invert, words, protocol, (line, warnings))
+            Plain::Counters => self.set_counters(words),
+            Plain::Only(family) => {
+                self.other_family |= self.extensions.family != family;
+                Ok(())
             }
         }
-    }
-
-    fn only(&mut self, family: Family) -> Result<(), What> {
-        self.other_family |= self.extensions.family != family;
-        Ok(())
     }
 
     fn value(
@@ -340,122 +321,5 @@ impl<'a> RuleLine<'a> {
             }
         };
         Ok(())
-    }
-
-    /// The headers of the rules that this line makes: one for each pair of listed addresses.
-    pub(super) fn headers(&self) -> impl Iterator<Item = Option<Box<Header>>> + '_ {
-        self.sources.iter().flat_map(move |source| {
-            self.destinations.iter().map(move |destination| self.header(*source, *destination))
-        })
-    }
-
-    /// Number of rules that this line makes.
-    pub(super) fn rule_count(&self) -> usize {
-        self.sources.len().saturating_mul(self.destinations.len())
-    }
-
-    fn header(
-        &self,
-        source: Option<MaskedAddr>,
-        destination: Option<MaskedAddr>,
-    ) -> Option<Box<Header>> {
-        let tests = source.is_some()
-            || destination.is_some()
-            || self.input.is_some()
-            || self.output.is_some()
-            || self.protocol.is_some()
-            || self.fragment.is_some()
-            || self.logical_input.is_some()
-            || self.logical_output.is_some()
-            || !self.fields.is_empty();
-        tests.then(|| {
-            Box::new(Header {
-                source,
-                destination,
-                input: self.input.clone(),
-                output: self.output.clone(),
-                protocol: self.protocol,
-                fragment: self.fragment,
-                logical_input: self.logical_input.clone(),
-                logical_output: self.logical_output.clone(),
-                fields: self.fields.clone(),
-            })
-        })
-    }
-
-    /// Checks the rule against its chain.
-    pub(super) fn check(&self, at: Setting<'_>) -> Result<(), What> {
-        let column = self.chain.column;
-        let refuse =
-            |option: &str| Err(What::new(column, format!("no {option} in chain {}", at.chain)));
-        let has_input = self.input.is_some() || self.logical_input.is_some();
-        let has_output = self.output.is_some() || self.logical_output.is_some();
-        match at.hook {
-            Some(Hook::Brouting | Hook::Prerouting | Hook::Input) if has_output => refuse("-o"),
-            Some(Hook::Output | Hook::Postrouting) if has_input => refuse("-i"),
-            _ if at.family.is_ip()
-                && at.table == "nat"
-                && matches!(self.verdict, Some(Verdict::Drop)) =>
-            {
-                Err(What::new(column, "no -j DROP in table nat, which is not for filtering"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Reads the extensions.
-    pub(super) fn build(&self, at: Setting<'_>) -> Result<Built, What> {
-        let mut matches = Vec::with_capacity(self.extensions.matches.len());
-        for loading in &self.extensions.matches {
-            matches.push(match loading.kind {
-                Some(kind) => MatchUse {
-                    name: kind.name.into(),
-                    support: kind.support,
-                    memory: None,
-                    body: (kind.parse)(&self.args(loading, at))?,
-                },
-                None => MatchUse {
-                    name: loading.name.text.as_ref().into(),
-                    support: Support::Parsed,
-                    memory: None,
-                    body: Box::new(Opaque { words: loading.words.clone() }),
-                },
-            });
-        }
-        let target = match &self.extensions.target {
-            None => None,
-            Some(loading) => Some(match loading.kind {
-                Some(kind) => TargetUse {
-                    name: kind.name.into(),
-                    support: kind.support,
-                    body: (kind.parse)(&self.args(loading, at))?,
-                },
-                None => TargetUse {
-                    name: loading.name.text.as_ref().into(),
-                    support: Support::Parsed,
-                    body: Box::new(Opaque { words: loading.words.clone() }),
-                },
-            }),
-        };
-        Ok(Built { matches, target })
-    }
-
-    fn args<'s, K>(&'s self, loading: &'s Loading<'a, K>, at: Setting<'s>) -> Args<'s>
-    where
-        'a: 's,
-    {
-        Args {
-            family: at.family,
-            table: at.table,
-            chain: at.chain,
-            hook: at.hook,
-            protocol: self.protocol,
-            fields: &self.fields,
-            strict: at.strict,
-            name: &loading.name.text,
-            column: loading.name.column,
-            given: &loading.given,
-            matches: &self.extensions.matches,
-        }
     }
 }

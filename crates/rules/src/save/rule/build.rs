@@ -1,0 +1,128 @@
+//! What a line with a rule becomes: its headers and its extensions, and whether its chain may have it.
+
+use super::{RuleLine, Verdict};
+use crate::ext::{
+    Args, Match, MatchKind, MatchUse, Opaque, Support, Target, TargetKind, TargetUse,
+};
+use crate::model::{Family, Header, Hook, MaskedAddr};
+use crate::save::What;
+use crate::save::options::Loading;
+
+/// What the reader of a rule has to know of its surroundings.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::save) struct Setting<'a> {
+    pub(in crate::save) family: Family,
+    pub(in crate::save) table: &'static str,
+    pub(in crate::save) hook: Option<Hook>,
+    pub(in crate::save) chain: &'a str,
+    pub(in crate::save) strict: bool,
+}
+
+/// The parts of a rule that its extensions make up.
+#[derive(Debug)]
+pub(in crate::save) struct Built {
+    pub(in crate::save) matches: Vec<MatchUse>,
+    pub(in crate::save) target: Option<TargetUse>,
+}
+
+impl<'a> RuleLine<'a> {
+    /// The headers of the rules that this line makes: one for each pair of listed addresses.
+    pub(in crate::save) fn headers(&self) -> impl Iterator<Item = Option<Box<Header>>> + '_ {
+        self.sources.iter().flat_map(move |source| {
+            self.destinations.iter().map(move |destination| self.header(*source, *destination))
+        })
+    }
+
+    /// Number of rules that this line makes.
+    pub(in crate::save) fn rule_count(&self) -> usize {
+        self.sources.len().saturating_mul(self.destinations.len())
+    }
+
+    fn header(
+        &self,
+        source: Option<MaskedAddr>,
+        destination: Option<MaskedAddr>,
+    ) -> Option<Box<Header>> {
+        let tests = source.is_some() || destination.is_some() || self.header != Header::default();
+        tests.then(|| Box::new(Header { source, destination, ..self.header.clone() }))
+    }
+
+    /// Checks the rule against its chain.
+    pub(in crate::save) fn check(&self, at: Setting<'_>) -> Result<(), What> {
+        let column = self.chain.column;
+        let refuse =
+            |option: &str| Err(What::new(column, format!("no {option} in chain {}", at.chain)));
+        let has_input = self.header.input.is_some() || self.header.logical_input.is_some();
+        let has_output = self.header.output.is_some() || self.header.logical_output.is_some();
+        match at.hook {
+            Some(Hook::Brouting | Hook::Prerouting | Hook::Input) if has_output => refuse("-o"),
+            Some(Hook::Output | Hook::Postrouting) if has_input => refuse("-i"),
+            _ if at.family.is_ip()
+                && at.table == "nat"
+                && matches!(self.verdict, Some(Verdict::Drop)) =>
+            {
+                Err(What::new(column, "no -j DROP in table nat, which is not for filtering"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the extensions.
+    pub(in crate::save) fn build(&self, at: Setting<'_>) -> Result<Built, What> {
+        let mut matches = Vec::with_capacity(self.extensions.matches.len());
+        for loading in &self.extensions.matches {
+            matches.push(self.match_use(loading, at)?);
+        }
+        let target = self.extensions.target.as_ref();
+        let target = target.map(|loading| self.target_use(loading, at)).transpose()?;
+        Ok(Built { matches, target })
+    }
+
+    fn match_use(
+        &self,
+        loading: &Loading<'a, MatchKind>,
+        at: Setting<'_>,
+    ) -> Result<MatchUse, What> {
+        let (name, support, body): (_, _, Box<dyn Match>) = match loading.kind {
+            Some(kind) => (kind.name, kind.support, (kind.parse)(&self.args(loading, at))?),
+            None => (&*loading.name.text, Support::Parsed, Box::new(opaque(loading))),
+        };
+        Ok(MatchUse { name: name.into(), support, memory: None, body })
+    }
+
+    fn target_use(
+        &self,
+        loading: &Loading<'a, TargetKind>,
+        at: Setting<'_>,
+    ) -> Result<TargetUse, What> {
+        let (name, support, body): (_, _, Box<dyn Target>) = match loading.kind {
+            Some(kind) => (kind.name, kind.support, (kind.parse)(&self.args(loading, at))?),
+            None => (&*loading.name.text, Support::Parsed, Box::new(opaque(loading))),
+        };
+        Ok(TargetUse { name: name.into(), support, body })
+    }
+
+    fn args<'s, K>(&'s self, loading: &'s Loading<'a, K>, at: Setting<'s>) -> Args<'s>
+    where
+        'a: 's,
+    {
+        Args {
+            family: at.family,
+            table: at.table,
+            chain: at.chain,
+            hook: at.hook,
+            protocol: self.header.protocol,
+            fields: &self.header.fields,
+            strict: at.strict,
+            name: &loading.name.text,
+            column: loading.name.column,
+            given: &loading.given,
+            matches: &self.extensions.matches,
+        }
+    }
+}
+
+/// The words of an extension that tamis does not know.
+fn opaque<K>(loading: &Loading<'_, K>) -> Opaque {
+    Opaque { words: loading.words.clone() }
+}
