@@ -7,6 +7,7 @@
 //! Contract: rules of the same family come back as they print. Chains are kept, empty or not.
 
 mod between;
+mod extension;
 mod piece;
 
 use std::fmt::Write;
