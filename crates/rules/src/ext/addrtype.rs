@@ -4,20 +4,20 @@
 //! another table never shows. IPv6 wants the kinds that the address itself tells (UNSPEC, UNICAST,
 //! MULTICAST) all at once, and of those that a route tells (LOCAL, ANYCAST, UNREACHABLE) at least one.
 //! What the host was not said to know stays open. Source: iptables-extensions(8); kernel
-//! `net/netfilter/xt_addrtype.c`, `inet_dev_addr_type` (`net/ipv4/fib_frontend.c`), `__ipv6_addr_type`
-//! (`net/ipv6/addrconf_core.c`), `ipv6_anycast_destination` (`include/net/ip6_route.h`).
+//! `net/netfilter/xt_addrtype.c`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+mod types;
+
+use std::net::Ipv6Addr;
 
 use packet::{Read, ipv4, ipv6};
 
 use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::model::{Family, Hook};
 use crate::outcome::Outcome;
-use crate::routes::{Refusal, Route, RouteKind};
 use crate::save::What;
 use crate::transit::{Iface, Transit};
-use crate::world::World;
+use types::{NAMES, NOT_IPV6, TOLD_BY_ROUTE, is_of_kinds, types_v4, types_v6};
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {
@@ -34,36 +34,6 @@ pub(super) static KIND: MatchKind = MatchKind {
     support: Support::Evaluated,
     parse,
 };
-
-/// Types by bit.
-const NAMES: [&str; 12] = [
-    "UNSPEC",
-    "UNICAST",
-    "LOCAL",
-    "BROADCAST",
-    "ANYCAST",
-    "MULTICAST",
-    "BLACKHOLE",
-    "UNREACHABLE",
-    "PROHIBIT",
-    "THROW",
-    "NAT",
-    "XRESOLVE",
-];
-
-const UNSPEC: u16 = 1 << 0;
-const UNICAST: u16 = 1 << 1;
-const LOCAL: u16 = 1 << 2;
-const BROADCAST: u16 = 1 << 3;
-const ANYCAST: u16 = 1 << 4;
-const MULTICAST: u16 = 1 << 5;
-const BLACKHOLE: u16 = 1 << 6;
-const UNREACHABLE: u16 = 1 << 7;
-const PROHIBIT: u16 = 1 << 8;
-const THROW: u16 = 1 << 9;
-
-/// What the kernel does not take for IPv6.
-const NOT_IPV6: u16 = BLACKHOLE | BROADCAST | !(PROHIBIT - 1);
 
 #[derive(Debug)]
 struct AddrType {
@@ -119,159 +89,6 @@ fn parse_types(given: &Given<'_>, family: Family) -> Result<TypeTest, What> {
     Ok(TypeTest { types, invert: given.invert })
 }
 
-/// The types of an address, as far as they are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Known {
-    /// It has these.
-    sure: u16,
-    /// It may have these, the sure ones included.
-    possible: u16,
-}
-
-impl Known {
-    const fn only(types: u16) -> Self {
-        Self { sure: types, possible: types }
-    }
-
-    /// Some of these.
-    const fn one_of(types: u16) -> Self {
-        Self { sure: 0, possible: types }
-    }
-
-    /// Whether it has one of the wanted types. One that must have one of several has it where all of them
-    /// are wanted.
-    fn judge(self, wanted: u16, has_one: bool) -> Outcome {
-        let is_inside = has_one && self.possible & !wanted == 0;
-        if is_inside || self.sure & wanted != 0 {
-            Outcome::YES
-        } else if self.possible & wanted == 0 {
-            Outcome::NO
-        } else {
-            Outcome::MAYBE
-        }
-    }
-}
-
-impl RouteKind {
-    /// The bit of the type.
-    fn bit(self) -> u16 {
-        match self {
-            Self::Unicast => UNICAST,
-            Self::Local => LOCAL,
-            Self::Broadcast => BROADCAST,
-            Self::Multicast => MULTICAST,
-            Self::Anycast => ANYCAST,
-            Self::Refused(Refusal::Blackhole) => BLACKHOLE,
-            Self::Refused(Refusal::Unreachable) => UNREACHABLE,
-            Self::Refused(Refusal::Prohibit) => PROHIBIT,
-            Self::Refused(Refusal::Throw) => THROW,
-        }
-    }
-}
-
-/// A type of the local table, which shows only over the interface of its route: elsewhere the address is
-/// plain unicast. `device` is the interface to which the match is limited, if it is.
-fn over(kind: u16, route_device: Option<&str>, device: Option<Iface<'_>>) -> Known {
-    match (device, route_device) {
-        (None | Some(Iface::Absent), _) => Known::only(kind),
-        (Some(Iface::Named(name)), Some(of_route)) if name == of_route => Known::only(kind),
-        (Some(Iface::Named(_)), Some(_)) => Known::only(UNICAST),
-        _ => Known::one_of(kind | UNICAST),
-    }
-}
-
-/// The type of an IPv4 address.
-fn types_v4(world: &World, addr: Ipv4Addr, device: Option<Iface<'_>>) -> Known {
-    if addr.is_unspecified() || addr.is_broadcast() {
-        return Known::only(BROADCAST);
-    }
-    if addr.is_multicast() {
-        return Known::only(MULTICAST);
-    }
-    let ip = IpAddr::V4(addr);
-    if let Some(routes) = world.routes.as_ref().filter(|routes| routes.has_local_table(ip)) {
-        return match routes.best(ip, Route::is_of_local_table) {
-            Some(route) => over(route.kind.bit(), route.device.as_deref(), device),
-            None => Known::only(UNICAST),
-        };
-    }
-    if addr == Ipv4Addr::new(127, 255, 255, 255) {
-        return over(BROADCAST, Some("lo"), device);
-    }
-    if addr.is_loopback() {
-        return over(LOCAL, Some("lo"), device);
-    }
-    if world.is_local(ip) == Some(true) {
-        return over(LOCAL, None, device);
-    }
-    types_by_subnets(world, ip, device)
-}
-
-/// What the subnets of the main table tell of an IPv4 address that nobody called local.
-fn types_by_subnets(world: &World, ip: IpAddr, device: Option<Iface<'_>>) -> Known {
-    let subnets =
-        world.routes.iter().flat_map(|routes| routes.all()).filter(|route| route.connected);
-    for route in subnets {
-        let is_broadcast = route.destination.bits < 31 && route.destination.last() == ip;
-        if route.source == Some(ip) || is_broadcast {
-            let kind = if is_broadcast { BROADCAST } else { LOCAL };
-            return over(kind, route.device.as_deref(), device);
-        }
-    }
-    match (world.is_local(ip), &world.routes) {
-        (Some(_), Some(_)) => Known::only(UNICAST),
-        (Some(_), None) => Known::one_of(UNICAST | BROADCAST),
-        (None, _) => Known::one_of(UNICAST | BROADCAST | LOCAL),
-    }
-}
-
-/// Whether an IPv6 address is of the kinds that show in the address itself.
-fn is_of_kinds(addr: Ipv6Addr, types: u16) -> bool {
-    let [a, b, c, d, e, f, ..] = addr.segments();
-    let is_mapped = [a, b, c, d, e, f] == [0, 0, 0, 0, 0, 0xffff];
-    let is_unicast = !addr.is_multicast() && !addr.is_unspecified() && !is_mapped;
-    (types & MULTICAST == 0 || addr.is_multicast())
-        && (types & UNICAST == 0 || is_unicast)
-        && (types & UNSPEC == 0 || addr.is_unspecified())
-}
-
-/// Which of LOCAL, ANYCAST and UNREACHABLE the route to an IPv6 address tells.
-fn types_v6(world: &World, addr: Ipv6Addr, device: Option<Iface<'_>>) -> Known {
-    let ip = IpAddr::V6(addr);
-    let route = world.routes.as_ref().and_then(|routes| {
-        let is_whole = routes.has_local_table(ip) || world.is_local(ip) == Some(false);
-        is_whole.then(|| routes.best(ip, |_| true))
-    });
-    let is_local = match (world.is_local(ip), route) {
-        _ if addr.is_loopback() => Some(true),
-        (Some(true), _) => Some(true),
-        (_, Some(route)) => Some(route.is_some_and(|route| route.kind == RouteKind::Local)),
-        (said, None) => said,
-    };
-    // A route over one interface is another search, which is not modelled.
-    let is_limited = !matches!(device, None | Some(Iface::Absent));
-    match (is_local, route) {
-        (Some(true), _) if !is_limited => Known::only(LOCAL),
-        (Some(false), Some(route)) if !is_limited => Known::only(told_by(route, ip)),
-        (Some(false), _) => Known::one_of(ANYCAST | UNREACHABLE),
-        _ => Known::one_of(LOCAL | ANYCAST | UNREACHABLE),
-    }
-}
-
-/// What the route to a foreign address says; no route at all is unreachable.
-fn told_by(route: Option<&Route>, ip: IpAddr) -> u16 {
-    let Some(route) = route else { return UNREACHABLE };
-    // The first address of a subnet is that of its routers.
-    let is_subnet_router =
-        route.destination.bits < 127 && !route.gateway && route.destination.addr == ip;
-    match route.kind {
-        RouteKind::Anycast => ANYCAST,
-        RouteKind::Refused(_) => UNREACHABLE,
-        _ if is_subnet_router => ANYCAST,
-        _ => 0,
-    }
-}
-
 impl TypeTest {
     fn judge_v4(self, transit: &Transit<'_, '_>, at: usize, device: Option<Iface<'_>>) -> Outcome {
         let Read::Known(addr) = transit.net::<4>(at) else { return Outcome::MAYBE };
@@ -281,7 +98,7 @@ impl TypeTest {
     fn judge_v6(self, transit: &Transit<'_, '_>, at: usize, device: Option<Iface<'_>>) -> Outcome {
         let Read::Known(addr) = transit.net::<16>(at) else { return Outcome::MAYBE };
         let addr = Ipv6Addr::from(addr);
-        let by_route = self.types & (LOCAL | ANYCAST | UNREACHABLE);
+        let by_route = self.types & TOLD_BY_ROUTE;
         let outcome = match is_of_kinds(addr, self.types) {
             false => Outcome::NO,
             true if by_route == 0 => Outcome::YES,
@@ -333,7 +150,7 @@ mod tests {
     use super::super::probe::{Frame, ipv4, ipv6, print, read_in};
     use super::*;
     use crate::routes::Routes;
-    use crate::world::Network;
+    use crate::world::{Network, World};
 
     #[test]
     fn types_print_by_number() {
