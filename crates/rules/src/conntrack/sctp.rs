@@ -3,13 +3,15 @@
 //! Source: Linux 6.18 `nf_conntrack_proto_sctp.c`, its table measured transition by transition; RFC 9260
 //! sections 8.4 and 8.5.
 
+mod message;
+
 use super::config::Timeouts;
-use super::dissect::Layer;
 use super::flow::{Flow, Proto, Status};
 use super::key::Direction;
-use super::step::{Arrival, Flaw, Step, known};
-use super::verify;
-use packet::{Packet, Read, sctp};
+use super::step::{Arrival, Step};
+use message::{Chunk, TAG_REFLECTED, kind};
+
+pub(super) use message::Message;
 
 /// States, numbered as in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -47,101 +49,6 @@ pub struct Sctp {
     init: [bool; 2],
     /// A HEARTBEAT with a strange tag was the last word of this direction.
     strange_heartbeat: Option<Direction>,
-}
-
-mod kind {
-    pub(super) const DATA: u8 = 0;
-    pub(super) const INIT: u8 = 1;
-    pub(super) const INIT_ACK: u8 = 2;
-    pub(super) const HEARTBEAT: u8 = 4;
-    pub(super) const HEARTBEAT_ACK: u8 = 5;
-    pub(super) const ABORT: u8 = 6;
-    pub(super) const SHUTDOWN: u8 = 7;
-    pub(super) const SHUTDOWN_ACK: u8 = 8;
-    pub(super) const ERROR: u8 = 9;
-    pub(super) const COOKIE_ECHO: u8 = 10;
-    pub(super) const COOKIE_ACK: u8 = 11;
-    pub(super) const SHUTDOWN_COMPLETE: u8 = 14;
-}
-
-/// Chunk flag T: the tag is the other side's.
-const TAG_REFLECTED: u8 = 1;
-
-/// One chunk: its header, and the tag in an INIT or its acknowledgement.
-#[derive(Debug, Clone, Copy)]
-struct Chunk {
-    kind: u8,
-    flags: u8,
-    len: u16,
-    init_tag: Option<u32>,
-}
-
-/// A packet: its tag and its chunks.
-#[derive(Debug)]
-pub(super) struct Message {
-    tag: u32,
-    chunks: Vec<Chunk>,
-}
-
-impl Message {
-    /// The packet at the layer; with `verify` its checksum must hold.
-    pub(super) fn read(packet: &Packet<'_>, layer: &Layer, verify: bool) -> Result<Self, Flaw> {
-        let header = known(packet.read::<{ sctp::HEADER_LEN }>(layer.offset))?;
-        if verify {
-            match verify::sctp(packet, layer.offset) {
-                Read::Known(true) => {}
-                Read::Unknown => return Err(Flaw::Unknown),
-                Read::Known(false) | Read::Absent => return Err(Flaw::Invalid),
-            }
-        }
-        let [_, _, _, _, a, b, c, d, ..] = header;
-        let mut message = Self { tag: u32::from_be_bytes([a, b, c, d]), chunks: Vec::new() };
-        message.read_chunks(packet, layer.offset + sctp::HEADER_LEN)?;
-        if message.is_sensible() { Ok(message) } else { Err(Flaw::Invalid) }
-    }
-
-    /// The chunks up to the end, or to a header that is cut. One of length 0 is the last: it is refused
-    /// afterwards, and the walk must end.
-    fn read_chunks(&mut self, packet: &Packet<'_>, mut at: usize) -> Result<(), Flaw> {
-        while at < packet.headers().end {
-            let [kind, flags, high, low] = match packet.read::<4>(at) {
-                Read::Known(header) => header,
-                Read::Absent => break,
-                Read::Unknown => return Err(Flaw::Unknown),
-            };
-            let len = u16::from_be_bytes([high, low]);
-            // The tag stands first of the 16 bytes that an INIT must have.
-            let init_tag = match packet.read::<16>(at + 4) {
-                _ if !matches!(kind, kind::INIT | kind::INIT_ACK) => None,
-                Read::Known([a, b, c, d, ..]) => Some(u32::from_be_bytes([a, b, c, d])),
-                Read::Absent => None,
-                Read::Unknown => return Err(Flaw::Unknown),
-            };
-            self.chunks.push(Chunk { kind, flags, len, init_tag });
-            if len == 0 {
-                break;
-            }
-            at += usize::from(len).next_multiple_of(4);
-        }
-        Ok(())
-    }
-
-    /// Some chunks stand alone, some first, none is empty.
-    fn is_sensible(&self) -> bool {
-        let mut alone = false;
-        for (count, chunk) in self.chunks.iter().enumerate() {
-            alone |= matches!(chunk.kind, kind::INIT | kind::INIT_ACK | kind::SHUTDOWN_COMPLETE);
-            let first = matches!(chunk.kind, kind::COOKIE_ACK | kind::COOKIE_ECHO);
-            if ((alone || first) && count != 0) || chunk.len == 0 {
-                return false;
-            }
-        }
-        !self.chunks.is_empty()
-    }
-
-    fn has(&self, kinds: &[u8]) -> bool {
-        self.chunks.iter().any(|chunk| kinds.contains(&chunk.kind))
-    }
 }
 
 /// Judges a packet of an association and brings it up to date.
