@@ -1,17 +1,18 @@
 //! A packet in words: `[in=eth0] [out=eth1] tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn`, then `key=value`
 //! for ttl, mark, ctstate, mac, len, tos and frag.
 
+mod message;
 pub(crate) mod words;
 
 use std::fmt;
 use std::net::IpAddr;
 
 use dataplane::Arrival;
-use packet::craft::{Addresses, Craft, Ethernet, Fragment, Message, arp_frame};
-use packet::tcp::Flags;
-use packet::{Link, icmpv4, icmpv6};
+use packet::Link;
+use packet::craft::{Addresses, Craft, Ethernet, Fragment, arp_frame};
 use rules::conntrack::{CtState, Mode};
-use rules::protocol_number;
+
+use message::{endpoints, message};
 
 /// How connections of packets in words are tracked unless that is said: as the kernel does, from an empty
 /// table. Nothing came before a packet that nobody captured.
@@ -199,107 +200,6 @@ impl Fields {
         }
         Ok(craft.frame())
     }
-}
-
-struct Endpoint {
-    column: usize,
-    addr: IpAddr,
-    port: Option<u16>,
-}
-
-/// `A[:PORT] > B[:PORT]` and the words behind.
-fn endpoints<'w, 'a>(
-    words: &'w [Word<'a>],
-    end: usize,
-) -> Result<(Endpoint, Endpoint, &'w [Word<'a>]), SpecError> {
-    match words {
-        [source, (_, ">"), destination, rest @ ..] => {
-            Ok((endpoint(*source)?, endpoint(*destination)?, rest))
-        }
-        [_, (column, _), ..] => Err(expected(*column, "> between the addresses")),
-        _ => Err(expected(end, "SOURCE > DESTINATION")),
-    }
-}
-
-fn endpoint((column, text): Word<'_>) -> Result<Endpoint, SpecError> {
-    let wrong = || expected(column, format!("an address or address:port, found \"{text}\""));
-    if let Ok(addr) = text.parse() {
-        return Ok(Endpoint { column, addr, port: None });
-    }
-    let (addr, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-    let bare = addr.strip_prefix('[').and_then(|addr| addr.strip_suffix(']')).unwrap_or(addr);
-    Ok(Endpoint {
-        column,
-        addr: bare.parse().map_err(|_| wrong())?,
-        port: Some(port.parse().map_err(|_| wrong())?),
-    })
-}
-
-fn message(
-    (column, name): Word<'_>,
-    (source, destination): (&Endpoint, &Endpoint),
-    rest: &[Word<'_>],
-    end: usize,
-) -> Result<Message, SpecError> {
-    let port = |endpoint: &Endpoint| {
-        endpoint.port.ok_or_else(|| expected(endpoint.column, format!("address:port for {name}")))
-    };
-    let nothing_more = |message| match rest.first() {
-        None => Ok(message),
-        Some((column, word)) => Err(expected(*column, format!("no more words, found \"{word}\""))),
-    };
-    match name {
-        "tcp" => Ok(Message::tcp(port(source)?, port(destination)?, flags(rest)?)),
-        "udp" => nothing_more(Message::udp(port(source)?, port(destination)?)),
-        "icmp" | "icmpv6" | "icmp6" => icmp(rest, source.addr.is_ipv6(), end),
-        _ => {
-            let protocol = name.parse().ok().or_else(|| protocol_number(name));
-            let protocol = protocol
-                .ok_or_else(|| expected(column, format!("a protocol, found \"{name}\"")))?;
-            nothing_more(Message::Other { protocol, header: header(source, destination) })
-        }
-    }
-}
-
-/// A header of zeros, but for ports where they were given.
-fn header(source: &Endpoint, destination: &Endpoint) -> Vec<u8> {
-    let mut header = vec![0; 12];
-    header[..2].copy_from_slice(&source.port.unwrap_or(0).to_be_bytes());
-    header[2..4].copy_from_slice(&destination.port.unwrap_or(0).to_be_bytes());
-    header
-}
-
-/// Flag names; without any it is a SYN.
-fn flags(words: &[Word<'_>]) -> Result<Flags, SpecError> {
-    let mut bits = 0;
-    for (column, word) in words {
-        for name in word.split([',', '-']) {
-            let named = Flags::NAMES.iter().find(|(_, known)| *known == name);
-            bits |= match named {
-                Some((flag, _)) => flag.0,
-                None if name == "none" => 0,
-                None => {
-                    let what = format!(
-                        "TCP flags (fin syn rst psh ack urg ece cwr none), found \"{name}\""
-                    );
-                    return Err(expected(*column, what));
-                }
-            };
-        }
-    }
-    Ok(Flags(if words.is_empty() { 0x02 } else { bits }))
-}
-
-/// A type by name or number, `type/code`; without any it is an echo request.
-fn icmp(words: &[Word<'_>], v6: bool, end: usize) -> Result<Message, SpecError> {
-    let (column, text) = words.first().copied().unwrap_or((end, "echo-request"));
-    let (kind, code) = text.split_once('/').unwrap_or((text, "0"));
-    let named = if v6 { icmpv6::type_named(kind) } else { icmpv4::type_named(kind) };
-    let parsed = named.or_else(|| kind.parse().ok()).zip(code.parse().ok());
-    let (kind, code) = parsed.ok_or_else(|| {
-        expected(column, format!("an ICMP type by name or number, or type/code, found \"{text}\""))
-    })?;
-    Ok(Message::Icmp { kind, code, id: 1, sequence: 1 })
 }
 
 fn number(text: &str) -> Option<u32> {
