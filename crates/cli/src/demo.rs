@@ -1,5 +1,6 @@
 //! `tamis demo`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -9,8 +10,15 @@ use replay::{RulesFile, demo};
 use rules::Network;
 use rules::save::LoadOptions;
 
-use crate::args::DemoArgs;
 use crate::replay_command::{command_line, print};
+
+/// `tamis demo`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// Where to write demo-report.html and the demonstration's rules and capture
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+}
 
 /// Replays the built-in capture and writes the report beside it.
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {

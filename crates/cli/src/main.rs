@@ -17,6 +17,7 @@ mod man_command;
 mod progress;
 mod replay_command;
 mod test_command;
+mod walk_args;
 mod why_command;
 
 use std::process::ExitCode;

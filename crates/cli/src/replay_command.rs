@@ -3,24 +3,140 @@
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::mem::ManuallyDrop;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
 use replay::report::{Report, Style};
 use replay::run::{self, List, Wanted};
 use replay::shell::quote;
-use replay::{Filter, RulesFile, Selection};
+use replay::{Filter, Moment, RulesFile, Selection};
 use rules::Semantics;
 use rules::conntrack::Mode;
 
-use crate::args::{FailOn, ListChoice, ReplayArgs, standard_input_once};
+use crate::args::standard_input_once;
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::walk_args::{SemanticsChoice, WalkArgs};
 
 /// Exit code of a replay in which `--fail-on` found something.
 const FOUND: u8 = 3;
 /// Exit code of a replay that Ctrl-C ended: 128 and the number of SIGINT, as shells have it.
 const STOPPED: u8 = 130;
+
+/// `tamis replay`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 done, 2 usage or input error, 3 what --fail-on names is there, 130 stopped by Ctrl-C
+(the report then says what there is so far).
+Examples:
+  tamis replay rules.v4 office.pcap
+  tamis replay rules.v4 office.pcap --vs new.v4 --fail-on change
+  tamis replay rules.v4 office.pcap --filter 'tcp port 443' --from +10 --to +20 --list drop
+  tamis replay rules.v4 office.pcap --net eth0=0.0.0.0/0 --net eth1=10.0.0.0/8 --list drop")]
+pub(crate) struct ReplayArgs {
+    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them; - for standard input
+    pub rules: String,
+    /// Captures (pcap or pcapng, plain, gzip or zstd), one stream in this order; - for standard input
+    #[arg(required = true, value_name = "CAPTURE")]
+    pub captures: Vec<String>,
+    /// Show packets with this verdict, or whose verdict changes under --vs, each with what decided
+    #[arg(long, value_name = "VERDICT", requires_if("change", "vs"))]
+    pub list: Option<ListChoice>,
+    /// How many packets --list shows
+    #[arg(long, default_value_t = 20, requires = "list", value_name = "N")]
+    pub limit: usize,
+    /// Show which packets change verdict under these rules, and by which rules; the file may be the same
+    #[arg(long, value_name = "NEW_RULES")]
+    pub vs: Option<String>,
+    /// The same for the rules of --rules6
+    #[arg(long, value_name = "NEW_RULES6", requires = "vs", requires = "rules6")]
+    pub vs6: Option<String>,
+    /// What carries out the rules of --vs [default: told from their text, else legacy]
+    #[arg(long, requires = "vs", value_name = "WHICH")]
+    pub vs_semantics: Option<SemanticsChoice>,
+    /// Exit with 3 if there are such packets; drop includes reject, change needs --vs
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', requires_if("change", "vs"))]
+    pub fail_on: Vec<FailOn>,
+    /// The report as one self-contained page: verdicts over time, the rules with their hits
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<String>,
+    /// Threads that judge packets, besides the one that reads and reports; what comes out stays the same
+    #[arg(short = 'j', long, default_value_t = 1, value_name = "N", value_parser = threads)]
+    pub jobs: usize,
+    /// One JSON document, schema tamis.replay/1
+    #[arg(long)]
+    pub json: bool,
+    /// One word per packet in capture order: accept drop reject unknown skip
+    #[arg(long, help_heading = "Files to write", value_name = "FILE")]
+    pub verdicts: Option<String>,
+    /// One JSON object a line per packet: frame, time, tuple, in, out, path, verdict, table, chain, number, line,
+    /// ctstate
+    #[arg(long, help_heading = "Files to write", value_name = "FILE")]
+    pub packets: Option<String>,
+    /// One capture per verdict and per dropping rule, such as drop.L211.pcapng
+    #[arg(long, help_heading = "Files to write", value_name = "DIR")]
+    pub split: Option<PathBuf>,
+    /// All packets as pcapng, with verdict and deciding rule as packet comment
+    #[arg(long, help_heading = "Files to write", value_name = "FILE")]
+    pub annotate: Option<String>,
+    /// The rules with the counters of this replay, as iptables-save -c prints them
+    #[arg(long, help_heading = "Files to write", value_name = "FILE")]
+    pub save_counters: Option<String>,
+    /// The same for the rules of --rules6
+    #[arg(long, help_heading = "Files to write", value_name = "FILE", requires = "rules6")]
+    pub save_counters6: Option<String>,
+    /// Judge only packets that pass a pcap filter expression, compiled by tcpdump, or its -ddd bytecode
+    #[arg(long, help_heading = "Packets to judge", value_name = "BPF")]
+    pub filter: Option<String>,
+    /// Judge only packets at this time (RFC 3339, or +SECONDS after the first packet) or later
+    #[arg(long, help_heading = "Packets to judge", value_name = "T", value_parser = moment)]
+    pub from: Option<Moment>,
+    /// Judge only packets before this time
+    #[arg(long, help_heading = "Packets to judge", value_name = "T", value_parser = moment)]
+    pub to: Option<Moment>,
+    /// Stop after so many judged packets
+    #[arg(long, help_heading = "Packets to judge", value_name = "N")]
+    pub count: Option<u64>,
+    #[command(flatten)]
+    pub walk: WalkArgs,
+}
+
+/// `--list`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListChoice {
+    /// Dropped packets
+    Drop,
+    /// Rejected packets
+    Reject,
+    /// Packets whose verdict hangs on something unknown
+    Unknown,
+    /// Packets whose verdict is another under --vs
+    Change,
+}
+
+/// `--fail-on`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Packets whose verdict hangs on something unknown
+    Unknown,
+    /// Dropped or rejected packets
+    Drop,
+    /// Packets whose verdict is another under --vs
+    Change,
+}
+
+fn moment(text: &str) -> Result<Moment, String> {
+    Moment::parse(text)
+        .ok_or_else(|| "expected RFC 3339 such as 2026-11-21T10:00:00Z, or +SECONDS".to_owned())
+}
+
+/// Threads: at least one, and no more than can be told apart by a byte.
+fn threads(text: &str) -> Result<usize, String> {
+    let threads: usize = text.parse().map_err(|_| "expected a number".to_owned())?;
+    if (1..=255).contains(&threads) { Ok(threads) } else { Err("expected 1 to 255".to_owned()) }
+}
 
 /// Replays and reports.
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {

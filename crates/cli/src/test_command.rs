@@ -10,7 +10,8 @@ use replay::cases::{Cases, Given, Results, judge, record};
 use replay::spec;
 use rules::conntrack::Mode;
 
-use crate::args::{WalkArgs, standard_input_once};
+use crate::args::standard_input_once;
+use crate::walk_args::WalkArgs;
 
 /// `tamis test`.
 #[derive(Debug, clap::Args)]

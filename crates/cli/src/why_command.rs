@@ -10,8 +10,41 @@ use replay::spec::{self, Spec};
 use replay::why::{self, Story};
 use rules::conntrack::Mode;
 
-use crate::args::{WhyArgs, standard_input_once};
+use crate::args::standard_input_once;
 use crate::replay_command::command_line;
+use crate::walk_args::WalkArgs;
+
+/// `tamis why`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A packet in words: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS or TYPE] [key=value …],
+keys ttl mark ctstate mac len tos frag:
+  tamis why rules.v4 --packet 'in=eth0 tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn'
+  tamis why rules.v4 --packet 'icmp 10.0.0.1 > 10.0.0.2 echo-request'
+Several packets in words are a conversation: the story is that of the last one. Unless ctstate=
+says it, tracking finds the state of each, and that of the first is NEW.
+Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
+pub(crate) struct WhyArgs {
+    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them; - for standard input
+    pub rules: String,
+    /// Captures that --packet NUMBER counts in
+    #[arg(value_name = "CAPTURE")]
+    pub captures: Vec<String>,
+    /// A packet's number in the captures, from 1, or a packet in words; in words it may be repeated
+    #[arg(long = "packet", required = true, value_name = "N|SPEC")]
+    pub packets: Vec<String>,
+    /// List every rule that did not match, too
+    #[arg(long)]
+    pub all: bool,
+    /// Show so many near misses: rules that the packet met and would have matched but for one test
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub near: Option<u32>,
+    /// One JSON document, schema tamis.why/1
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub walk: WalkArgs,
+}
 
 /// Tells one packet's story.
 pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {

@@ -1,0 +1,269 @@
+//! How packets walk: the arguments of every command that judges packets, and what they make of rules and
+//! configuration.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, ValueEnum};
+use dataplane::{Config, Path};
+use packet::Checksums;
+use replay::RulesFile;
+use rules::conntrack::{self, Mode, config::DEFAULT_MAX};
+use rules::ipset::Sets;
+use rules::model::Family;
+use rules::routes::Routes;
+use rules::save::LoadOptions;
+use rules::{Network, Semantics, World};
+
+/// How packets walk.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How packets walk")]
+pub(crate) struct WalkArgs {
+    /// Family of the rules [default: told from the text, else ip]
+    #[arg(long, value_parser = family)]
+    pub family: Option<Family>,
+    /// IPv6 rules beside the IPv4 ones, for captures of both
+    #[arg(long, value_name = "FILE")]
+    pub rules6: Option<String>,
+    /// Only this table; also the table of `iptables -S` text
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+    /// The way of every packet through the host [default: auto]
+    #[arg(long)]
+    pub path: Option<PathChoice>,
+    /// The interface packets come in by
+    #[arg(long = "in", value_name = "IFACE")]
+    pub input: Option<String>,
+    /// The interface packets go out by
+    #[arg(long = "out", value_name = "IFACE")]
+    pub output: Option<String>,
+    /// A network behind an interface; may be repeated, the longest prefix counts
+    #[arg(long = "net", value_name = "IFACE=CIDR", value_parser = net)]
+    pub nets: Vec<(String, Network)>,
+    /// The host's own addresses, comma separated; may be repeated
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
+    pub local: Vec<Network>,
+    /// The host's routes, as `ip route show table all` prints them (IPv4, IPv6 or both)
+    #[arg(long, value_name = "FILE")]
+    pub routes: Option<String>,
+    /// The bridge that bridge rules stand on, for --logical-in and --logical-out
+    #[arg(long, value_name = "NAME")]
+    pub bridge: Option<String>,
+    /// The host's sets, as `ipset save` prints them, for -m set and -j SET
+    #[arg(long, value_name = "FILE")]
+    pub ipset: Option<String>,
+    /// The address of an interface, for -j MASQUERADE and REDIRECT; may be repeated [default: by --routes]
+    #[arg(long = "addr", value_name = "IFACE=ADDRESS", value_parser = addr)]
+    pub addresses: Vec<(String, IpAddr)>,
+    /// Changes of the access list, one a line: TIME ban|unban|accept|deny SOURCE and a DESTINATION or none; TIME is
+    /// RFC 3339, +SECONDS after the first packet, or -; what it denies no rule sees
+    #[arg(long, value_name = "FILE")]
+    pub bans: Option<String>,
+    /// How connections are tracked, where the rules need it [default: midstream for captures, kernel for
+    /// packets in words]
+    #[arg(long, value_name = "MODE")]
+    pub ct: Option<CtChoice>,
+    /// Most connections held at a time
+    #[arg(long, default_value_t = DEFAULT_MAX, value_name = "N", value_parser = ct_max)]
+    pub ct_max: usize,
+    /// Whether a wrong IPv4 header checksum is a drop
+    #[arg(long, default_value = "ignore")]
+    pub checksums: ChecksumChoice,
+    /// What carries out the rules, which decides what cut headers do: legacy reads a whole header or drops
+    /// the packet, nft reads field by field [default: told from the text, else legacy]
+    #[arg(long, value_name = "WHICH")]
+    pub semantics: Option<SemanticsChoice>,
+    /// Refuse rules text that iptables-restore would refuse
+    #[arg(long)]
+    pub strict_input: bool,
+}
+
+/// `--path`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PathChoice {
+    /// From one interface to another
+    Forward,
+    /// To the host
+    Input,
+    /// From the host
+    Output,
+    /// By --local, else by which chains have rules
+    Auto,
+}
+
+/// `--semantics`, `--vs-semantics`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SemanticsChoice {
+    /// xtables, as iptables-legacy loads rules
+    Legacy,
+    /// nf_tables, as iptables-nft loads rules
+    Nft,
+}
+
+impl From<SemanticsChoice> for Semantics {
+    fn from(choice: SemanticsChoice) -> Self {
+        match choice {
+            SemanticsChoice::Legacy => Self::Legacy,
+            SemanticsChoice::Nft => Self::Nft,
+        }
+    }
+}
+
+/// `--ct`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CtChoice {
+    /// From an empty table, as the kernel does
+    Kernel,
+    /// As kernel, but segments of unknown TCP connections are taken for established ones
+    Midstream,
+    /// Not at all: what hangs on connections is unknown
+    Off,
+}
+
+/// `--checksums`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChecksumChoice {
+    /// Take them as right: captures made on the sending host hold unfinished ones
+    Ignore,
+    /// A wrong IPv4 header checksum is a drop by the stack
+    Verify,
+}
+
+fn family(text: &str) -> Result<Family, String> {
+    match Family::from_name(text) {
+        Some(family) => Ok(family),
+        None => Err("expected ip, ip6, arp or bridge".to_owned()),
+    }
+}
+
+fn net(text: &str) -> Result<(String, Network), String> {
+    let wrong = || "expected IFACE=ADDRESS/BITS".to_owned();
+    let (name, cidr) = text.split_once('=').ok_or_else(wrong)?;
+    if name.is_empty() {
+        return Err(wrong());
+    }
+    Ok((name.to_owned(), network(cidr)?))
+}
+
+fn addr(text: &str) -> Result<(String, IpAddr), String> {
+    let wrong = || "expected IFACE=ADDRESS".to_owned();
+    let (name, address) = text.split_once('=').ok_or_else(wrong)?;
+    if name.is_empty() {
+        return Err(wrong());
+    }
+    Ok((name.to_owned(), address.parse().map_err(|_| wrong())?))
+}
+
+fn network(text: &str) -> Result<Network, String> {
+    Network::parse(text).ok_or_else(|| "expected ADDRESS or ADDRESS/BITS".to_owned())
+}
+
+/// At least one connection, and no more than the table can index.
+fn ct_max(text: &str) -> Result<usize, String> {
+    let max: usize = text.parse().map_err(|_| "expected a number".to_owned())?;
+    if (1..=1 << 24).contains(&max) { Ok(max) } else { Err("expected 1 to 16777216".to_owned()) }
+}
+
+/// What a file holds.
+fn read<T, E: Display>(file: &str, parse: impl Fn(&str) -> Result<T, E>) -> anyhow::Result<T> {
+    let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
+    parse(&text).map_err(|error| anyhow!("{file}:{error}"))
+}
+
+impl WalkArgs {
+    /// The options to be typed again beside those that rules and configuration tell, each with a blank
+    /// before it.
+    pub(crate) fn also(&self) -> String {
+        let mut options = String::new();
+        let family = self.family.map(|family| family.name().to_owned());
+        let named = [
+            ("family", &family),
+            ("table", &self.table),
+            ("routes", &self.routes),
+            ("ipset", &self.ipset),
+            ("bridge", &self.bridge),
+        ];
+        for (name, value) in named {
+            if let Some(value) = value {
+                options.push_str(&format!(" --{name} {}", replay::shell::quote(value)));
+            }
+        }
+        options
+    }
+
+    /// The rules, and those of `--rules6`, loaded as these arguments say.
+    pub(crate) fn open(&self, rules: &str) -> anyhow::Result<Vec<RulesFile>> {
+        self.open_both(rules, self.rules6.as_deref())
+    }
+
+    /// The rules, and IPv6 rules beside them, loaded as these arguments say.
+    pub(crate) fn open_both(
+        &self,
+        rules: &str,
+        rules6: Option<&str>,
+    ) -> anyhow::Result<Vec<RulesFile>> {
+        self.open_all(rules, rules6, self.semantics.map(Semantics::from))
+    }
+
+    /// The same, carried out by what `semantics` says.
+    pub(crate) fn open_all(
+        &self,
+        rules: &str,
+        rules6: Option<&str>,
+        semantics: Option<Semantics>,
+    ) -> anyhow::Result<Vec<RulesFile>> {
+        let first = RulesFile::open(rules, &self.load_options())?.judged_as(semantics);
+        let Some(rules6) = rules6 else { return Ok(vec![first]) };
+        if first.ruleset.family == Family::Ipv6 {
+            bail!("{rules}: expected IPv4 rules beside IPv6 ones, found IPv6 rules");
+        }
+        let options = LoadOptions { family: Some(Family::Ipv6), ..self.load_options() };
+        Ok(vec![first, RulesFile::open(rules6, &options)?.judged_as(semantics)])
+    }
+
+    /// How rules text is read.
+    pub(crate) fn load_options(&self) -> LoadOptions<'_> {
+        LoadOptions { family: self.family, table: self.table.as_deref(), strict: self.strict_input }
+    }
+
+    /// The handler's configuration; `usual` is how connections are tracked unless that is said.
+    pub(crate) fn config(&self, usual: Mode) -> anyhow::Result<Config> {
+        let checksums = match self.checksums {
+            ChecksumChoice::Ignore => Checksums::Ignore,
+            ChecksumChoice::Verify => Checksums::Verify,
+        };
+        Ok(Config {
+            path: match self.path {
+                Some(PathChoice::Forward) => Some(Path::Forward),
+                Some(PathChoice::Input) => Some(Path::Input),
+                Some(PathChoice::Output) => Some(Path::Output),
+                Some(PathChoice::Auto) | None => None,
+            },
+            input: self.input.clone(),
+            output: self.output.clone(),
+            nets: self.nets.clone(),
+            checksums,
+            bans: self.bans.as_deref().map(replay::bans_file::open).transpose()?,
+            ct: conntrack::Config {
+                mode: match self.ct {
+                    Some(CtChoice::Kernel) => Mode::Kernel,
+                    Some(CtChoice::Midstream) => Mode::Midstream,
+                    None => usual,
+                    Some(CtChoice::Off) => Mode::Off,
+                },
+                max: self.ct_max,
+                checksums,
+                ..conntrack::Config::default()
+            },
+            sets: self.ipset.as_deref().map(|file| read(file, Sets::parse)).transpose()?,
+            world: World {
+                local: (!self.local.is_empty()).then(|| self.local.clone()),
+                routes: self.routes.as_deref().map(|file| read(file, Routes::parse)).transpose()?,
+                bridge: self.bridge.clone(),
+                addresses: self.addresses.clone(),
+            },
+            ..Config::default()
+        })
+    }
+}
