@@ -17,7 +17,7 @@ use rules::model::{Action, Rule, Ruleset, Table};
 use crate::failure::Failure;
 use crate::generate::Piece;
 use crate::generate::ruleset::{ChainText, RuleText, RulesetText, TableText};
-use strip::reason;
+use strip::OF_PACKETS;
 
 /// One built-in chain of a ruleset, standing in at FORWARD.
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ pub fn strip(ruleset: &Ruleset) -> Stripped {
         }
         for (index, chain) in table.chains.iter().enumerate() {
             for rule in &chain.rules {
-                match reason(rule) {
+                match OF_PACKETS.reason(rule) {
                     Some(reason) => *stripped.left_out.entry(reason).or_default() += 1,
                     None if reached.contains(&index) => stripped.kept += 1,
                     None => stripped.unreached += 1,
@@ -96,7 +96,11 @@ pub fn strip(ruleset: &Ruleset) -> Stripped {
 }
 
 fn kept(table: &Table, chain: usize) -> impl Iterator<Item = &Rule> {
-    table.chains[chain].rules.iter().map(AsRef::as_ref).filter(move |rule| reason(rule).is_none())
+    table.chains[chain]
+        .rules
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(move |rule| OF_PACKETS.reason(rule).is_none())
 }
 
 fn view(ruleset: &Ruleset, table: &Table, base: usize) -> Option<View> {

@@ -1,8 +1,12 @@
-//! Which rules cannot be compared packet by packet, and why.
+//! Which rules cannot be compared, and why.
 
 use rules::ext::Support;
 use rules::model::{Action, Rule};
 
+/// Matches that hang on when a packet comes, or on the packets before it.
+const TIMED_MATCHES: &[&str] = &["hashlimit", "quota", "rateest", "time"];
+/// Those of them that whole conversations are compared with.
+const REMEMBERING_MATCHES: &[&str] = &["limit", "recent"];
 /// Matches that make the kernel track connections, which keeps state between packets.
 const TRACKING_MATCHES: &[&str] = &[
     "cluster",
@@ -15,18 +19,15 @@ const TRACKING_MATCHES: &[&str] = &[
     "socket",
     "state",
 ];
-/// Matches that hang on when a packet comes, or on the packets before it.
-const TIMED_MATCHES: &[&str] = &["hashlimit", "limit", "quota", "rateest", "recent", "time"];
-/// Targets that track, that belong to one table or hook, that this kernel does not have, or after which
+/// Matches that hang on what the host has.
+const HOST_MATCHES: &[&str] = &["owner", "set", "socket"];
+/// Targets that belong to one table or hook, that this kernel does not have, that send copies, or after which
 /// tamis leaves the packet's bytes open (TCPMSS: the path's MTU, and a header that grows).
 const TARGETS: &[&str] = &[
     "CLUSTERIP",
-    "CONNMARK",
     "CONNSECMARK",
-    "CT",
     "IDLETIMER",
     "LED",
-    "NOTRACK",
     "RATEEST",
     "SECMARK",
     "SYNPROXY",
@@ -36,19 +37,36 @@ const TARGETS: &[&str] = &[
     "TRACE",
     "ULOG",
 ];
+/// Targets that track connections.
+const TRACKING_TARGETS: &[&str] = &["CONNMARK", "CT", "NOTRACK"];
 
-/// What the rule hangs on, if it is left out: `-m NAME` or `-j NAME`.
-pub(super) fn reason(rule: &Rule) -> Option<String> {
-    let mut matches = rule.matches.iter();
-    let used = matches.find(|used| {
-        used.support == Support::Parsed
-            || TRACKING_MATCHES.contains(&&*used.name)
-            || TIMED_MATCHES.contains(&&*used.name)
-    });
-    if let Some(used) = used {
-        return Some(format!("-m {}", used.name));
+/// What is left out of a comparison, besides what tamis only parses.
+#[derive(Debug)]
+pub(super) struct LeftOut {
+    matches: &'static [&'static [&'static str]],
+    targets: &'static [&'static [&'static str]],
+}
+
+/// Packet by packet: nothing may hang on an earlier one.
+pub(super) const OF_PACKETS: LeftOut = LeftOut {
+    matches: &[TIMED_MATCHES, REMEMBERING_MATCHES, TRACKING_MATCHES],
+    targets: &[TARGETS, TRACKING_TARGETS],
+};
+/// In whole conversations: what they make of state is compared.
+pub(super) const OF_CONVERSATIONS: LeftOut =
+    LeftOut { matches: &[TIMED_MATCHES, HOST_MATCHES], targets: &[TARGETS] };
+
+impl LeftOut {
+    /// What the rule hangs on, if it is left out: `-m NAME` or `-j NAME`.
+    pub(super) fn reason(&self, rule: &Rule) -> Option<String> {
+        let is_out = |lists: &[&[&str]], support, name: &str| {
+            support == Support::Parsed || lists.iter().any(|list| list.contains(&name))
+        };
+        let mut matches = rule.matches.iter();
+        if let Some(used) = matches.find(|used| is_out(self.matches, used.support, &used.name)) {
+            return Some(format!("-m {}", used.name));
+        }
+        let Action::Target(used) = &rule.action else { return None };
+        is_out(self.targets, used.support, &used.name).then(|| format!("-j {}", used.name))
     }
-    let Action::Target(used) = &rule.action else { return None };
-    let foreign = used.support == Support::Parsed || TARGETS.contains(&&*used.name);
-    foreign.then(|| format!("-j {}", used.name))
 }

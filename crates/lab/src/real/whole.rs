@@ -3,30 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rules::ext::{MatchUse, Support};
-use rules::model::{Action, MaskedAddr, Rule, Ruleset};
+use rules::model::{MaskedAddr, Rule, Ruleset};
 
+use super::strip::OF_CONVERSATIONS;
 use super::{header, rule_text};
 use crate::device::Device;
 use crate::generate::ruleset::{ChainText, RulesetText, TableText};
-
-/// Matches that hang on when a packet comes, or on what the host has.
-const MATCHES: &[&str] = &["hashlimit", "owner", "quota", "rateest", "set", "socket", "time"];
-/// Targets that this kernel does not have, that send copies, or after which tamis leaves bytes open.
-const TARGETS: &[&str] = &[
-    "CLUSTERIP",
-    "CONNSECMARK",
-    "IDLETIMER",
-    "LED",
-    "RATEEST",
-    "SECMARK",
-    "SYNPROXY",
-    "TCPMSS",
-    "TEE",
-    "TPROXY",
-    "TRACE",
-    "ULOG",
-];
 
 /// A ruleset made ready.
 #[derive(Debug, Clone)]
@@ -57,7 +39,7 @@ pub fn whole(ruleset: &Ruleset) -> Whole {
         for chain in &table.chains {
             let mut texts = Vec::new();
             for rule in &chain.rules {
-                match reason(rule) {
+                match OF_CONVERSATIONS.reason(rule) {
                     Some(reason) => *left_out.entry(reason).or_default() += 1,
                     None => texts.push(rule_text(ruleset, table, rule, &origins)),
                 }
@@ -76,18 +58,6 @@ pub fn whole(ruleset: &Ruleset) -> Whole {
     let ports = ports(&rules.text());
     let addresses = addresses(ruleset);
     Whole { rules, kept, left_out, devices: devices(ruleset), addresses, ports }
-}
-
-/// What the rule hangs on, if it is left out: `-m NAME` or `-j NAME`.
-fn reason(rule: &Rule) -> Option<String> {
-    let is_out =
-        |used: &&MatchUse| used.support == Support::Parsed || MATCHES.contains(&&*used.name);
-    if let Some(used) = rule.matches.iter().find(is_out) {
-        return Some(format!("-m {}", used.name));
-    }
-    let Action::Target(used) = &rule.action else { return None };
-    let is_out = used.support == Support::Parsed || TARGETS.contains(&&*used.name);
-    is_out.then(|| format!("-j {}", used.name))
 }
 
 fn all_rules(ruleset: &Ruleset) -> impl Iterator<Item = &Rule> {
