@@ -8,5 +8,6 @@ pub mod document;
 pub mod replay;
 pub mod rules;
 mod shape;
+mod svg;
 
 pub use document::{Document, Machine, Missing, Peer, Row, Runs};

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
+
+use crate::bench::svg::{self, Drawing, Drawn, FONT};
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (900, 560);
-const FONT: &str = "sans-serif";
 
 /// A named line.
 pub type Line = (String, Vec<(f64, f64)>);
@@ -25,7 +25,7 @@ pub struct Labels<'l> {
 
 /// A chart with its title and room for what its axes say.
 fn chart<'r, 'b>(
-    root: &'r DrawingArea<SVGBackend<'b>, Shift>,
+    root: &'r Drawing<'b>,
     labels: Labels<'_>,
 ) -> ChartBuilder<'r, 'b, SVGBackend<'b>> {
     let mut chart = ChartBuilder::on(root);
@@ -38,23 +38,18 @@ fn chart<'r, 'b>(
 /// # Errors
 /// The file cannot be written.
 pub fn lines(file: &Path, labels: Labels<'_>, lines: &[Line]) -> Result<(), String> {
-    draw_lines(file, labels, lines).map_err(|why| format!("{}: {why}", file.display()))
+    let drawn = svg::draw(file, SIZE, |root| draw_lines(root, labels, lines));
+    drawn.map_err(|why| why.to_string())
 }
 
-fn draw_lines(
-    file: &Path,
-    labels: Labels<'_>,
-    lines: &[Line],
-) -> Result<(), Box<dyn std::error::Error>> {
+fn draw_lines(root: &Drawing<'_>, labels: Labels<'_>, lines: &[Line]) -> Drawn {
     let points = || lines.iter().flat_map(|(_, points)| points);
     let most = |of: fn(&(f64, f64)) -> f64| {
         points().map(of).filter(|value| value.is_finite()).fold(1e-9, f64::max)
     };
     let (most_x, most_y) = (most(|point| point.0), most(|point| point.1));
-    let root = SVGBackend::new(file, SIZE).into_drawing_area();
-    root.fill(&WHITE)?;
     let mut chart =
-        chart(&root, labels).build_cartesian_2d(0.0..most_x * 1.02, 0.0..most_y * 1.05)?;
+        chart(root, labels).build_cartesian_2d(0.0..most_x * 1.02, 0.0..most_y * 1.05)?;
     chart.configure_mesh().x_desc(labels.x).y_desc(labels.y).light_line_style(WHITE).draw()?;
     for (at, (name, points)) in lines.iter().enumerate() {
         let style = Palette99::pick(at).stroke_width(2);
@@ -72,7 +67,6 @@ fn draw_lines(
         .border_style(BLACK.mix(0.3))
         .label_font((FONT, 12))
         .draw()?;
-    root.present()?;
     Ok(())
 }
 
@@ -81,19 +75,14 @@ fn draw_lines(
 /// # Errors
 /// The file cannot be written.
 pub fn bars(file: &Path, labels: Labels<'_>, bars: &[(String, f64)]) -> Result<(), String> {
-    draw_bars(file, labels, bars).map_err(|why| format!("{}: {why}", file.display()))
+    let drawn = svg::draw(file, SIZE, |root| draw_bars(root, labels, bars));
+    drawn.map_err(|why| why.to_string())
 }
 
-fn draw_bars(
-    file: &Path,
-    labels: Labels<'_>,
-    bars: &[(String, f64)],
-) -> Result<(), Box<dyn std::error::Error>> {
+fn draw_bars(root: &Drawing<'_>, labels: Labels<'_>, bars: &[(String, f64)]) -> Drawn {
     let most = bars.iter().map(|(_, value)| *value).fold(1e-9, f64::max);
-    let root = SVGBackend::new(file, SIZE).into_drawing_area();
-    root.fill(&WHITE)?;
     let mut chart =
-        chart(&root, labels).build_cartesian_2d(0.0..bars.len() as f64, 0.0..most * 1.05)?;
+        chart(root, labels).build_cartesian_2d(0.0..bars.len() as f64, 0.0..most * 1.05)?;
     let name = |at: &f64| {
         let bar = bars.get(*at as usize).filter(|_| (at.fract() - 0.5).abs() < 0.3);
         bar.map_or(String::new(), |(name, _)| name.clone())
@@ -111,6 +100,5 @@ fn draw_bars(
         let corners = [(at as f64 + 0.15, 0.0), (at as f64 + 0.85, *value)];
         chart.draw_series([Rectangle::new(corners, Palette99::pick(at).filled())])?;
     }
-    root.present()?;
     Ok(())
 }

@@ -1,15 +1,14 @@
-//! Three kinds of picture: curves over logarithmic axes, stacked bars, and tables. SVG, without fonts of the machine.
+//! Three kinds of picture: curves over logarithmic axes, stacked bars, and tables.
 
-use std::error::Error;
 use std::io;
 use std::path::Path;
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use crate::bench::svg::{self, Drawing, Drawn, FONT};
+
 const WIDTH: u32 = 960;
-const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(40, 40, 48);
 const FAINT: RGBColor = RGBColor(214, 214, 220);
 /// Of Okabe and Ito: told apart by all eyes.
@@ -22,9 +21,6 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
     RGBColor(90, 90, 90),
 ];
-
-type Drawing<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = Result<(), Box<dyn Error>>;
 
 /// A named curve.
 pub(super) type Curve = (String, Vec<(f64, f64)>);
@@ -44,23 +40,18 @@ fn colour(index: usize) -> RGBColor {
     COLOURS[index % COLOURS.len()]
 }
 
-/// Draws into a file of this height.
+/// Draws into a file of this height, below the words.
 fn draw(
     path: &Path,
     height: usize,
     words: Words<'_>,
     body: impl FnOnce(&Drawing<'_>) -> Drawn,
 ) -> io::Result<()> {
-    let all = || -> Drawn {
-        let root = SVGBackend::new(path, (WIDTH, height as u32)).into_drawing_area();
-        root.fill(&WHITE)?;
-        text(&root, words.title, (24, 30), 20, HPos::Left)?;
-        text(&root, words.note, (24, 54), 13, HPos::Left)?;
-        body(&root)?;
-        root.present()?;
-        Ok(())
-    };
-    all().map_err(|error| io::Error::other(format!("{}: {error}", path.display())))
+    svg::draw(path, (WIDTH, height as u32), |root| {
+        text(root, words.title, (24, 30), 20, HPos::Left)?;
+        text(root, words.note, (24, 54), 13, HPos::Left)?;
+        body(root)
+    })
 }
 
 fn text(area: &Drawing<'_>, words: &str, at: (i32, i32), size: u32, side: HPos) -> Drawn {
