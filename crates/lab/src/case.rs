@@ -14,8 +14,11 @@
 //! `count` names table, chain, rule number (the policy is one past the last rule), packets and bytes after
 //! all frames. A verdict is `accept`, `drop` or `stack`.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
+use rules::model::Counters;
+
+use crate::hex::{hex, unhex};
 use crate::judge::{Fate, Judge};
 use crate::scene::Scene;
 
@@ -30,8 +33,38 @@ pub struct Case {
     pub rules: String,
     /// Each frame and what the kernel did with it.
     pub frames: Vec<(Vec<u8>, Fate)>,
-    /// Table, chain, number, packets, bytes.
-    pub counts: Vec<(String, String, usize, u64, u64)>,
+    /// Counters after all frames.
+    pub counts: Vec<Count>,
+}
+
+/// What a rule or policy counted, in cases of both kinds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Count {
+    /// Table.
+    pub table: String,
+    /// Chain.
+    pub chain: String,
+    /// The rule's place, from 1; the policy is one past the last rule.
+    pub number: usize,
+    /// What the kernel counted.
+    pub counters: Counters,
+}
+
+impl Count {
+    /// Reads the words behind `count`.
+    pub(crate) fn parse(words: &[&str]) -> Option<Self> {
+        let &[table, chain, number, packets, bytes] = words else { return None };
+        let counters = Counters { packets: packets.parse().ok()?, bytes: bytes.parse().ok()? };
+        let number = number.parse().ok()?;
+        Some(Self { table: table.to_owned(), chain: chain.to_owned(), number, counters })
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, chain, number, counters: Counters { packets, bytes } } = self;
+        write!(f, "count {table} {chain} {number} {packets} {bytes}")
+    }
 }
 
 impl Case {
@@ -66,15 +99,7 @@ impl Case {
                 self.frames.push((unhex(bytes)?, fate));
             }
             "count" => {
-                let words: Vec<&str> = rest.split(' ').collect();
-                let &[table, chain, number, packets, bytes] = words.as_slice() else { return None };
-                self.counts.push((
-                    table.to_owned(),
-                    chain.to_owned(),
-                    number.parse().ok()?,
-                    packets.parse().ok()?,
-                    bytes.parse().ok()?,
-                ));
+                self.counts.push(Count::parse(&rest.split(' ').collect::<Vec<_>>())?);
             }
             _ => {
                 let _ = writeln!(self.rules, "{line}");
@@ -92,11 +117,10 @@ impl Case {
         }
         let _ = write!(text, "scene {}\nrules\n{}", self.scene.words(), self.rules);
         for (frame, fate) in &self.frames {
-            let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
-            let _ = writeln!(text, "packet {hex} {}", fate.word());
+            let _ = writeln!(text, "packet {} {}", hex(frame), fate.word());
         }
-        for (table, chain, number, packets, bytes) in &self.counts {
-            let _ = writeln!(text, "count {table} {chain} {number} {packets} {bytes}");
+        for count in &self.counts {
+            let _ = writeln!(text, "{count}");
         }
         text
     }
@@ -111,25 +135,18 @@ impl Case {
             }
         }
         let counters = judge.counters();
-        for (table, chain, number, packets, bytes) in &self.counts {
+        for Count { table, chain, number, counters: expected } in &self.counts {
             let tally = counters.iter().find(|c| c.name.0 == table && c.name.1 == *chain);
             let found = tally.and_then(|tally| tally.entries.get(number - 1));
             let Some(found) = found else {
                 return Err(format!("no rule {table} {chain} {number}"));
             };
-            if (found.packets, found.bytes) != (*packets, *bytes) {
-                return Err(format!("{table} {chain} {number}: {found}, not [{packets}:{bytes}]"));
+            if found != expected {
+                return Err(format!("{table} {chain} {number}: {found}, not {expected}"));
             }
         }
         Ok(())
     }
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.is_ascii() || !text.len().is_multiple_of(2) {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
 #[cfg(test)]

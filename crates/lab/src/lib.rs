@@ -12,6 +12,7 @@ pub mod device;
 pub mod failure;
 pub mod fuzz;
 pub mod generate;
+mod hex;
 pub mod judge;
 pub mod layouts;
 pub mod linear;

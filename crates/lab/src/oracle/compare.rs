@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::kernel::{Kernel, Survivor};
+use crate::hex::hex;
 use crate::judge::{Fate, Judge, Judged};
 use crate::scene::{Placement, Scene, serial};
 use crate::tally::ChainTally;
@@ -208,12 +209,6 @@ fn load(kernel: &mut Kernel, scene: Scene, rules: &str) -> Result<Judge, Differe
 pub(super) fn same_addresses(a: &[u8], b: &[u8]) -> bool {
     let range = if a.first().is_some_and(|first| first >> 4 == 6) { 8..40 } else { 12..20 };
     a.get(range.clone()) == b.get(range)
-}
-
-/// Bytes as text.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Feeds the frames one by one, in a namespace of their own, up to the first that makes a difference.

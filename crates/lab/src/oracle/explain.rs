@@ -6,9 +6,10 @@ use std::io;
 
 use packet::{Checksums, parse};
 
-use super::compare::{Difference, hex};
+use super::compare::Difference;
 use super::kernel::Kernel;
 use super::netns;
+use crate::hex::hex;
 use crate::judge::Judge;
 use crate::scene::Scene;
 

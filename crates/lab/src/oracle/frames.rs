@@ -310,7 +310,7 @@ impl Trial<'_> {
                 what = self.counters_differ(&observed)?;
             }
             if let Some(what) = what {
-                let path = super::compare::hex(&frame);
+                let path = crate::hex::hex(&frame);
                 return Ok(Some(format!("frame {number}: {what}\n{path}")));
             }
         }
@@ -336,7 +336,7 @@ impl Trial<'_> {
             (Some(expected), Some(came)) if expected == came => None,
             (expected, came) => {
                 let [ours, theirs] =
-                    [expected, came].map(|frame| frame.map(|f| super::compare::hex(&f)));
+                    [expected, came].map(|frame| frame.map(|f| crate::hex::hex(&f)));
                 Some(format!("tamis {ours:?}\nkernel {theirs:?}"))
             }
         })

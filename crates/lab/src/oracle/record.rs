@@ -4,7 +4,7 @@ use std::io;
 
 use super::kernel::Kernel;
 use super::netns::in_fresh;
-use crate::case::Case;
+use crate::case::{Case, Count};
 use crate::generate::matches::{GENERATORS, MatchGen};
 use crate::generate::ruleset::sample;
 use crate::generate::{Draw, packets};
@@ -52,8 +52,13 @@ pub fn record(scene: Scene, rules: &str, frames: &[Vec<u8>]) -> io::Result<Case>
             for (index, counters) in entries.iter().take(shown).enumerate() {
                 let known = rules.contains(&format!(":{chain} "));
                 if known {
-                    let (packets, bytes) = (counters.packets, counters.bytes);
-                    case.counts.push((table.into(), chain.clone(), index + 1, packets, bytes));
+                    let (table, chain) = (table.into(), chain.clone());
+                    case.counts.push(Count {
+                        table,
+                        chain,
+                        number: index + 1,
+                        counters: *counters,
+                    });
                 }
             }
         }

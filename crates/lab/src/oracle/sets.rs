@@ -197,7 +197,7 @@ impl Trial {
                 what => what,
             };
             if let Some(what) = what {
-                let (path, hex) = (judge.path().join(" "), super::compare::hex(&bytes));
+                let (path, hex) = (judge.path().join(" "), crate::hex::hex(&bytes));
                 *told = Some(format!("packet {number}: {what}; tamis's path: {path}\n{hex}"));
                 break;
             }

@@ -22,18 +22,18 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use rules::model::{Counters, Family, Ruleset};
+use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
 
 use super::Sent;
 use super::judge::{Said, StateJudge, agree};
 use super::stage::Stage;
+use crate::case::Count;
 use crate::device::Device;
+use crate::hex::{hex, unhex};
 
 /// A packet, and what came out for it.
 pub type Turn = (Sent, Option<Vec<u8>>);
-/// Table, chain, number, packets, bytes.
-pub type Count = (String, String, usize, u64, u64);
 
 /// A conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,12 +93,7 @@ impl StateCase {
                 };
                 self.turns.push((sent, came));
             }
-            ["count", table, chain, number, packets, bytes] => {
-                let name = |text: &str| text.to_owned();
-                let number = number.parse().ok()?;
-                let (packets, bytes) = (packets.parse().ok()?, bytes.parse().ok()?);
-                self.counts.push((name(table), name(chain), number, packets, bytes));
-            }
+            ["count", count @ ..] if count.len() == 5 => self.counts.push(Count::parse(count)?),
             _ => {
                 let _ = writeln!(self.rules, "{line}");
             }
@@ -128,8 +123,8 @@ impl StateCase {
             }
             let _ = writeln!(text, "{place} {} {end}", hex(&sent.bytes));
         }
-        for (table, chain, number, packets, bytes) in &self.counts {
-            let _ = writeln!(text, "count {table} {chain} {number} {packets} {bytes}");
+        for count in &self.counts {
+            let _ = writeln!(text, "{count}");
         }
         text
     }
@@ -168,7 +163,7 @@ fn differs(
     count: &Count,
     strict: bool,
 ) -> Result<(), String> {
-    let (table, chain, number, packets, bytes) = count;
+    let Count { table, chain, number, counters: kernel } = count;
     let find = || {
         let at = ruleset.tables.iter().position(|known| known.name == table)?;
         let chains = &ruleset.tables[at].chains;
@@ -176,22 +171,10 @@ fn differs(
     };
     let (at, index) = find().ok_or_else(|| format!("no chain {table} {chain}"))?;
     let tally = judge.tally(at, index, number - 1);
-    let kernel = Counters { packets: *packets, bytes: *bytes };
-    match agree(&tally, &kernel) && !(strict && tally.maybe > 0) {
+    match agree(&tally, kernel) && !(strict && tally.maybe > 0) {
         true => Ok(()),
-        false => Err(format!("{table} {chain} {number}: {tally:?}, not [{packets}:{bytes}]")),
+        false => Err(format!("{table} {chain} {number}: {tally:?}, not {kernel}")),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.is_ascii() || !text.len().is_multiple_of(2) {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::io;
 use std::thread;
 
 use super::side::Side;
+use crate::case::Count;
 use crate::oracle::netns::in_fresh;
 use crate::state::case::StateCase;
 
@@ -29,9 +30,8 @@ pub fn ask(case: &StateCase) -> io::Result<StateCase> {
                 continue;
             }
             for (rule, counters) in chain.entries.iter().take(compared).enumerate() {
-                let (packets, bytes) = (counters.packets, counters.bytes);
-                let (table, name) = (table.name.to_owned(), chain.chain.clone());
-                fresh.counts.push((table, name, rule + 1, packets, bytes));
+                let (table, chain) = (table.name.to_owned(), chain.chain.clone());
+                fresh.counts.push(Count { table, chain, number: rule + 1, counters: *counters });
             }
         }
         Ok(fresh)

@@ -23,8 +23,8 @@ use rules::model::Family;
 
 use self::trial::{Packets, Trial};
 use crate::generate::Draw;
+use crate::hex::hex;
 use crate::layouts::Layouts;
-use crate::oracle::compare::hex;
 use crate::state::rules::{Drawn, Sort, draw as draw_rules};
 use crate::state::stage::Stage;
 use crate::state::summary::{Heard, StateFailure};

@@ -112,7 +112,7 @@ impl Trial<'_> {
             (Said::Unknown, _) | (Said::Nothing, None) | (Said::Out(None), Some(_)) => None,
             (Said::Out(Some(ours)), Some(came)) if *ours == came.bytes => None,
             (Said::Out(Some(ours)), Some(came)) => {
-                let hex = crate::oracle::compare::hex;
+                let hex = crate::hex::hex;
                 Some(format!("tamis sends {}, kernel {}", hex(ours), hex(&came.bytes)))
             }
             (Said::Out(_), None) => Some("tamis accept, kernel drop".to_owned()),
