@@ -1,5 +1,5 @@
 //! A packet in words: `[in=eth0] [out=eth1] tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn`, then `key=value`
-//! for ttl, mark, ctstate, mac, len, tos and frag.
+//! for ttl, mark, ctstate, after, mac, len, tos and frag.
 
 mod message;
 pub(crate) mod words;
@@ -32,17 +32,32 @@ pub struct Spec {
     /// The state of its connection; if it is not said, tracking finds it, and for a packet that nothing
     /// came before this is NEW.
     pub ctstate: Option<CtState>,
+    /// Nanoseconds since the packet before it.
+    pub after: u64,
+}
+
+/// Where nothing is said, packets come a second apart.
+const APART: u64 = 1_000_000_000;
+
+/// Packets of a conversation, each with its arrival: its number from 1, and its time.
+pub fn arrivals<'s>(
+    specs: impl IntoIterator<Item = &'s Spec>,
+) -> impl Iterator<Item = (&'s Spec, Arrival<'s>)> {
+    let mut time = 0_u64;
+    (1..).zip(specs).map(move |(number, spec)| {
+        time = time.saturating_add(spec.after);
+        (spec, spec.arrival(number, time))
+    })
 }
 
 impl Spec {
-    /// How it arrives, as the packet of this number from 1.
-    #[must_use]
-    pub fn arrival(&self, number: u64) -> Arrival<'_> {
+    /// How it arrives, as the packet of this number from 1 and at this time in nanoseconds.
+    pub(crate) fn arrival(&self, number: u64, time: u64) -> Arrival<'_> {
         Arrival {
             number,
             link: Link::Ethernet,
             wire_len: self.frame.len(),
-            time: None,
+            time: Some(time),
             direction: pktio::Direction::Unknown,
             interface: None,
             input: self.input.as_deref(),
@@ -92,8 +107,8 @@ pub fn parse(text: &str) -> Result<Spec, SpecError> {
     let is_arp = words.iter().any(|(_, word)| *word == "arp");
     for word in &words {
         match word.1.split_once('=') {
-            Some((key, _)) if is_arp && !matches!(key, "in" | "out" | "mark" | "mac") => {
-                return Err(expected(word.0, "in= out= mark= or mac= beside arp"));
+            Some((key, _)) if is_arp && !matches!(key, "in" | "out" | "mark" | "mac" | "after") => {
+                return Err(expected(word.0, "in= out= mark= mac= or after= beside arp"));
             }
             Some((key, value)) => fields.set(*word, key, value)?,
             None => rest.push(*word),
@@ -105,8 +120,8 @@ pub fn parse(text: &str) -> Result<Spec, SpecError> {
         Some((protocol, words)) => fields.frame(*protocol, words, end)?,
         None => return Err(expected(end, "a protocol: tcp udp icmp … or arp")),
     };
-    let Fields { input, output, mark, ctstate, .. } = fields;
-    Ok(Spec { frame, input, output, mark, ctstate })
+    let Fields { input, output, mark, ctstate, after, .. } = fields;
+    Ok(Spec { frame, input, output, mark, ctstate, after: after.unwrap_or(APART) })
 }
 
 fn split(text: &str) -> Vec<Word<'_>> {
@@ -124,6 +139,7 @@ struct Fields {
     output: Option<String>,
     mark: u32,
     ctstate: Option<CtState>,
+    after: Option<u64>,
     ttl: Option<u8>,
     tos: u8,
     mac: Option<[u8; 6]>,
@@ -140,6 +156,10 @@ impl Fields {
             "out" => self.output = Some(value.to_owned()),
             "mark" => self.mark = number(value).ok_or_else(|| wrong("a number of 32 bits"))?,
             "ctstate" => self.ctstate = Some(state(value).ok_or_else(|| wrong(&states()))?),
+            "after" => {
+                self.after =
+                    Some(seconds(value).ok_or_else(|| wrong("seconds, such as 60 or 0.5"))?)
+            }
             "ttl" => self.ttl = Some(value.parse().map_err(|_| wrong("a number 0-255"))?),
             "tos" => {
                 let tos = number(value).and_then(|tos| u8::try_from(tos).ok());
@@ -156,7 +176,7 @@ impl Fields {
             _ => {
                 return Err(expected(
                     column,
-                    "in= out= ttl= mark= ctstate= mac= len= tos= or frag=",
+                    "in= out= ttl= mark= ctstate= after= mac= len= tos= or frag=",
                 ));
             }
         }
@@ -209,6 +229,13 @@ fn number(text: &str) -> Option<u32> {
     }
 }
 
+/// Seconds as nanoseconds: at most a year.
+fn seconds(text: &str) -> Option<u64> {
+    const YEAR: f64 = 31_536_000.0;
+    let seconds: f64 = text.parse().ok().filter(|seconds| (0.0..=YEAR).contains(seconds))?;
+    Some((seconds * 1e9) as u64)
+}
+
 /// A connection state, named as `--ctstate` names it.
 fn state(text: &str) -> Option<CtState> {
     CtState::ALL.into_iter().find(|state| state.name().eq_ignore_ascii_case(text))
@@ -243,6 +270,24 @@ mod tests {
         let mut frame = parse(text).unwrap().frame;
         let len = frame.len();
         Packet::parse(&mut frame, len, Link::Ethernet, Checksums::Verify).to_string()
+    }
+
+    #[test]
+    fn packets_come_a_second_apart_unless_it_is_said() {
+        let times = |texts: &[&str]| -> Vec<u64> {
+            let specs: Vec<Spec> = texts
+                .iter()
+                .map(|text| parse(&format!("{text} udp 1.2.3.4:5 > 6.7.8.9:10")).unwrap())
+                .collect();
+            arrivals(&specs).map(|(_, arrival)| arrival.time.unwrap() / 1_000_000).collect()
+        };
+        assert_eq!(
+            times(&["", "after=60", "after=0.5", "after=0", ""]),
+            [1000, 61_000, 61_500, 61_500, 62_500]
+        );
+        for wrong in ["after=soon", "after=-1", "after=1e9", "after=NaN"] {
+            assert!(parse(&format!("udp 1.2.3.4:5 > 6.7.8.9:10 {wrong}")).is_err(), "{wrong}");
+        }
     }
 
     #[test]

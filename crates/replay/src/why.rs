@@ -20,7 +20,7 @@ use crate::near::Misses;
 use crate::recorder::Recorder;
 use crate::report::Report;
 use crate::rules_file::RulesFile;
-use crate::spec::Spec;
+use crate::spec::{Spec, arrivals};
 
 /// Steps that a story tells, so that rules by the million cannot fill the memory. Past it, rules that did
 /// not match are counted only; past twice as many, everything is.
@@ -113,18 +113,18 @@ pub fn of_conversation<'f>(
     near: Option<usize>,
 ) -> Story<'f> {
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
-    let before: Vec<Before> = (1..)
-        .zip(before)
-        .map(|(number, spec)| {
-            let (mut bytes, arrival) = (spec.frame.clone(), spec.arrival(number));
+    let earlier: Vec<Before> = arrivals(before)
+        .map(|(spec, arrival)| {
+            let mut bytes = spec.frame.clone();
             let packet = shown(&mut bytes, &arrival);
             Before { packet, end: handler.handle(&mut bytes, &arrival, &mut Unseen) }
         })
         .collect();
-    let arrival = last.arrival(before.len() as u64 + 1);
+    let time = before.iter().chain([last]).map(|spec| spec.after).sum();
+    let arrival = last.arrival(before.len() as u64 + 1, time);
     let mut bytes = last.frame.clone();
     let story = tell(&mut handler, (files, config), (&mut bytes, &arrival), near);
-    Story { before, ..story }
+    Story { before: earlier, ..story }
 }
 
 /// Tells the story of a packet of captures; those before it are replayed silently. With `near`, so many near

@@ -12,7 +12,7 @@ use crate::decider::Decider;
 use crate::report::walk_flags;
 use crate::rules_file::RulesFile;
 use crate::shell::quote;
-use crate::spec::{self, Spec};
+use crate::spec::{self, Spec, arrivals};
 use crate::why::Unseen;
 
 /// Connections of one case held at a time; a conversation that opens more is no conversation.
@@ -116,9 +116,8 @@ pub(super) fn conversation<'s>(
     config: &Config,
 ) -> Vec<Got> {
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
-    let ends = (1..).zip(specs).map(|(number, spec)| {
-        handler.handle(&mut spec.frame.clone(), &spec.arrival(number), &mut Unseen)
-    });
+    let ends = arrivals(specs)
+        .map(|(spec, arrival)| handler.handle(&mut spec.frame.clone(), &arrival, &mut Unseen));
     ends.map(|end| Got::of(&end, files)).collect()
 }
 
