@@ -25,6 +25,21 @@ pub(super) fn sprinkle(draw: &mut Draw, tables: &mut [TableText]) {
                 rule.tests.insert(at, Piece::plain(test));
             }
         }
+        if draw.one_in(2) {
+            lists(draw, table);
+        }
+    }
+}
+
+/// Rules that only look into lists, so that every packet of a chain comes by.
+fn lists(draw: &mut Draw, table: &mut TableText) {
+    for chain in table.chains.iter_mut().filter(|chain| chain.policy != "-") {
+        for _ in 0..draw.rng.usize(..4) {
+            let tests = vec![Piece::plain(recent(draw))];
+            let action = if draw.one_in(12) { "-j DROP" } else { "" };
+            let rule = RuleText { tests, action: Piece::plain(action.to_owned()), to: None };
+            chain.rules.insert(draw.rng.usize(..=chain.rules.len()), rule);
+        }
     }
 }
 
