@@ -103,10 +103,12 @@ impl Connection<'_> {
         }
     }
 
-    /// A reset is sent in the name of the packet's other side.
-    pub fn reset(&mut self, now: u64) {
-        if let Some(tracker) = &mut self.tracker {
-            tracker.close(&self.view, now);
+    /// A reset is sent, or may be, in the name of the packet's other side.
+    pub fn reset(&mut self, now: u64, certain: bool) {
+        match (&mut self.tracker, self.view.flow) {
+            (Some(tracker), _) if certain => tracker.close(&self.view, now),
+            (Some(tracker), Some(handle)) => tracker.lose(handle),
+            _ => {}
         }
     }
 

@@ -15,6 +15,8 @@ pub struct Heard {
     pub certain: u64,
     /// Of the packets that went on, those of which tamis knew every byte.
     pub bytes_known: u64,
+    /// Packets of which it is not known to a clock tick when the kernel saw them: the machine was busy.
+    pub late: u64,
 }
 
 impl Heard {
@@ -33,6 +35,7 @@ impl Heard {
         self.came += other.came;
         self.certain += other.certain;
         self.bytes_known += other.bytes_known;
+        self.late += other.late;
     }
 
     /// Share of packets whose verdict was certain, in percent.

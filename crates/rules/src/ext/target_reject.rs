@@ -81,8 +81,8 @@ impl Target for Reject {
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
-        if self.with == "tcp-reset" && transit.certain && !is_reset(transit) {
-            transit.ct.reset(transit.time.unwrap_or(0));
+        if self.with == "tcp-reset" && !is_reset(transit) {
+            transit.ct.reset(transit.time.unwrap_or(0), transit.certain);
         }
         Effect::Reject
     }

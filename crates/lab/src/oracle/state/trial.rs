@@ -6,7 +6,7 @@
 
 use std::io;
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dataplane::Config;
 use dataplane::counters::Tally;
@@ -19,6 +19,9 @@ use crate::state::judge::{Said, StateJudge, agree};
 use crate::state::stage::Stage;
 use crate::state::summary::Heard;
 use crate::state::{Came, Sent};
+
+/// A packet that takes longer was held up, nobody knows where.
+const LATE: Duration = Duration::from_millis(2);
 
 /// Where the kernel and tamis part: after how many packets, and how.
 pub type Parting = (usize, String);
@@ -82,7 +85,9 @@ impl Trial<'_> {
         while let Some(sent) = packets.next(index) {
             thread::sleep(sent.pause);
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let begun = Instant::now();
             let mut came = side.pass(&sent)?;
+            heard.late += u64::from(begun.elapsed() > LATE);
             let said = judge.judge(self.stage, &sent, now.as_nanos() as u64);
             if came.is_none() && matches!(said, Said::Out(_)) {
                 came = side.wait_for(&sent)?;
