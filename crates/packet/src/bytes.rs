@@ -116,11 +116,13 @@ const FORGOTTEN: usize = 4;
 #[derive(Debug)]
 pub struct Packet<'a> {
     pub(crate) bytes: &'a mut [u8],
-    headers: Headers,
+    pub(crate) headers: Headers,
     /// Every byte before this offset is known: the one comparison of the usual read.
-    clear: usize,
+    pub(crate) clear: usize,
     /// Ranges that no longer hold what `bytes` says; empty ranges are unused places.
-    forgotten: [(usize, usize); FORGOTTEN],
+    pub(crate) forgotten: [(usize, usize); FORGOTTEN],
+    /// Where it moves when its length changes.
+    pub(crate) room: Option<&'a mut Vec<u8>>,
 }
 
 impl<'a> Packet<'a> {
@@ -138,7 +140,7 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub fn with_headers(bytes: &'a mut [u8], headers: Headers) -> Self {
         let clear = bytes.len().min(headers.end);
-        Self { bytes, headers, clear, forgotten: [(0, 0); FORGOTTEN] }
+        Self { bytes, headers, clear, forgotten: [(0, 0); FORGOTTEN], room: None }
     }
 
     /// Where the headers lie and what is wrong with them.
@@ -266,7 +268,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    fn is_forgotten(&self, range: Range<usize>) -> bool {
+    pub(crate) fn is_forgotten(&self, range: Range<usize>) -> bool {
         self.forgotten.iter().any(|old| old.0 < range.end && range.start < old.1)
     }
 }

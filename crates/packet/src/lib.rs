@@ -1,8 +1,8 @@
 //! Reads bytes. Zero-copy checked views of protocol headers, and [`parse`], which finds every header
 //! of a frame once.
 //!
-//! Contract: no I/O, no threads, no `unsafe`, no allocation outside [`craft`], and no panic whatever the
-//! bytes. Nothing here judges a packet: a malformed header is recorded in [`Headers`] as a fault and left
+//! Contract: no I/O, no threads, no `unsafe`, no allocation outside [`craft`] and the room that a
+//! packet is lent to be spliced, and no panic whatever the bytes. Nothing here judges a packet: a malformed header is recorded in [`Headers`] as a fault and left
 //! to the rooms that decide (`rules`, `dataplane`).
 #![forbid(unsafe_code)]
 
@@ -32,6 +32,7 @@ pub mod options;
 mod parse;
 mod rewrite;
 pub mod sctp;
+mod splice;
 pub mod tcp;
 pub mod udp;
 pub mod vlan;
