@@ -9,7 +9,7 @@
 use access::list::{Denied, Schedule};
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Link, Packet, Read};
-use rules::conntrack::{CtState, CtView, Mode, Side, Tracker, Zone};
+use rules::conntrack::{CtState, CtView, Edit, Mode, Side, Tracker, Zone};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
 use rules::ipset::Sets;
@@ -45,6 +45,9 @@ pub trait Observer: eval::Observer {
 
     /// An end of the packet was translated, to what is known or not.
     fn translated(&mut self, _side: Side, _to: Translated) {}
+
+    /// A helper's connection is about to have this written into the packet.
+    fn edited(&mut self, _packet: &Packet<'_>, _edit: &Edit) {}
 
     /// Its destination is another one, and so is its path, or an interface on it.
     fn rerouted(&mut self, _from: Path, _to: Path, _input: Iface<'_>, _output: Iface<'_>) {}
@@ -93,6 +96,8 @@ pub struct Handler<'r> {
     bans: Option<Schedule>,
     /// The host's sets, which all its rules share.
     sets: Option<Sets>,
+    /// Where packets move that come to be longer or shorter.
+    room: Vec<u8>,
 }
 
 /// A ruleset with what its walk needs at hand.
@@ -120,6 +125,7 @@ impl<'r> Handler<'r> {
             copies: Copies::default(),
             bans: config.bans.clone(),
             sets: config.sets.clone(),
+            room: Vec::new(),
         }
     }
 
@@ -159,7 +165,7 @@ impl<'r> Handler<'r> {
         arrival: &Arrival<'_>,
         observer: &mut impl Observer,
     ) -> Disposition {
-        let Self { plans, config, copies, bans, sets } = self;
+        let Self { plans, config, copies, bans, sets, room } = self;
 
         // Headers, found once.
         let mut whole: Vec<u8>;
@@ -230,6 +236,7 @@ impl<'r> Handler<'r> {
         observer.starts(family, path, input, output);
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
+        packet.lend(room);
         let Plan { memories, tables, tracker, .. } = plan;
         let ct = Connection {
             tracker: tracker.as_mut(),
@@ -292,6 +299,9 @@ fn came_in<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Ob
 fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Observer) {
     let Way { path, input, output } = way;
     walk.hook(Hook::Postrouting, (Iface::Absent, output), observer);
+    if path == Path::Loopback || walk.lost_way() {
+        walk.loops_back();
+    }
     walk.confirm(observer);
     if path == Path::Loopback || walk.lost_way() {
         walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);

@@ -10,6 +10,7 @@ use packet::{Packet, Read};
 use rules::conntrack::{Certainty, Confirmation, CtView, Place, States, Template, Visit};
 use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
+use rules::nat::payload::{self, Written};
 use rules::nat::{Redirected, forget_payload};
 use rules::{Connection, Iface, Transit, Wish};
 
@@ -169,12 +170,19 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         match tracker.confirm(self.transit.packet, view, now, certainty) {
             Confirmation::Pass => {}
             Confirmation::Clash | Confirmation::Helper => self.drop_untold(),
-            Confirmation::MayClash => {
-                self.verdicts.add(Verdict::Drop, None);
-                self.alive = Alive::Maybe;
-                observer.hangs_on(Why::Translation);
+            Confirmation::MayClash => self.may_drop(observer),
+            Confirmation::Edited(edit) => {
+                observer.edited(self.transit.packet, &edit);
+                let written = payload::write(self.transit.packet, &edit);
+                self.after_helper(written, observer);
             }
-            Confirmation::Rewritten => forget_payload(&mut self.transit),
+            Confirmation::Rewritten => {
+                // Whether numbers are moved at all is not known, nor then whether that ends it.
+                if payload::can_be_renumbered(self.transit.packet) != Written::Done {
+                    self.may_drop(observer);
+                }
+                forget_payload(&mut self.transit);
+            }
         }
         if self.alive != Alive::Gone {
             observer.leaves(self.transit.packet);
@@ -182,11 +190,38 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         observer.settled(self.transit.ct.flow());
     }
 
+    /// What a helper's connection has written into the packet may be its end.
+    fn after_helper(&mut self, written: Written, observer: &mut impl Observer) {
+        match written {
+            Written::Done => {}
+            Written::Dropped => self.drop_untold(),
+            Written::Unknown => {
+                forget_payload(&mut self.transit);
+                self.may_drop(observer);
+            }
+        }
+    }
+
+    /// Tracking may drop the packet.
+    fn may_drop(&mut self, observer: &mut impl Observer) {
+        self.verdicts.add(Verdict::Drop, None);
+        self.alive = Alive::Maybe;
+        observer.hangs_on(Why::Translation);
+    }
+
     /// Tracking drops the packet.
     fn drop_untold(&mut self) {
         self.dropped_by_tracking = true;
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Gone;
+    }
+
+    /// It comes back to this host by `lo`, where its connection's helper sees it once more.
+    pub(crate) fn loops_back(&mut self) {
+        let now = self.transit.time.unwrap_or(0);
+        if let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct {
+            tracker.loops_back(view, now);
+        }
     }
 
     /// Whether its connection was taken for established.

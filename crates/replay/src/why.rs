@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Why};
 use packet::{Checksums, Packet};
-use rules::conntrack::{CtView, Direction, Flow, Proto, Side, Status};
+use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, Status};
 use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
 use rules::ext::Memory;
 use rules::model::{Family, Hook};
@@ -21,6 +21,7 @@ use crate::recorder::Recorder;
 use crate::report::Report;
 use crate::rules_file::RulesFile;
 use crate::spec::{Spec, arrivals};
+use text::edit_text;
 
 /// Steps that a story tells, so that rules by the million cannot fill the memory. Past it, rules that did
 /// not match are counted only; past twice as many, everything is.
@@ -80,6 +81,8 @@ enum Step {
         side: Side,
         to: Translated,
     },
+    /// What a helper's connection has written into the packet.
+    Edited(Vec<String>),
     Rerouted {
         path: Path,
         input: String,
@@ -301,6 +304,10 @@ impl Observer for Teller<'_> {
 
     fn translated(&mut self, side: Side, to: Translated) {
         self.tell(Step::Translated { side, to });
+    }
+
+    fn edited(&mut self, packet: &Packet<'_>, edit: &Edit) {
+        self.tell(Step::Edited(edit_text(packet, edit)));
     }
 
     fn rerouted(&mut self, from: Path, to: Path, input: Iface<'_>, output: Iface<'_>) {

@@ -104,6 +104,7 @@ fn step_json(file: &RulesFile, step: &Step) -> Value {
         Step::Translated { side, to } => {
             json!({ "step": "nat", "what": translation_text(*side, to) })
         }
+        Step::Edited(lines) => json!({ "step": "helper", "what": lines }),
         Step::Rerouted { path, input, output } => {
             json!({ "step": "path", "path": path.name(), "in": input, "out": output })
         }

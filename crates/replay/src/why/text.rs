@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use dataplane::{Disposition, Judgement, Skip};
+use packet::{L4, Packet, tcp};
 use rules::Outcome;
-use rules::conntrack::Side;
+use rules::conntrack::{Edit, Renumbering, Side};
 use rules::eval::{self, Alive};
 use rules::model::Action;
 use rules::nat::Translated;
@@ -28,6 +29,33 @@ pub(super) fn translation_text(side: Side, to: &Translated) -> String {
         Translated::Unknown => format!("{end} now not known"),
         Translated::No | Translated::Dropped => format!("{end} stays"),
     }
+}
+
+/// A line for the payload and one for the numbers, where they change.
+pub(super) fn edit_text(packet: &Packet<'_>, edit: &Edit) -> Vec<String> {
+    let payload = edit.text.as_ref().map(|text| {
+        let before = packet.read_slice(text.start, text.len).known().unwrap_or_default();
+        let words = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let (before, after) = (words(before), words(text.text.as_bytes()));
+        format!("helper: payload says {after} for {before}, {:+} bytes", text.growth() as i32)
+    });
+    let numbers = edit.numbers.as_ref().and_then(|numbers| numbers_text(packet, numbers));
+    payload.into_iter().chain(numbers).collect()
+}
+
+fn numbers_text(packet: &Packet<'_>, numbers: &Renumbering) -> Option<String> {
+    let L4::Upper(upper) = packet.headers().l4 else { return None };
+    let header = packet.upper::<{ tcp::MIN_HEADER_LEN }>(&upper, 0).known()?;
+    let header = tcp::Header::new_checked(&header)?;
+    let moved = |from: u32, to: [u8; 4]| u32::from_be_bytes(to).wrapping_sub(from) as i32;
+    let sequence = header.sequence();
+    let sequence = moved(sequence, numbers.sequence(sequence.to_be_bytes()));
+    let acknowledged = header.acknowledgement();
+    let acknowledged = match header.flags().contains(tcp::Flags::ACK) {
+        true => moved(acknowledged, numbers.acknowledged(acknowledged.to_be_bytes())),
+        false => 0,
+    };
+    Some(format!("helper: sequence {sequence:+}, acknowledgement {acknowledged:+}"))
 }
 
 impl Story<'_> {
@@ -149,6 +177,7 @@ impl Story<'_> {
             Step::Translated { side, to } => {
                 writeln!(out, "  nat: {}", translation_text(*side, to))
             }
+            Step::Edited(lines) => lines.iter().try_for_each(|line| writeln!(out, "  {line}")),
             Step::Rerouted { path, input, output } => {
                 writeln!(out, "path    {} from here on, in {input}, out {output}", path.name())
             }

@@ -37,6 +37,17 @@ pub(super) struct Expectation {
     pub(super) follows: Option<Followed>,
 }
 
+/// What became of an expectation that was to be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    /// It waits.
+    Yes,
+    /// Another master's fixes the same.
+    Clash,
+    /// There is no room.
+    Full,
+}
+
 /// What becomes of a flow whose master is translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Followed {
@@ -77,8 +88,8 @@ impl Expectations {
         Self { waiting: HashMap::new(), of_master: HashMap::new(), max }
     }
 
-    /// Adds one, or renews the same. False where it clashes with another's, or there is no room.
-    pub(super) fn add(&mut self, expectation: Expectation, now: u64) -> bool {
+    /// Adds one, or renews the same.
+    pub(super) fn add(&mut self, expectation: Expectation, now: u64) -> Added {
         if self.of_master.len() >= self.max {
             self.forget_expired(now);
         }
@@ -91,15 +102,18 @@ impl Expectations {
                     && other.master != expectation.master
             })
         });
+        if clashes {
+            return Added::Clash;
+        }
         let is_news = !self.of_master.contains_key(&expectation.master);
-        if clashes || (is_news && self.of_master.len() >= self.max) {
-            return false;
+        if is_news && self.of_master.len() >= self.max {
+            return Added::Full;
         }
         self.forget(expectation.master);
         self.of_master.insert(expectation.master, target);
         let deadline = now.saturating_add(LIFETIME);
         self.waiting.entry(target).or_default().push((expectation, deadline));
-        true
+        Added::Yes
     }
 
     /// Takes the expectation that a new flow with this original tuple in the zone of this number fulfils.

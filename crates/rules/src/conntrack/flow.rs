@@ -28,6 +28,8 @@ impl Status {
     pub const SRC_NAT: Self = Self(1 << 4);
     /// Its destination is translated.
     pub const DST_NAT: Self = Self(1 << 5);
+    /// Its payload was rewritten to another length: its TCP numbers are moved.
+    pub const SEQ_ADJUST: Self = Self(1 << 6);
     /// Source translation was decided (also where it changes nothing).
     pub const SRC_NAT_DONE: Self = Self(1 << 7);
     /// Destination translation was decided.

@@ -6,9 +6,12 @@
 //!
 //! Source: Linux 6.18 `nf_conntrack_ftp.c`; RFC 959 (PORT, 227), RFC 2428 (EPRT, 229).
 
+pub(super) mod text;
+
 use super::key::Direction;
 use super::tcp::before;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use text::Form;
 
 /// Places behind line ends that are remembered for each direction.
 const REMEMBERED: usize = 2;
@@ -65,10 +68,22 @@ impl LineStarts {
 pub(super) enum Found {
     /// Nothing.
     Nothing,
-    /// A data connection to this address and port.
-    Data(IpAddr, u16),
+    /// A data connection.
+    Data(Data),
     /// A command that is cut: the kernel drops the packet, to have it sent again whole.
     Partial,
+}
+
+/// Where a data connection goes to, and where in the payload that is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Data {
+    pub(super) address: IpAddr,
+    pub(super) port: u16,
+    pub(super) form: Form,
+    /// Offset of the numbers in the payload.
+    pub(super) start: usize,
+    /// How many characters they are, the delimiters of the extended forms included.
+    pub(super) len: usize,
 }
 
 /// Looks into the payload of a segment.
@@ -95,13 +110,21 @@ pub(super) fn look(
 pub(super) fn may_foretell(direction: Direction, payload: &[u8], speaker: IpAddr) -> bool {
     match search(direction, payload, speaker) {
         Found::Nothing => false,
-        Found::Data(address, _) => address == speaker,
+        Found::Data(data) => data.address == speaker,
         Found::Partial => !payload.is_empty(),
     }
 }
 
 /// An address and a port, where the text holds them.
-type Ends = Option<(IpAddr, u16)>;
+type Ends = Option<Named>;
+
+/// What a text names, and where in it.
+struct Named {
+    address: IpAddr,
+    port: u16,
+    start: usize,
+    len: usize,
+}
 
 /// How one command or answer is written.
 struct Pattern {
@@ -109,15 +132,16 @@ struct Pattern {
     /// The numbers begin behind this character; `None`: at the first digit.
     begin: Option<u8>,
     numbers: fn(&[u8], speaker: IpAddr) -> Ends,
+    form: Form,
 }
 
 const COMMANDS: [Pattern; 2] = [
-    Pattern { word: b"PORT", begin: Some(b' '), numbers: port },
-    Pattern { word: b"EPRT", begin: Some(b' '), numbers: extended_port },
+    Pattern { word: b"PORT", begin: Some(b' '), numbers: port, form: Form::Six },
+    Pattern { word: b"EPRT", begin: Some(b' '), numbers: extended_port, form: Form::Extended },
 ];
 const ANSWERS: [Pattern; 2] = [
-    Pattern { word: b"227 ", begin: None, numbers: passive },
-    Pattern { word: b"229 ", begin: Some(b'('), numbers: extended_passive },
+    Pattern { word: b"227 ", begin: None, numbers: passive, form: Form::Six },
+    Pattern { word: b"229 ", begin: Some(b'('), numbers: extended_passive, form: Form::PortOnly },
 ];
 
 fn search(direction: Direction, payload: &[u8], speaker: IpAddr) -> Found {
@@ -141,11 +165,13 @@ impl Pattern {
             Some(begin) => rest.iter().position(|byte| *byte == begin).map(|at| at + 1),
             None => Some(0),
         };
-        let numbers = begin.and_then(|begin| rest.get(begin..));
-        match numbers.and_then(|numbers| (self.numbers)(numbers, speaker)) {
-            Some((address, port)) => Found::Data(address, port),
-            None => Found::Partial,
-        }
+        let numbers = begin.and_then(|begin| Some((begin, rest.get(begin..)?)));
+        let named = numbers.and_then(|(begin, text)| Some((begin, (self.numbers)(text, speaker)?)));
+        let Some((begin, Named { address, port, start, len })) = named else {
+            return Found::Partial;
+        };
+        let start = self.word.len() + begin + start;
+        Found::Data(Data { address, port, form: self.form, start, len })
     }
 }
 
@@ -170,27 +196,36 @@ fn decimals<const N: usize>(text: &[u8], separator: u8) -> Option<([u32; N], &[u
     None
 }
 
-fn v4([a, b, c, d]: [u32; 4]) -> IpAddr {
-    Ipv4Addr::from(a << 24 | b << 16 | c << 8 | d).into()
+fn v4([a, b, c, d]: [u32; 4]) -> Ipv4Addr {
+    Ipv4Addr::from(a << 24 | b << 16 | c << 8 | d)
 }
 
-fn six(text: &[u8], end: Option<u8>) -> Ends {
+fn six(text: &[u8], end: Option<u8>, speaker: IpAddr) -> Ends {
     let ([a, b, c, d, high, low], rest) = decimals::<6>(text, b',')?;
     if end.is_some_and(|end| rest.first() != Some(&end)) {
         return None;
     }
-    Some((v4([a, b, c, d]), (high << 8 | low) as u16))
+    let address = over(speaker, v4([a, b, c, d]));
+    let len = text.len() - rest.len();
+    Some(Named { address, port: (high << 8 | low) as u16, start: 0, len })
+}
+
+/// Of an IPv6 speaker's address four numbers replace the first four bytes.
+fn over(speaker: IpAddr, numbers: Ipv4Addr) -> IpAddr {
+    let IpAddr::V6(speaker) = speaker else { return numbers.into() };
+    let rest = speaker.to_bits() & u128::MAX >> 32;
+    Ipv6Addr::from_bits(u128::from(numbers.to_bits()) << 96 | rest).into()
 }
 
 /// `192,168,1,1,5,6`, ended by the line.
-fn port(text: &[u8], _: IpAddr) -> Ends {
-    six(text, Some(b'\r'))
+fn port(text: &[u8], speaker: IpAddr) -> Ends {
+    six(text, Some(b'\r'), speaker)
 }
 
 /// The same wherever it stands in the answer.
-fn passive(text: &[u8], _: IpAddr) -> Ends {
+fn passive(text: &[u8], speaker: IpAddr) -> Ends {
     let digit = text.iter().position(u8::is_ascii_digit)?;
-    six(text.get(digit..)?, None)
+    Some(Named { start: digit, ..six(text.get(digit..)?, None, speaker)? })
 }
 
 fn delimiter(text: &[u8]) -> Option<u8> {
@@ -210,29 +245,39 @@ fn extended_port(text: &[u8], speaker: IpAddr) -> Ends {
     if speaker.is_ipv4() {
         let (numbers, rest) = decimals::<4>(rest, b'.')?;
         let number = rest.strip_prefix(&[delimiter])?;
-        return Some((v4(numbers), port_number(number, delimiter)?));
+        let (port, rest) = port_number(number, delimiter)?;
+        return Some(Named {
+            address: v4(numbers).into(),
+            port,
+            start: 0,
+            len: text.len() - rest.len(),
+        });
     }
     let end = rest.iter().position(|byte| *byte == delimiter)?;
     let address: Ipv6Addr = std::str::from_utf8(rest.get(..end)?).ok()?.parse().ok()?;
-    Some((address.into(), port_number(rest.get(end + 1..)?, delimiter)?))
+    let (port, rest) = port_number(rest.get(end + 1..)?, delimiter)?;
+    Some(Named { address: address.into(), port, start: 0, len: text.len() - rest.len() })
 }
 
 /// `|||6446|`: the port alone, at the speaker's address.
 fn extended_passive(text: &[u8], speaker: IpAddr) -> Ends {
     let delimiter = delimiter(text)?;
     let number = text.strip_prefix(&[delimiter; 3])?;
-    Some((speaker, port_number(number, delimiter)?))
+    let (port, rest) = port_number(number, delimiter)?;
+    Some(Named { address: speaker, port, start: 0, len: text.len() - rest.len() })
 }
 
-/// A port other than 0, up to the delimiter.
-fn port_number(text: &[u8], delimiter: u8) -> Option<u16> {
+/// A port other than 0, up to the delimiter, and what stands behind that.
+fn port_number(text: &[u8], delimiter: u8) -> Option<(u16, &[u8])> {
     let mut number = 0u16;
-    for byte in text {
+    for (at, byte) in text.iter().enumerate() {
         match byte {
             b'0'..=b'9' => {
                 number = number.wrapping_mul(10).wrapping_add(u16::from(byte - b'0'));
             }
-            _ if *byte == delimiter && number != 0 => return Some(number),
+            _ if *byte == delimiter && number != 0 => {
+                return Some((number, text.get(at + 1..).unwrap_or_default()));
+            }
             _ => return None,
         }
     }
@@ -252,6 +297,13 @@ mod tests {
         look(&mut starts, direction, 100, text.as_bytes(), speaker)
     }
 
+    /// The line foretells a connection to the speaker at port 1286, by these characters of it.
+    fn named(direction: Direction, text: &str, speaker: IpAddr, (form, numbers): (Form, &str)) {
+        let Found::Data(data) = line(direction, text, speaker) else { panic!("{text}") };
+        assert_eq!((data.address, data.port, data.form), (speaker, 5 << 8 | 6, form), "{text}");
+        assert_eq!(&text[data.start..data.start + data.len], numbers);
+    }
+
     fn v6(text: &str) -> IpAddr {
         IpAddr::V6(text.parse().unwrap())
     }
@@ -259,17 +311,27 @@ mod tests {
     #[test]
     fn the_four_forms() {
         use Direction::{Original, Reply};
-        let data = Found::Data(CLIENT, 5 << 8 | 6);
-        assert_eq!(line(Original, "PORT 10,0,0,1,5,6\r\n", CLIENT), data);
-        assert_eq!(line(Original, "port 10,0,0,1,5,6\r\n", CLIENT), data);
+        let numbers = "10,0,0,1,5,6";
+        named(Original, "PORT 10,0,0,1,5,6\r\n", CLIENT, (Form::Six, numbers));
+        named(Original, "port 10,0,0,1,5,6\r\n", CLIENT, (Form::Six, numbers));
         let passive = "227 Entering Passive Mode (10,0,0,1,5,6).\r\n";
-        assert_eq!(line(Reply, passive, CLIENT), data);
-        assert_eq!(line(Reply, "227 ok 10,0,0,1,5,6\r\n", CLIENT), data);
-        assert_eq!(line(Original, "EPRT |1|10.0.0.1|1286|\r\n", CLIENT), data);
-        assert_eq!(line(Reply, "229 Extended (|||1286|)\r\n", CLIENT), data);
-        let six = v6("2001:db8::1");
-        let found = line(Original, "EPRT |2|2001:db8::1|1286|\r\n", six);
-        assert_eq!(found, Found::Data(six, 1286));
+        named(Reply, passive, CLIENT, (Form::Six, numbers));
+        named(Reply, "227 ok 10,0,0,1,5,6\r\n", CLIENT, (Form::Six, numbers));
+        named(
+            Original,
+            "EPRT |1|10.0.0.1|1286|\r\n",
+            CLIENT,
+            (Form::Extended, "|1|10.0.0.1|1286|"),
+        );
+        named(Reply, "229 Extended (|||1286|)\r\n", CLIENT, (Form::PortOnly, "|||1286|"));
+        let text = "EPRT !2!2001:db8::1!1286!\r\n";
+        named(Original, text, v6("2001:db8::1"), (Form::Extended, "!2!2001:db8::1!1286!"));
+        named(
+            Original,
+            "PORT 32,1,13,184,5,6\r\n",
+            v6("2001:db8::1"),
+            (Form::Six, "32,1,13,184,5,6"),
+        );
     }
 
     #[test]

@@ -4,12 +4,14 @@
 //! `nf_conntrack_proto.c`, which runs them.
 
 use super::dissect;
-use super::expect::{Expectation, Expectations, Followed};
+use super::expect::{Expectation, Followed};
 use super::flow::Flow;
+use super::ftp::text::Form;
 use super::ftp::{self, Found, LineStarts};
 use super::helper::Helper;
 use super::key::Direction;
 use super::lost::End;
+use super::shift::Shifts;
 use super::step::{Flaw, known, rest};
 use super::table::Handle;
 use super::unmodelled::{self, Seen};
@@ -22,6 +24,20 @@ use std::net::IpAddr;
 pub(super) struct Helpers {
     /// Where lines begin in FTP control connections.
     lines: HashMap<Handle, LineStarts>,
+    /// How far the numbers moved of those that were rewritten.
+    shifts: HashMap<Handle, Shifts>,
+}
+
+/// Where a payload names the flow that it foretells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Offset in the frame.
+    pub(super) start: usize,
+    /// In bytes.
+    pub(super) len: usize,
+    pub(super) form: Form,
+    /// The segment's sequence number.
+    pub(super) sequence: u32,
 }
 
 /// What a helper makes of a packet.
@@ -29,8 +45,8 @@ pub(super) struct Helpers {
 pub(super) enum Help {
     /// The packet goes on.
     Pass,
-    /// It goes on, and foretells this.
-    Expect(Expectation),
+    /// It goes on, and foretells this. FTP says so in words.
+    Expect(Expectation, Option<Told>),
     /// The kernel drops it.
     Drop,
     /// Not all of the payload was captured: it goes on or is dropped, and may foretell this.
@@ -92,20 +108,33 @@ impl Helpers {
         direction: Direction,
     ) -> Result<Help, Flaw> {
         let (sequence, payload) = segment(packet, offset)?;
+        let payload_start = packet.headers().end.saturating_sub(payload.len());
         let speaker = flow.tuple(direction).source();
         let starts = self.lines.entry(handle).or_default();
         let found = ftp::look(starts, direction, sequence, payload, speaker);
-        let (address, port) = match found {
+        let data = match found {
             Found::Nothing => return Ok(Help::Pass),
             Found::Partial => return Ok(Help::Drop),
-            Found::Data(address, port) => (address, port),
+            Found::Data(data) => data,
         };
-        if address != speaker {
+        if data.address != speaker {
             return Ok(Help::Pass);
         }
         let back = flow.tuple(direction.opposite());
-        let ends = (back.source(), back.destination(), port);
-        Ok(Help::Expect(expectation(handle, (flow, direction), ends, (tcp::PROTOCOL, port))))
+        let ends = (back.source(), back.destination(), data.port);
+        let expected = expectation(handle, (flow, direction), ends, (tcp::PROTOCOL, data.port));
+        let start = payload_start + data.start;
+        Ok(Help::Expect(expected, Some(Told { start, len: data.len, form: data.form, sequence })))
+    }
+
+    /// How far the numbers of a flow moved.
+    pub(super) fn shifts(&self, handle: Handle) -> Shifts {
+        self.shifts.get(&handle).copied().unwrap_or_default()
+    }
+
+    /// A segment of a flow, sent with this sequence number, grew by this.
+    pub(super) fn grow(&mut self, handle: Handle, direction: Direction, sequence: u32, by: u32) {
+        self.shifts.entry(handle).or_default().grow(direction, sequence, by);
     }
 
     /// Where lines begin in a flow's payload is not known any more.
@@ -116,6 +145,7 @@ impl Helpers {
     /// Forgets a flow.
     pub(super) fn forget(&mut self, handle: Handle) {
         self.lines.remove(&handle);
+        self.shifts.remove(&handle);
     }
 }
 
@@ -157,7 +187,8 @@ fn tftp(packet: &Packet<'_>, offset: usize, (handle, flow): (Handle, &Flow)) -> 
     let back = flow.tuple(Direction::Reply);
     let ends = (back.source(), back.destination(), back.destination_part());
     let own = flow.original.source_part();
-    Ok(Help::Expect(expectation(handle, (flow, Direction::Original), ends, (udp::PROTOCOL, own))))
+    let expected = expectation(handle, (flow, Direction::Original), ends, (udp::PROTOCOL, own));
+    Ok(Help::Expect(expected, None))
 }
 
 /// What a packet that goes this way of its flow foretells. Where the flow is translated, so is the one to come:
@@ -203,20 +234,4 @@ pub(super) fn foretold_by(flow: &Flow, direction: Direction, protocol: u8) -> [E
     };
     let back = direction.opposite();
     [back, if flow.is_translated() { direction } else { back }].map(between)
-}
-
-impl Helpers {
-    /// Takes over what a packet foretells; false where the kernel drops it because that clashes.
-    pub(super) fn expect(
-        expectations: &mut Expectations,
-        flow: &mut Flow,
-        expectation: Expectation,
-        now: u64,
-    ) -> bool {
-        let added = expectations.add(expectation, now);
-        if added {
-            flow.expecting = 1;
-        }
-        added
-    }
 }

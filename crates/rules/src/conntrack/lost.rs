@@ -46,9 +46,18 @@ impl End {
     }
 }
 
-/// The replies that may come, and how many flows wait for them.
+/// The replies that may come, and the first packets that may have been foretold.
 #[derive(Debug, Default)]
-pub(super) struct Lost(HashMap<End, u32>);
+pub(super) struct Lost(HashMap<End, Waiting>);
+
+/// What waits for packets of one end.
+#[derive(Debug, Clone, Copy, Default)]
+struct Waiting {
+    /// How many flows wait for replies, or foretold others.
+    flows: u32,
+    /// Some of them foretold others.
+    foretold: bool,
+}
 
 impl Lost {
     /// Replies to packets that now look like `sent`, of which the source or the destination, or both, are
@@ -67,20 +76,33 @@ impl Lost {
 
     /// Exactly this reply may come, to a flow that may be there.
     pub(super) fn expect_reply(&mut self, reply: &Tuple) {
-        self.foretell(End::Both(reply.in_zone(0)));
+        self.add_once(End::Both(reply.in_zone(0)));
+    }
+
+    /// Replies come from here, if there is a flow.
+    pub(super) fn expect_from(&mut self, protocol: u8, source: IpAddr, port: u16) {
+        self.add_once(End::From(protocol, source, port));
     }
 
     /// A helper may have foretold this, once or more often.
     pub(super) fn foretell(&mut self, end: End) {
+        match self.0.get_mut(&end) {
+            Some(waiting) => waiting.foretold = true,
+            None => self.add(end).foretold = true,
+        }
+    }
+
+    fn add_once(&mut self, end: End) {
         if !self.0.contains_key(&end) {
             self.add(end);
         }
     }
 
-    fn add(&mut self, end: End) {
+    fn add(&mut self, end: End) -> &mut Waiting {
         let is_full = self.0.len() >= MOST && !self.0.contains_key(&end);
-        let flows = self.0.entry(if is_full { end.widest() } else { end }).or_default();
-        *flows = flows.saturating_add(1);
+        let waiting = self.0.entry(if is_full { end.widest() } else { end }).or_default();
+        waiting.flows = waiting.flows.saturating_add(1);
+        waiting
     }
 
     /// Whether a packet without a flow may be such a reply.
@@ -91,6 +113,16 @@ impl Lost {
 
     /// How many flows may wait for this reply.
     pub(super) fn waiting(&self, reply: &Tuple) -> u32 {
+        self.all(reply).fold(0, |sum, waiting| sum.saturating_add(waiting.flows))
+    }
+
+    /// Whether a first packet like this may have been foretold.
+    pub(super) fn may_be_foretold(&self, first: &Tuple) -> bool {
+        !self.0.is_empty() && self.all(first).any(|waiting| waiting.foretold)
+    }
+
+    /// What waits for a packet like this.
+    fn all(&self, reply: &Tuple) -> impl Iterator<Item = Waiting> {
         let protocol = reply.protocol();
         let (source, destination) = (part(reply, reply.source_part()), destination_part(reply));
         let ends = [
@@ -104,9 +136,7 @@ impl Lost {
             End::Whatever,
             End::Both(reply.in_zone(0)),
         ];
-        ends.iter()
-            .filter_map(|end| self.0.get(end))
-            .fold(0, |sum, flows| sum.saturating_add(*flows))
+        ends.into_iter().filter_map(|end| self.0.get(&end).copied())
     }
 }
 
@@ -153,6 +183,9 @@ mod tests {
         let mut lost = Lost::default();
         lost.foretell(End::With([10, 0, 0, 3].into()));
         assert!(lost.may_be(&tuple(3, 1, [1, 2])) && lost.may_be(&tuple(1, 3, [1, 2])));
+        assert!(lost.may_be_foretold(&tuple(3, 1, [1, 2])));
+        lost.expect(&tuple(7, 8, [1, 80]), true, false);
+        assert!(!lost.may_be_foretold(&tuple(8, 9, [80, 1])), "a reply is not foretold");
         assert!(!lost.may_be(&tuple(1, 2, [1, 2])));
         (0..MOST as u32).for_each(|host| lost.foretell(End::With(IpAddr::V4(host.into()))));
         assert!(lost.may_be(&tuple(1, 2, [1, 2])));

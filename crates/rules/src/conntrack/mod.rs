@@ -11,6 +11,7 @@
 
 pub mod config;
 pub(crate) mod dissect;
+mod edit;
 mod ends;
 mod expect;
 pub mod flow;
@@ -25,6 +26,7 @@ mod masters;
 mod others;
 mod protocol;
 pub mod sctp;
+mod shift;
 mod slab;
 mod sources;
 pub(crate) mod step;
@@ -38,6 +40,7 @@ pub(crate) mod verify;
 mod view;
 
 pub use config::{Config, Mode, Timeouts};
+pub use edit::{Edit, Renumbering, Replacement};
 pub use ends::ends;
 pub use flow::{Counters, Doubt, Flow, Proto, Status};
 pub use helper::Helper;

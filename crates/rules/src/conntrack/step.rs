@@ -37,6 +37,8 @@ pub(crate) struct Arrival {
     pub(crate) direction: Direction,
     /// Its length in bytes from the network header on.
     pub(crate) bytes: usize,
+    /// How far its acknowledgement numbers are ahead of what the other side sent, where that was rewritten.
+    pub(crate) ahead: u32,
 }
 
 /// Why a packet cannot be tracked.

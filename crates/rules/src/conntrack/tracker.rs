@@ -15,6 +15,7 @@
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_in`, `resolve_normal_ct`, `init_conntrack`,
 //! `__nf_conntrack_confirm`).
 
+mod help;
 mod leave;
 mod life;
 mod query;
@@ -229,7 +230,8 @@ impl Tracker {
                         None => return Ok(CtView { table_full: true, ..CtView::INVALID }),
                     },
                 };
-            let arrival = Arrival { now: visit.now, direction, bytes: packet.len() };
+            let ahead = self.ahead(handle, direction, upper);
+            let arrival = Arrival { now: visit.now, direction, bytes: packet.len(), ahead };
             let Some(flow) = self.table.flow_mut(handle) else { return Err(Flaw::Invalid) };
             let mut doubt = flow.doubt;
             let before = state(flow, direction);
@@ -315,6 +317,18 @@ impl Tracker {
         }
     }
 
+    /// How far a segment's acknowledgement number is ahead of what the other side sent.
+    #[inline]
+    fn ahead(&self, handle: Handle, direction: Direction, upper: &Upper<'_>) -> u32 {
+        match (self.table.flow(handle), upper) {
+            (Some(flow), Upper::Tcp(segment)) if flow.status.contains(Status::SEQ_ADJUST) => {
+                let shift = self.helpers.shifts(handle).of(direction.opposite());
+                shift.of(segment.acknowledgement.wrapping_sub(1))
+            }
+            _ => 0,
+        }
+    }
+
     /// What a packet would be if its flow did not exist.
     fn without_flow(
         &self,
@@ -326,7 +340,8 @@ impl Tracker {
         let tuple = tuple.in_zone(visit.template.zone.id_in(Direction::Original));
         let Some(reply) = tuple.inverse() else { return CtState::Invalid.into() };
         let mut flow = Flow::new(tuple, reply, visit.frame);
-        let arrival = Arrival { now: visit.now, direction: Direction::Original, bytes: 0 };
+        let direction = Direction::Original;
+        let arrival = Arrival { now: visit.now, direction, bytes: 0, ahead: 0 };
         match protocol::track(&mut flow, layer.protocol, upper, &arrival, &self.config) {
             Step::Invalid => CtState::Invalid.into(),
             _ if self.config.mode == Mode::Midstream && upper.is_midstream() => {

@@ -119,7 +119,7 @@ impl Sums {
 
 /// Writes bytes at an even distance from their header's start and keeps the checksums at these offsets in
 /// step.
-fn replace(
+pub(super) fn replace(
     packet: &mut Packet<'_>,
     at: usize,
     bytes: &[u8],

@@ -14,7 +14,7 @@ mod window;
 pub use states::State;
 
 pub(super) use segment::{Kind, Segment};
-pub(super) use window::before;
+pub(super) use window::{after, before};
 
 use super::config::{Config, Mode};
 use super::flow::{Flow, Proto, Status};
@@ -149,7 +149,7 @@ pub(super) fn track(
         Course::Go(old, new) => (old, new),
         Course::Window(old, new) => {
             let vague = flow.vague_window;
-            match tcp.fits(segment, arrival.direction, config.liberal, vague) {
+            match tcp.fits(segment, arrival, config.liberal, vague) {
                 window::Fit::In => (old, new),
                 window::Fit::Ignore => return Step::Ignore,
                 window::Fit::Out => {

@@ -53,7 +53,7 @@ pub(in crate::conntrack) struct Segment<'p> {
     pub(in crate::conntrack) kind: Kind,
     pub(super) flags: Flags,
     pub(super) sequence: u32,
-    pub(super) acknowledgement: u32,
+    pub(in crate::conntrack) acknowledgement: u32,
     /// Sequence number behind its last byte; SYN and FIN count one each.
     pub(super) end: u32,
     /// Not scaled.

@@ -10,6 +10,7 @@
 use super::segment::Segment;
 use super::{Kind, State, Tcp};
 use crate::conntrack::key::Direction;
+use crate::conntrack::step::Arrival;
 use packet::tcp::Flags;
 
 /// Bits of [`Seen::flags`], numbered as in the kernel.
@@ -37,7 +38,7 @@ pub(in crate::conntrack) fn before(a: u32, b: u32) -> bool {
 }
 
 /// Whether `a` lies behind `b`.
-pub(super) fn after(a: u32, b: u32) -> bool {
+pub(in crate::conntrack) fn after(a: u32, b: u32) -> bool {
     before(b, a)
 }
 
@@ -150,26 +151,24 @@ impl Tcp {
     pub(super) fn fits(
         &mut self,
         segment: &Segment<'_>,
-        direction: Direction,
+        arrival: &Arrival,
         liberal: bool,
         vague: bool,
     ) -> Fit {
-        let state = self.state;
+        let (state, direction) = (self.state, arrival.direction);
         let [original, reply] = &mut self.seen;
         let (sender, receiver) = match direction {
             Direction::Original => (original, reply),
             Direction::Reply => (reply, original),
         };
         let has_sack = receiver.flags & flag::SACK_PERMITTED != 0;
+        let highest =
+            if has_sack { segment.highest_acknowledged() } else { segment.acknowledgement };
         let mut numbers = Numbers {
             sequence: segment.sequence,
             end: segment.end,
-            acknowledgement: segment.acknowledgement,
-            highest: if has_sack {
-                segment.highest_acknowledged()
-            } else {
-                segment.acknowledgement
-            },
+            acknowledgement: segment.acknowledgement.wrapping_sub(arrival.ahead),
+            highest: highest.wrapping_sub(arrival.ahead),
         };
         let is_syn = segment.has(Flags::SYN);
         let has_ack = segment.has(Flags::ACK);
@@ -192,7 +191,7 @@ impl Tcp {
                 return Fit::In;
             }
         }
-        let is_broken_reset = segment.kind == Kind::Rst && segment.acknowledgement == 0;
+        let is_broken_reset = segment.kind == Kind::Rst && numbers.acknowledgement == 0;
         if !has_ack || is_broken_reset {
             numbers.acknowledgement = receiver.end;
             numbers.highest = receiver.end;
