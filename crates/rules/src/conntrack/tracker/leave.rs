@@ -59,13 +59,19 @@ impl Tracker {
             flow.raise_doubt(Doubt::History);
             flow.deadline = self.config.timeouts.longest(flow.original.protocol());
         }
-        let (doubt, original) = (flow.doubt, flow.original);
+        let (doubt, original, reply) = (flow.doubt, flow.original, flow.reply);
+        let is_sure = doubt == Doubt::None && flow.is_translated();
         let confirmed = self.table.confirm(handle, now);
         self.bury();
         match confirmed {
             Ok(()) => {
                 self.loose_end = None;
-                goes_on
+                // A port, or an address, that leaves no choice is taken without asking whose it is.
+                if !is_sure || !self.lost.may_be(&reply) {
+                    return goes_on;
+                }
+                self.raise_doubt(handle, Doubt::Existence, now);
+                Confirmation::MayClash
             }
             Err(Conflict::With(other)) if self.may_be_no_clash(other, doubt) => {
                 // Whether it is in the table is not known, nor what its replies look like.
