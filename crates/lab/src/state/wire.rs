@@ -105,6 +105,17 @@ impl Segment {
     }
 }
 
+/// The sequence number behind the data of a whole packet without extension headers, if it is a segment.
+#[must_use]
+pub fn end_of_segment(packet: &[u8]) -> Option<u32> {
+    let ipv6 = packet.first()? >> 4 == 6;
+    let (at, protocol) = if ipv6 { (40, packet.get(6)?) } else { (20, packet.get(9)?) };
+    let segment = packet.get(at..).filter(|_| *protocol == 6)?;
+    let sequence = u32::from_be_bytes(*segment.get(4..)?.first_chunk()?);
+    let header_len = usize::from(segment.get(12)? >> 4) * 4;
+    Some(sequence.wrapping_add(segment.len().checked_sub(header_len)? as u32))
+}
+
 /// A UDP datagram.
 #[must_use]
 pub fn udp(ends: Ends, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {

@@ -34,8 +34,8 @@ pub struct Talk {
     came: Vec<Came>,
     /// Fragments that wait to be sent.
     fragments: VecDeque<Sent>,
-    /// Number of the flow whose client sent the last packet.
-    last: Option<u64>,
+    /// Number of the flow of the last packet, and which side sent it.
+    last: Option<(u64, usize)>,
     opened: u64,
 }
 
@@ -139,9 +139,13 @@ impl Talk {
     /// Tells what came out of the kernel for the last packet.
     pub fn came(&mut self, came: &Came) {
         remember(&mut self.rng, &mut self.came, came.clone());
-        let flow = self.flows.iter_mut().find(|flow| Some(flow.number) == self.last);
-        if let (Some(flow), Some((ends, ports))) = (flow, read(&came.bytes)) {
+        let Some((number, side)) = self.last else { return };
+        let Some(flow) = self.flows.iter_mut().find(|flow| flow.number == number) else { return };
+        if let (0, Some((ends, ports))) = (side, read(&came.bytes)) {
             flow.seen = Some(Seen { ends, ports, server_far: came.by_far });
+        }
+        if let (Kind::Tcp(tcp), Some(end)) = (&mut flow.kind, wire::end_of_segment(&came.bytes)) {
+            tcp.came(side, end);
         }
     }
 
@@ -181,7 +185,7 @@ impl Talk {
             let flow = &mut self.flows[at];
             flow.left -= 1;
             let (side, sent) = flow.step(rng);
-            self.last = (side == 0).then_some(flow.number);
+            self.last = Some((flow.number, side));
             // Nobody else speaks for the firewall, or for an address that only rules know.
             let is_front = self.stage.fronts.contains(&flow.ends.destination);
             let is_voiced = side == 0 || flow.seen.is_some() || !is_front;

@@ -14,6 +14,10 @@ const ACK: u8 = 16;
 #[derive(Debug)]
 pub(super) struct Tcp {
     next: [u32; 2],
+    /// Behind the last byte that each sent last.
+    sent: [u32; 2],
+    /// How far ahead of what each sent is what the other saw.
+    ahead: [u32; 2],
     scaled: bool,
     stamped: bool,
     step: u8,
@@ -27,6 +31,8 @@ impl Tcp {
     pub(super) fn new(rng: &mut Rng) -> Self {
         Self {
             next: [rng.u32(..), rng.u32(..)],
+            sent: [0; 2],
+            ahead: [0; 2],
             scaled: rng.bool(),
             stamped: rng.bool(),
             step: if rng.u8(..8) == 0 { 3 } else { 0 },
@@ -38,7 +44,13 @@ impl Tcp {
     /// The same ports again.
     pub(super) fn again(&mut self) {
         self.next = self.next.map(|next| next.wrapping_add(100_000));
+        self.ahead = [0; 2];
         self.step = 0;
+    }
+
+    /// What this side sent last was seen to end here.
+    pub(super) fn came(&mut self, side: usize, end: u32) {
+        self.ahead[side] = end.wrapping_sub(self.sent[side]);
     }
 
     /// The next segment and who sends it: the client, or the server, each knowing its own idea of ports and ends.
@@ -67,20 +79,27 @@ impl Tcp {
         let mut segment = Segment {
             ports: turned(ports[side], side),
             seq: self.next[side],
-            ack: if flags & ACK == 0 { 0 } else { self.next[1 - side] },
+            ack: if flags & ACK == 0 { 0 } else { self.seen_by(side) },
             flags,
             window: window(rng),
-            options: self.options(flags, rng),
+            options: self.options(flags, side, rng),
             payload: payload(rng, ports[side], &ends[side], side, len),
         };
-        let len = segment.payload.len() as u32 + u32::from(flags & (SYN | FIN) != 0);
+        let payload = segment.payload.len() as u32;
+        let len = payload + u32::from(flags & (SYN | FIN) != 0);
         if !odd(rng, &mut segment) {
             self.next[side] = self.next[side].wrapping_add(len);
         }
+        self.sent[side] = segment.seq.wrapping_add(payload);
         (side, segment)
     }
 
-    fn options(&self, flags: u8, rng: &mut Rng) -> Vec<u8> {
+    /// What this side expects next.
+    fn seen_by(&self, side: usize) -> u32 {
+        self.next[1 - side].wrapping_add(self.ahead[1 - side])
+    }
+
+    fn options(&self, flags: u8, side: usize, rng: &mut Rng) -> Vec<u8> {
         let mut options = Vec::new();
         if flags & SYN != 0 {
             options.extend([2, 4, 5, 0xb4, 1, 1, 4, 2]);
@@ -90,8 +109,8 @@ impl Tcp {
         } else if rng.u8(..10) == 0 {
             // One selective acknowledgement, of what was sent a while ago.
             options.extend([1, 1, 5, 10]);
-            options.extend(self.next[0].wrapping_sub(20).to_be_bytes());
-            options.extend(self.next[0].wrapping_sub(10).to_be_bytes());
+            options.extend(self.seen_by(side).wrapping_sub(20).to_be_bytes());
+            options.extend(self.seen_by(side).wrapping_sub(10).to_be_bytes());
         }
         if self.stamped {
             options.extend([1, 1, 8, 10, 0, 0, 0, self.step, 0, 0, 0, 1]);
@@ -137,21 +156,41 @@ fn payload(rng: &mut Rng, ports: (u16, u16), ends: &Ends, side: usize, len: usiz
     if ports.1 != 21 || len == 0 {
         return vec![b'd'; len];
     }
-    let port = 1024 + rng.u16(..4);
+    let port = port(rng);
     let from = if side == 0 { ends.source } else { ends.destination };
-    let text = if ends.ipv6 {
-        let addr = std::net::Ipv6Addr::from(from);
-        match side {
-            0 => format!("EPRT |2|{addr}|{port}|\r\n"),
-            _ => format!("229 Entering Extended Passive Mode (|||{port}|)\r\n"),
+    let text = match (ends.ipv6, side, rng.u8(..4)) {
+        (true, 0, _) => format!("EPRT |2|{}|{port}|\r\n", std::net::Ipv6Addr::from(from)),
+        (false, 0, 0) => {
+            format!("eprt !1!{}.{}.{}.{}!{port}!\r\n", from[0], from[1], from[2], from[3])
         }
-    } else {
-        let [a, b, c, d] = [from[0], from[1], from[2], from[3]];
-        let [high, low] = port.to_be_bytes();
-        match side {
-            0 => format!("PORT {a},{b},{c},{d},{high},{low}\r\n"),
-            _ => format!("227 Entering Passive Mode ({a},{b},{c},{d},{high},{low})\r\n"),
+        (false, 0, kind) => format!("PORT {}\r\n", six(from, port, kind == 1)),
+        (true, _, _) | (false, _, 0) => {
+            format!("229 Entering Extended Passive Mode (|||{port}|)\r\n")
+        }
+        (false, _, kind) => {
+            format!("227 Entering Passive Mode ({})\r\n", six(from, port, kind == 1))
         }
     };
-    text.into_bytes()
+    match rng.u8(..12) {
+        0 => b"NOOP\r\n".to_vec(),
+        _ => text.into_bytes(),
+    }
+}
+
+/// Mostly one of the few that connections then go to; seldom one that the kernel treats as no other.
+fn port(rng: &mut Rng) -> u16 {
+    match rng.u8(..24) {
+        0 => [0, 65_533, 65_534, 65_535][rng.usize(..4)],
+        1..=6 => rng.u16(1024..),
+        _ => 1024 + rng.u16(..4),
+    }
+}
+
+/// An address and a port as six numbers, of two digits and more where they are padded.
+fn six([a, b, c, d, ..]: [u8; 16], port: u16, padded: bool) -> String {
+    let [high, low] = port.to_be_bytes();
+    match padded {
+        true => format!("{a:02},{b:02},{c:04},{d:02},{high:02},{low:03}"),
+        false => format!("{a},{b},{c},{d},{high},{low}"),
+    }
 }
