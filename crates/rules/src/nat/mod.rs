@@ -4,7 +4,7 @@
 //! [`Range`], and a flow that none has claimed keeps what it has. [`turn`] says what a packet meets at a hook:
 //! the chains, or what they decided before. [`rewrite::packet`] then writes the flow's addresses and ports
 //! into the packet, [`icmp_error::packet`] into an error and what it quotes,
-//! [`payload::write`] what a helper has rewritten.
+//! [`payload::write()`] what a helper has rewritten.
 //!
 //! What cannot be known stays open: a mapping that the kernel draws at random, or takes from an interface of
 //! which no address is given, is forgotten in the packet and lost in the flow ([`Binding::Lost`]).

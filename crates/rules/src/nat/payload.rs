@@ -1,4 +1,4 @@
-//! [`write`]: what a helper's connection has rewritten in a packet, and how its TCP numbers move.
+//! [`write()`]: what a helper's connection has rewritten in a packet, and how its TCP numbers move.
 //!
 //! Contract: as the kernel does it, to the byte: where the payload is rewritten the checksum is computed anew, else
 //! updated by what changes; an ICMP error is renumbered as if it were a segment.
