@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::copies::Copies;
 use crate::disposition::{Disposition, DropReason, Judgement, Midstream, Skip, Why};
 use crate::interfaces;
-use crate::path::{Path, addresses, default_path, path_of};
+use crate::path::{Path, addresses, bridged, default_path, family_of, of_host, path_of};
 use crate::reroute::{self, Way};
 use crate::walk::{Tables, Walk};
 
@@ -361,26 +361,6 @@ fn denied(
     }
     let (source, destination) = addresses(packet)?;
     Some(list.decide(source, destination))
-}
-
-/// The way of a frame that no bridge or router passes on.
-fn of_host(outbound: bool) -> Path {
-    if outbound { Path::Output } else { Path::Input }
-}
-
-/// What bridge rules judge: every frame, where there are frames.
-fn bridged(link: Link) -> Option<Family> {
-    (link == Link::Ethernet).then_some(Family::Bridge)
-}
-
-/// The family whose rules judge a packet.
-fn family_of(packet: &Packet<'_>) -> Option<Family> {
-    match packet.headers().link.ethertype {
-        0x0800 => Some(Family::Ipv4),
-        0x86dd => Some(Family::Ipv6),
-        0x0806 => Some(Family::Arp),
-        _ => None,
-    }
 }
 
 /// A fragment of any kind, the first included.

@@ -1,13 +1,13 @@
-//! Which way a packet takes through the host.
+//! Which way a packet takes through the host, and whose rules judge it.
 //!
 //! With the host's own addresses known, they decide; otherwise packets are forwarded, unless the ruleset
 //! filters only what comes in. No other routing decision is modelled.
 
 use std::net::IpAddr;
 
-use packet::{L3, Packet, Read};
+use packet::{L3, Link, Packet, Read};
 use rules::World;
-use rules::model::{Hook, Ruleset};
+use rules::model::{Family, Hook, Ruleset};
 
 /// A way through the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,6 +84,26 @@ pub(crate) fn addresses(packet: &Packet<'_>) -> Option<(IpAddr, IpAddr)> {
             };
             Some((at(8)?, at(24)?))
         }
+        _ => None,
+    }
+}
+
+/// The way of a frame that no bridge or router passes on.
+pub(crate) fn of_host(outbound: bool) -> Path {
+    if outbound { Path::Output } else { Path::Input }
+}
+
+/// What bridge rules judge: every frame, where there are frames.
+pub(crate) fn bridged(link: Link) -> Option<Family> {
+    (link == Link::Ethernet).then_some(Family::Bridge)
+}
+
+/// The family whose rules judge a packet.
+pub(crate) fn family_of(packet: &Packet<'_>) -> Option<Family> {
+    match packet.headers().link.ethertype {
+        0x0800 => Some(Family::Ipv4),
+        0x86dd => Some(Family::Ipv6),
+        0x0806 => Some(Family::Arp),
         _ => None,
     }
 }

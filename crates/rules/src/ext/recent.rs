@@ -174,8 +174,7 @@ fn ttl_before_forwarding(transit: &Transit<'_, '_>) -> Option<u8> {
     };
     match transit.hook {
         Hook::Forward => Some(ttl.wrapping_add(1)),
-        Hook::Postrouting if matches!(transit.input, Iface::Named(_)) => Some(ttl.wrapping_add(1)),
-        Hook::Postrouting => None,
+        Hook::Postrouting if transit.input != Iface::Absent => Some(ttl.wrapping_add(1)),
         _ => Some(ttl),
     }
 }

@@ -1,9 +1,13 @@
-//! The values that options take, read and printed the way xtables does: numbers in any base, ports and
-//! ranges, value/mask pairs, MAC addresses, IP addresses and prefixes.
+//! The values that options take, read and printed the way xtables does: numbers in any base, value/mask pairs, MAC
+//! addresses, IP addresses and prefixes; ports in [`ports`].
 //!
 //! Source: iptables `xtables_strtoui`, `xtoptions.c`; addresses as inet_pton(3) reads them.
 
+mod ports;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
+
+pub(crate) use ports::{port, port_ends, port_range};
 
 use super::inet;
 
@@ -74,94 +78,6 @@ pub(crate) fn range(text: &str, separator: char, max: u64) -> Option<(u64, u64)>
 /// The words of a comma list, as strtok(3) finds them: empty ones are passed over.
 pub(crate) fn list(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').filter(|word| !word.is_empty())
-}
-
-/// A port number or service name.
-#[must_use]
-pub(crate) fn port(text: &str) -> Option<u16> {
-    u16(text).or_else(|| service(text))
-}
-
-/// An inclusive port range `a`, `a:b`, `a:`, `:b`, which must not run backwards.
-#[must_use]
-pub(crate) fn port_range(text: &str) -> Option<(u16, u16)> {
-    port_ends(text).filter(|(low, high)| low <= high)
-}
-
-/// The ends of a port range, in whatever order.
-#[must_use]
-pub(crate) fn port_ends(text: &str) -> Option<(u16, u16)> {
-    Some(match text.split_once(':') {
-        None => {
-            let value = port(text)?;
-            (value, value)
-        }
-        Some((low, high)) => (
-            if low.is_empty() { 0 } else { port(low)? },
-            if high.is_empty() { u16::MAX } else { port(high)? },
-        ),
-    })
-}
-
-/// Service names that hand-written rules use. The save tools print numbers, so this is a courtesy: the
-/// names are those of `/etc/services`, the same on every system.
-const SERVICES: &[(&str, u16)] = &[
-    ("echo", 7),
-    ("discard", 9),
-    ("daytime", 13),
-    ("ftp-data", 20),
-    ("ftp", 21),
-    ("ssh", 22),
-    ("telnet", 23),
-    ("smtp", 25),
-    ("time", 37),
-    ("whois", 43),
-    ("domain", 53),
-    ("bootps", 67),
-    ("bootpc", 68),
-    ("tftp", 69),
-    ("gopher", 70),
-    ("finger", 79),
-    ("http", 80),
-    ("kerberos", 88),
-    ("pop3", 110),
-    ("sunrpc", 111),
-    ("auth", 113),
-    ("nntp", 119),
-    ("ntp", 123),
-    ("netbios-ns", 137),
-    ("netbios-dgm", 138),
-    ("netbios-ssn", 139),
-    ("imap2", 143),
-    ("imap", 143),
-    ("snmp", 161),
-    ("snmp-trap", 162),
-    ("bgp", 179),
-    ("irc", 194),
-    ("ldap", 389),
-    ("https", 443),
-    ("microsoft-ds", 445),
-    ("isakmp", 500),
-    ("syslog", 514),
-    ("submission", 587),
-    ("ldaps", 636),
-    ("rsync", 873),
-    ("imaps", 993),
-    ("pop3s", 995),
-    ("socks", 1080),
-    ("openvpn", 1194),
-    ("radius", 1812),
-    ("radius-acct", 1813),
-    ("nfs", 2049),
-    ("mysql", 3306),
-    ("postgresql", 5432),
-    ("sip", 5060),
-    ("x11", 6000),
-    ("http-alt", 8080),
-];
-
-fn service(name: &str) -> Option<u16> {
-    SERVICES.iter().find(|(known, _)| *known == name).map(|(_, port)| *port)
 }
 
 /// The first `max` bytes of a name that the tool cuts off there, less if that would split a character.
@@ -360,15 +276,6 @@ mod tests {
         assert_eq!(number("", 255), None);
         assert_eq!(number("0x", 255), None);
         assert_eq!(number("0", 255), Some(0));
-    }
-
-    #[test]
-    fn port_ranges_may_be_open() {
-        assert_eq!(port_range("80"), Some((80, 80)));
-        assert_eq!(port_range(":"), Some((0, 65535)));
-        assert_eq!(port_range("1024:"), Some((1024, 65535)));
-        assert_eq!(port_range("4:3"), None);
-        assert_eq!(port_range("ssh:http"), Some((22, 80)));
     }
 
     #[test]
