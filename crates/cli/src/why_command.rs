@@ -18,11 +18,11 @@ use crate::walk_args::WalkArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 A packet in words: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS or TYPE] [key=value …],
-keys ttl mark ctstate mac len tos frag:
+keys ttl mark ctstate after mac len tos frag:
   tamis why rules.v4 --packet 'in=eth0 tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn'
   tamis why rules.v4 --packet 'icmp 10.0.0.1 > 10.0.0.2 echo-request'
-Several packets in words are a conversation: the story is that of the last one. Unless ctstate=
-says it, tracking finds the state of each, and that of the first is NEW.
+Several packets in words are a conversation, a second apart or after=SECONDS: the story is that of
+the last one. Unless ctstate= says it, tracking finds the state of each, and that of the first is NEW.
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
     /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them; - for standard input
