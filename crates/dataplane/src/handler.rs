@@ -18,6 +18,7 @@ use rules::nat::Translated;
 use rules::{Connection, Iface, Mark, Seen, Transit};
 use smallvec::SmallVec;
 
+use crate::arrival::Arrival;
 use crate::config::Config;
 use crate::copies::Copies;
 use crate::disposition::{Disposition, DropReason, Judgement, Midstream, Skip, Why};
@@ -60,31 +61,6 @@ pub trait Observer: eval::Observer {
 
     /// The verdict hangs on this, which is no rule's doing.
     fn hangs_on(&mut self, _why: Why) {}
-}
-
-/// A frame that arrived.
-#[derive(Debug)]
-pub struct Arrival<'a> {
-    /// Its number in the captures, from 1.
-    pub number: u64,
-    /// How its first byte is to be read.
-    pub link: Link,
-    /// Its length on the wire in bytes.
-    pub wire_len: usize,
-    /// When, in nanoseconds since the Unix epoch.
-    pub time: Option<u64>,
-    /// Which way, if the capture says so.
-    pub direction: pktio::Direction,
-    /// The interface that captured it.
-    pub interface: Option<&'a str>,
-    /// The interfaces it is said to pass, before anything else names them.
-    pub input: Option<&'a str>,
-    /// See `input`.
-    pub output: Option<&'a str>,
-    /// Its mark on arrival.
-    pub mark: u32,
-    /// The state of its connection, if that is said and not for tracking to find.
-    pub ctstate: Option<CtState>,
 }
 
 /// Judges packets under the rules of one or more families.

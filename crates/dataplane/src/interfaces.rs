@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use packet::Packet;
 use rules::{Iface, Network};
 
+use crate::arrival::Arrival;
 use crate::config::Config;
-use crate::handler::Arrival;
 use crate::path::{Path, addresses};
 
 /// Packet type of a cooked capture for frames that the host sent (`PACKET_OUTGOING`).

@@ -5,6 +5,7 @@
 //! [`publish`] knows of threads.
 #![forbid(unsafe_code)]
 
+mod arrival;
 pub mod config;
 mod copies;
 pub mod counters;
@@ -17,9 +18,10 @@ pub mod publish;
 mod reroute;
 mod walk;
 
+pub use arrival::Arrival;
 pub use config::Config;
 pub use copies::Copies;
 pub use counters::{Counters, Places};
 pub use disposition::{Disposition, DropReason, Judgement, Midstream, Skip, Why};
-pub use handler::{Arrival, BURST, Handler, Observer, is_fragment};
+pub use handler::{BURST, Handler, Observer, is_fragment};
 pub use path::Path;

@@ -11,8 +11,9 @@ use std::net::IpAddr;
 use rules::Iface;
 use rules::nat::Redirected;
 
+use crate::arrival::Arrival;
 use crate::config::Config;
-use crate::handler::{Arrival, Observer};
+use crate::handler::Observer;
 use crate::interfaces;
 use crate::path::{Path, addresses, is_local};
 use crate::walk::Walk;

@@ -101,16 +101,8 @@ impl Control<'_> {
         let mut bytes = segment(from_client, flags, numbers, text);
         self.number += 1;
         let arrival = Arrival {
-            number: self.number,
-            link: Link::Raw,
-            wire_len: bytes.len(),
             time: Some(self.number * 1_000_000),
-            direction: pktio::Direction::Unknown,
-            interface: None,
-            input: None,
-            output: None,
-            mark: 0,
-            ctstate: None,
+            ..Arrival::new(self.number, Link::Raw, bytes.len())
         };
         let mut left = Left::default();
         let end = self.handler.handle(&mut bytes, &arrival, &mut left);

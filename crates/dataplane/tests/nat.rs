@@ -61,18 +61,8 @@ fn frame(source: &str, destination: &str, message: Message) -> Vec<u8> {
 }
 
 fn pass(handler: &mut Handler<'_>, bytes: &mut [u8], number: u64) -> (Judgement, Option<Path>) {
-    let arrival = Arrival {
-        number,
-        link: Link::Raw,
-        wire_len: bytes.len(),
-        time: Some(number * 1_000_000),
-        direction: pktio::Direction::Unknown,
-        interface: None,
-        input: None,
-        output: None,
-        mark: 0,
-        ctstate: None,
-    };
+    let arrival =
+        Arrival { time: Some(number * 1_000_000), ..Arrival::new(number, Link::Raw, bytes.len()) };
     let end = handler.handle(bytes, &arrival, &mut Nobody);
     (end.judgement, end.path)
 }

@@ -74,15 +74,9 @@ fn arrival<'a>(
     let time = time.map(|time| now.map_or(time, |now| time.max(now)));
     *now = time.or(*now);
     Some(Arrival {
-        number,
-        link: link_of(meta.link_type)?,
-        wire_len: meta.wire_length as usize,
         time,
         direction: meta.direction,
         interface,
-        input: None,
-        output: None,
-        mark: 0,
-        ctstate: None,
+        ..Arrival::new(number, link_of(meta.link_type)?, meta.wire_length as usize)
     })
 }

@@ -151,15 +151,9 @@ fn arrival<'a>(
     Arrived { number, time }: Arrived,
 ) -> Arrival<'a> {
     Arrival {
-        number,
-        link,
-        wire_len: meta.wire_length as usize,
         time,
         direction: meta.direction,
         interface: interface.and_then(|interface| interface.name.as_deref()),
-        input: None,
-        output: None,
-        mark: 0,
-        ctstate: None,
+        ..Arrival::new(number, link, meta.wire_length as usize)
     }
 }

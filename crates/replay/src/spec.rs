@@ -54,16 +54,12 @@ impl Spec {
     /// How it arrives, as the packet of this number from 1 and at this time in nanoseconds.
     pub(crate) fn arrival(&self, number: u64, time: u64) -> Arrival<'_> {
         Arrival {
-            number,
-            link: Link::Ethernet,
-            wire_len: self.frame.len(),
             time: Some(time),
-            direction: pktio::Direction::Unknown,
-            interface: None,
             input: self.input.as_deref(),
             output: self.output.as_deref(),
             mark: self.mark,
             ctstate: self.ctstate,
+            ..Arrival::new(number, Link::Ethernet, self.frame.len())
         }
     }
 }

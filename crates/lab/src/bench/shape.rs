@@ -276,18 +276,8 @@ mod tests {
         let mut accepted = Vec::new();
         for index in 0..500 {
             let mut bytes = shape.packet(index).frame();
-            let arrival = dataplane::Arrival {
-                number: u64::from(index) + 1,
-                link: packet::Link::Ethernet,
-                wire_len: FRAME,
-                time: None,
-                direction: pktio::Direction::Unknown,
-                interface: None,
-                input: None,
-                output: None,
-                mark: 0,
-                ctstate: None,
-            };
+            let arrival =
+                dataplane::Arrival::new(u64::from(index) + 1, packet::Link::Ethernet, FRAME);
             let end = handler.handle(&mut bytes, &arrival, &mut seen);
             if let dataplane::Judgement::Accept(_) = end.judgement {
                 accepted.push(i64::from(index));

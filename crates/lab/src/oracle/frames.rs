@@ -287,16 +287,9 @@ impl Trial<'_> {
             self.near.write_all(&frame)?;
             let mut ours = frame.clone();
             let arrival = Arrival {
-                number: number as u64,
-                link: Link::Ethernet,
-                wire_len: frame.len(),
-                time: None,
-                direction: pktio::Direction::Unknown,
-                interface: None,
                 input: Some(input),
                 output: Some(output),
-                mark: 0,
-                ctstate: None,
+                ..Arrival::new(number as u64, Link::Ethernet, frame.len())
             };
             let end = handler.handle(&mut ours, &arrival, &mut observed);
             let accepts = matches!(end.judgement, Judgement::Accept(_));

@@ -64,16 +64,9 @@ impl<'r> StateJudge<'r> {
         self.seen.lost = false;
         let mut bytes = sent.bytes.clone();
         let arrival = Arrival {
-            number: self.number,
-            link: Link::Raw,
-            wire_len: bytes.len(),
             time: Some(time),
-            direction: pktio::Direction::Unknown,
-            interface: None,
             input: Some(stage.device(sent.from_far)),
-            output: None,
-            mark: 0,
-            ctstate: None,
+            ..Arrival::new(self.number, Link::Raw, bytes.len())
         };
         let end = self.handler.handle(&mut bytes, &arrival, &mut self.seen);
         match (end.judgement, end.path) {

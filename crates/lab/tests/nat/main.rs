@@ -120,16 +120,9 @@ impl Trial {
             }
             let mut bytes = sent.clone();
             let arrival = Arrival {
-                number,
-                link: Link::Raw,
-                wire_len: bytes.len(),
                 time: Some(1_000_000_000 + number * 1000),
-                direction: pktio::Direction::Unknown,
-                interface: None,
                 input: Some(if from_client { "t0" } else { "t1" }),
-                output: None,
-                mark: 0,
-                ctstate: None,
+                ..Arrival::new(number, Link::Raw, bytes.len())
             };
             tally.lost = false;
             let end = handler.handle(&mut bytes, &arrival, &mut tally);

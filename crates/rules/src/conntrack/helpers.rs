@@ -70,24 +70,16 @@ impl Helpers {
         let looked = match flow.helper {
             Helper::None => return Help::Pass,
             Helper::Broadcast => return Help::Broadcast(unmodelled::answer(flow)),
-            Helper::Amanda
-            | Helper::Irc
-            | Helper::Pptp
-            | Helper::Sane
-            | Helper::Sip
-            | Helper::Ras
-            | Helper::Q931
-            | Helper::Other => {
-                let seen = Seen { packet, flow, direction, is_established };
-                let may_tell = seen.may_tell();
-                return if may_tell { Help::Unmodelled } else { Help::Pass };
-            }
             Helper::Ftp if layer.protocol != tcp::PROTOCOL || !is_established => {
                 return Help::Pass;
             }
             Helper::Tftp if layer.protocol != udp::PROTOCOL => return Help::Pass,
             Helper::Ftp => self.ftp(packet, layer.offset, (handle, flow), direction),
             Helper::Tftp => tftp(packet, layer.offset, (handle, flow)),
+            _ if (Seen { packet, flow, direction, is_established }).may_tell() => {
+                return Help::Unmodelled;
+            }
+            _ => return Help::Pass,
         };
         match looked {
             Ok(help) => help,

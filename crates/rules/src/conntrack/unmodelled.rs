@@ -57,15 +57,10 @@ impl<'p> Seen<'p, '_, '_> {
             Helper::Pptp => settled && payload.get(4..8) == Some(&PPTP_COOKIE),
             // The answer to NET_START: success, nothing, and a port.
             Helper::Sane => back && settled && payload.starts_with(&[0; 6]) && payload.len() >= 8,
-            Helper::Sip if self.is_tcp() => settled && payload.len() >= SIP_LEAST,
-            Helper::Sip => {
-                payload.len() >= SIP_LEAST
-                    && SIP_STARTS.iter().any(|start| {
-                        payload
-                            .get(..start.len())
-                            .is_some_and(|text| text.eq_ignore_ascii_case(start))
-                    })
-            }
+            Helper::Sip if payload.len() < SIP_LEAST => false,
+            Helper::Sip if self.is_tcp() => settled,
+            // Where it is translated any message is written to.
+            Helper::Sip => self.flow.is_translated() || starts_sip(payload),
             Helper::Ras => is_telling_ras(payload, self.flow.is_translated()),
             Helper::Q931 => settled && payload.starts_with(&TPKT),
             Helper::Other => true,
@@ -107,6 +102,13 @@ fn is_telling_ras(payload: &[u8], is_translated: bool) -> bool {
         0 | 3 | 6 | 9 | 22 => is_translated,
         _ => false,
     }
+}
+
+fn starts_sip(payload: &[u8]) -> bool {
+    let begins = |start: &&[u8]| {
+        payload.get(..start.len()).is_some_and(|text| text.eq_ignore_ascii_case(start))
+    };
+    SIP_STARTS.iter().any(begins)
 }
 
 fn holds(payload: &[u8], text: &[u8]) -> bool {

@@ -21,22 +21,19 @@ fn control(net: &mut Net) -> (Line, u32, u32) {
 fn say(net: &mut Net, line: &Line, is_back: bool, sequence: &mut u32, other: u32, text: &str) {
     let make = if is_back { Line::back } else { Line::there };
     let segment = make(line, ACK, *sequence, other);
-    let message = Message::Tcp {
-        source_port: segment.ports[0],
-        destination_port: segment.ports[1],
-        flags: ACK,
-        sequence: *sequence,
-        acknowledgement: other,
-        window: 10_000,
-    };
-    let bytes = with_payload(segment.addresses, message, text.as_bytes());
-    // The payload was written over the one that the checksum is of.
-    let checksums = fix_checksum(bytes);
-    assert_eq!(net.pass_frame(&checksums).state(), Some(Established), "{text}");
+    assert_eq!(
+        net.pass_frame(&spoken(&segment, text.as_bytes())).state(),
+        Some(Established),
+        "{text}"
+    );
     *sequence += text.len() as u32;
 }
 
-fn fix_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+/// An IPv4 segment with this payload.
+fn spoken(segment: &Segment, text: &[u8]) -> Vec<u8> {
+    let mut bytes = segment.clone().payload(text.len()).frame();
+    let start = bytes.len() - text.len();
+    bytes[start..].copy_from_slice(text);
     bytes[36..38].fill(0);
     let len = (bytes.len() - 20) as u16;
     let source = bytes[12..16].try_into().unwrap();
@@ -146,6 +143,26 @@ fn helpers_that_are_not_modelled_may_foretell_anything_with_their_hosts() {
 }
 
 #[test]
+fn sip_writes_to_every_message_of_a_translated_flow() {
+    let end = |is_translated| {
+        let mut net = Net::kernel();
+        net.template = Template { helper: Helper::named("sip"), ..Template::default() };
+        let mut datagram = with_payload(V4, Message::udp(5060, 5060), b"OPTIONS sip:x@y SIP/2.0");
+        datagram[26..28].fill(0);
+        net.with_frame(&datagram, usize::MAX, |net, packet, view| {
+            let handle = view.flow.unwrap();
+            let reply = *net.tracker.flow(handle).unwrap().tuple(Direction::Reply);
+            if is_translated {
+                let router = reply.with_destination([192, 0, 2, 1].into(), 6000);
+                net.tracker.translate(handle, router, Status::SRC_NAT);
+            }
+            net.tracker.confirm(packet, &view, net.now, Certainty::Certain)
+        })
+    };
+    assert_eq!((end(false), end(true)), (Confirmation::Pass, Confirmation::MayClash));
+}
+
+#[test]
 fn segments_of_a_helper_are_passed_over_unless_they_are_its_own() {
     let told = |helper: &str, is_back: bool, payload: &[u8]| {
         let mut net = Net::kernel();
@@ -153,19 +170,9 @@ fn segments_of_a_helper_are_passed_over_unless_they_are_its_own() {
         net.template = Template { helper: Helper::named(helper), ..Template::default() };
         open(&mut net, line);
         net.template = Template::default();
-        let ports = if is_back { [6667, 40_000] } else { [40_000, 6667] };
-        let (sequence, acknowledgement) = if is_back { (5001, 1001) } else { (1001, 5001) };
-        let segment = Message::Tcp {
-            source_port: ports[0],
-            destination_port: ports[1],
-            flags: ACK,
-            sequence,
-            acknowledgement,
-            window: 10_000,
-        };
-        let addresses = if is_back { back(V4) } else { V4 };
-        let segment = fix_checksum(with_payload(addresses, segment, payload));
-        net.with_frame(&segment, usize::MAX, |net, packet, view| {
+        let segment =
+            if is_back { line.back(ACK, 5001, 1001) } else { line.there(ACK, 1001, 5001) };
+        net.with_frame(&spoken(&segment, payload), usize::MAX, |net, packet, view| {
             net.tracker.confirm(packet, &view, net.now, Certainty::Certain)
         }) == Confirmation::MayClash
     };
@@ -220,15 +227,8 @@ fn a_reply_that_is_not_found_may_foretell_what_its_helper_would_find_in_it() {
             net.tracker.confirm(packet, &view, net.now, Certainty::Certain);
         });
         net.template = Template::default();
-        let segment = Message::Tcp {
-            source_port: 21,
-            destination_port: 6000,
-            flags: ACK,
-            sequence: 5001,
-            acknowledgement: 1001,
-            window: 10_000,
-        };
-        let reply = fix_checksum(with_payload(answer, segment, text.as_bytes()));
+        let line = Line { addresses: answer, ports: [21, 6000] };
+        let reply = spoken(&line.there(ACK, 5001, 1001), text.as_bytes());
         let end = net.with_frame(&reply, usize::MAX, |net, packet, view| {
             assert_eq!(view.states, States::ANY);
             net.tracker.confirm(packet, &view, net.now, Certainty::Certain)

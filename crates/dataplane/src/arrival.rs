@@ -1,0 +1,48 @@
+//! [`Arrival`]: what is said of a frame besides its bytes.
+
+use packet::Link;
+use rules::conntrack::CtState;
+
+/// A frame that arrived.
+#[derive(Debug)]
+pub struct Arrival<'a> {
+    /// Its number in the captures, from 1.
+    pub number: u64,
+    /// How its first byte is to be read.
+    pub link: Link,
+    /// Its length on the wire in bytes.
+    pub wire_len: usize,
+    /// When, in nanoseconds since the Unix epoch.
+    pub time: Option<u64>,
+    /// Which way, if the capture says so.
+    pub direction: pktio::Direction,
+    /// The interface that captured it.
+    pub interface: Option<&'a str>,
+    /// The interfaces it is said to pass, before anything else names them.
+    pub input: Option<&'a str>,
+    /// See `input`.
+    pub output: Option<&'a str>,
+    /// Its mark on arrival.
+    pub mark: u32,
+    /// The state of its connection, if that is said and not for tracking to find.
+    pub ctstate: Option<CtState>,
+}
+
+impl Arrival<'_> {
+    /// A frame of which nothing else is said.
+    #[must_use]
+    pub fn new(number: u64, link: Link, wire_len: usize) -> Self {
+        Self {
+            number,
+            link,
+            wire_len,
+            time: None,
+            direction: pktio::Direction::Unknown,
+            interface: None,
+            input: None,
+            output: None,
+            mark: 0,
+            ctstate: None,
+        }
+    }
+}
