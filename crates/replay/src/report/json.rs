@@ -108,14 +108,14 @@ impl Report<'_> {
             "nets": self.config.nets.iter()
                 .map(|(name, net)| format!("{name}={net}"))
                 .collect::<Vec<_>>(),
-            "local": self.config.world.local.as_ref().map(|local| {
+            "local": self.config.host.local.as_ref().map(|local| {
                 local.iter().map(ToString::to_string).collect::<Vec<_>>()
             }),
             "ct": ct_name(self.config.ct.mode),
             "midstream_flows": self.midstream_flows,
             "midstream_packets": self.midstream_packets,
             "offload": self.offload,
-            "addresses": self.config.world.addresses.iter()
+            "addresses": self.config.host.addresses.iter()
                 .map(|(name, addr)| format!("{name}={addr}"))
                 .collect::<Vec<_>>(),
             "time_went_back": self.time_went_back,

@@ -119,10 +119,10 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
     for (name, net) in &config.nets {
         let _ = write!(flags, " --net {}", quote(&format!("{name}={net}")));
     }
-    for net in config.world.local.iter().flatten() {
+    for net in config.host.local.iter().flatten() {
         let _ = write!(flags, " --local {net}");
     }
-    for (name, address) in &config.world.addresses {
+    for (name, address) in &config.host.addresses {
         let _ = write!(flags, " --addr {}", quote(&format!("{name}={address}")));
     }
     if config.checksums == Checksums::Verify {

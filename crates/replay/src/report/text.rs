@@ -88,7 +88,7 @@ impl Report<'_> {
         if self.files.iter().any(|file| file.family_from == FamilyFrom::Assumed) {
             parts.push("family ip".to_owned());
         }
-        let said = self.config.path.is_some() || self.config.world.local.is_some();
+        let said = self.config.path.is_some() || self.config.host.local.is_some();
         let hint = if said { "" } else { "  (--path --local --in --out --net)" };
         parts.join(", ") + hint
     }

@@ -114,5 +114,5 @@ fn of_interface(transit: &Transit<'_, '_>, interface: Iface<'_>) -> Option<IpAdd
             return None;
         }
     }
-    transit.world.address_of(name, transit.family == Family::Ipv6)
+    transit.host.address_of(name, transit.family == Family::Ipv6)
 }

@@ -97,7 +97,7 @@ pub(super) fn defaults(config: &Config) -> String {
         let nets = config.nets.iter().map(|(name, net)| quoted(&format!("{name}={net}")));
         key("net", list(nets));
     }
-    if let Some(local) = &config.world.local {
+    if let Some(local) = &config.host.local {
         key("local", list(local.iter().map(|net| quoted(&net.to_string()))));
     }
     if let Some(path) = config.path {

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::world::Network;
+use crate::Network;
 
 /// The routes of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
