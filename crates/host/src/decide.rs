@@ -382,9 +382,9 @@ impl Host {
             _ => {}
         }
         let forwards = self.forwarding(true, packet.input);
-        // A router answers for the first address of each of its subnets.
-        let is_router = route.destination.bits < 127 && !route.gateway && route.ways.is_empty();
-        if is_router && route.destination.addr == packet.destination && forwards == Some(true) {
+        // A router answers for the first address of each of its subnets, which the local table says.
+        let is_first = route.connected_v6() && route.destination.addr == packet.destination;
+        if is_first && forwards == Some(true) && !self.has_local_table(packet.destination) {
             return Ok(Routed::Input(Reached::Anycast));
         }
         self.check_forwarding(true, packet.input, assumed)?;
