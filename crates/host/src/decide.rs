@@ -240,7 +240,9 @@ impl Host {
             }
             _ => refuse(Refused::Martian),
         };
-        (routed.unwrap_or_else(|other| other), assumed)
+        let routed = routed.unwrap_or_else(|other| other);
+        assumed.forwarding &= matches!(routed, Routed::Forward { .. });
+        (routed, assumed)
     }
 
     fn route_in_v4<'h>(
