@@ -30,11 +30,15 @@ const LINKS: &str = r"2: lan0: <BROADCAST,UP> mtu 1500\    link/ether 02:00:00:0
 fn host(files: &[(&str, &str)]) -> Host {
     let text =
         |name: &str| files.iter().find(|(file, _)| *file == name).map(|(_, text)| text.to_string());
-    Host::read(text).unwrap()
+    Host::read(text).expect("good text")
 }
 
 fn packet(source: &str, destination: &str, input: &'static str) -> Incoming<'static> {
-    Incoming::new(source.parse().unwrap(), destination.parse().unwrap(), Some(input))
+    Incoming::new(
+        source.parse().expect("good text"),
+        destination.parse().expect("good text"),
+        Some(input),
+    )
 }
 
 fn router() -> Host {

@@ -231,10 +231,16 @@ fn in_namespace(script: &str) -> (String, String) {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        .expect("the tools answer as they always do");
+    child
+        .stdin
+        .take()
+        .expect("the tools answer as they always do")
+        .write_all(script.as_bytes())
+        .expect("the tools answer as they always do");
+    let output = child.wait_with_output().expect("the tools answer as they always do");
+    let text =
+        |bytes: Vec<u8>| String::from_utf8(bytes).expect("the tools answer as they always do");
     (text(output.stdout), text(output.stderr))
 }
 
@@ -257,7 +263,10 @@ fn answers(
     for line in complaints.lines() {
         match line.strip_prefix("Command failed -:") {
             Some(number) => {
-                failed.insert(number.parse().unwrap(), std::mem::take(&mut reason));
+                failed.insert(
+                    number.parse().expect("the tools answer as they always do"),
+                    std::mem::take(&mut reason),
+                );
             }
             None => reason = line.to_owned(),
         }
@@ -265,7 +274,7 @@ fn answers(
     let mut lines = printed.lines();
     let answer = |number| match failed.remove(&number) {
         Some(reason) => (number, Err(reason)),
-        None => (number, Ok(lines.next().unwrap().to_owned())),
+        None => (number, Ok(lines.next().expect("the tools answer as they always do").to_owned())),
     };
     (1..=queries).map(answer).collect()
 }
@@ -289,7 +298,7 @@ fn agree(ours: Routed<'_>, kernels: &Result<String, String>, destination: &str) 
             return matches!(ours, Routed::Refused(why) if wanted.contains(&why));
         }
     };
-    let word = line.split_whitespace().next().unwrap();
+    let word = line.split_whitespace().next().expect("the tools answer as they always do");
     let after = |name: &str| line.split_whitespace().skip_while(|word| *word != name).nth(1);
     match (ours, word) {
         (Routed::Input(Reached::Local), "local")
@@ -302,7 +311,8 @@ fn agree(ours: Routed<'_>, kernels: &Result<String, String>, destination: &str) 
         (Routed::Forward { output, mtu }, word)
             if word.parse().ok() == destination.parse::<IpAddr>().ok() =>
         {
-            let mtu_given = after("mtu").map_or(1500, |mtu| mtu.parse().unwrap());
+            let mtu_given = after("mtu")
+                .map_or(1500, |mtu| mtu.parse().expect("the tools answer as they always do"));
             output.is_none() || output == after("dev") && mtu == Some(mtu_given)
         }
         _ => false,
