@@ -6,6 +6,7 @@
 
 mod network;
 pub mod routes;
+pub mod sighting;
 
 pub use network::Network;
 
