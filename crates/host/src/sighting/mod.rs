@@ -213,7 +213,7 @@ pub struct Sightings {
     taken: u64,
     /// By what translation leaves alone.
     by_content: Table<Chain>,
-    /// The last frame with the same bytes from the network header on.
+    /// The last frame with the same bytes from the network header on, one for each way.
     by_bytes: Table<u64>,
     /// Arrived segments by family, acknowledgement and first byte, where they may leave in parts.
     segments: BTreeMap<(bool, u32, u32), u64>,
@@ -314,7 +314,7 @@ impl Sightings {
         let Some(entry) = self.entry(index) else { return };
         let sighting = match entry.way {
             Way::Out => Sighting::Own,
-            _ => match self.twin(index).and_then(|twin| self.entry(twin)) {
+            _ => match self.twin(index, true).and_then(|twin| self.entry(twin)) {
                 Some(twin) if twin.way == Way::Out => Sighting::Second { of: Some(twin.number) },
                 // One that was captured coming in alone.
                 _ => Sighting::Own,
@@ -325,18 +325,19 @@ impl Sightings {
         }
     }
 
-    /// The last frame before this one with the same bytes, not long ago.
-    fn twin(&self, index: u64) -> Option<u64> {
+    /// The last frame before this one with the same bytes, not long ago, among those that went out or the others.
+    fn twin(&self, index: u64, is_out: bool) -> Option<u64> {
         let entry = self.entry(index)?;
-        let twin = *self.by_bytes.get(&entry.print.as_ref()?.bytes)?;
+        let twin = *self.by_bytes.get(&one_way(entry.print.as_ref()?, is_out))?;
         let other = self.entry(twin)?;
         (entry.time.abs_diff(other.time) <= JITTER).then_some(twin)
     }
 
     /// Enters a frame into the tables.
     fn remember(&mut self, index: u64) {
-        let Some(print) = self.entry(index).and_then(|entry| entry.print) else { return };
-        self.by_bytes.insert(print.bytes, index);
+        let Some(entry) = self.entry(index) else { return };
+        let (Some(print), is_out) = (entry.print, entry.way == Way::Out) else { return };
+        self.by_bytes.insert(one_way(&print, is_out), index);
         let chain =
             self.by_content.entry(print.content).or_insert(Chain { first: index, last: index });
         let before = chain.last;
@@ -355,8 +356,9 @@ impl Sightings {
             let index = self.base;
             self.base += 1;
             let Some(print) = entry.print else { continue };
-            if self.by_bytes.get(&print.bytes) == Some(&index) {
-                self.by_bytes.remove(&print.bytes);
+            let bytes = one_way(&print, entry.way == Way::Out);
+            if self.by_bytes.get(&bytes) == Some(&index) {
+                self.by_bytes.remove(&bytes);
             }
             match self.by_content.get_mut(&print.content) {
                 Some(chain) if chain.first == index && entry.next == NONE => {
@@ -379,4 +381,9 @@ impl Sightings {
             self.datagrams.clear();
         }
     }
+}
+
+/// The bytes of a frame, those that went out apart from the others.
+fn one_way(print: &Print, is_out: bool) -> u64 {
+    if is_out { !print.bytes } else { print.bytes }
 }

@@ -14,9 +14,8 @@ impl Sightings {
     /// A frame came in: what an earlier one showed below it, or later than the one that left.
     pub(super) fn came(&mut self, index: u64) {
         let Some((print, time, device)) = self.print_of(index) else { return };
-        if let Some(twin) = self.twin(index)
+        if let Some(twin) = self.twin(index, false)
             && let Some(below) = self.entry(twin)
-            && below.way != Way::Out
             && below.sighting == Sighting::Unknown
             && self.devices.may_feed(below.device, below.upper, device)
         {
@@ -80,9 +79,8 @@ impl Sightings {
     /// A frame went out: one below the device that showed it before, a packet that came, or the host's own.
     pub(super) fn went(&mut self, index: u64) {
         let Some((print, _, device)) = self.print_of(index) else { return };
-        if let Some(twin) = self.twin(index)
+        if let Some(twin) = self.twin(index, true)
             && let Some(above) = self.entry(twin)
-            && above.way == Way::Out
         {
             let (number, sighting) = (above.number, above.sighting);
             let upper = self.entry(index).and_then(|entry| entry.upper);
