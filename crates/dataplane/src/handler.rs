@@ -233,7 +233,8 @@ impl<'r> Handler<'r> {
             to_host: Some(path != Path::Forward),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
-        let mut walk = Walk::new(transit, arrival.number, (tables, memories));
+        let mut walk = Walk::new(transit, arrival.number, (tables, memories))
+            .seen_leaving(arrival.left.as_ref());
         let way = Way { path, input, output };
         let way = match path {
             Path::Forward | Path::Input => {
