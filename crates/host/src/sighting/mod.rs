@@ -18,6 +18,8 @@
 mod devices;
 mod pair;
 pub mod print;
+#[cfg(test)]
+mod tests;
 
 pub use devices::{Device, Devices, Link};
 
@@ -294,7 +296,10 @@ impl Sightings {
         let sighting = match (entry.sighting, entry.way) {
             (Sighting::Unknown, Way::Out) => Sighting::Own,
             (Sighting::Unknown, Way::In) => Sighting::Arrival,
-            (Sighting::Unknown, Way::OtherHost) if entry.upper.is_some() => Sighting::Arrival,
+            // At a port of a bridge, be it known as one or not, that passed it on.
+            (Sighting::Unknown, Way::OtherHost) if entry.upper.is_some() || entry.paired => {
+                Sighting::Arrival
+            }
             (Sighting::Unknown, Way::OtherHost) => Sighting::OtherHost,
             (sighting, _) => sighting,
         };

@@ -147,7 +147,7 @@ impl Sightings {
 
     /// The arrival that this frame shows leaving, and whether no other one may be meant.
     fn arrival_of(&self, index: u64, print: &Print) -> Option<(u64, bool)> {
-        let time = self.entry(index)?.time;
+        let Entry { time, upper, .. } = *self.entry(index)?;
         let wanted = self.flows.get(&self.keys.ends(&print.ends)).copied();
         let mut best: Option<(u64, &Print, usize)> = None;
         let mut is_tie = false;
@@ -159,7 +159,11 @@ impl Sightings {
                 continue;
             };
             let as_before = wanted == Some(self.keys.ends(&came.ends));
-            let score = ends_alike(came, print) + 8 * usize::from(as_before);
+            // Between two ports of a bridge a packet is passed on, to the bridge itself it is given.
+            let is_bridged = entry.upper.is_some() && entry.upper == upper;
+            let score = ends_alike(came, print)
+                + 8 * usize::from(as_before)
+                + 4 * usize::from(is_bridged && came.ttl == print.ttl);
             if score == 0 {
                 continue;
             }
