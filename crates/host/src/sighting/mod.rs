@@ -213,7 +213,7 @@ pub struct Sightings {
     /// Index of the first entry, and of the next one to be taken.
     base: u64,
     taken: u64,
-    /// By what translation leaves alone.
+    /// By what translation leaves alone, one for each way; those that are paired, or too old, leave from the front.
     by_content: Table<Chain>,
     /// The last frame with the same bytes from the network header on, one for each way.
     by_bytes: Table<u64>,
@@ -286,6 +286,22 @@ impl Sightings {
         self.forget();
     }
 
+    /// Sees a frame of which nothing can be read.
+    pub fn see_other(&mut self, number: u64) {
+        self.entries.push_back(Entry {
+            number,
+            time: self.entries.back().map_or(0, |entry| entry.time),
+            device: 0,
+            upper: None,
+            way: Way::Unknown,
+            sighting: Sighting::Unknown,
+            left: None,
+            paired: false,
+            print: None,
+            next: NONE,
+        });
+    }
+
     /// What the oldest frame is that was not taken.
     pub fn take(&mut self) -> Option<Seen> {
         let place = (self.taken - self.base) as usize;
@@ -333,7 +349,7 @@ impl Sightings {
     /// The last frame before this one with the same bytes, not long ago, among those that went out or the others.
     fn twin(&self, index: u64, is_out: bool) -> Option<u64> {
         let entry = self.entry(index)?;
-        let twin = *self.by_bytes.get(&one_way(entry.print.as_ref()?, is_out))?;
+        let twin = *self.by_bytes.get(&one_way(entry.print.as_ref()?.bytes, is_out))?;
         let other = self.entry(twin)?;
         (entry.time.abs_diff(other.time) <= JITTER).then_some(twin)
     }
@@ -342,15 +358,26 @@ impl Sightings {
     fn remember(&mut self, index: u64) {
         let Some(entry) = self.entry(index) else { return };
         let (Some(print), is_out) = (entry.print, entry.way == Way::Out) else { return };
-        self.by_bytes.insert(one_way(&print, is_out), index);
-        let chain =
-            self.by_content.entry(print.content).or_insert(Chain { first: index, last: index });
+        self.by_bytes.insert(one_way(print.bytes, is_out), index);
+        let chain = self.by_content.entry(one_way(print.content, is_out));
+        let chain = chain.or_insert(Chain { first: index, last: index });
         let before = chain.last;
         chain.last = index;
         if before != index
             && let Some(entry) = self.entry_mut(before)
         {
             entry.next = index;
+        }
+    }
+
+    /// Takes the first entry out of its chain.
+    fn unchain(&mut self, content: u64, index: u64, next: u64) {
+        match self.by_content.get_mut(&content) {
+            Some(chain) if chain.first == index && next == NONE => {
+                self.by_content.remove(&content);
+            }
+            Some(chain) if chain.first == index => chain.first = next,
+            _ => {}
         }
     }
 
@@ -361,17 +388,12 @@ impl Sightings {
             let index = self.base;
             self.base += 1;
             let Some(print) = entry.print else { continue };
-            let bytes = one_way(&print, entry.way == Way::Out);
+            let is_out = entry.way == Way::Out;
+            let bytes = one_way(print.bytes, is_out);
             if self.by_bytes.get(&bytes) == Some(&index) {
                 self.by_bytes.remove(&bytes);
             }
-            match self.by_content.get_mut(&print.content) {
-                Some(chain) if chain.first == index && entry.next == NONE => {
-                    self.by_content.remove(&print.content);
-                }
-                Some(chain) if chain.first == index => chain.first = entry.next,
-                _ => {}
-            }
+            self.unchain(one_way(print.content, is_out), index, entry.next);
             if let Some(segment) = print.segment {
                 let key = segment.key(print.ends.source.is_ipv6());
                 if self.segments.get(&key) == Some(&index) {
@@ -388,7 +410,7 @@ impl Sightings {
     }
 }
 
-/// The bytes of a frame, those that went out apart from the others.
-fn one_way(print: &Print, is_out: bool) -> u64 {
-    if is_out { !print.bytes } else { print.bytes }
+/// A key of frames that went out, or of the others.
+fn one_way(key: u64, is_out: bool) -> u64 {
+    if is_out { !key } else { key }
 }

@@ -5,10 +5,12 @@ use std::net::IpAddr;
 use packet::icmpv6;
 
 use super::print::Print;
-use super::{Chain, Entry, JITTER, LONGEST, Left, NONE, Sighting, Sightings, Way};
+use super::{Chain, Entry, JITTER, LONGEST, Left, NONE, Sighting, Sightings, Way, one_way};
 
 /// Most entries of equal content that are looked at.
 const MOST: usize = 64;
+/// Bytes of a segment that leaves in one piece by a link of the usual size.
+const UNCUT: u32 = 1460;
 
 impl Sightings {
     /// A frame came in: what an earlier one showed below it, or later than the one that left.
@@ -44,13 +46,14 @@ impl Sightings {
                 entry.left = left;
             }
         }
-        if let Some(segment) = print.segment.filter(|segment| segment.len > 0) {
+        if let Some(segment) = print.segment.filter(|segment| segment.len > UNCUT) {
             self.segments.insert(segment.key(print.ends.source.is_ipv6()), index);
         }
-        let early = self.alike(&print).find(|(_, entry)| {
-            entry.way == Way::Out
-                && entry.sighting == Sighting::Unknown
-                && time.abs_diff(entry.time) <= JITTER
+        self.settled(print.content, true, |entry| {
+            entry.sighting != Sighting::Unknown || time.saturating_sub(entry.time) > JITTER
+        });
+        let early = self.alike(&print, true).take(MOST).find(|(_, entry)| {
+            entry.sighting == Sighting::Unknown
                 && entry.print.is_some_and(|out| is_onward(&print, &out))
         });
         if let Some((early, _)) = early {
@@ -60,7 +63,7 @@ impl Sightings {
 
     /// A bridge puts fragments together where connections are tracked: what it shows stands for them.
     fn put_together(&mut self, index: u64, whole: &Print, device: u32) {
-        let mut fragments = self.alike(whole).filter_map(|(_, entry)| {
+        let mut fragments = self.alike(whole, false).take(MOST).filter_map(|(_, entry)| {
             let first = entry.print?;
             let is_below = entry.upper == Some(device) && is_arrival(entry);
             (is_below && !entry.paired && first.ends == whole.ends).then_some(first.datagram?)
@@ -129,14 +132,20 @@ impl Sightings {
         Some((entry.print?, entry.time, entry.device))
     }
 
-    /// Entries of the same content, the oldest first.
-    fn alike(&self, print: &Print) -> impl Iterator<Item = (u64, &Entry)> {
-        let Chain { first, .. } = self
-            .by_content
-            .get(&print.content)
-            .copied()
-            .unwrap_or(Chain { first: NONE, last: NONE });
-        let mut at = first;
+    /// Takes entries of which nothing more is to be learned from the front of a chain.
+    fn settled(&mut self, content: u64, is_out: bool, is_done: impl Fn(&Entry) -> bool) {
+        let content = one_way(content, is_out);
+        while let Some(Chain { first, .. }) = self.by_content.get(&content).copied() {
+            let Some(entry) = self.entry(first).filter(|entry| is_done(entry)) else { return };
+            let next = entry.next;
+            self.unchain(content, first, next);
+        }
+    }
+
+    /// Entries of the same content that went out, or the others, the oldest first.
+    fn alike(&self, print: &Print, is_out: bool) -> impl Iterator<Item = (u64, &Entry)> {
+        let chain = self.by_content.get(&one_way(print.content, is_out));
+        let mut at = chain.map_or(NONE, |chain| chain.first);
         std::iter::from_fn(move || {
             let entry = self.entry(at)?;
             let found = (at, entry);
@@ -146,15 +155,16 @@ impl Sightings {
     }
 
     /// The arrival that this frame shows leaving, and whether no other one may be meant.
-    fn arrival_of(&self, index: u64, print: &Print) -> Option<(u64, bool)> {
+    fn arrival_of(&mut self, index: u64, print: &Print) -> Option<(u64, bool)> {
         let Entry { time, upper, .. } = *self.entry(index)?;
+        self.settled(print.content, false, |entry| {
+            entry.paired || !is_arrival(entry) || time.saturating_sub(entry.time) > LONGEST
+        });
         let wanted = self.flows.get(&self.keys.ends(&print.ends)).copied();
         let mut best: Option<(u64, &Print, usize)> = None;
         let mut is_tie = false;
-        let open = self.alike(print).filter(|(_, entry)| {
-            !entry.paired && is_arrival(entry) && time.saturating_sub(entry.time) <= LONGEST
-        });
-        for (at, entry) in open.take(MOST) {
+        let open = self.alike(print, false).take(MOST);
+        for (at, entry) in open.filter(|(_, entry)| !entry.paired && is_arrival(entry)) {
             let Some(came) = entry.print.as_ref().filter(|came| is_onward(came, print)) else {
                 continue;
             };
