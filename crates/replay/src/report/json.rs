@@ -53,11 +53,13 @@ impl Report<'_> {
             "schema": "tamis.replay/1",
             "rules": if rules.is_empty() { Value::Null } else { rules.remove(0) },
             "captures": self.captures.iter().map(|capture| json!({
-                "file": capture.file,
+                "file": capture.name.file,
+                "interface": capture.name.interface,
                 "packets": capture.count.packets,
                 "bytes": capture.count.bytes,
                 "first": capture.first.map(time_text),
                 "last": capture.last.map(time_text),
+                "dropped": capture.dropped,
             })).collect::<Vec<_>>(),
             "assumed": self.assumed(),
             "parallel": {
@@ -119,6 +121,7 @@ impl Report<'_> {
                 .map(|(name, addr)| format!("{name}={addr}"))
                 .collect::<Vec<_>>(),
             "time_went_back": self.time_went_back,
+            "reordered": self.backwards,
         })
     }
 
@@ -170,7 +173,8 @@ impl Report<'_> {
                 let by = self.decided_by(&listed.disposition);
                 let new = self.listed_new(listed);
                 json!({
-                    "frame": listed.frame,
+                    "capture": self.numbers.file(listed.frame),
+                    "frame": self.numbers.frame(listed.frame),
                     "time": listed.time.map(time_text),
                     "packet": listed.packet,
                     "verdict": listed.disposition.judgement.word(),
