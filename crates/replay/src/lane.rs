@@ -119,7 +119,7 @@ impl<'f> Lane<'f> {
                 let arrival = arrival((meta, link, interface), arrived);
                 let Self { handler, recorder, scratch, .. } = self;
                 let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
-                let end = handler.handle(own, &arrival, recorder);
+                let end = handler.handle(own, &arrival, recorder).end;
                 new = self.versus.as_mut().map(|versus| {
                     // Targets rewrite in place: the new rules get what was captured.
                     versus.judge(copy(scratch, bytes), &arrival)

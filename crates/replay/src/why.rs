@@ -120,7 +120,7 @@ pub fn of_conversation<'f>(
         .map(|(spec, arrival)| {
             let mut bytes = spec.frame.clone();
             let packet = shown(&mut bytes, &arrival);
-            Before { packet, end: handler.handle(&mut bytes, &arrival, &mut Unseen) }
+            Before { packet, end: handler.handle(&mut bytes, &arrival, &mut Unseen).end }
         })
         .collect();
     let time = before.iter().chain([last]).map(|spec| spec.after).sum();
@@ -189,7 +189,7 @@ fn tell<'f>(
     let misses = near.map(Misses::of_most);
     let mut teller =
         Teller { files, recorder, steps: Vec::new(), untold: 0, remarks: Vec::new(), misses };
-    let end = handler.handle(bytes, arrival, &mut teller);
+    let end = handler.handle(bytes, arrival, &mut teller).end;
     teller.recorder.ended(&end);
     let mut report = Report::new(files, config);
     teller.recorder.report(&mut report);

@@ -126,7 +126,7 @@ impl Trial {
                 ..Arrival::new(number, Link::Raw, bytes.len())
             };
             tally.lost = false;
-            let end = handler.handle(&mut bytes, &arrival, &mut tally);
+            let end = handler.handle(&mut bytes, &arrival, &mut tally).end;
             story += &format!("\n   tamis {:?} {:?} {}", end.judgement, end.path, show(&bytes));
             let forwarded = match (end.judgement, end.path) {
                 (Judgement::Unknown, _) => None,

@@ -140,7 +140,7 @@ impl Taking<'_> {
         before.clear();
         before.extend_from_slice(frame.bytes);
         let mut passing = Passing::default();
-        let end = self.handler.handle(frame.bytes, &arrival, &mut passing);
+        let end = self.handler.handle(frame.bytes, &arrival, &mut passing).end;
         let packet = Packet::parse(before, arrival.wire_len, arrival.link, Checksums::Ignore);
         match end.judgement {
             Judgement::Skip(_) => {

@@ -105,6 +105,8 @@ pub struct DropReasons {
     pub stack_faults: BTreeMap<L3Fault, u64>,
     /// Time to live ran out.
     pub ttl: u64,
+    /// Too big for the link that they would leave by.
+    pub too_big: u64,
     /// By connection tracking.
     pub conntrack: u64,
     /// By the access list.
@@ -122,6 +124,8 @@ pub struct Skipped {
     pub link_type: u64,
     /// Fragments that waited for others.
     pub fragment: u64,
+    /// Frames addressed to another host.
+    pub other_host: u64,
 }
 
 /// One listed packet.
@@ -300,6 +304,8 @@ impl<'f> Report<'f> {
                     (None, "a fragment, which connection tracking reassembles".to_owned())
                 }
                 Why::Translation => (None, "a translation that is not known".to_owned()),
+                Why::Way => (None, "whether it is for the host or goes on (--local)".to_owned()),
+                Why::Size => (None, "the size of the segments of a superframe".to_owned()),
                 Why::Rule(family, at, cause) => match self.file_index(*family) {
                     Some(index) => {
                         let file = &self.files[index];

@@ -202,6 +202,7 @@ impl Story<'_> {
                         Skip::Family => "there are no rules for its family",
                         Skip::Duplicate => "a second copy of a packet seen before",
                         Skip::LinkType => "its link type is not known",
+                        Skip::OtherHost => "its frame is addressed to another host",
                         Skip::Fragment => "a fragment that waits for others of its packet",
                     }
                 )
