@@ -3,11 +3,16 @@
 //! [`crate::handler`] says which hooks in which order, `tables` which tables stand there, `nat` what the nat chains
 //! decide.
 
+mod answer;
 mod nat;
+mod size;
 mod tables;
+mod ways;
 
 use packet::{Packet, Read};
-use rules::conntrack::{Certainty, Confirmation, CtView, Place, States, Template, Visit};
+use rules::conntrack::{
+    Attachment, Certainty, Confirmation, CtView, Place, States, Template, Visit,
+};
 use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
@@ -18,7 +23,9 @@ use crate::arrival::Left;
 use crate::disposition::{DropReason, Judgement, Midstream, Why};
 use crate::handler::Observer;
 
+pub(crate) use size::Sizes;
 pub(crate) use tables::Tables;
+use ways::Ways;
 
 fn certainty(alive: Alive) -> Certainty {
     if alive == Alive::Certain { Certainty::Certain } else { Certainty::Maybe }
@@ -40,10 +47,11 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     /// What accepted it in the filter table, else in the last table that it passed.
     accepted_by: Option<By>,
     passed_filter: bool,
-    ttl_ran_out: bool,
-    dropped_by_tracking: bool,
-    /// It is not known which path it takes behind a translation.
-    lost_way: bool,
+    /// What dropped it, or may have, if that was no rule.
+    untold: Option<DropReason>,
+    ways: Ways,
+    /// Its connection, should the host answer it.
+    attachment: Option<Attachment>,
     /// It was seen leaving: no rule that may have dropped it did.
     let_go: bool,
 }
@@ -65,9 +73,9 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             verdicts: Verdicts::default(),
             accepted_by: None,
             passed_filter: false,
-            ttl_ran_out: false,
-            dropped_by_tracking: false,
-            lost_way: false,
+            untold: None,
+            ways: Ways::One,
+            attachment: None,
             let_go: false,
         }
     }
@@ -133,7 +141,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         let template = match self.transit.ct.wish {
             Wish::Plain => Template::default(),
             Wish::Template(template) => template,
-            Wish::Untracked => return,
+            Wish::Untracked | Wish::Attached => return,
             Wish::Unknown => {
                 self.transit.ct.view = CtView::UNKNOWN;
                 return;
@@ -168,6 +176,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// The packet leaves, if it is still on its way: its connection is there from now on.
     pub(crate) fn confirm(&mut self, observer: &mut impl Observer) {
+        self.keep_connection();
         let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else {
             if self.alive != Alive::Gone {
                 observer.leaves(self.transit.packet);
@@ -227,7 +236,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Tracking drops the packet.
     fn drop_untold(&mut self) {
-        self.dropped_by_tracking = true;
+        self.untold.get_or_insert(DropReason::Conntrack);
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Gone;
     }
@@ -309,8 +318,18 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             }
         }
         observer.ttl(None);
-        self.ttl_ran_out = true;
+        self.untold.get_or_insert(DropReason::Ttl);
         self.verdicts.add(Verdict::Drop, None);
+    }
+
+    /// Whether its way ends in this host, as routing decided; `None` where that is not known.
+    pub(crate) fn goes(&mut self, to_host: Option<bool>) {
+        self.transit.to_host = to_host;
+    }
+
+    /// Connections are tracked under its rules.
+    pub(crate) fn tracks(&self) -> bool {
+        self.tables.tracks
     }
 
     /// The packet, as rewritten so far.
@@ -323,41 +342,18 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.transit.ct.redirected
     }
 
-    /// Where it goes from here is not known, and so neither what becomes of it.
-    pub(crate) fn lose_way(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone || self.let_go {
-            return;
-        }
-        observer.hangs_on(Why::Translation);
-        self.verdicts.add(Verdict::Drop, None);
-        self.alive = Alive::Maybe;
-        self.lost_way = true;
-    }
-
-    /// Whether it may go more than one way: then the rules on each may see it.
-    pub(crate) fn lost_way(&self) -> bool {
-        self.lost_way
-    }
-
-    /// Where it may go more than one way, it may be on the other one, whatever became of it on this one.
-    pub(crate) fn other_way(&mut self) {
-        if self.lost_way {
-            self.alive = Alive::Maybe;
-        }
-    }
-
     /// What became of it.
-    pub(crate) fn judgement(mut self) -> Judgement {
-        if self.alive != Alive::Gone || self.lost_way {
+    pub(crate) fn judgement(&mut self) -> Judgement {
+        if self.alive != Alive::Gone || self.ways == Ways::Lost {
             self.verdicts.add(Verdict::Accept, self.accepted_by);
         }
         match self.verdicts.only() {
             Some((Verdict::Accept, by)) => Judgement::Accept(by),
             Some((Verdict::Drop, Some(by))) => Judgement::Drop(by.into()),
-            Some((Verdict::Drop, None)) if self.ttl_ran_out => Judgement::Drop(DropReason::Ttl),
-            Some((Verdict::Drop, None)) if self.dropped_by_tracking => {
-                Judgement::Drop(DropReason::Conntrack)
-            }
+            Some((Verdict::Drop, None)) => match self.untold {
+                Some(reason) => Judgement::Drop(reason),
+                None => Judgement::Unknown,
+            },
             Some((Verdict::Reject, Some(by))) => Judgement::Reject(by),
             _ => Judgement::Unknown,
         }

@@ -88,6 +88,7 @@ fn reason(judgement: Judgement) -> &'static str {
         DropReason::HotDrop(_) => "hotdrop",
         DropReason::Stack(_) => "stack",
         DropReason::Ttl => "ttl",
+        DropReason::TooBig => "too_big",
         DropReason::Conntrack => "conntrack",
         DropReason::Denied(_) => "denied",
     }

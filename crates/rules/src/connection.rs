@@ -37,6 +37,8 @@ pub enum Wish {
     Template(Template),
     /// Not at all.
     Untracked,
+    /// It has a connection already, and keeps it.
+    Attached,
     /// A rule that may have matched asked for something else.
     Unknown,
 }
@@ -117,6 +119,9 @@ impl Connection<'_> {
 
     /// Takes a wish of the raw table: the first one counts.
     pub fn wish(&mut self, wish: Wish, certain: bool) {
+        if self.wish == Wish::Attached {
+            return;
+        }
         self.wish = match (self.wish, certain) {
             (Wish::Plain, true) => wish,
             (Wish::Plain, false) => Wish::Unknown,
@@ -127,7 +132,7 @@ impl Connection<'_> {
             // The template stands in for the flow, which is new.
             Wish::Template(_) => CtView::without_flow(States::of(CtState::New)),
             Wish::Unknown => CtView::UNKNOWN,
-            Wish::Plain => self.view,
+            Wish::Plain | Wish::Attached => self.view,
         };
     }
 }

@@ -113,6 +113,8 @@ pub struct DropReasons {
     pub stack_faults: BTreeMap<L3Fault, u64>,
     /// Time to live ran out.
     pub ttl: u64,
+    /// Too big for the link that they would leave by.
+    pub too_big: u64,
     /// By connection tracking.
     pub conntrack: u64,
     /// By the access list.
@@ -124,12 +126,16 @@ pub struct DropReasons {
 pub struct Skipped {
     /// No rules for their family.
     pub family: u64,
-    /// Second copies.
-    pub duplicate: u64,
+    /// Second sightings of packets.
+    pub second: u64,
+    /// Packets at devices below the one that shows them, too.
+    pub lower: u64,
     /// Link type not known.
     pub link_type: u64,
     /// Fragments that waited for others.
     pub fragment: u64,
+    /// Frames addressed to another host.
+    pub other_host: u64,
 }
 
 /// One listed packet.
@@ -317,6 +323,8 @@ impl<'f> Report<'f> {
                     (None, "a fragment, which connection tracking reassembles".to_owned())
                 }
                 Why::Translation => (None, "a translation that is not known".to_owned()),
+                Why::Way => (None, "whether it is for the host or goes on (--local)".to_owned()),
+                Why::Size => (None, "the size of the segments of a superframe".to_owned()),
                 Why::Rule(family, at, cause) => match self.file_index(*family) {
                     Some(index) => {
                         let file = &self.files[index];

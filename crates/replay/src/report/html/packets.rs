@@ -61,6 +61,14 @@ impl Report<'_> {
                 row_without_rule(reasons.ttl, words, (examples, &self.numbers))?,
             ));
         }
+        if reasons.too_big > 0 {
+            let words = "too big for the link that it would leave by";
+            let examples = self.examples.of(End::TooBig);
+            rows.push((
+                reasons.too_big,
+                row_without_rule(reasons.too_big, words, (examples, &self.numbers))?,
+            ));
+        }
         if reasons.conntrack > 0 {
             let words = "connection tracking: no room, or a tuple taken";
             let examples = self.examples.of(End::Conntrack);
