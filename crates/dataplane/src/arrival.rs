@@ -59,6 +59,10 @@ pub struct Left<'a> {
     pub destination: IpAddr,
     /// Its ports, or the identifier of an ICMP request twice; none where it has none, or they were not captured.
     pub ports: Option<[u16; 2]>,
+    /// A bridge passed it on: it was not routed.
+    pub bridged: bool,
+    /// It is to be walked under the rules that let it go, which so are known not to have dropped it.
+    pub let_go: bool,
 }
 
 impl Arrival<'_> {

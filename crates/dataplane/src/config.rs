@@ -30,6 +30,8 @@ pub struct Config {
     pub bans: Option<Schedule>,
     /// The host's sets, as they were when the first packet came; `None` where nobody told.
     pub sets: Option<Sets>,
+    /// What frames that show packets leaving tell of them is used.
+    pub pair: bool,
     /// The host's own addresses.
     pub host: Host,
 }
@@ -46,6 +48,7 @@ impl Default for Config {
             ct: conntrack::Config::default(),
             bans: None,
             sets: None,
+            pair: true,
             host: Host::default(),
         }
     }

@@ -1,5 +1,5 @@
-//! Where a packet goes once its destination is translated: routing comes behind PREROUTING, and once more
-//! behind OUTPUT where that changed the destination.
+//! Where a packet goes once its destination is translated: routing comes after PREROUTING, and once more after OUTPUT
+//! where that changed the destination.
 //!
 //! Contract: `--path` stays; without `--local` the path stays as assumed, unless the new destination is an
 //! address that `--addr` gives, or a rule redirected the packet to this host.
@@ -15,25 +15,17 @@ use crate::arrival::Arrival;
 use crate::config::Config;
 use crate::handler::Observer;
 use crate::interfaces;
-use crate::path::{Path, addresses, is_local};
+use crate::path::{Course, Path, Way, addresses, is_local};
 use crate::walk::Walk;
 
-/// A path, and the interfaces on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Way<'a> {
-    pub(crate) path: Path,
-    pub(crate) input: Iface<'a>,
-    pub(crate) output: Iface<'a>,
-}
-
 /// The way from here on of a packet that had these addresses before its translation.
-pub(crate) fn behind<'a>(
+pub(crate) fn after<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
-    way: Way<'a>,
+    way: Way<'n>,
     before: Option<(IpAddr, IpAddr)>,
-    (arrival, config): (&Arrival<'a>, &'a Config),
+    (arrival, config): (&Arrival<'n>, &'n Config),
     observer: &mut impl Observer,
-) -> Way<'a> {
+) -> Way<'n> {
     let now = addresses(walk.packet());
     let redirected = walk.redirected();
     if now == before && redirected == Redirected::No {
@@ -54,12 +46,11 @@ pub(crate) fn behind<'a>(
         (None, Some(to_host)) => turned(way.path, to_host),
         (None, None) => way.path,
     };
+    // What is translated to an address that nobody calls the host's goes on.
+    let open = way.open && config.path.is_none() && to_host.is_none() && destination.is_none();
     let next = match walk.lost_way() {
         true => either_way(walk, path, way.input, (arrival, config)),
-        false => {
-            let (input, output) = interfaces::of(walk.packet(), arrival, path, config);
-            Way { path, input, output }
-        }
+        false => Course { path, open }.by(walk.packet(), arrival, config),
     };
     if next != way {
         observer.rerouted(way.path, path, next.input, next.output);
@@ -68,19 +59,19 @@ pub(crate) fn behind<'a>(
 }
 
 /// The interfaces of a packet that may go to the host or on: those of both ways.
-fn either_way<'a>(
-    walk: &Walk<'a, '_, '_>,
+fn either_way<'n>(
+    walk: &Walk<'_, '_, '_>,
     path: Path,
-    input: Iface<'a>,
-    (arrival, config): (&Arrival<'a>, &'a Config),
-) -> Way<'a> {
+    input: Iface<'n>,
+    (arrival, config): (&Arrival<'n>, &'n Config),
+) -> Way<'n> {
     match path {
         Path::Forward | Path::Input => {
-            let (_, output) = interfaces::of(walk.packet(), arrival, Path::Forward, config);
-            Way { path, input, output }
+            let (_, output) = interfaces::of(walk.packet(), arrival, Path::Forward, None, config);
+            Way { path, input, output, open: false }
         }
         Path::Output | Path::Loopback => {
-            Way { path, input: Iface::Named("lo"), output: Iface::Unknown }
+            Way { path, input: Iface::Named("lo"), output: Iface::Unknown, open: false }
         }
     }
 }

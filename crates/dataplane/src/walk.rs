@@ -3,21 +3,29 @@
 //! [`crate::handler`] says which hooks in which order, `tables` which tables stand there, `nat` what the nat chains
 //! decide.
 
+mod answer;
 mod nat;
+mod size;
 mod tables;
+mod ways;
 
 use packet::{Packet, Read};
-use rules::conntrack::{Certainty, Confirmation, CtView, Place, States, Template, Visit};
+use rules::conntrack::{
+    Attachment, Certainty, Confirmation, CtView, Place, States, Template, Visit,
+};
 use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
-use rules::nat::{Redirected, forget_payload};
+use rules::nat::{Drawn, Redirected, forget_payload};
 use rules::{Connection, Iface, Transit, Wish};
 
+use crate::arrival::Left;
 use crate::disposition::{DropReason, Judgement, Midstream, Why};
 use crate::handler::Observer;
 
+pub(crate) use size::Sizes;
 pub(crate) use tables::Tables;
+use ways::Ways;
 
 fn certainty(alive: Alive) -> Certainty {
     if alive == Alive::Certain { Certainty::Certain } else { Certainty::Maybe }
@@ -39,10 +47,13 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     /// What accepted it in the filter table, else in the last table that it passed.
     accepted_by: Option<By>,
     passed_filter: bool,
-    ttl_ran_out: bool,
-    dropped_by_tracking: bool,
-    /// It is not known which path it takes behind a translation.
-    lost_way: bool,
+    /// What dropped it, or may have, if that was no rule.
+    untold: Option<DropReason>,
+    ways: Ways,
+    /// Its connection, should the host answer it.
+    attachment: Option<Attachment>,
+    /// It was seen leaving: no rule that may have dropped it did.
+    let_go: bool,
 }
 
 impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
@@ -62,10 +73,20 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             verdicts: Verdicts::default(),
             accepted_by: None,
             passed_filter: false,
-            ttl_ran_out: false,
-            dropped_by_tracking: false,
-            lost_way: false,
+            untold: None,
+            ways: Ways::One,
+            attachment: None,
+            let_go: false,
         }
+    }
+
+    /// The packet was seen leaving. Under rules that were in force then, no rule that may have dropped it did.
+    pub(crate) fn seen_leaving(mut self, left: Option<&Left<'_>>) -> Self {
+        let Some(left) = left else { return self };
+        self.let_go = left.let_go;
+        self.transit.ct.drawn =
+            Some(Drawn { source: left.source, destination: left.destination, ports: left.ports });
+        self
     }
 
     /// Every table at one hook; connections are tracked behind the raw table.
@@ -120,7 +141,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         let template = match self.transit.ct.wish {
             Wish::Plain => Template::default(),
             Wish::Template(template) => template,
-            Wish::Untracked => return,
+            Wish::Untracked | Wish::Attached => return,
             Wish::Unknown => {
                 self.transit.ct.view = CtView::UNKNOWN;
                 return;
@@ -155,6 +176,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// The packet leaves, if it is still on its way: its connection is there from now on.
     pub(crate) fn confirm(&mut self, observer: &mut impl Observer) {
+        self.keep_connection();
         let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else {
             if self.alive != Alive::Gone {
                 observer.leaves(self.transit.packet);
@@ -204,6 +226,9 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Tracking may drop the packet.
     fn may_drop(&mut self, observer: &mut impl Observer) {
+        if self.let_go {
+            return;
+        }
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
         observer.hangs_on(Why::Translation);
@@ -211,7 +236,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Tracking drops the packet.
     fn drop_untold(&mut self) {
-        self.dropped_by_tracking = true;
+        self.untold.get_or_insert(DropReason::Conntrack);
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Gone;
     }
@@ -250,15 +275,24 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// One table's chains, which may end the packet's way.
     fn chains(&mut self, table: usize, observer: &mut impl Observer) {
         observer.enters(table as u32, self.transit.hook);
-        let name = self.tables.ruleset().tables[table].name;
         let (transit, memories) = (&mut self.transit, &mut *self.memories);
         let found = self.tables.walk(table, transit, self.alive, memories, observer);
+        if self.let_go && found.may_be(Verdict::Accept) {
+            self.accepted(table, &found);
+            return;
+        }
         self.verdicts.extend(&found.without_accept());
         self.alive = match (found.may_be(Verdict::Accept), found.only().is_some()) {
             (false, _) => Alive::Gone,
             (true, true) => self.alive,
             (true, false) => Alive::Maybe,
         };
+        self.accepted(table, &found);
+    }
+
+    /// What accepted it here counts as what accepted it, if nothing weightier does.
+    fn accepted(&mut self, table: usize, found: &Verdicts) {
+        let name = self.tables.ruleset().tables[table].name;
         if name == "filter" || !self.passed_filter && name != "nat" {
             self.accepted_by = found.by(Verdict::Accept);
             self.passed_filter |= name == "filter";
@@ -277,14 +311,25 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
                 return observer.ttl(Some(ttl - 1));
             }
             Read::Known(_) => self.alive = Alive::Gone,
+            Read::Unknown | Read::Absent if self.let_go => return,
             Read::Unknown | Read::Absent => {
                 self.alive = Alive::Maybe;
                 observer.hangs_on(Why::NotCaptured);
             }
         }
         observer.ttl(None);
-        self.ttl_ran_out = true;
+        self.untold.get_or_insert(DropReason::Ttl);
         self.verdicts.add(Verdict::Drop, None);
+    }
+
+    /// Whether its way ends in this host, as routing decided; `None` where that is not known.
+    pub(crate) fn goes(&mut self, to_host: Option<bool>) {
+        self.transit.to_host = to_host;
+    }
+
+    /// Connections are tracked under its rules.
+    pub(crate) fn tracks(&self) -> bool {
+        self.tables.tracks
     }
 
     /// The packet, as rewritten so far.
@@ -297,41 +342,18 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.transit.ct.redirected
     }
 
-    /// Where it goes from here is not known, and so neither what becomes of it.
-    pub(crate) fn lose_way(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone {
-            return;
-        }
-        observer.hangs_on(Why::Translation);
-        self.verdicts.add(Verdict::Drop, None);
-        self.alive = Alive::Maybe;
-        self.lost_way = true;
-    }
-
-    /// Whether it may go more than one way: then the rules on each may see it.
-    pub(crate) fn lost_way(&self) -> bool {
-        self.lost_way
-    }
-
-    /// Where it may go more than one way, it may be on the other one, whatever became of it on this one.
-    pub(crate) fn other_way(&mut self) {
-        if self.lost_way {
-            self.alive = Alive::Maybe;
-        }
-    }
-
     /// What became of it.
-    pub(crate) fn judgement(mut self) -> Judgement {
-        if self.alive != Alive::Gone || self.lost_way {
+    pub(crate) fn judgement(&mut self) -> Judgement {
+        if self.alive != Alive::Gone || self.ways == Ways::Lost {
             self.verdicts.add(Verdict::Accept, self.accepted_by);
         }
         match self.verdicts.only() {
             Some((Verdict::Accept, by)) => Judgement::Accept(by),
             Some((Verdict::Drop, Some(by))) => Judgement::Drop(by.into()),
-            Some((Verdict::Drop, None)) if self.ttl_ran_out => Judgement::Drop(DropReason::Ttl),
-            Some((Verdict::Drop, None)) if self.dropped_by_tracking => {
-                Judgement::Drop(DropReason::Conntrack)
-            }
+            Some((Verdict::Drop, None)) => match self.untold {
+                Some(reason) => Judgement::Drop(reason),
+                None => Judgement::Unknown,
+            },
             Some((Verdict::Reject, Some(by))) => Judgement::Reject(by),
             _ => Judgement::Unknown,
         }

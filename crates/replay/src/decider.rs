@@ -19,6 +19,8 @@ pub enum Decider {
     Stack(L3Fault),
     /// The time to live.
     Ttl,
+    /// The size that the link it would leave by carries.
+    TooBig,
     /// Connection tracking.
     Conntrack,
     /// The access list.
@@ -43,6 +45,7 @@ impl Decider {
             }
             Judgement::Drop(DropReason::Stack(fault)) => return Self::Stack(fault),
             Judgement::Drop(DropReason::Ttl) => return Self::Ttl,
+            Judgement::Drop(DropReason::TooBig) => return Self::TooBig,
             Judgement::Drop(DropReason::Conntrack) => return Self::Conntrack,
             Judgement::Drop(DropReason::Denied(why)) => return Self::Denied(why),
             Judgement::Unknown => return Self::HangsOn(why),
@@ -78,6 +81,10 @@ impl Decider {
             Self::HangsOn(Some(Why::Translation)) => {
                 Place::words("hangs on a translation that is not known")
             }
+            Self::HangsOn(Some(Why::Way)) => {
+                Place::words("hangs on whether it is for the host or goes on")
+            }
+            Self::HangsOn(Some(Why::Size)) => Place::words("hangs on the size of its segments"),
             Self::HangsOn(Some(Why::Rule(family, at, cause))) => match file(*family) {
                 Some(file) => Place {
                     text: format!("hangs on {}", file.cause_text(*at, *cause)),
@@ -89,9 +96,12 @@ impl Decider {
             Self::Conntrack => Place::words("connection tracking"),
             Self::Denied(why) => Place::words(&format!("the access list: {}", why.words())),
             Self::Ttl => Place::words("time to live ran out"),
+            Self::TooBig => Place::words("too big for the link that it would leave by"),
             Self::Skipped(Skip::Family) => Place::words("no rules for its family"),
-            Self::Skipped(Skip::Duplicate) => Place::words("a second copy of a packet"),
+            Self::Skipped(Skip::Second) => Place::words("a second sighting of a packet"),
+            Self::Skipped(Skip::Lower) => Place::words("a packet that the device above shows, too"),
             Self::Skipped(Skip::LinkType) => Place::words("link type not known"),
+            Self::Skipped(Skip::OtherHost) => Place::words("addressed to another host"),
             Self::Skipped(Skip::Fragment) => Place::words("a fragment that waited for others"),
             Self::NoChain => Place::words("no chain on its way"),
         }

@@ -271,9 +271,11 @@ fn by_of(reason: DropReason) -> Option<By> {
         DropReason::Rule(at) => Some(By::Rule(at)),
         DropReason::Policy { table, chain } => Some(By::Policy { table, chain }),
         DropReason::HotDrop(at) => Some(By::HotDrop(at)),
-        DropReason::Stack(_) | DropReason::Ttl | DropReason::Conntrack | DropReason::Denied(_) => {
-            None
-        }
+        DropReason::Stack(_)
+        | DropReason::Ttl
+        | DropReason::TooBig
+        | DropReason::Conntrack
+        | DropReason::Denied(_) => None,
     }
 }
 
@@ -298,6 +300,7 @@ impl DropReasons {
                 *self.stack_faults.entry(fault).or_default() += 1;
             }
             DropReason::Ttl => self.ttl += 1,
+            DropReason::TooBig => self.too_big += 1,
             DropReason::Conntrack => self.conntrack += 1,
             DropReason::Denied(_) => self.denied += 1,
         }
@@ -309,7 +312,9 @@ impl DropReasons {
         self.hotdrop += other.hotdrop;
         self.stack += other.stack;
         self.ttl += other.ttl;
+        self.too_big += other.too_big;
         self.conntrack += other.conntrack;
+        self.denied += other.denied;
         for (fault, packets) in &other.stack_faults {
             *self.stack_faults.entry(*fault).or_default() += packets;
         }
@@ -320,16 +325,20 @@ impl Skipped {
     fn count(&mut self, skip: Skip) {
         match skip {
             Skip::Family => self.family += 1,
-            Skip::Duplicate => self.duplicate += 1,
+            Skip::Second => self.second += 1,
+            Skip::Lower => self.lower += 1,
             Skip::LinkType => self.link_type += 1,
             Skip::Fragment => self.fragment += 1,
+            Skip::OtherHost => self.other_host += 1,
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.family += other.family;
-        self.duplicate += other.duplicate;
+        self.second += other.second;
+        self.lower += other.lower;
         self.link_type += other.link_type;
         self.fragment += other.fragment;
+        self.other_host += other.other_host;
     }
 }

@@ -4,7 +4,7 @@
 //! it has a [`CtView`], and through it a flow whose mark and labels targets may change.
 
 use crate::conntrack::{CtState, CtView, Doubt, Flow, States, Template, Tracker};
-use crate::nat::{Binding, Redirected};
+use crate::nat::{Binding, Drawn, Redirected};
 
 /// A packet's connection.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct Connection<'p> {
     pub binding: Binding,
     /// Whether a rule sent the packet to this host.
     pub redirected: Redirected,
+    /// What the packet was seen to be after all translations, if it was.
+    pub drawn: Option<Drawn>,
 }
 
 /// How a packet is to be tracked.
@@ -35,6 +37,8 @@ pub enum Wish {
     Template(Template),
     /// Not at all.
     Untracked,
+    /// It has a connection already, and keeps it.
+    Attached,
     /// A rule that may have matched asked for something else.
     Unknown,
 }
@@ -49,6 +53,7 @@ impl Default for Connection<'_> {
             doubtful: false,
             binding: Binding::Closed,
             redirected: Redirected::No,
+            drawn: None,
         }
     }
 }
@@ -114,6 +119,9 @@ impl Connection<'_> {
 
     /// Takes a wish of the raw table: the first one counts.
     pub fn wish(&mut self, wish: Wish, certain: bool) {
+        if self.wish == Wish::Attached {
+            return;
+        }
         self.wish = match (self.wish, certain) {
             (Wish::Plain, true) => wish,
             (Wish::Plain, false) => Wish::Unknown,
@@ -124,7 +132,7 @@ impl Connection<'_> {
             // The template stands in for the flow, which is new.
             Wish::Template(_) => CtView::without_flow(States::of(CtState::New)),
             Wish::Unknown => CtView::UNKNOWN,
-            Wish::Plain => self.view,
+            Wish::Plain | Wish::Attached => self.view,
         };
     }
 }

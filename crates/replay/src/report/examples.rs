@@ -22,6 +22,8 @@ pub enum End {
     Stack(L3Fault),
     /// Time to live ran out.
     Ttl,
+    /// Too big for the link that it would leave by.
+    TooBig,
     /// Dropped by connection tracking.
     Conntrack,
     /// Denied by the access list.
@@ -75,6 +77,7 @@ impl End {
             Judgement::Drop(DropReason::Policy { table, chain }) => by(By::Policy { table, chain }),
             Judgement::Drop(DropReason::Stack(fault)) => Some(Self::Stack(fault)),
             Judgement::Drop(DropReason::Ttl) => Some(Self::Ttl),
+            Judgement::Drop(DropReason::TooBig) => Some(Self::TooBig),
             Judgement::Drop(DropReason::Conntrack) => Some(Self::Conntrack),
             Judgement::Drop(DropReason::Denied(_)) => Some(Self::Denied),
             Judgement::Reject(rejected) => by(rejected),

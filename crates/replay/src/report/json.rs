@@ -53,11 +53,13 @@ impl Report<'_> {
             "schema": "tamis.replay/1",
             "rules": if rules.is_empty() { Value::Null } else { rules.remove(0) },
             "captures": self.captures.iter().map(|capture| json!({
-                "file": capture.file,
+                "file": capture.name.file,
+                "interface": capture.name.interface,
                 "packets": capture.count.packets,
                 "bytes": capture.count.bytes,
                 "first": capture.first.map(time_text),
                 "last": capture.last.map(time_text),
+                "dropped": capture.dropped,
             })).collect::<Vec<_>>(),
             "assumed": self.assumed(),
             "parallel": {
@@ -73,9 +75,11 @@ impl Report<'_> {
             "drop_reasons": self.drop_reasons_json(),
             "skipped": {
                 "family": self.skipped.family,
-                "duplicate": self.skipped.duplicate,
+                "second": self.skipped.second,
+                "lower": self.skipped.lower,
                 "link_type": self.skipped.link_type,
                 "fragment": self.skipped.fragment,
+                "other_host": self.skipped.other_host,
             },
             "interrupted": self.interrupted,
             "warnings": self.warnings,
@@ -119,6 +123,7 @@ impl Report<'_> {
                 .map(|(name, addr)| format!("{name}={addr}"))
                 .collect::<Vec<_>>(),
             "time_went_back": self.time_went_back,
+            "reordered": self.backwards,
         })
     }
 
@@ -157,6 +162,7 @@ impl Report<'_> {
             "hotdrop": reasons.hotdrop,
             "stack": reasons.stack,
             "ttl": reasons.ttl,
+            "too_big": reasons.too_big,
             "conntrack": reasons.conntrack,
             "denied": reasons.denied,
             "stack_faults": faults,
@@ -170,7 +176,8 @@ impl Report<'_> {
                 let by = self.decided_by(&listed.disposition);
                 let new = self.listed_new(listed);
                 json!({
-                    "frame": listed.frame,
+                    "capture": self.numbers.file(listed.frame),
+                    "frame": self.numbers.frame(listed.frame),
                     "time": listed.time.map(time_text),
                     "packet": listed.packet,
                     "verdict": listed.disposition.judgement.word(),

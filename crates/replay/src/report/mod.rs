@@ -28,6 +28,7 @@ use crate::changes::Changes;
 use crate::decider::Decider;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
+use crate::source::{CaptureName, Numbers};
 use crate::threads::Alone;
 
 /// Packets and bytes.
@@ -54,19 +55,26 @@ impl Count {
 }
 
 /// What one capture held.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Capture {
-    /// Its name, as given.
-    pub file: String,
+    /// Its name.
+    pub name: CaptureName,
     /// Packets and their bytes on the wire.
     pub count: Count,
     /// Earliest time, in nanoseconds since the Unix epoch.
     pub first: Option<u64>,
     /// Latest time.
     pub last: Option<u64>,
+    /// Packets that its recorder lost, where it says so.
+    pub dropped: Option<u64>,
 }
 
 impl Capture {
+    /// One that nothing was read of.
+    pub(crate) fn new(name: CaptureName) -> Self {
+        Self { name, count: Count::default(), first: None, last: None, dropped: None }
+    }
+
     /// One more packet.
     pub(crate) fn count(&mut self, wire_length: u64, time: Option<u64>) {
         self.count.add(wire_length);
@@ -105,6 +113,8 @@ pub struct DropReasons {
     pub stack_faults: BTreeMap<L3Fault, u64>,
     /// Time to live ran out.
     pub ttl: u64,
+    /// Too big for the link that they would leave by.
+    pub too_big: u64,
     /// By connection tracking.
     pub conntrack: u64,
     /// By the access list.
@@ -116,12 +126,16 @@ pub struct DropReasons {
 pub struct Skipped {
     /// No rules for their family.
     pub family: u64,
-    /// Second copies.
-    pub duplicate: u64,
+    /// Second sightings of packets.
+    pub second: u64,
+    /// Packets at devices below the one that shows them, too.
+    pub lower: u64,
     /// Link type not known.
     pub link_type: u64,
     /// Fragments that waited for others.
     pub fragment: u64,
+    /// Frames addressed to another host.
+    pub other_host: u64,
 }
 
 /// One listed packet.
@@ -208,6 +222,12 @@ pub struct Report<'f> {
     pub midstream_packets: u64,
     /// Packets whose time was before an earlier one's.
     pub time_went_back: u64,
+    /// Times that a frame was older than the one before it in its capture: those were put in order.
+    pub backwards: u64,
+    /// Captures follow each other by time, which is another order than theirs.
+    pub by_time: bool,
+    /// How frame numbers are printed.
+    pub numbers: Numbers,
     /// What was odd about the captures.
     pub warnings: Vec<String>,
     /// Wall time in seconds.
@@ -247,6 +267,9 @@ impl<'f> Report<'f> {
             midstream_flows: 0,
             midstream_packets: 0,
             time_went_back: 0,
+            backwards: 0,
+            by_time: false,
+            numbers: Numbers::default(),
             warnings: Vec::new(),
             elapsed_s: 0.0,
             also: String::new(),
@@ -300,6 +323,8 @@ impl<'f> Report<'f> {
                     (None, "a fragment, which connection tracking reassembles".to_owned())
                 }
                 Why::Translation => (None, "a translation that is not known".to_owned()),
+                Why::Way => (None, "whether it is for the host or goes on (--local)".to_owned()),
+                Why::Size => (None, "the size of the segments of a superframe".to_owned()),
                 Why::Rule(family, at, cause) => match self.file_index(*family) {
                     Some(index) => {
                         let file = &self.files[index];

@@ -66,7 +66,7 @@ impl Report<'_> {
                 _ => String::new(),
             };
             let packets = plural(capture.count.packets, "packet");
-            writeln!(out, "capture   {}: {packets}{span}", capture.file)?;
+            writeln!(out, "capture   {}: {packets}{span}", capture.name.given)?;
         }
         writeln!(out, "assumed   {}", self.assumptions())
     }
@@ -152,7 +152,8 @@ impl Report<'_> {
     fn drops(&self, out: &mut String) -> std::fmt::Result {
         let top = self.top_decisions(RulesFile::drops);
         let reasons = &self.drop_reasons;
-        if !top.is_empty() || reasons.stack + reasons.ttl + reasons.conntrack > 0 {
+        let others = reasons.stack + reasons.ttl + reasons.too_big + reasons.conntrack;
+        if !top.is_empty() || others > 0 {
             writeln!(out, "\nTOP DROPPING RULES{:>W$}   first seen", "packets", W = WIDTH - 45)?;
         }
         for (file, by, count, tally) in top.iter().take(ROWS) {
@@ -172,6 +173,7 @@ impl Report<'_> {
         });
         let others = [
             ("time to live ran out while forwarding".to_owned(), reasons.ttl),
+            ("too big for the link that it would leave by".to_owned(), reasons.too_big),
             ("connection tracking: no room, or a tuple taken".to_owned(), reasons.conntrack),
         ];
         for (what, packets) in faults.chain(others).filter(|(_, packets)| *packets > 0) {
@@ -202,6 +204,29 @@ impl Report<'_> {
         Ok(())
     }
 
+    /// What is to be said of the order of the captures' packets, and of packets that they lack.
+    pub(super) fn order_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.by_time {
+            notes.push("the captures follow each other by time, not as given".to_owned());
+        }
+        if self.backwards > 0 {
+            let times = plural(self.backwards, "time");
+            notes.push(format!("time ran backwards {times}: packets were put in order of time"));
+        }
+        if self.time_went_back > 0 {
+            let packets = plural(self.time_went_back, "packet");
+            notes.push(format!("{packets} came too late for that: taken as of the time before"));
+        }
+        for capture in &self.captures {
+            if let Some(lost) = capture.dropped.filter(|lost| *lost > 0) {
+                let lost = plural(lost, "packet");
+                notes.push(format!("{}: its recorder lost {lost}", capture.name.file));
+            }
+        }
+        notes
+    }
+
     fn notes(&self, out: &mut String) -> std::fmt::Result {
         let (all, never) = self.never_hit();
         if !self.selection.is_everything() {
@@ -218,15 +243,17 @@ impl Report<'_> {
         for (packets, why) in [
             (self.skipped.family, "no rules for their family"),
             (self.skipped.link_type, "link type not known"),
+            (self.skipped.other_host, "frames addressed to another host"),
             (self.skipped.fragment, "fragments that waited for the last of their packet"),
-            (self.skipped.duplicate, "second copies in a capture on all interfaces"),
+            (self.skipped.second, "second sightings of packets, as they left"),
+            (self.skipped.lower, "at devices below the one that shows them, too"),
         ] {
             if packets > 0 {
                 writeln!(out, "skipped   {}: {why}", plural(packets, "packet"))?;
             }
         }
-        if self.time_went_back > 0 {
-            writeln!(out, "note      time ran backwards {} times", number(self.time_went_back))?;
+        for note in self.order_notes() {
+            writeln!(out, "note      {note}")?;
         }
         for file in self.files {
             for warning in &file.warnings {
@@ -257,7 +284,12 @@ impl Report<'_> {
             let new = self.listed_new(listed).map_or_else(String::new, |(word, place)| {
                 format!("  -> {word} by {}", place.with_line())
             });
-            writeln!(out, "#{} {word}: {}{by}{new}", listed.frame, listed.packet)?;
+            writeln!(
+                out,
+                "#{} {word}: {}{by}{new}",
+                self.numbers.show(listed.frame),
+                listed.packet
+            )?;
         }
         Ok(())
     }
@@ -272,6 +304,9 @@ impl Report<'_> {
                 return Some((0, format!("the stack: {fault}")));
             }
             Judgement::Drop(DropReason::Ttl) => return Some((0, "time to live".to_owned())),
+            Judgement::Drop(DropReason::TooBig) => {
+                return Some((0, "too big for the link".to_owned()));
+            }
             Judgement::Drop(DropReason::Conntrack) => {
                 return Some((0, "connection tracking".to_owned()));
             }

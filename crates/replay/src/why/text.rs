@@ -169,6 +169,7 @@ impl Story<'_> {
             Step::Tracked { state, flow: Some(flow) } => {
                 let way = if flow.is_reply { "against" } else { "part of" };
                 let FlowStory { born, tuple, state: now, .. } = flow;
+                let born = self.report.numbers.show(*born);
                 writeln!(
                     out,
                     "conntrack: {state}, {way} the connection of packet {born}, {tuple}: {now}"
@@ -200,8 +201,10 @@ impl Story<'_> {
                     "{word}: {}",
                     match skip {
                         Skip::Family => "there are no rules for its family",
-                        Skip::Duplicate => "a second copy of a packet seen before",
+                        Skip::Second => "a second sighting of a packet that another frame shows",
+                        Skip::Lower => "a packet that the device above shows, too",
                         Skip::LinkType => "its link type is not known",
+                        Skip::OtherHost => "its frame is addressed to another host",
                         Skip::Fragment => "a fragment that waits for others of its packet",
                     }
                 )

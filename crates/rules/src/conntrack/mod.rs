@@ -46,6 +46,8 @@ pub use flow::{Counters, Doubt, Flow, Proto, Status};
 pub use helper::Helper;
 pub use key::{Direction, Tuple, Zone};
 pub use table::{Handle, TableStats};
-pub use tracker::{Confirmation, Place, Template, Tracker, Visit};
+pub use tracker::{
+    AnswerKind, Attachment, Confirmation, Place, Template, Tracker, Visit, answerable, answered,
+};
 pub use translation::Side;
 pub use view::{Certainty, CtState, CtView, States};

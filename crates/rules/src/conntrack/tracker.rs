@@ -15,11 +15,13 @@
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_in`, `resolve_normal_ct`, `init_conntrack`,
 //! `__nf_conntrack_confirm`).
 
+mod attach;
 mod help;
 mod leave;
 mod life;
 mod query;
 
+pub use attach::{AnswerKind, Attachment, answerable, answered};
 pub use leave::Confirmation;
 
 use super::config::{Config, Mode};
