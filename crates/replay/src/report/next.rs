@@ -35,9 +35,15 @@ impl Report<'_> {
         }
         let changed = self.changes.as_ref().filter(|changes| changes.packets > 0);
         if let (Some(changes), true) = (changed, self.listed.is_empty()) {
-            let named = ["vs", "vs6"].iter().zip(&changes.files);
-            let new: String =
-                named.map(|(option, file)| format!(" --{option} {}", quote(&file.given))).collect();
+            // A folder named all of its own.
+            let given = changes.files.first().map(|file| &*file.given);
+            let named = changes.files.iter().enumerate();
+            let named = named.filter(|(at, file)| *at == 0 || Some(&*file.given) != given);
+            let new: String = ["vs", "vs6"]
+                .iter()
+                .zip(named)
+                .map(|(option, (_, file))| format!(" --{option} {}", quote(&file.given)))
+                .collect();
             let vs = self.vs_flags();
             return format!("tamis replay {files}{flags}{new}{vs} --list change");
         }
