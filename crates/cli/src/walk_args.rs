@@ -263,6 +263,7 @@ impl WalkArgs {
                 routes: self.routes.as_deref().map(|file| read(file, Routes::parse)).transpose()?,
                 bridge: self.bridge.clone(),
                 addresses: self.addresses.clone(),
+                ..Host::default()
             },
             ..Config::default()
         })
