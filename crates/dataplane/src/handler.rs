@@ -7,6 +7,7 @@
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
 use access::list::{Denied, Schedule};
+use host::Assumed;
 use packet::ipv6_ext::{self, Find};
 use packet::{FlowKey, L3, L4, Link, Packet, Read};
 use rules::conntrack::{CtView, Edit, Mode, Side, Tracker, Zone};
@@ -23,8 +24,10 @@ use crate::arrival::{Arrival, Origin};
 use crate::config::Config;
 use crate::disposition::{Disposition, DropReason, Judgement, Midstream, Outcome, Skip, Why};
 use crate::interfaces;
-use crate::path::{Course, Path, Way, addresses, bridged, course_of, family_of, of_host};
-use crate::reroute;
+use crate::path::{
+    Course, Fate, Path, Way, addresses, bridged, course_of, family_of, of_host, tos_of,
+};
+use crate::reroute::{self, Before};
 use crate::walk::{Sizes, Tables, Walk};
 
 /// Frames that are read ahead together.
@@ -81,7 +84,7 @@ struct Plan<'r> {
     memories: Memories,
     tables: Tables<'r>,
     /// Where packets go that came in, when no address tells.
-    of_rules: Course,
+    of_rules: Course<'r>,
     /// What the host sends for packets that it refused.
     answers: Answers,
     /// The kernel would track connections, and so reassemble fragments first.
@@ -164,6 +167,7 @@ impl<'r> Handler<'r> {
             bytes: packet.len() as u64,
             offload: packet.headers().offload,
             midstream: Midstream::No,
+            assumed: Assumed::default(),
         };
         let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
         let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
@@ -206,7 +210,7 @@ impl<'r> Handler<'r> {
 
         // The way through the host.
         let family = plan.family();
-        let before = addresses(&packet);
+        let before = Before { addresses: addresses(&packet), tos: tos_of(&packet) };
         let found = plan.answer_of(&packet, arrival, config);
         let course = match (config.path, family) {
             (Some(path), _) => Some(Course::sure(path)),
@@ -217,7 +221,7 @@ impl<'r> Handler<'r> {
             (None, Family::Ipv4 | Family::Ipv6) => {
                 let is_answer = matches!(found, Found::Refused(_));
                 let origin = if is_answer { Origin::Host } else { arrival.origin };
-                course_of(&packet, before, (arrival, origin), config, plan.of_rules)
+                course_of(&packet, before.addresses, (arrival, origin), config, plan.of_rules)
             }
         };
         let Some(course) = course else { return end.unknown(Why::NotCaptured, observer) };
@@ -228,7 +232,7 @@ impl<'r> Handler<'r> {
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
         packet.lend(room);
-        let Plan { memories, tables, tracker, answers, .. } = plan;
+        let Plan { memories, tables, tracker, answers, of_rules, .. } = plan;
         let ct = Connection {
             tracker: tracker.as_mut(),
             said: arrival.ctstate,
@@ -245,7 +249,7 @@ impl<'r> Handler<'r> {
             semantics: tables.ruleset().semantics,
             time: arrival.time,
             ct,
-            to_host: (!way.open).then_some(path != Path::Forward),
+            to_host: way.to_host(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
         let mut walk = Walk::new(transit, arrival.number, (tables, memories))
@@ -254,20 +258,23 @@ impl<'r> Handler<'r> {
             Path::Forward | Path::Input => {
                 walk.brouting((input, Iface::Absent), observer);
                 walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-                let way = reroute::after(&mut walk, way, before, (arrival, config), observer);
-                let sizes = Sizes { fragment, left: arrival.left.is_some(), ..Sizes::default() };
+                let said = (arrival, *config, *of_rules);
+                let way = reroute::after(&mut walk, way, &before, said, observer);
+                let sizes = Sizes { fragment, left: arrival.left.is_some(), output: way.mtu };
                 came_in(&mut walk, way, &sizes, observer);
                 way
             }
             Path::Output | Path::Loopback => {
                 walk.answers(&found, observer);
                 walk.hook(Hook::Output, (Iface::Absent, output), observer);
-                let way = reroute::after(&mut walk, way, before, (arrival, config), observer);
+                let said = (arrival, *config, *of_rules);
+                let way = reroute::after(&mut walk, way, &before, said, observer);
                 goes_out(&mut walk, way, observer);
                 way
             }
         };
-        end.path = Some(way.path).filter(|_| !way.open);
+        end.path = Some(way.path).filter(|_| way.is_sure());
+        end.assumed = way.assumed;
         end.midstream = walk.midstream();
         end.judgement = walk.judgement();
 
@@ -292,10 +299,13 @@ fn came_in<'a>(
     sizes: &Sizes,
     observer: &mut impl Observer,
 ) {
-    let Way { path, input, output, open } = way;
-    walk.goes(if open { None } else { Some(path != Path::Forward) });
-    if open {
-        walk.fork(observer);
+    let Way { path, input, output, .. } = way;
+    walk.goes(way.to_host());
+    match way.fate {
+        Fate::Sure => {}
+        Fate::Open(why) => walk.fork(why, observer),
+        Fate::Refused(why) => walk.refuse(why),
+        Fate::Perhaps(refused, why) => walk.may_refuse(refused, why, observer),
     }
     if path == Path::Input || walk.lost_way() {
         walk.hook(Hook::Input, (input, Iface::Absent), observer);
@@ -303,7 +313,7 @@ fn came_in<'a>(
     }
     if path == Path::Forward || walk.lost_way() {
         walk.lower_ttl(observer);
-        walk.measure(sizes, observer);
+        walk.measure(sizes, input, observer);
         walk.hook(Hook::Forward, (input, output), observer);
         walk.hook(Hook::Postrouting, (input, output), observer);
     }

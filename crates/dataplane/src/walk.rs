@@ -17,7 +17,7 @@ use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, forget_payload};
-use rules::{Connection, Iface, Transit, Wish};
+use rules::{Connection, Iface, Mark, Transit, Wish};
 
 use crate::arrival::Left;
 use crate::disposition::{DropReason, Judgement, Midstream, Why};
@@ -325,6 +325,11 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// Whether its way ends in this host, as routing decided; `None` where that is not known.
     pub(crate) fn goes(&mut self, to_host: Option<bool>) {
         self.transit.to_host = to_host;
+    }
+
+    /// Its mark.
+    pub(crate) fn mark(&self) -> Mark {
+        self.transit.mark
     }
 
     /// Connections are tracked under its rules.
