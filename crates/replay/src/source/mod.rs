@@ -192,7 +192,7 @@ impl<'c> Source<'c> {
                 if self.feeds.is_empty() && self.waiting.is_empty() {
                     break;
                 }
-                self.read_more(progress)?;
+                self.read_more(selection, progress)?;
                 continue;
             }
             self.select(batch, selection)?;
@@ -200,9 +200,12 @@ impl<'c> Source<'c> {
         Ok(!batch.arrived.is_empty())
     }
 
+    fn is_raised(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
     fn stopped(&self) -> bool {
-        self.read.packets >= self.least
-            && self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.read.packets >= self.least && self.is_raised()
     }
 
     /// Looks into several captures, to read them in order of time.
@@ -242,9 +245,16 @@ impl<'c> Source<'c> {
     }
 
     /// Reads from the capture that is furthest back, which may have to be opened.
-    fn read_more(&mut self, progress: &mut Option<Progress<'_>>) -> Result<(), Error> {
-        if self.stopped() {
-            return self.interrupt();
+    fn read_more(
+        &mut self,
+        selection: &Selection,
+        progress: &mut Option<Progress<'_>>,
+    ) -> Result<(), Error> {
+        // What waits is handed out yet; how much of it a selection leaves is not known.
+        let coming = if selection.is_everything() { self.queue.len() as u64 } else { 0 };
+        if self.is_raised() && self.read.packets + coming >= self.least {
+            self.interrupt();
+            return Ok(());
         }
         let behind = (0..self.feeds.len()).min_by_key(|at| self.feeds[*at].now);
         let next = self.waiting.front().map(|next| next.order().0);
@@ -258,12 +268,12 @@ impl<'c> Source<'c> {
         let mut batch = self.queue.idle();
         let Self { feeds, table, read, queue, .. } = self;
         let more = feeds[at].read(&mut batch, table)?;
-        if let Some(progress) = progress {
-            let reader = feeds[at].reader();
-            progress(reader.bytes_read(), reader.total_bytes());
-        }
         match more {
             Some(backwards) => {
+                if let Some(progress) = progress {
+                    let reader = feeds[at].reader();
+                    progress(reader.bytes_read(), reader.total_bytes());
+                }
                 read.backwards += backwards;
                 self.newest = self.newest.max(feeds[at].now);
                 queue.push(batch, self.ahead.as_deref_mut());
@@ -290,18 +300,20 @@ impl<'c> Source<'c> {
                 Ok(Some(self.feeds.len() - 1))
             }
             // Stopped before the capture said what it is.
-            Err(_) if self.stopped() => self.interrupt().map(|()| None),
+            Err(_) if self.stopped() => {
+                self.interrupt();
+                Ok(None)
+            }
             Err(error) => Err(error.into()),
         }
     }
 
     /// Reads nothing more.
-    fn interrupt(&mut self) -> Result<(), Error> {
+    fn interrupt(&mut self) {
         self.read.interrupted = true;
         self.feeds.iter().for_each(|feed| self.read.lost(feed));
         self.feeds.clear();
         self.waiting.clear();
-        Ok(())
     }
 
     fn close(&mut self, at: usize) {
