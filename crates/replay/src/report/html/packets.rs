@@ -56,7 +56,7 @@ impl Report<'_> {
         for (why, packets) in &reasons.route_refusals {
             let words = format!("routing: {}", why.name());
             let examples = self.examples.of(End::Route(*why));
-            rows.push((*packets, row_without_rule(*packets, &words, examples)?));
+            rows.push((*packets, row_without_rule(*packets, &words, (examples, &self.numbers))?));
         }
         if reasons.ttl > 0 {
             let words = "time to live ran out while forwarding";
