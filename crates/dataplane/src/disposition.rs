@@ -22,6 +22,20 @@ pub struct Disposition {
     pub offload: bool,
     /// Whether it is part of a connection that was taken for established.
     pub midstream: Midstream,
+    /// Whether its verdict is that of the state that it was taken for, because not all of its connection was captured.
+    pub early: Early,
+}
+
+/// Whether a verdict hangs on what a packet was taken for, because not all of its connection was captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Early {
+    /// It does not.
+    #[default]
+    No,
+    /// It does, as the first one of its connection.
+    First,
+    /// It does, as one did before.
+    Later,
 }
 
 /// Whether a packet's connection was taken for established because its beginning was not captured.
@@ -114,6 +128,7 @@ impl Disposition {
             bytes: 0,
             offload: false,
             midstream: Midstream::No,
+            early: Early::No,
         }
     }
 }

@@ -7,9 +7,11 @@
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
 use access::list::{Denied, Schedule};
+use std::net::IpAddr;
+
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Link, Packet, Read};
-use rules::conntrack::{CtView, Edit, Mode, Side, Tracker, Zone};
+use rules::conntrack::{CtView, Edit, Mode, Side, States, Tracker, Visit, Zone};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
 use rules::ipset::Sets;
@@ -21,7 +23,7 @@ use smallvec::SmallVec;
 use crate::arrival::Arrival;
 use crate::config::Config;
 use crate::copies::Copies;
-use crate::disposition::{Disposition, DropReason, Judgement, Midstream, Skip, Why};
+use crate::disposition::{Disposition, DropReason, Early, Judgement, Midstream, Skip, Why};
 use crate::interfaces;
 use crate::path::{Path, addresses, bridged, default_path, family_of, of_host, path_of};
 use crate::reroute::{self, Way};
@@ -59,9 +61,21 @@ pub trait Observer: eval::Observer {
     /// The packet leaves; this is its connection now.
     fn settled(&mut self, _flow: Seen<'_>) {}
 
+    /// Its states do not agree on a verdict, which is that of these.
+    fn taken(&mut self, _states: States) {}
+
     /// The verdict hangs on this, which is no rule's doing.
     fn hangs_on(&mut self, _why: Why) {}
 }
+
+/// Sees nothing.
+struct Nobody;
+
+impl eval::Observer for Nobody {
+    const SEES_RULES: bool = false;
+}
+
+impl Observer for Nobody {}
 
 /// Judges packets under the rules of one or more families.
 #[derive(Debug)]
@@ -160,6 +174,7 @@ impl<'r> Handler<'r> {
             bytes: packet.len() as u64,
             offload: packet.headers().offload,
             midstream: Midstream::No,
+            early: Early::No,
         };
         let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
         let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
@@ -233,26 +248,73 @@ impl<'r> Handler<'r> {
             to_host: Some(path != Path::Forward),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
-        let mut walk = Walk::new(transit, arrival.number, (tables, memories));
-        let way = Way { path, input, output };
-        let way = match path {
-            Path::Forward | Path::Input => {
-                walk.brouting((input, Iface::Absent), observer);
-                walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-                let way = reroute::behind(&mut walk, way, before, (arrival, config), observer);
-                came_in(&mut walk, way, observer);
-                way
-            }
-            Path::Output | Path::Loopback => {
-                walk.hook(Hook::Output, (Iface::Absent, output), observer);
-                let way = reroute::behind(&mut walk, way, before, (arrival, config), observer);
-                goes_out(&mut walk, way, observer);
-                way
-            }
+        let visit = Visit {
+            frame: arrival.number,
+            began: arrival.began,
+            unheard: !config.own_recorded && path == Path::Input,
+            ..Visit::default()
         };
-        end.path = Some(way.path);
+        let mut walk = Walk::new(transit, visit, (tables, memories));
+        let way = Way { path, input, output };
+        let gone = goes(&mut walk, way, before, (arrival, config), observer);
+        end.path = Some(gone.path);
         end.midstream = walk.midstream();
-        end.because(walk.judgement())
+        let taken = walk.taken();
+        end = end.because(walk.judgement());
+
+        // Where its states do not agree, as what it is taken for.
+        let is_open = end.judgement == Judgement::Unknown;
+        let Some((mut snapshot, view)) = taken.filter(|_| is_open) else { return end };
+        let mut packet = snapshot.packet();
+        let ct =
+            Connection { tracker: tracker.as_mut(), again: true, ..Connection::before_tracking() };
+        let transit = Transit {
+            input,
+            output,
+            sets: sets.as_mut(),
+            mark: Mark { value: arrival.mark, unknown: 0 },
+            semantics: tables.ruleset().semantics,
+            time: arrival.time,
+            ct,
+            to_host: Some(path != Path::Forward),
+            ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
+        };
+        let mut walk = Walk::again(transit, view, (tables, memories));
+        goes(&mut walk, way, before, (arrival, config), &mut Nobody);
+        let judgement = walk.judgement();
+        if judgement == Judgement::Unknown {
+            return end;
+        }
+        let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
+        end.early = if is_first { Early::First } else { Early::Later };
+        observer.taken(view.states);
+        end.because(judgement)
+    }
+}
+
+/// Its way through the hooks, from the first to the last.
+fn goes<'a>(
+    walk: &mut Walk<'a, '_, '_>,
+    way: Way<'a>,
+    before: Option<(IpAddr, IpAddr)>,
+    (arrival, config): (&Arrival<'a>, &'a Config),
+    observer: &mut impl Observer,
+) -> Way<'a> {
+    let Way { path, input, output } = way;
+    match path {
+        Path::Forward | Path::Input => {
+            walk.brouting((input, Iface::Absent), observer);
+            walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
+            let way = reroute::behind(walk, way, before, (arrival, config), observer);
+            came_in(walk, way, observer);
+            way
+        }
+        Path::Output | Path::Loopback => {
+            walk.hook(Hook::Output, (Iface::Absent, output), observer);
+            let way = reroute::behind(walk, way, before, (arrival, config), observer);
+            goes_out(walk, way, observer);
+            way
+        }
     }
 }
 

@@ -22,6 +22,6 @@ pub use arrival::{Arrival, Left, Origin};
 pub use config::Config;
 pub use copies::Copies;
 pub use counters::{Counters, Places};
-pub use disposition::{Disposition, DropReason, Judgement, Midstream, Skip, Why};
+pub use disposition::{Disposition, DropReason, Early, Judgement, Midstream, Skip, Why};
 pub use handler::{BURST, Handler, Observer, is_fragment};
 pub use path::Path;

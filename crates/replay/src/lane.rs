@@ -148,10 +148,11 @@ fn copy<'s>(scratch: &'s mut Vec<u8>, bytes: &[u8]) -> &'s mut [u8] {
 
 fn arrival<'a>(
     (meta, link, interface): (&FrameMeta, Link, Option<&'a Interface>),
-    Arrived { number, time }: Arrived,
+    Arrived { number, time, began }: Arrived,
 ) -> Arrival<'a> {
     Arrival {
         time,
+        began,
         direction: meta.direction,
         interface: interface.and_then(|interface| interface.name.as_deref()),
         ..Arrival::new(number, link, meta.wire_length as usize)

@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 
 use dataplane::{
-    Counters, Disposition, DropReason, Judgement, Midstream, Observer, Path, Places, Skip, Why,
+    Counters, Disposition, DropReason, Early, Judgement, Midstream, Observer, Path, Places, Skip,
+    Why,
 };
 use rules::conntrack::{CtView, States};
 use rules::eval::{self, By, Cause, RuleRef};
@@ -32,6 +33,8 @@ pub(crate) struct Recorder {
     offload: u64,
     midstream_flows: u64,
     midstream_packets: u64,
+    early_flows: u64,
+    early_packets: u64,
     families: Vec<Family>,
     /// Index of the rules file that judges the current packet.
     current: usize,
@@ -71,6 +74,8 @@ impl Recorder {
             offload: 0,
             midstream_flows: 0,
             midstream_packets: 0,
+            early_flows: 0,
+            early_packets: 0,
             families: rulesets.map(|ruleset| ruleset.family).collect(),
             current: 0,
             causes: Vec::new(),
@@ -130,6 +135,8 @@ impl Recorder {
         self.offload += u64::from(end.offload);
         self.midstream_flows += u64::from(end.midstream == Midstream::First);
         self.midstream_packets += u64::from(end.midstream != Midstream::No);
+        self.early_flows += u64::from(end.early == Early::First);
+        self.early_packets += u64::from(end.early != Early::No);
     }
 
     fn unknown(&mut self) {
@@ -174,6 +181,8 @@ impl Recorder {
         self.offload += other.offload;
         self.midstream_flows += other.midstream_flows;
         self.midstream_packets += other.midstream_packets;
+        self.early_flows += other.early_flows;
+        self.early_packets += other.early_packets;
         self.lacked_interface += other.lacked_interface;
         self.input_unknown += other.input_unknown;
         self.output_unknown += other.output_unknown;
@@ -200,6 +209,8 @@ impl Recorder {
         report.offload = self.offload;
         report.midstream_flows = self.midstream_flows;
         report.midstream_packets = self.midstream_packets;
+        report.early_flows = self.early_flows;
+        report.early_packets = self.early_packets;
         report.unknown_because = self.unknown_because;
         report.lacked_interface = self.lacked_interface;
         report.input_unknown = self.input_unknown;

@@ -41,6 +41,8 @@ pub(crate) struct Arrived {
     pub(crate) number: u64,
     /// Its time in nanoseconds since the Unix epoch, made to run forward.
     pub(crate) time: Option<u64>,
+    /// That of the first frame.
+    pub(crate) began: Option<u64>,
 }
 
 /// What became of one frame.
@@ -233,7 +235,7 @@ impl<'c> Source<'c> {
             read.frames += 1;
             read.packets += 1;
             capture.count(u64::from(frame.meta.wire_length), time);
-            arrived.push(Arrived { number: read.frames, time });
+            arrived.push(Arrived { number: read.frames, time, began: *start });
             // A capture that goes on for ever is not waited for.
             *ended = selection.is_full(read.packets);
             true

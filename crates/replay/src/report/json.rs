@@ -114,6 +114,8 @@ impl Report<'_> {
             "ct": ct_name(self.config.ct.mode),
             "midstream_flows": self.midstream_flows,
             "midstream_packets": self.midstream_packets,
+            "early_flows": self.early_flows,
+            "early_packets": self.early_packets,
             "offload": self.offload,
             "addresses": self.config.host.addresses.iter()
                 .map(|(name, addr)| format!("{name}={addr}"))

@@ -206,6 +206,10 @@ pub struct Report<'f> {
     pub midstream_flows: u64,
     /// Packets of those connections.
     pub midstream_packets: u64,
+    /// Connections, not all of which was captured, with a verdict that hangs on what their packets were taken for.
+    pub early_flows: u64,
+    /// Packets with such a verdict.
+    pub early_packets: u64,
     /// Packets whose time was before an earlier one's.
     pub time_went_back: u64,
     /// What was odd about the captures.
@@ -246,6 +250,8 @@ impl<'f> Report<'f> {
             offload: 0,
             midstream_flows: 0,
             midstream_packets: 0,
+            early_flows: 0,
+            early_packets: 0,
             time_went_back: 0,
             warnings: Vec::new(),
             elapsed_s: 0.0,

@@ -225,6 +225,14 @@ impl Report<'_> {
                 writeln!(out, "skipped   {}: {why}", plural(packets, "packet"))?;
             }
         }
+        if self.early_flows + self.early_packets > 0 {
+            writeln!(
+                out,
+                "early     {} of {} not all captured: taken for new ones, in TCP for established ones (--ct)",
+                plural(self.early_packets, "packet"),
+                plural(self.early_flows, "connection"),
+            )?;
+        }
         if self.time_went_back > 0 {
             writeln!(out, "note      time ran backwards {} times", number(self.time_went_back))?;
         }
