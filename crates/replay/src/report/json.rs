@@ -119,6 +119,8 @@ impl Report<'_> {
             "midstream_flows": self.midstream_flows,
             "midstream_packets": self.midstream_packets,
             "rp_filter": self.assumed_rp_filter,
+            "early_flows": self.early_flows,
+            "early_packets": self.early_packets,
             "offload": self.offload,
             "addresses": self.config.host.addresses.iter()
                 .map(|(name, addr)| format!("{name}={addr}"))

@@ -227,6 +227,10 @@ pub struct Report<'f> {
     pub midstream_packets: u64,
     /// Packets that a strict `rp_filter` would have dropped, where nobody said how it is.
     pub assumed_rp_filter: u64,
+    /// Connections, not all of which was captured, with a verdict that hangs on what their packets were taken for.
+    pub early_flows: u64,
+    /// Packets with such a verdict.
+    pub early_packets: u64,
     /// Packets whose time was before an earlier one's.
     pub time_went_back: u64,
     /// Times that a frame was older than the one before it in its capture: those were put in order.
@@ -274,6 +278,8 @@ impl<'f> Report<'f> {
             midstream_flows: 0,
             midstream_packets: 0,
             assumed_rp_filter: 0,
+            early_flows: 0,
+            early_packets: 0,
             time_went_back: 0,
             backwards: 0,
             by_time: false,

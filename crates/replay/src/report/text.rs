@@ -258,6 +258,14 @@ impl Report<'_> {
                 writeln!(out, "skipped   {}: {why}", plural(packets, "packet"))?;
             }
         }
+        if self.early_flows + self.early_packets > 0 {
+            writeln!(
+                out,
+                "early     {} of {} not all captured: taken for new ones, in TCP for established ones (--ct)",
+                plural(self.early_packets, "packet"),
+                plural(self.early_flows, "connection"),
+            )?;
+        }
         for note in self.order_notes() {
             writeln!(out, "note      {note}")?;
         }

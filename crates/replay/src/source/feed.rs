@@ -114,7 +114,7 @@ impl Feed {
             backwards += u64::from(time < *now);
             *now = time;
             let number = number(*capture, frame.meta.number);
-            Arrived { number, time, seen: Seen::default() }
+            Arrived { number, time, seen: Seen::default(), began: None }
         }));
         self.number_interfaces(batch, table);
         Ok(Some(backwards))

@@ -67,6 +67,8 @@ pub(crate) struct Arrived {
     pub(crate) time: Option<u64>,
     /// What it is.
     pub(crate) seen: Seen,
+    /// The time of the first frame.
+    pub(crate) began: Option<u64>,
 }
 
 /// What became of one frame.
@@ -382,7 +384,7 @@ impl<'c> Source<'c> {
         let mut failed = None;
         let (mut at, mut kept) = (0, 0);
         burst.retain(|frame| {
-            let Arrived { number, time, seen } = arrived[at];
+            let Arrived { number, time, seen, .. } = arrived[at];
             at += 1;
             if *ended {
                 return false;
@@ -411,7 +413,7 @@ impl<'c> Source<'c> {
             if let Some(capture) = &mut read.captures[capture_of(number)] {
                 capture.count(u64::from(frame.meta.wire_length), time);
             }
-            arrived[kept] = Arrived { number, time, seen };
+            arrived[kept] = Arrived { number, time, seen, began: *start };
             kept += 1;
             // A capture that goes on for ever is not waited for.
             *ended = selection.is_full(read.packets);
