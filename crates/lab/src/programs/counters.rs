@@ -1,6 +1,6 @@
 //! Counters by their place: what `iptables-save -c` printed, and what a replay's JSON says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Whose counter it is.
@@ -31,6 +31,20 @@ pub struct Counted {
     pub text: String,
 }
 
+impl Counted {
+    /// Where the rule jumps or goes to; of a policy, the verdict.
+    fn target(&self) -> Option<&str> {
+        let mut words = self.text.split(' ');
+        words.by_ref().find(|word| matches!(*word, "-j" | "-g" | "policy"))?;
+        words.next()
+    }
+
+    /// Whether packets that it counts go no further.
+    pub fn ends_packets(&self) -> bool {
+        matches!(self.target(), Some("DROP" | "REJECT"))
+    }
+}
+
 /// What a replay says of one counter: the packets that hit it for certain, and those that may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
@@ -41,9 +55,10 @@ pub struct Told {
 }
 
 impl Told {
-    /// Whether the kernel's value is possible.
-    pub fn allows(self, kernel: u64) -> bool {
-        (self.packets..=self.packets + self.maybe).contains(&kernel)
+    /// Whether the kernel's value is possible, where it may have seen `unseen` packets more.
+    pub fn allows(self, kernel: u64, unseen: u64) -> bool {
+        let most = (self.packets + self.maybe).saturating_add(unseen);
+        (self.packets..=most).contains(&kernel)
     }
 }
 
@@ -106,6 +121,32 @@ pub fn of_json(document: &serde_json::Value) -> BTreeMap<Place, Told> {
     counters
 }
 
+/// Chains that packets reach from the chains named `roots`, as family, table and chain.
+pub fn reached_from(
+    counters: &BTreeMap<Place, Counted>,
+    roots: &[&str],
+) -> BTreeSet<(String, String, String)> {
+    let chain_of =
+        |place: &Place, chain: &str| (place.family.clone(), place.table.clone(), chain.to_owned());
+    let mut reached: BTreeSet<_> = counters
+        .keys()
+        .filter(|place| roots.contains(&place.chain.as_str()))
+        .map(|place| chain_of(place, &place.chain))
+        .collect();
+    loop {
+        let jumps =
+            counters.iter().filter(|(place, _)| reached.contains(&chain_of(place, &place.chain)));
+        let next: Vec<_> = jumps
+            .filter_map(|(place, counted)| Some(chain_of(place, counted.target()?)))
+            .filter(|chain| !reached.contains(chain))
+            .collect();
+        if next.is_empty() {
+            return reached;
+        }
+        reached.extend(next);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,6 +183,23 @@ mod tests {
     #[test]
     fn maybe_widens_upwards_only() {
         let told = Told { packets: 6, maybe: 2 };
-        assert_eq!([5, 6, 8, 9].map(|kernel| told.allows(kernel)), [false, true, true, false]);
+        assert_eq!([5, 6, 8, 9].map(|kernel| told.allows(kernel, 0)), [false, true, true, false]);
+        assert_eq!([5, 9, 10].map(|kernel| told.allows(kernel, 1)), [false, true, false]);
+    }
+
+    #[test]
+    fn chains_are_reached_through_chains() {
+        let text = "*filter\n:INPUT ACCEPT [0:0]\n:OUTPUT DROP [2:9]\n:A - [0:0]\n:B - [0:0]\n:C - [0:0]\n\
+                    [0:0] -A OUTPUT -p tcp -j A\n[0:0] -A A -g B\n[4:9] -A B -j DROP\n[0:0] -A INPUT -j C\nCOMMIT\n";
+        let counters = of_save("ip", text);
+        let reached = reached_from(&counters, &["OUTPUT"]);
+        let chains: Vec<&str> = reached.iter().map(|(_, _, chain)| chain.as_str()).collect();
+        assert_eq!(chains, ["A", "B", "OUTPUT"]);
+        let ends: Vec<String> = counters
+            .iter()
+            .filter(|(_, counted)| counted.ends_packets())
+            .map(|(place, _)| place.to_string())
+            .collect();
+        assert_eq!(ends, ["ip filter B 1", "ip filter OUTPUT 0"]);
     }
 }

@@ -16,14 +16,47 @@ pub struct Scene {
     pub script: &'static str,
 }
 
+/// `"name"`, or `"name" = "part" "part"...` for a script of several parts, of which the first says what it shows.
 macro_rules! scenes {
-    ($($name:literal),* $(,)?) => {
-        &[$(Scene { name: $name, script: include_str!(concat!("scenes/", $name, ".sh")) }),*]
+    ($($name:literal $(= $($part:literal)+)?),* $(,)?) => {
+        &[$(Scene { name: $name, script: scenes!(@ $name $($($part)+)?) }),*]
+    };
+    (@ $name:literal) => {
+        include_str!(concat!("scenes/", $name, ".sh"))
+    };
+    (@ $name:literal $($part:literal)+) => {
+        concat!($(include_str!(concat!("scenes/", $part, ".sh"))),+)
     };
 }
 
 /// Every scene, the plain ones first.
-pub const SCENES: &[Scene] = scenes!["router", "homenat", "docker", "strict", "ufw"];
+pub const SCENES: &[Scene] = scenes![
+    "router",
+    "homenat",
+    "docker",
+    "strict",
+    "ufw",
+    "kube",
+    "firewalld",
+    "ipv6",
+    "spoofed",
+    "rpfilter" = "rpfilter" "spoofed",
+    "broken",
+    "midstream",
+    "unlisted" = "unlisted" "midstream",
+    "offload",
+    "offload-in" = "offload-in" "offload",
+    "offload-out" = "offload-out" "offload",
+    "mtu",
+    "fragments",
+    "fragments-plain" = "fragments-plain" "fragments",
+    "bridge",
+    "arp",
+    "sctp",
+    "nft" = "nft" "router" "nft-tail",
+    "dhcp",
+    "policy",
+];
 
 /// Programs that every scene runs.
 const ALWAYS: &[&str] = &[

@@ -41,7 +41,7 @@ forwarding() {
     at "$1" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 }
 
-# A web server: web NS PORT... serves /small (1 kB) and /big (3 MB).
+# A web server, nginx where it is installed: web NS PORT... serves /small (1 kB) and /big (3 MB).
 web() {
     local name=$1 port; shift
     mkdir -p $lab/www
@@ -54,7 +54,11 @@ web() {
         for port; do echo "listen $port; listen [::]:$port;"; done
         echo "} }"
     } >"$lab/nginx-$name.conf"
-    at "$name" nginx -c "$lab/nginx-$name.conf" 2>>"$lab/nginx.err"
+    if [ -n "$(command -v nginx)" ]; then
+        at "$name" nginx -c "$lab/nginx-$name.conf" 2>>"$lab/nginx.err"
+    else
+        for port; do at "$name" python3 -m http.server --bind :: --directory $lab/www "$port" 2>>"$lab/web.err" & done
+    fi
 }
 
 # A name server: names NS answers every name of example.net with 192.0.2.80 and 2001:db8::80.
@@ -66,6 +70,12 @@ names() {
 get() { at "$1" curl -sS -o /dev/null --connect-timeout 1 --max-time 4 "${@:2}"; }
 look_up() { at "$1" dig +tries=1 +time=1 +short "@$2" example.net "${3:-A}" >/dev/null; }
 echoes() { at "$1" ping $ping_fast -c "$3" "${@:4}" "$2" >/dev/null; }
+
+# Tries ports: knock NS ADDRESS PORT...
+knock() {
+    local name=$1 host=$2 port; shift 2
+    for port; do at "$name" timeout 0.3 bash -c "</dev/tcp/$host/$port" 2>/dev/null; done
+}
 
 # Waits until something listens: listens NS PORT [udp].
 listens() {
@@ -92,12 +102,23 @@ zero() {
 save4() { at r iptables-legacy-save -c; }
 save6() { at r ip6tables-legacy-save -c; }
 
+# arptables-legacy-save asks whatever is called arptables, and prints no counters; these two list by themselves.
+save_arp() { sed 's|/usr/sbin/arptables|/usr/sbin/arptables-legacy|' /usr/sbin/arptables-legacy-save | at r perl; }
+counters_arp() {
+    echo '*filter'
+    at r arptables-legacy -L -n -v | sed -n \
+        -e '/^Chain/h' \
+        -e 's/^Chain \([^ ]*\) (policy \([A-Z]*\) \([0-9]*\) packets, \([0-9]*\) bytes).*/:\1 \2 [\3:\4]/p' \
+        -e '/pcnt=/{G;s/^\(.*[^ ]\) *, pcnt=\([0-9]*\) -- bcnt=\([0-9]*\).*Chain \([^ ]*\).*/[\2:\3] -A \4 \1/p}'
+    echo COMMIT
+}
+
 # What a host folder holds, as the commands print it. An empty file says nothing and is left out.
 host_folder() {
     local dir=$out/host
     save4 >"$dir/iptables.save"
     save6 >"$dir/ip6tables.save"
-    [ -n "${uses_arp:-}" ] && at r arptables-legacy-save -c >"$dir/arptables.save"
+    [ -n "${uses_arp:-}" ] && save_arp >"$dir/arptables.save"
     at r ipset save >"$dir/ipset.save" 2>/dev/null
     { at r ip -4 route show table all; at r ip -6 route show table all; } >"$dir/routes.txt"
     { at r ip -4 rule; at r ip -6 rule; } >"$dir/rule.txt"
@@ -108,6 +129,7 @@ host_folder() {
     at r bridge -o link >"$dir/bridge.txt"
     at r sysctl net.ipv4 net.ipv6 net.bridge net.netfilter >"$dir/sysctl.txt" 2>/dev/null
     { at r conntrack -L -f ipv4; at r conntrack -L -f ipv6; } >"$dir/conntrack.txt" 2>/dev/null
+    [ -n "${unlisted:-}" ] && rm -f "$dir/conntrack.txt"
     find "$dir" -type f -empty -delete
 }
 
@@ -154,7 +176,7 @@ play() {
     sleep "${quiet:-0.3}"
     save4 >"$out/expected.save"
     save6 >"$out/expected6.save"
-    [ -n "${uses_arp:-}" ] && at r arptables-legacy-save -c >"$out/expected-arp.save"
+    [ -n "${uses_arp:-}" ] && counters_arp >"$out/expected-arp.save"
     recorded
     if declare -F proof >/dev/null; then proof >"$out/proof.txt" 2>&1; fi
     cp $lab/*.err "$out/" 2>/dev/null

@@ -1,6 +1,6 @@
 # A docker host: published ports by DNAT and by a proxy in user space, a bridge whose frames pass the IP rules,
 # containers that talk with each other, go out, and come back in by the published port.
-# needs: nginx curl dnsmasq dig ping socat nmap
+# needs: python3 curl dnsmasq dig ping socat
 
 setup() {
     ns r a b s
@@ -106,6 +106,7 @@ traffic() {
     echoes r 172.17.0.2 2
     get s --interface 203.0.113.66 http://192.0.2.10:8080/small
     get s http://172.17.0.2/small
-    at s nmap -n -Pn -sS --max-retries 0 -p 8075-8085 192.0.2.10
-    at s nmap -n -Pn -sS --max-retries 0 -p 50-60 172.17.0.3
+    knock s 192.0.2.10 8078 8079 8080 8081
+    knock s 172.17.0.3 52 53 54
+    knock b 172.17.0.2 81
 }
