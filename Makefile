@@ -73,7 +73,7 @@ lab: $(if $(ROOT),lab-deps) ## Real programs through this machine's kernel, thei
 	cargo build --release --bin tamis
 	cargo run --quiet --release -p tamis-lab --bin programs -- $(SCENES)
 
-lab-deps: PACKAGES += $(LAB_PACKAGES)
+lab-deps: PACKAGES := $(filter-out chromium,$(PACKAGES)) $(LAB_PACKAGES)
 lab-deps: deps
 
 # README's picture of the page: its review, in a window as wide as a small screen.

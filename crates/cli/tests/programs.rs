@@ -23,7 +23,7 @@ fn agree(name: &str) {
         eprintln!("SKIPPED: {name}: a capture lost frames: {:?}", recording.losses());
         return;
     }
-    for way in Way::ALL {
+    for way in Way::ALL.into_iter().filter(|&way| recording.has(way)) {
         let found = compare(scene, &recording, way, Path::new(env!("CARGO_BIN_EXE_tamis"))).unwrap();
         let wrong: String = found.wrong.iter().map(|wrong| format!("\n{wrong}")).collect();
         assert!(found.counters > 10, "{name} {}: {found}", way.name());

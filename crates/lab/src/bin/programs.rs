@@ -1,7 +1,7 @@
 //! `programs`: real programs through this machine's kernel, and whether a replay of what tcpdump recorded counts as
 //! the kernel did.
 //!
-//! `programs [SCENE...] [--tamis BINARY] [--out DIR] [--way any|each|in|shuffled] [--recorded] [--list] [--brief]`.
+//! `programs [SCENE...] [--tamis BINARY] [--out DIR] [--way any|each|in|shuffled|nflog] [--recorded] [--list] [--brief]`.
 //! BINARY is `target/release/tamis` unless told, DIR `target/programs`; `--recorded` compares what lies there and
 //! records nothing. Exit code 1: a counter is surely wrong, a packet contradicts, or too much is unknown; 3: this
 //! machine cannot play a scene that was asked for by name, or any at all.
@@ -112,7 +112,7 @@ mod linux {
             for loss in recording.losses() {
                 println!("{:10} lost: {loss}", scene.name);
             }
-            for &way in &args.ways {
+            for &way in args.ways.iter().filter(|&&way| recording.has(way)) {
                 is_good &= tell(scene, &recording, way, &args);
             }
         }

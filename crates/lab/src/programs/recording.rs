@@ -19,11 +19,13 @@ pub enum Way {
     In,
     /// As [`Way::Any`], with frames up to 10 ms away from their place.
     Shuffled,
+    /// What rules of the scene logged (`tcpdump -i nflog:N`).
+    Nflog,
 }
 
 impl Way {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Any, Self::Each, Self::In, Self::Shuffled];
+    pub const ALL: [Self; 5] = [Self::Any, Self::Each, Self::In, Self::Shuffled, Self::Nflog];
 
     /// As on the command line.
     pub fn name(self) -> &'static str {
@@ -32,6 +34,7 @@ impl Way {
             Self::Each => "each",
             Self::In => "in",
             Self::Shuffled => "shuffled",
+            Self::Nflog => "nflog",
         }
     }
 
@@ -58,12 +61,18 @@ impl Recording {
         self.dir.join("host")
     }
 
+    /// Whether it was recorded this way.
+    pub fn has(&self, way: Way) -> bool {
+        way != Way::Nflog || self.dir.join("nflog.pcap").exists()
+    }
+
     /// The captures of one way, as `tamis replay` takes them.
     pub fn captures(&self, way: Way) -> io::Result<Vec<String>> {
         let file = |name: &str| self.dir.join(name).display().to_string();
         Ok(match way {
             Way::Any => vec![file("any.pcap")],
             Way::In => vec![file("in.pcap")],
+            Way::Nflog => vec![file("nflog.pcap")],
             Way::Shuffled => {
                 let bytes = shuffle::shuffled(&fs::read(self.dir.join("any.pcap"))?)?;
                 fs::write(self.dir.join("shuffled.pcap"), bytes)?;

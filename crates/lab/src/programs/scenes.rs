@@ -1,11 +1,12 @@
 //! The scenes, and what each needs of this machine.
 //!
-//! A scene's text begins with what it shows. Two kinds of its comments are read: `# needs: PROGRAM...`, and
-//! `# apart: FAMILY TABLE CHAIN NUMBER: WHY` for a counter that no capture can tell (NUMBER 0 is the policy): packets
+//! A scene's text begins with what it shows. Three kinds of its comments are read: `# needs: PROGRAM...`, `# device:
+//! KIND` for a kind of link that not every kernel has, and `# apart: FAMILY TABLE CHAIN NUMBER: WHY` for a counter that no capture can tell (NUMBER 0 is the policy): packets
 //! that never reach a tap. The recording's `proof.txt` then holds what shows it.
 
 use std::env;
 use std::path::Path;
+use std::process::Command;
 
 /// A script and its name.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +57,8 @@ pub const SCENES: &[Scene] = scenes![
     "nft" = "nft" "router" "nft-tail",
     "dhcp",
     "policy",
+    "nflog" = "nflog" "router" "nflog-tail",
+    "vlan",
 ];
 
 /// Programs that every scene runs.
@@ -84,20 +87,21 @@ impl Scene {
         lines.take_while(|line| !line.starts_with("needs:")).collect::<Vec<_>>().join(" ")
     }
 
-    fn notes<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
-        self.script.lines().filter_map(move |line| line.strip_prefix("# ")?.strip_prefix(key))
+    fn notes(&self, key: &'static str) -> impl Iterator<Item = &'static str> {
+        let script = self.script;
+        script.lines().filter_map(move |line| line.strip_prefix("# ")?.strip_prefix(key))
     }
 
-    /// Programs that it runs and this machine lacks.
+    /// Programs that it runs, and kinds of device that it makes, which this machine lacks.
     pub fn lacks(&self) -> Vec<&'static str> {
-        let script = self.script;
-        let needs = script.lines().filter_map(|line| line.strip_prefix("# needs:"));
-        let needed = needs.flat_map(str::split_whitespace);
-        ALWAYS.iter().copied().chain(needed).filter(|program| !is_installed(program)).collect()
+        let needed = self.notes("needs:").flat_map(str::split_whitespace);
+        let programs =
+            ALWAYS.iter().copied().chain(needed).filter(|program| !is_installed(program));
+        programs.chain(self.notes("device: ").filter(|kind| !is_made(kind))).collect()
     }
 
     /// Counters that no capture of this scene can tell, as `FAMILY TABLE CHAIN NUMBER`, and why.
-    pub fn apart(&self) -> Vec<(&str, &str)> {
+    pub fn apart(&self) -> Vec<(&'static str, &'static str)> {
         self.notes("apart:").filter_map(|note| note.trim().split_once(": ")).collect()
     }
 }
@@ -106,6 +110,15 @@ fn is_installed(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|dir| dir.join(program).exists())
         || ["/usr/sbin", "/sbin"].iter().any(|dir| Path::new(dir).join(program).exists())
+}
+
+/// Whether this kernel makes such devices: tries in a namespace of its own.
+fn is_made(kind: &str) -> bool {
+    let make = format!(
+        "ip link add under type dummy && ip link add link under name over type {kind} id 9"
+    );
+    let output = Command::new("unshare").args(["--net", "sh", "-c", &make]).output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 #[cfg(test)]

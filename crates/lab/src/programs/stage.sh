@@ -3,7 +3,8 @@
 #
 # A scene defines `setup` (namespaces, links, programs that serve), `rules` (loads them in r) and `traffic`, and may
 # define `before` (what happens between the rules and the start of the captures: then counters are zeroed).
-# The firewall is always the namespace r. $out is where the recording goes, $lab a folder for the scene's own files.
+# The firewall is always the namespace r. $out is where the recording goes, $lab a folder for the scene's own files;
+# $snap and $big make captures small.
 set -uo pipefail
 mount -t tmpfs tmpfs /run
 mkdir -p /run/netns /run/lab /run/sshd "$out/host"
@@ -41,11 +42,11 @@ forwarding() {
     at "$1" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 }
 
-# A web server, nginx where it is installed: web NS PORT... serves /small (1 kB) and /big (3 MB).
+# A web server, nginx where it is installed: web NS PORT... serves /small (1 kB) and /big (3 MB, or $big).
 web() {
     local name=$1 port; shift
     mkdir -p $lab/www
-    [ -e $lab/www/big ] || { head -c 3000000 /dev/zero >$lab/www/big; head -c 1000 /dev/zero >$lab/www/small; }
+    [ -e $lab/www/big ] || { head -c "${big:-3000000}" /dev/zero >$lab/www/big; head -c 1000 /dev/zero >$lab/www/small; }
     {
         echo "pid $lab/nginx-$name.pid; error_log $lab/nginx-$name.log; worker_processes 1; daemon on;"
         echo "events { worker_connections 256; }"
@@ -136,7 +137,7 @@ host_folder() {
 listeners=()
 listen() {
     local file=$1; shift
-    ip netns exec r tcpdump -Z root -B 32768 -n -w "$out/$file" "$@" 2>"$lab/$file.log" &
+    ip netns exec r tcpdump -Z root -B 32768 -s "${snap:-262144}" -n -w "$out/$file" "$@" 2>"$lab/$file.log" &
     listeners+=($!)
 }
 
@@ -144,6 +145,7 @@ recording() {
     local dev turn files=(any.pcap in.pcap)
     listen any.pcap -i any
     listen in.pcap -i any -Q in
+    [ -n "${nflog:-}" ] && { listen nflog.pcap -i "nflog:$nflog"; files+=(nflog.pcap); }
     for dev in $(at r ip -o link show up | sed 's/^[0-9]*: \([^:@]*\).*/\1/'); do
         listen "$dev.pcap" -i "$dev"
         files+=("$dev.pcap")

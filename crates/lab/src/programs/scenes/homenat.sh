@@ -24,8 +24,8 @@ setup() {
     web c 80
     names s
     mkdir -p $lab/ftp $lab/tftp $lab/empty
-    head -c 300000 /dev/zero >$lab/ftp/file
-    head -c 20000 /dev/zero >$lab/tftp/file
+    head -c $((${big:-3000000} / 10)) /dev/zero >$lab/ftp/file
+    head -c $((${big:-3000000} / 150)) /dev/zero >$lab/tftp/file
     chmod -R a+rX $lab; chmod a-w $lab/ftp
     printf '%s\n' listen=YES background=NO anonymous_enable=YES anon_root=$lab/ftp secure_chroot_dir=$lab/empty \
         run_as_launching_user=NO ftp_username=daemon nopriv_user=nobody connect_from_port_20=YES xferlog_enable=NO \
