@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use dataplane::Config;
+use host::Network;
 use replay::run::{self, Wanted};
 use replay::{RulesFile, demo};
-use rules::Network;
 use rules::save::LoadOptions;
 
 use crate::replay_command::{command_line, print};

@@ -7,14 +7,15 @@ use std::net::IpAddr;
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use dataplane::{Config, Path};
+use host::routes::Routes;
+use host::{Host, Network};
 use packet::Checksums;
 use replay::RulesFile;
+use rules::Semantics;
 use rules::conntrack::{self, Mode, config::DEFAULT_MAX};
 use rules::ipset::Sets;
 use rules::model::Family;
-use rules::routes::Routes;
 use rules::save::LoadOptions;
-use rules::{Network, Semantics, World};
 
 /// How packets walk.
 #[derive(Debug, Args)]
@@ -257,11 +258,12 @@ impl WalkArgs {
                 ..conntrack::Config::default()
             },
             sets: self.ipset.as_deref().map(|file| read(file, Sets::parse)).transpose()?,
-            world: World {
+            host: Host {
                 local: (!self.local.is_empty()).then(|| self.local.clone()),
                 routes: self.routes.as_deref().map(|file| read(file, Routes::parse)).transpose()?,
                 bridge: self.bridge.clone(),
                 addresses: self.addresses.clone(),
+                ..Host::default()
             },
             ..Config::default()
         })

@@ -1,5 +1,7 @@
 //! [`Arrival`]: what is said of a frame besides its bytes.
 
+use std::net::IpAddr;
+
 use packet::Link;
 use rules::conntrack::CtState;
 
@@ -22,10 +24,45 @@ pub struct Arrival<'a> {
     pub input: Option<&'a str>,
     /// See `input`.
     pub output: Option<&'a str>,
+    /// Where it comes from, if the capture tells.
+    pub origin: Origin,
+    /// How the same packet was seen leaving, if it was.
+    pub left: Option<Left<'a>>,
     /// Its mark on arrival.
     pub mark: u32,
     /// The state of its connection, if that is said and not for tracking to find.
     pub ctstate: Option<CtState>,
+}
+
+/// Where a packet comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// Its addresses tell, as far as they can.
+    #[default]
+    Addresses,
+    /// It came in by an interface.
+    Wire,
+    /// The host made it.
+    Host,
+}
+
+/// A packet as it was seen leaving: translated, and by which interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Left<'a> {
+    /// Number of that frame.
+    pub number: u64,
+    /// The interface.
+    pub interface: Option<&'a str>,
+    /// Its source.
+    pub source: IpAddr,
+    /// Its destination.
+    pub destination: IpAddr,
+    /// Its ports, or the identifier of an ICMP request twice; none where it has none, or they were not captured.
+    pub ports: Option<[u16; 2]>,
+    /// A bridge passed it on: it was not routed.
+    pub bridged: bool,
+    /// It is to be walked under the rules that let it go, which so are known not to have dropped it.
+    pub let_go: bool,
 }
 
 impl Arrival<'_> {
@@ -41,6 +78,8 @@ impl Arrival<'_> {
             interface: None,
             input: None,
             output: None,
+            origin: Origin::default(),
+            left: None,
             mark: 0,
             ctstate: None,
         }

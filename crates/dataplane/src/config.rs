@@ -1,10 +1,11 @@
 //! What the handler is told about the host it stands for.
 
 use access::list::Schedule;
+use host::{Host, Network};
 use packet::Checksums;
+use rules::conntrack;
 use rules::ipset::Sets;
 use rules::layout::Kind;
-use rules::{Network, World, conntrack};
 
 use crate::path::Path;
 
@@ -30,7 +31,7 @@ pub struct Config {
     /// The host's sets, as they were when the first packet came; `None` where nobody told.
     pub sets: Option<Sets>,
     /// The host's own addresses.
-    pub world: World,
+    pub host: Host,
 }
 
 impl Default for Config {
@@ -45,7 +46,7 @@ impl Default for Config {
             ct: conntrack::Config::default(),
             bans: None,
             sets: None,
-            world: World::default(),
+            host: Host::default(),
         }
     }
 }

@@ -9,7 +9,7 @@
 use access::list::{Denied, Schedule};
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Link, Packet, Read};
-use rules::conntrack::{CtState, CtView, Edit, Mode, Side, Tracker, Zone};
+use rules::conntrack::{CtView, Edit, Mode, Side, Tracker, Zone};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
 use rules::ipset::Sets;
@@ -203,7 +203,7 @@ impl<'r> Handler<'r> {
         let path = config.path.or_else(|| match family {
             Family::Arp => Some(of_host(interfaces::is_outbound(&packet, arrival))),
             Family::Bridge => Some(plan.default),
-            Family::Ipv4 | Family::Ipv6 => path_of(&packet, &config.world, plan.default),
+            Family::Ipv4 | Family::Ipv6 => path_of(&packet, &config.host, plan.default),
         });
         let Some(path) = path else { return end.unknown(Why::NotCaptured, observer) };
         end.path = Some(path);
@@ -231,9 +231,10 @@ impl<'r> Handler<'r> {
             time: arrival.time,
             ct,
             to_host: Some(path != Path::Forward),
-            ..Transit::new(&mut packet, family, Hook::Prerouting, &config.world)
+            ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
-        let mut walk = Walk::new(transit, arrival.number, (tables, memories));
+        let mut walk = Walk::new(transit, arrival.number, (tables, memories))
+            .seen_leaving(arrival.left.as_ref());
         let way = Way { path, input, output };
         let way = match path {
             Path::Forward | Path::Input => {

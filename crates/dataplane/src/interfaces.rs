@@ -3,8 +3,9 @@
 
 use std::net::IpAddr;
 
+use host::Network;
 use packet::Packet;
-use rules::{Iface, Network};
+use rules::Iface;
 
 use crate::arrival::Arrival;
 use crate::config::Config;

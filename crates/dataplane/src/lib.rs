@@ -18,7 +18,7 @@ pub mod publish;
 mod reroute;
 mod walk;
 
-pub use arrival::Arrival;
+pub use arrival::{Arrival, Left, Origin};
 pub use config::Config;
 pub use copies::Copies;
 pub use counters::{Counters, Places};

@@ -5,8 +5,8 @@
 
 use std::net::IpAddr;
 
+use host::Host;
 use packet::{L3, Link, Packet, Read};
-use rules::World;
 use rules::model::{Family, Hook, Ruleset};
 
 /// A way through the host.
@@ -48,12 +48,12 @@ pub(crate) fn default_path(ruleset: &Ruleset) -> Path {
 }
 
 /// The path of one packet: `None` if it hangs on address bytes that are not known.
-pub(crate) fn path_of(packet: &Packet<'_>, world: &World, default: Path) -> Option<Path> {
-    if world.local.is_none() {
+pub(crate) fn path_of(packet: &Packet<'_>, host: &Host, default: Path) -> Option<Path> {
+    if host.local.is_none() {
         return Some(default);
     }
     let (source, destination) = addresses(packet)?;
-    let is_local = |addr| is_local(addr, world) == Some(true);
+    let is_local = |addr| is_local(addr, host) == Some(true);
     Some(match (is_local(source), is_local(destination)) {
         (true, true) => Path::Loopback,
         (true, false) => Path::Output,
@@ -63,9 +63,9 @@ pub(crate) fn path_of(packet: &Packet<'_>, world: &World, default: Path) -> Opti
 }
 
 /// Whether an address is the host's own; `None` where nothing tells.
-pub(crate) fn is_local(addr: IpAddr, world: &World) -> Option<bool> {
-    let given = world.addresses.iter().any(|(_, own)| *own == addr);
-    if addr.is_loopback() || given { Some(true) } else { world.is_local(addr) }
+pub(crate) fn is_local(addr: IpAddr, host: &Host) -> Option<bool> {
+    let given = host.addresses.iter().any(|(_, own)| *own == addr);
+    if addr.is_loopback() || given { Some(true) } else { host.is_local(addr) }
 }
 
 /// Source and destination address, if both are known.

@@ -42,10 +42,10 @@ pub(crate) fn behind<'a>(
     let destination = now.map(|(_, destination)| destination);
     let to_host = match (redirected, destination) {
         (Redirected::Certainly, _) => Some(true),
-        (_, Some(destination)) => is_local(destination, &config.world),
+        (_, Some(destination)) => is_local(destination, &config.host),
         (_, None) => None,
     };
-    let is_open = redirected == Redirected::Maybe || config.world.local.is_some();
+    let is_open = redirected == Redirected::Maybe || config.host.local.is_some();
     if to_host.is_none() && destination.is_none() && is_open && config.path.is_none() {
         walk.lose_way(observer);
     }

@@ -11,9 +11,10 @@ use rules::conntrack::{Certainty, Confirmation, CtView, Place, States, Template,
 use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
-use rules::nat::{Redirected, forget_payload};
+use rules::nat::{Drawn, Redirected, forget_payload};
 use rules::{Connection, Iface, Transit, Wish};
 
+use crate::arrival::Left;
 use crate::disposition::{DropReason, Judgement, Midstream, Why};
 use crate::handler::Observer;
 
@@ -43,6 +44,8 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     dropped_by_tracking: bool,
     /// It is not known which path it takes behind a translation.
     lost_way: bool,
+    /// It was seen leaving: no rule that may have dropped it did.
+    let_go: bool,
 }
 
 impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
@@ -65,7 +68,17 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             ttl_ran_out: false,
             dropped_by_tracking: false,
             lost_way: false,
+            let_go: false,
         }
+    }
+
+    /// The packet was seen leaving. Under rules that were in force then, no rule that may have dropped it did.
+    pub(crate) fn seen_leaving(mut self, left: Option<&Left<'_>>) -> Self {
+        let Some(left) = left else { return self };
+        self.let_go = left.let_go;
+        self.transit.ct.drawn =
+            Some(Drawn { source: left.source, destination: left.destination, ports: left.ports });
+        self
     }
 
     /// Every table at one hook; connections are tracked behind the raw table.
@@ -204,6 +217,9 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Tracking may drop the packet.
     fn may_drop(&mut self, observer: &mut impl Observer) {
+        if self.let_go {
+            return;
+        }
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
         observer.hangs_on(Why::Translation);
@@ -250,15 +266,24 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// One table's chains, which may end the packet's way.
     fn chains(&mut self, table: usize, observer: &mut impl Observer) {
         observer.enters(table as u32, self.transit.hook);
-        let name = self.tables.ruleset().tables[table].name;
         let (transit, memories) = (&mut self.transit, &mut *self.memories);
         let found = self.tables.walk(table, transit, self.alive, memories, observer);
+        if self.let_go && found.may_be(Verdict::Accept) {
+            self.accepted(table, &found);
+            return;
+        }
         self.verdicts.extend(&found.without_accept());
         self.alive = match (found.may_be(Verdict::Accept), found.only().is_some()) {
             (false, _) => Alive::Gone,
             (true, true) => self.alive,
             (true, false) => Alive::Maybe,
         };
+        self.accepted(table, &found);
+    }
+
+    /// What accepted it here counts as what accepted it, if nothing weightier does.
+    fn accepted(&mut self, table: usize, found: &Verdicts) {
+        let name = self.tables.ruleset().tables[table].name;
         if name == "filter" || !self.passed_filter && name != "nat" {
             self.accepted_by = found.by(Verdict::Accept);
             self.passed_filter |= name == "filter";
@@ -277,6 +302,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
                 return observer.ttl(Some(ttl - 1));
             }
             Read::Known(_) => self.alive = Alive::Gone,
+            Read::Unknown | Read::Absent if self.let_go => return,
             Read::Unknown | Read::Absent => {
                 self.alive = Alive::Maybe;
                 observer.hangs_on(Why::NotCaptured);
@@ -299,7 +325,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Where it goes from here is not known, and so neither what becomes of it.
     pub(crate) fn lose_way(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone {
+        if self.alive == Alive::Gone || self.let_go {
             return;
         }
         observer.hangs_on(Why::Translation);

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use dataplane::{Arrival, Config, Handler, Judgement, Observer, Path};
+use host::{Host, Network};
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Link, checksum};
 use proptest::prelude::{any, proptest};
@@ -10,7 +11,6 @@ use rules::conntrack::{self, Mode};
 use rules::eval;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
-use rules::{Network, World};
 
 struct Nobody;
 
@@ -35,10 +35,10 @@ fn config() -> Config {
             ("wan".to_owned(), network("0.0.0.0/0")),
         ],
         ct: conntrack::Config { mode: Mode::Kernel, ..conntrack::Config::default() },
-        world: World {
+        host: Host {
             local: Some(vec![local]),
             addresses: vec![("wan".to_owned(), local.addr)],
-            ..World::default()
+            ..Host::default()
         },
         ..Config::default()
     }

@@ -1,6 +1,7 @@
 //! What hostile bytes are fed to: one function for each target of `fuzz/`, which must neither panic nor
 //! run away, whatever it is given. `tests/corpora.rs` feeds them the committed corpora as plain tests.
 
+use host::Host;
 use packet::{Checksums, FlowKey, Link, Packet};
 use pktio::{Burst, CaptureReader, Port};
 use rules::convert::convert;
@@ -8,7 +9,7 @@ use rules::eval::{Alive, Memories, Observer, tables_at, walk};
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load, print_ruleset};
-use rules::{Iface, Transit, World};
+use rules::{Iface, Transit};
 
 /// A target: its name, which is that of its corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -161,7 +162,7 @@ impl Observer for Nobody {}
 
 /// Judges a packet at every hook, cut off at a few places: a bare one for IP, a frame for the others.
 fn judge(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
-    let world = World::default();
+    let host = Host::default();
     for captured in [frame.len(), frame.len() / 2] {
         let mut memories = Memories::of(ruleset);
         for hook in [
@@ -187,7 +188,7 @@ fn judge(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
                 sets: sets.as_mut(),
                 output: Iface::Named("eth0"),
                 time: Some(1),
-                ..Transit::new(&mut packet, ruleset.family, hook, &world)
+                ..Transit::new(&mut packet, ruleset.family, hook, &host)
             };
             for table in tables_at(ruleset, hook).collect::<Vec<_>>() {
                 walk(ruleset, table, &mut transit, Alive::Certain, &mut memories, &mut Nobody);

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use host::Host;
 use packet::{Checksums, Packet, Read};
 use rules::eval::{self, Alive, Memories, Observer, RuleRef, Verdict, Verdicts};
 use rules::layout::{Kind, Laid};
 use rules::model::{Action, Family, Ruleset};
 use rules::save::{LoadError, LoadOptions, load};
-use rules::{Iface, Outcome, Transit, World};
+use rules::{Iface, Outcome, Transit};
 
 use crate::scene::{Placement, Scene, forwards};
 use crate::tally::{ChainTally, Tally, step};
@@ -69,7 +70,7 @@ pub struct Step(pub String);
 pub struct Judge {
     scene: Scene,
     ruleset: Ruleset,
-    world: World,
+    host: Host,
     /// As the rules were read: which rules and matches a packet meets.
     memories: Memories,
     tally: Observed,
@@ -112,7 +113,7 @@ impl Judge {
         let memories = Memories::of(&ruleset);
         let tally = Observed::of(&ruleset);
         let laid = scene.layout.map(|kind| LaidOut::of(kind, &ruleset));
-        Ok(Self { scene, world: scene.world(), ruleset, memories, tally, laid })
+        Ok(Self { scene, host: scene.host(), ruleset, memories, tally, laid })
     }
 
     /// The rules.
@@ -131,8 +132,8 @@ impl Judge {
 
     /// Walks one frame and counts it.
     pub fn judge(&mut self, frame: &mut [u8]) -> Judged {
-        let Self { scene, ruleset, world, memories, tally, laid } = self;
-        let stage = (*scene, &*world, &*ruleset);
+        let Self { scene, ruleset, host, memories, tally, laid } = self;
+        let stage = (*scene, &*host, &*ruleset);
         let Some(LaidOut { tables, memories: own, counts }) = laid else {
             return judge(stage, frame, |table, transit| {
                 eval::walk(ruleset, table, transit, Alive::Certain, memories, tally)
@@ -204,7 +205,7 @@ impl Judge {
 
 /// What becomes of one frame; `walk` walks a table.
 fn judge(
-    (scene, world, ruleset): (Scene, &World, &Ruleset),
+    (scene, host, ruleset): (Scene, &Host, &Ruleset),
     frame: &mut [u8],
     walk: impl FnMut(usize, &mut Transit<'_, '_>) -> Verdicts,
 ) -> Judged {
@@ -225,7 +226,7 @@ fn judge(
     let mut transit = Transit {
         input: Iface::Named(input),
         output: scene.output().map_or(Iface::Absent, Iface::Named),
-        ..Transit::new(&mut packet, scene.family, scene.hook(), world)
+        ..Transit::new(&mut packet, scene.family, scene.hook(), host)
     };
     judged.fate = through_tables(scene, ruleset, &mut transit, walk);
     judged.mark = transit.mark.value;

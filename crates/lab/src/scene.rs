@@ -4,11 +4,11 @@
 //! link layer). Two places: raw PREROUTING, which sees everything that the stack lets in, and FORWARD
 //! (mangle, then filter), which sees only packets that route forwards.
 
+use host::routes::Routes;
+use host::{Host, Network};
 use packet::{Headers, L3, Link, Packet, Read};
 use rules::layout::Kind;
 use rules::model::{Family, Hook};
-use rules::routes::Routes;
-use rules::{Network, World};
 
 use crate::device::Device;
 
@@ -156,13 +156,13 @@ impl Scene {
 
     /// The host as tamis is told of it.
     #[must_use]
-    pub fn world(&self) -> World {
+    pub fn host(&self) -> Host {
         let local = match self.family {
             Family::Ipv6 => LOCAL_V6.iter().chain(["::1"].iter()),
             _ => LOCAL_V4.iter().chain(["127.0.0.0/8"].iter()),
         };
         let local = local.filter_map(|text| Network::parse(text)).collect();
-        World { local: Some(local), routes: Routes::parse(&self.routes()).ok(), ..World::default() }
+        Host { local: Some(local), routes: Routes::parse(&self.routes()).ok(), ..Host::default() }
     }
 
     /// The routes of the namespace that the oracle sets up, as `ip route show table all` prints them.

@@ -146,7 +146,8 @@ fn copy<'s>(scratch: &'s mut Vec<u8>, bytes: &[u8]) -> &'s mut [u8] {
     scratch
 }
 
-fn arrival<'a>(
+/// How a frame arrived.
+pub(crate) fn arrival<'a>(
     (meta, link, interface): (&FrameMeta, Link, Option<&'a Interface>),
     Arrived { number, time }: Arrived,
 ) -> Arrival<'a> {

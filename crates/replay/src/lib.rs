@@ -40,5 +40,6 @@ pub use filter::Filter;
 pub use input::read_text;
 pub use rules_file::RulesFile;
 pub use select::{Moment, Selection};
+pub use source::{CaptureName, Numbers};
 pub use threads::Alone;
 pub use visible::visible;

@@ -20,6 +20,7 @@ use crate::near::Misses;
 use crate::recorder::Recorder;
 use crate::report::Report;
 use crate::rules_file::RulesFile;
+use crate::source::{Numbers, capture_of};
 use crate::spec::{Spec, arrivals};
 use text::edit_text;
 
@@ -130,18 +131,22 @@ pub fn of_conversation<'f>(
     Story { before: earlier, ..story }
 }
 
-/// Tells the story of a packet of captures; those before it are replayed silently. With `near`, so many near
+/// Tells the story of a packet of captures, named as [`Numbers`] has it; those before it are replayed silently. With `near`, so many near
 /// misses are kept.
 ///
 /// # Errors
-/// A capture cannot be read, or there is no such packet.
+/// A capture cannot be read, or it has no such packet.
 pub fn of_capture<'f>(
     files: &'f [RulesFile],
     config: &'f Config,
     captures: &[String],
-    number: u64,
+    packet: &str,
     near: Option<usize>,
 ) -> Result<Story<'f>, Error> {
+    let numbers = Numbers::of(captures);
+    let number = numbers
+        .parse(packet)
+        .ok_or_else(|| Error::NoSuchPacket { number: packet.to_owned(), packets: None })?;
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
     let stream = frames::each(captures, |frame| {
         let is_it = frame.number == number;
@@ -158,7 +163,12 @@ pub fn of_capture<'f>(
         }
         ControlFlow::Continue(())
     })?;
-    stream.broke.ok_or(Error::NoSuchPacket { number, packets: stream.frames })
+    let mut story = stream.broke.ok_or_else(|| Error::NoSuchPacket {
+        number: packet.to_owned(),
+        packets: stream.frames.get(capture_of(number)).copied(),
+    })?;
+    story.report.numbers = numbers;
+    Ok(story)
 }
 
 fn not_read<'f>(files: &'f [RulesFile], config: &'f Config, link: pktio::LinkType) -> Story<'f> {

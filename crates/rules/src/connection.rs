@@ -4,7 +4,7 @@
 //! it has a [`CtView`], and through it a flow whose mark and labels targets may change.
 
 use crate::conntrack::{CtState, CtView, Doubt, Flow, States, Template, Tracker};
-use crate::nat::{Binding, Redirected};
+use crate::nat::{Binding, Drawn, Redirected};
 
 /// A packet's connection.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct Connection<'p> {
     pub binding: Binding,
     /// Whether a rule sent the packet to this host.
     pub redirected: Redirected,
+    /// What the packet was seen to be after all translations, if it was.
+    pub drawn: Option<Drawn>,
 }
 
 /// How a packet is to be tracked.
@@ -49,6 +51,7 @@ impl Default for Connection<'_> {
             doubtful: false,
             binding: Binding::Closed,
             redirected: Redirected::No,
+            drawn: None,
         }
     }
 }

@@ -21,12 +21,10 @@ pub mod nat;
 mod outcome;
 mod parallel;
 pub mod revision;
-pub mod routes;
 pub mod save;
 mod semantics;
 mod tracking;
 mod transit;
-mod world;
 
 pub use connection::{Connection, Seen, Wish};
 pub use family::{TableKind, protocol_name, protocol_number};
@@ -34,4 +32,3 @@ pub use outcome::Outcome;
 pub use parallel::{Because, Class};
 pub use semantics::Semantics;
 pub use transit::{Iface, Mark, Transit};
-pub use world::{Network, World};

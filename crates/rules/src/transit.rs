@@ -10,7 +10,7 @@ use crate::connection::Connection;
 use crate::ipset::Sets;
 use crate::model::{Family, Hook};
 use crate::semantics::Semantics;
-use crate::world::World;
+use host::Host;
 
 /// One packet at one hook.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Transit<'p, 'b> {
     /// `skb->mark`.
     pub mark: Mark,
     /// The host that the rules stand on.
-    pub world: &'p World,
+    pub host: &'p Host,
     /// Arrival time in nanoseconds since the Unix epoch, if the capture has one.
     pub time: Option<u64>,
     /// The connection that it is part of.
@@ -85,7 +85,7 @@ impl Mark {
 impl<'p, 'b> Transit<'p, 'b> {
     /// A packet certainly at a hook, with nothing else known of it: no interfaces, no mark, no time, and
     /// any connection.
-    pub fn new(packet: &'p mut Packet<'b>, family: Family, hook: Hook, world: &'p World) -> Self {
+    pub fn new(packet: &'p mut Packet<'b>, family: Family, hook: Hook, host: &'p Host) -> Self {
         Self {
             packet,
             family,
@@ -94,7 +94,7 @@ impl<'p, 'b> Transit<'p, 'b> {
             output: Iface::Unknown,
             semantics: Semantics::default(),
             mark: Mark::default(),
-            world,
+            host,
             time: None,
             ct: Connection::default(),
             to_host: None,

@@ -1,13 +1,14 @@
 //! Policies of a bridge's user chains: every layout and every revision ends a chain as the model does.
 #![allow(clippy::unwrap_used)]
 
+use host::Host;
 use packet::Packet;
+use rules::Transit;
 use rules::eval::{Alive, By, Memories, Observer, Verdict, Verdicts, walk};
 use rules::layout::{Kind, Laid, Layout};
 use rules::model::{Counters, Family, Hook, Ruleset};
 use rules::revision::{Numbers, Revision};
 use rules::save::{LoadOptions, load, print_ruleset};
-use rules::{Transit, World};
 
 const RULES: &str = "*filter\n:INPUT ACCEPT\n:FORWARD DROP\n:OUTPUT ACCEPT\n\
     :drops DROP\n:accepts ACCEPT\n:returns RETURN\n\
@@ -36,8 +37,8 @@ fn at_forward(host: u8, walks: impl FnOnce(&mut Transit<'_, '_>) -> Verdicts) ->
     frame[12..14].copy_from_slice(&[8, 0]);
     let headers = packet::parse_frame(&frame, 60);
     let mut packet = Packet::with_headers(&mut frame, headers);
-    let world = World::default();
-    walks(&mut Transit::new(&mut packet, Family::Bridge, Hook::Forward, &world))
+    let host = Host::default();
+    walks(&mut Transit::new(&mut packet, Family::Bridge, Hook::Forward, &host))
 }
 
 fn by_model(rules: &Ruleset, host: u8) -> Verdicts {

@@ -10,7 +10,7 @@ use rules::eval::{Alive, Memories, Observer, Verdict, walk};
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
-use rules::{Iface, Transit, World};
+use rules::{Iface, Transit};
 
 /// A ruleset with its sets, through which packets go one by one.
 struct Host {
@@ -43,14 +43,14 @@ impl Host {
             Link::Ipv4,
             Checksums::Ignore,
         );
-        let (world, time) = (World::default(), Some(seconds * 1_000_000_000));
+        let (host, time) = (host::Host::default(), Some(seconds * 1_000_000_000));
         self.sets.begin(time);
         let mut transit = Transit {
             input: Iface::Named("eth0"),
             output: Iface::Named("eth1"),
             time,
             sets: Some(&mut self.sets),
-            ..Transit::new(&mut parsed, Family::Ipv4, Hook::Forward, &world)
+            ..Transit::new(&mut parsed, Family::Ipv4, Hook::Forward, &host)
         };
         let found =
             walk(&self.ruleset, 0, &mut transit, Alive::Certain, &mut self.memories, &mut Nobody);

@@ -3,11 +3,12 @@
 //! iptables-legacy and iptables-nft 1.8.9, and the counters read back.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+use host::Host;
 use packet::{Checksums, Link, Packet};
 use rules::eval::{Alive, Memories, Observer, RuleRef, walk};
 use rules::model::{Family, Hook};
 use rules::save::{LoadOptions, load};
-use rules::{Iface, Outcome, Semantics, Transit, World};
+use rules::{Iface, Outcome, Semantics, Transit};
 
 const TCP: [u8; 20] = [3, 232, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0, 100, 0, 0, 0, 0];
 const UDP: [u8; 8] = [3, 232, 0, 80, 0, 8, 0, 0];
@@ -49,12 +50,12 @@ fn outcome(family: Family, tests: &str, semantics: Semantics, bytes: &[u8]) -> O
     let mut bytes = bytes.to_vec();
     let len = bytes.len();
     let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
-    let world = World::default();
+    let host = Host::default();
     let mut transit = Transit {
         input: Iface::Named("eth0"),
         output: Iface::Absent,
         semantics,
-        ..Transit::new(&mut packet, family, Hook::Prerouting, &world)
+        ..Transit::new(&mut packet, family, Hook::Prerouting, &host)
     };
     let mut seen = Seen::default();
     walk(&ruleset, 0, &mut transit, Alive::Certain, &mut Memories::of(&ruleset), &mut seen);

@@ -39,7 +39,10 @@ impl Walk<'_, '_, '_> {
         if self.transit.ct.binding == Binding::Open {
             nat::bind_null(&mut self.transit, side);
         }
-        if self.transit.ct.binding == Binding::Lost {
+        if self.transit.ct.binding == Binding::Lost && !nat::bind_drawn(&mut self.transit, side) {
+            if self.transit.ct.drawn.is_some() {
+                nat::forget(&mut self.transit, side);
+            }
             self.lose_translation(side);
         }
         rewrite::packet(&mut self.transit, side)
@@ -50,9 +53,13 @@ impl Walk<'_, '_, '_> {
         observer.enters(table as u32, self.transit.hook);
         let (transit, memories) = (&mut self.transit, &mut *self.memories);
         let found = self.tables.walk(table, transit, Alive::Maybe, memories, observer);
-        if found.may_be(Verdict::Drop) {
+        if found.may_be(Verdict::Drop) && !self.let_go {
             self.verdicts.extend(&found.without_accept());
             self.alive = Alive::Maybe;
+        }
+        if let Some(seen) = nat::write_drawn(&mut self.transit, side) {
+            nat::bind_drawn(&mut self.transit, side);
+            return seen;
         }
         // What may answer a flow that was lost is no flow of its own, or one that the rules decide.
         let answers_any = self.tables.translates && nat::answers_any(&mut self.transit);

@@ -7,11 +7,12 @@ mod limits;
 mod model;
 
 use dataplane::publish::{Burst, Kind, Published};
+use host::Host;
 use packet::{Checksums, Link, Packet};
+use rules::Transit;
 use rules::eval::{Alive, Verdict};
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
-use rules::{Transit, World};
 
 /// Bytes of every packet.
 pub(crate) const BYTES: u64 = 40;
@@ -33,9 +34,9 @@ pub(crate) fn walk(burst: &mut Burst<'_>) -> (Option<Verdict>, u32) {
     (bytes[8], bytes[9]) = (64, 17);
     bytes[12..16].copy_from_slice(&[10, 0, 0, 1]);
     bytes[16..20].copy_from_slice(&[10, 0, 0, 2]);
-    let world = World::default();
+    let host = Host::default();
     let mut packet = Packet::parse(&mut bytes, BYTES as usize, Link::Raw, Checksums::Ignore);
-    let mut transit = Transit::new(&mut packet, Family::Ipv4, Hook::Prerouting, &world);
+    let mut transit = Transit::new(&mut packet, Family::Ipv4, Hook::Prerouting, &host);
     let table = burst.revision().table("mangle").unwrap_or(usize::MAX);
     let verdicts = burst.walk(table, &mut transit, Alive::Certain);
     (verdicts.only().map(|(verdict, _)| verdict), transit.mark.value)

@@ -11,7 +11,6 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dataplane::{Config, Path};
-use rules::World;
 use rules::ipset::Sets;
 use rules::layout::Kind;
 use rules::model::{Family, Ruleset};
@@ -164,7 +163,7 @@ impl Trial {
             path: Some(Path::Forward),
             output: Some(stage.device(true).to_owned()),
             nets: Vec::new(),
-            world: World::default(),
+            host: host::Host::default(),
             ..stage.config()
         };
         let mut judge = StateJudge::new(ruleset, &config);

@@ -1,10 +1,10 @@
 //! [`Stage`]: the two devices, the networks behind the near one, and the host between them.
 
 use dataplane::Config;
+use host::{Host, Network};
 use packet::Checksums;
 use rules::conntrack::{self, Mode};
 use rules::model::Family;
-use rules::{Network, World};
 
 use super::wire::Addr;
 use crate::device::Device;
@@ -92,9 +92,9 @@ impl Stage {
                 checksums: Checksums::Verify,
                 ..conntrack::Config::default()
             },
-            world: World {
+            host: Host {
                 addresses: addresses.iter().filter_map(|(name, text)| own(name, text)).collect(),
-                ..self.scene.world()
+                ..self.scene.host()
             },
             ..Config::default()
         }

@@ -10,18 +10,19 @@ mod rulesets;
 
 use dataplane::{Arrival, Config, Counters, Handler, Judgement, Observer, Path};
 use fastrand::Rng;
+use host::{Host, Network};
 use lab::oracle::counters::Reader;
 use lab::oracle::load::{lacking, restore};
 use lab::oracle::netns::{in_fresh, ip};
 use lab::oracle::tun::Tun;
 use lab::scene::{LOCAL_V4, LOCAL_V6, Placement, Scene, Wire};
 use packet::{Checksums, Link};
+use rules::Transit;
 use rules::conntrack::{self, Mode, Side};
 use rules::eval::{self, RuleRef};
 use rules::model::{Family, Ruleset};
 use rules::nat::Translated;
 use rules::save::{LoadOptions, load};
-use rules::{Network, Transit, World};
 
 const PACKETS: u64 = 60;
 
@@ -210,7 +211,7 @@ fn config() -> Config {
             checksums: Checksums::Verify,
             ..conntrack::Config::default()
         },
-        world: World {
+        host: Host {
             local: Some(LOCAL_V4.iter().chain(&LOCAL_V6).map(|text| net(text)).collect()),
             routes: None,
             bridge: None,

@@ -46,7 +46,7 @@ pub use judge::{Decided, Got, Judged, Results, judge};
 pub use place::PlaceName;
 
 use dataplane::{Config, Path};
-use rules::Network;
+use host::Network;
 use rules::conntrack::Mode;
 
 use crate::spec::Spec;
@@ -172,8 +172,8 @@ impl Defaults {
         if config.nets.is_empty() {
             config.nets.clone_from(&self.nets);
         }
-        if config.world.local.is_none() && !self.local.is_empty() {
-            config.world.local = Some(self.local.clone());
+        if config.host.local.is_none() && !self.local.is_empty() {
+            config.host.local = Some(self.local.clone());
         }
         config
     }

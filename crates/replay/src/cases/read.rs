@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path as FilePath;
 
 use dataplane::Path;
-use rules::Network;
+use host::Network;
 use rules::conntrack::Mode;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

@@ -23,6 +23,7 @@ use super::{Got, PlaceName};
 use crate::error::Error;
 use crate::frames::{self, Frame};
 use crate::rules_file::RulesFile;
+use crate::source::Numbers;
 use crate::spec;
 use crate::spec::words::{Detail, of_packet};
 
@@ -41,6 +42,8 @@ pub struct Recording<'f> {
     /// The same for one conversation.
     small: Config,
     cases: Vec<Recorded>,
+    /// How frame numbers are printed.
+    numbers: Numbers,
     /// Packets seen.
     pub packets: u64,
     /// Packets whose verdict is unknown.
@@ -94,6 +97,7 @@ pub fn record<'f>(
             config,
             small: few_connections(config),
             cases: Vec::new(),
+            numbers: Numbers::of(captures),
             packets: 0,
             unknown: 0,
             skipped: 0,
@@ -112,7 +116,7 @@ pub fn record<'f>(
         ControlFlow::<()>::Continue(())
     })?;
     let mut recording = taking.recording;
-    (recording.packets, recording.warnings) = (stream.frames, stream.warnings);
+    (recording.packets, recording.warnings) = (stream.frames.iter().sum(), stream.warnings);
     if recording.cases.is_empty() {
         return Err(Error::NothingToRecord { found: recording.found() });
     }

@@ -53,11 +53,13 @@ impl Report<'_> {
             "schema": "tamis.replay/1",
             "rules": if rules.is_empty() { Value::Null } else { rules.remove(0) },
             "captures": self.captures.iter().map(|capture| json!({
-                "file": capture.file,
+                "file": capture.name.file,
+                "interface": capture.name.interface,
                 "packets": capture.count.packets,
                 "bytes": capture.count.bytes,
                 "first": capture.first.map(time_text),
                 "last": capture.last.map(time_text),
+                "dropped": capture.dropped,
             })).collect::<Vec<_>>(),
             "assumed": self.assumed(),
             "parallel": {
@@ -108,17 +110,18 @@ impl Report<'_> {
             "nets": self.config.nets.iter()
                 .map(|(name, net)| format!("{name}={net}"))
                 .collect::<Vec<_>>(),
-            "local": self.config.world.local.as_ref().map(|local| {
+            "local": self.config.host.local.as_ref().map(|local| {
                 local.iter().map(ToString::to_string).collect::<Vec<_>>()
             }),
             "ct": ct_name(self.config.ct.mode),
             "midstream_flows": self.midstream_flows,
             "midstream_packets": self.midstream_packets,
             "offload": self.offload,
-            "addresses": self.config.world.addresses.iter()
+            "addresses": self.config.host.addresses.iter()
                 .map(|(name, addr)| format!("{name}={addr}"))
                 .collect::<Vec<_>>(),
             "time_went_back": self.time_went_back,
+            "reordered": self.backwards,
         })
     }
 
@@ -170,7 +173,8 @@ impl Report<'_> {
                 let by = self.decided_by(&listed.disposition);
                 let new = self.listed_new(listed);
                 json!({
-                    "frame": listed.frame,
+                    "capture": self.numbers.file(listed.frame),
+                    "frame": self.numbers.frame(listed.frame),
                     "time": listed.time.map(time_text),
                     "packet": listed.packet,
                     "verdict": listed.disposition.judgement.word(),

@@ -28,6 +28,7 @@ use crate::changes::Changes;
 use crate::decider::Decider;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
+use crate::source::{CaptureName, Numbers};
 use crate::threads::Alone;
 
 /// Packets and bytes.
@@ -54,19 +55,26 @@ impl Count {
 }
 
 /// What one capture held.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Capture {
-    /// Its name, as given.
-    pub file: String,
+    /// Its name.
+    pub name: CaptureName,
     /// Packets and their bytes on the wire.
     pub count: Count,
     /// Earliest time, in nanoseconds since the Unix epoch.
     pub first: Option<u64>,
     /// Latest time.
     pub last: Option<u64>,
+    /// Packets that its recorder lost, where it says so.
+    pub dropped: Option<u64>,
 }
 
 impl Capture {
+    /// One that nothing was read of.
+    pub(crate) fn new(name: CaptureName) -> Self {
+        Self { name, count: Count::default(), first: None, last: None, dropped: None }
+    }
+
     /// One more packet.
     pub(crate) fn count(&mut self, wire_length: u64, time: Option<u64>) {
         self.count.add(wire_length);
@@ -208,6 +216,12 @@ pub struct Report<'f> {
     pub midstream_packets: u64,
     /// Packets whose time was before an earlier one's.
     pub time_went_back: u64,
+    /// Times that a frame was older than the one before it in its capture: those were put in order.
+    pub backwards: u64,
+    /// Captures follow each other by time, which is another order than theirs.
+    pub by_time: bool,
+    /// How frame numbers are printed.
+    pub numbers: Numbers,
     /// What was odd about the captures.
     pub warnings: Vec<String>,
     /// Wall time in seconds.
@@ -247,6 +261,9 @@ impl<'f> Report<'f> {
             midstream_flows: 0,
             midstream_packets: 0,
             time_went_back: 0,
+            backwards: 0,
+            by_time: false,
+            numbers: Numbers::default(),
             warnings: Vec::new(),
             elapsed_s: 0.0,
             also: String::new(),

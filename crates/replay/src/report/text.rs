@@ -66,7 +66,7 @@ impl Report<'_> {
                 _ => String::new(),
             };
             let packets = plural(capture.count.packets, "packet");
-            writeln!(out, "capture   {}: {packets}{span}", capture.file)?;
+            writeln!(out, "capture   {}: {packets}{span}", capture.name.given)?;
         }
         writeln!(out, "assumed   {}", self.assumptions())
     }
@@ -88,7 +88,7 @@ impl Report<'_> {
         if self.files.iter().any(|file| file.family_from == FamilyFrom::Assumed) {
             parts.push("family ip".to_owned());
         }
-        let said = self.config.path.is_some() || self.config.world.local.is_some();
+        let said = self.config.path.is_some() || self.config.host.local.is_some();
         let hint = if said { "" } else { "  (--path --local --in --out --net)" };
         parts.join(", ") + hint
     }
@@ -202,6 +202,29 @@ impl Report<'_> {
         Ok(())
     }
 
+    /// What is to be said of the order of the captures' packets, and of packets that they lack.
+    pub(super) fn order_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.by_time {
+            notes.push("the captures follow each other by time, not as given".to_owned());
+        }
+        if self.backwards > 0 {
+            let times = plural(self.backwards, "time");
+            notes.push(format!("time ran backwards {times}: packets were put in order of time"));
+        }
+        if self.time_went_back > 0 {
+            let packets = plural(self.time_went_back, "packet");
+            notes.push(format!("{packets} came too late for that: taken as of the time before"));
+        }
+        for capture in &self.captures {
+            if let Some(lost) = capture.dropped.filter(|lost| *lost > 0) {
+                let lost = plural(lost, "packet");
+                notes.push(format!("{}: its recorder lost {lost}", capture.name.file));
+            }
+        }
+        notes
+    }
+
     fn notes(&self, out: &mut String) -> std::fmt::Result {
         let (all, never) = self.never_hit();
         if !self.selection.is_everything() {
@@ -225,8 +248,8 @@ impl Report<'_> {
                 writeln!(out, "skipped   {}: {why}", plural(packets, "packet"))?;
             }
         }
-        if self.time_went_back > 0 {
-            writeln!(out, "note      time ran backwards {} times", number(self.time_went_back))?;
+        for note in self.order_notes() {
+            writeln!(out, "note      {note}")?;
         }
         for file in self.files {
             for warning in &file.warnings {
@@ -257,7 +280,12 @@ impl Report<'_> {
             let new = self.listed_new(listed).map_or_else(String::new, |(word, place)| {
                 format!("  -> {word} by {}", place.with_line())
             });
-            writeln!(out, "#{} {word}: {}{by}{new}", listed.frame, listed.packet)?;
+            writeln!(
+                out,
+                "#{} {word}: {}{by}{new}",
+                self.numbers.show(listed.frame),
+                listed.packet
+            )?;
         }
         Ok(())
     }

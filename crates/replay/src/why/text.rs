@@ -169,6 +169,7 @@ impl Story<'_> {
             Step::Tracked { state, flow: Some(flow) } => {
                 let way = if flow.is_reply { "against" } else { "part of" };
                 let FlowStory { born, tuple, state: now, .. } = flow;
+                let born = self.report.numbers.show(*born);
                 writeln!(
                     out,
                     "conntrack: {state}, {way} the connection of packet {born}, {tuple}: {now}"

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dataplane::Config;
+use host::Network;
 use replay::report::Report;
 use replay::run::{self, Wanted};
 use replay::{RulesFile, demo};
-use rules::Network;
 use rules::save::LoadOptions;
 use serde_json::{Value, json};
 

@@ -194,7 +194,7 @@ fn iface(test: &IfaceTest, iface: Iface<'_>) -> Outcome {
 
 /// The bridge that an interface is a port of. A packet that has no such interface has no bridge there.
 fn logical(test: &IfaceTest, port: Iface<'_>, transit: &Transit<'_, '_>) -> Outcome {
-    match (port, &transit.world.bridge) {
+    match (port, &transit.host.bridge) {
         (Iface::Absent, _) => Outcome::from_bool(test.accepts("")),
         (_, Some(bridge)) => Outcome::from_bool(test.accepts(bridge)),
         (_, None) => Outcome::MAYBE,

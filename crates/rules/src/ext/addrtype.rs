@@ -92,7 +92,7 @@ fn parse_types(given: &Given<'_>, family: Family) -> Result<TypeTest, What> {
 impl TypeTest {
     fn judge_v4(self, transit: &Transit<'_, '_>, at: usize, device: Option<Iface<'_>>) -> Outcome {
         let Read::Known(addr) = transit.net::<4>(at) else { return Outcome::MAYBE };
-        types_v4(transit.world, addr.into(), device).judge(self.types, true).invert(self.invert)
+        types_v4(transit.host, addr.into(), device).judge(self.types, true).invert(self.invert)
     }
 
     fn judge_v6(self, transit: &Transit<'_, '_>, at: usize, device: Option<Iface<'_>>) -> Outcome {
@@ -102,7 +102,7 @@ impl TypeTest {
         let outcome = match is_of_kinds(addr, self.types) {
             false => Outcome::NO,
             true if by_route == 0 => Outcome::YES,
-            true => types_v6(transit.world, addr, device).judge(by_route, false),
+            true => types_v6(transit.host, addr, device).judge(by_route, false),
         };
         outcome.invert(self.invert)
     }
@@ -149,8 +149,8 @@ impl Match for AddrType {
 mod tests {
     use super::super::probe::{Frame, ipv4, ipv6, print, read_in};
     use super::*;
-    use crate::routes::Routes;
-    use crate::world::{Network, World};
+    use host::routes::Routes;
+    use host::{Host, Network};
 
     #[test]
     fn types_print_by_number() {
@@ -183,11 +183,11 @@ mod tests {
         packet
     }
 
-    fn world(local: Option<&str>, routes: Option<&str>) -> World {
-        World {
+    fn host(local: Option<&str>, routes: Option<&str>) -> Host {
+        Host {
             local: local.map(|text| vec![Network::parse(text).unwrap()]),
             routes: routes.map(|text| Routes::parse(text).unwrap()),
-            ..World::default()
+            ..Host::default()
         }
     }
 
@@ -197,8 +197,8 @@ mod tests {
     #[test]
     fn ipv4_is_one_of_the_types() {
         use Outcome as O;
-        let (none, local) = (world(None, None), world(Some("10.0.0.5"), None));
-        let (main, table) = (world(Some("10.0.0.5"), Some(MAIN)), world(None, Some(TABLE)));
+        let (none, local) = (host(None, None), host(Some("10.0.0.5"), None));
+        let (main, table) = (host(Some("10.0.0.5"), Some(MAIN)), host(None, Some(TABLE)));
         for (host, addr, types, outcome) in [
             (&none, [0, 0, 0, 0], "BROADCAST", O::YES),
             (&none, [255, 255, 255, 255], "UNICAST,LOCAL", O::NO),
@@ -228,23 +228,23 @@ mod tests {
 
     #[test]
     fn a_limit_hides_what_is_local_elsewhere() {
-        let table = world(None, Some(TABLE));
+        let table = host(None, Some(TABLE));
         let packet = to_v4([10, 0, 0, 5]);
-        let judge = |host: &World, rule: &str| Frame::ip(&packet).judge_in(host, rule);
+        let judge = |host: &Host, rule: &str| Frame::ip(&packet).judge_in(host, rule);
         assert_eq!(judge(&table, "-m addrtype --dst-type LOCAL --limit-iface-in"), Outcome::YES);
         assert_eq!(judge(&table, "-m addrtype --dst-type LOCAL --limit-iface-out"), Outcome::NO);
         assert_eq!(judge(&table, "-m addrtype --dst-type UNICAST --limit-iface-out"), Outcome::YES);
-        let local = world(Some("10.0.0.5"), None);
+        let local = host(Some("10.0.0.5"), None);
         assert_eq!(judge(&local, "-m addrtype --dst-type LOCAL --limit-iface-in"), Outcome::MAYBE);
     }
 
     #[test]
     fn ipv6_is_all_of_the_kinds_and_one_of_the_routes() {
         use Outcome as O;
-        let (none, local) = (world(None, None), world(Some("2001:db8::5"), None));
+        let (none, local) = (host(None, None), host(Some("2001:db8::5"), None));
         let text =
             "local 2001:db8::5 dev eth0\n2001:db8::/64 dev eth0\nunreachable 2001:db8:9::/48";
-        let table = world(None, Some(text));
+        let table = host(None, Some(text));
         for (host, addr, types, outcome) in [
             (&none, "ff02::1", "MULTICAST", O::YES),
             (&none, "ff02::1", "MULTICAST,UNICAST", O::NO),

@@ -8,7 +8,7 @@ use crate::model::{Action, Family, Hook, Ruleset};
 use crate::outcome::Outcome;
 use crate::save::{LoadError, LoadOptions, load, print_rule};
 use crate::transit::{Iface, Transit};
-use crate::world::World;
+use host::Host;
 
 /// Loads `-A FORWARD rule` in table mangle.
 pub(super) fn read(family: Family, rule: &str) -> Result<Ruleset, LoadError> {
@@ -70,7 +70,7 @@ impl<'a> Frame<'a> {
 
     fn with_transit<T>(
         self,
-        world: &World,
+        host: &Host,
         ask: impl FnOnce(&mut Transit<'_, '_>) -> T,
     ) -> (T, Vec<u8>) {
         let mut bytes = self.bytes.to_vec();
@@ -79,7 +79,7 @@ impl<'a> Frame<'a> {
             input: Iface::Named("eth0"),
             output: Iface::Named("eth1"),
             certain: self.certain,
-            ..Transit::new(&mut packet, self.family, self.hook, world)
+            ..Transit::new(&mut packet, self.family, self.hook, host)
         };
         let answer = ask(&mut transit);
         (answer, bytes)
@@ -87,11 +87,11 @@ impl<'a> Frame<'a> {
 
     /// What all matches of a rule say together; its own tests are left out.
     pub(super) fn judge(self, rule: &str) -> Outcome {
-        self.judge_in(&World::default(), rule)
+        self.judge_in(&Host::default(), rule)
     }
 
     /// The same, on a host.
-    pub(super) fn judge_in(self, world: &World, rule: &str) -> Outcome {
+    pub(super) fn judge_in(self, host: &Host, rule: &str) -> Outcome {
         let ruleset = read(self.family, rule).unwrap();
         let matches = &ruleset.tables[0].chains[0].rules[0].matches;
         let ask = |transit: &mut Transit<'_, '_>| {
@@ -99,7 +99,7 @@ impl<'a> Frame<'a> {
                 .iter()
                 .fold(Outcome::YES, |all, used| all.and_then(|| used.body.evaluate(transit)))
         };
-        self.with_transit(world, ask).0
+        self.with_transit(host, ask).0
     }
 
     /// Applies the target of the first rule, then asks the matches of the second about what is left.
@@ -111,8 +111,8 @@ impl<'a> Frame<'a> {
         };
         let second = read(self.family, then).unwrap();
         let matches = &second.tables[0].chains[0].rules[0].matches;
-        let world = World::default();
-        let ((effect, outcome), bytes) = self.with_transit(&world, |transit| {
+        let host = Host::default();
+        let ((effect, outcome), bytes) = self.with_transit(&host, |transit| {
             let effect = target.body.apply(transit);
             let outcome = matches
                 .iter()

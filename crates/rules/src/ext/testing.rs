@@ -6,7 +6,7 @@ use super::Match;
 use crate::model::{Family, Hook};
 use crate::outcome::Outcome;
 use crate::transit::{Mark, Transit};
-use crate::world::World;
+use host::Host;
 
 /// An IPv4 packet with UDP from port 1000 to 53.
 pub(super) fn ipv4_udp(payload: &[u8]) -> Vec<u8> {
@@ -42,6 +42,6 @@ pub(super) fn with_transit<T>(
     let mut packet = Packet::parse(&mut frame, bytes.len(), Link::Ipv4, Checksums::Ignore);
     see(&mut Transit {
         mark: Mark { value: 7, unknown: 0 },
-        ..Transit::new(&mut packet, Family::Ipv4, Hook::Forward, &World::default())
+        ..Transit::new(&mut packet, Family::Ipv4, Hook::Forward, &Host::default())
     })
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use host::Host;
 use packet::{Checksums, Link};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -11,7 +12,7 @@ use proptest::test_runner::{Config, TestRng, TestRunner};
 use rules::eval::{Alive, Memories, Observer, RuleRef, Verdict, Verdicts, walk};
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
-use rules::{Iface, Mark, Transit, World};
+use rules::{Iface, Mark, Transit};
 
 use crate::made::{IFACES, Packet, Table, packets, tables};
 use crate::naive::{End, Walk};
@@ -122,13 +123,13 @@ pub(crate) fn at_hook<T>(
     for range in &unknown.forgotten {
         parsed.forget(range.clone());
     }
-    let world = World::default();
+    let host = Host::default();
     let iface = |name, unknown| if unknown { Iface::Unknown } else { Iface::Named(name) };
     let mut transit = Transit {
         input: iface(packet.input, unknown.input),
         output: iface(packet.output, unknown.output),
         mark: Mark { value: packet.mark & !unknown.mark, unknown: unknown.mark },
-        ..Transit::new(&mut parsed, Family::Ipv4, Hook::Forward, &world)
+        ..Transit::new(&mut parsed, Family::Ipv4, Hook::Forward, &host)
     };
     walk(&mut transit, if unknown.entry { Alive::Maybe } else { Alive::Certain })
 }

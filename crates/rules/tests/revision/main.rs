@@ -6,15 +6,16 @@
 
 mod naive;
 
+use host::Host;
 use naive::{Change, Naive, changes};
 use packet::{Checksums, Link, Packet};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use rules::Transit;
 use rules::eval::{Alive, Memories, Observer, walk};
 use rules::model::{Counters, Family, Hook};
 use rules::revision::{Numbers, Revision};
 use rules::save::{LoadError, LoadOptions, load, print_ruleset};
-use rules::{Transit, World};
 
 const START: &str = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
                      :a - [0:0]\n:b - [0:0]\nCOMMIT\n";
@@ -55,12 +56,12 @@ fn walked(revision: &Revision) -> [(Option<rules::eval::Verdict>, Slots); 2] {
     (bytes[8], bytes[9]) = (64, 17);
     bytes[12..16].copy_from_slice(&[10, 0, 0, 1]);
     bytes[16..20].copy_from_slice(&[10, 0, 0, 2]);
-    let world = World::default();
+    let host = Host::default();
     let memories = || Memories::of(&rules);
     let mut walk_one = |reference: bool| {
         let mut seen = Slots::default();
         let mut packet = Packet::parse(&mut bytes, 40, Link::Raw, Checksums::Ignore);
-        let mut transit = Transit::new(&mut packet, Family::Ipv4, Hook::Input, &world);
+        let mut transit = Transit::new(&mut packet, Family::Ipv4, Hook::Input, &host);
         let (sure, memories) = (Alive::Certain, &mut memories());
         let verdicts = match reference {
             true => walk(&rules, 0, &mut transit, sure, memories, &mut seen),

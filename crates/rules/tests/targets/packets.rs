@@ -1,11 +1,12 @@
 //! What targets do to a packet.
 
+use host::Host;
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Checksums, Link, Packet, Read};
 use rules::eval::{Alive, Memories, Observer, Verdict, Verdicts, walk};
 use rules::model::Family::{self, Ipv4, Ipv6};
 use rules::model::{Hook, Ruleset};
-use rules::{Iface, Mark, Semantics, Transit, World};
+use rules::{Iface, Mark, Semantics, Transit};
 
 use crate::ruleset;
 
@@ -37,13 +38,13 @@ fn walked<R>(
 ) -> R {
     let len = frame.len();
     let mut packet = Packet::parse(frame, len, Link::Raw, Checksums::Ignore);
-    let world = World::default();
+    let host = Host::default();
     let mut transit = Transit {
         input: Iface::Absent,
         output: Iface::Absent,
         mark: Mark { value: 0x55, unknown: 0 },
         semantics: Semantics::Legacy,
-        ..Transit::new(&mut packet, rules.family, hook, &world)
+        ..Transit::new(&mut packet, rules.family, hook, &host)
     };
     let mut memories = Memories::of(rules);
     let verdicts = walk(rules, 0, &mut transit, Alive::Certain, &mut memories, &mut Silent);
@@ -182,11 +183,11 @@ fn a_translation_that_is_not_certain_makes_the_address_unknown() {
     let mut frame = udp(Ipv6);
     let len = frame.len();
     let mut packet = Packet::parse(&mut frame, len, Link::Raw, Checksums::Ignore);
-    let world = World::default();
+    let host = Host::default();
     let mut transit = Transit {
         input: Iface::Absent,
         semantics: Semantics::Legacy,
-        ..Transit::new(&mut packet, Ipv6, Hook::Postrouting, &world)
+        ..Transit::new(&mut packet, Ipv6, Hook::Postrouting, &host)
     };
     walk(&rules, 0, &mut transit, Alive::Certain, &mut Memories::of(&rules), &mut Silent);
     assert_eq!(transit.net::<2>(8), Read::Unknown);

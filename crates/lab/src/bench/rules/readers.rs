@@ -14,12 +14,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dataplane::publish::{Burst, Kind, PublishError, Published, Worker};
+use host::Host;
 use packet::{Checksums, Link, Packet};
+use rules::Transit;
 use rules::eval::Alive;
 use rules::layout::Kind as Layout;
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
-use rules::{Transit, World};
 use serde_json::json;
 
 use super::{Plan, params, row};
@@ -236,22 +237,22 @@ fn update(
 }
 
 fn walk_until(mut worker: Worker, stop: &AtomicBool, walked: &AtomicU64) {
-    let world = World::default();
+    let host = Host::default();
     let mut bytes = datagram();
     let len = bytes.len();
     let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
     while !stop.load(Ordering::Relaxed) {
         let mut burst = worker.burst();
         for _ in 0..BURST {
-            walk(&mut burst, &mut packet, &world);
+            walk(&mut burst, &mut packet, &host);
         }
         drop(burst);
         walked.fetch_add(BURST as u64, Ordering::Relaxed);
     }
 }
 
-fn walk(burst: &mut Burst<'_>, packet: &mut Packet<'_>, world: &World) {
-    let mut transit = Transit::new(packet, Family::Ipv4, Hook::Input, world);
+fn walk(burst: &mut Burst<'_>, packet: &mut Packet<'_>, host: &Host) {
+    let mut transit = Transit::new(packet, Family::Ipv4, Hook::Input, host);
     std::hint::black_box(burst.walk(0, &mut transit, Alive::Certain));
 }
 
@@ -304,10 +305,10 @@ mod tests {
     #[test]
     fn a_packet_runs_half_of_a_chain() {
         let published = Published::new(&ruleset(), Kind::Local).expect("no loop");
-        let (mut worker, mut bytes, world) = (published.worker(), datagram(), World::default());
+        let (mut worker, mut bytes, host) = (published.worker(), datagram(), Host::default());
         let len = bytes.len();
         let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
-        walk(&mut worker.burst(), &mut packet, &world);
+        walk(&mut worker.burst(), &mut packet, &host);
         let snapshot = published.snapshot().expect("it rests");
         let counts = |chain: &str| {
             let rules = (0..).map_while(|at| snapshot.revision.rule("filter", chain, at));

@@ -4,11 +4,12 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use dataplane::publish::tally::{Elsewhere, Local, Shared, Tally, Uncounted};
+use host::Host;
 use packet::{Checksums, Link, Packet};
+use rules::Transit;
 use rules::eval::{Alive, Memories};
 use rules::layout::{Kind, Laid};
 use rules::model::{Family, Hook, Ruleset};
-use rules::{Transit, World};
 use serde_json::json;
 
 use super::clock;
@@ -53,7 +54,7 @@ impl Walks {
 
     fn with<T: Tally>(&self, laid: &Laid) -> f64 {
         let counters = &T::new(self.slots);
-        let world = World::default();
+        let host = Host::default();
         let mut bytes = self.packets.clone();
         let parse = |bytes| {
             let bytes: &mut Vec<u8> = bytes;
@@ -65,7 +66,7 @@ impl Walks {
         let len = self.packets.first().map_or(0, Vec::len) as u64;
         let all = clock::least(BUDGET, || {
             for packet in &mut packets {
-                let mut transit = Transit::new(packet, self.family, self.hook, &world);
+                let mut transit = Transit::new(packet, self.family, self.hook, &host);
                 let mut observer = Counted { counters, bytes: len };
                 let entry = Alive::Certain;
                 black_box(laid.walk(0, &mut transit, entry, &mut memories, &mut observer));

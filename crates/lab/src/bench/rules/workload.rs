@@ -5,10 +5,11 @@
 
 use std::fmt::Write;
 
+use host::Host;
 use packet::{Checksums, Link, Packet};
+use rules::Transit;
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
-use rules::{Transit, World};
 
 /// A ruleset of chains that are all alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,8 +198,8 @@ pub fn at_hook<T>(
     let mut bytes = bytes.to_vec();
     let len = bytes.len();
     let mut parsed = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
-    let world = World::default();
-    walk(&mut Transit::new(&mut parsed, family, hook, &world))
+    let host = Host::default();
+    walk(&mut Transit::new(&mut parsed, family, hook, &host))
 }
 
 #[cfg(test)]

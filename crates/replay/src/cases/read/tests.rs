@@ -77,7 +77,7 @@ fn the_command_line_counts_before_the_defaults() {
     assert_eq!((filled.input.as_deref(), filled.output.as_deref()), (Some("a"), Some("b")));
     assert_eq!((filled.nets.len(), filled.path), (1, Some(Path::Output)));
     assert_eq!(filled.ct.mode, Mode::Off);
-    assert!(filled.world.local.is_some());
+    assert!(filled.host.local.is_some());
     let given = Config { input: Some("x".to_owned()), ..Config::default() };
     let filled = cases.defaults.under(given, Given { path: true, ct: true });
     assert_eq!((filled.input.as_deref(), filled.path), (Some("x"), None));

@@ -6,7 +6,7 @@ use super::toml::defaults;
 use super::*;
 use crate::cases::{Cases, Given, judge};
 use crate::demo;
-use rules::Network;
+use host::Network;
 use rules::conntrack::Mode;
 use rules::save::LoadOptions;
 

@@ -57,6 +57,7 @@ impl Recording<'_> {
         let Recorded { frame, specs, got } = case;
         let Some(last) = got.last() else { return Ok(()) };
         let by = last.by.as_ref();
+        let frame = self.numbers.show(*frame);
         let place = by.map_or_else(String::new, |by| format!(" by {}", by.place));
         writeln!(out, "\n[[case]]")?;
         writeln!(out, "name = {}", quoted(&format!("frame {frame}: {}{place}", last.verdict)))?;
@@ -97,7 +98,7 @@ pub(super) fn defaults(config: &Config) -> String {
         let nets = config.nets.iter().map(|(name, net)| quoted(&format!("{name}={net}")));
         key("net", list(nets));
     }
-    if let Some(local) = &config.world.local {
+    if let Some(local) = &config.host.local {
         key("local", list(local.iter().map(|net| quoted(&net.to_string()))));
     }
     if let Some(path) = config.path {

@@ -6,9 +6,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::outcome::Outcome;
-use crate::routes::{Refusal, Route, RouteKind};
 use crate::transit::Iface;
-use crate::world::World;
+use host::Host;
+use host::routes::{Refusal, Route, RouteKind};
 
 /// Types by bit.
 pub(super) const NAMES: [&str; 12] = [
@@ -76,20 +76,18 @@ impl Known {
     }
 }
 
-impl RouteKind {
-    /// The bit of the type.
-    fn bit(self) -> u16 {
-        match self {
-            Self::Unicast => UNICAST,
-            Self::Local => LOCAL,
-            Self::Broadcast => BROADCAST,
-            Self::Multicast => MULTICAST,
-            Self::Anycast => ANYCAST,
-            Self::Refused(Refusal::Blackhole) => BLACKHOLE,
-            Self::Refused(Refusal::Unreachable) => UNREACHABLE,
-            Self::Refused(Refusal::Prohibit) => PROHIBIT,
-            Self::Refused(Refusal::Throw) => THROW,
-        }
+/// The bit of a route's type.
+fn bit(kind: RouteKind) -> u16 {
+    match kind {
+        RouteKind::Unicast => UNICAST,
+        RouteKind::Local => LOCAL,
+        RouteKind::Broadcast => BROADCAST,
+        RouteKind::Multicast => MULTICAST,
+        RouteKind::Anycast => ANYCAST,
+        RouteKind::Refused(Refusal::Blackhole) => BLACKHOLE,
+        RouteKind::Refused(Refusal::Unreachable) => UNREACHABLE,
+        RouteKind::Refused(Refusal::Prohibit) => PROHIBIT,
+        RouteKind::Refused(Refusal::Throw) => THROW,
     }
 }
 
@@ -105,7 +103,7 @@ fn over(kind: u16, route_device: Option<&str>, device: Option<Iface<'_>>) -> Kno
 }
 
 /// The type of an IPv4 address.
-pub(super) fn types_v4(world: &World, addr: Ipv4Addr, device: Option<Iface<'_>>) -> Known {
+pub(super) fn types_v4(host: &Host, addr: Ipv4Addr, device: Option<Iface<'_>>) -> Known {
     if addr.is_unspecified() || addr.is_broadcast() {
         return Known::only(BROADCAST);
     }
@@ -113,9 +111,10 @@ pub(super) fn types_v4(world: &World, addr: Ipv4Addr, device: Option<Iface<'_>>)
         return Known::only(MULTICAST);
     }
     let ip = IpAddr::V4(addr);
-    if let Some(routes) = world.routes.as_ref().filter(|routes| routes.has_local_table(ip)) {
-        return match routes.best(ip, Route::is_of_local_table) {
-            Some(route) => over(route.kind.bit(), route.device.as_deref(), device),
+    if host.routes.as_ref().is_some_and(|routes| routes.has_local_table(ip)) {
+        return match host.local_route(ip) {
+            Some(route) if route.kind == RouteKind::Unicast => Known::only(UNICAST),
+            Some(route) => over(bit(route.kind), route.device.as_deref(), device),
             None => Known::only(UNICAST),
         };
     }
@@ -125,16 +124,16 @@ pub(super) fn types_v4(world: &World, addr: Ipv4Addr, device: Option<Iface<'_>>)
     if addr.is_loopback() {
         return over(LOCAL, Some("lo"), device);
     }
-    if world.is_local(ip) == Some(true) {
+    if host.is_local(ip) == Some(true) {
         return over(LOCAL, None, device);
     }
-    types_by_subnets(world, ip, device)
+    types_by_subnets(host, ip, device)
 }
 
 /// What the subnets of the main table tell of an IPv4 address that nobody called local.
-fn types_by_subnets(world: &World, ip: IpAddr, device: Option<Iface<'_>>) -> Known {
+fn types_by_subnets(host: &Host, ip: IpAddr, device: Option<Iface<'_>>) -> Known {
     let subnets =
-        world.routes.iter().flat_map(|routes| routes.all()).filter(|route| route.connected);
+        host.routes.iter().flat_map(|routes| routes.all()).filter(|route| route.connected);
     for route in subnets {
         let is_broadcast = route.destination.bits < 31 && route.destination.last() == ip;
         if route.source == Some(ip) || is_broadcast {
@@ -142,7 +141,7 @@ fn types_by_subnets(world: &World, ip: IpAddr, device: Option<Iface<'_>>) -> Kno
             return over(kind, route.device.as_deref(), device);
         }
     }
-    match (world.is_local(ip), &world.routes) {
+    match (host.is_local(ip), &host.routes) {
         (Some(_), Some(_)) => Known::only(UNICAST),
         (Some(_), None) => Known::one_of(UNICAST | BROADCAST),
         (None, _) => Known::one_of(UNICAST | BROADCAST | LOCAL),
@@ -160,13 +159,15 @@ pub(super) fn is_of_kinds(addr: Ipv6Addr, types: u16) -> bool {
 }
 
 /// Which of [`TOLD_BY_ROUTE`] the route to an IPv6 address tells.
-pub(super) fn types_v6(world: &World, addr: Ipv6Addr, device: Option<Iface<'_>>) -> Known {
+pub(super) fn types_v6(host: &Host, addr: Ipv6Addr, device: Option<Iface<'_>>) -> Known {
     let ip = IpAddr::V6(addr);
-    let route = world.routes.as_ref().and_then(|routes| {
-        let is_whole = routes.has_local_table(ip) || world.is_local(ip) == Some(false);
-        is_whole.then(|| routes.best(ip, |_| true))
+    let route = host.routes.as_ref().and_then(|routes| {
+        let is_whole = routes.has_local_table(ip) || host.is_local(ip) == Some(false);
+        let takes = |route: &Route| route.from.is_none();
+        let of_table = |name| routes.in_table(name, ip, takes);
+        is_whole.then(|| of_table("local").or_else(|| of_table("main")))
     });
-    let is_local = match (world.is_local(ip), route) {
+    let is_local = match (host.is_local(ip), route) {
         _ if addr.is_loopback() => Some(true),
         (Some(true), _) => Some(true),
         (_, Some(route)) => Some(route.is_some_and(|route| route.kind == RouteKind::Local)),
