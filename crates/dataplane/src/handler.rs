@@ -273,6 +273,7 @@ impl<'r> Handler<'r> {
             }
             Path::Output | Path::Loopback => {
                 walk.answers(&found, observer);
+                let before = Before { addresses: addresses(walk.packet()), ..before };
                 walk.hook(Hook::Output, (Iface::Absent, output), observer);
                 let said = (arrival, *config, *of_rules);
                 let way = reroute::after(&mut walk, way, &before, said, observer);

@@ -92,10 +92,12 @@ fn rules(names: &Names, translates: bool) -> String {
     text + "-A OUTPUT -m conntrack --ctstate INVALID\nCOMMIT\n"
 }
 
-struct Tally(Counters);
+/// Counters, and how many hits were in doubt.
+struct Tally(Counters, u64);
 
 impl eval::Observer for Tally {
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
+        self.1 += u64::from(!certain);
         self.0.hit_rule(at, certain, transit.packet.len() as u64, transit.time);
     }
 
@@ -112,7 +114,8 @@ fn answers_carry_the_connection_of_what_they_answer() {
         eprintln!("SKIPPED: {reason}");
         return;
     }
-    for number in 0..24 {
+    let runs = std::env::var("TAMIS_ANSWER_RUNS").ok().and_then(|text| text.parse().ok());
+    for number in 0..runs.unwrap_or(24) {
         let family = if number % 3 == 2 { Family::Ipv6 } else { Family::Ipv4 };
         let mut rng = Rng::with_seed(number);
         let told = in_fresh(|| trial(family, number % 2 == 1, &mut rng));
@@ -133,7 +136,7 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
     let mut reader = Reader::open(family)?;
     let config = config();
     let mut handler = Handler::new([&ruleset], &config);
-    let mut tally = Tally(Counters::of(&ruleset));
+    let mut tally = Tally(Counters::of(&ruleset), 0);
     let (mut story, mut number) = (text.clone(), 0);
     let mut forwarded: Vec<Vec<u8>> = Vec::new();
     for _ in 0..PACKETS {
@@ -175,7 +178,7 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
             let mut own = frame.clone();
             let outcome = handler.handle(&mut own, &arrival, &mut tally);
             story += &format!("\n  {number} own {outcome:?}");
-            if own != frame {
+            if tally.1 > 0 || own != frame || outcome.end.judgement == Judgement::Unknown {
                 return Ok(Err(format!("{story}\n  leaves as {}", show(&own))));
             }
         }
@@ -193,7 +196,9 @@ fn draw(names: &Names, forwarded: &[Vec<u8>], rng: &mut Rng) -> (bool, Vec<u8>) 
         return (true, answer(&forwarded[rng.usize(..forwarded.len())], rng));
     }
     let to = [names.server, names.server, names.front, names.own][rng.usize(..4)];
-    let (from, port) = (4000 + rng.u16(..3), ports[rng.usize(..3)]);
+    // What is translated to the server must not clash with what is sent there: the kernel would draw a port.
+    let from = if to == names.front { 5000 } else { 4000 };
+    let (from, port) = (from + rng.u16(..3), ports[rng.usize(..3)]);
     let message = match rng.u8(..3) {
         0 => Message::udp(from, port),
         _ => Message::tcp(
@@ -280,6 +285,12 @@ fn config() -> Config {
             ..conntrack::Config::default()
         },
         host: Host {
+            addresses: [("t0", 0), ("t1", 1)]
+                .into_iter()
+                .flat_map(|(name, at)| {
+                    [LOCAL_V4[at], LOCAL_V6[at]].map(|own| (name.to_owned(), own.parse().unwrap()))
+                })
+                .collect(),
             local: Some(LOCAL_V4.iter().chain(&LOCAL_V6).map(|text| net(text)).collect()),
             ..Host::default()
         },
