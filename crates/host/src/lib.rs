@@ -1,36 +1,127 @@
-//! What a host is, as far as its packets depend on it: addresses, routes, and what its own tools print of them.
+//! What a host is, as far as its packets depend on it: links, addresses, routes, policy rules, groups and settings, as
+//! its own tools print them; and where a packet goes on it.
 //!
 //! Contract: text becomes a model, a model decides; no files, no clock, no panic whatever the text. What nobody gave
-//! is not known, and decides nothing.
+//! is not known, and decides nothing. Words that are not known are passed over, so that older and newer programs, and
+//! those of small systems, are read alike.
 #![forbid(unsafe_code)]
 
+mod addresses;
+mod decide;
+mod groups;
+mod leave;
+mod links;
+pub mod neighbours;
 mod network;
+mod policy;
+mod read;
 pub mod routes;
+mod search;
+pub mod sighting;
+mod source;
+mod sysctl;
+mod tables;
+mod text;
 
+pub use addresses::{Address, Addresses};
+pub use decide::{Assumed, FrameKind, Incoming, Missing, Outgoing, Reached, Refused, Routed};
+pub use groups::Groups;
+pub use links::{Link, LinkKind, Links};
 pub use network::Network;
+pub use policy::{Policy, PolicyRule};
+pub use read::HostError;
+pub use sysctl::Sysctl;
+pub use text::TextError;
 
 use std::net::IpAddr;
 
-use crate::routes::{Route, Routes};
+use crate::neighbours::{Neighbour, Port};
+use crate::routes::{LOCAL, Route, RouteKind, Routes};
 
-/// The host as the command line describes it.
+/// The host as the command line and the files of a folder describe it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Host {
     /// The host's own addresses and networks, as `--local` gives them; `None` when nothing was said.
     pub local: Option<Vec<Network>>,
     /// The host's routes; `None` when nothing was said.
     pub routes: Option<Routes>,
-    /// The bridge that the rules stand on, as `--bridge` names it.
+    /// The bridge that the rules stand on, as `--bridge` names it, or the only one that there is.
     pub bridge: Option<String>,
     /// Addresses of interfaces, as `--addr` gives them.
     pub addresses: Vec<(String, IpAddr)>,
+    /// Addresses of interfaces, as `ip addr` prints them; `None` when nothing was said.
+    pub assigned: Option<Addresses>,
+    /// Links; none when nothing was said.
+    pub links: Links,
+    /// Policy rules; `None` when nothing was said.
+    pub policy: Option<Policy>,
+    /// Groups that interfaces joined; `None` when nothing was said.
+    pub groups: Option<Groups>,
+    /// Neighbours.
+    pub neighbours: Vec<Neighbour>,
+    /// Ports of bridges.
+    pub ports: Vec<Port>,
+    /// Settings; `None` when nothing was said.
+    pub sysctl: Option<Sysctl>,
 }
 
 impl Host {
-    /// Whether an address is one of those that `--local` gives; `None` when nothing was said.
+    /// Its links.
+    #[must_use]
+    pub fn links(&self) -> &Links {
+        &self.links
+    }
+
+    /// The device that takes what this one receives: see [`Links::upper`]. A port that only `bridge link` names has its
+    /// bridge, if that is among the links.
+    #[must_use]
+    pub fn upper(&self, name: &str, vlan: Option<u16>) -> Option<&Link> {
+        let bridge = || {
+            let port = self.ports.iter().find(|port| &*port.name == name)?;
+            self.links.named(port.bridge.as_deref()?)
+        };
+        self.links.upper(name, vlan).or_else(bridge)
+    }
+
+    /// Whether one of its links has this address.
+    #[must_use]
+    pub fn is_own_mac(&self, mac: [u8; 6]) -> bool {
+        self.links.with_mac(mac).is_some()
+    }
+
+    /// Whether an address is the host's own: as `--local` and `--addr` say, else as its interfaces and its local routes
+    /// do; `None` when nothing was said.
     #[must_use]
     pub fn is_local(&self, addr: IpAddr) -> Option<bool> {
-        self.local.as_ref().map(|local| local.iter().any(|network| network.holds(addr)))
+        if addr.is_loopback() || self.addresses.iter().any(|(_, own)| *own == addr) {
+            return Some(true);
+        }
+        if let Some(local) = &self.local {
+            return Some(local.iter().any(|network| network.holds(addr)));
+        }
+        if self.assigned.as_ref().is_some_and(|assigned| assigned.has(addr)) {
+            return Some(true);
+        }
+        if !self.has_local_table(addr) {
+            return self.assigned.is_some().then_some(false);
+        }
+        Some(self.local_route(addr).is_some_and(|route| route.kind == RouteKind::Local))
+    }
+
+    /// The route to an address in the local table, which tells its type. Until somebody makes policy rules, IPv4's tables
+    /// `local` and `main` are one, and a route that leads on may be longer. One that refuses gives no type.
+    #[must_use]
+    pub fn local_route(&self, addr: IpAddr) -> Option<&Route> {
+        let routes = self.routes.as_ref()?;
+        let is_merged = addr.is_ipv4() && !self.is_policy_custom();
+        let named = || routes.tables().of_name(addr.is_ipv6(), LOCAL);
+        let table = if is_merged { Some(routes.tables().merged()) } else { named() };
+        let mut places = table?.holding(addr).flatten();
+        let route = places.find_map(|place| {
+            let route = &routes.all()[*place as usize];
+            (route.tos.unwrap_or(0) == 0).then_some(route)
+        });
+        route.filter(|route| !matches!(route.kind, RouteKind::Refused(_)))
     }
 
     /// The address of an interface: the only one that is given for it, else the only one that the routes name.
@@ -38,8 +129,9 @@ impl Host {
     pub fn address_of(&self, interface: &str, is_v6: bool) -> Option<IpAddr> {
         let named = self.addresses.iter().filter(|(name, _)| name == interface);
         let given = only(named.map(|(_, addr)| *addr).filter(|addr| addr.is_ipv6() == is_v6));
+        let assigned = || self.assigned.as_ref()?.source_for(interface, is_v6);
         let routes = self.routes.iter().flat_map(Routes::all);
-        given.unwrap_or_else(|| {
+        given.or_else(assigned).unwrap_or_else(|| {
             let own = routes.filter(|route| route.device.as_deref() == Some(interface));
             let addresses = own.filter_map(Route::own_address);
             only(addresses.filter(|addr| addr.is_ipv6() == is_v6)).flatten()
@@ -47,8 +139,9 @@ impl Host {
     }
 }
 
-/// The only one of several addresses: `None` where there is none at all, `Some(None)` where they differ.
-fn only(mut addresses: impl Iterator<Item = IpAddr>) -> Option<Option<IpAddr>> {
-    let first = addresses.next()?;
-    Some(addresses.all(|other| other == first).then_some(first))
+/// The only one of several values: `None` where there is none at all, `Some(None)` where they differ.
+fn only<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<Option<T>> {
+    let first = values.next()?;
+    let is_only = values.all(|other| other == first);
+    Some(is_only.then_some(first))
 }

@@ -62,6 +62,13 @@ impl Known {
         Self { sure: 0, possible: types }
     }
 
+    /// The same of an address that a packet was forwarded to.
+    pub(super) fn of_forwarded(self) -> Self {
+        let possible = self.possible & !(LOCAL | BROADCAST);
+        let sure = if possible == UNICAST { UNICAST } else { 0 };
+        Self { sure: self.sure & possible | sure, possible }
+    }
+
     /// Whether it has one of the wanted types. One that must have one of several has it where all of them
     /// are wanted.
     pub(super) fn judge(self, wanted: u16, has_one: bool) -> Outcome {
@@ -111,8 +118,9 @@ pub(super) fn types_v4(host: &Host, addr: Ipv4Addr, device: Option<Iface<'_>>) -
         return Known::only(MULTICAST);
     }
     let ip = IpAddr::V4(addr);
-    if let Some(routes) = host.routes.as_ref().filter(|routes| routes.has_local_table(ip)) {
-        return match routes.best(ip, Route::is_of_local_table) {
+    if host.routes.as_ref().is_some_and(|routes| routes.has_local_table(ip)) {
+        return match host.local_route(ip) {
+            Some(route) if route.kind == RouteKind::Unicast => Known::only(UNICAST),
             Some(route) => over(bit(route.kind), route.device.as_deref(), device),
             None => Known::only(UNICAST),
         };
@@ -162,7 +170,9 @@ pub(super) fn types_v6(host: &Host, addr: Ipv6Addr, device: Option<Iface<'_>>) -
     let ip = IpAddr::V6(addr);
     let route = host.routes.as_ref().and_then(|routes| {
         let is_whole = routes.has_local_table(ip) || host.is_local(ip) == Some(false);
-        is_whole.then(|| routes.best(ip, |_| true))
+        let takes = |route: &Route| route.from.is_none();
+        let of_table = |name| routes.in_table(name, ip, takes);
+        is_whole.then(|| of_table("local").or_else(|| of_table("main")))
     });
     let is_local = match (host.is_local(ip), route) {
         _ if addr.is_loopback() => Some(true),

@@ -1,0 +1,59 @@
+//! [`Host::route_out`]: by which interface a packet of the host's own leaves.
+
+use std::net::IpAddr;
+
+use crate::Host;
+use crate::decide::{Missing, Outgoing, Refused, Routed};
+use crate::policy::Flow;
+use crate::routes::RouteKind;
+use crate::search::{Found, Narrow};
+
+impl Host {
+    /// By which interface a packet of the host's own leaves; `lo` if it is for the host itself.
+    #[must_use]
+    pub fn route_out<'a>(&'a self, packet: &Outgoing<'a>) -> Routed<'a> {
+        let destination = packet.destination;
+        let by = |output: Option<&'a str>| {
+            let mtu = output.and_then(|name| self.links().named(name)?.mtu);
+            Routed::Forward { output, mtu }
+        };
+        if destination.is_loopback() || self.is_local(destination) == Some(true) {
+            return by(Some("lo"));
+        }
+        let is_narrow = match destination {
+            IpAddr::V4(v4) => v4.is_multicast() || v4.is_broadcast(),
+            IpAddr::V6(v6) => v6.is_multicast() || v6.is_unicast_link_local(),
+        };
+        // The interface that it is bound to, or whose address it bears, takes it as it is.
+        let bound = packet.output.or_else(|| {
+            let source = packet.source;
+            let is_usual = is_narrow && !source.is_unspecified();
+            if is_usual { self.interface_of(source) } else { None }
+        });
+        if is_narrow && bound.is_some() {
+            return by(bound);
+        }
+        if is_narrow && destination.is_ipv6() {
+            return by(None);
+        }
+        let flow = Flow {
+            source: packet.source,
+            destination,
+            input: Some("lo"),
+            output: bound,
+            tos: packet.tos,
+            mark: packet.mark,
+            protocol: packet.protocol,
+            ports: packet.ports,
+        };
+        match self.search(&flow, Narrow::default()) {
+            Found::Route { route, .. } if route.kind == RouteKind::Local => by(Some("lo")),
+            Found::Route { route, tied } => self.leaves(route, tied),
+            Found::Nothing if bound.is_some() && destination.is_ipv4() => by(bound),
+            Found::Refused(why) => Routed::Refused(why.into()),
+            Found::Nothing => Routed::Refused(Refused::NoRoute),
+            Found::Open(Missing::Routes) if bound.is_some() => by(bound),
+            Found::Open(missing) => Routed::Unknown(missing),
+        }
+    }
+}
