@@ -1,14 +1,12 @@
 //! A slice of the lab of real programs: what this binary counts beside this machine's kernel. `make lab` plays all.
 //!
 //! Needs root and the programs of the scenes; without them it says so and passes.
-#![cfg(target_os = "linux")]
 
 use std::fs;
 use std::path::Path;
 
-use lab::oracle::load::lacking;
 use lab::programs::compare::compare;
-use lab::programs::stage::{Size, play};
+use lab::programs::stage::{Size, lacking, play};
 use lab::programs::{Comparison, Recording, Scene, Way};
 
 fn agree(name: &str) {

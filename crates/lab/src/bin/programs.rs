@@ -34,9 +34,8 @@ mod linux {
     use std::path::PathBuf;
     use std::process::ExitCode;
 
-    use lab::oracle::load::lacking;
     use lab::programs::compare::compare;
-    use lab::programs::stage::{Size, play};
+    use lab::programs::stage::{Size, lacking, play};
     use lab::programs::{Recording, SCENES, Scene, Way};
 
     struct Args {
