@@ -1,11 +1,46 @@
 //! What became of a packet, and every named reason for it.
 
 use access::list::Denied;
-use packet::L3Fault;
+use host::{Assumed, Missing, Refused};
+use packet::{FlowKey, L3Fault};
+use rules::Iface;
 use rules::eval::{By, Cause, RuleRef};
+use rules::ext::Answer;
 use rules::model::Family;
 
 use crate::path::Path;
+
+/// What became of one packet, and how it leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome<'a> {
+    /// What became of it.
+    pub end: Disposition,
+    /// The interface that it came in by, as decided.
+    pub input: Iface<'a>,
+    /// The interface that it goes out by.
+    pub output: Iface<'a>,
+    /// Its addresses and ports after all translation, where connections are tracked and they are known. Elsewhere
+    /// nothing translates it.
+    pub tuple: Option<FlowKey>,
+    /// Its length as it leaves, from the network header on.
+    pub len: u64,
+    /// What the host sends its sender, if it certainly sends something.
+    pub answer: Option<Answer>,
+}
+
+impl From<Disposition> for Outcome<'_> {
+    /// Of a packet that passed no hook.
+    fn from(end: Disposition) -> Self {
+        Self {
+            input: Iface::Unknown,
+            output: Iface::Unknown,
+            tuple: None,
+            len: end.bytes,
+            answer: None,
+            end,
+        }
+    }
+}
 
 /// What became of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +57,22 @@ pub struct Disposition {
     pub offload: bool,
     /// Whether it is part of a connection that was taken for established.
     pub midstream: Midstream,
+    /// What routing took as usual, because nobody said it.
+    pub assumed: Assumed,
+    /// Whether its verdict is that of the state that it was taken for, because not all of its connection was captured.
+    pub early: Early,
+}
+
+/// Whether a verdict hangs on what a packet was taken for, because not all of its connection was captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Early {
+    /// It does not.
+    #[default]
+    No,
+    /// It does, as the first one of its connection.
+    First,
+    /// It does, as one did before.
+    Later,
 }
 
 /// Whether a packet's connection was taken for established because its beginning was not captured.
@@ -67,8 +118,12 @@ pub enum DropReason {
     HotDrop(RuleRef),
     /// The kernel's stack refuses it before its hooks.
     Stack(L3Fault),
+    /// Routing refuses it, after PREROUTING.
+    Route(Refused),
     /// Its time to live ran out between the hooks.
     Ttl,
+    /// It is larger than the link that it would leave by can carry, and must not be fragmented.
+    TooBig,
     /// Connection tracking: no room in the table, another connection has its tuple, or it is a fragment
     /// that cannot be put together with others.
     Conntrack,
@@ -81,12 +136,16 @@ pub enum DropReason {
 pub enum Skip {
     /// There are no rules for its family.
     Family,
-    /// A capture on all interfaces holds it twice.
-    Duplicate,
+    /// Another frame showed the packet before: this one shows it leaving, or coming in by `lo`.
+    Second,
+    /// The device above the one that showed it shows it, too.
+    Lower,
     /// The link type of its capture is not known.
     LinkType,
     /// It is a fragment that waited for others: the last one stands for the whole packet.
     Fragment,
+    /// Its frame was addressed to another host.
+    OtherHost,
 }
 
 /// Why a verdict is unknown.
@@ -101,6 +160,12 @@ pub enum Why {
     /// Where it goes, or whether its connection has a place in the table, hangs on a translation that is
     /// not known.
     Translation,
+    /// Whether it is for the host or goes on is not said.
+    Way,
+    /// Where it goes hangs on this, which the host's files would tell.
+    Host(Missing),
+    /// Whether it fits the link that it leaves by is not known.
+    Size,
 }
 
 impl Disposition {
@@ -114,6 +179,8 @@ impl Disposition {
             bytes: 0,
             offload: false,
             midstream: Midstream::No,
+            assumed: Assumed::default(),
+            early: Early::No,
         }
     }
 }

@@ -7,9 +7,10 @@
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
 use access::list::{Denied, Schedule};
+use host::Assumed;
 use packet::ipv6_ext::{self, Find};
-use packet::{L3, L4, Link, Packet, Read};
-use rules::conntrack::{CtView, Edit, Mode, Side, Tracker, Zone};
+use packet::{FlowKey, L3, L4, Link, Packet, Read};
+use rules::conntrack::{CtView, Edit, Mode, Side, States, Tracker, Visit, Zone};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
 use rules::ipset::Sets;
@@ -18,14 +19,18 @@ use rules::nat::Translated;
 use rules::{Connection, Iface, Mark, Seen, Transit};
 use smallvec::SmallVec;
 
-use crate::arrival::Arrival;
+use crate::answers::{Answers, Found};
+use crate::arrival::{Arrival, Origin};
 use crate::config::Config;
-use crate::copies::Copies;
-use crate::disposition::{Disposition, DropReason, Judgement, Midstream, Skip, Why};
+use crate::disposition::{
+    Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why,
+};
 use crate::interfaces;
-use crate::path::{Path, addresses, bridged, default_path, family_of, of_host, path_of};
-use crate::reroute::{self, Way};
-use crate::walk::{Tables, Walk};
+use crate::path::{
+    Course, Fate, Path, Way, addresses, bridged, course_of, family_of, of_host, tos_of,
+};
+use crate::reroute::{self, Before};
+use crate::walk::{Sizes, Tables, Walk};
 
 /// Frames that are read ahead together.
 pub const BURST: usize = 32;
@@ -59,16 +64,27 @@ pub trait Observer: eval::Observer {
     /// The packet leaves; this is its connection now.
     fn settled(&mut self, _flow: Seen<'_>) {}
 
+    /// Its states do not agree on a verdict, which is that of these.
+    fn taken(&mut self, _states: States) {}
+
     /// The verdict hangs on this, which is no rule's doing.
     fn hangs_on(&mut self, _why: Why) {}
 }
+
+/// Sees nothing.
+struct Nobody;
+
+impl eval::Observer for Nobody {
+    const SEES_RULES: bool = false;
+}
+
+impl Observer for Nobody {}
 
 /// Judges packets under the rules of one or more families.
 #[derive(Debug)]
 pub struct Handler<'r> {
     plans: Vec<Plan<'r>>,
     config: &'r Config,
-    copies: Copies,
     bans: Option<Schedule>,
     /// The host's sets, which all its rules share.
     sets: Option<Sets>,
@@ -81,8 +97,10 @@ pub struct Handler<'r> {
 struct Plan<'r> {
     memories: Memories,
     tables: Tables<'r>,
-    /// Path of packets that no address tells.
-    default: Path,
+    /// Where packets go that came in, when no address tells.
+    of_rules: Course<'r>,
+    /// What the host sends for packets that it refused.
+    answers: Answers,
     /// The kernel would track connections, and so reassemble fragments first.
     ruleset_tracks: bool,
     /// Its connections, where they are tracked here too.
@@ -98,7 +116,6 @@ impl<'r> Handler<'r> {
         Self {
             plans,
             config,
-            copies: Copies::default(),
             bans: config.bans.clone(),
             sets: config.sets.clone(),
             room: Vec::new(),
@@ -135,16 +152,20 @@ impl<'r> Handler<'r> {
     }
 
     /// What becomes of one frame.
-    pub fn handle(
+    pub fn handle<'a>(
         &mut self,
         bytes: &mut [u8],
-        arrival: &Arrival<'_>,
+        arrival: &Arrival<'a>,
         observer: &mut impl Observer,
-    ) -> Disposition {
-        let Self { plans, config, copies, bans, sets, room } = self;
+    ) -> Outcome<'a>
+    where
+        'r: 'a,
+    {
+        let Self { plans, config, bans, sets, room } = self;
 
         // Headers, found once.
         let mut whole: Vec<u8>;
+        let mut fragment = None;
         let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
         let mut packet = match bridges && arrival.link == Link::Ethernet {
             true => {
@@ -160,11 +181,14 @@ impl<'r> Handler<'r> {
             bytes: packet.len() as u64,
             offload: packet.headers().offload,
             midstream: Midstream::No,
+            assumed: Assumed::default(),
+            early: Early::No,
         };
         let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
         let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
-        if matches!(arrival.link, Link::Sll | Link::Sll2) && copies.is_copy(&packet, arrival.time) {
-            return end.because(Judgement::Skip(Skip::Duplicate));
+        let is_bridge = end.family == Some(Family::Bridge);
+        if packet.headers().link.packet_type == Some(OTHER_HOST) && !is_bridge {
+            return end.because(Judgement::Skip(Skip::OtherHost));
         }
 
         // What the kernel's stack refuses before any hook.
@@ -191,6 +215,7 @@ impl<'r> Handler<'r> {
             Defragged::Unknown => return end.unknown(Why::Fragment, observer),
             Defragged::Whole(put_together) => {
                 whole = put_together.frame;
+                fragment = Some(put_together.largest);
                 let len = whole.len();
                 packet = Packet::parse(&mut whole, len, arrival.link, config.checksums);
                 put_together.unknown.into_iter().for_each(|range| packet.forget(range));
@@ -200,20 +225,29 @@ impl<'r> Handler<'r> {
 
         // The way through the host.
         let family = plan.family();
-        let path = config.path.or_else(|| match family {
-            Family::Arp => Some(of_host(interfaces::is_outbound(&packet, arrival))),
-            Family::Bridge => Some(plan.default),
-            Family::Ipv4 | Family::Ipv6 => path_of(&packet, &config.host, plan.default),
-        });
-        let Some(path) = path else { return end.unknown(Why::NotCaptured, observer) };
+        let before = Before { addresses: addresses(&packet), tos: tos_of(&packet) };
+        let found = plan.answer_of(&packet, arrival, config);
+        let course = match (config.path, family) {
+            (Some(path), _) => Some(Course::sure(path)),
+            (None, Family::Arp) => {
+                Some(Course::sure(of_host(interfaces::is_outbound(&packet, arrival))))
+            }
+            (None, Family::Bridge) => Some(plan.of_rules),
+            (None, Family::Ipv4 | Family::Ipv6) => {
+                let is_answer = matches!(found, Found::Refused(_));
+                let origin = if is_answer { Origin::Host } else { arrival.origin };
+                course_of(&packet, before.addresses, (arrival, origin), config, plan.of_rules)
+            }
+        };
+        let Some(course) = course else { return end.unknown(Why::NotCaptured, observer) };
+        let way = course.by(&packet, arrival, config);
+        let Way { path, input, output, .. } = way;
         end.path = Some(path);
-        let (input, output) = interfaces::of(&packet, arrival, path, config);
-        let before = addresses(&packet);
         observer.starts(family, path, input, output);
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
         packet.lend(room);
-        let Plan { memories, tables, tracker, .. } = plan;
+        let Plan { memories, tables, tracker, answers, of_rules, .. } = plan;
         let ct = Connection {
             tracker: tracker.as_mut(),
             said: arrival.ctstate,
@@ -230,51 +264,138 @@ impl<'r> Handler<'r> {
             semantics: tables.ruleset().semantics,
             time: arrival.time,
             ct,
-            to_host: Some(path != Path::Forward),
+            to_host: way.to_host(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
-        let mut walk = Walk::new(transit, arrival.number, (tables, memories))
-            .seen_leaving(arrival.left.as_ref());
-        let way = Way { path, input, output };
-        let way = match path {
-            Path::Forward | Path::Input => {
-                walk.brouting((input, Iface::Absent), observer);
-                walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-                let way = reroute::behind(&mut walk, way, before, (arrival, config), observer);
-                came_in(&mut walk, way, observer);
-                way
-            }
-            Path::Output | Path::Loopback => {
-                walk.hook(Hook::Output, (Iface::Absent, output), observer);
-                let way = reroute::behind(&mut walk, way, before, (arrival, config), observer);
-                goes_out(&mut walk, way, observer);
-                way
-            }
+        let visit = Visit {
+            frame: arrival.number,
+            began: arrival.began,
+            unheard: !config.own_recorded && path == Path::Input,
+            ..Visit::default()
         };
-        end.path = Some(way.path);
+        let mut walk =
+            Walk::new(transit, visit, (tables, memories)).seen_leaving(arrival.left.as_ref());
+        let stands = Stands { before, fragment, of_rules: *of_rules, config };
+        let gone = goes(&mut walk, way, &stands, (arrival, &found), observer);
+        end.path = Some(gone.path).filter(|_| gone.is_sure());
+        end.assumed = gone.assumed;
         end.midstream = walk.midstream();
-        end.because(walk.judgement())
+        end.judgement = walk.judgement();
+
+        // How it leaves, and what is sent for it if it does not.
+        let (answer, refused) = walk.answer(&end.judgement, gone.path != Path::Forward);
+        if let Some(refused) = refused {
+            answers.expect(refused, arrival.time.unwrap_or(0));
+        }
+        let tuple = walk.tracks().then(|| FlowKey::of(walk.packet()).known()).flatten();
+        let len = walk.packet().len() as u64;
+        let mut outcome =
+            Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
+
+        // Where the states of its connection do not agree, as what it is taken for.
+        let taken = walk.taken().filter(|_| end.judgement == Judgement::Unknown);
+        let Some((mut snapshot, view)) = taken else { return outcome };
+        let mut packet = snapshot.packet();
+        let ct =
+            Connection { tracker: tracker.as_mut(), again: true, ..Connection::before_tracking() };
+        let transit = Transit {
+            input,
+            output,
+            sets: sets.as_mut(),
+            mark: Mark { value: arrival.mark, unknown: 0 },
+            semantics: tables.ruleset().semantics,
+            time: arrival.time,
+            ct,
+            to_host: way.to_host(),
+            ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
+        };
+        let mut walk = Walk::again(transit, view, (tables, memories));
+        goes(&mut walk, way, &stands, (arrival, &found), &mut Nobody);
+        let judgement = walk.judgement();
+        if judgement != Judgement::Unknown {
+            let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
+            outcome.end.early = if is_first { Early::First } else { Early::Later };
+            outcome.end.judgement = judgement;
+            observer.taken(view.states);
+        }
+        outcome
     }
 }
 
-/// Behind PREROUTING: to the host, or on.
-fn came_in<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Observer) {
-    let Way { path, input, output } = way;
+/// What a packet's way depends on besides the rules.
+struct Stands<'n> {
+    before: Before,
+    /// Length of the largest fragment, if it was put together.
+    fragment: Option<u32>,
+    of_rules: Course<'n>,
+    config: &'n Config,
+}
+
+/// Its way through the hooks, from the first to the last.
+fn goes<'n: 'a, 'a>(
+    walk: &mut Walk<'a, '_, '_>,
+    way: Way<'n>,
+    stands: &Stands<'n>,
+    (arrival, found): (&Arrival<'n>, &Found),
+    observer: &mut impl Observer,
+) -> Way<'n> {
+    let Way { path, input, output, .. } = way;
+    let said = (arrival, stands.config, stands.of_rules);
+    match path {
+        Path::Forward | Path::Input => {
+            walk.brouting((input, Iface::Absent), observer);
+            walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
+            let way = reroute::after(walk, way, &stands.before, said, observer);
+            let left = arrival.left.is_some();
+            let sizes = Sizes { fragment: stands.fragment, left, output: way.mtu };
+            came_in(walk, way, &sizes, observer);
+            way
+        }
+        Path::Output | Path::Loopback => {
+            walk.answers(found, observer);
+            walk.hook(Hook::Output, (Iface::Absent, output), observer);
+            let way = reroute::after(walk, way, &stands.before, said, observer);
+            goes_out(walk, way, observer);
+            way
+        }
+    }
+}
+
+/// Packet type of a frame that was addressed to another host (`PACKET_OTHERHOST`).
+const OTHER_HOST: u8 = 3;
+
+/// After PREROUTING: to the host, or on.
+fn came_in<'a>(
+    walk: &mut Walk<'a, '_, '_>,
+    way: Way<'a>,
+    sizes: &Sizes,
+    observer: &mut impl Observer,
+) {
+    let Way { path, input, output, .. } = way;
+    walk.goes(way.to_host());
+    match way.fate {
+        Fate::Sure => {}
+        Fate::Open(why) => walk.fork(why, observer),
+        Fate::Refused(why) => walk.refuse(why),
+        Fate::Perhaps(refused, why) => walk.may_refuse(refused, why, observer),
+    }
     if path == Path::Input || walk.lost_way() {
         walk.hook(Hook::Input, (input, Iface::Absent), observer);
         walk.other_way();
     }
     if path == Path::Forward || walk.lost_way() {
         walk.lower_ttl(observer);
+        walk.measure(sizes, input, observer);
         walk.hook(Hook::Forward, (input, output), observer);
         walk.hook(Hook::Postrouting, (input, output), observer);
     }
+    walk.join();
     walk.confirm(observer);
 }
 
-/// Behind OUTPUT: away, and by `lo` back in.
+/// After OUTPUT: away, and by `lo` back in.
 fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Observer) {
-    let Way { path, input, output } = way;
+    let Way { path, input, output, .. } = way;
     walk.hook(Hook::Postrouting, (Iface::Absent, output), observer);
     if path == Path::Loopback || walk.lost_way() {
         walk.loops_back();
@@ -301,13 +422,30 @@ impl<'r> Plan<'r> {
         }
     }
 
+    /// What a packet of the host's own is sent for.
+    fn answer_of(&mut self, packet: &Packet<'_>, arrival: &Arrival<'_>, config: &Config) -> Found {
+        let may_be_own = match arrival.origin {
+            Origin::Host => true,
+            Origin::Wire => false,
+            Origin::Addresses => {
+                interfaces::is_silent(packet, arrival) || interfaces::is_outbound(packet, arrival)
+            }
+        };
+        let goes_out = config.path.is_none_or(|path| path == Path::Output);
+        match self.answers.is_empty() || !may_be_own || !goes_out {
+            true => Found::Nothing,
+            false => self.answers.take(packet, arrival.time.unwrap_or(0)),
+        }
+    }
+
     fn new(ruleset: &'r Ruleset, config: &Config) -> Self {
         let ruleset_tracks = ruleset.tracks();
         let tracked = ruleset_tracks && config.ct.mode != Mode::Off;
         Self {
             memories: Memories::of(ruleset),
             tables: Tables::of(ruleset, config.layout),
-            default: config.path.unwrap_or_else(|| default_path(ruleset)),
+            of_rules: config.path.map_or_else(|| Course::of_rules(ruleset), Course::sure),
+            answers: Answers::default(),
             ruleset_tracks,
             tracker: tracked.then(|| Tracker::new(config.ct.clone())),
             defrag: tracked.then(|| Defrag::new(Limits::default())),
@@ -316,11 +454,11 @@ impl<'r> Plan<'r> {
 }
 
 impl Disposition {
-    fn because(self, judgement: Judgement) -> Self {
-        Self { judgement, ..self }
+    fn because<'a>(self, judgement: Judgement) -> Outcome<'a> {
+        Self { judgement, ..self }.into()
     }
 
-    fn unknown(self, why: Why, observer: &mut impl Observer) -> Self {
+    fn unknown<'a>(self, why: Why, observer: &mut impl Observer) -> Outcome<'a> {
         observer.hangs_on(why);
         self.because(Judgement::Unknown)
     }

@@ -1,42 +1,95 @@
-//! Which interfaces a packet came in and goes out by: as the command line says, else by the network its
-//! addresses lie in, else as the capture says.
+//! Which interfaces a packet came in and goes out by: as the command line says, else as the capture does, else by the
+//! network its addresses lie in.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use host::Network;
-use packet::Packet;
+use host::{Network, Outgoing, Routed};
+use packet::{Link, Packet};
 use rules::Iface;
 
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, Origin};
 use crate::config::Config;
 use crate::path::{Path, addresses};
 
 /// Packet type of a cooked capture for frames that the host sent (`PACKET_OUTGOING`).
 pub(crate) const OUTGOING: u8 = 4;
 
-/// The interfaces of one packet. A side that its path does not have is [`Iface::Absent`].
+/// The interfaces of one packet. A side that its path does not have is [`Iface::Absent`]; `routed` is where routes
+/// send it.
 pub(crate) fn of<'a>(
     packet: &Packet<'_>,
     arrival: &Arrival<'a>,
     path: Path,
+    routed: Option<&'a str>,
     config: &'a Config,
 ) -> (Iface<'a>, Iface<'a>) {
-    let addresses = if config.nets.is_empty() { None } else { addresses(packet) };
-    let outbound = is_outbound(packet, arrival);
-    let captured = arrival.interface.filter(|name| *name != "any");
-    let (given_in, given_out) = given(config, captured, outbound);
-    let pick = |spec: Option<&'a str>, given: Option<&'a str>, addr: Option<IpAddr>, seen: bool| {
-        let by_net = || addr.and_then(|addr| behind(&config.nets, addr));
-        let name = spec.or(given).or_else(by_net).or(captured.filter(|_| seen));
-        name.map_or(Iface::Unknown, Iface::Named)
+    let is_told = !config.nets.is_empty() || config.host.routes.is_some();
+    let addresses = if is_told { addresses(packet) } else { None };
+    let captured = captured(packet, arrival, config);
+    let nets = addresses.map(|(source, destination)| {
+        (behind(&config.nets, source), behind(&config.nets, destination))
+    });
+    let (net_in, net_out) = nets.unwrap_or_default();
+    let outbound = match arrival.origin {
+        Origin::Wire => false,
+        Origin::Host => true,
+        // A capture that does not tell shows both ways.
+        Origin::Addresses if is_silent(packet, arrival) => {
+            captured.is_some() && net_out == captured && net_in.is_some() && net_in != captured
+        }
+        Origin::Addresses => is_outbound(packet, arrival),
     };
-    let input = pick(arrival.input, given_in, addresses.map(|both| both.0), !outbound);
-    let output = pick(arrival.output, given_out, addresses.map(|both| both.1), outbound);
+    let (given_in, given_out) = given(config, captured, outbound);
+    let seen = |outwards: bool| captured.filter(|_| outbound == outwards);
+    let named = |name: Option<&'a str>| name.map_or(Iface::Unknown, Iface::Named);
+    let routed_back = || back_to(addresses?.0, config);
+    let input = || {
+        let said = arrival.input.or(given_in).or(seen(false)).or(net_in);
+        named(said.or_else(routed_back))
+    };
+    let left = arrival.left.as_ref().and_then(|left| left.interface);
+    let output =
+        || named(arrival.output.or(given_out).or(left).or(seen(true)).or(routed).or(net_out));
     match path {
-        Path::Forward => (input, output),
-        Path::Input => (input, Iface::Absent),
-        Path::Output => (Iface::Absent, output),
+        Path::Forward => (input(), output()),
+        Path::Input => (input(), Iface::Absent),
+        Path::Output => (Iface::Absent, output()),
         Path::Loopback => (Iface::Named("lo"), Iface::Named("lo")),
+    }
+}
+
+/// The interface that the capture names, or numbers.
+fn captured<'a>(packet: &Packet<'_>, arrival: &Arrival<'a>, config: &'a Config) -> Option<&'a str> {
+    let by_number = || Some(&*config.host.links.at(packet.headers().link.ifindex?)?.name);
+    arrival.interface.filter(|name| *name != "any").or_else(by_number)
+}
+
+/// Whether something nearer than routes names the interface that an own packet leaves by.
+pub(crate) fn names_output(packet: &Packet<'_>, arrival: &Arrival<'_>, config: &Config) -> bool {
+    arrival.output.is_some()
+        || config.output.is_some()
+        || captured(packet, arrival, config).is_some()
+}
+
+/// The interface that routes lead back to a source by.
+fn back_to(source: IpAddr, config: &Config) -> Option<&str> {
+    config.host.routes.as_ref()?;
+    let unspecified = match source {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let back = Outgoing {
+        source: unspecified,
+        destination: source,
+        output: None,
+        tos: None,
+        mark: None,
+        protocol: None,
+        ports: None,
+    };
+    match config.host.route_out(&back) {
+        Routed::Forward { output, .. } => output.filter(|name| *name != "lo"),
+        Routed::Input(_) | Routed::Refused(_) | Routed::Unknown(_) => None,
     }
 }
 
@@ -46,6 +99,21 @@ pub(crate) fn is_outbound(packet: &Packet<'_>, arrival: &Arrival<'_>) -> bool {
         pktio::Direction::Outbound => true,
         pktio::Direction::Inbound => false,
         pktio::Direction::Unknown => packet.headers().link.packet_type == Some(OUTGOING),
+    }
+}
+
+/// Whether the capture does not say which way the frame went.
+pub(crate) fn is_silent(packet: &Packet<'_>, arrival: &Arrival<'_>) -> bool {
+    arrival.direction == pktio::Direction::Unknown
+        && (packet.headers().link.ethernet.is_some() || packet.headers().link.packet_type.is_none())
+}
+
+/// Whether the frame was captured on `lo`.
+pub(crate) fn is_on_loopback(packet: &Packet<'_>, arrival: &Arrival<'_>) -> bool {
+    match arrival.interface {
+        Some(name) if name != "any" => name == "lo",
+        // BSD's loopback header stands before packets of tunnels, too.
+        _ => packet.headers().link.loopback && !matches!(arrival.link, Link::Null | Link::Loop),
     }
 }
 
@@ -66,7 +134,7 @@ fn given<'a>(
 }
 
 /// The interface whose network holds the address; the longest prefix wins.
-fn behind(nets: &[(String, Network)], addr: IpAddr) -> Option<&str> {
+pub(crate) fn behind(nets: &[(String, Network)], addr: IpAddr) -> Option<&str> {
     let holding = nets.iter().filter(|(_, net)| net.holds(addr));
     holding.max_by_key(|(_, net)| net.bits).map(|(name, _)| &**name)
 }

@@ -5,9 +5,9 @@
 //! [`publish`] knows of threads.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod arrival;
 pub mod config;
-mod copies;
 pub mod counters;
 mod disposition;
 pub mod handler;
@@ -20,8 +20,8 @@ mod walk;
 
 pub use arrival::{Arrival, Left, Origin};
 pub use config::Config;
-pub use copies::Copies;
 pub use counters::{Counters, Places};
-pub use disposition::{Disposition, DropReason, Judgement, Midstream, Skip, Why};
+pub use disposition::{Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why};
 pub use handler::{BURST, Handler, Observer, is_fragment};
 pub use path::Path;
+pub use rules::ext::Answer;

@@ -3,22 +3,29 @@
 //! [`crate::handler`] says which hooks in which order, `tables` which tables stand there, `nat` what the nat chains
 //! decide.
 
+mod answer;
 mod nat;
+mod size;
 mod tables;
+mod ways;
 
-use packet::{Packet, Read};
-use rules::conntrack::{Certainty, Confirmation, CtView, Place, States, Template, Visit};
+use packet::{Packet, Read, Snapshot};
+use rules::conntrack::{
+    Attachment, Certainty, Confirmation, CtView, Place, States, Taken, Template, Visit,
+};
 use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, forget_payload};
-use rules::{Connection, Iface, Transit, Wish};
+use rules::{Connection, Iface, Mark, Transit, Wish};
 
 use crate::arrival::Left;
 use crate::disposition::{DropReason, Judgement, Midstream, Why};
 use crate::handler::Observer;
 
+pub(crate) use size::Sizes;
 pub(crate) use tables::Tables;
+use ways::Ways;
 
 fn certainty(alive: Alive) -> Certainty {
     if alive == Alive::Certain { Certainty::Certain } else { Certainty::Maybe }
@@ -29,10 +36,14 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     transit: Transit<'p, 'b>,
     tables: &'w Tables<'w>,
     memories: &'w mut Memories,
-    /// Number of the packet.
-    number: u64,
+    /// What tracking is told of the packet.
+    visit: Visit,
+    /// What tracking said of it, if it walks once more.
+    known: Option<CtView>,
     /// Tracking has seen the packet.
     tracked: bool,
+    /// The packet before tracking, if it may walk once more.
+    snapshot: Option<Snapshot>,
 
     /// Whether it is still on its way.
     alive: Alive,
@@ -40,10 +51,11 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     /// What accepted it in the filter table, else in the last table that it passed.
     accepted_by: Option<By>,
     passed_filter: bool,
-    ttl_ran_out: bool,
-    dropped_by_tracking: bool,
-    /// It is not known which path it takes behind a translation.
-    lost_way: bool,
+    /// What dropped it, or may have, if that was no rule.
+    untold: Option<DropReason>,
+    ways: Ways,
+    /// Its connection, should the host answer it.
+    attachment: Option<Attachment>,
     /// It was seen leaving: no rule that may have dropped it did.
     let_go: bool,
 }
@@ -52,22 +64,24 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// At the start of its way.
     pub(crate) fn new(
         transit: Transit<'p, 'b>,
-        number: u64,
+        visit: Visit,
         (tables, memories): (&'w Tables<'w>, &'w mut Memories),
     ) -> Self {
         Self {
             transit,
             tables,
             memories,
-            number,
+            visit,
+            known: None,
             tracked: false,
+            snapshot: None,
             alive: Alive::Certain,
             verdicts: Verdicts::default(),
             accepted_by: None,
             passed_filter: false,
-            ttl_ran_out: false,
-            dropped_by_tracking: false,
-            lost_way: false,
+            untold: None,
+            ways: Ways::One,
+            attachment: None,
             let_go: false,
         }
     }
@@ -79,6 +93,15 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.transit.ct.drawn =
             Some(Drawn { source: left.source, destination: left.destination, ports: left.ports });
         self
+    }
+
+    /// Once more, as a packet of which tracking knows no more than this.
+    pub(crate) fn again(
+        transit: Transit<'p, 'b>,
+        view: CtView,
+        rules: (&'w Tables<'w>, &'w mut Memories),
+    ) -> Self {
+        Self { known: Some(view), ..Self::new(transit, Visit::default(), rules) }
     }
 
     /// Every table at one hook; connections are tracked behind the raw table.
@@ -130,10 +153,14 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             return;
         }
         self.tracked = true;
+        if let Some(view) = self.known {
+            self.transit.ct.view = view;
+            return;
+        }
         let template = match self.transit.ct.wish {
             Wish::Plain => Template::default(),
             Wish::Template(template) => template,
-            Wish::Untracked => return,
+            Wish::Untracked | Wish::Attached => return,
             Wish::Unknown => {
                 self.transit.ct.view = CtView::UNKNOWN;
                 return;
@@ -147,13 +174,13 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         };
         let visit = Visit {
             now: self.transit.time.unwrap_or(0),
-            frame: self.number,
             place: match self.transit.hook {
                 Hook::Output => Place::Output,
                 _ => Place::Prerouting,
             },
             template,
             certainty: certainty(self.alive),
+            ..self.visit
         };
         *view = tracker.track(self.transit.packet, &visit);
         if let Some(said) = said.filter(|said| said.states != view.states) {
@@ -161,13 +188,25 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             tracker.discard(view);
             *view = said;
         }
+        if matches!(view.taken, Taken::For(_)) {
+            self.snapshot = Some(self.transit.packet.snapshot());
+        }
         if view.table_full {
             self.drop_untold();
         }
     }
 
+    /// The packet before tracking, and what it is taken for where its states do not agree.
+    pub(crate) fn taken(&mut self) -> Option<(Snapshot, CtView)> {
+        self.snapshot.take().zip(self.transit.ct.view.as_taken())
+    }
+
     /// The packet leaves, if it is still on its way: its connection is there from now on.
     pub(crate) fn confirm(&mut self, observer: &mut impl Observer) {
+        if self.known.is_some() {
+            return;
+        }
+        self.keep_connection();
         let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else {
             if self.alive != Alive::Gone {
                 observer.leaves(self.transit.packet);
@@ -227,7 +266,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Tracking drops the packet.
     fn drop_untold(&mut self) {
-        self.dropped_by_tracking = true;
+        self.untold.get_or_insert(DropReason::Conntrack);
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Gone;
     }
@@ -235,7 +274,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// It comes back to this host by `lo`, where its connection's helper sees it once more.
     pub(crate) fn loops_back(&mut self) {
         let now = self.transit.time.unwrap_or(0);
-        if let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct {
+        if let Connection { tracker: Some(tracker), view, again: false, .. } = &mut self.transit.ct
+        {
             tracker.loops_back(view, now);
         }
     }
@@ -309,8 +349,23 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             }
         }
         observer.ttl(None);
-        self.ttl_ran_out = true;
+        self.untold.get_or_insert(DropReason::Ttl);
         self.verdicts.add(Verdict::Drop, None);
+    }
+
+    /// Whether its way ends in this host, as routing decided; `None` where that is not known.
+    pub(crate) fn goes(&mut self, to_host: Option<bool>) {
+        self.transit.to_host = to_host;
+    }
+
+    /// Its mark.
+    pub(crate) fn mark(&self) -> Mark {
+        self.transit.mark
+    }
+
+    /// Connections are tracked under its rules.
+    pub(crate) fn tracks(&self) -> bool {
+        self.tables.tracks
     }
 
     /// The packet, as rewritten so far.
@@ -323,41 +378,18 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.transit.ct.redirected
     }
 
-    /// Where it goes from here is not known, and so neither what becomes of it.
-    pub(crate) fn lose_way(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone || self.let_go {
-            return;
-        }
-        observer.hangs_on(Why::Translation);
-        self.verdicts.add(Verdict::Drop, None);
-        self.alive = Alive::Maybe;
-        self.lost_way = true;
-    }
-
-    /// Whether it may go more than one way: then the rules on each may see it.
-    pub(crate) fn lost_way(&self) -> bool {
-        self.lost_way
-    }
-
-    /// Where it may go more than one way, it may be on the other one, whatever became of it on this one.
-    pub(crate) fn other_way(&mut self) {
-        if self.lost_way {
-            self.alive = Alive::Maybe;
-        }
-    }
-
     /// What became of it.
-    pub(crate) fn judgement(mut self) -> Judgement {
-        if self.alive != Alive::Gone || self.lost_way {
+    pub(crate) fn judgement(&mut self) -> Judgement {
+        if self.alive != Alive::Gone || self.ways == Ways::Lost {
             self.verdicts.add(Verdict::Accept, self.accepted_by);
         }
         match self.verdicts.only() {
             Some((Verdict::Accept, by)) => Judgement::Accept(by),
             Some((Verdict::Drop, Some(by))) => Judgement::Drop(by.into()),
-            Some((Verdict::Drop, None)) if self.ttl_ran_out => Judgement::Drop(DropReason::Ttl),
-            Some((Verdict::Drop, None)) if self.dropped_by_tracking => {
-                Judgement::Drop(DropReason::Conntrack)
-            }
+            Some((Verdict::Drop, None)) => match self.untold {
+                Some(reason) => Judgement::Drop(reason),
+                None => Judgement::Unknown,
+            },
             Some((Verdict::Reject, Some(by))) => Judgement::Reject(by),
             _ => Judgement::Unknown,
         }

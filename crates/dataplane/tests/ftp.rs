@@ -105,7 +105,7 @@ impl Control<'_> {
             ..Arrival::new(self.number, Link::Raw, bytes.len())
         };
         let mut left = Left::default();
-        let end = self.handler.handle(&mut bytes, &arrival, &mut left);
+        let end = self.handler.handle(&mut bytes, &arrival, &mut left).end;
         match end.judgement {
             Judgement::Accept(_) => Some(seen(left.0)),
             Judgement::Drop(_) => None,

@@ -63,7 +63,7 @@ fn frame(source: &str, destination: &str, message: Message) -> Vec<u8> {
 fn pass(handler: &mut Handler<'_>, bytes: &mut [u8], number: u64) -> (Judgement, Option<Path>) {
     let arrival =
         Arrival { time: Some(number * 1_000_000), ..Arrival::new(number, Link::Raw, bytes.len()) };
-    let end = handler.handle(bytes, &arrival, &mut Nobody);
+    let end = handler.handle(bytes, &arrival, &mut Nobody).end;
     (end.judgement, end.path)
 }
 

@@ -95,7 +95,7 @@ impl<'n> Versus<'n> {
         arrival: &Arrival<'_>,
     ) -> (Disposition, Decider) {
         self.recorder.next_packet();
-        let end = self.handler.handle(bytes, arrival, &mut self.recorder);
+        let end = self.handler.handle(bytes, arrival, &mut self.recorder).end;
         (end, Decider::of(&end, self.recorder.first_cause()))
     }
 }

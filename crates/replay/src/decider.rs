@@ -2,6 +2,7 @@
 
 use access::list::Denied;
 use dataplane::{Disposition, DropReason, Judgement, Skip, Why};
+use host::Refused;
 use packet::L3Fault;
 use rules::eval::By;
 use rules::model::Family;
@@ -17,8 +18,12 @@ pub enum Decider {
     HangsOn(Option<Why>),
     /// The kernel's stack, before any rule.
     Stack(L3Fault),
+    /// Routing.
+    Route(Refused),
     /// The time to live.
     Ttl,
+    /// The size that the link it would leave by carries.
+    TooBig,
     /// Connection tracking.
     Conntrack,
     /// The access list.
@@ -42,7 +47,9 @@ impl Decider {
                 Some(By::Policy { table, chain })
             }
             Judgement::Drop(DropReason::Stack(fault)) => return Self::Stack(fault),
+            Judgement::Drop(DropReason::Route(why)) => return Self::Route(why),
             Judgement::Drop(DropReason::Ttl) => return Self::Ttl,
+            Judgement::Drop(DropReason::TooBig) => return Self::TooBig,
             Judgement::Drop(DropReason::Conntrack) => return Self::Conntrack,
             Judgement::Drop(DropReason::Denied(why)) => return Self::Denied(why),
             Judgement::Unknown => return Self::HangsOn(why),
@@ -78,6 +85,13 @@ impl Decider {
             Self::HangsOn(Some(Why::Translation)) => {
                 Place::words("hangs on a translation that is not known")
             }
+            Self::HangsOn(Some(Why::Way)) => {
+                Place::words("hangs on whether it is for the host or goes on")
+            }
+            Self::HangsOn(Some(Why::Host(missing))) => {
+                Place::words(&format!("hangs on where it goes: {}", missing.name()))
+            }
+            Self::HangsOn(Some(Why::Size)) => Place::words("hangs on the size of its segments"),
             Self::HangsOn(Some(Why::Rule(family, at, cause))) => match file(*family) {
                 Some(file) => Place {
                     text: format!("hangs on {}", file.cause_text(*at, *cause)),
@@ -88,10 +102,14 @@ impl Decider {
             Self::Stack(fault) => Place::words(&format!("the kernel's stack: {fault}")),
             Self::Conntrack => Place::words("connection tracking"),
             Self::Denied(why) => Place::words(&format!("the access list: {}", why.words())),
+            Self::Route(why) => Place::words(&format!("routing: {}", why.name())),
             Self::Ttl => Place::words("time to live ran out"),
+            Self::TooBig => Place::words("too big for the link that it would leave by"),
             Self::Skipped(Skip::Family) => Place::words("no rules for its family"),
-            Self::Skipped(Skip::Duplicate) => Place::words("a second copy of a packet"),
+            Self::Skipped(Skip::Second) => Place::words("a second sighting of a packet"),
+            Self::Skipped(Skip::Lower) => Place::words("a packet that the device above shows, too"),
             Self::Skipped(Skip::LinkType) => Place::words("link type not known"),
+            Self::Skipped(Skip::OtherHost) => Place::words("addressed to another host"),
             Self::Skipped(Skip::Fragment) => Place::words("a fragment that waited for others"),
             Self::NoChain => Place::words("no chain on its way"),
         }

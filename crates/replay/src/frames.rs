@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use dataplane::Arrival;
+use dataplane::{Arrival, Config};
+use host::sighting::Sighting;
 use pktio::LinkType;
 
 use crate::error::Error;
@@ -10,6 +11,7 @@ use crate::lane::arrival;
 use crate::run::link_of;
 use crate::select::Selection;
 use crate::source::{Batch, Source};
+use crate::spotter::Spotter;
 
 /// A frame of the stream.
 pub(crate) struct Frame<'a> {
@@ -19,6 +21,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) bytes: &'a mut [u8],
     /// How its capture says they are to be read.
     pub(crate) link_type: LinkType,
+    /// What it is.
+    pub(crate) sighting: Sighting,
     /// How it arrived; `None` if tamis cannot read its link type.
     pub(crate) arrival: Option<Arrival<'a>>,
 }
@@ -39,19 +43,21 @@ pub(crate) struct Ended<B> {
 /// A capture cannot be opened or read.
 pub(crate) fn each<B>(
     captures: &[String],
+    config: &Config,
     mut see: impl FnMut(Frame<'_>) -> ControlFlow<B>,
 ) -> Result<Ended<B>, Error> {
-    let mut source = Source::new(captures, None, 0, None);
+    let mut source = Source::new(captures, None, 0, Some(Spotter::new(config)));
     let mut batch = Batch::default();
     let mut broke = None;
     while broke.is_none() && source.next(&mut batch, &mut Selection::default(), &mut None)? {
-        let Batch { burst, arrived, interfaces, .. } = &mut batch;
+        let Batch { burst, arrived, interfaces, devices, .. } = &mut batch;
         for (frame, arrived) in burst.iter_mut().zip(&*arrived) {
             let (link_type, number) = (frame.meta.link_type, arrived.number);
             let interface = interfaces.get(frame.meta.interface as usize);
-            let arrival =
-                link_of(link_type).map(|link| arrival((frame.meta, link, interface), *arrived));
-            let shown = see(Frame { number, bytes: frame.bytes, link_type, arrival });
+            let sighting = arrived.seen.sighting;
+            let arrival = link_of(link_type)
+                .map(|link| arrival((frame.meta, link, interface), *arrived, devices));
+            let shown = see(Frame { number, bytes: frame.bytes, link_type, sighting, arrival });
             if let ControlFlow::Break(with) = shown {
                 broke = Some(with);
                 break;

@@ -29,6 +29,7 @@ mod sink;
 mod source;
 pub mod spec;
 mod split;
+mod spotter;
 mod stoppable;
 mod threads;
 mod visible;

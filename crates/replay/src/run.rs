@@ -29,6 +29,7 @@ use crate::select::Selection;
 use crate::sink::Sink;
 use crate::source::{CaptureName, Numbers, Source};
 use crate::split::Split;
+use crate::spotter::Spotter;
 use crate::stoppable;
 use crate::threads::{self, Alone, Ended};
 
@@ -113,7 +114,7 @@ pub fn replay<'f>(
         wanted.verdicts.take(),
         (wanted.list, wanted.page),
     );
-    let mut source = Source::new(captures, wanted.stop.clone(), 0, None);
+    let mut source = Source::new(captures, wanted.stop.clone(), 0, Some(Spotter::new(config)));
     let counted = if wanted.threads <= 1 {
         vec![alone(rules, &mut source, &mut sink, wanted)?]
     } else {
@@ -150,7 +151,7 @@ fn alone(
 /// Judges on as many threads as the rules allow. Where packets turn out to hang together, starts again with
 /// one judge.
 fn several<'c>(
-    rules: Rules<'_>,
+    rules: Rules<'c>,
     captures: &'c [String],
     (source, sink): (&mut Source<'c>, &mut Sink<'_, '_>),
     report: &mut Report<'_>,
@@ -183,7 +184,8 @@ fn several<'c>(
             Ended::Again(why) => {
                 report.one_judge = Some(why);
                 split = threads::Split::None;
-                *source = Source::new(captures, wanted.stop.clone(), sink.rewind(), None);
+                let spotter = Some(Spotter::new(rules.config));
+                *source = Source::new(captures, wanted.stop.clone(), sink.rewind(), spotter);
             }
         }
     }

@@ -140,7 +140,7 @@ impl<'f, 'w> Sink<'f, 'w> {
     /// Keeps the packet as an example, and on the list.
     fn keep(&mut self, (frame, link): (Frame<'_>, Link), arrived: Arrived, outcome: &Outcome) {
         let Outcome { end, by, new, .. } = outcome;
-        let Arrived { number, time } = arrived;
+        let Arrived { number, time, .. } = arrived;
         let scratch = &mut self.scratch;
         let mut words = || words_of(scratch, frame, link).line;
         if let Some((_, examples)) = &mut self.page {

@@ -5,9 +5,9 @@ mod text;
 
 use std::ops::ControlFlow;
 
-use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Why};
+use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Skip, Why};
 use packet::{Checksums, Packet};
-use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, Status};
+use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, States, Status};
 use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
 use rules::ext::Memory;
 use rules::model::{Family, Hook};
@@ -16,6 +16,7 @@ use rules::{Iface, Outcome, Seen, Transit};
 
 use crate::error::Error;
 use crate::frames;
+use crate::lane::skip;
 use crate::near::Misses;
 use crate::recorder::Recorder;
 use crate::report::Report;
@@ -78,6 +79,10 @@ enum Step {
         state: String,
         flow: Option<FlowStory>,
     },
+    /// Its states do not agree, and it is taken for this one.
+    Taken {
+        state: String,
+    },
     Translated {
         side: Side,
         to: Translated,
@@ -121,7 +126,7 @@ pub fn of_conversation<'f>(
         .map(|(spec, arrival)| {
             let mut bytes = spec.frame.clone();
             let packet = shown(&mut bytes, &arrival);
-            Before { packet, end: handler.handle(&mut bytes, &arrival, &mut Unseen) }
+            Before { packet, end: handler.handle(&mut bytes, &arrival, &mut Unseen).end }
         })
         .collect();
     let time = before.iter().chain([last]).map(|spec| spec.after).sum();
@@ -148,9 +153,16 @@ pub fn of_capture<'f>(
         .parse(packet)
         .ok_or_else(|| Error::NoSuchPacket { number: packet.to_owned(), packets: None })?;
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
-    let stream = frames::each(captures, |frame| {
+    let stream = frames::each(captures, config, |frame| {
         let is_it = frame.number == number;
+        let skipped = skip(frame.sighting).filter(|_| is_it);
         match frame.arrival {
+            Some(arrival) if skipped.is_some() => {
+                let packet = shown(frame.bytes, &arrival);
+                let story = not_walked(files, config, packet, skipped);
+                return ControlFlow::Break(story);
+            }
+            Some(_) if skip(frame.sighting).is_some() => {}
             Some(arrival) if is_it => {
                 let story = tell(&mut handler, (files, config), (frame.bytes, &arrival), near);
                 return ControlFlow::Break(story);
@@ -158,7 +170,10 @@ pub fn of_capture<'f>(
             Some(arrival) => {
                 handler.handle(frame.bytes, &arrival, &mut Unseen);
             }
-            None if is_it => return ControlFlow::Break(not_read(files, config, frame.link_type)),
+            None if is_it => {
+                let packet = format!("a frame of link type {}", frame.link_type.0);
+                return ControlFlow::Break(not_walked(files, config, packet, None));
+            }
             None => {}
         }
         ControlFlow::Continue(())
@@ -171,12 +186,18 @@ pub fn of_capture<'f>(
     Ok(story)
 }
 
-fn not_read<'f>(files: &'f [RulesFile], config: &'f Config, link: pktio::LinkType) -> Story<'f> {
+/// The story of a frame that is no packet of its own, or that cannot be read.
+fn not_walked<'f>(
+    files: &'f [RulesFile],
+    config: &'f Config,
+    packet: String,
+    skip: Option<Skip>,
+) -> Story<'f> {
     Story {
         report: Report::new(files, config),
         before: Vec::new(),
-        packet: format!("a frame of link type {}", link.0),
-        end: Disposition::skipped(dataplane::Skip::LinkType),
+        packet,
+        end: Disposition::skipped(skip.unwrap_or(Skip::LinkType)),
         steps: Vec::new(),
         untold: 0,
         misses: None,
@@ -199,7 +220,7 @@ fn tell<'f>(
     let misses = near.map(Misses::of_most);
     let mut teller =
         Teller { files, recorder, steps: Vec::new(), untold: 0, remarks: Vec::new(), misses };
-    let end = handler.handle(bytes, arrival, &mut teller);
+    let end = handler.handle(bytes, arrival, &mut teller).end;
     teller.recorder.ended(&end);
     let mut report = Report::new(files, config);
     teller.recorder.report(&mut report);
@@ -310,6 +331,10 @@ impl Observer for Teller<'_> {
             Seen::None | Seen::Unknown => None,
         };
         self.tell(Step::Tracked { state: format!("{:?}", view.states).to_uppercase(), flow });
+    }
+
+    fn taken(&mut self, states: States) {
+        self.tell(Step::Taken { state: format!("{states:?}").to_uppercase() });
     }
 
     fn translated(&mut self, side: Side, to: Translated) {

@@ -99,6 +99,23 @@ impl Devices {
             .unwrap_or_else(|| self.add(Device { index: Some(index), ..Device::default() }))
     }
 
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Every device, from number 1 on.
+    pub fn all(&self) -> impl Iterator<Item = &Device> {
+        self.list.iter()
+    }
+
     /// A device.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<&Device> {

@@ -278,7 +278,7 @@ mod tests {
             let mut bytes = shape.packet(index).frame();
             let arrival =
                 dataplane::Arrival::new(u64::from(index) + 1, packet::Link::Ethernet, FRAME);
-            let end = handler.handle(&mut bytes, &arrival, &mut seen);
+            let end = handler.handle(&mut bytes, &arrival, &mut seen).end;
             if let dataplane::Judgement::Accept(_) = end.judgement {
                 accepted.push(i64::from(index));
             }

@@ -291,7 +291,7 @@ impl Trial<'_> {
                 output: Some(output),
                 ..Arrival::new(number as u64, Link::Ethernet, frame.len())
             };
-            let end = handler.handle(&mut ours, &arrival, &mut observed);
+            let end = handler.handle(&mut ours, &arrival, &mut observed).end;
             let accepts = matches!(end.judgement, Judgement::Accept(_));
             summary.frames += 1;
             summary.passed += u64::from(accepts);

@@ -68,7 +68,7 @@ impl<'r> StateJudge<'r> {
             input: Some(stage.device(sent.from_far)),
             ..Arrival::new(self.number, Link::Raw, bytes.len())
         };
-        let end = self.handler.handle(&mut bytes, &arrival, &mut self.seen);
+        let end = self.handler.handle(&mut bytes, &arrival, &mut self.seen).end;
         match (end.judgement, end.path) {
             (Judgement::Accept(_), Some(Path::Forward)) => {
                 Said::Out((!self.seen.lost).then(|| std::mem::take(&mut self.seen.left)))

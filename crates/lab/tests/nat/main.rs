@@ -126,7 +126,7 @@ impl Trial {
                 ..Arrival::new(number, Link::Raw, bytes.len())
             };
             tally.lost = false;
-            let end = handler.handle(&mut bytes, &arrival, &mut tally);
+            let end = handler.handle(&mut bytes, &arrival, &mut tally).end;
             story += &format!("\n   tamis {:?} {:?} {}", end.judgement, end.path, show(&bytes));
             let forwarded = match (end.judgement, end.path) {
                 (Judgement::Unknown, _) => None,
@@ -213,14 +213,13 @@ fn config() -> Config {
         },
         host: Host {
             local: Some(LOCAL_V4.iter().chain(&LOCAL_V6).map(|text| net(text)).collect()),
-            routes: None,
-            bridge: None,
             addresses: vec![
                 address("t0", LOCAL_V4[0]),
                 address("t1", LOCAL_V4[1]),
                 address("t0", LOCAL_V6[0]),
                 address("t1", LOCAL_V6[1]),
             ],
+            ..Host::default()
         },
         ..Config::default()
     }

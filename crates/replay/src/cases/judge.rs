@@ -117,7 +117,7 @@ pub(super) fn conversation<'s>(
 ) -> Vec<Got> {
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
     let ends = arrivals(specs)
-        .map(|(spec, arrival)| handler.handle(&mut spec.frame.clone(), &arrival, &mut Unseen));
+        .map(|(spec, arrival)| handler.handle(&mut spec.frame.clone(), &arrival, &mut Unseen).end);
     ends.map(|end| Got::of(&end, files)).collect()
 }
 

@@ -22,6 +22,7 @@ use super::judge::{conversation, few_connections};
 use super::{Got, PlaceName};
 use crate::error::Error;
 use crate::frames::{self, Frame};
+use crate::lane::skip;
 use crate::rules_file::RulesFile;
 use crate::source::Numbers;
 use crate::spec;
@@ -111,7 +112,7 @@ pub fn record<'f>(
         limit,
     };
     let mut before = Vec::new();
-    let stream = frames::each(captures, |frame| {
+    let stream = frames::each(captures, config, |frame| {
         taking.take(frame, &mut before);
         ControlFlow::<()>::Continue(())
     })?;
@@ -140,11 +141,15 @@ impl Taking<'_> {
             self.recording.skipped += 1;
             return;
         };
+        if skip(frame.sighting).is_some() {
+            self.recording.skipped += 1;
+            return;
+        }
         // The handler rewrites the frame in place.
         before.clear();
         before.extend_from_slice(frame.bytes);
         let mut passing = Passing::default();
-        let end = self.handler.handle(frame.bytes, &arrival, &mut passing);
+        let end = self.handler.handle(frame.bytes, &arrival, &mut passing).end;
         let packet = Packet::parse(before, arrival.wire_len, arrival.link, Checksums::Ignore);
         match end.judgement {
             Judgement::Skip(_) => {

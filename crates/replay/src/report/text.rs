@@ -152,7 +152,9 @@ impl Report<'_> {
     fn drops(&self, out: &mut String) -> std::fmt::Result {
         let top = self.top_decisions(RulesFile::drops);
         let reasons = &self.drop_reasons;
-        if !top.is_empty() || reasons.stack + reasons.ttl + reasons.conntrack > 0 {
+        let others =
+            reasons.stack + reasons.route + reasons.ttl + reasons.too_big + reasons.conntrack;
+        if !top.is_empty() || others > 0 {
             writeln!(out, "\nTOP DROPPING RULES{:>W$}   first seen", "packets", W = WIDTH - 45)?;
         }
         for (file, by, count, tally) in top.iter().take(ROWS) {
@@ -172,9 +174,15 @@ impl Report<'_> {
         });
         let others = [
             ("time to live ran out while forwarding".to_owned(), reasons.ttl),
+            ("too big for the link that it would leave by".to_owned(), reasons.too_big),
             ("connection tracking: no room, or a tuple taken".to_owned(), reasons.conntrack),
         ];
-        for (what, packets) in faults.chain(others).filter(|(_, packets)| *packets > 0) {
+        let refusals = reasons.route_refusals.iter();
+        let refusals =
+            refusals.map(|(why, packets)| (format!("routing: {}", why.name()), *packets));
+        for (what, packets) in
+            faults.chain(refusals).chain(others).filter(|(_, packets)| *packets > 0)
+        {
             let what = fit(&format!("  {what}"), WIDTH - 39);
             writeln!(out, "{what}{:>12}", number(packets))?;
         }
@@ -241,12 +249,22 @@ impl Report<'_> {
         for (packets, why) in [
             (self.skipped.family, "no rules for their family"),
             (self.skipped.link_type, "link type not known"),
+            (self.skipped.other_host, "frames addressed to another host"),
             (self.skipped.fragment, "fragments that waited for the last of their packet"),
-            (self.skipped.duplicate, "second copies in a capture on all interfaces"),
+            (self.skipped.second, "second sightings of packets, as they left"),
+            (self.skipped.lower, "at devices below the one that shows them, too"),
         ] {
             if packets > 0 {
                 writeln!(out, "skipped   {}: {why}", plural(packets, "packet"))?;
             }
+        }
+        if self.early_flows + self.early_packets > 0 {
+            writeln!(
+                out,
+                "early     {} of {} not all captured: taken for new ones, in TCP for established ones (--ct)",
+                plural(self.early_packets, "packet"),
+                plural(self.early_flows, "connection"),
+            )?;
         }
         for note in self.order_notes() {
             writeln!(out, "note      {note}")?;
@@ -300,6 +318,12 @@ impl Report<'_> {
                 return Some((0, format!("the stack: {fault}")));
             }
             Judgement::Drop(DropReason::Ttl) => return Some((0, "time to live".to_owned())),
+            Judgement::Drop(DropReason::Route(why)) => {
+                return Some((0, format!("routing: {}", why.name())));
+            }
+            Judgement::Drop(DropReason::TooBig) => {
+                return Some((0, "too big for the link".to_owned()));
+            }
             Judgement::Drop(DropReason::Conntrack) => {
                 return Some((0, "connection tracking".to_owned()));
             }

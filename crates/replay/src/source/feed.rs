@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use host::sighting::Seen;
 use pktio::{Burst, CaptureReader, Port, PortError};
 
 use super::argument::CaptureName;
@@ -112,7 +113,8 @@ impl Feed {
             let time = nanos(frame.meta).or(*now);
             backwards += u64::from(time < *now);
             *now = time;
-            Arrived { number: number(*capture, frame.meta.number), time }
+            let number = number(*capture, frame.meta.number);
+            Arrived { number, time, seen: Seen::default(), began: None }
         }));
         self.number_interfaces(batch, table);
         Ok(Some(backwards))

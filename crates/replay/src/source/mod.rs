@@ -18,20 +18,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dataplane::Disposition;
-use pktio::{Burst, Frame, Interface};
+use host::sighting::Seen;
+use pktio::{Burst, Interface};
 use rules::conntrack::States;
 
 use crate::decider::Decider;
 use crate::error::Error;
 use crate::report::{Capture, Report};
 use crate::select::{Choice, Selection};
+use crate::spotter::{Names, Spotter};
 use feed::{Feed, Waiting};
 use interfaces::Table;
-use queue::{Place, Queue, Window};
+use queue::Queue;
 
 pub use argument::CaptureName;
 pub use numbers::Numbers;
 pub(crate) use numbers::capture_of;
+pub(crate) use queue::Window;
 
 /// Bytes of frames that are read and judged together: they stay in the cache.
 const BATCH_BYTES: usize = 64 * 1024;
@@ -47,6 +50,8 @@ pub(crate) struct Batch {
     pub(crate) arrived: Vec<Arrived>,
     /// The interfaces of the captures so far.
     pub(crate) interfaces: Arc<[Interface]>,
+    /// Names of the devices that frames were seen at, by number.
+    pub(crate) devices: Names,
     /// What became of each frame, where somebody wants to know.
     pub(crate) outcomes: Vec<Outcome>,
     /// Connections that its judges have made up to here.
@@ -60,6 +65,10 @@ pub(crate) struct Arrived {
     pub(crate) number: u64,
     /// Its time in nanoseconds since the Unix epoch; when it is handed out, made to run forward.
     pub(crate) time: Option<u64>,
+    /// What it is.
+    pub(crate) seen: Seen,
+    /// The time of the first frame.
+    pub(crate) began: Option<u64>,
 }
 
 /// What became of one frame.
@@ -81,6 +90,7 @@ impl Default for Batch {
             burst: Burst::with_capacity(BATCH_BYTES),
             arrived: Vec::new(),
             interfaces: Arc::default(),
+            devices: Names::default(),
             outcomes: Vec::new(),
             connections: 0,
         }
@@ -99,12 +109,6 @@ impl Batch {
 /// Called now and then with bytes read and, if known, bytes in all, of the current capture.
 pub(crate) type Progress<'w> = &'w mut dyn FnMut(u64, Option<u64>);
 
-/// Whoever looks at frames when they are read, before they are handed out.
-pub(crate) trait Ahead {
-    /// A frame was read. It waits at this place, as others do that were read before.
-    fn see(&mut self, frame: (Frame<'_>, Option<&Interface>), place: Place, queue: &mut Queue);
-}
-
 /// The captures.
 pub(crate) struct Source<'c> {
     /// Captures to open, the earliest first.
@@ -113,7 +117,10 @@ pub(crate) struct Source<'c> {
     feeds: Vec<Feed>,
     queue: Queue,
     table: Table,
-    ahead: Option<Box<dyn Ahead + 'c>>,
+    /// Says what frames are, if that is wanted.
+    spotter: Option<Spotter<'c>>,
+    /// Frames that wait there.
+    spotted: u64,
     names: &'c [String],
     /// No capture was looked into yet.
     is_new: bool,
@@ -153,14 +160,15 @@ impl<'c> Source<'c> {
         captures: &'c [String],
         stop: Option<Arc<AtomicBool>>,
         least: u64,
-        ahead: Option<Box<dyn Ahead + 'c>>,
+        spotter: Option<Spotter<'c>>,
     ) -> Self {
         Self {
             waiting: VecDeque::new(),
             feeds: Vec::new(),
             queue: Queue::default(),
             table: Table::default(),
-            ahead,
+            spotter,
+            spotted: 0,
             names: captures,
             is_new: true,
             stop,
@@ -187,22 +195,66 @@ impl<'c> Source<'c> {
             self.look()?;
         }
         batch.clear();
-        while batch.arrived.is_empty() && !self.ended {
-            if !self.hand_out(batch, selection) {
-                if self.feeds.is_empty() && self.waiting.is_empty() {
-                    break;
-                }
-                self.read_more(progress)?;
-                continue;
-            }
-            self.select(batch, selection)?;
+        let mut spotter = self.spotter.take();
+        let mut done = Ok(true);
+        while batch.arrived.is_empty() && !self.ended && matches!(done, Ok(true)) {
+            done = match &mut spotter {
+                None => self.ordered(batch, selection, progress),
+                Some(spotter) => self.spotted(batch, spotter, selection, progress),
+            };
+            done = done.and_then(|more| self.select(batch, selection).map(|()| more));
         }
-        Ok(!batch.arrived.is_empty())
+        self.spotter = spotter;
+        done.map(|_| !batch.arrived.is_empty())
+    }
+
+    /// The next frames, each with what it is.
+    fn spotted(
+        &mut self,
+        batch: &mut Batch,
+        spotter: &mut Spotter<'c>,
+        selection: &Selection,
+        progress: &mut Option<Progress<'_>>,
+    ) -> Result<bool, Error> {
+        loop {
+            // Those of a live capture that are wanted are not kept waiting for others.
+            let is_live = self.feeds.iter().any(|feed| feed.is_live);
+            let enough = is_live && selection.is_full(self.read.packets + spotter.len() as u64);
+            if spotter.pop(batch, enough) {
+                self.spotted = spotter.len() as u64;
+                return Ok(true);
+            }
+            let mut next = spotter.idle();
+            if !self.ordered(&mut next, selection, progress)? {
+                return Ok(spotter.pop(batch, true));
+            }
+            spotter.push(next);
+            self.spotted = spotter.len() as u64;
+        }
+    }
+
+    /// The next frames in order of time; false if there are no more.
+    fn ordered(
+        &mut self,
+        batch: &mut Batch,
+        selection: &Selection,
+        progress: &mut Option<Progress<'_>>,
+    ) -> Result<bool, Error> {
+        while !self.hand_out(batch, selection) {
+            if self.feeds.is_empty() && self.waiting.is_empty() {
+                return Ok(false);
+            }
+            self.read_more(selection, progress)?;
+        }
+        Ok(true)
+    }
+
+    fn is_raised(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     fn stopped(&self) -> bool {
-        self.read.packets >= self.least
-            && self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.read.packets >= self.least && self.is_raised()
     }
 
     /// Looks into several captures, to read them in order of time.
@@ -242,9 +294,17 @@ impl<'c> Source<'c> {
     }
 
     /// Reads from the capture that is furthest back, which may have to be opened.
-    fn read_more(&mut self, progress: &mut Option<Progress<'_>>) -> Result<(), Error> {
-        if self.stopped() {
-            return self.interrupt();
+    fn read_more(
+        &mut self,
+        selection: &Selection,
+        progress: &mut Option<Progress<'_>>,
+    ) -> Result<(), Error> {
+        // What waits is handed out yet; how much of it a selection leaves is not known.
+        let waiting = self.queue.len() as u64 + self.spotted;
+        let coming = if selection.is_everything() { waiting } else { 0 };
+        if self.is_raised() && self.read.packets + coming >= self.least {
+            self.interrupt();
+            return Ok(());
         }
         let behind = (0..self.feeds.len()).min_by_key(|at| self.feeds[*at].now);
         let next = self.waiting.front().map(|next| next.order().0);
@@ -258,15 +318,15 @@ impl<'c> Source<'c> {
         let mut batch = self.queue.idle();
         let Self { feeds, table, read, queue, .. } = self;
         let more = feeds[at].read(&mut batch, table)?;
-        if let Some(progress) = progress {
-            let reader = feeds[at].reader();
-            progress(reader.bytes_read(), reader.total_bytes());
-        }
         match more {
             Some(backwards) => {
+                if let Some(progress) = progress {
+                    let reader = feeds[at].reader();
+                    progress(reader.bytes_read(), reader.total_bytes());
+                }
                 read.backwards += backwards;
                 self.newest = self.newest.max(feeds[at].now);
-                queue.push(batch, self.ahead.as_deref_mut());
+                queue.push(batch);
             }
             None => {
                 queue.put_back(batch);
@@ -290,18 +350,20 @@ impl<'c> Source<'c> {
                 Ok(Some(self.feeds.len() - 1))
             }
             // Stopped before the capture said what it is.
-            Err(_) if self.stopped() => self.interrupt().map(|()| None),
+            Err(_) if self.stopped() => {
+                self.interrupt();
+                Ok(None)
+            }
             Err(error) => Err(error.into()),
         }
     }
 
     /// Reads nothing more.
-    fn interrupt(&mut self) -> Result<(), Error> {
+    fn interrupt(&mut self) {
         self.read.interrupted = true;
         self.feeds.iter().for_each(|feed| self.read.lost(feed));
         self.feeds.clear();
         self.waiting.clear();
-        Ok(())
     }
 
     fn close(&mut self, at: usize) {
@@ -322,7 +384,7 @@ impl<'c> Source<'c> {
         let mut failed = None;
         let (mut at, mut kept) = (0, 0);
         burst.retain(|frame| {
-            let Arrived { number, time } = arrived[at];
+            let Arrived { number, time, seen, .. } = arrived[at];
             at += 1;
             if *ended {
                 return false;
@@ -351,7 +413,7 @@ impl<'c> Source<'c> {
             if let Some(capture) = &mut read.captures[capture_of(number)] {
                 capture.count(u64::from(frame.meta.wire_length), time);
             }
-            arrived[kept] = Arrived { number, time };
+            arrived[kept] = Arrived { number, time, seen, began: *start };
             kept += 1;
             // A capture that goes on for ever is not waited for.
             *ended = selection.is_full(read.packets);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use pktio::Frame;
 
-use super::{Ahead, Arrived, BATCH_BYTES, Batch};
+use super::{Arrived, BATCH_BYTES, Batch};
 
 /// Batches kept to be read into.
 const MOST_IDLE: usize = 8;
@@ -24,13 +24,6 @@ pub(crate) struct Window {
     pub(crate) frames: usize,
     /// Bytes of memory.
     pub(crate) bytes: usize,
-}
-
-/// Where a frame waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
-    run: u64,
-    at: usize,
 }
 
 /// Time and number: what frames are ordered by.
@@ -81,14 +74,8 @@ impl Queue {
         self.frames
     }
 
-    /// A frame's place in the stream, while it waits.
-    pub(crate) fn get_mut(&mut self, place: Place) -> Option<&mut Arrived> {
-        let run = self.runs.get_mut(place.run.checked_sub(self.first)? as usize)?.as_mut()?;
-        run.batch.arrived.get_mut(place.at).filter(|_| place.at >= run.next)
-    }
-
-    /// Takes in a batch and shows its frames to whoever looks ahead.
-    pub(super) fn push(&mut self, mut batch: Batch, ahead: Option<&mut (dyn Ahead + '_)>) {
+    /// Takes in a batch.
+    pub(super) fn push(&mut self, mut batch: Batch) {
         if !batch.arrived.is_sorted_by_key(Arrived::key) {
             batch = self.sorted(batch);
         }
@@ -98,22 +85,6 @@ impl Queue {
         self.frames += batch.arrived.len();
         self.bytes += batch.burst.capacity();
         self.runs.push_back(Some(Run { batch, next: 0 }));
-        if let Some(ahead) = ahead {
-            self.show(run, ahead);
-        }
-    }
-
-    fn show(&mut self, run: u64, ahead: &mut dyn Ahead) {
-        let Some(Some(newest)) = self.runs.back_mut() else { return };
-        let burst = mem::take(&mut newest.batch.burst);
-        let interfaces = Arc::clone(&newest.batch.interfaces);
-        for (frame, at) in burst.iter().zip(0..) {
-            let interface = interfaces.get(frame.meta.interface as usize);
-            ahead.see((frame, interface), Place { run, at }, self);
-        }
-        if let Some(Some(newest)) = self.runs.back_mut() {
-            newest.batch.burst = burst;
-        }
     }
 
     /// The same frames in order of time.

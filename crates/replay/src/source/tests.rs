@@ -165,36 +165,6 @@ fn an_interface_is_named_and_each_capture_keeps_its_own() {
     assert_eq!(names, ["lan0", "wan0", "lan0"]);
 }
 
-/// Sees every frame, and moves the number of each second one on.
-struct Marks(u64);
-
-impl Ahead for Marks {
-    fn see(
-        &mut self,
-        (frame, _): (Frame<'_>, Option<&Interface>),
-        place: Place,
-        queue: &mut Queue,
-    ) {
-        self.0 += 1;
-        let word = u32::from_be_bytes(frame.bytes.try_into().unwrap());
-        let arrived = queue.get_mut(place).unwrap();
-        if word.is_multiple_of(2) {
-            arrived.number += 1000;
-        }
-    }
-}
-
-#[test]
-fn who_looks_ahead_can_write_at_what_waits() {
-    let dir = Dir::new();
-    let captures = [dir.capture("a", &timed(&[(0, 1), (5, 3), (3, 2)]))];
-    let mut source = Source::new(&captures, None, 0, Some(Box::new(Marks(0))));
-    let mut batch = Batch::default();
-    assert!(source.next(&mut batch, &mut Selection::default(), &mut None).unwrap());
-    let numbers: Vec<_> = batch.arrived.iter().map(|arrived| arrived.number).collect();
-    assert_eq!(numbers, [1, 1003, 2]);
-}
-
 proptest! {
     #[test]
     fn any_split_of_a_capture_merges_back(

@@ -198,8 +198,13 @@ impl Table {
         std::hint::black_box(flows);
     }
 
+    /// A slot for a flow that is in nobody's way and never will be found. `None` when the table is full.
+    pub(super) fn lodge(&mut self, flow: Flow) -> Option<Handle> {
+        (self.len() < self.max).then(|| self.place(flow))
+    }
+
     /// A slot for a new flow; it is found only once it is confirmed. `None` when the table is full.
-    pub(super) fn allocate(&mut self, mut flow: Flow, now: u64) -> Option<Handle> {
+    pub(super) fn allocate(&mut self, flow: Flow, now: u64) -> Option<Handle> {
         self.sweep(SWEEP, now);
         if self.len() >= self.max && !self.early_drop(flow.original.hash(), now) {
             self.pressure = true;
@@ -210,15 +215,20 @@ impl Table {
             }
         }
         self.stats.created += 1;
-        if let Some(slot) = self.free.pop() {
-            let place = self.flows.get_mut(slot as usize)?;
+        Some(self.place(flow))
+    }
+
+    fn place(&mut self, mut flow: Flow) -> Handle {
+        if let Some(slot) = self.free.pop()
+            && let Some(place) = self.flows.get_mut(slot as usize)
+        {
             flow.generation = place.generation;
             *place = flow;
-            return Some(self.handle(slot));
+            return self.handle(slot);
         }
         let slot = self.flows.len() as u32;
         self.flows.push(flow);
-        Some(self.handle(slot))
+        self.handle(slot)
     }
 
     /// Makes a flow findable by both tuples, or changes nothing.

@@ -55,6 +55,8 @@ pub struct Whole {
     pub unknown: Vec<Range<usize>>,
     /// How many fragments it was made of.
     pub fragments: u32,
+    /// Length of the largest one that must not be fragmented further, from the network header on; 0 if all may be.
+    pub largest: u32,
 }
 
 /// Why a fragment was dropped.

@@ -158,6 +158,7 @@ fn whole(mut queue: Queue, network: usize) -> Result<Whole, Refusal> {
     // A sender that forbids fragments yet sends them means to find the path's MTU.
     let keeps_flag = queue.longest_unfragmentable == queue.longest;
     let fragments = queue.fragments();
+    let largest = if keeps_flag { queue.longest_unfragmentable as u32 } else { 0 };
     let header = queue.head.get_mut(network..).unwrap_or_default();
     set(header, ipv4::TOTAL_LEN.start, &total.to_be_bytes());
     let flags = if keeps_flag { ipv4::DONT_FRAGMENT } else { 0 };
@@ -169,7 +170,7 @@ fn whole(mut queue: Queue, network: usize) -> Result<Whole, Refusal> {
     let sum = !checksum::sum(header);
     set(header, ipv4::CHECKSUM.start, &sum.to_be_bytes());
     let (frame, unknown) = queue.assemble();
-    Ok(Whole { frame, unknown, fragments })
+    Ok(Whole { frame, unknown, fragments, largest })
 }
 
 fn set(header: &mut [u8], at: usize, bytes: &[u8]) {

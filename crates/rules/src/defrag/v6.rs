@@ -94,6 +94,7 @@ impl Defrag {
             Fit::Added => {}
         }
         queue.ecn |= 1 << (fragment.traffic_class & 3);
+        queue.longest = queue.longest.max(packet.len());
         if fragment.span.start == 0 {
             (queue.head, queue.head_unknown) = copy(packet, 0, fragment.at);
             if let Some(next) = queue.head.get_mut(fragment.named_at) {
@@ -224,7 +225,7 @@ fn whole(mut queue: Queue, network: usize) -> Result<Whole, Refusal> {
     let ecn = ecn(queue.ecn).ok_or(Refusal::Impossible)?;
     let before = queue.head.len().saturating_sub(network + ipv6::HEADER_LEN);
     let payload_len = u16::try_from(before + queue.len).map_err(|_| Refusal::Impossible)?;
-    let fragments = queue.fragments();
+    let (fragments, largest) = (queue.fragments(), queue.longest as u32);
     let header = queue.head.get_mut(network..).unwrap_or_default();
     if let Some(place) = header.get_mut(ipv6::PAYLOAD_LEN) {
         place.copy_from_slice(&payload_len.to_be_bytes());
@@ -233,5 +234,5 @@ fn whole(mut queue: Queue, network: usize) -> Result<Whole, Refusal> {
         *second |= ecn << 4;
     }
     let (frame, unknown) = queue.assemble();
-    Ok(Whole { frame, unknown, fragments })
+    Ok(Whole { frame, unknown, fragments, largest })
 }

@@ -89,10 +89,19 @@ fn parse_types(given: &Given<'_>, family: Family) -> Result<TypeTest, What> {
     Ok(TypeTest { types, invert: given.invert })
 }
 
+/// Whether routing has sent the packet on: where it goes is then no address of this host.
+fn is_forwarded(transit: &Transit<'_, '_>) -> bool {
+    transit.to_host == Some(false) && matches!(transit.hook, Hook::Forward | Hook::Postrouting)
+}
+
 impl TypeTest {
     fn judge_v4(self, transit: &Transit<'_, '_>, at: usize, device: Option<Iface<'_>>) -> Outcome {
         let Read::Known(addr) = transit.net::<4>(at) else { return Outcome::MAYBE };
-        types_v4(transit.host, addr.into(), device).judge(self.types, true).invert(self.invert)
+        let mut known = types_v4(transit.host, addr.into(), device);
+        if at == ipv4::DESTINATION.start && is_forwarded(transit) {
+            known = known.of_forwarded();
+        }
+        known.judge(self.types, true).invert(self.invert)
     }
 
     fn judge_v6(self, transit: &Transit<'_, '_>, at: usize, device: Option<Iface<'_>>) -> Outcome {
@@ -102,7 +111,13 @@ impl TypeTest {
         let outcome = match is_of_kinds(addr, self.types) {
             false => Outcome::NO,
             true if by_route == 0 => Outcome::YES,
-            true => types_v6(transit.host, addr, device).judge(by_route, false),
+            true => {
+                let mut known = types_v6(transit.host, addr, device);
+                if at == ipv6::DESTINATION.start && is_forwarded(transit) {
+                    known = known.of_forwarded();
+                }
+                known.judge(by_route, false)
+            }
         };
         outcome.invert(self.invert)
     }
@@ -175,6 +190,29 @@ mod tests {
         let mut packet = ipv4(17, &[]);
         packet[16..20].copy_from_slice(&addr);
         packet
+    }
+
+    #[test]
+    fn what_is_forwarded_goes_to_no_address_of_this_host() {
+        let host = host(None, None);
+        let packet = to_v4([10, 0, 0, 5]);
+        let judge = |to_host, hook, rule: &str| {
+            let frame = Frame { hook, to_host, ..Frame::ip(&packet) };
+            frame.judge_in(&host, rule)
+        };
+        for (hook, kind, outcome) in [
+            (Hook::Forward, "UNICAST", Outcome::YES),
+            (Hook::Forward, "LOCAL,BROADCAST", Outcome::NO),
+            (Hook::Postrouting, "UNICAST", Outcome::YES),
+            (Hook::Prerouting, "UNICAST", Outcome::MAYBE),
+        ] {
+            let rule = format!("-m addrtype --dst-type {kind}");
+            assert_eq!(judge(Some(false), hook, &rule), outcome, "{hook:?} {kind}");
+        }
+        let rule = "-m addrtype --dst-type UNICAST";
+        assert_eq!(judge(None, Hook::Forward, rule), Outcome::MAYBE);
+        let rule = "-m addrtype --src-type UNICAST";
+        assert_eq!(judge(Some(false), Hook::Forward, rule), Outcome::MAYBE);
     }
 
     fn to_v6(addr: &str) -> Vec<u8> {

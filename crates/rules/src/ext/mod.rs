@@ -102,11 +102,30 @@ pub trait Target: fmt::Debug + Send + Sync {
         false
     }
 
+    /// What the sender of a packet that it rejects is sent.
+    fn answer(&self) -> Option<Answer> {
+        None
+    }
+
     /// What becomes of one connection's packets hangs on those of others, once it was applied, with these sets if
     /// any.
     fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
         false
     }
+}
+
+/// What the host sends back for a packet that it does not let through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// A TCP reset.
+    Reset,
+    /// An ICMP or ICMPv6 error, by its type and code.
+    Icmp {
+        /// Type.
+        kind: u8,
+        /// Code.
+        code: u8,
+    },
 }
 
 /// How a walk goes on after a target.

@@ -47,6 +47,7 @@ pub(super) struct Frame<'a> {
     pub(super) family: Family,
     pub(super) hook: Hook,
     pub(super) certain: bool,
+    pub(super) to_host: Option<bool>,
 }
 
 impl<'a> Frame<'a> {
@@ -60,6 +61,7 @@ impl<'a> Frame<'a> {
             family,
             hook: Hook::Forward,
             certain: true,
+            to_host: None,
         }
     }
 
@@ -79,6 +81,7 @@ impl<'a> Frame<'a> {
             input: Iface::Named("eth0"),
             output: Iface::Named("eth1"),
             certain: self.certain,
+            to_host: self.to_host,
             ..Transit::new(&mut packet, self.family, self.hook, host)
         };
         let answer = ask(&mut transit);

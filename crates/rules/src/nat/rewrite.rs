@@ -34,6 +34,13 @@ pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     Translated::To(address(&target, side), part(&target, side))
 }
 
+/// Writes the source that an answer to a packet with this tuple has.
+pub fn source(packet: &mut Packet<'_>, answered: &Tuple) {
+    if let (Some(answer), Ok(layer)) = (answered.inverse(), dissect::layer(packet)) {
+        end_of(packet, &layer, &answer, Side::Source);
+    }
+}
+
 /// Writes one end of a tuple into the packet whose upper layer this is, be it quoted or not.
 pub(super) fn end_of(packet: &mut Packet<'_>, layer: &Layer, to: &Tuple, side: Side) {
     let sums = Sums::of(packet, layer);

@@ -53,12 +53,25 @@ impl Report<'_> {
             let examples = self.examples.of(End::Stack(*fault));
             rows.push((*packets, row_without_rule(*packets, &words, (examples, &self.numbers))?));
         }
+        for (why, packets) in &reasons.route_refusals {
+            let words = format!("routing: {}", why.name());
+            let examples = self.examples.of(End::Route(*why));
+            rows.push((*packets, row_without_rule(*packets, &words, (examples, &self.numbers))?));
+        }
         if reasons.ttl > 0 {
             let words = "time to live ran out while forwarding";
             let examples = self.examples.of(End::Ttl);
             rows.push((
                 reasons.ttl,
                 row_without_rule(reasons.ttl, words, (examples, &self.numbers))?,
+            ));
+        }
+        if reasons.too_big > 0 {
+            let words = "too big for the link that it would leave by";
+            let examples = self.examples.of(End::TooBig);
+            rows.push((
+                reasons.too_big,
+                row_without_rule(reasons.too_big, words, (examples, &self.numbers))?,
             ));
         }
         if reasons.conntrack > 0 {

@@ -205,8 +205,10 @@ impl Report<'_> {
         for (packets, why) in [
             (self.skipped.family, "no rules for their family"),
             (self.skipped.link_type, "link type not known"),
+            (self.skipped.other_host, "frames addressed to another host"),
             (self.skipped.fragment, "fragments that waited for the last of their packet"),
-            (self.skipped.duplicate, "second copies in a capture on all interfaces"),
+            (self.skipped.second, "second sightings of packets, as they left"),
+            (self.skipped.lower, "at devices below the one that shows them, too"),
         ] {
             if packets > 0 {
                 writeln!(notes, "<li>skipped {}: {why}", plural(packets, "packet"))?;

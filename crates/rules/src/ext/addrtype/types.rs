@@ -62,6 +62,13 @@ impl Known {
         Self { sure: 0, possible: types }
     }
 
+    /// The same of an address that a packet was forwarded to.
+    pub(super) fn of_forwarded(self) -> Self {
+        let possible = self.possible & !(LOCAL | BROADCAST);
+        let sure = if possible == UNICAST { UNICAST } else { 0 };
+        Self { sure: self.sure & possible | sure, possible }
+    }
+
     /// Whether it has one of the wanted types. One that must have one of several has it where all of them
     /// are wanted.
     pub(super) fn judge(self, wanted: u16, has_one: bool) -> Outcome {

@@ -1,0 +1,131 @@
+//! Answers on a packet's walk: what the host sends for it is kept ready, and where it is such an answer itself it
+//! carries the connection of the packet it answers.
+
+use host::Refused;
+use packet::{L3, ipv4, ipv6};
+use rules::Wish;
+use rules::conntrack::{AnswerKind, CtView, answerable};
+use rules::eval::{By, Verdict};
+use rules::ext::Answer;
+use rules::model::{Action, Family};
+use rules::nat::rewrite;
+
+use super::Walk;
+use crate::answers::{Answerable, Found};
+use crate::disposition::{DropReason, Judgement};
+use crate::handler::Observer;
+
+impl Walk<'_, '_, '_> {
+    /// Gives an answer of the host's own the connection that it carries, and the source that it was made with.
+    pub(crate) fn answers(&mut self, found: &Found, observer: &mut impl Observer) {
+        let ct = &mut self.transit.ct;
+        let Some(tracker) = ct.tracker.as_mut().filter(|_| ct.said.is_none()) else { return };
+        let view = match found {
+            Found::Nothing => return,
+            Found::Maybe => CtView::UNKNOWN,
+            Found::Refused(Answerable { connection: None, .. }) => return,
+            Found::Refused(Answerable { connection: Some(attachment), .. }) => {
+                tracker.attach(attachment)
+            }
+        };
+        ct.view = view;
+        ct.wish = Wish::Attached;
+        self.tracked = true;
+        if let Found::Refused(refused) = found {
+            self.undo_source(refused);
+        }
+        observer.tracked(&self.transit.ct.view, self.transit.ct.flow());
+    }
+
+    /// A capture shows an answer as it leaves. Where the packet answered was translated, rules see another source.
+    fn undo_source(&mut self, refused: &Answerable) {
+        if refused.here.destination() == refused.sent.destination()
+            && refused.here.destination_part() == refused.sent.destination_part()
+        {
+            return;
+        }
+        if refused.kind == Some(AnswerKind::Reset) || refused.to_host {
+            rewrite::source(self.transit.packet, &refused.here);
+            return;
+        }
+        // An error comes from the address of some interface.
+        match self.transit.packet.headers().l3 {
+            L3::Ipv4 { .. } => {
+                self.transit.forget_net(ipv4::SOURCE);
+                self.transit.forget_net(ipv4::CHECKSUM);
+            }
+            _ => self.transit.forget_net(ipv6::SOURCE),
+        }
+    }
+
+    /// Keeps the packet's connection where the host may answer the packet, before it is forgotten.
+    pub(super) fn keep_connection(&mut self) {
+        let may_answer = self.verdicts.may_be(Verdict::Reject) || self.untold_answer().is_some();
+        if let Some(tracker) = self.transit.ct.tracker.as_ref().filter(|_| may_answer)
+            && self.attachment.is_none()
+        {
+            self.attachment = tracker.keep(&self.transit.ct.view);
+        }
+    }
+
+    /// What the host sends the packet's sender, if it does, and what that is known by once it comes.
+    pub(crate) fn answer(
+        &mut self,
+        judgement: &Judgement,
+        to_host: bool,
+    ) -> (Option<Answer>, Option<Answerable>) {
+        let rejected = self.verdicts.by(Verdict::Reject);
+        let (answer, certain) = match judgement {
+            Judgement::Reject(by) => (self.rejection(*by), true),
+            Judgement::Drop(_) => (self.untold_answer(), true),
+            Judgement::Unknown if rejected.is_some() => {
+                (rejected.and_then(|by| self.rejection(by)), false)
+            }
+            Judgement::Unknown => (self.untold_answer(), false),
+            Judgement::Accept(_) | Judgement::Skip(_) => return (None, None),
+        };
+        let Some(answer) = answer.filter(|_| self.transit.family.is_ip()) else {
+            return (None, None);
+        };
+        self.keep_connection();
+        let kind = match answer {
+            Answer::Reset => AnswerKind::Reset,
+            Answer::Icmp { .. } => AnswerKind::Error,
+        };
+        let Some(here) = answerable(self.transit.packet, kind) else { return (None, None) };
+        let connection = self.attachment.take();
+        let sent = connection.as_ref().map_or(here, |attachment| attachment.sent());
+        let kind = Some(kind).filter(|_| certain);
+        let refused = Answerable { kind, sent, here, connection, to_host, certain };
+        (Some(answer).filter(|_| certain), Some(refused))
+    }
+
+    /// What the rule that rejects sends.
+    fn rejection(&self, by: By) -> Option<Answer> {
+        let By::Rule(at) = by else { return None };
+        let table = self.tables.ruleset().tables.get(at.table as usize)?;
+        let rule = table.chains.get(at.chain as usize)?.rules.get(at.rule as usize)?;
+        match &rule.action {
+            Action::Target(target) => target.body.answer(),
+            _ => None,
+        }
+    }
+
+    /// What is sent for a packet that no rule dropped.
+    fn untold_answer(&self) -> Option<Answer> {
+        let is_v6 = self.transit.family == Family::Ipv6;
+        let icmp = |v4: (u8, u8), v6: (u8, u8)| {
+            let (kind, code) = if is_v6 { v6 } else { v4 };
+            Some(Answer::Icmp { kind, code })
+        };
+        match self.untold? {
+            DropReason::Ttl => icmp((11, 0), (3, 0)),
+            DropReason::TooBig => icmp((3, 4), (2, 0)),
+            DropReason::Route(Refused::NoRoute) => icmp((3, 0), (1, 0)),
+            DropReason::Route(Refused::Unreachable) => icmp((3, 1), (1, 3)),
+            DropReason::Route(Refused::Prohibit) => icmp((3, 13), (1, 1)),
+            DropReason::Route(Refused::Scope) => icmp((3, 0), (1, 2)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Whether a forwarded packet fits the link that it leaves by.
+//!
+//! What a capture shows may be a superframe, which the network card or the kernel put together and takes apart
+//! again: only its segments are measured, and they are no larger than the link they came by can carry.
+//!
+//! Source: Linux 6.18 `ip_exceeds_mtu` (`net/ipv4/ip_forward.c`), `ip6_pkt_too_big` (`net/ipv6/ip6_output.c`).
+
+use packet::{L4, Read, tcp, udp};
+use rules::Iface;
+use rules::eval::{Alive, Verdict};
+use rules::model::Family;
+
+use super::Walk;
+use crate::disposition::{DropReason, Why};
+use crate::handler::Observer;
+
+/// What is known of the link that a packet leaves by, and of its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Sizes {
+    /// Bytes that the link it leaves by carries.
+    pub(crate) output: Option<u32>,
+    /// The largest fragment that had to stay whole, where it was put together of fragments: 0 if none had to.
+    pub(crate) fragment: Option<u32>,
+    /// It was seen leaving.
+    pub(crate) left: bool,
+}
+
+/// Whether it fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Yes,
+    No,
+    Unknown,
+}
+
+impl Walk<'_, '_, '_> {
+    /// Drops what is too big, unless it may be fragmented.
+    pub(crate) fn measure(
+        &mut self,
+        sizes: &Sizes,
+        input: Iface<'_>,
+        observer: &mut impl Observer,
+    ) {
+        let Some(output) = sizes.output else { return };
+        if self.alive == Alive::Gone || self.transit.packet.len() <= output as usize {
+            return;
+        }
+        let link = match input {
+            Iface::Named(name) => self.transit.host.links.named(name),
+            Iface::Absent | Iface::Unknown => None,
+        };
+        match self.fits(output, sizes, link.and_then(|link| link.mtu)) {
+            Fit::Yes => return,
+            Fit::No => self.alive = Alive::Gone,
+            Fit::Unknown => {
+                self.alive = Alive::Maybe;
+                observer.hangs_on(Why::Size);
+            }
+        }
+        self.untold.get_or_insert(DropReason::TooBig);
+        self.verdicts.add(Verdict::Drop, None);
+    }
+
+    /// Whether a packet longer than the link that it leaves by passes it.
+    fn fits(&self, output: u32, sizes: &Sizes, input: Option<u32>) -> Fit {
+        const DONT_FRAGMENT: u8 = 0x40;
+        if sizes.left {
+            return Fit::Yes;
+        }
+        if let Some(largest) = sizes.fragment {
+            return if largest <= output { Fit::Yes } else { Fit::No };
+        }
+        if self.transit.family == Family::Ipv4 {
+            match self.transit.net::<1>(6) {
+                Read::Known([flags]) if flags & DONT_FRAGMENT == 0 => return Fit::Yes,
+                Read::Known(_) => {}
+                Read::Unknown | Read::Absent => return Fit::Unknown,
+            }
+        }
+        let may_be_super = match self.transit.packet.headers().l4 {
+            L4::Upper(upper) => matches!(upper.protocol, tcp::PROTOCOL | udp::PROTOCOL),
+            L4::Unknown => true,
+            L4::Fragment { .. } | L4::Broken { .. } | L4::None => false,
+        };
+        let len = self.transit.packet.len();
+        match input {
+            _ if !may_be_super => Fit::No,
+            Some(input) if len <= input as usize => Fit::No,
+            Some(input) if input <= output => Fit::Yes,
+            _ => Fit::Unknown,
+        }
+    }
+}
