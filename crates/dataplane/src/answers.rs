@@ -16,7 +16,7 @@ const WITHIN: u64 = 1_000_000_000;
 
 /// A packet that the host answers.
 #[derive(Debug, Clone)]
-pub(crate) struct Refused {
+pub(crate) struct Answerable {
     /// What it is answered by; `None` where that is not known.
     pub(crate) kind: Option<AnswerKind>,
     /// Its tuple as its sender sent it: what the answer goes back to.
@@ -35,7 +35,7 @@ pub(crate) struct Refused {
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     /// With the time until which each is waited for.
-    waiting: Vec<(u64, Refused)>,
+    waiting: Vec<(u64, Answerable)>,
     /// Index of the oldest, once there are as many as are kept.
     oldest: usize,
     /// Until when one may come that is not waited for any more.
@@ -50,7 +50,7 @@ pub(crate) enum Found {
     /// Perhaps something.
     Maybe,
     /// This.
-    Refused(Refused),
+    Refused(Answerable),
 }
 
 impl Answers {
@@ -60,7 +60,7 @@ impl Answers {
     }
 
     /// A packet was refused at `now`.
-    pub(crate) fn expect(&mut self, refused: Refused, now: u64) {
+    pub(crate) fn expect(&mut self, refused: Answerable, now: u64) {
         let until = now.saturating_add(WITHIN);
         if self.waiting.len() < KEPT {
             self.waiting.push((until, refused));

@@ -28,6 +28,8 @@ pub struct Arrival<'a> {
     pub origin: Origin,
     /// How the same packet was seen leaving, if it was.
     pub left: Option<Left<'a>>,
+    /// When the first frame of all came, in nanoseconds since the Unix epoch; `None`: the first that a handler sees.
+    pub began: Option<u64>,
     /// Its mark on arrival.
     pub mark: u32,
     /// The state of its connection, if that is said and not for tracking to find.
@@ -80,6 +82,7 @@ impl Arrival<'_> {
             output: None,
             origin: Origin::default(),
             left: None,
+            began: None,
             mark: 0,
             ctstate: None,
         }

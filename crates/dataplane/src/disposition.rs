@@ -1,6 +1,7 @@
 //! What became of a packet, and every named reason for it.
 
 use access::list::Denied;
+use host::{Assumed, Missing, Refused};
 use packet::{FlowKey, L3Fault};
 use rules::Iface;
 use rules::eval::{By, Cause, RuleRef};
@@ -56,6 +57,22 @@ pub struct Disposition {
     pub offload: bool,
     /// Whether it is part of a connection that was taken for established.
     pub midstream: Midstream,
+    /// What routing took as usual, because nobody said it.
+    pub assumed: Assumed,
+    /// Whether its verdict is that of the state that it was taken for, because not all of its connection was captured.
+    pub early: Early,
+}
+
+/// Whether a verdict hangs on what a packet was taken for, because not all of its connection was captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Early {
+    /// It does not.
+    #[default]
+    No,
+    /// It does, as the first one of its connection.
+    First,
+    /// It does, as one did before.
+    Later,
 }
 
 /// Whether a packet's connection was taken for established because its beginning was not captured.
@@ -101,6 +118,8 @@ pub enum DropReason {
     HotDrop(RuleRef),
     /// The kernel's stack refuses it before its hooks.
     Stack(L3Fault),
+    /// Routing refuses it, after PREROUTING.
+    Route(Refused),
     /// Its time to live ran out between the hooks.
     Ttl,
     /// It is larger than the link that it would leave by can carry, and must not be fragmented.
@@ -143,6 +162,8 @@ pub enum Why {
     Translation,
     /// Whether it is for the host or goes on is not said.
     Way,
+    /// Where it goes hangs on this, which the host's files would tell.
+    Host(Missing),
     /// Whether it fits the link that it leaves by is not known.
     Size,
 }
@@ -158,6 +179,8 @@ impl Disposition {
             bytes: 0,
             offload: false,
             midstream: Midstream::No,
+            assumed: Assumed::default(),
+            early: Early::No,
         }
     }
 }

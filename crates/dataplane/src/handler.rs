@@ -7,9 +7,10 @@
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
 use access::list::{Denied, Schedule};
+use host::Assumed;
 use packet::ipv6_ext::{self, Find};
 use packet::{FlowKey, L3, L4, Link, Packet, Read};
-use rules::conntrack::{CtView, Edit, Mode, Side, Tracker, Zone};
+use rules::conntrack::{CtView, Edit, Mode, Side, States, Tracker, Visit, Zone};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
 use rules::ipset::Sets;
@@ -21,10 +22,14 @@ use smallvec::SmallVec;
 use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::config::Config;
-use crate::disposition::{Disposition, DropReason, Judgement, Midstream, Outcome, Skip, Why};
+use crate::disposition::{
+    Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why,
+};
 use crate::interfaces;
-use crate::path::{Course, Path, Way, addresses, bridged, course_of, family_of, of_host};
-use crate::reroute;
+use crate::path::{
+    Course, Fate, Path, Way, addresses, bridged, course_of, family_of, of_host, tos_of,
+};
+use crate::reroute::{self, Before};
 use crate::walk::{Sizes, Tables, Walk};
 
 /// Frames that are read ahead together.
@@ -59,9 +64,21 @@ pub trait Observer: eval::Observer {
     /// The packet leaves; this is its connection now.
     fn settled(&mut self, _flow: Seen<'_>) {}
 
+    /// Its states do not agree on a verdict, which is that of these.
+    fn taken(&mut self, _states: States) {}
+
     /// The verdict hangs on this, which is no rule's doing.
     fn hangs_on(&mut self, _why: Why) {}
 }
+
+/// Sees nothing.
+struct Nobody;
+
+impl eval::Observer for Nobody {
+    const SEES_RULES: bool = false;
+}
+
+impl Observer for Nobody {}
 
 /// Judges packets under the rules of one or more families.
 #[derive(Debug)]
@@ -81,7 +98,7 @@ struct Plan<'r> {
     memories: Memories,
     tables: Tables<'r>,
     /// Where packets go that came in, when no address tells.
-    of_rules: Course,
+    of_rules: Course<'r>,
     /// What the host sends for packets that it refused.
     answers: Answers,
     /// The kernel would track connections, and so reassemble fragments first.
@@ -164,6 +181,8 @@ impl<'r> Handler<'r> {
             bytes: packet.len() as u64,
             offload: packet.headers().offload,
             midstream: Midstream::No,
+            assumed: Assumed::default(),
+            early: Early::No,
         };
         let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
         let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
@@ -206,7 +225,7 @@ impl<'r> Handler<'r> {
 
         // The way through the host.
         let family = plan.family();
-        let before = addresses(&packet);
+        let before = Before { addresses: addresses(&packet), tos: tos_of(&packet) };
         let found = plan.answer_of(&packet, arrival, config);
         let course = match (config.path, family) {
             (Some(path), _) => Some(Course::sure(path)),
@@ -217,7 +236,7 @@ impl<'r> Handler<'r> {
             (None, Family::Ipv4 | Family::Ipv6) => {
                 let is_answer = matches!(found, Found::Refused(_));
                 let origin = if is_answer { Origin::Host } else { arrival.origin };
-                course_of(&packet, before, (arrival, origin), config, plan.of_rules)
+                course_of(&packet, before.addresses, (arrival, origin), config, plan.of_rules)
             }
         };
         let Some(course) = course else { return end.unknown(Why::NotCaptured, observer) };
@@ -228,7 +247,7 @@ impl<'r> Handler<'r> {
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
         packet.lend(room);
-        let Plan { memories, tables, tracker, answers, .. } = plan;
+        let Plan { memories, tables, tracker, answers, of_rules, .. } = plan;
         let ct = Connection {
             tracker: tracker.as_mut(),
             said: arrival.ctstate,
@@ -245,40 +264,101 @@ impl<'r> Handler<'r> {
             semantics: tables.ruleset().semantics,
             time: arrival.time,
             ct,
-            to_host: (!way.open).then_some(path != Path::Forward),
+            to_host: way.to_host(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
-        let mut walk = Walk::new(transit, arrival.number, (tables, memories))
-            .seen_leaving(arrival.left.as_ref());
-        let way = match path {
-            Path::Forward | Path::Input => {
-                walk.brouting((input, Iface::Absent), observer);
-                walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-                let way = reroute::after(&mut walk, way, before, (arrival, config), observer);
-                let sizes = Sizes { fragment, left: arrival.left.is_some(), ..Sizes::default() };
-                came_in(&mut walk, way, &sizes, observer);
-                way
-            }
-            Path::Output | Path::Loopback => {
-                walk.answers(&found, observer);
-                walk.hook(Hook::Output, (Iface::Absent, output), observer);
-                let way = reroute::after(&mut walk, way, before, (arrival, config), observer);
-                goes_out(&mut walk, way, observer);
-                way
-            }
+        let visit = Visit {
+            frame: arrival.number,
+            began: arrival.began,
+            unheard: !config.own_recorded && path == Path::Input,
+            ..Visit::default()
         };
-        end.path = Some(way.path).filter(|_| !way.open);
+        let mut walk =
+            Walk::new(transit, visit, (tables, memories)).seen_leaving(arrival.left.as_ref());
+        let stands = Stands { before, fragment, of_rules: *of_rules, config };
+        let gone = goes(&mut walk, way, &stands, (arrival, &found), observer);
+        end.path = Some(gone.path).filter(|_| gone.is_sure());
+        end.assumed = gone.assumed;
         end.midstream = walk.midstream();
         end.judgement = walk.judgement();
 
         // How it leaves, and what is sent for it if it does not.
-        let (answer, refused) = walk.answer(&end.judgement, way.path != Path::Forward);
+        let (answer, refused) = walk.answer(&end.judgement, gone.path != Path::Forward);
         if let Some(refused) = refused {
             answers.expect(refused, arrival.time.unwrap_or(0));
         }
         let tuple = walk.tracks().then(|| FlowKey::of(walk.packet()).known()).flatten();
         let len = walk.packet().len() as u64;
-        Outcome { end, input: way.input, output: way.output, tuple, len, answer }
+        let mut outcome =
+            Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
+
+        // Where the states of its connection do not agree, as what it is taken for.
+        let taken = walk.taken().filter(|_| end.judgement == Judgement::Unknown);
+        let Some((mut snapshot, view)) = taken else { return outcome };
+        let mut packet = snapshot.packet();
+        let ct =
+            Connection { tracker: tracker.as_mut(), again: true, ..Connection::before_tracking() };
+        let transit = Transit {
+            input,
+            output,
+            sets: sets.as_mut(),
+            mark: Mark { value: arrival.mark, unknown: 0 },
+            semantics: tables.ruleset().semantics,
+            time: arrival.time,
+            ct,
+            to_host: way.to_host(),
+            ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
+        };
+        let mut walk = Walk::again(transit, view, (tables, memories));
+        goes(&mut walk, way, &stands, (arrival, &found), &mut Nobody);
+        let judgement = walk.judgement();
+        if judgement != Judgement::Unknown {
+            let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
+            outcome.end.early = if is_first { Early::First } else { Early::Later };
+            outcome.end.judgement = judgement;
+            observer.taken(view.states);
+        }
+        outcome
+    }
+}
+
+/// What a packet's way depends on besides the rules.
+struct Stands<'n> {
+    before: Before,
+    /// Length of the largest fragment, if it was put together.
+    fragment: Option<u32>,
+    of_rules: Course<'n>,
+    config: &'n Config,
+}
+
+/// Its way through the hooks, from the first to the last.
+fn goes<'n: 'a, 'a>(
+    walk: &mut Walk<'a, '_, '_>,
+    way: Way<'n>,
+    stands: &Stands<'n>,
+    (arrival, found): (&Arrival<'n>, &Found),
+    observer: &mut impl Observer,
+) -> Way<'n> {
+    let Way { path, input, output, .. } = way;
+    let said = (arrival, stands.config, stands.of_rules);
+    match path {
+        Path::Forward | Path::Input => {
+            walk.brouting((input, Iface::Absent), observer);
+            walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
+            let way = reroute::after(walk, way, &stands.before, said, observer);
+            let left = arrival.left.is_some();
+            let sizes = Sizes { fragment: stands.fragment, left, output: way.mtu };
+            came_in(walk, way, &sizes, observer);
+            way
+        }
+        Path::Output | Path::Loopback => {
+            walk.answers(found, observer);
+            let before = Before { addresses: addresses(walk.packet()), ..stands.before };
+            walk.hook(Hook::Output, (Iface::Absent, output), observer);
+            let way = reroute::after(walk, way, &before, said, observer);
+            goes_out(walk, way, observer);
+            way
+        }
     }
 }
 
@@ -292,10 +372,13 @@ fn came_in<'a>(
     sizes: &Sizes,
     observer: &mut impl Observer,
 ) {
-    let Way { path, input, output, open } = way;
-    walk.goes(if open { None } else { Some(path != Path::Forward) });
-    if open {
-        walk.fork(observer);
+    let Way { path, input, output, .. } = way;
+    walk.goes(way.to_host());
+    match way.fate {
+        Fate::Sure => {}
+        Fate::Open(why) => walk.fork(why, observer),
+        Fate::Refused(why) => walk.refuse(why),
+        Fate::Perhaps(refused, why) => walk.may_refuse(refused, why, observer),
     }
     if path == Path::Input || walk.lost_way() {
         walk.hook(Hook::Input, (input, Iface::Absent), observer);
@@ -303,7 +386,7 @@ fn came_in<'a>(
     }
     if path == Path::Forward || walk.lost_way() {
         walk.lower_ttl(observer);
-        walk.measure(sizes, observer);
+        walk.measure(sizes, input, observer);
         walk.hook(Hook::Forward, (input, output), observer);
         walk.hook(Hook::Postrouting, (input, output), observer);
     }

@@ -1,9 +1,9 @@
 //! Which interfaces a packet came in and goes out by: as the command line says, else as the capture does, else by the
 //! network its addresses lie in.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use host::Network;
+use host::{Network, Outgoing, Routed};
 use packet::{Link, Packet};
 use rules::Iface;
 
@@ -23,7 +23,8 @@ pub(crate) fn of<'a>(
     routed: Option<&'a str>,
     config: &'a Config,
 ) -> (Iface<'a>, Iface<'a>) {
-    let addresses = if config.nets.is_empty() { None } else { addresses(packet) };
+    let is_told = !config.nets.is_empty() || config.host.routes.is_some();
+    let addresses = if is_told { addresses(packet) } else { None };
     let captured = captured(packet, arrival, config);
     let nets = addresses.map(|(source, destination)| {
         (behind(&config.nets, source), behind(&config.nets, destination))
@@ -41,7 +42,11 @@ pub(crate) fn of<'a>(
     let (given_in, given_out) = given(config, captured, outbound);
     let seen = |outwards: bool| captured.filter(|_| outbound == outwards);
     let named = |name: Option<&'a str>| name.map_or(Iface::Unknown, Iface::Named);
-    let input = || named(arrival.input.or(given_in).or(seen(false)).or(net_in));
+    let routed_back = || back_to(addresses?.0, config);
+    let input = || {
+        let said = arrival.input.or(given_in).or(seen(false)).or(net_in);
+        named(said.or_else(routed_back))
+    };
     let left = arrival.left.as_ref().and_then(|left| left.interface);
     let output =
         || named(arrival.output.or(given_out).or(left).or(seen(true)).or(routed).or(net_out));
@@ -53,13 +58,39 @@ pub(crate) fn of<'a>(
     }
 }
 
-/// The interface that the capture names.
-fn captured<'a>(
-    _packet: &Packet<'_>,
-    arrival: &Arrival<'a>,
-    _config: &'a Config,
-) -> Option<&'a str> {
-    arrival.interface.filter(|name| *name != "any")
+/// The interface that the capture names, or numbers.
+fn captured<'a>(packet: &Packet<'_>, arrival: &Arrival<'a>, config: &'a Config) -> Option<&'a str> {
+    let by_number = || Some(&*config.host.links.at(packet.headers().link.ifindex?)?.name);
+    arrival.interface.filter(|name| *name != "any").or_else(by_number)
+}
+
+/// Whether something nearer than routes names the interface that an own packet leaves by.
+pub(crate) fn names_output(packet: &Packet<'_>, arrival: &Arrival<'_>, config: &Config) -> bool {
+    arrival.output.is_some()
+        || config.output.is_some()
+        || captured(packet, arrival, config).is_some()
+}
+
+/// The interface that routes lead back to a source by.
+fn back_to(source: IpAddr, config: &Config) -> Option<&str> {
+    config.host.routes.as_ref()?;
+    let unspecified = match source {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let back = Outgoing {
+        source: unspecified,
+        destination: source,
+        output: None,
+        tos: None,
+        mark: None,
+        protocol: None,
+        ports: None,
+    };
+    match config.host.route_out(&back) {
+        Routed::Forward { output, .. } => output.filter(|name| *name != "lo"),
+        Routed::Input(_) | Routed::Refused(_) | Routed::Unknown(_) => None,
+    }
 }
 
 /// Whether the capture says that the host sent the frame.

@@ -21,7 +21,7 @@ mod walk;
 pub use arrival::{Arrival, Left, Origin};
 pub use config::Config;
 pub use counters::{Counters, Places};
-pub use disposition::{Disposition, DropReason, Judgement, Midstream, Outcome, Skip, Why};
+pub use disposition::{Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why};
 pub use handler::{BURST, Handler, Observer, is_fragment};
 pub use path::Path;
 pub use rules::ext::Answer;

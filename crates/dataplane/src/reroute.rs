@@ -8,54 +8,84 @@
 
 use std::net::IpAddr;
 
-use rules::Iface;
 use rules::nat::Redirected;
+use rules::{Iface, Mark};
 
 use crate::arrival::Arrival;
 use crate::config::Config;
 use crate::handler::Observer;
 use crate::interfaces;
-use crate::path::{Course, Path, Way, addresses, is_local};
+use crate::path::{Course, Fate, Path, Way, addresses, arrived, is_told, sent, tos_of};
 use crate::walk::Walk;
 
-/// The way from here on of a packet that had these addresses before its translation.
+/// What decided a packet's way when it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Before {
+    pub(crate) addresses: Option<(IpAddr, IpAddr)>,
+    pub(crate) tos: Option<u8>,
+}
+
+/// The way from here on of a packet, as the tables before routing have left it.
 pub(crate) fn after<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: Way<'n>,
-    before: Option<(IpAddr, IpAddr)>,
-    (arrival, config): (&Arrival<'n>, &'n Config),
+    before: &Before,
+    (arrival, config, of_rules): (&Arrival<'n>, &'n Config, Course<'n>),
     observer: &mut impl Observer,
 ) -> Way<'n> {
     let now = addresses(walk.packet());
     let redirected = walk.redirected();
-    if now == before && redirected == Redirected::No {
+    let is_moved = now != before.addresses || redirected != Redirected::No;
+    if !is_moved && !is_marked(walk, before, arrival, config) {
         return way;
     }
-    let destination = now.map(|(_, destination)| destination);
-    let to_host = match (redirected, destination) {
-        (Redirected::Certainly, _) => Some(true),
-        (_, Some(destination)) => is_local(destination, &config.host),
-        (_, None) => None,
-    };
-    let is_open = redirected == Redirected::Maybe || config.host.local.is_some();
-    if to_host.is_none() && destination.is_none() && is_open && config.path.is_none() {
-        walk.lose_way(observer);
+    if redirected != Redirected::Certainly && now.is_none() && config.path.is_none() {
+        let is_open = redirected == Redirected::Maybe || is_told(&config.host);
+        if is_open {
+            walk.lose_way(observer);
+        }
     }
-    let path = match (config.path, to_host) {
-        (Some(path), _) => path,
-        (None, Some(to_host)) => turned(way.path, to_host),
-        (None, None) => way.path,
+    let came_in = matches!(way.path, Path::Forward | Path::Input);
+    let course = match (config.path, redirected, now) {
+        (Some(path), ..) => Course::sure(path),
+        (_, Redirected::Certainly, _) => Course::sure(turned(way.path, true)),
+        (_, _, None) => Course::sure(way.path),
+        (_, _, Some(now)) if came_in => {
+            let translated = before.addresses.is_none_or(|before| before.1 != now.1);
+            let course = arrived(walk.packet(), now, (arrival, walk.mark()), config, of_rules);
+            // What is translated to an address that nobody calls the host's goes on.
+            match course.fate {
+                Fate::Open(_) if translated => Course { fate: Fate::Sure, ..course },
+                _ => course,
+            }
+        }
+        (_, _, Some(now)) => match config.host.is_local(now.1) {
+            Some(true) => Course::sure(Path::Loopback),
+            Some(false) => sent(walk.packet(), now, arrival, config),
+            None => Course::sure(way.path),
+        },
     };
-    // What is translated to an address that nobody calls the host's goes on.
-    let open = way.open && config.path.is_none() && to_host.is_none() && destination.is_none();
     let next = match walk.lost_way() {
-        true => either_way(walk, path, way.input, (arrival, config)),
-        false => Course { path, open }.by(walk.packet(), arrival, config),
+        true => either_way(walk, course.path, way.input, (arrival, config)),
+        false => course.by(walk.packet(), arrival, config),
     };
-    if next != way {
-        observer.rerouted(way.path, path, next.input, next.output);
+    if (next.path, next.input, next.output) != (way.path, way.input, way.output) {
+        observer.rerouted(way.path, next.path, next.input, next.output);
     }
     next
+}
+
+/// Whether routes may see a mark or a type of service that the packet did not come with.
+fn is_marked(
+    walk: &Walk<'_, '_, '_>,
+    before: &Before,
+    arrival: &Arrival<'_>,
+    config: &Config,
+) -> bool {
+    let came_with = Mark { value: arrival.mark, unknown: 0 };
+    config.host.routes.is_some()
+        && config.path.is_none()
+        && (walk.mark() != came_with || tos_of(walk.packet()) != before.tos)
 }
 
 /// The interfaces of a packet that may go to the host or on: those of both ways.
@@ -68,11 +98,14 @@ fn either_way<'n>(
     match path {
         Path::Forward | Path::Input => {
             let (_, output) = interfaces::of(walk.packet(), arrival, Path::Forward, None, config);
-            Way { path, input, output, open: false }
+            Way { path, input, output, ..Course::sure(path).by(walk.packet(), arrival, config) }
         }
-        Path::Output | Path::Loopback => {
-            Way { path, input: Iface::Named("lo"), output: Iface::Unknown, open: false }
-        }
+        Path::Output | Path::Loopback => Way {
+            path,
+            input: Iface::Named("lo"),
+            output: Iface::Unknown,
+            ..Course::sure(path).by(walk.packet(), arrival, config)
+        },
     }
 }
 

@@ -9,15 +9,15 @@ mod size;
 mod tables;
 mod ways;
 
-use packet::{Packet, Read};
+use packet::{Packet, Read, Snapshot};
 use rules::conntrack::{
-    Attachment, Certainty, Confirmation, CtView, Place, States, Template, Visit,
+    Attachment, Certainty, Confirmation, CtView, Place, States, Taken, Template, Visit,
 };
 use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, forget_payload};
-use rules::{Connection, Iface, Transit, Wish};
+use rules::{Connection, Iface, Mark, Transit, Wish};
 
 use crate::arrival::Left;
 use crate::disposition::{DropReason, Judgement, Midstream, Why};
@@ -36,10 +36,14 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     transit: Transit<'p, 'b>,
     tables: &'w Tables<'w>,
     memories: &'w mut Memories,
-    /// Number of the packet.
-    number: u64,
+    /// What tracking is told of the packet.
+    visit: Visit,
+    /// What tracking said of it, if it walks once more.
+    known: Option<CtView>,
     /// Tracking has seen the packet.
     tracked: bool,
+    /// The packet before tracking, if it may walk once more.
+    snapshot: Option<Snapshot>,
 
     /// Whether it is still on its way.
     alive: Alive,
@@ -60,15 +64,17 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// At the start of its way.
     pub(crate) fn new(
         transit: Transit<'p, 'b>,
-        number: u64,
+        visit: Visit,
         (tables, memories): (&'w Tables<'w>, &'w mut Memories),
     ) -> Self {
         Self {
             transit,
             tables,
             memories,
-            number,
+            visit,
+            known: None,
             tracked: false,
+            snapshot: None,
             alive: Alive::Certain,
             verdicts: Verdicts::default(),
             accepted_by: None,
@@ -87,6 +93,15 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.transit.ct.drawn =
             Some(Drawn { source: left.source, destination: left.destination, ports: left.ports });
         self
+    }
+
+    /// Once more, as a packet of which tracking knows no more than this.
+    pub(crate) fn again(
+        transit: Transit<'p, 'b>,
+        view: CtView,
+        rules: (&'w Tables<'w>, &'w mut Memories),
+    ) -> Self {
+        Self { known: Some(view), ..Self::new(transit, Visit::default(), rules) }
     }
 
     /// Every table at one hook; connections are tracked behind the raw table.
@@ -138,6 +153,10 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             return;
         }
         self.tracked = true;
+        if let Some(view) = self.known {
+            self.transit.ct.view = view;
+            return;
+        }
         let template = match self.transit.ct.wish {
             Wish::Plain => Template::default(),
             Wish::Template(template) => template,
@@ -155,13 +174,13 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         };
         let visit = Visit {
             now: self.transit.time.unwrap_or(0),
-            frame: self.number,
             place: match self.transit.hook {
                 Hook::Output => Place::Output,
                 _ => Place::Prerouting,
             },
             template,
             certainty: certainty(self.alive),
+            ..self.visit
         };
         *view = tracker.track(self.transit.packet, &visit);
         if let Some(said) = said.filter(|said| said.states != view.states) {
@@ -169,13 +188,24 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             tracker.discard(view);
             *view = said;
         }
+        if matches!(view.taken, Taken::For(_)) {
+            self.snapshot = Some(self.transit.packet.snapshot());
+        }
         if view.table_full {
             self.drop_untold();
         }
     }
 
+    /// The packet before tracking, and what it is taken for where its states do not agree.
+    pub(crate) fn taken(&mut self) -> Option<(Snapshot, CtView)> {
+        self.snapshot.take().zip(self.transit.ct.view.as_taken())
+    }
+
     /// The packet leaves, if it is still on its way: its connection is there from now on.
     pub(crate) fn confirm(&mut self, observer: &mut impl Observer) {
+        if self.known.is_some() {
+            return;
+        }
         self.keep_connection();
         let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else {
             if self.alive != Alive::Gone {
@@ -244,7 +274,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// It comes back to this host by `lo`, where its connection's helper sees it once more.
     pub(crate) fn loops_back(&mut self) {
         let now = self.transit.time.unwrap_or(0);
-        if let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct {
+        if let Connection { tracker: Some(tracker), view, again: false, .. } = &mut self.transit.ct
+        {
             tracker.loops_back(view, now);
         }
     }
@@ -325,6 +356,11 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// Whether its way ends in this host, as routing decided; `None` where that is not known.
     pub(crate) fn goes(&mut self, to_host: Option<bool>) {
         self.transit.to_host = to_host;
+    }
+
+    /// Its mark.
+    pub(crate) fn mark(&self) -> Mark {
+        self.transit.mark
     }
 
     /// Connections are tracked under its rules.

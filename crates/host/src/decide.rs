@@ -101,7 +101,7 @@ pub enum Reached {
 }
 
 /// Why a packet goes nowhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Refused {
     /// An address that cannot come by this way.
     Martian,
@@ -165,7 +165,7 @@ impl From<Refusal> for Refused {
 }
 
 /// What would have to be known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Missing {
     /// Routes of its family.
     Routes,

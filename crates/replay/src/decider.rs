@@ -2,6 +2,7 @@
 
 use access::list::Denied;
 use dataplane::{Disposition, DropReason, Judgement, Skip, Why};
+use host::Refused;
 use packet::L3Fault;
 use rules::eval::By;
 use rules::model::Family;
@@ -17,6 +18,8 @@ pub enum Decider {
     HangsOn(Option<Why>),
     /// The kernel's stack, before any rule.
     Stack(L3Fault),
+    /// Routing.
+    Route(Refused),
     /// The time to live.
     Ttl,
     /// The size that the link it would leave by carries.
@@ -44,6 +47,7 @@ impl Decider {
                 Some(By::Policy { table, chain })
             }
             Judgement::Drop(DropReason::Stack(fault)) => return Self::Stack(fault),
+            Judgement::Drop(DropReason::Route(why)) => return Self::Route(why),
             Judgement::Drop(DropReason::Ttl) => return Self::Ttl,
             Judgement::Drop(DropReason::TooBig) => return Self::TooBig,
             Judgement::Drop(DropReason::Conntrack) => return Self::Conntrack,
@@ -84,6 +88,9 @@ impl Decider {
             Self::HangsOn(Some(Why::Way)) => {
                 Place::words("hangs on whether it is for the host or goes on")
             }
+            Self::HangsOn(Some(Why::Host(missing))) => {
+                Place::words(&format!("hangs on where it goes: {}", missing.name()))
+            }
             Self::HangsOn(Some(Why::Size)) => Place::words("hangs on the size of its segments"),
             Self::HangsOn(Some(Why::Rule(family, at, cause))) => match file(*family) {
                 Some(file) => Place {
@@ -95,6 +102,7 @@ impl Decider {
             Self::Stack(fault) => Place::words(&format!("the kernel's stack: {fault}")),
             Self::Conntrack => Place::words("connection tracking"),
             Self::Denied(why) => Place::words(&format!("the access list: {}", why.words())),
+            Self::Route(why) => Place::words(&format!("routing: {}", why.name())),
             Self::Ttl => Place::words("time to live ran out"),
             Self::TooBig => Place::words("too big for the link that it would leave by"),
             Self::Skipped(Skip::Family) => Place::words("no rules for its family"),

@@ -153,12 +153,13 @@ fn copy<'s>(scratch: &'s mut Vec<u8>, bytes: &[u8]) -> &'s mut [u8] {
 /// How a frame arrived.
 pub(crate) fn arrival<'a>(
     (meta, link, interface): (&FrameMeta, Link, Option<&'a Interface>),
-    Arrived { number, time, seen }: Arrived,
+    Arrived { number, time, seen, began }: Arrived,
     devices: &'a Names,
 ) -> Arrival<'a> {
     let named = devices.of(seen.device);
     Arrival {
         time,
+        began,
         direction: meta.direction,
         interface: named.or(interface.and_then(|interface| interface.name.as_deref())),
         origin: match seen.sighting {

@@ -87,6 +87,7 @@ fn reason(judgement: Judgement) -> &'static str {
         DropReason::Policy { .. } => "policy",
         DropReason::HotDrop(_) => "hotdrop",
         DropReason::Stack(_) => "stack",
+        DropReason::Route(_) => "route",
         DropReason::Ttl => "ttl",
         DropReason::TooBig => "too_big",
         DropReason::Conntrack => "conntrack",

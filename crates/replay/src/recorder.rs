@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 
 use dataplane::{
-    Counters, Disposition, DropReason, Judgement, Midstream, Observer, Path, Places, Skip, Why,
+    Counters, Disposition, DropReason, Early, Judgement, Midstream, Observer, Path, Places, Skip,
+    Why,
 };
 use rules::conntrack::{CtView, States};
 use rules::eval::{self, By, Cause, RuleRef};
@@ -32,6 +33,10 @@ pub(crate) struct Recorder {
     offload: u64,
     midstream_flows: u64,
     midstream_packets: u64,
+    /// Packets that a strict `rp_filter` would have dropped, where nobody said how it is.
+    assumed_rp_filter: u64,
+    early_flows: u64,
+    early_packets: u64,
     families: Vec<Family>,
     /// Index of the rules file that judges the current packet.
     current: usize,
@@ -71,6 +76,9 @@ impl Recorder {
             offload: 0,
             midstream_flows: 0,
             midstream_packets: 0,
+            assumed_rp_filter: 0,
+            early_flows: 0,
+            early_packets: 0,
             families: rulesets.map(|ruleset| ruleset.family).collect(),
             current: 0,
             causes: Vec::new(),
@@ -130,6 +138,9 @@ impl Recorder {
         self.offload += u64::from(end.offload);
         self.midstream_flows += u64::from(end.midstream == Midstream::First);
         self.midstream_packets += u64::from(end.midstream != Midstream::No);
+        self.assumed_rp_filter += u64::from(end.assumed.rp_filter);
+        self.early_flows += u64::from(end.early == Early::First);
+        self.early_packets += u64::from(end.early != Early::No);
     }
 
     fn unknown(&mut self) {
@@ -174,6 +185,9 @@ impl Recorder {
         self.offload += other.offload;
         self.midstream_flows += other.midstream_flows;
         self.midstream_packets += other.midstream_packets;
+        self.assumed_rp_filter += other.assumed_rp_filter;
+        self.early_flows += other.early_flows;
+        self.early_packets += other.early_packets;
         self.lacked_interface += other.lacked_interface;
         self.input_unknown += other.input_unknown;
         self.output_unknown += other.output_unknown;
@@ -200,6 +214,9 @@ impl Recorder {
         report.offload = self.offload;
         report.midstream_flows = self.midstream_flows;
         report.midstream_packets = self.midstream_packets;
+        report.assumed_rp_filter = self.assumed_rp_filter;
+        report.early_flows = self.early_flows;
+        report.early_packets = self.early_packets;
         report.unknown_because = self.unknown_because;
         report.lacked_interface = self.lacked_interface;
         report.input_unknown = self.input_unknown;
@@ -272,6 +289,7 @@ fn by_of(reason: DropReason) -> Option<By> {
         DropReason::Policy { table, chain } => Some(By::Policy { table, chain }),
         DropReason::HotDrop(at) => Some(By::HotDrop(at)),
         DropReason::Stack(_)
+        | DropReason::Route(_)
         | DropReason::Ttl
         | DropReason::TooBig
         | DropReason::Conntrack
@@ -299,6 +317,10 @@ impl DropReasons {
                 self.stack += 1;
                 *self.stack_faults.entry(fault).or_default() += 1;
             }
+            DropReason::Route(why) => {
+                self.route += 1;
+                *self.route_refusals.entry(why).or_default() += 1;
+            }
             DropReason::Ttl => self.ttl += 1,
             DropReason::TooBig => self.too_big += 1,
             DropReason::Conntrack => self.conntrack += 1,
@@ -311,12 +333,16 @@ impl DropReasons {
         self.policy += other.policy;
         self.hotdrop += other.hotdrop;
         self.stack += other.stack;
+        self.route += other.route;
         self.ttl += other.ttl;
         self.too_big += other.too_big;
         self.conntrack += other.conntrack;
         self.denied += other.denied;
         for (fault, packets) in &other.stack_faults {
             *self.stack_faults.entry(*fault).or_default() += packets;
+        }
+        for (why, packets) in &other.route_refusals {
+            *self.route_refusals.entry(*why).or_default() += packets;
         }
     }
 }

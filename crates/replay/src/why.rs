@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Skip, Why};
 use packet::{Checksums, Packet};
-use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, Status};
+use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, States, Status};
 use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
 use rules::ext::Memory;
 use rules::model::{Family, Hook};
@@ -78,6 +78,10 @@ enum Step {
     Tracked {
         state: String,
         flow: Option<FlowStory>,
+    },
+    /// Its states do not agree, and it is taken for this one.
+    Taken {
+        state: String,
     },
     Translated {
         side: Side,
@@ -327,6 +331,10 @@ impl Observer for Teller<'_> {
             Seen::None | Seen::Unknown => None,
         };
         self.tell(Step::Tracked { state: format!("{:?}", view.states).to_uppercase(), flow });
+    }
+
+    fn taken(&mut self, states: States) {
+        self.tell(Step::Taken { state: format!("{states:?}").to_uppercase() });
     }
 
     fn translated(&mut self, side: Side, to: Translated) {

@@ -1,16 +1,17 @@
 //! Answers on a packet's walk: what the host sends for it is kept ready, and where it is such an answer itself it
 //! carries the connection of the packet it answers.
 
+use host::Refused;
 use packet::{L3, ipv4, ipv6};
-use rules::Wish;
 use rules::conntrack::{AnswerKind, CtView, answerable};
 use rules::eval::{By, Verdict};
 use rules::ext::Answer;
 use rules::model::{Action, Family};
 use rules::nat::rewrite;
+use rules::{Iface, Wish};
 
 use super::Walk;
-use crate::answers::{Found, Refused};
+use crate::answers::{Answerable, Found};
 use crate::disposition::{DropReason, Judgement};
 use crate::handler::Observer;
 
@@ -22,8 +23,8 @@ impl Walk<'_, '_, '_> {
         let view = match found {
             Found::Nothing => return,
             Found::Maybe => CtView::UNKNOWN,
-            Found::Refused(Refused { connection: None, .. }) => return,
-            Found::Refused(Refused { connection: Some(attachment), .. }) => {
+            Found::Refused(Answerable { connection: None, .. }) => return,
+            Found::Refused(Answerable { connection: Some(attachment), .. }) => {
                 tracker.attach(attachment)
             }
         };
@@ -37,17 +38,24 @@ impl Walk<'_, '_, '_> {
     }
 
     /// A capture shows an answer as it leaves. Where the packet answered was translated, rules see another source.
-    fn undo_source(&mut self, refused: &Refused) {
+    fn undo_source(&mut self, refused: &Answerable) {
         if refused.here.destination() == refused.sent.destination()
             && refused.here.destination_part() == refused.sent.destination_part()
         {
             return;
         }
+        let Some(answer) = refused.here.inverse() else { return };
         if refused.kind == Some(AnswerKind::Reset) || refused.to_host {
-            rewrite::source(self.transit.packet, &refused.here);
-            return;
+            return rewrite::source(self.transit.packet, &answer);
         }
-        // An error comes from the address of some interface.
+        // An error about what was to go on comes from the interface that it leaves by.
+        let own = match self.transit.output {
+            Iface::Named(name) => self.transit.host.address_of(name, answer.is_ipv6()),
+            Iface::Absent | Iface::Unknown => None,
+        };
+        if let Some(own) = own {
+            return rewrite::source(self.transit.packet, &answer.with_source(own, 0));
+        }
         match self.transit.packet.headers().l3 {
             L3::Ipv4 { .. } => {
                 self.transit.forget_net(ipv4::SOURCE);
@@ -72,7 +80,7 @@ impl Walk<'_, '_, '_> {
         &mut self,
         judgement: &Judgement,
         to_host: bool,
-    ) -> (Option<Answer>, Option<Refused>) {
+    ) -> (Option<Answer>, Option<Answerable>) {
         let rejected = self.verdicts.by(Verdict::Reject);
         let (answer, certain) = match judgement {
             Judgement::Reject(by) => (self.rejection(*by), true),
@@ -95,7 +103,7 @@ impl Walk<'_, '_, '_> {
         let connection = self.attachment.take();
         let sent = connection.as_ref().map_or(here, |attachment| attachment.sent());
         let kind = Some(kind).filter(|_| certain);
-        let refused = Refused { kind, sent, here, connection, to_host, certain };
+        let refused = Answerable { kind, sent, here, connection, to_host, certain };
         (Some(answer).filter(|_| certain), Some(refused))
     }
 
@@ -120,6 +128,10 @@ impl Walk<'_, '_, '_> {
         match self.untold? {
             DropReason::Ttl => icmp((11, 0), (3, 0)),
             DropReason::TooBig => icmp((3, 4), (2, 0)),
+            DropReason::Route(Refused::NoRoute) => icmp((3, 0), (1, 0)),
+            DropReason::Route(Refused::Unreachable) => icmp((3, 1), (1, 3)),
+            DropReason::Route(Refused::Prohibit) => icmp((3, 13), (1, 1)),
+            DropReason::Route(Refused::Scope) => icmp((3, 0), (1, 2)),
             _ => None,
         }
     }

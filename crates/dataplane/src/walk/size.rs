@@ -6,6 +6,7 @@
 //! Source: Linux 6.18 `ip_exceeds_mtu` (`net/ipv4/ip_forward.c`), `ip6_pkt_too_big` (`net/ipv6/ip6_output.c`).
 
 use packet::{L4, Read, tcp, udp};
+use rules::Iface;
 use rules::eval::{Alive, Verdict};
 use rules::model::Family;
 
@@ -13,11 +14,9 @@ use super::Walk;
 use crate::disposition::{DropReason, Why};
 use crate::handler::Observer;
 
-/// What is known of the links that a packet passes, and of its parts.
+/// What is known of the link that a packet leaves by, and of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sizes {
-    /// Bytes that the link it came by carries.
-    pub(crate) input: Option<u32>,
     /// Bytes that the link it leaves by carries.
     pub(crate) output: Option<u32>,
     /// The largest fragment that had to stay whole, where it was put together of fragments: 0 if none had to.
@@ -36,12 +35,21 @@ enum Fit {
 
 impl Walk<'_, '_, '_> {
     /// Drops what is too big, unless it may be fragmented.
-    pub(crate) fn measure(&mut self, sizes: &Sizes, observer: &mut impl Observer) {
+    pub(crate) fn measure(
+        &mut self,
+        sizes: &Sizes,
+        input: Iface<'_>,
+        observer: &mut impl Observer,
+    ) {
         let Some(output) = sizes.output else { return };
         if self.alive == Alive::Gone || self.transit.packet.len() <= output as usize {
             return;
         }
-        match self.fits(output, sizes) {
+        let link = match input {
+            Iface::Named(name) => self.transit.host.links.named(name),
+            Iface::Absent | Iface::Unknown => None,
+        };
+        match self.fits(output, sizes, link.and_then(|link| link.mtu)) {
             Fit::Yes => return,
             Fit::No => self.alive = Alive::Gone,
             Fit::Unknown => {
@@ -54,7 +62,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Whether a packet longer than the link that it leaves by passes it.
-    fn fits(&self, output: u32, sizes: &Sizes) -> Fit {
+    fn fits(&self, output: u32, sizes: &Sizes, input: Option<u32>) -> Fit {
         const DONT_FRAGMENT: u8 = 0x40;
         if sizes.left {
             return Fit::Yes;
@@ -75,7 +83,7 @@ impl Walk<'_, '_, '_> {
             L4::Fragment { .. } | L4::Broken { .. } | L4::None => false,
         };
         let len = self.transit.packet.len();
-        match sizes.input {
+        match input {
             _ if !may_be_super => Fit::No,
             Some(input) if len <= input as usize => Fit::No,
             Some(input) if input <= output => Fit::Yes,

@@ -3,10 +3,11 @@
 //! Where a translation is not known, nothing is certain any more. Where only nobody said which addresses are the
 //! host's, the packet takes one way or the other, and a verdict that both give is certain.
 
+use host::Refused;
 use rules::eval::{Alive, Verdict};
 
 use super::Walk;
-use crate::disposition::Why;
+use crate::disposition::{DropReason, Why};
 use crate::handler::Observer;
 
 /// How many ways a packet may go.
@@ -38,12 +39,31 @@ impl Walk<'_, '_, '_> {
         self.ways = Ways::Lost;
     }
 
-    /// From here it goes to the host or on, which nobody said.
-    pub(crate) fn fork(&mut self, observer: &mut impl Observer) {
+    /// Routing refuses it.
+    pub(crate) fn refuse(&mut self, why: Refused) {
+        if self.alive != Alive::Gone {
+            self.untold.get_or_insert(DropReason::Route(why));
+            self.verdicts.add(Verdict::Drop, None);
+            self.alive = Alive::Gone;
+        }
+    }
+
+    /// Routing may refuse it, which this would tell.
+    pub(crate) fn may_refuse(&mut self, why: Refused, hangs_on: Why, observer: &mut impl Observer) {
+        if self.alive != Alive::Gone {
+            observer.hangs_on(hangs_on);
+            self.untold.get_or_insert(DropReason::Route(why));
+            self.verdicts.add(Verdict::Drop, None);
+            self.alive = Alive::Maybe;
+        }
+    }
+
+    /// From here it goes to the host or on, which this would tell.
+    pub(crate) fn fork(&mut self, hangs_on: Why, observer: &mut impl Observer) {
         if self.alive == Alive::Gone || self.ways != Ways::One {
             return;
         }
-        observer.hangs_on(Why::Way);
+        observer.hangs_on(hangs_on);
         let was_certain = self.alive == Alive::Certain;
         self.ways = Ways::Either { was_certain, survives: false };
         self.alive = Alive::Maybe;

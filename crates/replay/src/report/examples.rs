@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use dataplane::{Disposition, DropReason, Judgement};
+use host::Refused;
 use packet::L3Fault;
 use rules::eval::By;
 use rules::model::Family;
@@ -20,6 +21,8 @@ pub enum End {
     By(Family, By),
     /// Refused by the kernel's stack.
     Stack(L3Fault),
+    /// Refused by routing.
+    Route(Refused),
     /// Time to live ran out.
     Ttl,
     /// Too big for the link that it would leave by.
@@ -76,6 +79,7 @@ impl End {
             Judgement::Drop(DropReason::HotDrop(at)) => by(By::HotDrop(at)),
             Judgement::Drop(DropReason::Policy { table, chain }) => by(By::Policy { table, chain }),
             Judgement::Drop(DropReason::Stack(fault)) => Some(Self::Stack(fault)),
+            Judgement::Drop(DropReason::Route(why)) => Some(Self::Route(why)),
             Judgement::Drop(DropReason::Ttl) => Some(Self::Ttl),
             Judgement::Drop(DropReason::TooBig) => Some(Self::TooBig),
             Judgement::Drop(DropReason::Conntrack) => Some(Self::Conntrack),

@@ -118,6 +118,9 @@ impl Report<'_> {
             "ct": ct_name(self.config.ct.mode),
             "midstream_flows": self.midstream_flows,
             "midstream_packets": self.midstream_packets,
+            "rp_filter": self.assumed_rp_filter,
+            "early_flows": self.early_flows,
+            "early_packets": self.early_packets,
             "offload": self.offload,
             "addresses": self.config.host.addresses.iter()
                 .map(|(name, addr)| format!("{name}={addr}"))
@@ -156,16 +159,23 @@ impl Report<'_> {
             .iter()
             .map(|(fault, packets)| (fault.to_string(), json!(packets)))
             .collect();
+        let refusals: Map<String, Value> = reasons
+            .route_refusals
+            .iter()
+            .map(|(why, packets)| (why.name().to_owned(), json!(packets)))
+            .collect();
         json!({
             "rule": reasons.rule,
             "policy": reasons.policy,
             "hotdrop": reasons.hotdrop,
             "stack": reasons.stack,
+            "route": reasons.route,
             "ttl": reasons.ttl,
             "too_big": reasons.too_big,
             "conntrack": reasons.conntrack,
             "denied": reasons.denied,
             "stack_faults": faults,
+            "route_refusals": refusals,
         })
     }
 

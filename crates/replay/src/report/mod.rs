@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use dataplane::counters::Tally;
 use dataplane::{Config, Counters, Disposition, Path, Why};
+use host::Refused;
 use packet::L3Fault;
 use rules::Class;
 use rules::eval::By;
@@ -111,6 +112,10 @@ pub struct DropReasons {
     pub stack: u64,
     /// The same, by fault.
     pub stack_faults: BTreeMap<L3Fault, u64>,
+    /// By routing, after PREROUTING.
+    pub route: u64,
+    /// The same, by what refused them.
+    pub route_refusals: BTreeMap<Refused, u64>,
     /// Time to live ran out.
     pub ttl: u64,
     /// Too big for the link that they would leave by.
@@ -220,6 +225,12 @@ pub struct Report<'f> {
     pub midstream_flows: u64,
     /// Packets of those connections.
     pub midstream_packets: u64,
+    /// Packets that a strict `rp_filter` would have dropped, where nobody said how it is.
+    pub assumed_rp_filter: u64,
+    /// Connections, not all of which was captured, with a verdict that hangs on what their packets were taken for.
+    pub early_flows: u64,
+    /// Packets with such a verdict.
+    pub early_packets: u64,
     /// Packets whose time was before an earlier one's.
     pub time_went_back: u64,
     /// Times that a frame was older than the one before it in its capture: those were put in order.
@@ -266,6 +277,9 @@ impl<'f> Report<'f> {
             offload: 0,
             midstream_flows: 0,
             midstream_packets: 0,
+            assumed_rp_filter: 0,
+            early_flows: 0,
+            early_packets: 0,
             time_went_back: 0,
             backwards: 0,
             by_time: false,
@@ -324,6 +338,7 @@ impl<'f> Report<'f> {
                 }
                 Why::Translation => (None, "a translation that is not known".to_owned()),
                 Why::Way => (None, "whether it is for the host or goes on (--local)".to_owned()),
+                Why::Host(missing) => (None, format!("where it goes: {}", missing.name())),
                 Why::Size => (None, "the size of the segments of a superframe".to_owned()),
                 Why::Rule(family, at, cause) => match self.file_index(*family) {
                     Some(index) => {

@@ -152,7 +152,8 @@ impl Report<'_> {
     fn drops(&self, out: &mut String) -> std::fmt::Result {
         let top = self.top_decisions(RulesFile::drops);
         let reasons = &self.drop_reasons;
-        let others = reasons.stack + reasons.ttl + reasons.too_big + reasons.conntrack;
+        let others =
+            reasons.stack + reasons.route + reasons.ttl + reasons.too_big + reasons.conntrack;
         if !top.is_empty() || others > 0 {
             writeln!(out, "\nTOP DROPPING RULES{:>W$}   first seen", "packets", W = WIDTH - 45)?;
         }
@@ -176,7 +177,12 @@ impl Report<'_> {
             ("too big for the link that it would leave by".to_owned(), reasons.too_big),
             ("connection tracking: no room, or a tuple taken".to_owned(), reasons.conntrack),
         ];
-        for (what, packets) in faults.chain(others).filter(|(_, packets)| *packets > 0) {
+        let refusals = reasons.route_refusals.iter();
+        let refusals =
+            refusals.map(|(why, packets)| (format!("routing: {}", why.name()), *packets));
+        for (what, packets) in
+            faults.chain(refusals).chain(others).filter(|(_, packets)| *packets > 0)
+        {
             let what = fit(&format!("  {what}"), WIDTH - 39);
             writeln!(out, "{what}{:>12}", number(packets))?;
         }
@@ -252,6 +258,14 @@ impl Report<'_> {
                 writeln!(out, "skipped   {}: {why}", plural(packets, "packet"))?;
             }
         }
+        if self.early_flows + self.early_packets > 0 {
+            writeln!(
+                out,
+                "early     {} of {} not all captured: taken for new ones, in TCP for established ones (--ct)",
+                plural(self.early_packets, "packet"),
+                plural(self.early_flows, "connection"),
+            )?;
+        }
         for note in self.order_notes() {
             writeln!(out, "note      {note}")?;
         }
@@ -304,6 +318,9 @@ impl Report<'_> {
                 return Some((0, format!("the stack: {fault}")));
             }
             Judgement::Drop(DropReason::Ttl) => return Some((0, "time to live".to_owned())),
+            Judgement::Drop(DropReason::Route(why)) => {
+                return Some((0, format!("routing: {}", why.name())));
+            }
             Judgement::Drop(DropReason::TooBig) => {
                 return Some((0, "too big for the link".to_owned()));
             }

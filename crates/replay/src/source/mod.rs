@@ -67,6 +67,8 @@ pub(crate) struct Arrived {
     pub(crate) time: Option<u64>,
     /// What it is.
     pub(crate) seen: Seen,
+    /// The time of the first frame.
+    pub(crate) began: Option<u64>,
 }
 
 /// What became of one frame.
@@ -117,6 +119,8 @@ pub(crate) struct Source<'c> {
     table: Table,
     /// Says what frames are, if that is wanted.
     spotter: Option<Spotter<'c>>,
+    /// Frames that wait there.
+    spotted: u64,
     names: &'c [String],
     /// No capture was looked into yet.
     is_new: bool,
@@ -164,6 +168,7 @@ impl<'c> Source<'c> {
             queue: Queue::default(),
             table: Table::default(),
             spotter,
+            spotted: 0,
             names: captures,
             is_new: true,
             stop,
@@ -216,6 +221,7 @@ impl<'c> Source<'c> {
             let is_live = self.feeds.iter().any(|feed| feed.is_live);
             let enough = is_live && selection.is_full(self.read.packets + spotter.len() as u64);
             if spotter.pop(batch, enough) {
+                self.spotted = spotter.len() as u64;
                 return Ok(true);
             }
             let mut next = spotter.idle();
@@ -223,6 +229,7 @@ impl<'c> Source<'c> {
                 return Ok(spotter.pop(batch, true));
             }
             spotter.push(next);
+            self.spotted = spotter.len() as u64;
         }
     }
 
@@ -237,14 +244,17 @@ impl<'c> Source<'c> {
             if self.feeds.is_empty() && self.waiting.is_empty() {
                 return Ok(false);
             }
-            self.read_more(progress)?;
+            self.read_more(selection, progress)?;
         }
         Ok(true)
     }
 
+    fn is_raised(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
     fn stopped(&self) -> bool {
-        self.read.packets >= self.least
-            && self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.read.packets >= self.least && self.is_raised()
     }
 
     /// Looks into several captures, to read them in order of time.
@@ -284,9 +294,17 @@ impl<'c> Source<'c> {
     }
 
     /// Reads from the capture that is furthest back, which may have to be opened.
-    fn read_more(&mut self, progress: &mut Option<Progress<'_>>) -> Result<(), Error> {
-        if self.stopped() {
-            return self.interrupt();
+    fn read_more(
+        &mut self,
+        selection: &Selection,
+        progress: &mut Option<Progress<'_>>,
+    ) -> Result<(), Error> {
+        // What waits is handed out yet; how much of it a selection leaves is not known.
+        let waiting = self.queue.len() as u64 + self.spotted;
+        let coming = if selection.is_everything() { waiting } else { 0 };
+        if self.is_raised() && self.read.packets + coming >= self.least {
+            self.interrupt();
+            return Ok(());
         }
         let behind = (0..self.feeds.len()).min_by_key(|at| self.feeds[*at].now);
         let next = self.waiting.front().map(|next| next.order().0);
@@ -300,12 +318,12 @@ impl<'c> Source<'c> {
         let mut batch = self.queue.idle();
         let Self { feeds, table, read, queue, .. } = self;
         let more = feeds[at].read(&mut batch, table)?;
-        if let Some(progress) = progress {
-            let reader = feeds[at].reader();
-            progress(reader.bytes_read(), reader.total_bytes());
-        }
         match more {
             Some(backwards) => {
+                if let Some(progress) = progress {
+                    let reader = feeds[at].reader();
+                    progress(reader.bytes_read(), reader.total_bytes());
+                }
                 read.backwards += backwards;
                 self.newest = self.newest.max(feeds[at].now);
                 queue.push(batch);
@@ -332,18 +350,20 @@ impl<'c> Source<'c> {
                 Ok(Some(self.feeds.len() - 1))
             }
             // Stopped before the capture said what it is.
-            Err(_) if self.stopped() => self.interrupt().map(|()| None),
+            Err(_) if self.stopped() => {
+                self.interrupt();
+                Ok(None)
+            }
             Err(error) => Err(error.into()),
         }
     }
 
     /// Reads nothing more.
-    fn interrupt(&mut self) -> Result<(), Error> {
+    fn interrupt(&mut self) {
         self.read.interrupted = true;
         self.feeds.iter().for_each(|feed| self.read.lost(feed));
         self.feeds.clear();
         self.waiting.clear();
-        Ok(())
     }
 
     fn close(&mut self, at: usize) {
@@ -364,7 +384,7 @@ impl<'c> Source<'c> {
         let mut failed = None;
         let (mut at, mut kept) = (0, 0);
         burst.retain(|frame| {
-            let Arrived { number, time, seen } = arrived[at];
+            let Arrived { number, time, seen, .. } = arrived[at];
             at += 1;
             if *ended {
                 return false;
@@ -393,7 +413,7 @@ impl<'c> Source<'c> {
             if let Some(capture) = &mut read.captures[capture_of(number)] {
                 capture.count(u64::from(frame.meta.wire_length), time);
             }
-            arrived[kept] = Arrived { number, time, seen };
+            arrived[kept] = Arrived { number, time, seen, began: *start };
             kept += 1;
             // A capture that goes on for ever is not waited for.
             *ended = selection.is_full(read.packets);

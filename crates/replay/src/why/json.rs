@@ -102,6 +102,7 @@ fn step_json((file, numbers): (&RulesFile, &Numbers), step: &Step) -> Value {
                 "is": flow.state,
             })),
         }),
+        Step::Taken { state } => json!({ "step": "taken", "state": state }),
         Step::Translated { side, to } => {
             json!({ "step": "nat", "what": translation_text(*side, to) })
         }

@@ -175,6 +175,10 @@ impl Story<'_> {
                     "conntrack: {state}, {way} the connection of packet {born}, {tuple}: {now}"
                 )
             }
+            Step::Taken { state } => {
+                let why = "not all of its connection was captured (--ct)";
+                writeln!(out, "taken   for {state}, by which the verdict is: {why}")
+            }
             Step::Translated { side, to } => {
                 writeln!(out, "  nat: {}", translation_text(*side, to))
             }

@@ -21,6 +21,7 @@ mod helpers;
 mod icmp;
 mod index;
 pub mod key;
+mod listing;
 mod lost;
 mod masters;
 mod others;
@@ -36,18 +37,20 @@ mod tracker;
 mod translation;
 mod udp;
 mod unmodelled;
+mod unseen;
 pub(crate) mod verify;
 mod view;
 
 pub use config::{Config, Mode, Timeouts};
 pub use edit::{Edit, Renumbering, Replacement};
 pub use ends::ends;
-pub use flow::{Counters, Doubt, Flow, Proto, Status};
+pub use flow::{Counters, Doubt, Flow, Proto, Status, Unseen};
 pub use helper::Helper;
 pub use key::{Direction, Tuple, Zone};
+pub use listing::{Listing, ListingError};
 pub use table::{Handle, TableStats};
 pub use tracker::{
     AnswerKind, Attachment, Confirmation, Place, Template, Tracker, Visit, answerable, answered,
 };
 pub use translation::Side;
-pub use view::{Certainty, CtState, CtView, States};
+pub use view::{Certainty, CtState, CtView, States, Taken};

@@ -20,6 +20,7 @@ mod help;
 mod leave;
 mod life;
 mod query;
+mod start;
 
 pub use attach::{AnswerKind, Attachment, answerable, answered};
 pub use leave::Confirmation;
@@ -38,7 +39,8 @@ use super::protocol::{self, Upper};
 use super::sources::Sources;
 use super::step::{Arrival, Flaw, Step};
 use super::table::{Handle, Table};
-use super::view::{Certainty, CtState, CtView, States};
+use super::unseen;
+use super::view::{Certainty, CtState, CtView, States, Taken};
 use packet::{Checksums, Packet};
 
 /// Where tracking meets a packet.
@@ -73,6 +75,10 @@ pub struct Visit {
     pub template: Template,
     /// Whether it surely got here.
     pub certainty: Certainty,
+    /// When the capture began, in nanoseconds; `None`: with the first packet.
+    pub began: Option<u64>,
+    /// Its way ends at this host, of which no packet was captured: answers are not seen.
+    pub unheard: bool,
 }
 
 /// Packets that are read ahead together.
@@ -95,6 +101,8 @@ pub struct Tracker {
     /// Flows with a helper among them.
     pub(super) masters: Masters,
     pub(super) sources: Sources,
+    /// When the capture began.
+    pub(super) began: Option<u64>,
 }
 
 impl Tracker {
@@ -110,6 +118,7 @@ impl Tracker {
             lost: Lost::default(),
             masters: Masters::default(),
             sources: Sources::default(),
+            began: None,
             config,
         }
     }
@@ -120,6 +129,9 @@ impl Tracker {
         self.crowded = None;
         if self.config.mode == Mode::Off {
             return CtView::UNKNOWN;
+        }
+        if self.began.is_none() {
+            self.begin(visit);
         }
         match self.resolve(packet, visit) {
             Ok(view) => view,
@@ -176,7 +188,10 @@ impl Tracker {
     fn error(&mut self, about: &Tuple, destination: std::net::IpAddr, visit: &Visit) -> CtView {
         let Some((handle, direction)) = self.lookup(about, visit.template.zone, visit.now) else {
             let is_lost = self.lost.may_be(about);
-            return if is_lost { CtView::UNKNOWN } else { CtView::INVALID };
+            return match is_lost {
+                true => CtView::UNKNOWN,
+                false => self.error_about_unseen(visit),
+            };
         };
         let Some(flow) = self.table.flow(handle) else { return CtView::INVALID };
         if flow.tuple(direction).destination() != destination {
@@ -237,13 +252,18 @@ impl Tracker {
             let Some(flow) = self.table.flow_mut(handle) else { return Err(Flaw::Invalid) };
             let mut doubt = flow.doubt;
             let before = state(flow, direction);
+            if !is_first && doubt == Doubt::None && self.config.mode == Mode::Midstream {
+                unseen::pick_up(flow, direction, upper);
+            }
             let step = protocol::track(flow, layer.protocol, upper, &arrival, &self.config);
             if step.ends_flow() && !is_first && visit.certainty == Certainty::Maybe {
                 doubt = Doubt::History;
             }
-            if is_first && self.config.mode == Mode::Midstream && upper.is_midstream() {
+            if is_first && self.config.may_predate() && upper.is_midstream() {
                 flow.assumed = step != Step::Invalid;
             }
+            let is_early =
+                is_first && doubt == Doubt::None && self.may_be_early(&tuple, upper, visit);
             let step = if doubt == Doubt::None { step } else { in_doubt(step) };
             match step {
                 Step::Reopen => {
@@ -253,8 +273,14 @@ impl Tracker {
                     continue;
                 }
                 Step::Kill => self.retire(handle),
-                Step::Invalid if is_first => self.table.release(handle),
+                Step::Invalid if is_first => {
+                    self.table.release(handle);
+                    return Ok(self.stray(&tuple, upper, visit));
+                }
                 _ => {}
+            }
+            if is_early && let Some(flow) = self.table.flow_mut(handle) {
+                unseen::begin(flow);
             }
             let found = Found { handle, direction, is_first, before, doubt };
             return Ok(self.view(&found, step, (&tuple, layer, upper), visit));
@@ -288,6 +314,11 @@ impl Tracker {
         }
         let assumed = flow.assumed;
         let mut states = States::of(state);
+        let mut taken = Taken::Seen;
+        if self.config.mode == Mode::Midstream && !is_invalid && found.doubt == Doubt::None {
+            let met = (found.direction, found.is_first, visit.unheard);
+            (states, taken) = unseen::states(flow, state, layer.protocol, met);
+        }
         if found.is_first {
             self.loose_end = Some(handle);
         }
@@ -306,6 +337,9 @@ impl Tracker {
             }
         }
         let is_maybe = visit.certainty == Certainty::Maybe && !found.is_first;
+        if step == Step::Vague {
+            taken = Taken::Seen;
+        }
         if found.doubt != Doubt::None || step == Step::Vague || is_maybe {
             self.raise_doubt(handle, Doubt::History, visit.now);
         }
@@ -315,6 +349,7 @@ impl Tracker {
             direction: found.direction,
             is_first: found.is_first,
             assumed,
+            taken,
             table_full: false,
         }
     }
@@ -346,9 +381,7 @@ impl Tracker {
         let arrival = Arrival { now: visit.now, direction, bytes: 0, ahead: 0 };
         match protocol::track(&mut flow, layer.protocol, upper, &arrival, &self.config) {
             Step::Invalid => CtState::Invalid.into(),
-            _ if self.config.mode == Mode::Midstream && upper.is_midstream() => {
-                CtState::Established.into()
-            }
+            _ if self.config.may_predate() && upper.is_midstream() => CtState::Established.into(),
             _ if self.expectations.peek(&tuple, visit.template.zone.id, visit.now).is_some() => {
                 CtState::Related.into()
             }

@@ -53,6 +53,11 @@ impl Report<'_> {
             let examples = self.examples.of(End::Stack(*fault));
             rows.push((*packets, row_without_rule(*packets, &words, (examples, &self.numbers))?));
         }
+        for (why, packets) in &reasons.route_refusals {
+            let words = format!("routing: {}", why.name());
+            let examples = self.examples.of(End::Route(*why));
+            rows.push((*packets, row_without_rule(*packets, &words, (examples, &self.numbers))?));
+        }
         if reasons.ttl > 0 {
             let words = "time to live ran out while forwarding";
             let examples = self.examples.of(End::Ttl);

@@ -1,0 +1,168 @@
+//! What a scene leaves behind in a folder: `host/`, captures, the kernel's counters.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::counters::{Counted, Place, of_save};
+use super::shuffle;
+
+/// A way of recording; all of the same run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// `tcpdump -i any`: every packet as it came and as it left.
+    Any,
+    /// One capture for each interface.
+    Each,
+    /// `tcpdump -i any -Q in`: what came.
+    In,
+    /// As [`Way::Any`], with frames up to 10 ms away from their place.
+    Shuffled,
+    /// What rules of the scene logged (`tcpdump -i nflog:N`).
+    Nflog,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Any, Self::Each, Self::In, Self::Shuffled, Self::Nflog];
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Each => "each",
+            Self::In => "in",
+            Self::Shuffled => "shuffled",
+            Self::Nflog => "nflog",
+        }
+    }
+
+    /// The most packets in a hundred that may be unknown.
+    pub fn most_unknown(self) -> f64 {
+        if self == Self::In { 5.0 } else { 2.0 }
+    }
+}
+
+/// A folder that a scene wrote.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    dir: PathBuf,
+}
+
+impl Recording {
+    /// What lies in `dir`.
+    pub fn at(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    /// The host's folder, as `tamis replay` takes it.
+    pub fn host(&self) -> PathBuf {
+        self.dir.join("host")
+    }
+
+    /// Whether it was recorded this way.
+    pub fn has(&self, way: Way) -> bool {
+        let file = match way {
+            Way::Any | Way::Shuffled => "any.pcap",
+            Way::In | Way::Each => "in.pcap",
+            Way::Nflog => "nflog.pcap",
+        };
+        self.dir.join(file).exists() || way == Way::Any
+    }
+
+    /// When the rules were loaded, if that was after the capture began: as `--from` takes it.
+    pub fn from(&self) -> Option<String> {
+        fs::read_to_string(self.dir.join("from.txt")).ok().map(|time| time.trim().to_owned())
+    }
+
+    /// Keeps what a test without root needs in the new folder `dir`: the host, what the kernel counted, and the
+    /// capture of [`Way::Any`], packed. Of the settings only those that decide where packets go.
+    pub fn keep(&self, dir: &Path) -> io::Result<()> {
+        const SETTINGS: [&str; 6] = [
+            "forward",
+            "rp_filter",
+            "accept_local",
+            "route_localnet",
+            "accept_source_route",
+            "nf-call",
+        ];
+        if dir.exists() {
+            fs::remove_dir_all(dir)?;
+        }
+        fs::create_dir_all(dir.join("host"))?;
+        for entry in fs::read_dir(self.host())? {
+            let entry = entry?;
+            let is_settings = entry.file_name() == "sysctl.txt";
+            let text = fs::read_to_string(entry.path())?;
+            let lines = text
+                .split_inclusive('\n')
+                .filter(|line| !is_settings || SETTINGS.iter().any(|name| line.contains(name)));
+            fs::write(dir.join("host").join(entry.file_name()), lines.collect::<String>())?;
+        }
+        for file in ["README", "expected.save", "expected6.save", "expected-arp.save"] {
+            if self.dir.join(file).exists() {
+                fs::copy(self.dir.join(file), dir.join(file))?;
+            }
+        }
+        fs::copy(self.dir.join("any.pcap"), dir.join("any.pcap"))?;
+        let status = Command::new("gzip").args(["-9", "-n"]).arg(dir.join("any.pcap")).status()?;
+        if status.success() { Ok(()) } else { Err(io::Error::other(format!("gzip: {status}"))) }
+    }
+
+    /// The captures of one way, as `tamis replay` takes them.
+    pub fn captures(&self, way: Way) -> io::Result<Vec<String>> {
+        let file = |name: &str| {
+            let plain = self.dir.join(name);
+            let packed = self.dir.join(format!("{name}.gz"));
+            if plain.exists() { plain } else { packed }.display().to_string()
+        };
+        Ok(match way {
+            Way::Any => vec![file("any.pcap")],
+            Way::In => vec![file("in.pcap")],
+            Way::Nflog => vec![file("nflog.pcap")],
+            Way::Shuffled => {
+                let bytes = shuffle::shuffled(&fs::read(self.dir.join("any.pcap"))?)?;
+                fs::write(self.dir.join("shuffled.pcap"), bytes)?;
+                vec![file("shuffled.pcap")]
+            }
+            Way::Each => self
+                .devices()?
+                .into_iter()
+                .map(|device| format!("{device}={}", file(&format!("{device}.pcap"))))
+                .collect(),
+        })
+    }
+
+    /// Interfaces that have a capture of their own.
+    fn devices(&self) -> io::Result<Vec<String>> {
+        let links = fs::read_to_string(self.host().join("links.txt"))?;
+        let names = links.lines().filter_map(|line| line.split(": ").nth(1));
+        let names = names.map(|name| name.split('@').next().unwrap_or(name).to_owned());
+        Ok(names.filter(|name| self.dir.join(format!("{name}.pcap")).exists()).collect())
+    }
+
+    /// What the kernel counted.
+    pub fn kernel(&self) -> BTreeMap<Place, Counted> {
+        let files =
+            [("ip", "expected.save"), ("ip6", "expected6.save"), ("arp", "expected-arp.save")];
+        let texts = files.map(|(family, file)| (family, fs::read_to_string(self.dir.join(file))));
+        texts
+            .iter()
+            .flat_map(|(family, text)| of_save(family, text.as_deref().unwrap_or_default()))
+            .collect()
+    }
+
+    /// Captures that lost frames by their own count.
+    pub fn losses(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.dir.join("losses.txt"));
+        let Ok(text) = text else { return vec!["no capture said how much it lost".to_owned()] };
+        text.lines().filter(|line| !line.contains(": 0 packets")).map(str::to_owned).collect()
+    }
+
+    /// Where it lies.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
