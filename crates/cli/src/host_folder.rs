@@ -1,10 +1,12 @@
 //! A host as one argument: a folder of what its own programs printed, as `tamis collect` writes it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use host::Host;
 use replay::{RulesFile, read_text};
+use rules::conntrack::Listing;
 use rules::ipset::Sets;
 use rules::model::Family;
 use rules::save::LoadOptions;
@@ -106,5 +108,14 @@ impl<'n> HostFolder<'n> {
         let name = "ipset.save";
         let sets = self.text(name)?.map(|text| Sets::parse(&text)).transpose();
         sets.map_err(|error| anyhow!("{}:{error}", self.path(name).display()))
+    }
+
+    /// The connections that it had.
+    pub(crate) fn connections(&self) -> anyhow::Result<Option<Arc<Listing>>> {
+        let name = "conntrack.txt";
+        let listing = self.text(name)?.map(|text| Listing::parse(&text)).transpose();
+        listing
+            .map(|listing| listing.map(Arc::new))
+            .map_err(|error| anyhow!("{}:{error}", self.path(name).display()))
     }
 }

@@ -271,11 +271,12 @@ impl WalkArgs {
                     None => usual,
                     Some(CtChoice::Off) => Mode::Off,
                 },
+                start: folder.as_ref().map_or(Ok(None), HostFolder::connections)?,
                 max: self.ct_max,
                 checksums,
                 ..conntrack::Config::default()
             },
-            sets: match (&self.ipset, folder) {
+            sets: match (&self.ipset, &folder) {
                 (Some(file), _) => Some(read(file, Sets::parse)?),
                 (None, Some(folder)) => folder.sets()?,
                 (None, None) => None,

@@ -61,6 +61,22 @@ fn a_folder_is_rules_and_sets_and_the_rest() {
 }
 
 #[test]
+fn connections_of_a_folder_were_there_before() {
+    let bench = Bench::new();
+    let rules = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n\
+                 -A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\nCOMMIT\n";
+    let flow = "udp      17 29 src=198.51.100.7 dst=10.0.0.9 sport=53 dport=4000 src=10.0.0.9 dst=198.51.100.7 \
+                sport=4000 dport=53 [ASSURED] mark=0 use=1\n";
+    let host = folder(&bench, &[("iptables.save", rules), ("conntrack.txt", flow)]);
+    let packet = "udp 198.51.100.7:53 > 10.0.0.9:4000";
+    assert_eq!(tamis(&["why", &host, "--packet", packet]).status.code(), Some(0));
+    fs::remove_file(Path::new(&host).join("conntrack.txt")).unwrap();
+    assert_eq!(tamis(&["why", &host, "--packet", packet]).status.code(), Some(1));
+    folder(&bench, &[("conntrack.txt", "nonsense\n")]);
+    assert!(refusal(&["why", &host, "--packet", packet]).contains("fw/conntrack.txt:1:"));
+}
+
+#[test]
 fn options_override_the_files_of_a_folder() {
     let bench = Bench::new();
     let (host, capture) = (usual(&bench), bench.capture("c.pcapng", &PACKETS));
