@@ -3,7 +3,7 @@
 //! Source: `Documentation/networking/ip-sysctl.rst`; how "all" and an interface go together is each setting's own:
 //! kernel `include/linux/inetdevice.h`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::text::{TextError, lines};
 
@@ -11,8 +11,8 @@ use crate::text::{TextError, lines};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sysctl {
     named: HashMap<Box<str>, Box<str>>,
-    v4: HashMap<Box<str>, Conf>,
-    v6: HashMap<Box<str>, Conf>,
+    v4: BTreeMap<Box<str>, Conf>,
+    v6: BTreeMap<Box<str>, Conf>,
 }
 
 /// The settings of an interface that decide where packets go.
