@@ -6,7 +6,7 @@ use packet::Link;
 use rules::conntrack::CtState;
 
 /// A frame that arrived.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Arrival<'a> {
     /// Its number in the captures, from 1.
     pub number: u64,
@@ -26,6 +26,8 @@ pub struct Arrival<'a> {
     pub output: Option<&'a str>,
     /// Where it comes from, if the capture tells.
     pub origin: Origin,
+    /// The capture shows no packet of the host's own.
+    pub one_sided: bool,
     /// How the same packet was seen leaving, if it was.
     pub left: Option<Left<'a>>,
     /// When the first frame of all came, in nanoseconds since the Unix epoch; `None`: the first that a handler sees.
@@ -81,6 +83,7 @@ impl Arrival<'_> {
             input: None,
             output: None,
             origin: Origin::default(),
+            one_sided: false,
             left: None,
             began: None,
             mark: 0,

@@ -270,7 +270,7 @@ impl<'r> Handler<'r> {
         let visit = Visit {
             frame: arrival.number,
             began: arrival.began,
-            unheard: !config.own_recorded && path == Path::Input,
+            unheard: arrival.one_sided && path == Path::Input,
             ..Visit::default()
         };
         let mut walk =

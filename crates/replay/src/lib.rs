@@ -8,6 +8,7 @@ mod annotate;
 pub mod bans_file;
 pub mod cases;
 pub mod changes;
+pub mod contradictions;
 mod decider;
 pub mod demo;
 mod error;

@@ -128,6 +128,7 @@ impl<'f, 'w> Sink<'f, 'w> {
                 place: &place,
                 sides: [input.as_deref(), output.as_deref()],
                 states: *states,
+                sighting: arrived.seen.sighting,
                 new: new.as_ref().map(|(end, _)| end).zip(new_place.as_ref()),
             })?;
         }

@@ -116,7 +116,7 @@ impl Feed {
             backwards += u64::from(time < *now);
             *now = time;
             let number = number(*capture, frame.meta.number);
-            Arrived { number, time, seen: Seen::default(), began: None }
+            Arrived { number, time, seen: Seen::default(), one_sided: false, began: None }
         }));
         self.number_interfaces(batch, table);
         Ok(Some(backwards))
