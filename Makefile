@@ -1,11 +1,16 @@
 # Two commands matter: `make run` and `make test`. `make` alone lists all of them.
 
 # Every system package that a test calls, in one place. Debian names.
-PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium
+PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
+	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3
+# What the scenes of `make lab` run besides.
+LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ethtool ufw perl \
+	libusrsctp-examples iputils-arping
 
 # Those of them that are not installed; all of them where there is no dpkg to ask.
-MISSING = $(shell for p in $(PACKAGES); do \
+lacking = $(shell for p in $(1); do \
 	dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done)
+MISSING = $(call lacking,$(PACKAGES))
 ROOT = $(filter 0,$(shell id -u))
 
 help: ## List the targets
@@ -61,6 +66,16 @@ oracle: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel over mill
 	cargo run --quiet --release -p tamis-lab --bin oracle -- --state $(PACKETS) --seed 1 \
 		$(if $(wildcard $(RULESETS)),--real $(RULESETS))
 
+# Scenes of real programs for `make lab`; all of them unless told.
+SCENES ?=
+
+lab: $(if $(ROOT),lab-deps) ## Real programs through this machine's kernel, their captures replayed (root; SCENES=…)
+	cargo build --release --bin tamis
+	cargo run --quiet --release -p tamis-lab --bin programs -- $(SCENES)
+
+lab-deps: PACKAGES := $(filter-out chromium,$(PACKAGES)) $(LAB_PACKAGES)
+lab-deps: deps
+
 # README's picture of the page: its review, in a window as wide as a small screen.
 picture: ## Redraw docs/review.png (needs Chromium)
 	cargo build --release --bin tamis
@@ -69,4 +84,4 @@ picture: ## Redraw docs/review.png (needs Chromium)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test skips deps lint oracle picture loom golden fuzz
+.PHONY: help run test skips deps lint oracle lab lab-deps picture loom golden fuzz

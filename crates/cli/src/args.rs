@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 use clap::{Parser, Subcommand};
+use replay::CaptureName;
 
 use crate::bench_command::BenchArgs;
 use crate::completions_command::CompletionsArgs;
@@ -49,7 +50,8 @@ pub(crate) enum Command {
 pub(crate) fn standard_input_once<'a>(
     names: impl IntoIterator<Item = &'a String>,
 ) -> anyhow::Result<()> {
-    match names.into_iter().filter(|name| *name == "-").count() {
+    let is_input = |name: &&String| CaptureName::parse(name).file == "-";
+    match names.into_iter().filter(is_input).count() {
         0 | 1 => Ok(()),
         times => bail!("expected - (standard input) once, found it {times} times"),
     }

@@ -38,7 +38,8 @@ Examples:
 pub(crate) struct ReplayArgs {
     /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them; - for standard input
     pub rules: String,
-    /// Captures (pcap or pcapng, plain, gzip or zstd), one stream in this order; - for standard input
+    /// Captures (pcap or pcapng, plain, gzip or zstd), merged by time: FILE, - for standard input, or IFACE=FILE
+    /// for one that was recorded on one interface and does not say so
     #[arg(required = true, value_name = "CAPTURE")]
     pub captures: Vec<String>,
     /// Show packets with this verdict, or whose verdict changes under --vs, each with what decided

@@ -46,7 +46,7 @@ pub(crate) struct TestArgs {
     /// Cases; with --record the rules
     #[arg(value_name = "CASES.toml")]
     pub cases: String,
-    /// Write a cases file from this capture, to start from; may be repeated, one stream in this order
+    /// Write a cases file from this capture (FILE or IFACE=FILE), to start from; may be repeated, merged by time
     #[arg(long, value_name = "CAPTURE", conflicts_with_all = ["junit", "github", "json"])]
     pub record: Vec<String>,
     /// Where to write it, a file that is not there yet [default: standard output]

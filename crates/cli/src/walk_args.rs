@@ -114,9 +114,9 @@ impl From<SemanticsChoice> for Semantics {
 /// `--ct`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CtChoice {
-    /// From an empty table, as the kernel does
+    /// The table was empty at the start, and every packet was captured
     Kernel,
-    /// As kernel, but segments of unknown TCP connections are taken for established ones
+    /// Connections may have begun before the capture: new or established until they are answered
     Midstream,
     /// Not at all: what hangs on connections is unknown
     Off,

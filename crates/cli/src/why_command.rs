@@ -27,10 +27,11 @@ Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
     /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them; - for standard input
     pub rules: String,
-    /// Captures that --packet NUMBER counts in
+    /// Captures that --packet NUMBER counts in: FILE, or IFACE=FILE for one that was recorded on one interface
+    /// and does not say so
     #[arg(value_name = "CAPTURE")]
     pub captures: Vec<String>,
-    /// A packet's number in the captures, from 1, or a packet in words; in words it may be repeated
+    /// A packet's number in the capture, from 1 (FILE:N where there are several captures), or a packet in words; in words it may be repeated
     #[arg(long = "packet", required = true, value_name = "N|SPEC")]
     pub packets: Vec<String>,
     /// List every rule that did not match, too
@@ -81,11 +82,16 @@ fn more(args: &WhyArgs, story: &Story<'_>) -> Option<&'static str> {
 
 fn story<'f>(args: &WhyArgs, files: &'f [RulesFile], config: &'f Config) -> Result<Story<'f>> {
     let near = args.near.map(|count| count as usize);
-    let number = |packet: &String| packet.trim().parse::<u64>().ok();
-    let numbers: Vec<u64> = args.packets.iter().filter_map(number).collect();
+    // A packet in words may end like FILE:N, but says where it goes.
+    let is_number = |packet: &&String| {
+        let number = packet.trim().rsplit(':').next().unwrap_or_default();
+        let is_spec = packet.contains('>');
+        !is_spec && !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
+    };
+    let numbers: Vec<&String> = args.packets.iter().filter(is_number).collect();
     match (&numbers[..], args.captures.is_empty()) {
         ([number], false) if args.packets.len() == 1 => {
-            Ok(why::of_capture(files, config, &args.captures, *number, near)?)
+            Ok(why::of_capture(files, config, &args.captures, number.trim(), near)?)
         }
         ([], true) => {
             let (last, before) = args.packets.split_last().context("expected --packet")?;

@@ -82,13 +82,15 @@ fn packets_say_the_state_of_their_connection() {
     let answer = "udp 10.0.0.9:4000 > 198.51.100.7:53";
     let capture = bench.capture("c.pcapng", &[DNS, answer, "icmp 10.0.0.9 > 10.0.0.1 echo-reply"]);
     let file = bench.path("packets.jsonl");
-    report(0, &["replay", &rules, &capture, "--packets", file.to_str().unwrap()]);
-    let text = std::fs::read_to_string(file).unwrap();
-    let states: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["ctstate"].clone())
-        .collect();
-    assert_eq!(states, [json!("NEW"), json!("ESTABLISHED"), json!("INVALID")]);
+    let states = |mode: &str| -> Vec<Value> {
+        let file = file.to_str().unwrap();
+        report(0, &["replay", &rules, &capture, "--packets", file, "--ct", mode]);
+        let text = std::fs::read_to_string(file).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.map(|line| line["ctstate"].clone()).collect()
+    };
+    assert_eq!(states("kernel"), ["NEW", "ESTABLISHED", "INVALID"]);
+    assert_eq!(states("midstream"), ["ESTABLISHED|NEW", "ESTABLISHED", "INVALID|ESTABLISHED"]);
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct Arrival<'a> {
     pub origin: Origin,
     /// How the same packet was seen leaving, if it was.
     pub left: Option<Left<'a>>,
+    /// When the first frame of all came, in nanoseconds since the Unix epoch; `None`: the first that a handler sees.
+    pub began: Option<u64>,
     /// Its mark on arrival.
     pub mark: u32,
     /// The state of its connection, if that is said and not for tracking to find.
@@ -59,6 +61,10 @@ pub struct Left<'a> {
     pub destination: IpAddr,
     /// Its ports, or the identifier of an ICMP request twice; none where it has none, or they were not captured.
     pub ports: Option<[u16; 2]>,
+    /// A bridge passed it on: it was not routed.
+    pub bridged: bool,
+    /// It is to be walked under the rules that let it go, which so are known not to have dropped it.
+    pub let_go: bool,
 }
 
 impl Arrival<'_> {
@@ -76,6 +82,7 @@ impl Arrival<'_> {
             output: None,
             origin: Origin::default(),
             left: None,
+            began: None,
             mark: 0,
             ctstate: None,
         }

@@ -59,6 +59,20 @@ pub struct Disposition {
     pub midstream: Midstream,
     /// What routing took as usual, because nobody said it.
     pub assumed: Assumed,
+    /// Whether its verdict is that of the state that it was taken for, because not all of its connection was captured.
+    pub early: Early,
+}
+
+/// Whether a verdict hangs on what a packet was taken for, because not all of its connection was captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Early {
+    /// It does not.
+    #[default]
+    No,
+    /// It does, as the first one of its connection.
+    First,
+    /// It does, as one did before.
+    Later,
 }
 
 /// Whether a packet's connection was taken for established because its beginning was not captured.
@@ -122,8 +136,10 @@ pub enum DropReason {
 pub enum Skip {
     /// There are no rules for its family.
     Family,
-    /// A capture on all interfaces holds it twice.
-    Duplicate,
+    /// Another frame showed the packet before: this one shows it leaving, or coming in by `lo`.
+    Second,
+    /// The device above the one that showed it shows it, too.
+    Lower,
     /// The link type of its capture is not known.
     LinkType,
     /// It is a fragment that waited for others: the last one stands for the whole packet.
@@ -164,6 +180,7 @@ impl Disposition {
             offload: false,
             midstream: Midstream::No,
             assumed: Assumed::default(),
+            early: Early::No,
         }
     }
 }

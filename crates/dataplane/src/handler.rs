@@ -10,7 +10,7 @@ use access::list::{Denied, Schedule};
 use host::Assumed;
 use packet::ipv6_ext::{self, Find};
 use packet::{FlowKey, L3, L4, Link, Packet, Read};
-use rules::conntrack::{CtView, Edit, Mode, Side, Tracker, Zone};
+use rules::conntrack::{CtView, Edit, Mode, Side, States, Tracker, Visit, Zone};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
 use rules::ipset::Sets;
@@ -22,8 +22,9 @@ use smallvec::SmallVec;
 use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::config::Config;
-use crate::copies::Copies;
-use crate::disposition::{Disposition, DropReason, Judgement, Midstream, Outcome, Skip, Why};
+use crate::disposition::{
+    Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why,
+};
 use crate::interfaces;
 use crate::path::{
     Course, Fate, Path, Way, addresses, bridged, course_of, family_of, of_host, tos_of,
@@ -63,16 +64,27 @@ pub trait Observer: eval::Observer {
     /// The packet leaves; this is its connection now.
     fn settled(&mut self, _flow: Seen<'_>) {}
 
+    /// Its states do not agree on a verdict, which is that of these.
+    fn taken(&mut self, _states: States) {}
+
     /// The verdict hangs on this, which is no rule's doing.
     fn hangs_on(&mut self, _why: Why) {}
 }
+
+/// Sees nothing.
+struct Nobody;
+
+impl eval::Observer for Nobody {
+    const SEES_RULES: bool = false;
+}
+
+impl Observer for Nobody {}
 
 /// Judges packets under the rules of one or more families.
 #[derive(Debug)]
 pub struct Handler<'r> {
     plans: Vec<Plan<'r>>,
     config: &'r Config,
-    copies: Copies,
     bans: Option<Schedule>,
     /// The host's sets, which all its rules share.
     sets: Option<Sets>,
@@ -104,7 +116,6 @@ impl<'r> Handler<'r> {
         Self {
             plans,
             config,
-            copies: Copies::default(),
             bans: config.bans.clone(),
             sets: config.sets.clone(),
             room: Vec::new(),
@@ -150,7 +161,7 @@ impl<'r> Handler<'r> {
     where
         'r: 'a,
     {
-        let Self { plans, config, copies, bans, sets, room } = self;
+        let Self { plans, config, bans, sets, room } = self;
 
         // Headers, found once.
         let mut whole: Vec<u8>;
@@ -171,14 +182,10 @@ impl<'r> Handler<'r> {
             offload: packet.headers().offload,
             midstream: Midstream::No,
             assumed: Assumed::default(),
+            early: Early::No,
         };
         let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
         let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
-        let is_cooked = matches!(arrival.link, Link::Sll | Link::Sll2);
-        let is_told = arrival.origin != Origin::Addresses;
-        if is_cooked && !is_told && copies.is_copy(&packet, arrival.time) {
-            return end.because(Judgement::Skip(Skip::Duplicate));
-        }
         let is_bridge = end.family == Some(Family::Bridge);
         if packet.headers().link.packet_type == Some(OTHER_HOST) && !is_bridge {
             return end.because(Judgement::Skip(Skip::OtherHost));
@@ -260,40 +267,98 @@ impl<'r> Handler<'r> {
             to_host: way.to_host(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
-        let mut walk = Walk::new(transit, arrival.number, (tables, memories));
-        let way = match path {
-            Path::Forward | Path::Input => {
-                walk.brouting((input, Iface::Absent), observer);
-                walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-                let said = (arrival, *config, *of_rules);
-                let way = reroute::after(&mut walk, way, &before, said, observer);
-                let sizes = Sizes { fragment, left: arrival.left.is_some(), output: way.mtu };
-                came_in(&mut walk, way, &sizes, observer);
-                way
-            }
-            Path::Output | Path::Loopback => {
-                walk.answers(&found, observer);
-                let before = Before { addresses: addresses(walk.packet()), ..before };
-                walk.hook(Hook::Output, (Iface::Absent, output), observer);
-                let said = (arrival, *config, *of_rules);
-                let way = reroute::after(&mut walk, way, &before, said, observer);
-                goes_out(&mut walk, way, observer);
-                way
-            }
+        let visit = Visit {
+            frame: arrival.number,
+            began: arrival.began,
+            unheard: !config.own_recorded && path == Path::Input,
+            ..Visit::default()
         };
-        end.path = Some(way.path).filter(|_| way.is_sure());
-        end.assumed = way.assumed;
+        let mut walk =
+            Walk::new(transit, visit, (tables, memories)).seen_leaving(arrival.left.as_ref());
+        let stands = Stands { before, fragment, of_rules: *of_rules, config };
+        let gone = goes(&mut walk, way, &stands, (arrival, &found), observer);
+        end.path = Some(gone.path).filter(|_| gone.is_sure());
+        end.assumed = gone.assumed;
         end.midstream = walk.midstream();
         end.judgement = walk.judgement();
 
         // How it leaves, and what is sent for it if it does not.
-        let (answer, refused) = walk.answer(&end.judgement, way.path != Path::Forward);
+        let (answer, refused) = walk.answer(&end.judgement, gone.path != Path::Forward);
         if let Some(refused) = refused {
             answers.expect(refused, arrival.time.unwrap_or(0));
         }
         let tuple = walk.tracks().then(|| FlowKey::of(walk.packet()).known()).flatten();
         let len = walk.packet().len() as u64;
-        Outcome { end, input: way.input, output: way.output, tuple, len, answer }
+        let mut outcome =
+            Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
+
+        // Where the states of its connection do not agree, as what it is taken for.
+        let taken = walk.taken().filter(|_| end.judgement == Judgement::Unknown);
+        let Some((mut snapshot, view)) = taken else { return outcome };
+        let mut packet = snapshot.packet();
+        let ct =
+            Connection { tracker: tracker.as_mut(), again: true, ..Connection::before_tracking() };
+        let transit = Transit {
+            input,
+            output,
+            sets: sets.as_mut(),
+            mark: Mark { value: arrival.mark, unknown: 0 },
+            semantics: tables.ruleset().semantics,
+            time: arrival.time,
+            ct,
+            to_host: way.to_host(),
+            ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
+        };
+        let mut walk = Walk::again(transit, view, (tables, memories));
+        goes(&mut walk, way, &stands, (arrival, &found), &mut Nobody);
+        let judgement = walk.judgement();
+        if judgement != Judgement::Unknown {
+            let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
+            outcome.end.early = if is_first { Early::First } else { Early::Later };
+            outcome.end.judgement = judgement;
+            observer.taken(view.states);
+        }
+        outcome
+    }
+}
+
+/// What a packet's way depends on besides the rules.
+struct Stands<'n> {
+    before: Before,
+    /// Length of the largest fragment, if it was put together.
+    fragment: Option<u32>,
+    of_rules: Course<'n>,
+    config: &'n Config,
+}
+
+/// Its way through the hooks, from the first to the last.
+fn goes<'n: 'a, 'a>(
+    walk: &mut Walk<'a, '_, '_>,
+    way: Way<'n>,
+    stands: &Stands<'n>,
+    (arrival, found): (&Arrival<'n>, &Found),
+    observer: &mut impl Observer,
+) -> Way<'n> {
+    let Way { path, input, output, .. } = way;
+    let said = (arrival, stands.config, stands.of_rules);
+    match path {
+        Path::Forward | Path::Input => {
+            walk.brouting((input, Iface::Absent), observer);
+            walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
+            let way = reroute::after(walk, way, &stands.before, said, observer);
+            let left = arrival.left.is_some();
+            let sizes = Sizes { fragment: stands.fragment, left, output: way.mtu };
+            came_in(walk, way, &sizes, observer);
+            way
+        }
+        Path::Output | Path::Loopback => {
+            walk.answers(found, observer);
+            let before = Before { addresses: addresses(walk.packet()), ..stands.before };
+            walk.hook(Hook::Output, (Iface::Absent, output), observer);
+            let way = reroute::after(walk, way, &before, said, observer);
+            goes_out(walk, way, observer);
+            way
+        }
     }
 }
 

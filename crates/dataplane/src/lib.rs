@@ -8,7 +8,6 @@
 mod answers;
 mod arrival;
 pub mod config;
-mod copies;
 pub mod counters;
 mod disposition;
 pub mod handler;
@@ -21,9 +20,8 @@ mod walk;
 
 pub use arrival::{Arrival, Left, Origin};
 pub use config::Config;
-pub use copies::Copies;
 pub use counters::{Counters, Places};
-pub use disposition::{Disposition, DropReason, Judgement, Midstream, Outcome, Skip, Why};
+pub use disposition::{Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why};
 pub use handler::{BURST, Handler, Observer, is_fragment};
 pub use path::Path;
 pub use rules::ext::Answer;

@@ -9,16 +9,17 @@ mod size;
 mod tables;
 mod ways;
 
-use packet::{Packet, Read};
+use packet::{Packet, Read, Snapshot};
 use rules::conntrack::{
-    Attachment, Certainty, Confirmation, CtView, Place, States, Template, Visit,
+    Attachment, Certainty, Confirmation, CtView, Place, States, Taken, Template, Visit,
 };
 use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
-use rules::nat::{Redirected, forget_payload};
+use rules::nat::{Drawn, Redirected, forget_payload};
 use rules::{Connection, Iface, Mark, Transit, Wish};
 
+use crate::arrival::Left;
 use crate::disposition::{DropReason, Judgement, Midstream, Why};
 use crate::handler::Observer;
 
@@ -35,10 +36,14 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     transit: Transit<'p, 'b>,
     tables: &'w Tables<'w>,
     memories: &'w mut Memories,
-    /// Number of the packet.
-    number: u64,
+    /// What tracking is told of the packet.
+    visit: Visit,
+    /// What tracking said of it, if it walks once more.
+    known: Option<CtView>,
     /// Tracking has seen the packet.
     tracked: bool,
+    /// The packet before tracking, if it may walk once more.
+    snapshot: Option<Snapshot>,
 
     /// Whether it is still on its way.
     alive: Alive,
@@ -51,21 +56,25 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     ways: Ways,
     /// Its connection, should the host answer it.
     attachment: Option<Attachment>,
+    /// It was seen leaving: no rule that may have dropped it did.
+    let_go: bool,
 }
 
 impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// At the start of its way.
     pub(crate) fn new(
         transit: Transit<'p, 'b>,
-        number: u64,
+        visit: Visit,
         (tables, memories): (&'w Tables<'w>, &'w mut Memories),
     ) -> Self {
         Self {
             transit,
             tables,
             memories,
-            number,
+            visit,
+            known: None,
             tracked: false,
+            snapshot: None,
             alive: Alive::Certain,
             verdicts: Verdicts::default(),
             accepted_by: None,
@@ -73,7 +82,26 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             untold: None,
             ways: Ways::One,
             attachment: None,
+            let_go: false,
         }
+    }
+
+    /// The packet was seen leaving. Under rules that were in force then, no rule that may have dropped it did.
+    pub(crate) fn seen_leaving(mut self, left: Option<&Left<'_>>) -> Self {
+        let Some(left) = left else { return self };
+        self.let_go = left.let_go;
+        self.transit.ct.drawn =
+            Some(Drawn { source: left.source, destination: left.destination, ports: left.ports });
+        self
+    }
+
+    /// Once more, as a packet of which tracking knows no more than this.
+    pub(crate) fn again(
+        transit: Transit<'p, 'b>,
+        view: CtView,
+        rules: (&'w Tables<'w>, &'w mut Memories),
+    ) -> Self {
+        Self { known: Some(view), ..Self::new(transit, Visit::default(), rules) }
     }
 
     /// Every table at one hook; connections are tracked behind the raw table.
@@ -125,6 +153,10 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             return;
         }
         self.tracked = true;
+        if let Some(view) = self.known {
+            self.transit.ct.view = view;
+            return;
+        }
         let template = match self.transit.ct.wish {
             Wish::Plain => Template::default(),
             Wish::Template(template) => template,
@@ -142,13 +174,13 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         };
         let visit = Visit {
             now: self.transit.time.unwrap_or(0),
-            frame: self.number,
             place: match self.transit.hook {
                 Hook::Output => Place::Output,
                 _ => Place::Prerouting,
             },
             template,
             certainty: certainty(self.alive),
+            ..self.visit
         };
         *view = tracker.track(self.transit.packet, &visit);
         if let Some(said) = said.filter(|said| said.states != view.states) {
@@ -156,13 +188,24 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             tracker.discard(view);
             *view = said;
         }
+        if matches!(view.taken, Taken::For(_)) {
+            self.snapshot = Some(self.transit.packet.snapshot());
+        }
         if view.table_full {
             self.drop_untold();
         }
     }
 
+    /// The packet before tracking, and what it is taken for where its states do not agree.
+    pub(crate) fn taken(&mut self) -> Option<(Snapshot, CtView)> {
+        self.snapshot.take().zip(self.transit.ct.view.as_taken())
+    }
+
     /// The packet leaves, if it is still on its way: its connection is there from now on.
     pub(crate) fn confirm(&mut self, observer: &mut impl Observer) {
+        if self.known.is_some() {
+            return;
+        }
         self.keep_connection();
         let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else {
             if self.alive != Alive::Gone {
@@ -213,6 +256,9 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Tracking may drop the packet.
     fn may_drop(&mut self, observer: &mut impl Observer) {
+        if self.let_go {
+            return;
+        }
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
         observer.hangs_on(Why::Translation);
@@ -228,7 +274,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// It comes back to this host by `lo`, where its connection's helper sees it once more.
     pub(crate) fn loops_back(&mut self) {
         let now = self.transit.time.unwrap_or(0);
-        if let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct {
+        if let Connection { tracker: Some(tracker), view, again: false, .. } = &mut self.transit.ct
+        {
             tracker.loops_back(view, now);
         }
     }
@@ -259,15 +306,24 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// One table's chains, which may end the packet's way.
     fn chains(&mut self, table: usize, observer: &mut impl Observer) {
         observer.enters(table as u32, self.transit.hook);
-        let name = self.tables.ruleset().tables[table].name;
         let (transit, memories) = (&mut self.transit, &mut *self.memories);
         let found = self.tables.walk(table, transit, self.alive, memories, observer);
+        if self.let_go && found.may_be(Verdict::Accept) {
+            self.accepted(table, &found);
+            return;
+        }
         self.verdicts.extend(&found.without_accept());
         self.alive = match (found.may_be(Verdict::Accept), found.only().is_some()) {
             (false, _) => Alive::Gone,
             (true, true) => self.alive,
             (true, false) => Alive::Maybe,
         };
+        self.accepted(table, &found);
+    }
+
+    /// What accepted it here counts as what accepted it, if nothing weightier does.
+    fn accepted(&mut self, table: usize, found: &Verdicts) {
+        let name = self.tables.ruleset().tables[table].name;
         if name == "filter" || !self.passed_filter && name != "nat" {
             self.accepted_by = found.by(Verdict::Accept);
             self.passed_filter |= name == "filter";
@@ -286,6 +342,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
                 return observer.ttl(Some(ttl - 1));
             }
             Read::Known(_) => self.alive = Alive::Gone,
+            Read::Unknown | Read::Absent if self.let_go => return,
             Read::Unknown | Read::Absent => {
                 self.alive = Alive::Maybe;
                 observer.hangs_on(Why::NotCaptured);

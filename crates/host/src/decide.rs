@@ -240,7 +240,9 @@ impl Host {
             }
             _ => refuse(Refused::Martian),
         };
-        (routed.unwrap_or_else(|other| other), assumed)
+        let routed = routed.unwrap_or_else(|other| other);
+        assumed.forwarding &= matches!(routed, Routed::Forward { .. });
+        (routed, assumed)
     }
 
     fn route_in_v4<'h>(
@@ -382,9 +384,9 @@ impl Host {
             _ => {}
         }
         let forwards = self.forwarding(true, packet.input);
-        // A router answers for the first address of each of its subnets.
-        let is_router = route.destination.bits < 127 && !route.gateway && route.ways.is_empty();
-        if is_router && route.destination.addr == packet.destination && forwards == Some(true) {
+        // A router answers for the first address of each of its subnets, which the local table says.
+        let is_first = route.connected_v6() && route.destination.addr == packet.destination;
+        if is_first && forwards == Some(true) && !self.has_local_table(packet.destination) {
             return Ok(Routed::Input(Reached::Anycast));
         }
         self.check_forwarding(true, packet.input, assumed)?;

@@ -17,6 +17,7 @@ mod policy;
 mod read;
 pub mod routes;
 mod search;
+pub mod sighting;
 mod source;
 mod sysctl;
 mod tables;

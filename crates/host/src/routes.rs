@@ -42,7 +42,7 @@ pub struct Route {
     pub mtu: Option<u32>,
     /// The destination is a subnet that the host has an address in.
     pub connected: bool,
-    /// Whether the kernel made it; `None` where the program that printed it does not say.
+    /// Whether the kernel made it; `None` where the program that printed the routes does not say.
     pub by_kernel: Option<bool>,
     /// Of IPv6 routes that are equal the preferred one counts: 0 low, 1 medium, 2 high.
     pub preference: u8,
@@ -148,15 +148,28 @@ impl Routes {
     /// A line that begins with no destination, or whose destination is none, with its place.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let mut all: Vec<Route> = Vec::new();
+        // A print of all tables names them but for main; a print of one table names none.
+        let names_local =
+            |line: Line<'_>| line.after("table").is_some_and(|name| table_name(name.text) == LOCAL);
+        let usual =
+            if lines(text).any(names_local) { |_: &Route| MAIN } else { Route::usual_table };
         for line in lines(text) {
             match (line.at(0).text, all.last_mut()) {
                 ("nexthop", Some(route)) => add_way(route, &line),
                 ("cache", _) => {}
                 _ => {
                     let after_v6 = all.last().is_some_and(|last| last.destination.addr.is_ipv6());
-                    all.push(read_route(&line, after_v6)?);
+                    let mut route = read_route(&line, after_v6)?;
+                    if route.table.is_empty() {
+                        route.table = usual(&route).into();
+                    }
+                    all.push(route);
                 }
             }
+        }
+        // Where the origin of routes is printed, that of those made by hand is left out.
+        if all.iter().any(|route| route.by_kernel == Some(true)) {
+            all.iter_mut().for_each(|route| route.by_kernel = route.by_kernel.or(Some(false)));
         }
         Ok(Self::of(all))
     }
@@ -220,6 +233,23 @@ impl Route {
     }
 }
 
+impl Route {
+    /// Whether it leads straight to an IPv6 subnet.
+    pub(crate) fn connected_v6(&self) -> bool {
+        self.destination.bits < 127 && !self.gateway && self.ways.is_empty()
+    }
+
+    /// The table that the kernel keeps routes of its kind in.
+    fn usual_table(&self) -> &'static str {
+        let is_group = self.destination.addr.is_ipv6() && self.destination.addr.is_multicast();
+        match self.kind {
+            RouteKind::Local | RouteKind::Broadcast | RouteKind::Anycast => LOCAL,
+            _ if is_group => LOCAL,
+            _ => MAIN,
+        }
+    }
+}
+
 fn add_way(route: &mut Route, line: &Line<'_>) {
     route.gateway |= line.has("via");
     let device = line.after("dev").map(|word| word.text.into());
@@ -265,15 +295,11 @@ fn read_route(line: &Line<'_>, after_v6: bool) -> Result<Route, TextError> {
     let network = destination_of(destination, v6)
         .ok_or_else(|| destination.not("an address, a prefix or default"))?;
     let kind = kind.unwrap_or(RouteKind::Unicast);
-    let is_v6 = network.addr.is_ipv6();
-    let of_local = matches!(kind, RouteKind::Local | RouteKind::Broadcast | RouteKind::Anycast)
-        || network.addr.is_multicast() && is_v6;
-    let table = word("table").map_or(if of_local { LOCAL } else { MAIN }, table_name);
     let protocol = word("proto");
     Ok(Route {
         destination: network,
         kind,
-        table: table.into(),
+        table: word("table").map_or("", table_name).into(),
         metric: number(line, "metric").unwrap_or(0),
         device: word("dev").map(Into::into),
         gateway: gateway.is_some(),

@@ -3,7 +3,8 @@
 //! [`oracle`] asks the kernel what it does with a packet under a ruleset, [`judge`] asks tamis, and a
 //! campaign compares the two over rulesets and packets that [`generate`] draws. What they once differed
 //! on is kept as a [`case`] and replayed through tamis alone, without root. [`conformance`] turns a
-//! campaign's tally into `docs/conformance.md`. [`mod@bench`] measures tamis beside its peers.
+//! campaign's tally into `docs/conformance.md`. [`programs`] lets real programs talk through the kernel and replays what
+//! was recorded. [`mod@bench`] measures tamis beside its peers.
 
 pub mod bench;
 pub mod case;
@@ -18,6 +19,8 @@ pub mod layouts;
 pub mod linear;
 #[cfg(target_os = "linux")]
 pub mod oracle;
+#[cfg(target_os = "linux")]
+pub mod programs;
 pub mod real;
 pub mod scene;
 pub mod state;

@@ -112,6 +112,24 @@ impl ReadAt for Snap<'_> {
 /// How many separate byte ranges a packet can have forgotten; more are merged.
 const FORGOTTEN: usize = 4;
 
+/// What was known of a packet at some moment.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    bytes: Vec<u8>,
+    headers: Headers,
+    clear: usize,
+    forgotten: [(usize, usize); FORGOTTEN],
+}
+
+impl Snapshot {
+    /// The packet, as it was.
+    #[must_use]
+    pub fn packet(&mut self) -> Packet<'_> {
+        let Self { bytes, headers, clear, forgotten } = self;
+        Packet { bytes, headers: *headers, clear: *clear, forgotten: *forgotten, room: None }
+    }
+}
+
 /// One frame and its headers.
 #[derive(Debug)]
 pub struct Packet<'a> {
@@ -141,6 +159,13 @@ impl<'a> Packet<'a> {
     pub fn with_headers(bytes: &'a mut [u8], headers: Headers) -> Self {
         let clear = bytes.len().min(headers.end);
         Self { bytes, headers, clear, forgotten: [(0, 0); FORGOTTEN], room: None }
+    }
+
+    /// A copy of the packet as it is now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let Self { headers, clear, forgotten, .. } = *self;
+        Snapshot { bytes: self.bytes.to_vec(), headers, clear, forgotten }
     }
 
     /// Where the headers lie and what is wrong with them.

@@ -91,10 +91,22 @@ impl Burst {
     }
 
     /// Frame `index` of the burst, counting from 0.
+    pub fn get(&self, index: usize) -> Option<Frame<'_>> {
+        let record = self.records.get(index)?;
+        let bytes = self.buffer.get(record.start..record.start + record.length)?;
+        Some(Frame { bytes, meta: &record.meta })
+    }
+
+    /// Frame `index` of the burst, counting from 0, to be rewritten in place.
     pub fn get_mut(&mut self, index: usize) -> Option<FrameMut<'_>> {
         let record = self.records.get(index)?;
         let bytes = self.buffer.get_mut(record.start..record.start + record.length)?;
         Some(FrameMut { bytes, meta: &record.meta })
+    }
+
+    /// What is known about each frame, in order of arrival.
+    pub fn metas_mut(&mut self) -> impl ExactSizeIterator<Item = &mut FrameMeta> {
+        self.records.iter_mut().map(|record| &mut record.meta)
     }
 
     /// Keeps only the frames that `keep` accepts; bytes do not move.

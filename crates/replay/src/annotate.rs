@@ -66,7 +66,11 @@ impl<'w> Annotation<'w> {
 /// `tamis #12: drop by L31 -A …`, and what the rules of `--vs` make of it if that is another verdict.
 fn comment(judged: &Judged<'_>) -> String {
     let word = judged.end.judgement.word();
-    let mut comment = format!("tamis #{}: {word} by {}", judged.frame, judged.place.with_line());
+    let mut comment = format!(
+        "tamis #{}: {word} by {}",
+        judged.numbers.show(judged.frame),
+        judged.place.with_line()
+    );
     if let Some((end, place)) = judged.new
         && end.judgement.word() != word
     {

@@ -88,9 +88,9 @@ pub enum Error {
     /// The captures hold fewer packets than the one asked for.
     NoSuchPacket {
         /// Asked for.
-        number: u64,
-        /// How many there are.
-        packets: u64,
+        number: String,
+        /// How many the capture has.
+        packets: Option<u64>,
     },
 }
 
@@ -124,8 +124,11 @@ impl fmt::Display for Error {
             Self::Families { file, expected, found } => {
                 write!(f, "{file}: expected {expected} rules, found {found} rules")
             }
-            Self::NoSuchPacket { number, packets } => {
+            Self::NoSuchPacket { number, packets: Some(packets) } => {
                 write!(f, "expected a packet number from 1 to {packets}, found {number}")
+            }
+            Self::NoSuchPacket { number, packets: None } => {
+                write!(f, "expected a packet as FILE:N, with one of the captures, found {number}")
             }
         }
     }

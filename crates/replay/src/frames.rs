@@ -1,24 +1,28 @@
-//! Captures as one stream of frames, for whoever looks at them one by one.
-//!
-//! Contract: constant memory; several captures are one stream in argument order, its frames counted from
-//! 1; time never runs backwards (a frame with an earlier time takes the latest time).
+//! The stream of captures for whoever looks at its frames one by one.
 
 use std::ops::ControlFlow;
 
-use dataplane::Arrival;
-use pktio::{Burst, CaptureReader, FrameMeta, LinkType, Port};
+use dataplane::{Arrival, Config};
+use host::sighting::Sighting;
+use pktio::LinkType;
 
 use crate::error::Error;
+use crate::lane::arrival;
 use crate::run::link_of;
+use crate::select::Selection;
+use crate::source::{Batch, Source};
+use crate::spotter::Spotter;
 
 /// A frame of the stream.
 pub(crate) struct Frame<'a> {
-    /// Its number in the stream, from 1.
+    /// Its number: see [`crate::Numbers`].
     pub(crate) number: u64,
     /// Its captured bytes.
     pub(crate) bytes: &'a mut [u8],
     /// How its capture says they are to be read.
     pub(crate) link_type: LinkType,
+    /// What it is.
+    pub(crate) sighting: Sighting,
     /// How it arrived; `None` if tamis cannot read its link type.
     pub(crate) arrival: Option<Arrival<'a>>,
 }
@@ -27,8 +31,8 @@ pub(crate) struct Frame<'a> {
 pub(crate) struct Ended<B> {
     /// What the frame gave that broke the stream off.
     pub(crate) broke: Option<B>,
-    /// How many frames were seen.
-    pub(crate) frames: u64,
+    /// How many frames each capture had.
+    pub(crate) frames: Vec<u64>,
     /// What was odd about the captures.
     pub(crate) warnings: Vec<String>,
 }
@@ -39,44 +43,30 @@ pub(crate) struct Ended<B> {
 /// A capture cannot be opened or read.
 pub(crate) fn each<B>(
     captures: &[String],
+    config: &Config,
     mut see: impl FnMut(Frame<'_>) -> ControlFlow<B>,
 ) -> Result<Ended<B>, Error> {
-    let mut burst = Burst::new();
-    let mut number = 0;
-    let mut warnings = Vec::new();
-    let mut now = None;
-    for capture in captures {
-        let mut reader = CaptureReader::open(capture)?;
-        while reader.rx_burst(&mut burst)? > 0 {
-            for frame in burst.iter_mut() {
-                number += 1;
-                let index = frame.meta.interface as usize;
-                let interface = reader.interfaces().get(index).and_then(|i| i.name.as_deref());
-                let arrival = arrival(number, (frame.meta, interface), &mut now);
-                let link_type = frame.meta.link_type;
-                let shown = see(Frame { number, bytes: frame.bytes, link_type, arrival });
-                if let ControlFlow::Break(with) = shown {
-                    return Ok(Ended { broke: Some(with), frames: number, warnings });
-                }
+    let mut source = Source::new(captures, None, 0, Some(Spotter::new(config)));
+    let mut batch = Batch::default();
+    let mut broke = None;
+    while broke.is_none() && source.next(&mut batch, &mut Selection::default(), &mut None)? {
+        let Batch { burst, arrived, interfaces, devices, .. } = &mut batch;
+        for (frame, arrived) in burst.iter_mut().zip(&*arrived) {
+            let (link_type, number) = (frame.meta.link_type, arrived.number);
+            let interface = interfaces.get(frame.meta.interface as usize);
+            let sighting = arrived.seen.sighting;
+            let arrival = link_of(link_type)
+                .map(|link| arrival((frame.meta, link, interface), *arrived, devices));
+            let shown = see(Frame { number, bytes: frame.bytes, link_type, sighting, arrival });
+            if let ControlFlow::Break(with) = shown {
+                broke = Some(with);
+                break;
             }
         }
-        warnings.extend(reader.warning());
     }
-    Ok(Ended { broke: None, frames: number, warnings })
-}
-
-fn arrival<'a>(
-    number: u64,
-    (meta, interface): (&FrameMeta, Option<&'a str>),
-    now: &mut Option<u64>,
-) -> Option<Arrival<'a>> {
-    let time = meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok());
-    let time = time.map(|time| now.map_or(time, |now| time.max(now)));
-    *now = time.or(*now);
-    Some(Arrival {
-        time,
-        direction: meta.direction,
-        interface,
-        ..Arrival::new(number, link_of(meta.link_type)?, meta.wire_length as usize)
+    Ok(Ended {
+        broke,
+        frames: source.read.packets_of_each(),
+        warnings: source.read.into_warnings(),
     })
 }

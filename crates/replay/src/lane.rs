@@ -3,7 +3,8 @@
 //! Contract: nothing is written and nothing shared, so lanes may run side by side; what they counted is
 //! added up at the end.
 
-use dataplane::{Arrival, BURST, Config, Disposition, Handler, Skip};
+use dataplane::{Arrival, BURST, Config, Disposition, Handler, Left, Origin, Skip};
+use host::sighting::Sighting;
 use packet::Link;
 use pktio::{FrameMeta, Interface};
 
@@ -13,6 +14,7 @@ use crate::recorder::Recorder;
 use crate::rules_file::RulesFile;
 use crate::run::link_of;
 use crate::source::{Arrived, Batch, Outcome};
+use crate::spotter::Names;
 
 /// What is wanted of each packet besides counting it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -81,7 +83,7 @@ impl<'f> Lane<'f> {
 
     /// Judges every frame of a batch, in order.
     pub(crate) fn judge(&mut self, batch: &mut Batch) {
-        let Batch { burst, arrived, interfaces, outcomes, connections } = batch;
+        let Batch { burst, arrived, interfaces, devices, outcomes, connections } = batch;
         for (chunk, start) in arrived.chunks(BURST).zip((0..).step_by(BURST)) {
             let range = start..start + chunk.len();
             if self.handler.tracks() {
@@ -93,7 +95,7 @@ impl<'f> Lane<'f> {
             }
             for (frame, arrived) in burst.range_mut(range).zip(chunk) {
                 let interface = interfaces.get(frame.meta.interface as usize);
-                let outcome = self.frame(frame.bytes, (frame.meta, interface), *arrived);
+                let outcome = self.frame(frame.bytes, (frame.meta, interface), *arrived, devices);
                 outcomes.extend(outcome);
             }
         }
@@ -110,13 +112,15 @@ impl<'f> Lane<'f> {
         bytes: &mut [u8],
         (meta, interface): (&FrameMeta, Option<&Interface>),
         arrived: Arrived,
+        devices: &Names,
     ) -> Option<Outcome> {
         self.recorder.next_packet();
         let mut new = None;
-        let end = match link_of(meta.link_type) {
-            None => Disposition::skipped(Skip::LinkType),
-            Some(link) => {
-                let arrival = arrival((meta, link, interface), arrived);
+        let end = match (link_of(meta.link_type), skip(arrived.seen.sighting)) {
+            (None, _) => Disposition::skipped(Skip::LinkType),
+            (_, Some(skip)) => Disposition::skipped(skip),
+            (Some(link), None) => {
+                let arrival = arrival((meta, link, interface), arrived, devices);
                 let Self { handler, recorder, scratch, .. } = self;
                 let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
                 let end = handler.handle(own, &arrival, recorder).end;
@@ -146,14 +150,42 @@ fn copy<'s>(scratch: &'s mut Vec<u8>, bytes: &[u8]) -> &'s mut [u8] {
     scratch
 }
 
-fn arrival<'a>(
+/// How a frame arrived.
+pub(crate) fn arrival<'a>(
     (meta, link, interface): (&FrameMeta, Link, Option<&'a Interface>),
-    Arrived { number, time }: Arrived,
+    Arrived { number, time, seen, began }: Arrived,
+    devices: &'a Names,
 ) -> Arrival<'a> {
+    let named = devices.of(seen.device);
     Arrival {
         time,
+        began,
         direction: meta.direction,
-        interface: interface.and_then(|interface| interface.name.as_deref()),
+        interface: named.or(interface.and_then(|interface| interface.name.as_deref())),
+        origin: match seen.sighting {
+            Sighting::Arrival => Origin::Wire,
+            Sighting::Own => Origin::Host,
+            _ => Origin::Addresses,
+        },
+        left: seen.left.map(|left| Left {
+            number: left.number,
+            interface: devices.of(left.device),
+            source: left.ends.source,
+            destination: left.ends.destination,
+            ports: left.ends.ports,
+            bridged: left.bridged,
+            let_go: true,
+        }),
         ..Arrival::new(number, link, meta.wire_length as usize)
+    }
+}
+
+/// Why a frame is no packet of its own, if it is none.
+pub(crate) fn skip(sighting: Sighting) -> Option<Skip> {
+    match sighting {
+        Sighting::Second { .. } => Some(Skip::Second),
+        Sighting::Lower { .. } => Some(Skip::Lower),
+        Sighting::OtherHost => Some(Skip::OtherHost),
+        Sighting::Unknown | Sighting::Arrival | Sighting::Own => None,
     }
 }

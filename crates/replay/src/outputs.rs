@@ -11,12 +11,15 @@ use crate::annotate::Annotation;
 use crate::decider::{Decider, Place};
 use crate::error::Error;
 use crate::packets;
+use crate::source::Numbers;
 use crate::split::Split;
 
 /// One packet and what became of it.
 pub(crate) struct Judged<'a> {
     /// Its number in the captures, from 1.
     pub(crate) frame: u64,
+    /// How that is printed.
+    pub(crate) numbers: &'a Numbers,
     /// Its bytes as captured.
     pub(crate) bytes: &'a [u8],
     pub(crate) meta: &'a FrameMeta,

@@ -12,6 +12,8 @@ use crate::report::time_text;
 /// One line. Names that stand in the contract of the command line stay; more may be added.
 #[derive(Serialize)]
 struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture: Option<&'a str>,
     frame: u64,
     time: Option<String>,
     tuple: Option<&'a str>,
@@ -43,7 +45,8 @@ pub(crate) fn write(to: &mut dyn Write, judged: &Judged<'_>) -> io::Result<()> {
     let has_ports = |protocol: u8| matches!(protocol, 6 | 17 | 33 | 132 | 136);
     let ports = flow.filter(|flow| has_ports(flow.protocol));
     let line = Line {
-        frame: judged.frame,
+        capture: judged.numbers.file(judged.frame),
+        frame: judged.numbers.frame(judged.frame),
         time: judged.time.map(time_text),
         tuple: judged.words.as_ref().map(|words| &*words.line),
         protocol: flow.map(|flow| flow.protocol),

@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 
 use dataplane::{
-    Counters, Disposition, DropReason, Judgement, Midstream, Observer, Path, Places, Skip, Why,
+    Counters, Disposition, DropReason, Early, Judgement, Midstream, Observer, Path, Places, Skip,
+    Why,
 };
 use rules::conntrack::{CtView, States};
 use rules::eval::{self, By, Cause, RuleRef};
@@ -34,6 +35,8 @@ pub(crate) struct Recorder {
     midstream_packets: u64,
     /// Packets that a strict `rp_filter` would have dropped, where nobody said how it is.
     assumed_rp_filter: u64,
+    early_flows: u64,
+    early_packets: u64,
     families: Vec<Family>,
     /// Index of the rules file that judges the current packet.
     current: usize,
@@ -74,6 +77,8 @@ impl Recorder {
             midstream_flows: 0,
             midstream_packets: 0,
             assumed_rp_filter: 0,
+            early_flows: 0,
+            early_packets: 0,
             families: rulesets.map(|ruleset| ruleset.family).collect(),
             current: 0,
             causes: Vec::new(),
@@ -134,6 +139,8 @@ impl Recorder {
         self.midstream_flows += u64::from(end.midstream == Midstream::First);
         self.midstream_packets += u64::from(end.midstream != Midstream::No);
         self.assumed_rp_filter += u64::from(end.assumed.rp_filter);
+        self.early_flows += u64::from(end.early == Early::First);
+        self.early_packets += u64::from(end.early != Early::No);
     }
 
     fn unknown(&mut self) {
@@ -179,6 +186,8 @@ impl Recorder {
         self.midstream_flows += other.midstream_flows;
         self.midstream_packets += other.midstream_packets;
         self.assumed_rp_filter += other.assumed_rp_filter;
+        self.early_flows += other.early_flows;
+        self.early_packets += other.early_packets;
         self.lacked_interface += other.lacked_interface;
         self.input_unknown += other.input_unknown;
         self.output_unknown += other.output_unknown;
@@ -206,6 +215,8 @@ impl Recorder {
         report.midstream_flows = self.midstream_flows;
         report.midstream_packets = self.midstream_packets;
         report.assumed_rp_filter = self.assumed_rp_filter;
+        report.early_flows = self.early_flows;
+        report.early_packets = self.early_packets;
         report.unknown_because = self.unknown_because;
         report.lacked_interface = self.lacked_interface;
         report.input_unknown = self.input_unknown;
@@ -340,7 +351,8 @@ impl Skipped {
     fn count(&mut self, skip: Skip) {
         match skip {
             Skip::Family => self.family += 1,
-            Skip::Duplicate => self.duplicate += 1,
+            Skip::Second => self.second += 1,
+            Skip::Lower => self.lower += 1,
             Skip::LinkType => self.link_type += 1,
             Skip::Fragment => self.fragment += 1,
             Skip::OtherHost => self.other_host += 1,
@@ -349,7 +361,8 @@ impl Skipped {
 
     fn merge(&mut self, other: &Self) {
         self.family += other.family;
-        self.duplicate += other.duplicate;
+        self.second += other.second;
+        self.lower += other.lower;
         self.link_type += other.link_type;
         self.fragment += other.fragment;
         self.other_host += other.other_host;

@@ -1,7 +1,8 @@
 //! A replay: captures against rules, on one thread or several, and what came of it.
 //!
-//! Contract: constant memory in the length of the captures; several captures are one stream in argument
-//! order; time never runs backwards (a packet with an earlier time takes the latest time, and is counted).
+//! Contract: constant memory in the length of the captures; several captures are one stream, merged by time;
+//! time never runs backwards (a packet out of order is put in order; one that comes too late for that takes
+//! the latest time, and is counted).
 //! The report is the same for every number of threads, but for the time it took.
 
 use std::io::Write;
@@ -26,8 +27,9 @@ use crate::report::Report;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::sink::Sink;
-use crate::source::Source;
+use crate::source::{CaptureName, Numbers, Source};
 use crate::split::Split;
+use crate::spotter::Spotter;
 use crate::stoppable;
 use crate::threads::{self, Alone, Ended};
 
@@ -104,14 +106,15 @@ pub fn replay<'f>(
     comparable(files, new.as_deref().unwrap_or_default())?;
     let rules = Rules { files, new: new.as_deref(), config };
     let mut report = Report::new(files, config);
+    report.numbers = Numbers::of(captures);
     (report.class, report.class_because) = rules.class();
     let mut sink = Sink::new(
-        rules,
+        (rules, report.numbers.clone()),
         wanted.outputs(files)?,
         wanted.verdicts.take(),
         (wanted.list, wanted.page),
     );
-    let mut source = Source::new(captures, wanted.stop.clone(), 0);
+    let mut source = Source::new(captures, wanted.stop.clone(), 0, Some(Spotter::new(config)));
     let counted = if wanted.threads <= 1 {
         vec![alone(rules, &mut source, &mut sink, wanted)?]
     } else {
@@ -148,7 +151,7 @@ fn alone(
 /// Judges on as many threads as the rules allow. Where packets turn out to hang together, starts again with
 /// one judge.
 fn several<'c>(
-    rules: Rules<'_>,
+    rules: Rules<'c>,
     captures: &'c [String],
     (source, sink): (&mut Source<'c>, &mut Sink<'_, '_>),
     report: &mut Report<'_>,
@@ -159,7 +162,9 @@ fn several<'c>(
         Class::PerFlow => threads::Split::Addresses { connections: rules.config.ct.max as u64 },
         Class::Global(_) => threads::Split::None,
     };
-    if report.class == Class::PerFlow && captures.iter().any(|name| stoppable::may_wait(name)) {
+    if report.class == Class::PerFlow
+        && captures.iter().any(|name| stoppable::may_wait(&CaptureName::parse(name).file))
+    {
         report.one_judge = Some(Alone::Once);
         split = threads::Split::None;
     }
@@ -179,7 +184,8 @@ fn several<'c>(
             Ended::Again(why) => {
                 report.one_judge = Some(why);
                 split = threads::Split::None;
-                *source = Source::new(captures, wanted.stop.clone(), sink.rewind());
+                let spotter = Some(Spotter::new(rules.config));
+                *source = Source::new(captures, wanted.stop.clone(), sink.rewind(), spotter);
             }
         }
     }

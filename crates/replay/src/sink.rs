@@ -19,11 +19,13 @@ use crate::report::timeline::Timeline;
 use crate::report::{Listed, Report};
 use crate::rules_file::RulesFile;
 use crate::run::{List, link_of};
-use crate::source::{Arrived, Batch, Outcome};
+use crate::source::{Arrived, Batch, Numbers, Outcome};
 
 /// Where judged packets go.
 pub(crate) struct Sink<'f, 'w> {
     rules: Rules<'f>,
+    /// How frame numbers are printed.
+    numbers: Numbers,
     outputs: Outputs<'w>,
     verdicts: Option<&'w mut dyn Write>,
     list: Option<(List, usize)>,
@@ -39,13 +41,14 @@ pub(crate) struct Sink<'f, 'w> {
 
 impl<'f, 'w> Sink<'f, 'w> {
     pub(crate) fn new(
-        rules: Rules<'f>,
+        (rules, numbers): (Rules<'f>, Numbers),
         outputs: Outputs<'w>,
         verdicts: Option<&'w mut dyn Write>,
         (list, page): (Option<(List, usize)>, bool),
     ) -> Self {
         Self {
             rules,
+            numbers,
             outputs,
             verdicts,
             list,
@@ -114,6 +117,7 @@ impl<'f, 'w> Sink<'f, 'w> {
             let words = link.filter(|_| self.outputs.wants_words());
             self.outputs.write(&Judged {
                 frame: arrived.number,
+                numbers: &self.numbers,
                 bytes: frame.bytes,
                 meta: frame.meta,
                 time: arrived.time,
@@ -136,7 +140,7 @@ impl<'f, 'w> Sink<'f, 'w> {
     /// Keeps the packet as an example, and on the list.
     fn keep(&mut self, (frame, link): (Frame<'_>, Link), arrived: Arrived, outcome: &Outcome) {
         let Outcome { end, by, new, .. } = outcome;
-        let Arrived { number, time } = arrived;
+        let Arrived { number, time, .. } = arrived;
         let scratch = &mut self.scratch;
         let mut words = || words_of(scratch, frame, link).line;
         if let Some((_, examples)) = &mut self.page {

@@ -13,8 +13,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
 use dataplane::is_fragment;
-use packet::{Checksums, Link, Packet};
-use pktio::{Frame, FrameMeta};
+use packet::{Checksums, Packet};
+use pktio::FrameMeta;
 use rules::conntrack::ends;
 
 use crate::error::Error;
@@ -36,8 +36,6 @@ pub enum Alone {
     Fragments,
     /// There may be more connections than the table holds.
     Connections,
-    /// A capture on all interfaces holds packets twice.
-    Copies,
     /// The access list changes in time.
     Bans,
 }
@@ -50,7 +48,6 @@ impl Alone {
             Self::Once => "standard input cannot be read twice, which sharing out may need",
             Self::Fragments => "fragments are put together in the order of the capture",
             Self::Connections => "there may be more connections than --ct-max",
-            Self::Copies => "a capture on all interfaces may hold packets twice",
             Self::Bans => "--bans changes in time, from packet to packet",
         }
     }
@@ -187,12 +184,6 @@ impl Run<'_> {
     }
 
     fn give_out(&mut self, batch: Batch) -> Result<(), Alone> {
-        let is_copied = |frame: Frame<'_>| link_of(frame.meta.link_type).is_some_and(is_cooked);
-        if self.split == Split::Batches && batch.burst.iter().any(is_copied) {
-            // None was met before, and nothing else hangs together: one judge goes on.
-            self.split = Split::None;
-            self.why = Some(Alone::Copies);
-        }
         self.turn += 1;
         let judge = match self.split {
             Split::None => 0,
@@ -211,6 +202,7 @@ impl Run<'_> {
             let mut part = self.idle.pop().unwrap_or_default();
             part.clear();
             part.interfaces = batch.interfaces.clone();
+            part.devices = batch.devices.clone();
             parts.push(part);
         }
         let mut owners = Vec::with_capacity(batch.arrived.len());
@@ -273,19 +265,11 @@ fn join(batch: &mut Batch, parts: &mut [Batch], owners: &[u8]) {
 /// The judge of a packet.
 fn owner(bytes: &mut [u8], meta: &FrameMeta, judges: usize) -> Result<usize, Alone> {
     let Some(link) = link_of(meta.link_type) else { return Ok(0) };
-    if is_cooked(link) {
-        return Err(Alone::Copies);
-    }
     let packet = Packet::parse(bytes, meta.wire_length as usize, link, Checksums::Ignore);
     if is_fragment(&packet) {
         return Err(Alone::Fragments);
     }
     Ok(ends(&packet).map_or(0, |ends| spread(ends, judges)))
-}
-
-/// Captures on all interfaces are cooked: their packets may stand in them twice.
-fn is_cooked(link: Link) -> bool {
-    matches!(link, Link::Sll | Link::Sll2)
 }
 
 /// One of so many numbers for two addresses: the same in every run.

@@ -5,9 +5,9 @@ mod text;
 
 use std::ops::ControlFlow;
 
-use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Why};
+use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Skip, Why};
 use packet::{Checksums, Packet};
-use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, Status};
+use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, States, Status};
 use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
 use rules::ext::Memory;
 use rules::model::{Family, Hook};
@@ -16,10 +16,12 @@ use rules::{Iface, Outcome, Seen, Transit};
 
 use crate::error::Error;
 use crate::frames;
+use crate::lane::skip;
 use crate::near::Misses;
 use crate::recorder::Recorder;
 use crate::report::Report;
 use crate::rules_file::RulesFile;
+use crate::source::{Numbers, capture_of};
 use crate::spec::{Spec, arrivals};
 use text::edit_text;
 
@@ -77,6 +79,10 @@ enum Step {
         state: String,
         flow: Option<FlowStory>,
     },
+    /// Its states do not agree, and it is taken for this one.
+    Taken {
+        state: String,
+    },
     Translated {
         side: Side,
         to: Translated,
@@ -130,22 +136,33 @@ pub fn of_conversation<'f>(
     Story { before: earlier, ..story }
 }
 
-/// Tells the story of a packet of captures; those before it are replayed silently. With `near`, so many near
+/// Tells the story of a packet of captures, named as [`Numbers`] has it; those before it are replayed silently. With `near`, so many near
 /// misses are kept.
 ///
 /// # Errors
-/// A capture cannot be read, or there is no such packet.
+/// A capture cannot be read, or it has no such packet.
 pub fn of_capture<'f>(
     files: &'f [RulesFile],
     config: &'f Config,
     captures: &[String],
-    number: u64,
+    packet: &str,
     near: Option<usize>,
 ) -> Result<Story<'f>, Error> {
+    let numbers = Numbers::of(captures);
+    let number = numbers
+        .parse(packet)
+        .ok_or_else(|| Error::NoSuchPacket { number: packet.to_owned(), packets: None })?;
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
-    let stream = frames::each(captures, |frame| {
+    let stream = frames::each(captures, config, |frame| {
         let is_it = frame.number == number;
+        let skipped = skip(frame.sighting).filter(|_| is_it);
         match frame.arrival {
+            Some(arrival) if skipped.is_some() => {
+                let packet = shown(frame.bytes, &arrival);
+                let story = not_walked(files, config, packet, skipped);
+                return ControlFlow::Break(story);
+            }
+            Some(_) if skip(frame.sighting).is_some() => {}
             Some(arrival) if is_it => {
                 let story = tell(&mut handler, (files, config), (frame.bytes, &arrival), near);
                 return ControlFlow::Break(story);
@@ -153,20 +170,34 @@ pub fn of_capture<'f>(
             Some(arrival) => {
                 handler.handle(frame.bytes, &arrival, &mut Unseen);
             }
-            None if is_it => return ControlFlow::Break(not_read(files, config, frame.link_type)),
+            None if is_it => {
+                let packet = format!("a frame of link type {}", frame.link_type.0);
+                return ControlFlow::Break(not_walked(files, config, packet, None));
+            }
             None => {}
         }
         ControlFlow::Continue(())
     })?;
-    stream.broke.ok_or(Error::NoSuchPacket { number, packets: stream.frames })
+    let mut story = stream.broke.ok_or_else(|| Error::NoSuchPacket {
+        number: packet.to_owned(),
+        packets: stream.frames.get(capture_of(number)).copied(),
+    })?;
+    story.report.numbers = numbers;
+    Ok(story)
 }
 
-fn not_read<'f>(files: &'f [RulesFile], config: &'f Config, link: pktio::LinkType) -> Story<'f> {
+/// The story of a frame that is no packet of its own, or that cannot be read.
+fn not_walked<'f>(
+    files: &'f [RulesFile],
+    config: &'f Config,
+    packet: String,
+    skip: Option<Skip>,
+) -> Story<'f> {
     Story {
         report: Report::new(files, config),
         before: Vec::new(),
-        packet: format!("a frame of link type {}", link.0),
-        end: Disposition::skipped(dataplane::Skip::LinkType),
+        packet,
+        end: Disposition::skipped(skip.unwrap_or(Skip::LinkType)),
         steps: Vec::new(),
         untold: 0,
         misses: None,
@@ -300,6 +331,10 @@ impl Observer for Teller<'_> {
             Seen::None | Seen::Unknown => None,
         };
         self.tell(Step::Tracked { state: format!("{:?}", view.states).to_uppercase(), flow });
+    }
+
+    fn taken(&mut self, states: States) {
+        self.tell(Step::Taken { state: format!("{states:?}").to_uppercase() });
     }
 
     fn translated(&mut self, side: Side, to: Translated) {

@@ -3,8 +3,8 @@
 //! Before tracking a packet has no connection; `-j CT` in the raw table says how it is to be tracked. Then
 //! it has a [`CtView`], and through it a flow whose mark and labels targets may change.
 
-use crate::conntrack::{CtState, CtView, Doubt, Flow, States, Template, Tracker};
-use crate::nat::{Binding, Redirected};
+use crate::conntrack::{CtState, CtView, Doubt, Flow, States, Taken, Template, Tracker};
+use crate::nat::{Binding, Drawn, Redirected};
 
 /// A packet's connection.
 #[derive(Debug)]
@@ -17,12 +17,16 @@ pub struct Connection<'p> {
     pub said: Option<CtState>,
     /// What `-j CT` asked for, before tracking.
     pub wish: Wish,
+    /// The packet walks once more, as what it is taken for: what it changes beyond itself is changed already.
+    pub again: bool,
     /// Something else of the flow hangs on a rule that may have matched.
     pub doubtful: bool,
     /// What the nat chains at this hook have come to.
     pub binding: Binding,
     /// Whether a rule sent the packet to this host.
     pub redirected: Redirected,
+    /// What the packet was seen to be after all translations, if it was.
+    pub drawn: Option<Drawn>,
 }
 
 /// How a packet is to be tracked.
@@ -48,9 +52,11 @@ impl Default for Connection<'_> {
             tracker: None,
             said: None,
             wish: Wish::Plain,
+            again: false,
             doubtful: false,
             binding: Binding::Closed,
             redirected: Redirected::No,
+            drawn: None,
         }
     }
 }
@@ -86,18 +92,35 @@ impl Connection<'_> {
         }
     }
 
+    /// The packet's flow, as far as its mark and labels are known.
+    #[must_use]
+    pub fn marked(&self) -> Seen<'_> {
+        match self.flow() {
+            Seen::Flow(flow) if flow.is_mark_vague() => Seen::Unknown,
+            seen => seen,
+        }
+    }
+
     /// States that remain possible.
     #[must_use]
     pub fn states(&self) -> States {
         self.view.states
     }
 
-    /// Changes the flow where it is known and the change is certain; where it may happen, or hangs on
-    /// something unknown, nothing is known of the flow any more.
+    /// Changes the mark or labels of the flow where it is known and the change is certain; where it may happen, or
+    /// hangs on something unknown, nothing is known of the flow any more. Of one that may have begun before the
+    /// capture nothing is known of its mark and labels.
     pub fn change(&mut self, known: bool, change: impl FnOnce(&mut Flow)) {
-        let known = known && matches!(self.flow(), Seen::Flow(_));
+        if self.again {
+            return;
+        }
+        let is_taken = matches!(self.view.taken, Taken::For(_)) && !self.doubtful;
+        let known = known && (is_taken || matches!(self.flow(), Seen::Flow(_)));
         let Some((tracker, handle)) = self.tracker.as_mut().zip(self.view.flow) else { return };
-        if !known {
+        let flow = tracker.flow_mut(handle).filter(|_| !known && is_taken);
+        if let Some(flow) = flow {
+            flow.blur_mark();
+        } else if !known {
             tracker.lose(handle);
             self.doubtful = true;
         } else if let Some(flow) = tracker.flow_mut(handle) {
@@ -109,6 +132,7 @@ impl Connection<'_> {
     pub fn reset(&mut self, now: u64, certain: bool) {
         match (&mut self.tracker, self.view.flow) {
             (Some(tracker), _) if certain => tracker.close(&self.view, now),
+            (Some(_), _) if matches!(self.view.taken, Taken::For(_)) => {}
             (Some(tracker), Some(handle)) => tracker.lose(handle),
             _ => {}
         }

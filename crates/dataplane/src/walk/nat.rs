@@ -1,12 +1,58 @@
 //! The nat tables of a packet's walk: whether their chains see it, and what becomes of its flow.
 
 use rules::Connection;
-use rules::conntrack::Side;
-use rules::eval::{Alive, Verdict};
+use rules::Outcome;
+use rules::Transit;
+use rules::conntrack::{Side, Taken};
+use rules::eval::{self, Alive, Cause, RuleRef, Verdict};
+use rules::ext::Memory;
+use rules::model::Hook;
 use rules::nat::{self, Binding, Translated, Turn, icmp_error, rewrite};
 
 use super::Walk;
 use crate::handler::Observer;
+
+/// Sees chains that the packet may not have met.
+struct Doubtful<'o, O>(&'o mut O);
+
+impl<O: Observer> eval::Observer for Doubtful<'_, O> {
+    const SEES_RULES: bool = O::SEES_RULES;
+
+    fn rule(&mut self, at: RuleRef, outcome: Outcome, alive: Alive, transit: &Transit<'_, '_>) {
+        let alive = if alive == Alive::Certain { Alive::Maybe } else { alive };
+        self.0.rule(at, outcome, alive, transit);
+    }
+
+    fn asked(&mut self, at: RuleRef, index: usize, outcome: Outcome) {
+        self.0.asked(at, index, outcome);
+    }
+
+    fn remembered(&mut self, at: RuleRef, memory: &dyn Memory) {
+        self.0.remembered(at, memory);
+    }
+
+    fn hit(&mut self, at: RuleRef, _: bool, transit: &Transit<'_, '_>) {
+        self.0.hit(at, false, transit);
+    }
+
+    fn counted(&mut self, slot: u32, _: bool, transit: &Transit<'_, '_>) {
+        self.0.counted(slot, false, transit);
+    }
+
+    fn policy(&mut self, table: u32, chain: u32, _: bool, transit: &Transit<'_, '_>) {
+        self.0.policy(table, chain, false, transit);
+    }
+
+    fn unknown(&mut self, at: RuleRef, cause: Cause) {
+        self.0.unknown(at, cause);
+    }
+}
+
+impl<O: Observer> Observer for Doubtful<'_, O> {
+    fn enters(&mut self, table: u32, hook: Hook) {
+        self.0.enters(table, hook);
+    }
+}
 
 impl Walk<'_, '_, '_> {
     /// The nat table, and the translation of the packet as its flow has it.
@@ -32,14 +78,21 @@ impl Walk<'_, '_, '_> {
     /// The first packet of a flow: the chains decide for all of it.
     fn decide(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
         self.transit.ct.binding = Binding::Open;
-        self.chains(table, observer);
+        match self.transit.ct.view.taken {
+            Taken::Seen => self.chains(table, observer),
+            // Its first packet may have been an earlier one, which then was translated as this one is.
+            Taken::For(_) | Taken::ForNone => self.chains(table, &mut Doubtful(observer)),
+        }
         if self.alive == Alive::Gone {
             return Translated::No;
         }
         if self.transit.ct.binding == Binding::Open {
             nat::bind_null(&mut self.transit, side);
         }
-        if self.transit.ct.binding == Binding::Lost {
+        if self.transit.ct.binding == Binding::Lost && !nat::bind_drawn(&mut self.transit, side) {
+            if self.transit.ct.drawn.is_some() {
+                nat::forget(&mut self.transit, side);
+            }
             self.lose_translation(side);
         }
         rewrite::packet(&mut self.transit, side)
@@ -50,9 +103,13 @@ impl Walk<'_, '_, '_> {
         observer.enters(table as u32, self.transit.hook);
         let (transit, memories) = (&mut self.transit, &mut *self.memories);
         let found = self.tables.walk(table, transit, Alive::Maybe, memories, observer);
-        if found.may_be(Verdict::Drop) {
+        if found.may_be(Verdict::Drop) && !self.let_go {
             self.verdicts.extend(&found.without_accept());
             self.alive = Alive::Maybe;
+        }
+        if let Some(seen) = nat::write_drawn(&mut self.transit, side) {
+            nat::bind_drawn(&mut self.transit, side);
+            return seen;
         }
         // What may answer a flow that was lost is no flow of its own, or one that the rules decide.
         let answers_any = self.tables.translates && nat::answers_any(&mut self.transit);

@@ -30,7 +30,7 @@ pub(super) enum Ways {
 impl Walk<'_, '_, '_> {
     /// Where it goes from here is not known, and so neither what becomes of it.
     pub(crate) fn lose_way(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone {
+        if self.alive == Alive::Gone || self.let_go {
             return;
         }
         observer.hangs_on(Why::Translation);

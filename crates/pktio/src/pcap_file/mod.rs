@@ -26,7 +26,7 @@ pub use writer::{ClassicWriter, NgWriter, Precision};
 pub const MAX_CAPTURED: usize = 16 * 1024 * 1024;
 
 /// An interface that a capture was taken on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Interface {
     /// Its name on the capturing host, where the file has one (pcapng `if_name`), cut at 256 bytes.
     pub name: Option<String>,

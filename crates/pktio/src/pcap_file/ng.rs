@@ -1,5 +1,5 @@
 //! pcapng: blocks in sections. Sections and interfaces describe; enhanced, simple and the obsolete
-//! packet blocks hold packets; every other block is passed over.
+//! packet blocks hold packets; statistics say what was lost; every other block is passed over.
 //!
 //! Contract: parses in place and keeps the interfaces described, at most [`MAX_INTERFACES`] of them in a
 //! file. An interface's number in the file starts again at 0 with each section; here it is an index over
@@ -18,6 +18,7 @@ pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
+pub(super) const INTERFACE_STATISTICS: u32 = 5;
 pub(super) const ENHANCED_PACKET: u32 = 6;
 
 pub(super) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
@@ -41,6 +42,9 @@ pub(super) const COMMENT: u16 = 1;
 pub(super) const IF_NAME: u16 = 2;
 pub(super) const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
+/// Packets lost for want of room: by the interface, and by the system.
+pub(super) const ISB_IFDROP: u16 = 5;
+const ISB_OSDROP: u16 = 7;
 /// `epb_flags` and the obsolete block's `pack_flags`.
 pub(super) const PACKET_FLAGS: u16 = 2;
 
@@ -51,6 +55,8 @@ pub(super) struct Sections {
     /// All interfaces of the file, with their clocks.
     interfaces: Vec<Interface>,
     clocks: Vec<Clock>,
+    /// Packets that each of them lost, as far as its latest statistics say.
+    dropped: Vec<Option<u64>>,
     /// Index of this section's interface 0.
     first: usize,
 }
@@ -69,7 +75,13 @@ struct PacketFields {
 impl Sections {
     /// Before the first section.
     pub(super) fn new() -> Self {
-        Self { order: ByteOrder::Little, interfaces: Vec::new(), clocks: Vec::new(), first: 0 }
+        Self {
+            order: ByteOrder::Little,
+            interfaces: Vec::new(),
+            clocks: Vec::new(),
+            dropped: Vec::new(),
+            first: 0,
+        }
     }
 
     /// Interfaces described so far.
@@ -103,6 +115,10 @@ impl Sections {
             ENHANCED_PACKET => self.enhanced_packet(body, length).map(Some),
             PACKET => self.obsolete_packet(body, length).map(Some),
             SIMPLE_PACKET => self.simple_packet(body, length).map(Some),
+            INTERFACE_STATISTICS => {
+                self.statistics(body);
+                Ok(None)
+            }
             _ => Ok(None),
         };
         match packet.map_err(Piece::Damaged)? {
@@ -180,6 +196,7 @@ impl Sections {
         }
         self.interfaces.push(interface);
         self.clocks.push(clock);
+        self.dropped.push(None);
         Ok(())
     }
 
@@ -237,6 +254,23 @@ impl Sections {
             length: kept as usize,
             direction: Direction::Unknown,
         })
+    }
+
+    /// Reads statistics. Those of an interface that is not described say nothing.
+    fn statistics(&mut self, body: &[u8]) {
+        let (Some(id), Some(options)) = (self.order.u32(body, 0), body.get(12..)) else { return };
+        let is_drop = |code: u16| matches!(code, ISB_IFDROP | ISB_OSDROP);
+        let counts = self.options(options).filter(|(code, _)| is_drop(*code));
+        let counts: Vec<u64> = counts.filter_map(|(_, value)| self.order.u64(value, 0)).collect();
+        let dropped = self.first.checked_add(id as usize).and_then(|at| self.dropped.get_mut(at));
+        if let Some(dropped) = dropped.filter(|_| !counts.is_empty()) {
+            *dropped = Some(counts.into_iter().fold(0, u64::saturating_add));
+        }
+    }
+
+    /// Packets that the recorder lost, where it says so.
+    pub(super) fn dropped(&self) -> Option<u64> {
+        self.dropped.iter().flatten().copied().reduce(u64::saturating_add)
     }
 
     fn unknown_interface(&self, id: u32) -> Damage {

@@ -114,6 +114,15 @@ impl CaptureReader {
         }
     }
 
+    /// Packets that the recorder lost, as far as the file says so up to here (pcapng `isb_ifdrop` and
+    /// `isb_osdrop`; classic files cannot say).
+    pub fn dropped(&self) -> Option<u64> {
+        match &self.format {
+            Format::Ng(sections) => sections.dropped(),
+            Format::Headless | Format::Classic(..) => None,
+        }
+    }
+
     /// Bytes read so far of the file as it is stored (compressed or not): for a progress bar.
     pub fn bytes_read(&self) -> u64 {
         self.source.bytes_read()

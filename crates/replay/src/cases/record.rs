@@ -22,7 +22,9 @@ use super::judge::{conversation, few_connections};
 use super::{Got, PlaceName};
 use crate::error::Error;
 use crate::frames::{self, Frame};
+use crate::lane::skip;
 use crate::rules_file::RulesFile;
+use crate::source::Numbers;
 use crate::spec;
 use crate::spec::words::{Detail, of_packet};
 
@@ -41,6 +43,8 @@ pub struct Recording<'f> {
     /// The same for one conversation.
     small: Config,
     cases: Vec<Recorded>,
+    /// How frame numbers are printed.
+    numbers: Numbers,
     /// Packets seen.
     pub packets: u64,
     /// Packets whose verdict is unknown.
@@ -94,6 +98,7 @@ pub fn record<'f>(
             config,
             small: few_connections(config),
             cases: Vec::new(),
+            numbers: Numbers::of(captures),
             packets: 0,
             unknown: 0,
             skipped: 0,
@@ -107,12 +112,12 @@ pub fn record<'f>(
         limit,
     };
     let mut before = Vec::new();
-    let stream = frames::each(captures, |frame| {
+    let stream = frames::each(captures, config, |frame| {
         taking.take(frame, &mut before);
         ControlFlow::<()>::Continue(())
     })?;
     let mut recording = taking.recording;
-    (recording.packets, recording.warnings) = (stream.frames, stream.warnings);
+    (recording.packets, recording.warnings) = (stream.frames.iter().sum(), stream.warnings);
     if recording.cases.is_empty() {
         return Err(Error::NothingToRecord { found: recording.found() });
     }
@@ -136,6 +141,10 @@ impl Taking<'_> {
             self.recording.skipped += 1;
             return;
         };
+        if skip(frame.sighting).is_some() {
+            self.recording.skipped += 1;
+            return;
+        }
         // The handler rewrites the frame in place.
         before.clear();
         before.extend_from_slice(frame.bytes);

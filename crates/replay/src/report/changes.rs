@@ -68,7 +68,12 @@ impl Report<'_> {
 
     fn change_text(&self, out: &mut String, change: &Change) -> std::fmt::Result {
         let what = fit(&format!("  {} -> {}", change.from, change.to), WIDTH - 39);
-        writeln!(out, "{what}{:>12}   #{}", number(change.packets), change.first())?;
+        writeln!(
+            out,
+            "{what}{:>12}   #{}",
+            number(change.packets),
+            self.numbers.show(change.first())
+        )?;
         for (side, place) in
             [("old", self.old_place(change.old)), ("new", self.new_place(change.new))]
         {
@@ -77,7 +82,7 @@ impl Report<'_> {
             writeln!(out, "{}", fit(&text, WIDTH).trim_end())?;
         }
         let Some(example) = change.examples.first() else { return Ok(()) };
-        let text = format!("    e.g. #{} {}", example.frame, example.packet);
+        let text = format!("    e.g. #{} {}", self.numbers.show(example.frame), example.packet);
         writeln!(out, "{}", fit(&text, WIDTH).trim_end())
     }
 
@@ -100,8 +105,12 @@ impl Report<'_> {
                     "to": change.to,
                     "packets": change.packets,
                     "bytes": change.bytes,
-                    "example_frame": change.first(),
-                    "example_frames": change.examples.iter().map(|e| e.frame).collect::<Vec<_>>(),
+                    "example_frame": self.numbers.json(change.first()),
+                    "example_frames": change
+                        .examples
+                        .iter()
+                        .map(|example| self.numbers.json(example.frame))
+                        .collect::<Vec<_>>(),
                     "example": change.examples.first().map(|example| &example.packet),
                 })
             })

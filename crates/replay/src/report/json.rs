@@ -53,11 +53,13 @@ impl Report<'_> {
             "schema": "tamis.replay/1",
             "rules": if rules.is_empty() { Value::Null } else { rules.remove(0) },
             "captures": self.captures.iter().map(|capture| json!({
-                "file": capture.file,
+                "file": capture.name.file,
+                "interface": capture.name.interface,
                 "packets": capture.count.packets,
                 "bytes": capture.count.bytes,
                 "first": capture.first.map(time_text),
                 "last": capture.last.map(time_text),
+                "dropped": capture.dropped,
             })).collect::<Vec<_>>(),
             "assumed": self.assumed(),
             "parallel": {
@@ -73,7 +75,8 @@ impl Report<'_> {
             "drop_reasons": self.drop_reasons_json(),
             "skipped": {
                 "family": self.skipped.family,
-                "duplicate": self.skipped.duplicate,
+                "second": self.skipped.second,
+                "lower": self.skipped.lower,
                 "link_type": self.skipped.link_type,
                 "fragment": self.skipped.fragment,
                 "other_host": self.skipped.other_host,
@@ -116,11 +119,14 @@ impl Report<'_> {
             "midstream_flows": self.midstream_flows,
             "midstream_packets": self.midstream_packets,
             "rp_filter": self.assumed_rp_filter,
+            "early_flows": self.early_flows,
+            "early_packets": self.early_packets,
             "offload": self.offload,
             "addresses": self.config.host.addresses.iter()
                 .map(|(name, addr)| format!("{name}={addr}"))
                 .collect::<Vec<_>>(),
             "time_went_back": self.time_went_back,
+            "reordered": self.backwards,
         })
     }
 
@@ -180,7 +186,8 @@ impl Report<'_> {
                 let by = self.decided_by(&listed.disposition);
                 let new = self.listed_new(listed);
                 json!({
-                    "frame": listed.frame,
+                    "capture": self.numbers.file(listed.frame),
+                    "frame": self.numbers.frame(listed.frame),
                     "time": listed.time.map(time_text),
                     "packet": listed.packet,
                     "verdict": listed.disposition.judgement.word(),

@@ -29,6 +29,7 @@ use crate::changes::Changes;
 use crate::decider::Decider;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
+use crate::source::{CaptureName, Numbers};
 use crate::threads::Alone;
 
 /// Packets and bytes.
@@ -55,19 +56,26 @@ impl Count {
 }
 
 /// What one capture held.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Capture {
-    /// Its name, as given.
-    pub file: String,
+    /// Its name.
+    pub name: CaptureName,
     /// Packets and their bytes on the wire.
     pub count: Count,
     /// Earliest time, in nanoseconds since the Unix epoch.
     pub first: Option<u64>,
     /// Latest time.
     pub last: Option<u64>,
+    /// Packets that its recorder lost, where it says so.
+    pub dropped: Option<u64>,
 }
 
 impl Capture {
+    /// One that nothing was read of.
+    pub(crate) fn new(name: CaptureName) -> Self {
+        Self { name, count: Count::default(), first: None, last: None, dropped: None }
+    }
+
     /// One more packet.
     pub(crate) fn count(&mut self, wire_length: u64, time: Option<u64>) {
         self.count.add(wire_length);
@@ -123,8 +131,10 @@ pub struct DropReasons {
 pub struct Skipped {
     /// No rules for their family.
     pub family: u64,
-    /// Second copies.
-    pub duplicate: u64,
+    /// Second sightings of packets.
+    pub second: u64,
+    /// Packets at devices below the one that shows them, too.
+    pub lower: u64,
     /// Link type not known.
     pub link_type: u64,
     /// Fragments that waited for others.
@@ -217,8 +227,18 @@ pub struct Report<'f> {
     pub midstream_packets: u64,
     /// Packets that a strict `rp_filter` would have dropped, where nobody said how it is.
     pub assumed_rp_filter: u64,
+    /// Connections, not all of which was captured, with a verdict that hangs on what their packets were taken for.
+    pub early_flows: u64,
+    /// Packets with such a verdict.
+    pub early_packets: u64,
     /// Packets whose time was before an earlier one's.
     pub time_went_back: u64,
+    /// Times that a frame was older than the one before it in its capture: those were put in order.
+    pub backwards: u64,
+    /// Captures follow each other by time, which is another order than theirs.
+    pub by_time: bool,
+    /// How frame numbers are printed.
+    pub numbers: Numbers,
     /// What was odd about the captures.
     pub warnings: Vec<String>,
     /// Wall time in seconds.
@@ -258,7 +278,12 @@ impl<'f> Report<'f> {
             midstream_flows: 0,
             midstream_packets: 0,
             assumed_rp_filter: 0,
+            early_flows: 0,
+            early_packets: 0,
             time_went_back: 0,
+            backwards: 0,
+            by_time: false,
+            numbers: Numbers::default(),
             warnings: Vec::new(),
             elapsed_s: 0.0,
             also: String::new(),

@@ -51,7 +51,7 @@ impl Report<'_> {
             return self.why_command(1);
         };
         match self.listed.first() {
-            Some(listed) => self.why_command(listed.frame),
+            Some(listed) => self.why_command(self.numbers.show(listed.frame)),
             None => format!("tamis replay {files}{flags} --list {list}"),
         }
     }
@@ -101,7 +101,7 @@ impl Report<'_> {
     /// Rules and captures, as given.
     fn files_named(&self) -> String {
         let rules = self.files.first().map_or("RULES", |file| &*file.file);
-        let captures = self.captures.iter().map(|capture| &*capture.file);
+        let captures = self.captures.iter().map(|capture| &*capture.name.given);
         let names = std::iter::once(rules).chain(captures).map(quote);
         names.collect::<Vec<_>>().join(" ")
     }

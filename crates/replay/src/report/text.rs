@@ -66,7 +66,7 @@ impl Report<'_> {
                 _ => String::new(),
             };
             let packets = plural(capture.count.packets, "packet");
-            writeln!(out, "capture   {}: {packets}{span}", capture.file)?;
+            writeln!(out, "capture   {}: {packets}{span}", capture.name.given)?;
         }
         writeln!(out, "assumed   {}", self.assumptions())
     }
@@ -210,6 +210,29 @@ impl Report<'_> {
         Ok(())
     }
 
+    /// What is to be said of the order of the captures' packets, and of packets that they lack.
+    pub(super) fn order_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.by_time {
+            notes.push("the captures follow each other by time, not as given".to_owned());
+        }
+        if self.backwards > 0 {
+            let times = plural(self.backwards, "time");
+            notes.push(format!("time ran backwards {times}: packets were put in order of time"));
+        }
+        if self.time_went_back > 0 {
+            let packets = plural(self.time_went_back, "packet");
+            notes.push(format!("{packets} came too late for that: taken as of the time before"));
+        }
+        for capture in &self.captures {
+            if let Some(lost) = capture.dropped.filter(|lost| *lost > 0) {
+                let lost = plural(lost, "packet");
+                notes.push(format!("{}: its recorder lost {lost}", capture.name.file));
+            }
+        }
+        notes
+    }
+
     fn notes(&self, out: &mut String) -> std::fmt::Result {
         let (all, never) = self.never_hit();
         if !self.selection.is_everything() {
@@ -228,14 +251,23 @@ impl Report<'_> {
             (self.skipped.link_type, "link type not known"),
             (self.skipped.other_host, "frames addressed to another host"),
             (self.skipped.fragment, "fragments that waited for the last of their packet"),
-            (self.skipped.duplicate, "second copies in a capture on all interfaces"),
+            (self.skipped.second, "second sightings of packets, as they left"),
+            (self.skipped.lower, "at devices below the one that shows them, too"),
         ] {
             if packets > 0 {
                 writeln!(out, "skipped   {}: {why}", plural(packets, "packet"))?;
             }
         }
-        if self.time_went_back > 0 {
-            writeln!(out, "note      time ran backwards {} times", number(self.time_went_back))?;
+        if self.early_flows + self.early_packets > 0 {
+            writeln!(
+                out,
+                "early     {} of {} not all captured: taken for new ones, in TCP for established ones (--ct)",
+                plural(self.early_packets, "packet"),
+                plural(self.early_flows, "connection"),
+            )?;
+        }
+        for note in self.order_notes() {
+            writeln!(out, "note      {note}")?;
         }
         for file in self.files {
             for warning in &file.warnings {
@@ -266,7 +298,12 @@ impl Report<'_> {
             let new = self.listed_new(listed).map_or_else(String::new, |(word, place)| {
                 format!("  -> {word} by {}", place.with_line())
             });
-            writeln!(out, "#{} {word}: {}{by}{new}", listed.frame, listed.packet)?;
+            writeln!(
+                out,
+                "#{} {word}: {}{by}{new}",
+                self.numbers.show(listed.frame),
+                listed.packet
+            )?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use super::text::translation_text;
 use super::{Before, Step, Story};
 use crate::near::NearMiss;
 use crate::rules_file::RulesFile;
+use crate::source::Numbers;
 
 impl Story<'_> {
     /// The story as one document.
@@ -25,7 +26,7 @@ impl Story<'_> {
                 .collect::<Vec<_>>(),
             "untold": self.untold,
             "steps": file.map(|file| {
-                self.steps.iter().map(|step| step_json(file, step)).collect::<Vec<_>>()
+                self.steps.iter().map(|step| step_json((file, &self.report.numbers), step)).collect::<Vec<_>>()
             }),
         });
         if !self.before.is_empty() {
@@ -63,7 +64,7 @@ fn miss_json(file: &RulesFile, miss: &NearMiss) -> Value {
     })
 }
 
-fn step_json(file: &RulesFile, step: &Step) -> Value {
+fn step_json((file, numbers): (&RulesFile, &Numbers), step: &Step) -> Value {
     match step {
         Step::Starts { path, input, output } => {
             json!({ "step": "path", "path": path.name(), "in": input, "out": output })
@@ -95,12 +96,13 @@ fn step_json(file: &RulesFile, step: &Step) -> Value {
             "step": "conntrack",
             "state": state,
             "flow": flow.as_ref().map(|flow| json!({
-                "born": flow.born,
+                "born": numbers.json(flow.born),
                 "tuple": flow.tuple,
                 "reply": flow.is_reply,
                 "is": flow.state,
             })),
         }),
+        Step::Taken { state } => json!({ "step": "taken", "state": state }),
         Step::Translated { side, to } => {
             json!({ "step": "nat", "what": translation_text(*side, to) })
         }

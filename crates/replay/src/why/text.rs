@@ -169,10 +169,15 @@ impl Story<'_> {
             Step::Tracked { state, flow: Some(flow) } => {
                 let way = if flow.is_reply { "against" } else { "part of" };
                 let FlowStory { born, tuple, state: now, .. } = flow;
+                let born = self.report.numbers.show(*born);
                 writeln!(
                     out,
                     "conntrack: {state}, {way} the connection of packet {born}, {tuple}: {now}"
                 )
+            }
+            Step::Taken { state } => {
+                let why = "not all of its connection was captured (--ct)";
+                writeln!(out, "taken   for {state}, by which the verdict is: {why}")
             }
             Step::Translated { side, to } => {
                 writeln!(out, "  nat: {}", translation_text(*side, to))
@@ -200,7 +205,8 @@ impl Story<'_> {
                     "{word}: {}",
                     match skip {
                         Skip::Family => "there are no rules for its family",
-                        Skip::Duplicate => "a second copy of a packet seen before",
+                        Skip::Second => "a second sighting of a packet that another frame shows",
+                        Skip::Lower => "a packet that the device above shows, too",
                         Skip::LinkType => "its link type is not known",
                         Skip::OtherHost => "its frame is addressed to another host",
                         Skip::Fragment => "a fragment that waits for others of its packet",

@@ -10,12 +10,12 @@ const SECOND: u64 = 1_000_000_000;
 /// Entries of the table unless the command line says otherwise.
 pub const DEFAULT_MAX: usize = 262_144;
 
-/// What a segment of an unknown TCP flow is taken for.
+/// What the capture is to the connections in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// As the kernel does with an empty table: NEW, picked up loosely.
+    /// Their table was empty before it, and it holds every packet: nothing is in doubt.
     Kernel,
-    /// Neither SYN nor RST: as a packet of an established flow that began before the capture.
+    /// It may have begun in their middle, and may hold one side of them: see [`Unseen`](super::flow::Unseen).
     #[default]
     Midstream,
     /// Nothing is tracked and every state is unknown.

@@ -74,6 +74,19 @@ pub enum Doubt {
     History,
 }
 
+/// What there may be of a flow that was not captured ([`Mode::Midstream`](super::Mode::Midstream)). Its packets are
+/// taken for those of a new flow, of TCP for those of an established one, until its other direction is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unseen {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// It may have begun, and been answered, before the capture.
+    Beginning,
+    /// It began in the capture with a SYN, and goes on as if it was answered.
+    Answers,
+}
+
 /// Packets and bytes of one direction (`connbytes`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
@@ -116,6 +129,11 @@ pub struct Flow {
     /// Segments out of window cannot be told: options that set its scale were not captured.
     pub(super) vague_window: bool,
     pub(super) assumed: bool,
+    pub(super) unseen: Unseen,
+    /// A verdict was taken by what its packets are taken for.
+    pub(super) was_taken: bool,
+    /// Its mark and labels may have been changed.
+    pub(super) vague_mark: bool,
     /// How the source, or the destination, is translated is not known.
     pub(super) lost_ends: [bool; 2],
     /// It may be no flow of its own, but answers to one that was not found.
@@ -147,6 +165,9 @@ impl Flow {
             master_helper: Helper::None,
             vague_window: false,
             assumed: false,
+            unseen: Unseen::Nothing,
+            was_taken: false,
+            vague_mark: false,
             lost_ends: [false; 2],
             stand_in: false,
             proto: Proto::Generic,
@@ -242,6 +263,23 @@ impl Flow {
     #[must_use]
     pub fn is_assumed(&self) -> bool {
         self.assumed
+    }
+
+    /// What there may be of it that was not captured.
+    #[must_use]
+    pub fn unseen(&self) -> Unseen {
+        self.unseen
+    }
+
+    /// Whether its mark and labels are not known.
+    #[must_use]
+    pub fn is_mark_vague(&self) -> bool {
+        self.vague_mark
+    }
+
+    /// Its mark and labels may be changed by a rule, or not.
+    pub(crate) fn blur_mark(&mut self) {
+        self.vague_mark = true;
     }
 
     /// Whether it is not known how this end is translated.

@@ -36,13 +36,14 @@ mod tracker;
 mod translation;
 mod udp;
 mod unmodelled;
+mod unseen;
 pub(crate) mod verify;
 mod view;
 
 pub use config::{Config, Mode, Timeouts};
 pub use edit::{Edit, Renumbering, Replacement};
 pub use ends::ends;
-pub use flow::{Counters, Doubt, Flow, Proto, Status};
+pub use flow::{Counters, Doubt, Flow, Proto, Status, Unseen};
 pub use helper::Helper;
 pub use key::{Direction, Tuple, Zone};
 pub use table::{Handle, TableStats};
@@ -50,4 +51,4 @@ pub use tracker::{
     AnswerKind, Attachment, Confirmation, Place, Template, Tracker, Visit, answerable, answered,
 };
 pub use translation::Side;
-pub use view::{Certainty, CtState, CtView, States};
+pub use view::{Certainty, CtState, CtView, States, Taken};

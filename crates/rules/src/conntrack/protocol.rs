@@ -45,6 +45,15 @@ impl<'p> Upper<'p> {
         }
     }
 
+    /// A packet with which a flow begins, whatever went before.
+    pub(super) fn begins(&self) -> bool {
+        match self {
+            Self::Tcp(segment) => segment.kind == tcp::Kind::Syn,
+            Self::Sctp(message) => message.begins(),
+            Self::Tuple => false,
+        }
+    }
+
     /// A TCP segment that is neither SYN nor reset: of a flow in its middle.
     pub(super) fn is_midstream(&self) -> bool {
         matches!(self, Self::Tcp(segment) if matches!(segment.kind, tcp::Kind::Fin | tcp::Kind::Ack))

@@ -38,7 +38,8 @@ use super::protocol::{self, Upper};
 use super::sources::Sources;
 use super::step::{Arrival, Flaw, Step};
 use super::table::{Handle, Table};
-use super::view::{Certainty, CtState, CtView, States};
+use super::unseen;
+use super::view::{Certainty, CtState, CtView, States, Taken};
 use packet::{Checksums, Packet};
 
 /// Where tracking meets a packet.
@@ -73,6 +74,10 @@ pub struct Visit {
     pub template: Template,
     /// Whether it surely got here.
     pub certainty: Certainty,
+    /// When the capture began, in nanoseconds; `None`: with the first packet.
+    pub began: Option<u64>,
+    /// Its way ends at this host, of which no packet was captured: answers are not seen.
+    pub unheard: bool,
 }
 
 /// Packets that are read ahead together.
@@ -95,6 +100,8 @@ pub struct Tracker {
     /// Flows with a helper among them.
     pub(super) masters: Masters,
     pub(super) sources: Sources,
+    /// When the capture began.
+    pub(super) began: Option<u64>,
 }
 
 impl Tracker {
@@ -110,6 +117,7 @@ impl Tracker {
             lost: Lost::default(),
             masters: Masters::default(),
             sources: Sources::default(),
+            began: None,
             config,
         }
     }
@@ -121,6 +129,7 @@ impl Tracker {
         if self.config.mode == Mode::Off {
             return CtView::UNKNOWN;
         }
+        self.began.get_or_insert(visit.began.unwrap_or(visit.now));
         match self.resolve(packet, visit) {
             Ok(view) => view,
             Err(Flaw::Invalid) => CtView::INVALID,
@@ -176,7 +185,10 @@ impl Tracker {
     fn error(&mut self, about: &Tuple, destination: std::net::IpAddr, visit: &Visit) -> CtView {
         let Some((handle, direction)) = self.lookup(about, visit.template.zone, visit.now) else {
             let is_lost = self.lost.may_be(about);
-            return if is_lost { CtView::UNKNOWN } else { CtView::INVALID };
+            return match is_lost {
+                true => CtView::UNKNOWN,
+                false => self.error_about_unseen(visit),
+            };
         };
         let Some(flow) = self.table.flow(handle) else { return CtView::INVALID };
         if flow.tuple(direction).destination() != destination {
@@ -237,6 +249,9 @@ impl Tracker {
             let Some(flow) = self.table.flow_mut(handle) else { return Err(Flaw::Invalid) };
             let mut doubt = flow.doubt;
             let before = state(flow, direction);
+            if !is_first && doubt == Doubt::None && self.config.mode == Mode::Midstream {
+                unseen::pick_up(flow, direction, upper);
+            }
             let step = protocol::track(flow, layer.protocol, upper, &arrival, &self.config);
             if step.ends_flow() && !is_first && visit.certainty == Certainty::Maybe {
                 doubt = Doubt::History;
@@ -244,6 +259,8 @@ impl Tracker {
             if is_first && self.config.mode == Mode::Midstream && upper.is_midstream() {
                 flow.assumed = step != Step::Invalid;
             }
+            let is_early =
+                is_first && doubt == Doubt::None && self.may_be_early(&tuple, upper, visit);
             let step = if doubt == Doubt::None { step } else { in_doubt(step) };
             match step {
                 Step::Reopen => {
@@ -253,8 +270,14 @@ impl Tracker {
                     continue;
                 }
                 Step::Kill => self.retire(handle),
-                Step::Invalid if is_first => self.table.release(handle),
+                Step::Invalid if is_first => {
+                    self.table.release(handle);
+                    return Ok(self.stray(&tuple, upper, visit));
+                }
                 _ => {}
+            }
+            if is_early && let Some(flow) = self.table.flow_mut(handle) {
+                unseen::begin(flow);
             }
             let found = Found { handle, direction, is_first, before, doubt };
             return Ok(self.view(&found, step, (&tuple, layer, upper), visit));
@@ -288,6 +311,11 @@ impl Tracker {
         }
         let assumed = flow.assumed;
         let mut states = States::of(state);
+        let mut taken = Taken::Seen;
+        if self.config.mode == Mode::Midstream && !is_invalid && found.doubt == Doubt::None {
+            let met = (found.direction, found.is_first, visit.unheard);
+            (states, taken) = unseen::states(flow, state, layer.protocol, met);
+        }
         if found.is_first {
             self.loose_end = Some(handle);
         }
@@ -306,6 +334,9 @@ impl Tracker {
             }
         }
         let is_maybe = visit.certainty == Certainty::Maybe && !found.is_first;
+        if step == Step::Vague {
+            taken = Taken::Seen;
+        }
         if found.doubt != Doubt::None || step == Step::Vague || is_maybe {
             self.raise_doubt(handle, Doubt::History, visit.now);
         }
@@ -315,6 +346,7 @@ impl Tracker {
             direction: found.direction,
             is_first: found.is_first,
             assumed,
+            taken,
             table_full: false,
         }
     }

@@ -99,6 +99,18 @@ pub enum Certainty {
     Maybe,
 }
 
+/// What a packet of several states is taken for, where they are several because not all of its flow was captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Taken {
+    /// All that there may be of its flow was captured.
+    #[default]
+    Seen,
+    /// For this state, where the states lead to different verdicts.
+    For(CtState),
+    /// For none: what its states do not agree on is unknown.
+    ForNone,
+}
+
 /// What tracking says of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CtView {
@@ -113,6 +125,8 @@ pub struct CtView {
     pub is_first: bool,
     /// Its flow was taken for established because its beginning was not captured.
     pub assumed: bool,
+    /// What it is taken for, if not all of its flow was captured.
+    pub taken: Taken,
     /// The kernel drops it here, for want of room in the table.
     pub table_full: bool,
 }
@@ -127,6 +141,7 @@ impl CtView {
             direction: Direction::Original,
             is_first: false,
             assumed: false,
+            taken: Taken::Seen,
             table_full: false,
         }
     }
@@ -144,5 +159,14 @@ impl CtView {
     #[must_use]
     pub fn state(&self) -> Option<CtState> {
         self.states.only()
+    }
+
+    /// The same packet, in no other state than the one that it is taken for; `None` where it is taken for none.
+    #[must_use]
+    pub fn as_taken(&self) -> Option<Self> {
+        match self.taken {
+            Taken::For(state) => Some(Self { states: state.into(), taken: Taken::Seen, ..*self }),
+            Taken::Seen | Taken::ForNone => None,
+        }
     }
 }

@@ -177,7 +177,8 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
             let answer = match used.memory {
                 None => used.body.evaluate(transit),
                 Some(slot) => {
-                    let certain = self.here == Alive::Certain && outcome == Outcome::YES;
+                    // A match that matches and drops at once ends the walk only after those of its rule.
+                    let certain = self.here == Alive::Certain && outcome.is_known();
                     let answer = self.memories.evaluate((slot, &*used.body), certain, transit);
                     if O::SEES_RULES
                         && let Some(memory) = self.memories.of_match(slot)

@@ -55,6 +55,9 @@ impl Memories {
         certain: bool,
         transit: &mut Transit<'_, '_>,
     ) -> Outcome {
+        if transit.ct.again {
+            return body.peek(transit).unwrap_or(Outcome::MAYBE);
+        }
         let at = at as usize;
         if self.slots.len() <= at {
             self.slots.resize_with(at + 1, || None);

@@ -45,7 +45,7 @@ impl Match for Connlabel {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        match transit.ct.flow() {
+        match transit.ct.marked() {
             Seen::None => Outcome::from_bool(self.invert),
             Seen::Flow(flow) => Outcome::from_bool(flow.label(self.label) != self.invert),
             Seen::Unknown => Outcome::MAYBE,
@@ -71,7 +71,7 @@ impl Memory for Setter {
             return Outcome::from_bool(self.invert);
         }
         transit.ct.change(transit.certain, |flow| flow.set_label(self.label));
-        match transit.ct.flow() {
+        match transit.ct.marked() {
             Seen::Flow(_) => Outcome::from_bool(!self.invert),
             _ => Outcome::MAYBE,
         }

@@ -39,7 +39,7 @@ impl Match for Connmark {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        match transit.ct.flow() {
+        match transit.ct.marked() {
             Seen::Flow(flow) => {
                 Outcome::from_bool((flow.mark & self.mask == self.value) != self.invert)
             }

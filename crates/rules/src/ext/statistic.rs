@@ -1,6 +1,7 @@
 //! `-m statistic`: every n-th packet, or packets at random.
 //!
-//! The counter of `--mode nth` starts so that packet `p` of each `n` matches, counting from 0. A random
+//! The counter of `--mode nth` starts so that packet `p` of each `n` matches, counting from 0. After packets that may
+//! not have reached it, it stands at one of several places in a row: the answer is open while these disagree. A random
 //! match is unknown, but for the probabilities 0 and 1. Source: iptables-extensions(8); kernel
 //! `net/netfilter/xt_statistic.c`.
 
@@ -44,10 +45,15 @@ struct Nth {
     invert: bool,
 }
 
+/// The kernel's counter, which goes round. Each packet in doubt leaves one more place where it may stand, just before the
+/// last one, so these are always in a row.
 #[derive(Debug)]
 struct Counter {
     last: u32,
+    /// Where it stands if every packet in doubt reached it.
     count: u32,
+    /// How many places before that it may stand as well.
+    behind: u32,
     invert: bool,
 }
 
@@ -101,14 +107,27 @@ impl Match for Nth {
 
     fn memory(&self) -> Option<Box<dyn Memory>> {
         let last = self.every - 1;
-        Some(Box::new(Counter { last, count: last - self.packet, invert: self.invert }))
+        let count = last - self.packet;
+        Some(Box::new(Counter { last, count, behind: 0, invert: self.invert }))
     }
 }
 
 impl Memory for Counter {
-    fn evaluate(&mut self, _transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
         self.count = if self.count == self.last { 0 } else { self.count + 1 };
-        Outcome::from_bool((self.count == 0) != self.invert)
+        let outcome = match (self.count <= self.behind, self.behind) {
+            (false, _) => Outcome::NO,
+            (true, 0) => Outcome::YES,
+            (true, _) => Outcome::MAYBE,
+        };
+        if !transit.certain {
+            self.behind = self.last.min(self.behind.saturating_add(1));
+        }
+        outcome.invert(self.invert)
+    }
+
+    fn outlives_doubt(&self) -> bool {
+        true
     }
 }
 
@@ -116,6 +135,8 @@ impl Memory for Counter {
 mod tests {
     use super::super::testing::{ipv4_udp, judge, with_transit};
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     fn first(nth: &Nth, packets: usize) -> Vec<bool> {
         let (mut memory, bytes) = (nth.memory().unwrap(), ipv4_udp(b""));
@@ -134,6 +155,48 @@ mod tests {
         assert_eq!(nth(3, 2, true), [true, true, false, true, true, false]);
         assert_eq!(nth(1, 0, false), [true; 6]);
         assert_eq!(nth(u32::MAX, 5, false), [false, false, false, false, false, true]);
+    }
+
+    /// What the match says of each packet, and what every history that is possible says.
+    fn against_histories(nth: &Nth, certain: &[bool]) -> Vec<(Outcome, Outcome)> {
+        let (mut memory, bytes) = (nth.memory().unwrap(), ipv4_udp(b""));
+        let mut stands = vec![nth.every - 1 - nth.packet];
+        with_transit(&bytes, bytes.len(), |transit| {
+            let judged = certain.iter().map(|certain| {
+                transit.certain = *certain;
+                let said = memory.evaluate(transit, &mut RecentLists::default());
+                let after: Vec<u32> = stands.iter().map(|at| (at + 1) % nth.every).collect();
+                let each = after.iter().map(|at| Outcome::from_bool((*at == 0) != nth.invert));
+                let expected = each.reduce(Outcome::or).unwrap();
+                stands = if *certain { after } else { [&*stands, &after].concat() };
+                stands.sort_unstable();
+                stands.dedup();
+                (said, expected)
+            });
+            judged.collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn doubt_leaves_the_places_that_some_history_reaches(
+            (every, packet) in (1u32..12).prop_flat_map(|every| (Just(every), 0..every)),
+            invert: bool,
+            certain in vec(prop::bool::weighted(0.8), 0..200),
+        ) {
+            for (said, expected) in against_histories(&Nth { every, packet, invert }, &certain) {
+                prop_assert_eq!(said, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn one_packet_in_doubt_leaves_most_of_a_round_known() {
+        let nth = Nth { every: 5, packet: 0, invert: false };
+        let said = against_histories(&nth, &[true, false, true, true, true, true, true, true]);
+        let said: Vec<Outcome> = said.into_iter().map(|(said, _)| said).collect();
+        let [yes, no, maybe] = [Outcome::YES, Outcome::NO, Outcome::MAYBE];
+        assert_eq!(said, [yes, no, no, no, no, maybe, maybe, no]);
     }
 
     #[test]

@@ -160,7 +160,7 @@ impl Connmark {
     fn restore(&self, transit: &mut Transit<'_, '_>) {
         let old = transit.mark;
         let kept = old.value & !self.nfmask;
-        let restored = match transit.ct.flow() {
+        let restored = match transit.ct.marked() {
             // A packet without a connection keeps its mark.
             Seen::None => return,
             Seen::Flow(flow) => {

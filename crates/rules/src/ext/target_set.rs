@@ -152,11 +152,12 @@ impl Target for Set {
             self.map_unknown(transit);
             return Effect::Continue;
         };
-        if let Some(Member { set, by_source }) = &self.add {
+        let again = transit.ct.again;
+        if let Some(Member { set, by_source }) = self.add.as_ref().filter(|_| !again) {
             let how = Addition { by_source, exist: self.exist, timeout: self.timeout };
             sets.add(set, &how, transit);
         }
-        if let Some(Member { set, by_source }) = &self.del {
+        if let Some(Member { set, by_source }) = self.del.as_ref().filter(|_| !again) {
             sets.remove(set, by_source, transit);
         }
         if let Some(Member { set, by_source }) = &self.map {
@@ -169,7 +170,9 @@ impl Target for Set {
             };
             let mut touched = Touched::default();
             let found = sets.search(set, &query, transit, &mut touched);
-            sets.touch(&touched, transit.certain, transit.packet.len() as u64);
+            if !again {
+                sets.touch(&touched, transit.certain, transit.packet.len() as u64);
+            }
             match found {
                 Some(true) => self.map_mark(touched.mark.unwrap_or((0, 0)), transit),
                 Some(false) => {}

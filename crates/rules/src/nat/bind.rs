@@ -19,11 +19,14 @@ pub fn bind(transit: &mut Transit<'_, '_>, side: Side, range: Option<&Range>) {
     if certain && range.and_then(|range| set_up(transit, side, range)).is_some() {
         transit.ct.binding = Binding::Bound;
     } else if !matches!(transit.ct.binding, Binding::Bound) {
-        if !certain {
-            crowd(transit, range.and_then(|range| range.ports));
-        }
         transit.ct.binding = Binding::Lost;
-        forget(transit, side);
+        // What was seen of the packet afterwards is told once all chains have been walked.
+        if transit.ct.drawn.is_none() {
+            if !certain {
+                crowd(transit, range.and_then(|range| range.ports));
+            }
+            forget(transit, side);
+        }
     }
 }
 

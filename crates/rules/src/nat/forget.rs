@@ -1,6 +1,6 @@
 //! What a translation that is not known may have changed in a packet.
 
-use crate::conntrack::{Side, States};
+use crate::conntrack::{CtState, Side, States};
 use crate::model::Family;
 use crate::transit::Transit;
 use packet::{L4, Packet, Read, Upper};
@@ -27,7 +27,7 @@ pub fn answers_any(transit: &mut Transit<'_, '_>) -> bool {
             true
         }
         Some(flow) => flow.is_stand_in() || ct.view.states == States::ANY,
-        None => ct.view.states == States::ANY,
+        None => ct.view.states.may_be(CtState::Established),
     }
 }
 

@@ -7,12 +7,14 @@
 //! [`payload::write()`] what a helper has rewritten.
 //!
 //! What cannot be known stays open: a mapping that the kernel draws at random, or takes from an interface of
-//! which no address is given, is forgotten in the packet and lost in the flow ([`Binding::Lost`]).
+//! which no address is given, is forgotten in the packet and lost in the flow ([`Binding::Lost`]), unless a recording
+//! shows what it was ([`Drawn`]).
 //!
 //! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_inet_fn`, `nf_nat_setup_info`), `nf_nat_proto.c`.
 
 mod bind;
 mod choose;
+mod drawn;
 mod forget;
 pub mod icmp_error;
 mod jhash;
@@ -22,6 +24,7 @@ pub mod rewrite;
 mod turn;
 
 pub use bind::{bind, bind_null, masquerade, redirect};
+pub use drawn::{Drawn, bind_drawn, write_drawn};
 pub use forget::{answers_any, forget, forget_payload, is_translated};
 pub use range::{Ports, Range};
 pub use turn::{Binding, Redirected, Turn, turn};

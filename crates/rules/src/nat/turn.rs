@@ -3,7 +3,7 @@
 //! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_inet_fn`), `nf_nat_proto.c` (`nf_nat_ipv4_fn`).
 
 use crate::connection::Connection;
-use crate::conntrack::{CtState, Doubt, Flow, Side};
+use crate::conntrack::{CtState, Doubt, Flow, Side, Taken};
 use crate::transit::Transit;
 use packet::{L4, icmpv4, icmpv6};
 
@@ -52,8 +52,14 @@ pub enum Redirected {
 #[must_use]
 pub fn turn(transit: &Transit<'_, '_>, side: Side) -> Turn {
     let ct = &transit.ct;
-    let (Some(_), state) = (&ct.tracker, ct.view.state()) else { return Turn::Doubt };
-    if matches!(state, Some(CtState::Invalid | CtState::Untracked)) {
+    let state = match ct.view.taken {
+        Taken::For(state) => Some(state),
+        Taken::Seen | Taken::ForNone => ct.view.state(),
+    };
+    if ct.tracker.is_none() {
+        return Turn::Doubt;
+    }
+    if matches!(ct.view.state(), Some(CtState::Invalid | CtState::Untracked)) {
         return Turn::Pass;
     }
     let (Some(state), Some(flow)) = (state, flow_of(ct)) else { return Turn::Doubt };

@@ -89,7 +89,8 @@ fn visit(step: &Step, now: u64, frame: u64) -> Visit {
         [Helper::None, Helper::Ftp, Helper::Tftp, Helper::Other][usize::from(bits >> 3 & 3)];
     let place = if bits & 32 == 0 { Place::Prerouting } else { Place::Output };
     let certainty = if bits & 0xc0 == 0xc0 { Certainty::Maybe } else { Certainty::Certain };
-    Visit { now, frame, place, template: Template { zone, helper }, certainty }
+    let template = Template { zone, helper };
+    Visit { now, frame, place, template, certainty, ..Visit::default() }
 }
 
 fn run(tracker: &mut Tracker, step: &Step, visit: &Visit) {

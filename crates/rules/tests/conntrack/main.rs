@@ -12,3 +12,4 @@ mod lifecycle;
 mod net;
 mod other_protocols;
 mod tcp;
+mod unseen;

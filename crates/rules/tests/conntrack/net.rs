@@ -82,6 +82,17 @@ impl Net {
         })
     }
 
+    /// A frame that passes, of which more is said.
+    pub(crate) fn visit_frame(&mut self, frame: &[u8], more: impl Fn(Visit) -> Visit) -> CtView {
+        self.frame += 1;
+        let mut bytes = frame.to_vec();
+        let packet = Packet::parse(&mut bytes, frame.len(), Link::Raw, Checksums::Ignore);
+        let visit = more(self.visit());
+        let view = self.tracker.track(&packet, &visit);
+        self.tracker.confirm(&packet, &view, self.now, Certainty::Certain);
+        view
+    }
+
     /// A packet that passes, and its state.
     pub(crate) fn pass(&mut self, addresses: Addresses, message: Message) -> Option<CtState> {
         self.pass_frame(&frame(addresses, message, 0)).state()

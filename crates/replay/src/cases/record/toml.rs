@@ -57,6 +57,7 @@ impl Recording<'_> {
         let Recorded { frame, specs, got } = case;
         let Some(last) = got.last() else { return Ok(()) };
         let by = last.by.as_ref();
+        let frame = self.numbers.show(*frame);
         let place = by.map_or_else(String::new, |by| format!(" by {}", by.place));
         writeln!(out, "\n[[case]]")?;
         writeln!(out, "name = {}", quoted(&format!("frame {frame}: {}{place}", last.verdict)))?;

@@ -110,7 +110,7 @@ impl Report<'_> {
             write!(out, "<code>{}</code></div>", escape(&place.text))?;
         }
         out.push_str("</dl>\n<tr class=\"ex\"><td colspan=\"3\">");
-        write_example_list(out, &change.examples)?;
+        write_example_list(out, &change.examples, &self.numbers)?;
         out.push('\n');
         Ok(())
     }

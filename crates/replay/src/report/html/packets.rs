@@ -12,6 +12,7 @@ use crate::report::examples::{End, Example};
 use crate::report::text::{bytes, number, plural};
 use crate::report::{Count, Report, UnknownReason};
 use crate::rules_file::RulesFile;
+use crate::source::Numbers;
 
 impl Report<'_> {
     /// What dropped or rejected packets, most packets first.
@@ -50,32 +51,44 @@ impl Report<'_> {
         for (fault, packets) in &reasons.stack_faults {
             let words = format!("the kernel's stack, before any rule: {fault}");
             let examples = self.examples.of(End::Stack(*fault));
-            rows.push((*packets, row_without_rule(*packets, &words, examples)?));
+            rows.push((*packets, row_without_rule(*packets, &words, (examples, &self.numbers))?));
         }
         for (why, packets) in &reasons.route_refusals {
             let words = format!("routing: {}", why.name());
             let examples = self.examples.of(End::Route(*why));
-            rows.push((*packets, row_without_rule(*packets, &words, examples)?));
+            rows.push((*packets, row_without_rule(*packets, &words, (examples, &self.numbers))?));
         }
         if reasons.ttl > 0 {
             let words = "time to live ran out while forwarding";
             let examples = self.examples.of(End::Ttl);
-            rows.push((reasons.ttl, row_without_rule(reasons.ttl, words, examples)?));
+            rows.push((
+                reasons.ttl,
+                row_without_rule(reasons.ttl, words, (examples, &self.numbers))?,
+            ));
         }
         if reasons.too_big > 0 {
             let words = "too big for the link that it would leave by";
             let examples = self.examples.of(End::TooBig);
-            rows.push((reasons.too_big, row_without_rule(reasons.too_big, words, examples)?));
+            rows.push((
+                reasons.too_big,
+                row_without_rule(reasons.too_big, words, (examples, &self.numbers))?,
+            ));
         }
         if reasons.conntrack > 0 {
             let words = "connection tracking: no room, or a tuple taken";
             let examples = self.examples.of(End::Conntrack);
-            rows.push((reasons.conntrack, row_without_rule(reasons.conntrack, words, examples)?));
+            rows.push((
+                reasons.conntrack,
+                row_without_rule(reasons.conntrack, words, (examples, &self.numbers))?,
+            ));
         }
         if reasons.denied > 0 {
             let words = "the access list: a banned source, or one not accepted";
             let examples = self.examples.of(End::Denied);
-            rows.push((reasons.denied, row_without_rule(reasons.denied, words, examples)?));
+            rows.push((
+                reasons.denied,
+                row_without_rule(reasons.denied, words, (examples, &self.numbers))?,
+            ));
         }
         Ok(rows)
     }
@@ -103,7 +116,7 @@ impl Report<'_> {
             write!(out, "<td class=\"when\" data-v=\"{}\">", time.unwrap_or(0))?;
             write_time(&mut out, time)?;
         }
-        write_examples(&mut out, self.examples.of(End::By(family, by)))?;
+        write_examples(&mut out, self.examples.of(End::By(family, by)), &self.numbers)?;
         Ok(out)
     }
 
@@ -145,7 +158,7 @@ impl Report<'_> {
             let more = number((reasons.len() - ROWS) as u64);
             writeln!(out, "<p class=\"dim\">and {more} more (--json has them all)</p>")?;
         }
-        write_example_list(out, self.examples.of(End::Unknown))
+        write_example_list(out, self.examples.of(End::Unknown), &self.numbers)
     }
 
     /// The packets of `--list`.
@@ -159,7 +172,11 @@ impl Report<'_> {
         );
         for listed in &self.listed {
             let (frame, word) = (listed.frame, listed.disposition.judgement.word());
-            write!(out, "<tbody><tr><td class=\"n\" data-v=\"{frame}\">{}", number(frame))?;
+            write!(
+                out,
+                "<tbody><tr><td class=\"n\" data-v=\"{frame}\">{}",
+                shown(&self.numbers, frame)
+            )?;
             write!(out, "<td class=\"when\" data-v=\"{}\">", listed.time.unwrap_or(0))?;
             write_time(out, listed.time)?;
             write!(out, "<td><i class=\"key {word}\"></i>{word}")?;
@@ -179,7 +196,7 @@ impl Report<'_> {
 fn row_without_rule(
     packets: u64,
     words: &str,
-    examples: &[Example],
+    (examples, numbers): (&[Example], &Numbers),
 ) -> std::result::Result<String, Error> {
     let mut out = format!(
         "<tbody><tr><td class=\"n\" data-v=\"{packets}\">{}<td class=\"n\" data-v=\"0\">\
@@ -187,27 +204,39 @@ fn row_without_rule(
         number(packets),
         escape(words)
     );
-    write_examples(&mut out, examples)?;
+    write_examples(&mut out, examples, numbers)?;
     Ok(out)
 }
 
 /// Examples as a table row below the one they belong to.
-fn write_examples(out: &mut String, examples: &[Example]) -> Result {
+fn write_examples(out: &mut String, examples: &[Example], numbers: &Numbers) -> Result {
     if !examples.is_empty() {
         out.push_str("\n<tr class=\"ex\"><td colspan=\"6\">");
-        write_example_list(out, examples)?;
+        write_example_list(out, examples, numbers)?;
     }
     out.push('\n');
     Ok(())
 }
 
-pub(super) fn write_example_list(out: &mut String, examples: &[Example]) -> Result {
+/// A frame number, which may name its capture.
+fn shown(numbers: &Numbers, frame: u64) -> String {
+    match numbers.file(frame) {
+        Some(_) => escape(&numbers.show(frame).to_string()),
+        None => number(frame),
+    }
+}
+
+pub(super) fn write_example_list(
+    out: &mut String,
+    examples: &[Example],
+    numbers: &Numbers,
+) -> Result {
     if examples.is_empty() {
         return Ok(());
     }
     out.push_str("<ol class=\"examples\">");
     for example in examples {
-        write!(out, "<li><b>#{}</b> ", number(example.frame))?;
+        write!(out, "<li><b>#{}</b> ", shown(numbers, example.frame))?;
         write_time(out, example.time)?;
         write!(out, " <code>{}</code>", escape(&example.packet))?;
     }

@@ -18,7 +18,7 @@ impl Report<'_> {
     pub(super) fn write_masthead(&self, out: &mut String) -> Result {
         let names = |names: Vec<&str>| names.iter().map(|name| escape(name)).collect::<Vec<_>>();
         let rules = names(self.files.iter().map(|file| base_name(&file.file)).collect());
-        let captures = names(self.captures.iter().map(|c| base_name(&c.file)).collect());
+        let captures = names(self.captures.iter().map(|c| base_name(&c.name.file)).collect());
         let captures = match captures.as_slice() {
             [] => "no capture".to_owned(),
             [first, rest @ ..] if rest.len() > 2 => format!("{first} and {} more", rest.len()),
@@ -145,7 +145,7 @@ impl Report<'_> {
             fact(out, &file.file, &words)?;
         }
         for capture in self.captures.iter().take(CAPTURES) {
-            fact(out, &capture.file, &capture_words(capture))?;
+            fact(out, &capture.name.given, &capture_words(capture))?;
         }
         if let Some(rest) = self.captures.get(CAPTURES..).filter(|rest| !rest.is_empty()) {
             let packets = rest.iter().map(|capture| capture.count.packets).sum();
@@ -207,15 +207,15 @@ impl Report<'_> {
             (self.skipped.link_type, "link type not known"),
             (self.skipped.other_host, "frames addressed to another host"),
             (self.skipped.fragment, "fragments that waited for the last of their packet"),
-            (self.skipped.duplicate, "second copies in a capture on all interfaces"),
+            (self.skipped.second, "second sightings of packets, as they left"),
+            (self.skipped.lower, "at devices below the one that shows them, too"),
         ] {
             if packets > 0 {
                 writeln!(notes, "<li>skipped {}: {why}", plural(packets, "packet"))?;
             }
         }
-        if self.time_went_back > 0 {
-            let times = number(self.time_went_back);
-            writeln!(notes, "<li>time ran backwards {times} times; the latest time was taken")?;
+        for note in self.order_notes() {
+            writeln!(notes, "<li>{}", escape(&note))?;
         }
         for (index, file) in self.files.iter().enumerate() {
             for warning in &file.warnings {

@@ -64,6 +64,11 @@ impl Message {
         if message.is_sensible() { Ok(message) } else { Err(Flaw::Invalid) }
     }
 
+    /// Whether an association begins with it.
+    pub(in crate::conntrack) fn begins(&self) -> bool {
+        self.chunks.first().is_some_and(|chunk| chunk.kind == kind::INIT)
+    }
+
     /// The chunks up to the end, or to a header that is cut. One of length 0 is the last: it is refused
     /// afterwards, and the walk must end.
     fn read_chunks(&mut self, packet: &Packet<'_>, mut at: usize) -> Result<(), Flaw> {

@@ -126,6 +126,17 @@ enum Course {
     Reopen,
 }
 
+/// Of a flow nothing but a SYN was seen, and this segment follows as if it was answered: it is picked up here.
+pub(super) fn pick_up(flow: &mut Flow, segment: &Segment<'_>) {
+    let seen = Seen::picked_up(segment);
+    flow.proto = Proto::Tcp(Tcp { state: State::Established, seen, ..Tcp::default() });
+}
+
+/// Whether a flow has seen nothing but SYNs.
+pub(super) fn waits_for_answer(flow: &Flow) -> bool {
+    matches!(&flow.proto, Proto::Tcp(tcp) if tcp.state == State::SynSent)
+}
+
 /// Judges a segment of a flow and brings the flow up to date.
 pub(super) fn track(
     flow: &mut Flow,

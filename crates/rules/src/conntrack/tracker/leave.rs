@@ -5,7 +5,7 @@
 
 use super::Tracker;
 use crate::conntrack::edit::Edit;
-use crate::conntrack::flow::Doubt;
+use crate::conntrack::flow::{Doubt, Unseen};
 use crate::conntrack::key::Direction;
 use crate::conntrack::table::{Conflict, Handle};
 use crate::conntrack::tcp;
@@ -41,6 +41,9 @@ impl Tracker {
         certainty: Certainty,
     ) -> Confirmation {
         let Some(handle) = view.flow else { return Confirmation::Pass };
+        // Where it may have been there before, it is there.
+        let is_early = self.table.flow(handle).is_some_and(|flow| flow.unseen == Unseen::Beginning);
+        let certainty = if is_early { Certainty::Certain } else { certainty };
         let may_be_helped = self.may_be_helped(packet, view);
         let goes_on = match self.help(packet, view, handle, (now, certainty)) {
             Confirmation::Helper => return Confirmation::Helper,

@@ -1,0 +1,278 @@
+//! Which frames show one packet.
+
+use std::net::IpAddr;
+
+use packet::icmpv6;
+
+use super::print::Print;
+use super::{Chain, Entry, JITTER, LONGEST, Left, NONE, Sighting, Sightings, Way, one_way};
+
+/// Most entries of equal content that are looked at.
+const MOST: usize = 64;
+/// Bytes of a segment that leaves in one piece by a link of the usual size.
+const UNCUT: u32 = 1460;
+
+impl Sightings {
+    /// A frame came in: what an earlier one showed below it, or later than the one that left.
+    pub(super) fn came(&mut self, index: u64) {
+        let Some((print, time, device)) = self.print_of(index) else { return };
+        if let Some(twin) = self.twin(index, false)
+            && let Some(below) = self.entry(twin)
+            && below.sighting == Sighting::Unknown
+            && self.devices.may_feed(below.device, below.upper, device)
+        {
+            let (number, way) =
+                self.entry(index).map_or((0, Way::In), |entry| (entry.number, entry.way));
+            // A bridge that listens to everything shows what it passes on between its ports, too.
+            let (of, sighting) = match way {
+                Way::OtherHost => (index, Sighting::OtherHost),
+                _ => (twin, Sighting::Lower { of: number }),
+            };
+            if let Some(entry) = self.entry_mut(of) {
+                entry.sighting = sighting;
+            }
+            if way == Way::OtherHost {
+                return;
+            }
+        }
+        if print.datagram.is_none() {
+            self.put_together(index, &print, device);
+        }
+        if let Some(datagram) = print.datagram {
+            let fragments = self.datagrams.entry(datagram).or_default();
+            fragments.members.push(index);
+            let left = fragments.left;
+            if let Some(entry) = self.entry_mut(index) {
+                entry.left = left;
+            }
+        }
+        if let Some(segment) = print.segment.filter(|segment| segment.len > UNCUT) {
+            self.segments.insert(segment.key(print.ends.source.is_ipv6()), index);
+        }
+        self.settled(print.content, true, |entry| {
+            entry.sighting != Sighting::Unknown || time.saturating_sub(entry.time) > JITTER
+        });
+        let early = self.alike(&print, true).take(MOST).find(|(_, entry)| {
+            entry.sighting == Sighting::Unknown
+                && entry.print.is_some_and(|out| is_onward(&print, &out))
+        });
+        if let Some((early, _)) = early {
+            self.join(index, early, true);
+        }
+    }
+
+    /// A bridge puts fragments together where connections are tracked: what it shows stands for them.
+    fn put_together(&mut self, index: u64, whole: &Print, device: u32) {
+        let mut fragments = self.alike(whole, false).take(MOST).filter_map(|(_, entry)| {
+            let first = entry.print?;
+            let is_below = entry.upper == Some(device) && is_arrival(entry);
+            (is_below && !entry.paired && first.ends == whole.ends).then_some(first.datagram?)
+        });
+        let Some(datagram) = fragments.next() else { return };
+        drop(fragments);
+        let number = self.entry(index).map_or(0, |entry| entry.number);
+        let members = self.datagrams.get_mut(&datagram).map(|of| std::mem::take(&mut of.members));
+        for member in members.into_iter().flatten() {
+            if let Some(entry) = self.entry_mut(member) {
+                entry.sighting = Sighting::Lower { of: number };
+            }
+        }
+    }
+
+    /// A frame went out: one below the device that showed it before, a packet that came, or the host's own.
+    pub(super) fn went(&mut self, index: u64) {
+        let Some((print, _, device)) = self.print_of(index) else { return };
+        if let Some(twin) = self.twin(index, true)
+            && let Some(above) = self.entry(twin)
+        {
+            let (number, sighting) = (above.number, above.sighting);
+            let upper = self.entry(index).and_then(|entry| entry.upper);
+            let is_flooded = above.device != device && upper.is_some() && upper == above.upper;
+            if is_flooded || self.devices.may_feed(device, upper, above.device) {
+                let sighting = if is_flooded { sighting } else { Sighting::Lower { of: number } };
+                if let Some(entry) = self.entry_mut(index) {
+                    entry.sighting = sighting;
+                }
+                return;
+            }
+        }
+        if print.is_later_fragment {
+            return self.went_in_part(index, &print);
+        }
+        if let Some((arrival, teaches)) = self.arrival_of(index, &print) {
+            return self.join(arrival, index, teaches);
+        }
+        // A packet of a flow that goes through, whose content a helper changed.
+        if self.flows.contains_key(&self.keys.ends(&print.ends)) {
+            self.settle(index, Sighting::Second { of: None });
+        }
+    }
+
+    /// A later fragment is what the first one is.
+    fn went_in_part(&mut self, index: u64, print: &Print) {
+        let first = print.datagram.and_then(|datagram| self.datagrams.get(&!datagram));
+        if let Some(first) = first {
+            let sighting = first.sighting;
+            self.settle(index, sighting);
+        } else if let Some((arrival, _)) = self.arrival_of(index, print) {
+            self.join(arrival, index, false);
+        }
+    }
+
+    fn settle(&mut self, index: u64, sighting: Sighting) {
+        let Some(entry) = self.entry_mut(index) else { return };
+        entry.sighting = sighting;
+        if let Some(datagram) = entry.print.and_then(|print| print.datagram) {
+            self.datagrams.entry(!datagram).or_default().sighting = sighting;
+        }
+    }
+
+    fn print_of(&self, index: u64) -> Option<(Print, u64, u32)> {
+        let entry = self.entry(index)?;
+        Some((entry.print?, entry.time, entry.device))
+    }
+
+    /// Takes entries of which nothing more is to be learned from the front of a chain.
+    fn settled(&mut self, content: u64, is_out: bool, is_done: impl Fn(&Entry) -> bool) {
+        let content = one_way(content, is_out);
+        while let Some(Chain { first, .. }) = self.by_content.get(&content).copied() {
+            let Some(entry) = self.entry(first).filter(|entry| is_done(entry)) else { return };
+            let next = entry.next;
+            self.unchain(content, first, next);
+        }
+    }
+
+    /// Entries of the same content that went out, or the others, the oldest first.
+    fn alike(&self, print: &Print, is_out: bool) -> impl Iterator<Item = (u64, &Entry)> {
+        let chain = self.by_content.get(&one_way(print.content, is_out));
+        let mut at = chain.map_or(NONE, |chain| chain.first);
+        std::iter::from_fn(move || {
+            let entry = self.entry(at)?;
+            let found = (at, entry);
+            at = entry.next;
+            Some(found)
+        })
+    }
+
+    /// The arrival that this frame shows leaving, and whether no other one may be meant.
+    fn arrival_of(&mut self, index: u64, print: &Print) -> Option<(u64, bool)> {
+        let Entry { time, upper, .. } = *self.entry(index)?;
+        self.settled(print.content, false, |entry| {
+            entry.paired || !is_arrival(entry) || time.saturating_sub(entry.time) > LONGEST
+        });
+        let wanted = self.flows.get(&self.keys.ends(&print.ends)).copied();
+        let mut best: Option<(u64, &Print, usize)> = None;
+        let mut is_tie = false;
+        let open = self.alike(print, false).take(MOST);
+        for (at, entry) in open.filter(|(_, entry)| !entry.paired && is_arrival(entry)) {
+            let Some(came) = entry.print.as_ref().filter(|came| is_onward(came, print)) else {
+                continue;
+            };
+            let as_before = wanted == Some(self.keys.ends(&came.ends));
+            // Between two ports of a bridge a packet is passed on, to the bridge itself it is given.
+            let is_bridged = entry.upper.is_some() && entry.upper == upper;
+            let score = ends_alike(came, print)
+                + 8 * usize::from(as_before)
+                + 4 * usize::from(is_bridged && came.ttl == print.ttl);
+            if score == 0 {
+                continue;
+            }
+            match best {
+                Some((_, other, most)) if most == score => is_tie |= other.ends != came.ends,
+                Some((.., most)) if most > score => {}
+                _ => {
+                    is_tie = false;
+                    best = Some((at, came, score));
+                }
+            }
+        }
+        best.map(|(at, ..)| (at, !is_tie))
+            .or_else(|| Some((self.superframe_of(print, time)?, true)))
+    }
+
+    /// The arrived segment of which this one is a part.
+    fn superframe_of(&self, print: &Print, time: u64) -> Option<u64> {
+        let part = print.segment.filter(|part| part.len > 0)?;
+        let is_v6 = print.ends.source.is_ipv6();
+        let upto = part.key(is_v6);
+        let from = (is_v6, part.acknowledgement, 0);
+        let (_, at) = self.segments.range(from..=upto).next_back()?;
+        let entry = self.entry(*at)?;
+        let came = entry.print.as_ref()?;
+        let fits = came.segment.is_some_and(|whole| whole.holds(part.sequence))
+            && is_arrival(entry)
+            && is_onward(came, print)
+            && ends_alike(came, print) > 0
+            && time.saturating_sub(entry.time) <= LONGEST;
+        fits.then_some(*at)
+    }
+
+    /// An arrival left as this frame.
+    fn join(&mut self, arrival: u64, out: u64, teaches: bool) {
+        let Some((came, ..)) = self.print_of(arrival) else { return };
+        let Some((left, _, device)) = self.print_of(out) else { return };
+        let number = |index| self.entry(index).map_or(0, |entry| entry.number);
+        let (of, number) = (number(arrival), number(out));
+        self.settle(out, Sighting::Second { of: Some(of) });
+        let upper = self.entry(out).and_then(|entry| entry.upper);
+        let device = self.devices.top(device, upper);
+        let told = teaches.then_some(Left {
+            number,
+            device,
+            ends: left.ends,
+            bridged: left.ttl == came.ttl,
+        });
+        if teaches && came.ends != left.ends {
+            self.flows.insert(self.keys.ends(&left.ends), self.keys.ends(&came.ends));
+        }
+        if let Some(entry) = self.entry_mut(arrival) {
+            entry.paired = true;
+            entry.left = entry.left.or(told);
+        }
+        // Fragments are put together where connections are tracked: the last one stands for the packet.
+        if let Some(fragments) = came.datagram.and_then(|key| self.datagrams.get_mut(&key)) {
+            fragments.left = told;
+            for member in std::mem::take(&mut fragments.members) {
+                if let Some(entry) = self.entry_mut(member) {
+                    entry.left = told;
+                }
+            }
+        }
+    }
+}
+
+/// Whether an entry is a packet as it came in.
+fn is_arrival(entry: &Entry) -> bool {
+    matches!(entry.way, Way::In | Way::OtherHost)
+        && matches!(entry.sighting, Sighting::Unknown | Sighting::Arrival)
+}
+
+/// Whether what left goes on where what came wanted to go: an answer to it goes back.
+fn is_onward(came: &Print, left: &Print) -> bool {
+    let is_answer = came.ends.source == left.ends.destination
+        && came.ends.destination == left.ends.source
+        && came.ends.source != came.ends.destination;
+    let stays = is_of_link(came) || is_of_link(left);
+    !is_answer && came.ends.protocol == left.ends.protocol && (!stays || came.ends == left.ends)
+}
+
+/// Whether no router passes a packet on, though a bridge may: neighbour discovery, link-local addresses and groups.
+fn is_of_link(print: &Print) -> bool {
+    let is_local = |addr| match addr {
+        IpAddr::V4(v4) => matches!(v4.octets(), [224, 0, 0, _]),
+        IpAddr::V6(v6) => v6.is_unicast_link_local() || v6.segments()[0] & 0xff0f == 0xff02,
+    };
+    let is_v6 = print.ends.source.is_ipv6();
+    is_v6 && print.ttl == u8::MAX && print.ends.protocol == icmpv6::PROTOCOL
+        || is_local(print.ends.source)
+        || is_local(print.ends.destination)
+}
+
+/// How many of addresses and ports are alike.
+fn ends_alike(came: &Print, left: &Print) -> usize {
+    let (came, left) = (&came.ends, &left.ends);
+    let ports = came.ports.unwrap_or_default().into_iter().zip(left.ports.unwrap_or_default());
+    usize::from(came.source == left.source)
+        + usize::from(came.destination == left.destination)
+        + ports.filter(|(one, other)| one == other).count()
+}

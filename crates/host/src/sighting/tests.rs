@@ -1,0 +1,324 @@
+use std::net::IpAddr;
+
+use packet::craft::{Addresses, Craft, Fragment, Message};
+use packet::tcp::Flags;
+use packet::{Checksums, Link as LinkType, parse};
+use proptest::prelude::*;
+
+use super::*;
+
+const CLIENT: &str = "10.0.0.2";
+const ROUTER: &str = "203.0.113.1";
+const SERVER: &str = "203.0.113.9";
+
+/// A host with a bridge of two ports, a LAN and a WAN.
+fn host() -> Devices {
+    let link = |index, name, master| Link {
+        index: Some(index),
+        name,
+        master,
+        vlan: None,
+        is_loopback: false,
+    };
+    Devices::of([
+        Link { is_loopback: true, ..link(1, "lo", None) },
+        link(2, "lan0", None),
+        link(3, "wan0", None),
+        link(4, "br0", None),
+        link(5, "port0", Some("br0")),
+        link(6, "port1", Some("br0")),
+        Link { vlan: Some(("lan0", 7)), ..link(8, "lan0.7", None) },
+    ])
+}
+
+/// A capture of that host, frame by frame, 10 microseconds apart.
+struct Capture {
+    sightings: Sightings,
+    number: u64,
+    time: u64,
+}
+
+impl Capture {
+    fn new() -> Self {
+        Self { sightings: Sightings::new(host()), number: 0, time: 0 }
+    }
+
+    fn frame(&mut self, way: Way, device: &str, craft: &Craft) -> u64 {
+        self.bytes(way, device, &craft.frame(), LinkType::Raw)
+    }
+
+    fn bytes(&mut self, way: Way, device: &str, bytes: &[u8], link: LinkType) -> u64 {
+        let headers = parse(link, bytes, bytes.len(), Checksums::Ignore);
+        let device = self.sightings.devices_mut().named(device);
+        self.number += 1;
+        self.time += 10_000;
+        let (number, time) = (self.number, self.time);
+        self.sightings.see(&Frame { number, time, bytes, headers: &headers, way, device });
+        number
+    }
+
+    fn take(mut self) -> Vec<Seen> {
+        std::iter::from_fn(|| self.sightings.take()).collect()
+    }
+}
+
+fn craft(source: &str, destination: &str, message: Message) -> Craft {
+    let [source, destination] = [source, destination].map(|addr| addr.parse::<IpAddr>().unwrap());
+    let addresses = Addresses::new(source, destination).unwrap();
+    Craft { ethernet: None, payload_len: 20, ..Craft::new(addresses, message) }
+}
+
+fn segment(source: (&str, u16), destination: (&str, u16), sequence: u32, len: usize) -> Craft {
+    let message = Message::Tcp {
+        source_port: source.1,
+        destination_port: destination.1,
+        flags: Flags::ACK,
+        sequence,
+        acknowledgement: 77,
+        window: 1000,
+    };
+    Craft { payload_len: len, ..craft(source.0, destination.0, message) }
+}
+
+fn sightings(seen: &[Seen]) -> Vec<Sighting> {
+    seen.iter().map(|seen| seen.sighting).collect()
+}
+
+fn second(of: u64) -> Sighting {
+    Sighting::Second { of: Some(of) }
+}
+
+#[test]
+fn what_left_tells_what_translation_drew() {
+    let mut capture = Capture::new();
+    capture.frame(Way::In, "lan0", &segment((CLIENT, 4000), (SERVER, 80), 1, 0));
+    let routed = Craft { ttl: 63, ..segment((ROUTER, 61_234), (SERVER, 80), 1, 0) };
+    capture.frame(Way::Out, "wan0", &routed);
+    let seen = capture.take();
+    assert_eq!(sightings(&seen), [Sighting::Arrival, second(1)]);
+    let left = seen[0].left.unwrap();
+    assert_eq!((left.number, left.device, left.bridged), (2, 3, false));
+    assert_eq!(left.ends.source, ROUTER.parse::<IpAddr>().unwrap());
+    assert_eq!(left.ends.ports, Some([61_234, 80]));
+}
+
+#[test]
+fn what_no_arrival_explains_is_the_hosts_own() {
+    let mut capture = Capture::new();
+    capture.frame(Way::In, "lan0", &craft(CLIENT, ROUTER, Message::udp(5000, 53)));
+    capture.frame(Way::Out, "lan0", &craft(ROUTER, CLIENT, Message::udp(53, 5000)));
+    // An answer with the payload of the question, as an echo server gives it.
+    assert_eq!(sightings(&capture.take()), [Sighting::Arrival, Sighting::Own]);
+}
+
+#[test]
+fn a_frame_whose_way_is_not_told_is_left_to_its_addresses() {
+    let mut capture = Capture::new();
+    capture.frame(Way::Unknown, "lan0", &craft(CLIENT, SERVER, Message::udp(5000, 53)));
+    capture.frame(Way::Unknown, "wan0", &craft(CLIENT, SERVER, Message::udp(5000, 53)));
+    assert_eq!(sightings(&capture.take()), [Sighting::Unknown; 2]);
+}
+
+#[test]
+fn a_superframe_leaves_in_segments() {
+    let mut capture = Capture::new();
+    capture.frame(Way::In, "wan0", &segment((SERVER, 80), (CLIENT, 4000), 1000, 4000));
+    let part = |sequence, len| segment((SERVER, 80), (CLIENT, 4000), sequence, len);
+    for (sequence, len) in [(1000, 1448), (2448, 1448), (3896, 1104)] {
+        capture.frame(Way::Out, "lan0", &part(sequence, len));
+    }
+    // The byte after it is another packet's.
+    capture.frame(Way::Out, "lan0", &part(5000, 10));
+    let seen = capture.take();
+    assert_eq!(sightings(&seen[1..4]), [second(1); 3]);
+    assert_eq!(seen[4].sighting, Sighting::Own);
+    assert_eq!(seen[0].left.unwrap().number, 2);
+}
+
+#[test]
+fn a_datagram_leaves_in_fragments_and_all_that_came_of_it_know() {
+    // The UDP header of the first one tells the length of all.
+    let part = |source, (offset, payload_len, more)| {
+        let fragment = Some(Fragment { offset, more });
+        let message = Message::udp(5000, 53);
+        let craft = Craft { payload_len, fragment, id: 9, ..craft(source, SERVER, message) };
+        let mut frame = craft.frame();
+        if offset == 0 {
+            frame[24..26].copy_from_slice(&2960_u16.to_be_bytes());
+        }
+        frame
+    };
+    let mut capture = Capture::new();
+    for cut in [(0, 1472, true), (1480, 1480, false)] {
+        capture.bytes(Way::In, "lan0", &part(CLIENT, cut), LinkType::Raw);
+    }
+    for cut in [(0, 1000, true), (1008, 1000, true), (2008, 952, false)] {
+        capture.bytes(Way::Out, "wan0", &part(ROUTER, cut), LinkType::Raw);
+    }
+    let seen = capture.take();
+    assert_eq!(sightings(&seen[..2]), [Sighting::Arrival; 2]);
+    assert_eq!(sightings(&seen[2..]), [second(1); 3]);
+    assert_eq!(seen[0].left.unwrap().number, 3);
+    assert_eq!(seen[1].left, seen[0].left);
+}
+
+#[test]
+fn equal_packets_pair_in_order_and_a_tie_teaches_nothing() {
+    // A scan: one sequence number, several clients, each given a port of its own.
+    let mut capture = Capture::new();
+    for port in [4000, 4001] {
+        capture.frame(Way::In, "lan0", &segment((CLIENT, port), (SERVER, 80), 1, 0));
+    }
+    for port in [50_001, 50_000] {
+        capture.frame(Way::Out, "wan0", &segment((ROUTER, port), (SERVER, 80), 1, 0));
+    }
+    let seen = capture.take();
+    assert_eq!(sightings(&seen[2..]), [second(1), second(2)]);
+    assert_eq!(seen[0].left, None, "either may be meant");
+
+    // Where only one fits in all its ends, there is none.
+    let mut capture = Capture::new();
+    for port in [4000, 4001] {
+        capture.frame(Way::In, "lan0", &segment((CLIENT, port), (SERVER, 80), 1, 0));
+    }
+    capture.frame(Way::Out, "wan0", &segment((CLIENT, 4001), (SERVER, 80), 1, 0));
+    let seen = capture.take();
+    assert_eq!((seen[0].left, seen[1].left.map(|left| left.number)), (None, Some(3)));
+    assert_eq!(seen[2].sighting, second(2));
+}
+
+#[test]
+fn a_capture_may_show_what_left_a_little_before_what_came() {
+    let mut capture = Capture::new();
+    capture.frame(Way::Out, "wan0", &segment((ROUTER, 4000), (SERVER, 80), 1, 0));
+    capture.time += JITTER / 2;
+    capture.frame(Way::In, "lan0", &segment((CLIENT, 4000), (SERVER, 80), 1, 0));
+    let seen = capture.take();
+    assert_eq!(sightings(&seen), [second(2), Sighting::Arrival]);
+
+    let mut capture = Capture::new();
+    capture.frame(Way::Out, "wan0", &segment((ROUTER, 4000), (SERVER, 80), 1, 0));
+    capture.time += JITTER * 2;
+    capture.frame(Way::In, "lan0", &segment((CLIENT, 4000), (SERVER, 80), 1, 0));
+    assert_eq!(sightings(&capture.take()), [Sighting::Own, Sighting::Arrival]);
+}
+
+#[test]
+fn a_bridge_and_its_ports_show_one_packet() {
+    // To the bridge and on by the WAN; the answer comes back.
+    let mut capture = Capture::new();
+    capture.frame(Way::OtherHost, "port0", &craft(CLIENT, SERVER, Message::udp(5000, 53)));
+    capture.frame(Way::In, "br0", &craft(CLIENT, SERVER, Message::udp(5000, 53)));
+    capture.frame(Way::Out, "wan0", &craft(ROUTER, SERVER, Message::udp(5000, 53)));
+    let answer = Craft { payload_len: 30, ..craft(SERVER, CLIENT, Message::udp(53, 5000)) };
+    let there = Craft { payload_len: 30, ..craft(SERVER, ROUTER, Message::udp(53, 5000)) };
+    capture.frame(Way::In, "wan0", &there);
+    capture.frame(Way::Out, "br0", &answer);
+    capture.frame(Way::Out, "port0", &answer);
+    let seen = capture.take();
+    let lower = |of| Sighting::Lower { of };
+    let wanted = [lower(2), Sighting::Arrival, second(2), Sighting::Arrival, second(4), lower(5)];
+    assert_eq!(sightings(&seen), wanted);
+}
+
+#[test]
+fn what_a_bridge_passes_on_came_in_by_the_bridge() {
+    let mut capture = Capture::new();
+    let craft = craft(CLIENT, "10.0.0.3", Message::udp(5000, 53));
+    capture.frame(Way::OtherHost, "port0", &craft);
+    capture.frame(Way::Out, "port1", &craft);
+    // A bridge that listens to everything shows it, too.
+    capture.frame(Way::OtherHost, "br0", &craft);
+    let seen = capture.take();
+    assert_eq!(sightings(&seen), [Sighting::Arrival, second(1), Sighting::OtherHost]);
+    assert_eq!((seen[0].device, seen[0].left.unwrap().device), (4, 4));
+    assert!(seen[0].left.unwrap().bridged);
+}
+
+#[test]
+fn fragments_at_a_port_are_lower_where_the_bridge_shows_them_put_together() {
+    let fragment = |offset, payload_len, more| Craft {
+        payload_len,
+        fragment: Some(Fragment { offset, more }),
+        id: 9,
+        ..craft(CLIENT, SERVER, Message::udp(5000, 53))
+    };
+    let mut capture = Capture::new();
+    capture.frame(Way::OtherHost, "port0", &fragment(0, 1472, true));
+    capture.frame(Way::OtherHost, "port0", &fragment(1480, 528, false));
+    // Put together, its UDP length is that of the first fragment's header: it says the same.
+    let mut whole = fragment(0, 1472, true).frame();
+    whole[6..8].fill(0);
+    whole.truncate(20 + 8 + 1472);
+    capture.bytes(Way::In, "br0", &whole, LinkType::Raw);
+    let seen = capture.take();
+    assert_eq!(sightings(&seen[..2]), [Sighting::Lower { of: 3 }; 2]);
+    assert_eq!(seen[2].sighting, Sighting::Arrival);
+}
+
+#[test]
+fn neighbour_discovery_is_passed_on_by_no_router() {
+    let solicit = |source| {
+        craft(source, "ff02::16", Message::Icmp { kind: 143, code: 0, id: 0, sequence: 1 })
+    };
+    let mut capture = Capture::new();
+    capture.frame(Way::In, "lan0", &solicit("fe80::2"));
+    capture.frame(Way::Out, "lan0", &solicit("fe80::1"));
+    assert_eq!(sightings(&capture.take()), [Sighting::Arrival, Sighting::Own]);
+}
+
+#[test]
+fn loopback_is_one_packet_of_the_hosts_own() {
+    let craft = craft("127.0.0.1", "127.0.0.1", Message::udp(5000, 53));
+    let mut capture = Capture::new();
+    capture.frame(Way::Out, "lo", &craft);
+    capture.frame(Way::In, "lo", &craft);
+    assert_eq!(sightings(&capture.take()), [Sighting::Own, second(1)]);
+    // A capture on all interfaces leaves out what goes out by `lo`.
+    let mut capture = Capture::new();
+    capture.frame(Way::In, "lo", &craft);
+    assert_eq!(sightings(&capture.take()), [Sighting::Own]);
+}
+
+#[test]
+fn a_flow_that_goes_through_is_known_by_its_ends_where_a_helper_writes_to_it() {
+    let mut capture = Capture::new();
+    capture.frame(Way::In, "lan0", &segment((CLIENT, 4000), (SERVER, 21), 1, 20));
+    capture.frame(Way::Out, "wan0", &segment((ROUTER, 4000), (SERVER, 21), 1, 20));
+    capture.frame(Way::In, "lan0", &segment((CLIENT, 4000), (SERVER, 21), 21, 25));
+    capture.frame(Way::Out, "wan0", &segment((ROUTER, 4000), (SERVER, 21), 900, 27));
+    let seen = capture.take();
+    assert_eq!(seen[3].sighting, Sighting::Second { of: None });
+    assert_eq!((seen[2].sighting, seen[2].left), (Sighting::Arrival, None));
+}
+
+proptest! {
+    /// Whatever comes, and however hashes are keyed: no panic, the same answers, one for each frame, and a second
+    /// sighting is one of an arrival.
+    #[test]
+    fn answers_do_not_depend_on_the_key(
+        frames in proptest::collection::vec((0..4_u8, 0..4_usize, 0..3_u8, 0..3_u16, 0..3_u32), 0..60)
+    ) {
+        let run = || {
+            let mut capture = Capture::new();
+            for (way, device, host, port, sequence) in &frames {
+                let way = [Way::In, Way::Out, Way::OtherHost, Way::Unknown][usize::from(*way)];
+                let device = ["lan0", "wan0", "br0", "port0"][*device];
+                let source = format!("10.0.0.{host}");
+                let craft = segment((&source, 4000 + port), (SERVER, 80), sequence * 10, 10);
+                capture.frame(way, device, &craft);
+            }
+            capture.take()
+        };
+        let seen = run();
+        prop_assert_eq!(seen.len(), frames.len());
+        prop_assert_eq!(&seen, &run());
+        for one in &seen {
+            if let Sighting::Second { of: Some(of) } = one.sighting {
+                let arrival = &seen[of as usize - 1];
+                let came = matches!(arrival.sighting, Sighting::Arrival | Sighting::Lower { .. });
+                prop_assert!(came);
+            }
+        }
+    }
+}

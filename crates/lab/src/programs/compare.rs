@@ -1,0 +1,178 @@
+//! What the kernel counted beside what a replay says.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use super::counters::{Counted, Place, Told, of_json, reached_from};
+use super::recording::{Recording, Way};
+use super::scenes::Scene;
+
+/// A counter that the replay has wrong, and no doubt about it.
+#[derive(Clone, Debug)]
+pub struct Wrong {
+    /// Which.
+    pub place: Place,
+    /// What the kernel has.
+    pub kernel: Counted,
+    /// What the replay has.
+    pub told: Told,
+}
+
+/// One scene, recorded one way.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// Counters compared.
+    pub counters: usize,
+    /// Surely wrong.
+    pub wrong: Vec<Wrong>,
+    /// Counters that differ by packets which no tap of this way shows; see [`unseen`] and [`Scene::apart`].
+    pub apart: usize,
+    /// Frames, and those of them that were no packets of their own.
+    pub frames: u64,
+    /// See `frames`.
+    pub skipped: u64,
+    /// Packets with a verdict that is unknown.
+    pub unknown: u64,
+    /// The first causes of that.
+    pub because: Vec<String>,
+    /// Packets that the replay drops and the capture shows leaving, if the document counts them.
+    pub contradictions: Option<u64>,
+    /// What the replay warned of.
+    pub warnings: Vec<String>,
+}
+
+impl Comparison {
+    /// Unknown packets in a hundred of those that have a verdict.
+    pub fn unknown_share(&self) -> f64 {
+        let walked = self.frames.saturating_sub(self.skipped).max(1);
+        100.0 * self.unknown as f64 / walked as f64
+    }
+
+    /// Whether it is as it must be for this way of recording.
+    pub fn is_good(&self, way: Way) -> bool {
+        self.wrong.is_empty()
+            && self.contradictions.unwrap_or(0) == 0
+            && self.unknown_share() <= way.most_unknown()
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let contradictions =
+            self.contradictions.map_or("-".to_owned(), |packets| packets.to_string());
+        write!(
+            f,
+            "counters {:3}  wrong {:3}  apart {:2}  unknown {:5.1} %  contradictions {contradictions}",
+            self.counters,
+            self.wrong.len(),
+            self.apart,
+            self.unknown_share(),
+        )
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Told { packets, maybe } = self.told;
+        let told = packets..=packets + maybe;
+        write!(
+            f,
+            "{}: kernel {}, replay {told:?}: {}",
+            self.place, self.kernel.packets, self.kernel.text
+        )
+    }
+}
+
+/// Replays the captures of `way` by the binary `tamis` and compares.
+pub fn compare(
+    scene: Scene,
+    recording: &Recording,
+    way: Way,
+    tamis: &Path,
+) -> io::Result<Comparison> {
+    let output = Command::new(tamis)
+        .arg("replay")
+        .arg(recording.host())
+        .args(recording.captures(way)?)
+        .arg("--json")
+        .output()
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", tamis.display())))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!("{}: {}", output.status, said.trim())));
+    }
+    let document = serde_json::from_slice(&output.stdout)?;
+    Ok(beside(scene, recording, way, &document))
+}
+
+/// The recording's counters beside those of a document `tamis.replay/1`.
+fn beside(
+    scene: Scene,
+    recording: &Recording,
+    way: Way,
+    document: &serde_json::Value,
+) -> Comparison {
+    let told = of_json(document);
+    let apart = scene.apart();
+    let number = |value: &serde_json::Value| value.as_u64().unwrap_or(0);
+    let lines = |key: &str| document[key].as_array().into_iter().flatten();
+    let mut comparison = Comparison {
+        frames: number(&document["packets"]),
+        skipped: number(&document["verdicts"]["skip"]["packets"]),
+        unknown: number(&document["verdicts"]["unknown"]["packets"]),
+        because: lines("unknown_because")
+            .map(|cause| format!("{} x {}", cause["packets"], cause["what"]))
+            .take(3)
+            .collect(),
+        contradictions: document["contradictions"]["packets"].as_u64(),
+        warnings: lines("warnings").filter_map(|line| line.as_str()).map(str::to_owned).collect(),
+        ..Comparison::default()
+    };
+    let kernel = recording.kernel();
+    let unseen = unseen(&kernel, way);
+    for (place, kernel) in kernel {
+        comparison.counters += 1;
+        let told = told.get(&place).copied().unwrap_or_default();
+        if told.allows(kernel.packets, 0) {
+            continue;
+        }
+        let name = place.to_string();
+        let is_apart = apart.iter().any(|(counter, _)| *counter == name);
+        if is_apart || told.allows(kernel.packets, unseen.get(&place).copied().unwrap_or(0)) {
+            comparison.apart += 1;
+        } else {
+            comparison.wrong.push(Wrong { place, kernel, told });
+        }
+    }
+    comparison
+}
+
+/// How many packets a counter may have that no tap shows, where that is more than none.
+///
+/// What OUTPUT drops or rejects never reaches a device, and the rule that did it has counted it: so many packets may
+/// be missing in every chain reached from there. Of a recording of what came in, all that the host sent is missing.
+fn unseen(kernel: &BTreeMap<Place, Counted>, way: Way) -> BTreeMap<Place, u64> {
+    let is_inbound = way == Way::In;
+    let roots: &[&str] = if is_inbound { &["OUTPUT", "POSTROUTING"] } else { &["OUTPUT"] };
+    let own = reached_from(kernel, roots);
+    let is_own = |place: &Place| {
+        own.contains(&(place.family.clone(), place.table.clone(), place.chain.clone()))
+    };
+    let dropped = |family: &str| {
+        let of_family = kernel.iter().filter(|(place, _)| place.family == family && is_own(place));
+        of_family
+            .filter(|(_, counted)| counted.ends_packets())
+            .map(|(_, counted)| counted.packets)
+            .sum()
+    };
+    let places = kernel.keys().filter(|place| is_own(place)).cloned();
+    places
+        .map(|place| {
+            let packets = if is_inbound { u64::MAX } else { dropped(&place.family) };
+            (place, packets)
+        })
+        .collect()
+}

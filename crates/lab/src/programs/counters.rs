@@ -1,0 +1,205 @@
+//! Counters by their place: what `iptables-save -c` printed, and what a replay's JSON says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Whose counter it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// `ip`, `ip6` or `arp`, as the JSON spells it.
+    pub family: String,
+    /// The table.
+    pub table: String,
+    /// The chain.
+    pub chain: String,
+    /// The rule's number in its chain, from 1; 0 is the policy.
+    pub number: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} {}", self.family, self.table, self.chain, self.number)
+    }
+}
+
+/// One counter of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Packets.
+    pub packets: u64,
+    /// The rule, or the policy with its chain.
+    pub text: String,
+}
+
+impl Counted {
+    /// Where the rule jumps or goes to; of a policy, the verdict.
+    fn target(&self) -> Option<&str> {
+        let mut words = self.text.split(' ');
+        words.by_ref().find(|word| matches!(*word, "-j" | "-g" | "policy"))?;
+        words.next()
+    }
+
+    /// Whether packets that it counts go no further.
+    pub fn ends_packets(&self) -> bool {
+        matches!(self.target(), Some("DROP" | "REJECT"))
+    }
+}
+
+/// What a replay says of one counter: the packets that hit it for certain, and those that may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// For certain.
+    pub packets: u64,
+    /// Besides.
+    pub maybe: u64,
+}
+
+impl Told {
+    /// Whether the kernel's value is possible, where it may have seen `unseen` packets more.
+    pub fn allows(self, kernel: u64, unseen: u64) -> bool {
+        let most = (self.packets + self.maybe).saturating_add(unseen);
+        (self.packets..=most).contains(&kernel)
+    }
+}
+
+/// The counters of `…-save -c` text; a chain without a policy (`-`) has none of its own.
+pub fn of_save(family: &str, text: &str) -> BTreeMap<Place, Counted> {
+    let mut counters = BTreeMap::new();
+    let mut table = String::new();
+    let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix('*') {
+            table = name.to_owned();
+            numbers.clear();
+        } else if let Some(chain) = line.strip_prefix(':') {
+            let mut words = chain.split(' ');
+            if let (Some(chain), Some(policy), Some(packets)) =
+                (words.next(), words.next(), words.next().and_then(packets_of))
+                && policy != "-"
+            {
+                let text = format!("policy {policy} of {chain}");
+                counters.insert(place(family, &table, chain, 0), Counted { packets, text });
+            }
+        } else if let Some((packets, rule)) =
+            line.split_once("] ").and_then(|(counts, rule)| Some((packets_of(counts)?, rule)))
+        {
+            let chain = rule.split(' ').nth(1).unwrap_or_default();
+            let number = numbers.entry(chain.to_owned()).or_default();
+            *number += 1;
+            let text = rule.to_owned();
+            counters.insert(place(family, &table, chain, *number), Counted { packets, text });
+        }
+    }
+    counters
+}
+
+/// `[12:3456]` or `[12:3456`: 12.
+fn packets_of(counts: &str) -> Option<u64> {
+    counts.strip_prefix('[')?.split(':').next()?.parse().ok()
+}
+
+fn place(family: &str, table: &str, chain: &str, number: u64) -> Place {
+    Place { family: family.to_owned(), table: table.to_owned(), chain: chain.to_owned(), number }
+}
+
+/// The counters of a document `tamis.replay/1`: `hits` and `policies`.
+pub fn of_json(document: &serde_json::Value) -> BTreeMap<Place, Told> {
+    let mut counters = BTreeMap::new();
+    for key in ["hits", "policies"] {
+        for entry in document[key].as_array().into_iter().flatten() {
+            let word = |name: &str| entry[name].as_str().unwrap_or_default();
+            let place = place(
+                word("family"),
+                word("table"),
+                word("chain"),
+                entry["number"].as_u64().unwrap_or(0),
+            );
+            let number = |name: &str| entry[name].as_u64().unwrap_or(0);
+            counters.insert(place, Told { packets: number("packets"), maybe: number("maybe") });
+        }
+    }
+    counters
+}
+
+/// Chains that packets reach from the chains named `roots`, as family, table and chain.
+pub fn reached_from(
+    counters: &BTreeMap<Place, Counted>,
+    roots: &[&str],
+) -> BTreeSet<(String, String, String)> {
+    let chain_of =
+        |place: &Place, chain: &str| (place.family.clone(), place.table.clone(), chain.to_owned());
+    let mut reached: BTreeSet<_> = counters
+        .keys()
+        .filter(|place| roots.contains(&place.chain.as_str()))
+        .map(|place| chain_of(place, &place.chain))
+        .collect();
+    loop {
+        let jumps =
+            counters.iter().filter(|(place, _)| reached.contains(&chain_of(place, &place.chain)));
+        let next: Vec<_> = jumps
+            .filter_map(|(place, counted)| Some(chain_of(place, counted.target()?)))
+            .filter(|chain| !reached.contains(chain))
+            .collect();
+        if next.is_empty() {
+            return reached;
+        }
+        reached.extend(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAVED: &str = "*filter\n:INPUT DROP [3:180]\n:A - [0:0]\n[7:420] -A INPUT -j A\n[5:300] -A A -p tcp\n\
+                         [2:120] -A INPUT -i lo -j ACCEPT\nCOMMIT\n";
+
+    #[test]
+    fn rules_are_numbered_in_their_chain() {
+        let counters = of_save("ip", SAVED);
+        let told: Vec<_> =
+            counters.iter().map(|(place, counted)| (place.to_string(), counted.packets)).collect();
+        let expected = [
+            ("ip filter A 1".to_owned(), 5),
+            ("ip filter INPUT 0".to_owned(), 3),
+            ("ip filter INPUT 1".to_owned(), 7),
+            ("ip filter INPUT 2".to_owned(), 2),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(counters[&place("ip", "filter", "INPUT", 2)].text, "-A INPUT -i lo -j ACCEPT");
+    }
+
+    #[test]
+    fn a_document_names_rules_and_policies() {
+        let document = serde_json::json!({
+            "hits": [{"family": "ip", "table": "filter", "chain": "INPUT", "number": 1, "packets": 6, "maybe": 2}],
+            "policies": [{"family": "ip", "table": "filter", "chain": "INPUT", "packets": 3, "maybe": 0}],
+        });
+        let counters = of_json(&document);
+        assert_eq!(counters[&place("ip", "filter", "INPUT", 1)], Told { packets: 6, maybe: 2 });
+        assert_eq!(counters[&place("ip", "filter", "INPUT", 0)], Told { packets: 3, maybe: 0 });
+    }
+
+    #[test]
+    fn maybe_widens_upwards_only() {
+        let told = Told { packets: 6, maybe: 2 };
+        assert_eq!([5, 6, 8, 9].map(|kernel| told.allows(kernel, 0)), [false, true, true, false]);
+        assert_eq!([5, 9, 10].map(|kernel| told.allows(kernel, 1)), [false, true, false]);
+    }
+
+    #[test]
+    fn chains_are_reached_through_chains() {
+        let text = "*filter\n:INPUT ACCEPT [0:0]\n:OUTPUT DROP [2:9]\n:A - [0:0]\n:B - [0:0]\n:C - [0:0]\n\
+                    [0:0] -A OUTPUT -p tcp -j A\n[0:0] -A A -g B\n[4:9] -A B -j DROP\n[0:0] -A INPUT -j C\nCOMMIT\n";
+        let counters = of_save("ip", text);
+        let reached = reached_from(&counters, &["OUTPUT"]);
+        let chains: Vec<&str> = reached.iter().map(|(_, _, chain)| chain.as_str()).collect();
+        assert_eq!(chains, ["A", "B", "OUTPUT"]);
+        let ends: Vec<String> = counters
+            .iter()
+            .filter(|(_, counted)| counted.ends_packets())
+            .map(|(place, _)| place.to_string())
+            .collect();
+        assert_eq!(ends, ["ip filter B 1", "ip filter OUTPUT 0"]);
+    }
+}

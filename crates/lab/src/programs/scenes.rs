@@ -1,0 +1,149 @@
+//! The scenes, and what each needs of this machine.
+//!
+//! A scene's text begins with what it shows. Three kinds of its comments are read: `# needs: PROGRAM...`, `# device:
+//! KIND` for a kind of link that not every kernel has, and `# apart: FAMILY TABLE CHAIN NUMBER: WHY` for a counter that no capture can tell (NUMBER 0 is the policy): packets
+//! that never reach a tap. The recording's `proof.txt` then holds what shows it.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+/// A script and its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene {
+    /// As on the command line, and as the folder of its recording.
+    pub name: &'static str,
+    /// Shell functions for `stage.sh`.
+    pub script: &'static str,
+}
+
+/// `"name"`, or `"name" = "part" "part"...` for a script of several parts, of which the first says what it shows.
+macro_rules! scenes {
+    ($($name:literal $(= $($part:literal)+)?),* $(,)?) => {
+        &[$(Scene { name: $name, script: scenes!(@ $name $($($part)+)?) }),*]
+    };
+    (@ $name:literal) => {
+        include_str!(concat!("scenes/", $name, ".sh"))
+    };
+    (@ $name:literal $($part:literal)+) => {
+        concat!($(include_str!(concat!("scenes/", $part, ".sh"))),+)
+    };
+}
+
+/// Every scene, the plain ones first.
+pub const SCENES: &[Scene] = scenes![
+    "router",
+    "homenat",
+    "docker",
+    "strict",
+    "ufw",
+    "kube",
+    "firewalld",
+    "ipv6",
+    "spoofed",
+    "rpfilter" = "rpfilter" "spoofed",
+    "broken",
+    "midstream",
+    "unlisted" = "unlisted" "midstream",
+    "offload",
+    "offload-in" = "offload-in" "offload",
+    "offload-out" = "offload-out" "offload",
+    "mtu",
+    "fragments",
+    "fragments-plain" = "fragments-plain" "fragments",
+    "bridge",
+    "arp",
+    "sctp",
+    "nft" = "nft" "router" "nft-tail",
+    "dhcp",
+    "policy",
+    "nflog" = "nflog" "router" "nflog-tail",
+    "vlan",
+];
+
+/// Programs that every scene runs.
+const ALWAYS: &[&str] = &[
+    "unshare",
+    "bash",
+    "ip",
+    "bridge",
+    "ss",
+    "sysctl",
+    "tcpdump",
+    "iptables-legacy-restore",
+    "conntrack",
+    "ipset",
+];
+
+impl Scene {
+    /// The scene of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        SCENES.iter().find(|scene| scene.name == name).copied()
+    }
+
+    /// What it shows: its first lines of comment.
+    pub fn about(&self) -> String {
+        let lines = self.script.lines().map_while(|line| line.strip_prefix("# "));
+        lines.take_while(|line| !line.starts_with("needs:")).collect::<Vec<_>>().join(" ")
+    }
+
+    fn notes(&self, key: &'static str) -> impl Iterator<Item = &'static str> {
+        let script = self.script;
+        script.lines().filter_map(move |line| line.strip_prefix("# ")?.strip_prefix(key))
+    }
+
+    /// Programs that it runs, and kinds of device that it makes, which this machine lacks.
+    pub fn lacks(&self) -> Vec<&'static str> {
+        let needed = self.notes("needs:").flat_map(str::split_whitespace);
+        let programs =
+            ALWAYS.iter().copied().chain(needed).filter(|program| !is_installed(program));
+        programs.chain(self.notes("device: ").filter(|kind| !is_made(kind))).collect()
+    }
+
+    /// Counters that no capture of this scene can tell, as `FAMILY TABLE CHAIN NUMBER`, and why.
+    pub fn apart(&self) -> Vec<(&'static str, &'static str)> {
+        self.notes("apart:").filter_map(|note| note.trim().split_once(": ")).collect()
+    }
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|dir| dir.join(program).exists())
+        || ["/usr/sbin", "/sbin"].iter().any(|dir| Path::new(dir).join(program).exists())
+}
+
+/// Whether this kernel makes such devices: tries in a namespace of its own.
+fn is_made(kind: &str) -> bool {
+    let make = format!(
+        "ip link add under type dummy && ip link add link under name over type {kind} id 9"
+    );
+    let output = Command::new("unshare").args(["--net", "sh", "-c", &make]).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scene_says_what_it_shows_and_needs() {
+        for scene in SCENES {
+            assert!(!scene.about().is_empty(), "{}", scene.name);
+            assert!(scene.script.contains("\n# needs: "), "{}", scene.name);
+            for function in ["setup()", "rules()", "traffic()"] {
+                assert!(scene.script.contains(function), "{}: {function}", scene.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_counter_set_apart_has_a_reason() {
+        for scene in SCENES {
+            let notes = scene.notes("apart:").count();
+            assert_eq!(scene.apart().len(), notes, "{}", scene.name);
+            for (counter, _) in scene.apart() {
+                assert_eq!(counter.split(' ').count(), 4, "{}: {counter}", scene.name);
+            }
+        }
+    }
+}

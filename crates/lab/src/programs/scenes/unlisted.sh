@@ -1,0 +1,3 @@
+# Flows from before the capture as in midstream, with a host folder that has no list of connections.
+# needs: python3 curl ping dnsmasq dig socat
+unlisted=1

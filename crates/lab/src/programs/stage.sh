@@ -1,0 +1,186 @@
+# The stage on which every scene plays: read before the scene's own text, by a bash that is the first process of
+# its own mount, PID and network namespace. Whatever a scene starts, names or mounts ends with that process.
+#
+# A scene defines `setup` (namespaces, links, programs that serve), `rules` (loads them in r) and `traffic`, and may
+# define `before` (what happens between the rules and the start of the captures: then counters are zeroed).
+# The firewall is always the namespace r. $out is where the recording goes, $lab a folder for the scene's own files;
+# $snap and $big make captures small.
+set -uo pipefail
+mount -t tmpfs tmpfs /run
+mkdir -p /run/netns /run/lab /run/sshd "$out/host"
+lab=/run/lab
+python=/usr/bin/python3
+ping_fast="-q -i 0.05 -W 1"
+
+# Namespaces by name, quiet ones: no duplicate address detection to wait for, no solicitations of routers.
+ns() {
+    local name
+    for name; do
+        ip netns add "$name"
+        ip -n "$name" link set lo up
+        at "$name" sysctl -qw net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.all.accept_dad=0 \
+            net.ipv6.conf.default.router_solicitations=0 net.ipv4.ping_group_range="0 2147483647"
+    done
+}
+
+at() { local name=$1; shift; ip netns exec "$name" "$@"; }
+
+# A cable: wire NS DEV NS DEV.
+wire() {
+    ip link add "$2" netns "$1" type veth peer name "$4" netns "$3"
+    ip -n "$1" link set "$2" up
+    ip -n "$3" link set "$4" up
+}
+
+# addr NS DEV ADDRESS...
+addr() {
+    local name=$1 dev=$2 one; shift 2
+    for one; do ip -n "$name" addr add "$one" dev "$dev"; done
+}
+
+forwarding() {
+    at "$1" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+}
+
+# A web server, nginx where it is installed: web NS PORT... serves /small (1 kB) and /big (3 MB, or $big).
+web() {
+    local name=$1 port; shift
+    mkdir -p $lab/www
+    [ -e $lab/www/big ] || { head -c "${big:-3000000}" /dev/zero >$lab/www/big; head -c 1000 /dev/zero >$lab/www/small; }
+    {
+        echo "pid $lab/nginx-$name.pid; error_log $lab/nginx-$name.log; worker_processes 1; daemon on;"
+        echo "events { worker_connections 256; }"
+        echo "http { access_log off; client_body_temp_path $lab/nb; proxy_temp_path $lab/np;"
+        echo "fastcgi_temp_path $lab/nf; uwsgi_temp_path $lab/nu; scgi_temp_path $lab/ns; server { root $lab/www;"
+        for port; do echo "listen $port; listen [::]:$port;"; done
+        echo "} }"
+    } >"$lab/nginx-$name.conf"
+    if [ -n "$(command -v nginx)" ]; then
+        at "$name" nginx -c "$lab/nginx-$name.conf" 2>>"$lab/nginx.err"
+    else
+        for port; do at "$name" python3 -m http.server --bind :: --directory $lab/www "$port" 2>>"$lab/web.err" & done
+    fi
+}
+
+# A name server: names NS answers every name of example.net with 192.0.2.80 and 2001:db8::80.
+names() {
+    at "$1" dnsmasq --no-daemon --no-resolv --no-hosts --conf-file=/dev/null --pid-file= --user=root \
+        --address=/example.net/192.0.2.80 --address=/example.net/2001:db8::80 >"$lab/dnsmasq-$1.log" 2>&1 &
+}
+
+get() { at "$1" curl -sS -o /dev/null --connect-timeout 1 --max-time 4 "${@:2}"; }
+look_up() { at "$1" dig +tries=1 +time=1 +short "@$2" example.net "${3:-A}" >/dev/null; }
+echoes() { at "$1" ping $ping_fast -c "$3" "${@:4}" "$2" >/dev/null; }
+
+# Tries ports: knock NS ADDRESS PORT...
+knock() {
+    local name=$1 host=$2 port; shift 2
+    for port; do at "$name" timeout 0.3 bash -c "</dev/tcp/$host/$port" 2>/dev/null; done
+}
+
+# Waits until something listens: listens NS PORT [udp].
+listens() {
+    local turn kind=-tlnH
+    [ "${3:-}" = udp ] && kind=-ulnH
+    for turn in $(seq 100); do
+        [ -n "$(at "$1" ss $kind "sport = :$2")" ] && return
+        sleep 0.03
+    done
+    echo "nothing listens on $2 in $1" >&2
+}
+
+legacy_rules() { at r iptables-legacy-restore -c; }
+legacy_rules6() { at r ip6tables-legacy-restore -c; }
+before() { :; }
+
+# Sets every counter of r back: for rules that were there before the capture.
+zero() {
+    local table
+    for table in $(at r cat /proc/net/ip_tables_names); do at r iptables-legacy -t "$table" -Z; done
+    for table in $(at r cat /proc/net/ip6_tables_names); do at r ip6tables-legacy -t "$table" -Z; done
+}
+
+save4() { at r iptables-legacy-save -c; }
+save6() { at r ip6tables-legacy-save -c; }
+
+# arptables-legacy-save asks whatever is called arptables, and prints no counters; these two list by themselves.
+save_arp() { sed 's|/usr/sbin/arptables|/usr/sbin/arptables-legacy|' /usr/sbin/arptables-legacy-save | at r perl; }
+counters_arp() {
+    echo '*filter'
+    at r arptables-legacy -L -n -v | sed -n \
+        -e '/^Chain/h' \
+        -e 's/^Chain \([^ ]*\) (policy \([A-Z]*\) \([0-9]*\) packets, \([0-9]*\) bytes).*/:\1 \2 [\3:\4]/p' \
+        -e '/pcnt=/{G;s/^\(.*[^ ]\) *, pcnt=\([0-9]*\) -- bcnt=\([0-9]*\).*Chain \([^ ]*\).*/[\2:\3] -A \4 \1/p}'
+    echo COMMIT
+}
+
+# What a host folder holds, as the commands print it. An empty file says nothing and is left out.
+host_folder() {
+    local dir=$out/host
+    save4 >"$dir/iptables.save"
+    save6 >"$dir/ip6tables.save"
+    [ -n "${uses_arp:-}" ] && save_arp >"$dir/arptables.save"
+    at r ipset save >"$dir/ipset.save" 2>/dev/null
+    { at r ip -4 route show table all; at r ip -6 route show table all; } >"$dir/routes.txt"
+    { at r ip -4 rule; at r ip -6 rule; } >"$dir/rule.txt"
+    at r ip -d -o link >"$dir/links.txt"
+    at r ip -o addr >"$dir/addresses.txt"
+    at r ip neigh >"$dir/neigh.txt"
+    at r ip maddr >"$dir/maddr.txt"
+    at r bridge -o link >"$dir/bridge.txt"
+    at r sysctl net.ipv4 net.ipv6 net.bridge net.netfilter >"$dir/sysctl.txt" 2>/dev/null
+    { at r conntrack -L -f ipv4; at r conntrack -L -f ipv6; } >"$dir/conntrack.txt" 2>/dev/null
+    [ -n "${unlisted:-}" ] && rm -f "$dir/conntrack.txt"
+    find "$dir" -type f -empty -delete
+}
+
+listeners=()
+listen() {
+    local file=$1; shift
+    ip netns exec r tcpdump -Z root -B 32768 -s "${snap:-262144}" -n -w "$out/$file" "$@" 2>"$lab/$file.log" &
+    listeners+=($!)
+}
+
+recording() {
+    local dev turn files=(any.pcap in.pcap)
+    listen any.pcap -i any
+    listen in.pcap -i any -Q in
+    [ -n "${nflog:-}" ] && { listen nflog.pcap -i "nflog:$nflog"; files+=(nflog.pcap); }
+    for dev in $(at r ip -o link show up | sed 's/^[0-9]*: \([^:@]*\).*/\1/'); do
+        listen "$dev.pcap" -i "$dev"
+        files+=("$dev.pcap")
+    done
+    for turn in $(seq 200); do
+        [ "$(cd $lab && grep -l 'listening on' "${files[@]/%/.log}" 2>/dev/null | wc -l)" = ${#files[@]} ] && return
+        sleep 0.02
+    done
+    echo "a capture did not start" >&2
+    exit 4
+}
+
+# A ring hands over its last block after a second at most, then tcpdump can be told to stop.
+recorded() {
+    sleep 1.2
+    kill -TERM "${listeners[@]}"
+    wait "${listeners[@]}" 2>/dev/null
+    grep -H 'dropped by kernel' $lab/*.pcap.log | sed 's|.*/\(.*\)\.pcap\.log:|\1: |' >"$out/losses.txt"
+}
+
+play() {
+    setup
+    sleep "${settle:-0.2}"
+    if declare -F before_rules >/dev/null; then before_rules; fi
+    [ -n "${early_rules:-}" ] && { rules; before; }
+    recording
+    if [ -n "${early_rules:-}" ]; then zero; else rules; fi
+    host_folder
+    traffic >"$out/traffic.log" 2>&1
+    sleep "${quiet:-0.3}"
+    save4 >"$out/expected.save"
+    save6 >"$out/expected6.save"
+    [ -n "${uses_arp:-}" ] && counters_arp >"$out/expected-arp.save"
+    recorded
+    if declare -F proof >/dev/null; then proof >"$out/proof.txt" 2>&1; fi
+    cp $lab/*.err "$out/" 2>/dev/null
+    find "$out" -maxdepth 1 -type f -empty -delete
+}

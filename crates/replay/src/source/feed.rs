@@ -1,0 +1,149 @@
+//! One capture of a stream.
+//!
+//! Contract: frames come numbered and with a time, if any frame before them had one: that of the one before
+//! where the capture has none.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use host::sighting::Seen;
+use pktio::{Burst, CaptureReader, Port, PortError};
+
+use super::argument::CaptureName;
+use super::interfaces::Table;
+use super::numbers::number;
+use super::{Arrived, Batch};
+use crate::stoppable;
+
+/// Buffer for a first look: as small as a burst may be.
+const LOOK_BYTES: usize = 4096;
+
+/// A capture that was looked into, and is to be opened when its time has come.
+pub(super) struct Waiting {
+    pub(super) capture: usize,
+    pub(super) name: CaptureName,
+    /// Time of its first frame that has one.
+    pub(super) first: Option<u64>,
+    /// It cannot be opened twice: what was read of it.
+    begun: Option<(CaptureReader, Burst)>,
+}
+
+/// A capture that is being read.
+pub(super) struct Feed {
+    pub(super) capture: usize,
+    name: CaptureName,
+    reader: CaptureReader,
+    begun: Option<Burst>,
+    /// Numbers of its interfaces in the stream's table.
+    interfaces: Vec<u32>,
+    /// Those numbers are other ones than its own.
+    renumbers: bool,
+    /// Time of the frame that was read last; frames without one have it.
+    pub(super) now: Option<u64>,
+    /// It may keep its reader waiting.
+    pub(super) is_live: bool,
+}
+
+impl Waiting {
+    /// One that is opened as soon as frames are wanted.
+    pub(super) fn new(capture: usize, name: CaptureName) -> Self {
+        Self { capture, name, first: None, begun: None }
+    }
+
+    /// Looks for the time at which it begins.
+    pub(super) fn look(&mut self, stop: Option<&Arc<AtomicBool>>) -> Result<(), PortError> {
+        let is_live = stoppable::may_wait(&self.name.file);
+        let mut reader = stoppable::open(&self.name.file, stop)?;
+        let mut burst =
+            if is_live { Batch::default().burst } else { Burst::with_capacity(LOOK_BYTES) };
+        reader.rx_burst(&mut burst)?;
+        self.first = burst.iter().find_map(|frame| nanos(frame.meta));
+        self.begun = is_live.then_some((reader, burst));
+        Ok(())
+    }
+
+    /// Where it stands among captures that follow each other: those without times come last.
+    pub(super) fn order(&self) -> (u64, usize) {
+        (self.first.unwrap_or(u64::MAX), self.capture)
+    }
+
+    /// Opens it. Frames before its first time are as old as `now`.
+    pub(super) fn open(
+        self,
+        stop: Option<&Arc<AtomicBool>>,
+        now: Option<u64>,
+    ) -> Result<Feed, PortError> {
+        let is_live = stoppable::may_wait(&self.name.file);
+        let (reader, begun) = match self.begun {
+            Some((reader, burst)) => (reader, Some(burst)),
+            None => (stoppable::open(&self.name.file, stop)?, None),
+        };
+        Ok(Feed {
+            capture: self.capture,
+            name: self.name,
+            reader,
+            begun,
+            interfaces: Vec::new(),
+            renumbers: false,
+            now: self.first.or(now),
+            is_live,
+        })
+    }
+}
+
+impl Feed {
+    /// Reads the next frames; how many of them are older than one before, or `None` at the end.
+    pub(super) fn read(
+        &mut self,
+        batch: &mut Batch,
+        table: &mut Table,
+    ) -> Result<Option<u64>, PortError> {
+        match self.begun.take() {
+            Some(burst) => batch.burst = burst,
+            None => {
+                self.reader.rx_burst(&mut batch.burst)?;
+            }
+        }
+        if batch.burst.is_empty() {
+            return Ok(None);
+        }
+        let mut backwards = 0;
+        let Self { capture, now, .. } = self;
+        batch.arrived.extend(batch.burst.iter().map(|frame| {
+            let time = nanos(frame.meta).or(*now);
+            backwards += u64::from(time < *now);
+            *now = time;
+            let number = number(*capture, frame.meta.number);
+            Arrived { number, time, seen: Seen::default(), began: None }
+        }));
+        self.number_interfaces(batch, table);
+        Ok(Some(backwards))
+    }
+
+    /// Interfaces are counted over all captures from here on.
+    fn number_interfaces(&mut self, batch: &mut Batch, table: &mut Table) {
+        let known = self.interfaces.len();
+        for interface in &self.reader.interfaces()[known..] {
+            let mut interface = interface.clone();
+            interface.name = interface.name.or_else(|| self.name.interface.clone());
+            let number = table.number(interface);
+            self.renumbers |= number as usize != self.interfaces.len();
+            self.interfaces.push(number);
+        }
+        if self.renumbers {
+            for meta in batch.burst.metas_mut() {
+                let ours = self.interfaces.get(meta.interface as usize);
+                meta.interface = ours.copied().unwrap_or(meta.interface);
+            }
+        }
+        batch.interfaces = table.all();
+    }
+
+    pub(super) fn reader(&self) -> &CaptureReader {
+        &self.reader
+    }
+}
+
+fn nanos(meta: &pktio::FrameMeta) -> Option<u64> {
+    meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok())
+}

@@ -1,0 +1,182 @@
+//! Frames that were read and not handed out yet, in order of time.
+//!
+//! Contract: every batch read is a run of ascending time; runs are merged by their first frame not yet handed
+//! out. Equal times keep the order of the captures as given, and of the frames in each. A run that no other
+//! reaches into is handed out as it is: a sorted capture costs no copy.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::mem;
+use std::sync::Arc;
+
+use pktio::Frame;
+
+use super::{Arrived, BATCH_BYTES, Batch};
+
+/// Batches kept to be read into.
+const MOST_IDLE: usize = 8;
+
+/// How far frames are read ahead of those that are handed out. What is reached first ends it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    /// Nanoseconds of the captures' time.
+    pub(crate) nanos: u64,
+    pub(crate) frames: usize,
+    /// Bytes of memory.
+    pub(crate) bytes: usize,
+}
+
+/// Time and number: what frames are ordered by.
+type Key = (u64, u64);
+
+/// A batch as it was read.
+struct Run {
+    batch: Batch,
+    /// How many of its frames were handed out.
+    next: usize,
+}
+
+/// Runs in the order in which they were read.
+#[derive(Default)]
+pub(crate) struct Queue {
+    runs: VecDeque<Option<Run>>,
+    /// Number of the first run.
+    first: u64,
+    /// The next frame of each run.
+    heads: BinaryHeap<Reverse<(Key, u64)>>,
+    frames: usize,
+    bytes: usize,
+    /// Batches that nobody has.
+    idle: Vec<Batch>,
+}
+
+impl Arrived {
+    fn key(&self) -> Key {
+        (self.time.unwrap_or(0), self.number)
+    }
+}
+
+impl Queue {
+    /// A batch to read into.
+    pub(super) fn idle(&mut self) -> Batch {
+        let mut batch = self.idle.pop().unwrap_or_default();
+        batch.clear();
+        batch
+    }
+
+    /// Gives back a batch that [`Queue::idle`] lent.
+    pub(super) fn put_back(&mut self, batch: Batch) {
+        self.idle.push(batch);
+    }
+
+    /// How many frames wait.
+    pub(super) fn len(&self) -> usize {
+        self.frames
+    }
+
+    /// Takes in a batch.
+    pub(super) fn push(&mut self, mut batch: Batch) {
+        if !batch.arrived.is_sorted_by_key(Arrived::key) {
+            batch = self.sorted(batch);
+        }
+        let Some(first) = batch.arrived.first() else { return self.put_back(batch) };
+        let run = self.first + self.runs.len() as u64;
+        self.heads.push(Reverse((first.key(), run)));
+        self.frames += batch.arrived.len();
+        self.bytes += batch.burst.capacity();
+        self.runs.push_back(Some(Run { batch, next: 0 }));
+    }
+
+    /// The same frames in order of time.
+    fn sorted(&mut self, batch: Batch) -> Batch {
+        let mut order: Vec<usize> = (0..batch.arrived.len()).collect();
+        order.sort_unstable_by_key(|at| batch.arrived[*at].key());
+        let mut sorted = self.idle();
+        for at in order {
+            copy(&batch, at, &mut sorted);
+        }
+        sorted.interfaces = Arc::clone(&batch.interfaces);
+        self.put_back(batch);
+        sorted
+    }
+
+    /// Hands out the oldest frames, whole runs where none reaches into another; false if nothing may go
+    /// yet. Only frames before `horizon` may: younger ones may still have company.
+    pub(super) fn pop(&mut self, to: &mut Batch, horizon: Option<u64>) -> bool {
+        let mut filled = 0;
+        while filled < BATCH_BYTES {
+            let Some(Reverse((head, number))) = self.heads.pop() else { break };
+            let other = self.heads.peek().map(|Reverse((key, _))| *key);
+            let place = (number - self.first) as usize;
+            let Some(Some(run)) = self.runs.get_mut(place) else { continue };
+            let last = run.batch.arrived.last().map_or(head, Arrived::key);
+            let (end, to_its_end) = match other {
+                Some(other) if other < last => (other, false),
+                _ => (last, true),
+            };
+            let is_whole = to_its_end && run.next == 0;
+            let is_ripe = horizon.is_none_or(|horizon| end.0 < horizon);
+            if !is_ripe || is_whole && filled > 0 {
+                self.heads.push(Reverse((head, number)));
+                break;
+            }
+            if is_whole {
+                self.frames -= run.batch.arrived.len();
+                self.bytes -= run.batch.burst.capacity();
+                mem::swap(to, &mut run.batch);
+                self.remove(place);
+                return true;
+            }
+            self.frames -= run.hand_out(end, to, &mut filled);
+            match run.batch.arrived.get(run.next).map(Arrived::key) {
+                Some(head) => self.heads.push(Reverse((head, number))),
+                None => {
+                    self.bytes -= run.batch.burst.capacity();
+                    self.remove(place);
+                }
+            }
+        }
+        filled > 0
+    }
+
+    /// Whether more is held than a window allows.
+    pub(super) fn is_over(&self, window: Window) -> bool {
+        self.frames > window.frames || self.bytes > window.bytes
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.idle.extend(self.runs[place].take().map(|run| run.batch));
+        while let Some(None) = self.runs.front() {
+            self.runs.pop_front();
+            self.first += 1;
+        }
+        // What a burst of disorder needed is not kept for ever.
+        self.idle.truncate(MOST_IDLE);
+    }
+}
+
+impl Run {
+    /// Copies frames up to a key, as long as there is room; how many they are.
+    fn hand_out(&mut self, end: Key, to: &mut Batch, filled: &mut usize) -> usize {
+        let from = self.next;
+        let arrived = &self.batch.arrived;
+        while *filled < BATCH_BYTES && arrived.get(self.next).is_some_and(|next| next.key() <= end)
+        {
+            // One without a byte counts, too: bursts of them are bounded as well.
+            *filled += copy(&self.batch, self.next, to) + 1;
+            self.next += 1;
+        }
+        if to.interfaces.len() < self.batch.interfaces.len() {
+            to.interfaces = Arc::clone(&self.batch.interfaces);
+        }
+        self.next - from
+    }
+}
+
+/// Copies a frame to the end of another batch; its length.
+fn copy(from: &Batch, at: usize, to: &mut Batch) -> usize {
+    let Some(Frame { bytes, meta }) = from.burst.get(at) else { return 0 };
+    to.burst.push(bytes, *meta);
+    to.arrived.push(from.arrived[at]);
+    bytes.len()
+}

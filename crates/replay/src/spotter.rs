@@ -1,0 +1,236 @@
+//! [`Spotter`]: holds batches back until it is known what each of their frames is, so that packets are evaluated once
+//! and with what the frame that left tells of them.
+//!
+//! Contract: batches come in order of time and leave as they came, each frame with what it was seen to be. What waits is
+//! bounded (`WINDOW`). A capture in which nothing tells which way a frame went is not held back at all.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use dataplane::Config;
+use host::sighting::{Devices, Frame, Link, Sightings, Way};
+use host::{Host, LinkKind};
+use packet::{Checksums, Headers, parse};
+use pktio::{Direction, Frame as Captured, Interface};
+
+use crate::run::link_of;
+use crate::source::{Arrived, Batch, Window};
+
+/// How far ahead frames are looked at, for one that shows a packet leaving.
+const WINDOW: Window = Window { nanos: 1_000_000_000, frames: 64 * 1024, bytes: 64 * 1024 * 1024 };
+
+/// Batches kept to be read into.
+const MOST_IDLE: usize = 8;
+
+/// `skb->pkt_type` of cooked captures.
+const OTHER_HOST: u8 = 3;
+const OUTGOING: u8 = 4;
+
+/// See the module.
+pub(crate) struct Spotter<'h> {
+    host: &'h Host,
+    /// What frames that left tell of packets is wanted.
+    pairs: bool,
+    sightings: Sightings,
+    waiting: VecDeque<Batch>,
+    frames: usize,
+    bytes: usize,
+    /// The latest time seen.
+    newest: u64,
+    /// Devices of the captures' interfaces, by their place in a batch.
+    interfaces: Vec<u32>,
+    /// Some frame told which way it went.
+    is_told: bool,
+    /// Links of the host tell by their addresses.
+    knows_macs: bool,
+    /// Names of the devices so far.
+    names: Names,
+    /// Batches that nobody has.
+    idle: Vec<Batch>,
+}
+
+/// Names of devices by number, from 1.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names(Arc<[Option<Arc<str>>]>);
+
+impl Names {
+    /// The name of a device, if it is known.
+    pub(crate) fn of(&self, device: u32) -> Option<&str> {
+        self.0.get((device as usize).checked_sub(1)?)?.as_deref()
+    }
+}
+
+impl<'h> Spotter<'h> {
+    /// For captures of this host.
+    pub(crate) fn new(config: &'h Config) -> Self {
+        let host = &config.host;
+        let links = host.links().all().iter().map(|link| Link {
+            index: (link.index > 0).then_some(link.index),
+            name: &link.name,
+            master: link.master.as_deref().filter(|name| is_fed(host, name)),
+            vlan: match link.kind {
+                LinkKind::Vlan { id } => link.parent.as_deref().zip(id),
+                _ => None,
+            },
+            is_loopback: link.kind == LinkKind::Loopback,
+        });
+        Self {
+            host,
+            pairs: config.pair,
+            sightings: Sightings::new(Devices::of(links)),
+            waiting: VecDeque::new(),
+            frames: 0,
+            bytes: 0,
+            newest: 0,
+            interfaces: Vec::new(),
+            is_told: false,
+            knows_macs: !host.links().is_empty(),
+            names: Names::default(),
+            idle: Vec::new(),
+        }
+    }
+
+    /// A batch to read into.
+    pub(crate) fn idle(&mut self) -> Batch {
+        self.idle.pop().unwrap_or_default()
+    }
+
+    /// Frames that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.frames
+    }
+
+    /// Takes in the next batch.
+    pub(crate) fn push(&mut self, batch: Batch) {
+        for (frame, arrived) in batch.burst.iter().zip(&batch.arrived) {
+            self.newest = self.newest.max(arrived.time.unwrap_or(0));
+            let interface = batch.interfaces.get(frame.meta.interface as usize);
+            if !self.see(frame, *arrived, interface) {
+                self.sightings.see_other(arrived.number);
+            }
+        }
+        self.frames += batch.arrived.len();
+        self.bytes += batch.burst.capacity();
+        self.waiting.push_back(batch);
+    }
+
+    /// Sees a frame; false where nothing tells which way it went.
+    fn see(&mut self, frame: Captured<'_>, arrived: Arrived, on: Option<&Interface>) -> bool {
+        let Some(link) = link_of(frame.meta.link_type) else { return false };
+        let is_cooked = matches!(link, packet::Link::Sll | packet::Link::Sll2);
+        let direction = frame.meta.direction;
+        if !is_cooked && direction == Direction::Unknown && !self.knows_macs {
+            return false;
+        }
+        let wire_len = frame.meta.wire_length as usize;
+        let headers = parse(link, frame.bytes, wire_len, Checksums::Ignore);
+        let way = self.way(direction, frame.bytes, &headers);
+        if way == Way::Unknown {
+            return false;
+        }
+        self.is_told = true;
+        let device = self.device(frame.meta.interface, on, &headers.link);
+        self.sightings.see(&Frame {
+            number: arrived.number,
+            time: arrived.time.unwrap_or(self.newest),
+            bytes: frame.bytes,
+            headers: &headers,
+            way,
+            device,
+        });
+        true
+    }
+
+    /// The oldest batch, once nothing more is to be learned of it; `is_last` when there is no more to come.
+    pub(crate) fn pop(&mut self, to: &mut Batch, is_last: bool) -> bool {
+        let Some(oldest) = self.waiting.front() else { return false };
+        let last = oldest.arrived.last().and_then(|arrived| arrived.time).unwrap_or(0);
+        let is_ripe = is_last
+            || !self.is_told
+            || self.newest.saturating_sub(last) > WINDOW.nanos
+            || self.frames > WINDOW.frames
+            || self.bytes > WINDOW.bytes;
+        if !is_ripe {
+            return false;
+        }
+        let Some(mut batch) = self.waiting.pop_front() else { return false };
+        self.frames -= batch.arrived.len();
+        self.bytes -= batch.burst.capacity();
+        std::mem::swap(to, &mut batch);
+        if self.idle.len() < MOST_IDLE {
+            batch.clear();
+            self.idle.push(batch);
+        }
+        for arrived in &mut to.arrived {
+            arrived.seen = self.sightings.take().unwrap_or_default();
+            arrived.seen.left = arrived.seen.left.filter(|_| self.pairs);
+        }
+        to.devices = self.names();
+        true
+    }
+
+    /// Names of all devices, by number.
+    fn names(&mut self) -> Names {
+        let devices = self.sightings.devices();
+        if self.names.0.len() != devices.len() {
+            let names = devices.all().map(|device| device.name.clone());
+            self.names = Names(names.collect());
+        }
+        self.names.clone()
+    }
+
+    /// Which way a frame went: as the capture says, then as the addresses of own links do.
+    fn way(&self, direction: Direction, bytes: &[u8], headers: &Headers) -> Way {
+        let kind = headers.link.packet_type;
+        let is_cooked = headers.link.ethernet.is_none() && kind.is_some();
+        match (direction, kind) {
+            (Direction::Outbound, _) => Way::Out,
+            (_, Some(OUTGOING)) if is_cooked => Way::Out,
+            (_, Some(OTHER_HOST)) if is_cooked => Way::OtherHost,
+            (_, Some(_)) if is_cooked => Way::In,
+            (Direction::Inbound, _) => Way::In,
+            _ => headers.link.ethernet.map_or(Way::Unknown, |at| self.way_by_mac(bytes, at)),
+        }
+    }
+
+    fn way_by_mac(&self, bytes: &[u8], at: usize) -> Way {
+        let mac = |at: usize| -> Option<[u8; 6]> { bytes.get(at..at + 6)?.try_into().ok() };
+        let (Some(destination), Some(source)) = (mac(at), mac(at + 6)) else { return Way::Unknown };
+        if self.host.is_own_mac(source) {
+            Way::Out
+        } else if destination[0] & 1 == 1 || self.host.is_own_mac(destination) {
+            Way::In
+        } else {
+            Way::OtherHost
+        }
+    }
+
+    /// The device that showed a frame.
+    fn device(
+        &mut self,
+        number: u32,
+        interface: Option<&Interface>,
+        link: &packet::LinkHeader,
+    ) -> u32 {
+        if let Some(index) = link.ifindex {
+            return self.sightings.devices_mut().at(index);
+        }
+        let place = number as usize;
+        while self.interfaces.len() <= place {
+            self.interfaces.push(0);
+        }
+        if self.interfaces[place] == 0
+            && let Some(name) = interface.and_then(|interface| interface.name.as_deref())
+            && name != "any"
+        {
+            self.interfaces[place] = self.sightings.devices_mut().named(name);
+        }
+        self.interfaces[place]
+    }
+}
+
+/// Whether a device gets all that its parts get: those of a routing domain keep it.
+fn is_fed(host: &Host, master: &str) -> bool {
+    let kind = host.links().named(master).map(|link| link.kind);
+    matches!(kind, Some(LinkKind::Bridge | LinkKind::Bond))
+}

@@ -1,0 +1,69 @@
+//! What a recording shows of a translation that the rules leave open: a port drawn at random, one of several targets
+//! that may have matched, a flow whose beginning was not captured.
+//!
+//! Contract: what the rules decide stays as they decide it; only what would be lost is taken from the recording.
+
+use super::Translated;
+use super::range::{address, part, with_end};
+use super::rewrite::end_of;
+use crate::conntrack::{Direction, Side, Tuple, dissect};
+use crate::transit::Transit;
+use packet::{icmpv4, icmpv6};
+use std::net::IpAddr;
+
+/// The ends of a packet as it was seen after all its translations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drawn {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
+    /// Ports, or the identifier of an ICMP query twice; none where it has none.
+    pub ports: Option<[u16; 2]>,
+}
+
+impl Drawn {
+    /// As a tuple of a protocol.
+    fn tuple(&self, protocol: u8) -> Tuple {
+        Tuple::new(self.source, self.destination, protocol, self.ports.unwrap_or_default())
+    }
+}
+
+/// Gives the packet's flow, which it begins, what it was seen to be given at this end; false where nothing was seen,
+/// or the flow is not of its making.
+pub fn bind_drawn(transit: &mut Transit<'_, '_>, side: Side) -> bool {
+    let ct = &mut transit.ct;
+    let Some((drawn, (tracker, handle))) = ct.drawn.zip(ct.tracker.as_mut().zip(ct.view.flow))
+    else {
+        return false;
+    };
+    if ct.view.direction != Direction::Original {
+        return false;
+    }
+    let current = tracker.flow(handle).and_then(|flow| flow.tuple(Direction::Reply).inverse());
+    let Some(current) = current else { return false };
+    let seen = drawn.tuple(current.protocol());
+    // An identifier is one of both ends: the source's translation changes it.
+    let is_query = matches!(current.protocol(), icmpv4::PROTOCOL | icmpv6::PROTOCOL);
+    let port = drawn.ports.and(part(&seen, side)).filter(|_| !is_query || side == Side::Source);
+    let tuple = with_end(&current, side, address(&seen, side), port);
+    let mut status = side.decided();
+    if tuple != current {
+        status.set(side.translated());
+    }
+    tuple.inverse().is_some_and(|reply| tracker.translate(handle, reply, status))
+}
+
+/// Writes this end of a packet as it was seen; `None` where that was not seen, or is not all that changes.
+pub fn write_drawn(transit: &mut Transit<'_, '_>, side: Side) -> Option<Translated> {
+    let drawn = transit.ct.drawn?;
+    let layer = dissect::layer(transit.packet).ok()?;
+    let is_icmp = matches!(layer.protocol, icmpv4::PROTOCOL | icmpv6::PROTOCOL);
+    // An error quotes a packet whose translation was not looked at.
+    if is_icmp && drawn.ports.is_none() {
+        return None;
+    }
+    let seen = drawn.tuple(layer.protocol);
+    end_of(transit.packet, &layer, &seen, side);
+    Some(Translated::To(address(&seen, side), drawn.ports.and(part(&seen, side))))
+}
