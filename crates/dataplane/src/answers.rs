@@ -84,7 +84,11 @@ impl Answers {
         match found {
             Some((until, refused)) => {
                 *until = 0;
-                if refused.certain { Found::Refused(refused.clone()) } else { Found::Maybe }
+                // Nothing else on this host answers what was to go on.
+                match refused.certain || !refused.to_host {
+                    true => Found::Refused(Answerable { kind: Some(kind), ..refused.clone() }),
+                    false => Found::Maybe,
+                }
             }
             None if now < self.given_up => Found::Maybe,
             None => Found::Nothing,
