@@ -169,7 +169,7 @@ fn rules_on_both_ways_make_a_packet_certain_only_where_they_agree() {
         destination: [10, 0, 0, 1].into(),
         ports: None,
         bridged: false,
-        let_go: false,
+        let_go: true,
     };
     assert_eq!(verdict(8, Some(left)), ("drop", Some(Path::Forward), 1, 0), "it was seen leaving");
 }
