@@ -264,7 +264,7 @@ impl<'r> Handler<'r> {
             semantics: tables.ruleset().semantics,
             time: arrival.time,
             ct,
-            to_host: way.to_host(),
+            to_host: way.ends_here(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
         let visit = Visit {
@@ -276,7 +276,7 @@ impl<'r> Handler<'r> {
         let mut walk =
             Walk::new(transit, visit, (tables, memories)).seen_leaving(arrival.left.as_ref());
         let stands = Stands { before, fragment, of_rules: *of_rules, config };
-        let gone = goes(&mut walk, way, &stands, (arrival, &found), observer);
+        let gone = goes(&mut walk, way, &stands, (arrival, (found, answers)), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
         end.midstream = walk.midstream();
@@ -306,11 +306,11 @@ impl<'r> Handler<'r> {
             semantics: tables.ruleset().semantics,
             time: arrival.time,
             ct,
-            to_host: way.to_host(),
+            to_host: way.ends_here(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
         let mut walk = Walk::again(transit, view, (tables, memories));
-        goes(&mut walk, way, &stands, (arrival, &found), &mut Nobody);
+        goes(&mut walk, way, &stands, (arrival, (found, answers)), &mut Nobody);
         let judgement = walk.judgement();
         if judgement != Judgement::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
@@ -336,7 +336,7 @@ fn goes<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: Way<'n>,
     stands: &Stands<'n>,
-    (arrival, found): (&Arrival<'n>, &Found),
+    (arrival, found): (&Arrival<'n>, (Found, &Answers)),
     observer: &mut impl Observer,
 ) -> Way<'n> {
     let Way { path, input, output, .. } = way;
@@ -373,7 +373,7 @@ fn came_in<'a>(
     observer: &mut impl Observer,
 ) {
     let Way { path, input, output, .. } = way;
-    walk.goes(way.to_host());
+    walk.goes(way.ends_here());
     match way.fate {
         Fate::Sure => {}
         Fate::Open(why) => walk.fork(why, observer),
