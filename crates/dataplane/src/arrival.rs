@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use packet::Link;
 use rules::conntrack::CtState;
 
+use crate::hooked::Hooked;
+
 /// A frame that arrived.
 #[derive(Debug)]
 pub struct Arrival<'a> {
@@ -30,6 +32,8 @@ pub struct Arrival<'a> {
     pub left: Option<Left<'a>>,
     /// When the first frame of all came, in nanoseconds since the Unix epoch; `None`: the first that a handler sees.
     pub began: Option<u64>,
+    /// Where it was recorded, if not at the beginning of its way.
+    pub at: Option<Hooked>,
     /// Its mark on arrival.
     pub mark: u32,
     /// The state of its connection, if that is said and not for tracking to find.
@@ -83,6 +87,7 @@ impl Arrival<'_> {
             origin: Origin::default(),
             left: None,
             began: None,
+            at: None,
             mark: 0,
             ctstate: None,
         }

@@ -36,6 +36,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) sides: [Option<&'a str>; 2],
     /// The states that its connection may be in, where one is tracked.
     pub(crate) states: Option<States>,
+    /// Rules that may have recorded it.
+    pub(crate) logged_by: Vec<&'a str>,
     /// What becomes of it under the rules of `--vs`.
     pub(crate) new: Option<(&'a Disposition, &'a Place<'a>)>,
 }

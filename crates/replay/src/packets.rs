@@ -36,6 +36,9 @@ struct Line<'a> {
     ctstate: Option<String>,
     new_verdict: Option<&'static str>,
     new_line: Option<u32>,
+    /// Rules that may have recorded it, where it is a record of the firewall's.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    logged_by: &'a [&'a str],
 }
 
 /// Writes the line of one packet.
@@ -67,6 +70,7 @@ pub(crate) fn write(to: &mut dyn Write, judged: &Judged<'_>) -> io::Result<()> {
         // States that remain possible.
         ctstate: judged.states.map(|states| format!("{states:?}").to_uppercase()),
         new_verdict: judged.new.map(|(end, _)| end.judgement.word()),
+        logged_by: &judged.logged_by,
         new_line: judged.new.and_then(|(_, place)| place.line),
     };
     serde_json::to_writer(&mut *to, &line)?;
