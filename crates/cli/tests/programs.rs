@@ -1,14 +1,13 @@
 //! A slice of the lab of real programs: what this binary counts beside this machine's kernel. `make lab` plays all.
 //!
 //! Needs root and the programs of the scenes; without them it says so and passes.
-#![cfg(target_os = "linux")]
 
+use std::fs;
 use std::path::Path;
 
-use lab::oracle::load::lacking;
 use lab::programs::compare::compare;
-use lab::programs::stage::play;
-use lab::programs::{Scene, Way};
+use lab::programs::stage::{Size, lacking, play};
+use lab::programs::{Comparison, Recording, Scene, Way};
 
 fn agree(name: &str) {
     let scene = Scene::named(name).expect("a scene of this name");
@@ -18,16 +17,22 @@ fn agree(name: &str) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let recording = play(scene, dir.path()).unwrap();
+    let recording = play(scene, dir.path(), Size::Whole).unwrap();
     if !recording.losses().is_empty() {
         eprintln!("SKIPPED: {name}: a capture lost frames: {:?}", recording.losses());
         return;
     }
+    compare_all(scene, &recording);
+}
+
+fn compare_all(scene: Scene, recording: &Recording) {
     for way in Way::ALL.into_iter().filter(|&way| recording.has(way)) {
-        let found = compare(scene, &recording, way, Path::new(env!("CARGO_BIN_EXE_tamis"))).unwrap();
-        let wrong: String = found.wrong.iter().map(|wrong| format!("\n{wrong}")).collect();
+        let found = compare(scene, recording, way, Path::new(env!("CARGO_BIN_EXE_tamis"))).unwrap();
+        let Comparison { wrong, because, .. } = &found;
+        let wrong: String = wrong.iter().map(|wrong| format!("\n{wrong}")).collect();
+        let name = recording.dir().display();
         assert!(found.counters > 10, "{name} {}: {found}", way.name());
-        assert!(found.is_good(way), "{name} {}: {found}{wrong}\n{:?}", way.name(), found.because);
+        assert!(found.is_good(way), "{name} {}: {found}{wrong}\n{because:?}", way.name());
     }
 }
 
@@ -44,4 +49,17 @@ fn a_node_of_a_cluster_counts_as_the_kernel_does() {
 #[test]
 fn flows_from_before_the_capture_count_as_the_kernel_does() {
     agree("midstream");
+}
+
+#[test]
+fn recordings_that_were_kept_count_as_the_kernel_did() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/fixtures/programs");
+    let mut compared = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let dir = entry.unwrap().path();
+        let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        compare_all(Scene::named(&name).unwrap_or(Scene::FOREIGN), &Recording::at(dir));
+        compared += 1;
+    }
+    assert!(compared > 0, "{}", folder.display());
 }

@@ -19,7 +19,6 @@ pub mod layouts;
 pub mod linear;
 #[cfg(target_os = "linux")]
 pub mod oracle;
-#[cfg(target_os = "linux")]
 pub mod programs;
 pub mod real;
 pub mod scene;

@@ -1,9 +1,11 @@
 //! `programs`: real programs through this machine's kernel, and whether a replay of what tcpdump recorded counts as
 //! the kernel did.
 //!
-//! `programs [SCENE...] [--tamis BINARY] [--out DIR] [--way any|each|in|shuffled|nflog] [--recorded] [--list] [--brief]`.
+//! `programs [SCENE...] [--tamis BINARY] [--out DIR] [--way any|each|in|shuffled|nflog] [--recorded] [--list] [--brief]
+//! [--keep DIR]`.
 //! BINARY is `target/release/tamis` unless told, DIR `target/programs`; `--recorded` compares what lies there and
-//! records nothing. Exit code 1: a counter is surely wrong, a packet contradicts, or too much is unknown; 3: this
+//! records nothing; `--keep` records small ones and keeps what a test without root
+//! needs in a folder of DIR for each. Exit code 1: a counter is surely wrong, a packet contradicts, or too much is unknown; 3: this
 //! machine cannot play a scene that was asked for by name, or any at all.
 
 use std::process::ExitCode;
@@ -32,9 +34,8 @@ mod linux {
     use std::path::PathBuf;
     use std::process::ExitCode;
 
-    use lab::oracle::load::lacking;
     use lab::programs::compare::compare;
-    use lab::programs::stage::play;
+    use lab::programs::stage::{Size, lacking, play};
     use lab::programs::{Recording, SCENES, Scene, Way};
 
     struct Args {
@@ -42,6 +43,7 @@ mod linux {
         tamis: PathBuf,
         out: PathBuf,
         ways: Vec<Way>,
+        keep: Option<PathBuf>,
         is_recorded: bool,
         is_brief: bool,
         is_list: bool,
@@ -53,6 +55,7 @@ mod linux {
             tamis: PathBuf::from("target/release/tamis"),
             out: PathBuf::from("target/programs"),
             ways: Vec::new(),
+            keep: None,
             is_recorded: false,
             is_brief: false,
             is_list: false,
@@ -69,6 +72,7 @@ mod linux {
                     let way = Way::ALL.into_iter().find(|way| way.name() == name);
                     args.ways.push(way.ok_or_else(|| io::Error::other(format!("no way: {name}")))?);
                 }
+                "--keep" => args.keep = Some(PathBuf::from(value()?)),
                 "--recorded" => args.is_recorded = true,
                 "--brief" => args.is_brief = true,
                 "--list" => args.is_list = true,
@@ -134,7 +138,10 @@ mod linux {
             eprintln!("SKIPPED: {}: not installed: {}", scene.name, lacks.join(" "));
             return Ok(None);
         }
-        play(scene, &dir).map(Some)
+        let Some(keep) = &args.keep else { return play(scene, &dir, Size::Whole).map(Some) };
+        let recording = play(scene, &dir, Size::Small)?;
+        recording.keep(&keep.join(scene.name))?;
+        Ok(Some(recording))
     }
 
     /// Compares, prints, and says whether all is as it must be.

@@ -97,6 +97,7 @@ pub fn compare(
         .arg("replay")
         .arg(recording.host())
         .args(recording.captures(way)?)
+        .args(recording.from().iter().flat_map(|time| ["--from", time]))
         .arg("--json")
         .output()
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", tamis.display())))?;

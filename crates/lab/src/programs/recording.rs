@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::counters::{Counted, Place, of_save};
 use super::shuffle;
@@ -63,12 +64,60 @@ impl Recording {
 
     /// Whether it was recorded this way.
     pub fn has(&self, way: Way) -> bool {
-        way != Way::Nflog || self.dir.join("nflog.pcap").exists()
+        let file = match way {
+            Way::Any | Way::Shuffled => "any.pcap",
+            Way::In | Way::Each => "in.pcap",
+            Way::Nflog => "nflog.pcap",
+        };
+        self.dir.join(file).exists() || way == Way::Any
+    }
+
+    /// When the rules were loaded, if that was after the capture began: as `--from` takes it.
+    pub fn from(&self) -> Option<String> {
+        fs::read_to_string(self.dir.join("from.txt")).ok().map(|time| time.trim().to_owned())
+    }
+
+    /// Keeps what a test without root needs in the new folder `dir`: the host, what the kernel counted, and the
+    /// capture of [`Way::Any`], packed. Of the settings only those that decide where packets go.
+    pub fn keep(&self, dir: &Path) -> io::Result<()> {
+        const SETTINGS: [&str; 6] = [
+            "forward",
+            "rp_filter",
+            "accept_local",
+            "route_localnet",
+            "accept_source_route",
+            "nf-call",
+        ];
+        if dir.exists() {
+            fs::remove_dir_all(dir)?;
+        }
+        fs::create_dir_all(dir.join("host"))?;
+        for entry in fs::read_dir(self.host())? {
+            let entry = entry?;
+            let is_settings = entry.file_name() == "sysctl.txt";
+            let text = fs::read_to_string(entry.path())?;
+            let lines = text
+                .split_inclusive('\n')
+                .filter(|line| !is_settings || SETTINGS.iter().any(|name| line.contains(name)));
+            fs::write(dir.join("host").join(entry.file_name()), lines.collect::<String>())?;
+        }
+        for file in ["README", "expected.save", "expected6.save", "expected-arp.save"] {
+            if self.dir.join(file).exists() {
+                fs::copy(self.dir.join(file), dir.join(file))?;
+            }
+        }
+        fs::copy(self.dir.join("any.pcap"), dir.join("any.pcap"))?;
+        let status = Command::new("gzip").args(["-9", "-n"]).arg(dir.join("any.pcap")).status()?;
+        if status.success() { Ok(()) } else { Err(io::Error::other(format!("gzip: {status}"))) }
     }
 
     /// The captures of one way, as `tamis replay` takes them.
     pub fn captures(&self, way: Way) -> io::Result<Vec<String>> {
-        let file = |name: &str| self.dir.join(name).display().to_string();
+        let file = |name: &str| {
+            let plain = self.dir.join(name);
+            let packed = self.dir.join(format!("{name}.gz"));
+            if plain.exists() { plain } else { packed }.display().to_string()
+        };
         Ok(match way {
             Way::Any => vec![file("any.pcap")],
             Way::In => vec![file("in.pcap")],

@@ -81,6 +81,9 @@ impl Scene {
         SCENES.iter().find(|scene| scene.name == name).copied()
     }
 
+    /// A recording that was not made here: nothing is set apart.
+    pub const FOREIGN: Self = Self { name: "foreign", script: "" };
+
     /// What it shows: its first lines of comment.
     pub fn about(&self) -> String {
         let lines = self.script.lines().map_while(|line| line.strip_prefix("# "));

@@ -11,11 +11,34 @@ use super::scenes::Scene;
 
 /// What all scenes share.
 const STAGE: &str = include_str!("stage.sh");
+/// What a scene is alone in; all of it ends with its first process.
+const NAMESPACES: [&str; 6] =
+    ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"];
 /// Seconds after which a scene is ended.
 const LIMIT: &str = "40";
 
+/// Why no scene can be played here, if so.
+#[must_use]
+pub fn lacking() -> Option<String> {
+    let output = Command::new("unshare").args(NAMESPACES).arg("true").output();
+    match output {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(error) => Some(format!("unshare: {error}")),
+    }
+}
+
+/// How much is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Whole frames, downloads of megabytes.
+    Whole,
+    /// Frames cut to 160 bytes, downloads of some kilobytes: what can be kept as a fixture.
+    Small,
+}
+
 /// Runs the scene and leaves its recording in `dir`, which is made anew.
-pub fn play(scene: Scene, dir: &Path) -> io::Result<Recording> {
+pub fn play(scene: Scene, dir: &Path, size: Size) -> io::Result<Recording> {
     if dir.exists() {
         fs::remove_dir_all(dir)?;
     }
@@ -24,11 +47,14 @@ pub fn play(scene: Scene, dir: &Path) -> io::Result<Recording> {
     fs::write(dir.join("README"), format!("{}: {}\n", scene.name, scene.about()))?;
     let script = dir.join("script.sh");
     fs::write(&script, format!("{STAGE}\n{}\nplay\n", scene.script))?;
+    let small = [("snap", "160"), ("big", "20000")];
     let output = Command::new("timeout")
-        .args(["--kill-after=2", LIMIT, "unshare", "--mount", "--net", "--pid", "--fork"])
-        .args(["--kill-child", "--mount-proc", "bash"])
+        .args(["--kill-after=2", LIMIT, "unshare"])
+        .args(NAMESPACES)
+        .arg("bash")
         .arg(&script)
         .env("out", &dir)
+        .envs(small.into_iter().filter(|_| size == Size::Small))
         .output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     fs::write(dir.join("stage.log"), said.as_bytes())?;
