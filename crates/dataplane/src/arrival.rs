@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use packet::Link;
 use rules::conntrack::CtState;
 
+use crate::hooked::Hooked;
+
 /// A frame that arrived.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival<'a> {
@@ -32,6 +34,8 @@ pub struct Arrival<'a> {
     pub left: Option<Left<'a>>,
     /// When the first frame of all came, in nanoseconds since the Unix epoch; `None`: the first that a handler sees.
     pub began: Option<u64>,
+    /// Where it was recorded, if not at the beginning of its way.
+    pub at: Option<Hooked>,
     /// Its mark on arrival.
     pub mark: u32,
     /// The state of its connection, if that is said and not for tracking to find.
@@ -86,6 +90,7 @@ impl Arrival<'_> {
             one_sided: false,
             left: None,
             began: None,
+            at: None,
             mark: 0,
             ctstate: None,
         }

@@ -16,6 +16,7 @@ mod filter;
 mod frames;
 mod input;
 mod lane;
+mod logged;
 mod near;
 mod outputs;
 mod packets;

@@ -39,6 +39,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) states: Option<States>,
     /// What its frame is.
     pub(crate) sighting: Sighting,
+    /// Rules that may have recorded it.
+    pub(crate) logged_by: Vec<&'a str>,
     /// What becomes of it under the rules of `--vs`.
     pub(crate) new: Option<(&'a Disposition, &'a Place<'a>)>,
 }

@@ -41,6 +41,9 @@ struct Line<'a> {
     of: Option<String>,
     new_verdict: Option<&'static str>,
     new_line: Option<u32>,
+    /// Rules that may have recorded it, where it is a record of the firewall's.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    logged_by: &'a [&'a str],
 }
 
 /// Writes the line of one packet.
@@ -79,6 +82,7 @@ pub(crate) fn write(to: &mut dyn Write, judged: &Judged<'_>) -> io::Result<()> {
         }
         .map(|of| judged.numbers.show(of).to_string()),
         new_verdict: judged.new.map(|(end, _)| end.judgement.word()),
+        logged_by: &judged.logged_by,
         new_line: judged.new.and_then(|(_, place)| place.line),
     };
     serde_json::to_writer(&mut *to, &line)?;
