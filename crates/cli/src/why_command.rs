@@ -84,8 +84,8 @@ fn story<'f>(args: &WhyArgs, files: &'f [RulesFile], config: &'f Config) -> Resu
     let near = args.near.map(|count| count as usize);
     // A packet in words may end like FILE:N, but says where it goes.
     let is_number = |packet: &&String| {
-        let number = packet.trim().rsplit(':').next().unwrap_or_default();
-        let is_spec = packet.contains('>');
+        let (file, number) = packet.trim().rsplit_once(':').unwrap_or(("", packet.trim()));
+        let is_spec = !file.is_empty() && (args.captures.is_empty() || file.contains('>'));
         !is_spec && !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
     };
     let numbers: Vec<&String> = args.packets.iter().filter(is_number).collect();

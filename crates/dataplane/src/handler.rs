@@ -353,8 +353,9 @@ fn goes<'n: 'a, 'a>(
         }
         Path::Output | Path::Loopback => {
             walk.answers(found, observer);
+            let before = Before { addresses: addresses(walk.packet()), ..stands.before };
             walk.hook(Hook::Output, (Iface::Absent, output), observer);
-            let way = reroute::after(walk, way, &stands.before, said, observer);
+            let way = reroute::after(walk, way, &before, said, observer);
             goes_out(walk, way, observer);
             way
         }

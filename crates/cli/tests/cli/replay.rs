@@ -140,7 +140,26 @@ fn several_captures_are_one_stream() {
     let two = replay(&[RULES, CAPTURE, CAPTURE]);
     assert_eq!(number(&two["packets"]), 2 * number(&one["packets"]));
     assert_eq!(two["captures"].as_array().unwrap().len(), 2);
-    assert!(number(&two["assumed"]["time_went_back"]) > 0, "the second one begins earlier");
+    assert_eq!(number(&two["assumed"]["time_went_back"]), 0, "they are merged by time");
+}
+
+#[test]
+fn packets_of_several_captures_are_named_by_file_and_number() {
+    let scratch = Scratch::new("several");
+    let copy = scratch.file("copy.pcap");
+    fs::copy(CAPTURE, &copy).unwrap();
+    let named = format!("lan0={copy}");
+    let document = replay(&[RULES, CAPTURE, &named, "--list", "drop", "--limit", "2"]);
+    assert_eq!(document["captures"][1]["file"], copy.as_str());
+    assert_eq!(document["captures"][1]["interface"], "lan0");
+    let listed = document["listed"].as_array().unwrap();
+    assert_eq!(listed[0]["frame"], listed[1]["frame"], "the same packet of both captures");
+    assert_eq!([&listed[0]["capture"], &listed[1]["capture"]], [CAPTURE, &copy]);
+    let packet = format!("{copy}:{}", listed[1]["frame"]);
+    let ran = tamis(&["why", RULES, CAPTURE, &named, "--packet", &packet]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    let ran = tamis(&["why", RULES, CAPTURE, &named, "--packet", "1"]);
+    assert!(ran.refusal().contains("FILE:N"), "{}", ran.err);
 }
 
 #[test]

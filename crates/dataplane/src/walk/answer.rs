@@ -3,12 +3,12 @@
 
 use host::Refused;
 use packet::{L3, ipv4, ipv6};
-use rules::Wish;
 use rules::conntrack::{AnswerKind, CtView, answerable};
 use rules::eval::{By, Verdict};
 use rules::ext::Answer;
 use rules::model::{Action, Family};
 use rules::nat::rewrite;
+use rules::{Iface, Wish};
 
 use super::Walk;
 use crate::answers::{Answerable, Found};
@@ -44,11 +44,18 @@ impl Walk<'_, '_, '_> {
         {
             return;
         }
+        let Some(answer) = refused.here.inverse() else { return };
         if refused.kind == Some(AnswerKind::Reset) || refused.to_host {
-            rewrite::source(self.transit.packet, &refused.here);
-            return;
+            return rewrite::source(self.transit.packet, &answer);
         }
-        // An error comes from the address of some interface.
+        // An error about what was to go on comes from the interface that it leaves by.
+        let own = match self.transit.output {
+            Iface::Named(name) => self.transit.host.address_of(name, answer.is_ipv6()),
+            Iface::Absent | Iface::Unknown => None,
+        };
+        if let Some(own) = own {
+            return rewrite::source(self.transit.packet, &answer.with_source(own, 0));
+        }
         match self.transit.packet.headers().l3 {
             L3::Ipv4 { .. } => {
                 self.transit.forget_net(ipv4::SOURCE);

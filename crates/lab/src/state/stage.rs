@@ -1,7 +1,8 @@
 //! [`Stage`]: the two devices, the networks behind the near one, and the host between them.
 
 use dataplane::Config;
-use host::{Host, Network};
+use host::routes::Routes;
+use host::{Host, Network, Sysctl};
 use packet::Checksums;
 use rules::conntrack::{self, Mode};
 use rules::model::Family;
@@ -24,6 +25,14 @@ pub struct Stage {
 }
 
 const HOSTS: u8 = 3;
+
+/// Settings of the namespace of the oracle, for each interface and all.
+const SETTINGS: &str = "net.ipv4.conf.NAME.forwarding = 1
+net.ipv4.conf.NAME.accept_local = 1
+net.ipv4.conf.NAME.route_localnet = 1
+net.ipv4.conf.NAME.accept_source_route = 1
+net.ipv6.conf.NAME.forwarding = 1
+";
 
 impl Stage {
     /// Between `t0` and `t1`, with three hosts on each side.
@@ -70,6 +79,20 @@ impl Stage {
         self.scene.devices[usize::from(far)].name()
     }
 
+    /// Routes to the networks behind the near device, as ip(8) prints them.
+    fn inner_routes(&self) -> String {
+        let rest = if self.ipv6() { "metric 1024 pref medium" } else { "scope link" };
+        let near = self.device(false);
+        self.inside.iter().map(|net| format!("{net} dev {near} {rest}\n")).collect()
+    }
+
+    /// The kernel's settings, as sysctl(8) prints them.
+    fn settings(&self) -> String {
+        ["all", self.device(false), self.device(true)]
+            .map(|name| SETTINGS.replace("NAME", name))
+            .concat()
+    }
+
     /// The settings under which tamis stands where the kernel does.
     #[must_use]
     pub fn config(&self) -> Config {
@@ -94,6 +117,8 @@ impl Stage {
             },
             host: Host {
                 addresses: addresses.iter().filter_map(|(name, text)| own(name, text)).collect(),
+                routes: Routes::parse(&(self.scene.routes() + &self.inner_routes())).ok(),
+                sysctl: Sysctl::parse(&self.settings()).ok(),
                 ..self.scene.host()
             },
             ..Config::default()

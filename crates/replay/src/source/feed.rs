@@ -1,7 +1,7 @@
 //! One capture of a stream.
 //!
 //! Contract: frames come numbered and with a time, if any frame before them had one: that of the one before
-//! where the capture has none.
+//! where the capture has none, else that of the first that has one.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -109,6 +109,8 @@ impl Feed {
         }
         let mut backwards = 0;
         let Self { capture, now, .. } = self;
+        // Before the first one that has a time there is nothing to go by but that.
+        *now = now.or_else(|| batch.burst.iter().find_map(|frame| nanos(frame.meta)));
         batch.arrived.extend(batch.burst.iter().map(|frame| {
             let time = nanos(frame.meta).or(*now);
             backwards += u64::from(time < *now);

@@ -142,7 +142,7 @@ fn a_frame_without_a_time_has_that_of_the_one_before() {
     fs::write(&path, bytes).unwrap();
     let (all, of) = read(&[path.to_str().unwrap().to_owned()]);
     let shown: Vec<_> = all.iter().map(|(word, _, time)| (*word, *time)).collect();
-    assert_eq!(shown, [(1, None), (2, Some(5)), (3, Some(5)), (4, Some(9))]);
+    assert_eq!(shown, [(1, Some(5)), (2, Some(5)), (3, Some(5)), (4, Some(9))]);
     assert_eq!(of.time_went_back, 0);
 }
 

@@ -3,6 +3,9 @@
 //! Source: `Documentation/networking/nf_conntrack-sysctl.rst`, and the default tables of the protocol
 //! trackers of Linux 6.18. All times are nanoseconds.
 
+use std::sync::Arc;
+
+use super::listing::Listing;
 use packet::Checksums;
 
 const SECOND: u64 = 1_000_000_000;
@@ -27,6 +30,8 @@ pub enum Mode {
 pub struct Config {
     /// What becomes of segments of unknown flows.
     pub mode: Mode,
+    /// The flows that there are when the first packet comes, where they were listed. Then none begins before.
+    pub start: Option<Arc<Listing>>,
     /// Most flows held at a time (`nf_conntrack_max`); at most 2^30.
     pub max: usize,
     /// Most expected flows at a time (`nf_conntrack_expect_max`).
@@ -45,10 +50,18 @@ pub struct Config {
     pub timeouts: Timeouts,
 }
 
+impl Config {
+    /// Whether flows may have begun before the capture of which nothing is known.
+    pub(super) fn may_predate(&self) -> bool {
+        self.mode == Mode::Midstream && self.start.is_none()
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
             mode: Mode::default(),
+            start: None,
             max: DEFAULT_MAX,
             expect_max: 4096,
             checksums: Checksums::default(),

@@ -130,6 +130,8 @@ pub struct Flow {
     pub(super) vague_window: bool,
     pub(super) assumed: bool,
     pub(super) unseen: Unseen,
+    /// It was listed: what it counted, and its labels, are not known.
+    pub(super) listed: bool,
     /// A verdict was taken by what its packets are taken for.
     pub(super) was_taken: bool,
     /// Its mark and labels may have been changed.
@@ -166,6 +168,7 @@ impl Flow {
             vague_window: false,
             assumed: false,
             unseen: Unseen::Nothing,
+            listed: false,
             was_taken: false,
             vague_mark: false,
             lost_ends: [false; 2],
@@ -269,6 +272,12 @@ impl Flow {
     #[must_use]
     pub fn unseen(&self) -> Unseen {
         self.unseen
+    }
+
+    /// Whether it was there before the capture: what it counted, and its labels, are not known.
+    #[must_use]
+    pub fn is_listed(&self) -> bool {
+        self.listed
     }
 
     /// Whether its mark and labels are not known.

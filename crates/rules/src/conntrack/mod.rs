@@ -21,6 +21,7 @@ mod helpers;
 mod icmp;
 mod index;
 pub mod key;
+mod listing;
 mod lost;
 mod masters;
 mod others;
@@ -46,6 +47,7 @@ pub use ends::ends;
 pub use flow::{Counters, Doubt, Flow, Proto, Status, Unseen};
 pub use helper::Helper;
 pub use key::{Direction, Tuple, Zone};
+pub use listing::{Listing, ListingError};
 pub use table::{Handle, TableStats};
 pub use tracker::{
     AnswerKind, Attachment, Confirmation, Place, Template, Tracker, Visit, answerable, answered,

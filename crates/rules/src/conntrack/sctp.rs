@@ -38,6 +38,24 @@ pub enum State {
     HeartbeatSent = 8,
 }
 
+impl State {
+    /// The state of this name in the kernel's lists.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "NONE" => Self::None,
+            "CLOSED" => Self::Closed,
+            "COOKIE_WAIT" => Self::CookieWait,
+            "COOKIE_ECHOED" => Self::CookieEchoed,
+            "ESTABLISHED" => Self::Established,
+            "SHUTDOWN_SENT" => Self::ShutdownSent,
+            "SHUTDOWN_RECD" => Self::ShutdownRecd,
+            "SHUTDOWN_ACK_SENT" => Self::ShutdownAckSent,
+            "HEARTBEAT_SENT" => Self::HeartbeatSent,
+            _ => return None,
+        })
+    }
+}
+
 /// What is remembered of an association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sctp {
@@ -49,6 +67,13 @@ pub struct Sctp {
     init: [bool; 2],
     /// A HEARTBEAT with a strange tag was the last word of this direction.
     strange_heartbeat: Option<Direction>,
+}
+
+impl Sctp {
+    /// An association of which nothing but its state is known.
+    pub(super) fn listed(state: State) -> Self {
+        Self { state, ..Self::default() }
+    }
 }
 
 /// Judges a packet of an association and brings it up to date.

@@ -20,6 +20,7 @@ mod help;
 mod leave;
 mod life;
 mod query;
+mod start;
 
 pub use attach::{AnswerKind, Attachment, answerable, answered};
 pub use leave::Confirmation;
@@ -129,7 +130,9 @@ impl Tracker {
         if self.config.mode == Mode::Off {
             return CtView::UNKNOWN;
         }
-        self.began.get_or_insert(visit.began.unwrap_or(visit.now));
+        if self.began.is_none() {
+            self.begin(visit);
+        }
         match self.resolve(packet, visit) {
             Ok(view) => view,
             Err(Flaw::Invalid) => CtView::INVALID,
@@ -256,7 +259,7 @@ impl Tracker {
             if step.ends_flow() && !is_first && visit.certainty == Certainty::Maybe {
                 doubt = Doubt::History;
             }
-            if is_first && self.config.mode == Mode::Midstream && upper.is_midstream() {
+            if is_first && self.config.may_predate() && upper.is_midstream() {
                 flow.assumed = step != Step::Invalid;
             }
             let is_early =
@@ -378,9 +381,7 @@ impl Tracker {
         let arrival = Arrival { now: visit.now, direction, bytes: 0, ahead: 0 };
         match protocol::track(&mut flow, layer.protocol, upper, &arrival, &self.config) {
             Step::Invalid => CtState::Invalid.into(),
-            _ if self.config.mode == Mode::Midstream && upper.is_midstream() => {
-                CtState::Established.into()
-            }
+            _ if self.config.may_predate() && upper.is_midstream() => CtState::Established.into(),
             _ if self.expectations.peek(&tuple, visit.template.zone.id, visit.now).is_some() => {
                 CtState::Related.into()
             }

@@ -120,7 +120,7 @@ impl Tracker {
         }
     }
 
-    fn note_source(&mut self, handle: Handle) {
+    pub(super) fn note_source(&mut self, handle: Handle) {
         let Some(flow) = self.table.flow(handle) else { return };
         let table = &self.table;
         self.sources.add(&flow.original, handle, |other| table.flow(other).is_some());

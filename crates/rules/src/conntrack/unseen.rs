@@ -62,6 +62,7 @@ impl Tracker {
     pub(super) fn may_be_early(&self, tuple: &Tuple, upper: &Upper<'_>, visit: &Visit) -> bool {
         let protocol = tuple.protocol();
         self.config.mode == Mode::Midstream
+            && (visit.unheard || self.config.start.is_none())
             && !upper.begins()
             && (upper.is_midstream()
                 || visit.unheard && !is_icmp(protocol)
@@ -88,7 +89,7 @@ impl Tracker {
             Upper::Tcp(_) => (false, CtState::Invalid),
             _ => (self.is_within(timeouts.longest(tuple.protocol()), visit), CtState::Established),
         };
-        match may_be || visit.unheard {
+        match may_be && self.config.start.is_none() || visit.unheard {
             true => self.of_unseen(CtState::Established, state, visit),
             false => CtView::INVALID,
         }
@@ -97,8 +98,10 @@ impl Tracker {
     /// An ICMP error about a flow that is not in the table.
     pub(super) fn error_about_unseen(&self, visit: &Visit) -> CtView {
         match self.config.mode {
-            Mode::Midstream => self.of_unseen(CtState::Related, CtState::Invalid, visit),
-            Mode::Kernel | Mode::Off => CtView::INVALID,
+            Mode::Midstream if visit.unheard || self.config.start.is_none() => {
+                self.of_unseen(CtState::Related, CtState::Invalid, visit)
+            }
+            _ => CtView::INVALID,
         }
     }
 

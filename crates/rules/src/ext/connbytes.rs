@@ -73,7 +73,7 @@ impl Match for Connbytes {
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         match transit.ct.flow() {
             // What went before the capture began is not known.
-            Seen::Flow(flow) if flow.is_assumed() => Outcome::MAYBE,
+            Seen::Flow(flow) if flow.is_assumed() || flow.is_listed() => Outcome::MAYBE,
             Seen::Flow(flow) => {
                 let count = self.count(flow);
                 let inside = self.low <= count && count <= self.high;

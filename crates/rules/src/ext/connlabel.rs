@@ -47,6 +47,7 @@ impl Match for Connlabel {
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         match transit.ct.marked() {
             Seen::None => Outcome::from_bool(self.invert),
+            Seen::Flow(flow) if flow.is_listed() && !flow.label(self.label) => Outcome::MAYBE,
             Seen::Flow(flow) => Outcome::from_bool(flow.label(self.label) != self.invert),
             Seen::Unknown => Outcome::MAYBE,
         }

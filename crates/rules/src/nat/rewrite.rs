@@ -34,10 +34,10 @@ pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     Translated::To(address(&target, side), part(&target, side))
 }
 
-/// Writes the source that an answer to a packet with this tuple has.
-pub fn source(packet: &mut Packet<'_>, answered: &Tuple) {
-    if let (Some(answer), Ok(layer)) = (answered.inverse(), dissect::layer(packet)) {
-        end_of(packet, &layer, &answer, Side::Source);
+/// Writes the source of this tuple into the packet, and the port where it has one.
+pub fn source(packet: &mut Packet<'_>, tuple: &Tuple) {
+    if let Ok(layer) = dissect::layer(packet) {
+        end_of(packet, &layer, tuple, Side::Source);
     }
 }
 

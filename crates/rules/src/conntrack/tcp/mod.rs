@@ -16,7 +16,7 @@ pub use states::State;
 pub(super) use segment::{Kind, Segment};
 pub(super) use window::{after, before};
 
-use super::config::{Config, Mode};
+use super::config::Config;
 use super::flow::{Flow, Proto, Status};
 use super::key::Direction;
 use super::step::{Arrival, Step};
@@ -70,7 +70,7 @@ impl Tcp {
             tcp.seen = [Seen::of_syn(segment), Seen::default()];
             return Some(tcp);
         }
-        let is_midstream = config.mode == Mode::Midstream && segment.kind == Kind::Fin;
+        let is_midstream = config.may_predate() && segment.kind == Kind::Fin;
         if !(segment.kind == Kind::Ack || is_midstream) || !config.loose {
             return None;
         }
@@ -124,6 +124,17 @@ enum Course {
     Ignore,
     Invalid,
     Reopen,
+}
+
+impl Tcp {
+    /// A connection of which nothing but its state is known: what it sends next tells the rest, and windows are not
+    /// enforced, as in one that is picked up.
+    pub(super) fn listed(state: State) -> Self {
+        let closes = if state.is_closing() { flag::CLOSE_INIT } else { 0 };
+        let begun = flag::SACK_PERMITTED | flag::LIBERAL | closes;
+        let side = Seen::default().with(0, begun, 0);
+        Self { state, seen: [side; 2], ..Self::default() }
+    }
 }
 
 /// Of a flow nothing but a SYN was seen, and this segment follows as if it was answered: it is picked up here.

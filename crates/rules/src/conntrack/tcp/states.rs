@@ -35,6 +35,23 @@ pub enum State {
 }
 
 impl State {
+    /// The state of this name in the kernel's lists.
+    pub(in crate::conntrack) fn named(name: &str) -> Option<Self> {
+        const ALL: [State; 10] = [
+            State::None,
+            State::SynSent,
+            State::SynRecv,
+            State::Established,
+            State::FinWait,
+            State::CloseWait,
+            State::LastAck,
+            State::TimeWait,
+            State::Close,
+            State::SynSent2,
+        ];
+        ALL.into_iter().find(|state| state.to_string() == name)
+    }
+
     /// The connection is on its way to the end: it may be dropped early.
     #[must_use]
     pub fn is_closing(self) -> bool {

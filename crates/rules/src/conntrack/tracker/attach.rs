@@ -9,7 +9,7 @@
 
 use super::Tracker;
 use crate::conntrack::dissect::{self, Layer};
-use crate::conntrack::flow::{Doubt, Flow};
+use crate::conntrack::flow::{Doubt, Flow, Status};
 use crate::conntrack::icmp::{self, Message};
 use crate::conntrack::key::{Direction, Tuple};
 use crate::conntrack::protocol;
@@ -68,7 +68,7 @@ fn is_reset(packet: &Packet<'_>, layer: &Layer) -> bool {
 pub struct Attachment {
     /// As it was.
     flow: Flow,
-    /// Where it is in the table, if it was confirmed.
+    /// Where it is in the table, if it is.
     handle: Option<Handle>,
     /// Which way the answer goes.
     direction: Direction,
@@ -93,27 +93,33 @@ impl Tracker {
         if matches!(view.state(), Some(CtState::Invalid | CtState::Untracked)) {
             return None;
         }
+        let is_in_table = flow.is_confirmed() && !flow.status.contains(Status::DYING);
         Some(Attachment {
             doubtful: view.state().is_none() || flow.doubt != Doubt::None,
             direction: view.direction.opposite(),
-            handle: flow.is_confirmed().then_some(handle),
+            handle: is_in_table.then_some(handle),
             flow: flow.clone(),
         })
+    }
+
+    /// A flow that is in no table, for as long as the answer is under way.
+    fn lodge(&mut self, flow: &Flow) -> Option<Handle> {
+        let mut flow = flow.clone();
+        if flow.is_confirmed() {
+            flow.status.set(Status::DYING);
+        }
+        self.loose_end = self.table.lodge(flow);
+        self.loose_end
     }
 
     /// What tracking says of the answer.
     pub fn attach(&mut self, attachment: &Attachment) -> CtView {
         self.tie_up();
         self.crowded = None;
-        let handle = match attachment.handle {
-            Some(handle) => Some(handle),
-            None => self.table.lodge(attachment.flow.clone()),
+        let living = attachment.handle.filter(|handle| self.table.flow(*handle).is_some());
+        let Some(handle) = living.or_else(|| self.lodge(&attachment.flow)) else {
+            return CtView::UNKNOWN;
         };
-        let flow = handle.and_then(|handle| self.table.flow(handle));
-        let Some((handle, flow)) = handle.zip(flow) else { return CtView::UNKNOWN };
-        if !flow.is_confirmed() {
-            self.loose_end = Some(handle);
-        }
         let related = States::of(CtState::Related);
         let states = match attachment.doubtful {
             false => related,
@@ -122,7 +128,7 @@ impl Tracker {
         CtView {
             flow: Some(handle),
             direction: attachment.direction,
-            assumed: flow.assumed,
+            assumed: attachment.flow.assumed,
             ..CtView::without_flow(states)
         }
     }

@@ -1,0 +1,301 @@
+//! Which way packets take: by where they come from, by what is said of the host, by their size; and what the host
+//! sends for those that it refuses.
+
+use std::net::IpAddr;
+
+use dataplane::{Answer, Arrival, Config, DropReason, Handler, Judgement, Left, Observer, Origin};
+use dataplane::{Outcome, Path, Skip};
+use host::routes::Routes;
+use host::{Addresses as Assigned, Host, Links, Network, Refused};
+use packet::craft::{Addresses, Craft, Message};
+use packet::tcp::Flags;
+use packet::{Link, icmpv4};
+use rules::eval::{self, RuleRef};
+use rules::model::Ruleset;
+use rules::save::{LoadOptions, load};
+use rules::{Iface, Transit};
+
+fn ruleset(text: &str) -> Ruleset {
+    load(text, &LoadOptions::default()).expect("rules").ruleset
+}
+
+/// Counts certain and possible hits of all rules.
+#[derive(Default)]
+struct Hits {
+    certain: Vec<RuleRef>,
+    maybe: Vec<RuleRef>,
+}
+
+impl eval::Observer for Hits {
+    fn hit(&mut self, at: RuleRef, certain: bool, _: &Transit<'_, '_>) {
+        if certain { self.certain.push(at) } else { self.maybe.push(at) }
+    }
+}
+
+impl Observer for Hits {}
+
+fn craft(source: &str, destination: &str, message: Message) -> Craft {
+    let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+    let addresses = Addresses::new(address(source), address(destination)).expect("one family");
+    Craft { ethernet: None, ..Craft::new(addresses, message) }
+}
+
+fn arrival<'a>(number: u64, bytes: &[u8]) -> Arrival<'a> {
+    let time = Some(1_000_000_000 + number * 1_000_000);
+    Arrival { time, ..Arrival::new(number, Link::Raw, bytes.len()) }
+}
+
+/// What becomes of a packet that came in by `eth0`.
+fn comes<'a>(handler: &mut Handler<'a>, number: u64, mut bytes: Vec<u8>) -> Outcome<'a> {
+    let from_wire =
+        Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
+    handler.handle(&mut bytes, &from_wire, &mut Hits::default())
+}
+
+const ROUTES: &str = "default via 203.0.113.1 dev wan0
+10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.1
+203.0.113.0/24 dev wan0 proto kernel scope link src 203.0.113.2
+blackhole 10.66.0.0/16
+prohibit 10.67.0.0/16
+local 10.0.0.1 dev eth0 table local proto kernel scope host src 10.0.0.1
+broadcast 10.0.0.255 dev eth0 table local proto kernel scope link src 10.0.0.1
+local 127.0.0.0/8 dev lo table local proto kernel scope host src 127.0.0.1
+local 203.0.113.2 dev wan0 table local proto kernel scope host src 203.0.113.2
+broadcast 203.0.113.255 dev wan0 table local proto kernel scope link src 203.0.113.2
+";
+
+const LINKS: &str = "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN mode DEFAULT group default qlen 1000\\    link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00
+2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP mode DEFAULT group default qlen 1000\\    link/ether 02:00:00:00:00:02 brd ff:ff:ff:ff:ff:ff
+3: wan0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1400 qdisc noqueue state UP mode DEFAULT group default qlen 1000\\    link/ether 02:00:00:00:00:03 brd ff:ff:ff:ff:ff:ff
+";
+
+fn routed() -> Config {
+    let assigned = "2: eth0    inet 10.0.0.1/24 brd 10.0.0.255 scope global eth0
+3: wan0    inet 203.0.113.2/24 brd 203.0.113.255 scope global wan0
+";
+    Config {
+        host: Host {
+            routes: Some(Routes::parse(ROUTES).expect("routes")),
+            links: Links::parse(LINKS).expect("links"),
+            assigned: Some(Assigned::parse(assigned).expect("addresses")),
+            ..Host::default()
+        },
+        ..Config::default()
+    }
+}
+
+const PLAIN: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp -m udp --dport 9 -j MARK --set-mark 1\n\
+    COMMIT\n*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
+    -A INPUT -p udp -m udp --dport 7 -j DROP\n-A FORWARD -p udp -m udp --dport 7 -j DROP\n\
+    -A FORWARD -p udp -m udp --dport 8 -j DROP\nCOMMIT\n";
+
+#[test]
+fn routes_decide_where_an_arrival_goes_and_by_which_interface() {
+    let (rules, config) = (ruleset(PLAIN), routed());
+    let mut handler = Handler::new([&rules], &config);
+    let mut went = |source: &str, destination: &str| {
+        let outcome =
+            comes(&mut handler, 1, craft(source, destination, Message::udp(5, 6)).frame());
+        (outcome.end.path, outcome.output, outcome.end.judgement)
+    };
+    let accept = |judgement| matches!(judgement, Judgement::Accept(_));
+    let refused = |why| (None, Iface::Absent, Judgement::Drop(DropReason::Route(why)));
+
+    let (path, output, judgement) = went("10.0.0.9", "198.51.100.7");
+    assert_eq!((path, output), (Some(Path::Forward), Iface::Named("wan0")));
+    assert!(accept(judgement));
+    for destination in ["10.0.0.1", "203.0.113.2", "10.0.0.255", "203.0.113.255"] {
+        let (path, _, judgement) = went("10.0.0.9", destination);
+        assert_eq!(path, Some(Path::Input), "{destination}");
+        assert!(accept(judgement));
+    }
+    assert_eq!(went("10.0.0.1", "198.51.100.7"), refused(Refused::Martian), "an own source");
+    assert_eq!(went("127.0.0.1", "10.0.0.1"), refused(Refused::Martian));
+    assert_eq!(went("10.0.0.9", "10.66.1.1"), refused(Refused::Blackhole));
+    assert_eq!(went("10.0.0.9", "10.67.1.1"), refused(Refused::Prohibit));
+}
+
+#[test]
+fn the_host_answers_what_routes_prohibit_but_not_what_they_swallow() {
+    let (rules, config) = (ruleset(PLAIN), routed());
+    let mut handler = Handler::new([&rules], &config);
+    let mut answer = |destination: &str, ttl| {
+        let craft = Craft { ttl, ..craft("10.0.0.9", destination, Message::udp(5, 6)) };
+        comes(&mut handler, 1, craft.frame()).answer
+    };
+    assert_eq!(answer("10.66.1.1", 64), None);
+    assert_eq!(answer("10.67.1.1", 64), Some(Answer::Icmp { kind: 3, code: 13 }));
+    assert_eq!(answer("198.51.100.7", 1), Some(Answer::Icmp { kind: 11, code: 0 }));
+    assert_eq!(answer("198.51.100.7", 2), None);
+}
+
+#[test]
+fn a_source_of_the_host_is_its_own_only_where_it_did_not_come_in() {
+    let (rules, config) = (ruleset(PLAIN), routed());
+    let mut handler = Handler::new([&rules], &config);
+    let bytes = craft("203.0.113.2", "198.51.100.7", Message::udp(5, 6)).frame();
+    for (origin, path) in [
+        (Origin::Host, Some(Path::Output)),
+        (Origin::Addresses, Some(Path::Output)),
+        (Origin::Wire, None),
+    ] {
+        let said = Arrival { origin, ..arrival(1, &bytes) };
+        let outcome = handler.handle(&mut bytes.clone(), &said, &mut Hits::default());
+        assert_eq!(outcome.end.path, path, "{origin:?}");
+    }
+    let own = Arrival { origin: Origin::Host, ..arrival(1, &bytes) };
+    let outcome = handler.handle(&mut bytes.clone(), &own, &mut Hits::default());
+    assert_eq!(outcome.output, Iface::Named("wan0"), "by routes");
+}
+
+#[test]
+fn rules_on_both_ways_make_a_packet_certain_only_where_they_agree() {
+    let (rules, config) = (ruleset(PLAIN), Config::default());
+    let mut handler = Handler::new([&rules], &config);
+    let mut verdict = |port, left| {
+        let mut bytes = craft("10.0.0.9", "10.0.0.1", Message::udp(5, port)).frame();
+        let said = Arrival { left, ..arrival(1, &bytes) };
+        let mut hits = Hits::default();
+        let outcome = handler.handle(&mut bytes, &said, &mut hits);
+        (outcome.end.judgement.word(), outcome.end.path, hits.certain.len(), hits.maybe.len())
+    };
+    assert_eq!(verdict(6, None), ("accept", None, 0, 0));
+    assert_eq!(verdict(7, None), ("drop", None, 0, 2), "on either way");
+    assert_eq!(verdict(8, None), ("unknown", None, 0, 1), "only if it is forwarded");
+    let left = Left {
+        number: 2,
+        interface: Some("wan0"),
+        source: [10, 0, 0, 9].into(),
+        destination: [10, 0, 0, 1].into(),
+        ports: None,
+    };
+    assert_eq!(verdict(8, Some(left)), ("drop", Some(Path::Forward), 1, 0), "it was seen leaving");
+}
+
+#[test]
+fn rules_on_one_way_alone_are_meant_for_it() {
+    for (chain, path) in [("INPUT", Path::Input), ("FORWARD", Path::Forward)] {
+        let text = format!(
+            "*filter\n:INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n-A {chain} -j ACCEPT\nCOMMIT\n"
+        );
+        let (rules, config) = (ruleset(&text), Config::default());
+        let mut handler = Handler::new([&rules], &config);
+        let mut bytes = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
+        let said = arrival(1, &bytes);
+        let outcome = handler.handle(&mut bytes, &said, &mut Hits::default());
+        assert_eq!(outcome.end.path, Some(path));
+        assert!(matches!(outcome.end.judgement, Judgement::Accept(_)));
+    }
+}
+
+#[test]
+fn what_does_not_fit_the_link_is_dropped_unless_it_may_be_cut() {
+    let (rules, config) = (ruleset(PLAIN), routed());
+    let mut handler = Handler::new([&rules], &config);
+    let mut verdict = |message, payload_len, dont_fragment| {
+        let craft =
+            Craft { payload_len, dont_fragment, ..craft("10.0.0.9", "198.51.100.7", message) };
+        let outcome = comes(&mut handler, 1, craft.frame());
+        (outcome.end.judgement.word(), outcome.answer)
+    };
+    let too_big = ("drop", Some(Answer::Icmp { kind: 3, code: 4 }));
+    assert_eq!(verdict(Message::udp(5, 6), 1372, true), ("accept", None));
+    assert_eq!(verdict(Message::udp(5, 6), 1373, true), too_big);
+    assert_eq!(verdict(Message::udp(5, 6), 1373, false), ("accept", None));
+    let data = || Message::tcp(5, 6, Flags::ACK);
+    assert_eq!(verdict(data(), 1400, true), too_big);
+    assert_eq!(verdict(data(), 4000, true), ("unknown", None), "of segments up to 1500");
+    assert_eq!(verdict(data(), 4000, false), ("accept", None));
+}
+
+const REJECTS: &str = "*raw\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT -m conntrack --ctstate RELATED\nCOMMIT\n*filter\n\
+    :INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
+    -A INPUT -p tcp -j REJECT --reject-with tcp-reset\n-A FORWARD -p tcp -j REJECT --reject-with tcp-reset\n\
+    -A FORWARD -p udp -j REJECT\n-A OUTPUT -m conntrack --ctstate RELATED -j ACCEPT\n\
+    -A OUTPUT -m conntrack --ctstate INVALID -j DROP\nCOMMIT\n";
+
+/// The host's frame, as a capture shows it leave.
+fn leaves<'a>(handler: &mut Handler<'a>, number: u64, mut bytes: Vec<u8>) -> (Outcome<'a>, usize) {
+    let own = Arrival { origin: Origin::Host, ..arrival(number, &bytes) };
+    let mut hits = Hits::default();
+    let outcome = handler.handle(&mut bytes, &own, &mut hits);
+    (outcome, hits.certain.len())
+}
+
+fn error_about(bytes: &[u8], source: &str, destination: &str) -> Vec<u8> {
+    let mut frame = craft(source, destination, Message::udp(0, 0));
+    frame.payload_len = 28;
+    let mut error = frame.frame();
+    error[9] = icmpv4::PROTOCOL;
+    error[20..28].copy_from_slice(&[3, 3, 0, 0, 0, 0, 0, 0]);
+    error[28..56].copy_from_slice(&bytes[..28]);
+    error
+}
+
+#[test]
+fn answers_to_rejected_packets_are_related_from_raw_output_on() {
+    let (rules, config) = (ruleset(REJECTS), routed());
+    let mut handler = Handler::new([&rules], &config);
+    let syn = craft("10.0.0.9", "198.51.100.7", Message::tcp(5000, 80, Flags::SYN)).frame();
+    let reset = craft("198.51.100.7", "10.0.0.9", Message::tcp(80, 5000, Flags::RST)).frame();
+    assert_eq!(comes(&mut handler, 1, syn.clone()).answer, Some(Answer::Reset));
+    let (outcome, hits) = leaves(&mut handler, 2, reset.clone());
+    assert_eq!(
+        (outcome.end.judgement.word(), outcome.end.path, hits),
+        ("accept", Some(Path::Output), 2)
+    );
+    let (outcome, _) = leaves(&mut handler, 3, reset.clone());
+    assert_eq!(outcome.end.judgement.word(), "drop", "each packet is answered once");
+    comes(&mut handler, 4, syn.clone());
+    let (outcome, _) = leaves(&mut handler, 2_000, reset.clone());
+    assert_eq!(outcome.end.judgement.word(), "drop", "it would have come at once");
+    let datagram = craft("10.0.0.9", "198.51.100.7", Message::udp(5000, 53)).frame();
+    assert_eq!(
+        comes(&mut handler, 2_001, datagram.clone()).answer,
+        Some(Answer::Icmp { kind: 3, code: 3 })
+    );
+    let (outcome, hits) =
+        leaves(&mut handler, 2_002, error_about(&datagram, "10.0.0.1", "10.0.0.9"));
+    assert_eq!((outcome.end.judgement.word(), hits), ("accept", 2));
+}
+
+#[test]
+fn a_reset_is_not_answered_and_a_foreign_one_is_no_answer() {
+    let (rules, config) = (ruleset(REJECTS), routed());
+    let mut handler = Handler::new([&rules], &config);
+    let reset = craft("10.0.0.9", "198.51.100.7", Message::tcp(5000, 80, Flags::RST)).frame();
+    assert_eq!(comes(&mut handler, 1, reset).answer, None);
+    let syn = craft("10.0.0.9", "198.51.100.7", Message::tcp(5000, 80, Flags::SYN)).frame();
+    comes(&mut handler, 2, syn);
+    let back = craft("198.51.100.7", "10.0.0.9", Message::tcp(80, 5000, Flags::RST)).frame();
+    assert_eq!(comes(&mut handler, 3, back).end.path, Some(Path::Forward), "it came in");
+}
+
+#[test]
+fn frames_of_other_hosts_are_left_out() {
+    let (rules, config) = (ruleset(PLAIN), Config::default());
+    let mut handler = Handler::new([&rules], &config);
+    let packet = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
+    let mut cooked = vec![0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 9, 0, 0, 8, 0];
+    cooked.extend(packet);
+    let said = Arrival::new(1, Link::Sll, cooked.len());
+    let outcome = handler.handle(&mut cooked, &said, &mut Hits::default());
+    assert_eq!(outcome.end.judgement, Judgement::Skip(Skip::OtherHost));
+}
+
+#[test]
+fn the_capture_names_the_input_interface_before_networks_do() {
+    let (rules, net) = (ruleset(PLAIN), |text: &str| Network::parse(text).expect("a network"));
+    let nets = vec![("lan0".to_owned(), net("10.0.0.0/8")), ("wan0".to_owned(), net("0.0.0.0/0"))];
+    let config = Config { nets, path: Some(Path::Forward), ..Config::default() };
+    let mut handler = Handler::new([&rules], &config);
+    let forged = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
+    let mut input = |interface, origin| {
+        let said = Arrival { interface, origin, ..arrival(1, &forged) };
+        handler.handle(&mut forged.clone(), &said, &mut Hits::default()).input
+    };
+    assert_eq!(input(Some("wan0"), Origin::Wire), Iface::Named("wan0"));
+    assert_eq!(input(Some("wan0"), Origin::Addresses), Iface::Named("wan0"));
+    assert_eq!(input(Some("any"), Origin::Wire), Iface::Named("lan0"));
+    assert_eq!(input(None, Origin::Wire), Iface::Named("lan0"));
+}
