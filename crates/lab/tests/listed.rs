@@ -239,7 +239,7 @@ fn compare(how: &str, text: &str, mode: Mode, left: &[Vec<Vec<u8>>], kernel: &[u
             ..Arrival::new(number, Link::Raw, bytes.len())
         };
         let end = handler.handle(&mut bytes, &arrival, &mut tally);
-        let said = matches!(end.judgement, Judgement::Accept(_)).then_some(bytes);
+        let said = matches!(end.end.judgement, Judgement::Accept(_)).then_some(bytes);
         assert_eq!(
             said.as_ref(),
             left.first(),
