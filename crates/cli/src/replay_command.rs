@@ -129,6 +129,8 @@ pub(crate) enum FailOn {
     Drop,
     /// Packets whose verdict is another under --vs
     Change,
+    /// Packets that the replay drops and the captures show leaving
+    Contradiction,
 }
 
 fn moment(text: &str) -> Result<Moment, String> {
@@ -216,6 +218,7 @@ fn exit_code(report: &Report<'_>, fail_on: &[FailOn]) -> ExitCode {
     let found = fail_on.iter().any(|what| match what {
         FailOn::Unknown => verdicts.unknown.packets > 0,
         FailOn::Drop => verdicts.drop.packets + verdicts.reject.packets > 0,
+        FailOn::Contradiction => report.contradictions.packets() > 0,
         FailOn::Change => report.changes.as_ref().is_some_and(|changes| changes.packets > 0),
     });
     match (report.interrupted, found) {

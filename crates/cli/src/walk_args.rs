@@ -177,6 +177,19 @@ fn read<T, E: Display>(file: &str, parse: impl Fn(&str) -> Result<T, E>) -> anyh
     parse(&text).map_err(|error| anyhow!("{file}:{error}"))
 }
 
+/// No network is behind two interfaces: which of them a packet passes would be anybody's guess.
+fn refuse_equal(nets: &[(String, Network)]) -> anyhow::Result<()> {
+    for (index, (name, net)) in nets.iter().enumerate() {
+        let same = |(other, of_other): &&(String, Network)| of_other == net && other != name;
+        if let Some((other, _)) = nets[..index].iter().find(same) {
+            bail!(
+                "--net {other}={net} and --net {name}={net}: expected a network behind one interface"
+            );
+        }
+    }
+    Ok(())
+}
+
 impl WalkArgs {
     /// The options to be typed again beside those that rules and configuration tell, each with a blank
     /// before it.
@@ -246,6 +259,7 @@ impl WalkArgs {
     /// The handler's configuration for these rules, which may be a folder that says more of the host; `usual` is how
     /// connections are tracked unless that is said.
     pub(crate) fn config(&self, rules: &str, usual: Mode) -> anyhow::Result<Config> {
+        refuse_equal(&self.nets)?;
         let folder = HostFolder::at(rules);
         let host = self.host(folder.as_ref())?;
         let checksums = match self.checksums {

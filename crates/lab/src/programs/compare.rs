@@ -28,7 +28,7 @@ pub struct Comparison {
     pub counters: usize,
     /// Surely wrong.
     pub wrong: Vec<Wrong>,
-    /// Counters that differ by packets which no tap of this way shows; see [`unseen`] and [`Scene::apart`].
+    /// Counters that differ by packets which no tap of this way shows; see [`unseen`].
     pub apart: usize,
     /// Frames, and those of them that were no packets of their own.
     pub frames: u64,
@@ -97,7 +97,7 @@ pub fn compare(
         .arg("replay")
         .arg(recording.host())
         .args(recording.captures(way)?)
-        .args(recording.from().iter().flat_map(|time| ["--from", time]))
+        .args(recording.span())
         .arg("--json")
         .output()
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", tamis.display())))?;
@@ -117,7 +117,6 @@ fn beside(
     document: &serde_json::Value,
 ) -> Comparison {
     let told = of_json(document);
-    let apart = scene.apart();
     let number = |value: &serde_json::Value| value.as_u64().unwrap_or(0);
     let lines = |key: &str| document[key].as_array().into_iter().flatten();
     let mut comparison = Comparison {
@@ -133,16 +132,14 @@ fn beside(
         ..Comparison::default()
     };
     let kernel = recording.kernel();
-    let unseen = unseen(&kernel, way);
+    let unseen = unseen(scene, &kernel, way);
     for (place, kernel) in kernel {
         comparison.counters += 1;
         let told = told.get(&place).copied().unwrap_or_default();
         if told.allows(kernel.packets, 0) {
             continue;
         }
-        let name = place.to_string();
-        let is_apart = apart.iter().any(|(counter, _)| *counter == name);
-        if is_apart || told.allows(kernel.packets, unseen.get(&place).copied().unwrap_or(0)) {
+        if told.allows(kernel.packets, unseen.get(&place).copied().unwrap_or(0)) {
             comparison.apart += 1;
         } else {
             comparison.wrong.push(Wrong { place, kernel, told });
@@ -151,29 +148,34 @@ fn beside(
     comparison
 }
 
-/// How many packets a counter may have that no tap shows, where that is more than none.
+/// How many packets a counter may have that no tap of this way shows.
 ///
 /// What OUTPUT drops or rejects never reaches a device, and the rule that did it has counted it: so many packets may
-/// be missing in every chain reached from there. Of a recording of what came in, all that the host sent is missing.
-fn unseen(kernel: &BTreeMap<Place, Counted>, way: Way) -> BTreeMap<Place, u64> {
+/// be missing in every chain reached from there. Packets that the kernel hands back to itself are counted by rules
+/// that the scene names; so many may be missing anywhere. Of a recording of what came in, all that the host sent is
+/// missing.
+fn unseen(scene: Scene, kernel: &BTreeMap<Place, Counted>, way: Way) -> BTreeMap<Place, u64> {
     let is_inbound = way == Way::In;
     let roots: &[&str] = if is_inbound { &["OUTPUT", "POSTROUTING"] } else { &["OUTPUT"] };
     let own = reached_from(kernel, roots);
     let is_own = |place: &Place| {
         own.contains(&(place.family.clone(), place.table.clone(), place.chain.clone()))
     };
-    let dropped = |family: &str| {
-        let of_family = kernel.iter().filter(|(place, _)| place.family == family && is_own(place));
+    let sum = |family: &str, wanted: &dyn Fn(&Place, &Counted) -> bool| -> u64 {
+        let of_family = kernel.iter().filter(|(place, _)| place.family == family);
         of_family
-            .filter(|(_, counted)| counted.ends_packets())
+            .filter(|(place, counted)| wanted(place, counted))
             .map(|(_, counted)| counted.packets)
             .sum()
     };
-    let places = kernel.keys().filter(|place| is_own(place)).cloned();
-    places
-        .map(|place| {
-            let packets = if is_inbound { u64::MAX } else { dropped(&place.family) };
-            (place, packets)
-        })
-        .collect()
+    let named = scene.unseen();
+    let looped =
+        |place: &Place, _: &Counted| named.iter().any(|(rule, _)| *rule == place.to_string());
+    let dropped = |place: &Place, counted: &Counted| is_own(place) && counted.ends_packets();
+    let most = |place: &Place| match (is_own(place), is_inbound) {
+        (true, true) => u64::MAX,
+        (true, false) => sum(&place.family, &looped) + sum(&place.family, &dropped),
+        (false, _) => sum(&place.family, &looped),
+    };
+    kernel.keys().map(|place| (place.clone(), most(place))).collect()
 }

@@ -72,9 +72,18 @@ impl Recording {
         self.dir.join(file).exists() || way == Way::Any
     }
 
-    /// When the rules were loaded, if that was after the capture began: as `--from` takes it.
-    pub fn from(&self) -> Option<String> {
-        fs::read_to_string(self.dir.join("from.txt")).ok().map(|time| time.trim().to_owned())
+    /// The time that was counted, as options of `tamis replay`: from when the rules were loaded, where the capture
+    /// began before, to when the counters were read, where it went on.
+    pub fn span(&self) -> Vec<String> {
+        let option = |file: &str, option: &str| {
+            let time = fs::read_to_string(self.dir.join(file)).ok()?;
+            Some([option.to_owned(), time.trim().to_owned()])
+        };
+        [option("from.txt", "--from"), option("to.txt", "--to")]
+            .into_iter()
+            .flatten()
+            .flatten()
+            .collect()
     }
 
     /// Keeps what a test without root needs in the new folder `dir`: the host, what the kernel counted, and the
@@ -101,7 +110,7 @@ impl Recording {
                 .filter(|line| !is_settings || SETTINGS.iter().any(|name| line.contains(name)));
             fs::write(dir.join("host").join(entry.file_name()), lines.collect::<String>())?;
         }
-        for file in ["README", "expected.save", "expected6.save", "expected-arp.save"] {
+        for file in ["README", "to.txt", "expected.save", "expected6.save", "expected-arp.save"] {
             if self.dir.join(file).exists() {
                 fs::copy(self.dir.join(file), dir.join(file))?;
             }

@@ -1,8 +1,8 @@
 //! The scenes, and what each needs of this machine.
 //!
 //! A scene's text begins with what it shows. Three kinds of its comments are read: `# needs: PROGRAM...`, `# device:
-//! KIND` for a kind of link that not every kernel has, and `# apart: FAMILY TABLE CHAIN NUMBER: WHY` for a counter that no capture can tell (NUMBER 0 is the policy): packets
-//! that never reach a tap. The recording's `proof.txt` then holds what shows it.
+//! KIND` for a kind of link that not every kernel has, and `# unseen: FAMILY TABLE CHAIN NUMBER: WHY` for a rule whose
+//! counter proves how many packets never reached a tap.
 
 use std::env;
 use std::path::Path;
@@ -81,7 +81,7 @@ impl Scene {
         SCENES.iter().find(|scene| scene.name == name).copied()
     }
 
-    /// A recording that was not made here: nothing is set apart.
+    /// A recording that was not made here: nothing is known of it.
     pub const FOREIGN: Self = Self { name: "foreign", script: "" };
 
     /// What it shows: its first lines of comment.
@@ -103,9 +103,9 @@ impl Scene {
         programs.chain(self.notes("device: ").filter(|kind| !is_made(kind))).collect()
     }
 
-    /// Counters that no capture of this scene can tell, as `FAMILY TABLE CHAIN NUMBER`, and why.
-    pub fn apart(&self) -> Vec<(&'static str, &'static str)> {
-        self.notes("apart:").filter_map(|note| note.trim().split_once(": ")).collect()
+    /// Rules that count packets which never reach a tap, as `FAMILY TABLE CHAIN NUMBER`, and why they do not.
+    pub fn unseen(&self) -> Vec<(&'static str, &'static str)> {
+        self.notes("unseen:").filter_map(|note| note.trim().split_once(": ")).collect()
     }
 }
 
@@ -140,12 +140,12 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_set_apart_has_a_reason() {
+    fn a_rule_that_counts_the_unseen_has_a_reason() {
         for scene in SCENES {
-            let notes = scene.notes("apart:").count();
-            assert_eq!(scene.apart().len(), notes, "{}", scene.name);
-            for (counter, _) in scene.apart() {
-                assert_eq!(counter.split(' ').count(), 4, "{}: {counter}", scene.name);
+            let notes = scene.notes("unseen:").count();
+            assert_eq!(scene.unseen().len(), notes, "{}", scene.name);
+            for (rule, _) in scene.unseen() {
+                assert_eq!(rule.split(' ').count(), 4, "{}: {rule}", scene.name);
             }
         }
     }

@@ -176,6 +176,7 @@ play() {
     host_folder
     traffic >"$out/traffic.log" 2>&1
     sleep "${quiet:-0.3}"
+    date -u +%FT%T.%NZ >"$out/to.txt"
     save4 >"$out/expected.save"
     save6 >"$out/expected6.save"
     [ -n "${uses_arp:-}" ] && counters_arp >"$out/expected-arp.save"

@@ -21,14 +21,17 @@ setup() {
 #!/bin/sh
 case $1 in
 bound)
-    ip addr add $ip/24 dev $interface
-    ip route add default via $router
+    ip addr replace $ip/24 dev $interface
+    ip route replace default via $router
 esac
 L
     chmod +x $lab/lease
     listens s 67 udp
     listens r 67 udp
+    lease r wan0
 }
+
+lease() { at "$1" udhcpc -q -n -f -t 3 -T 1 -i "$2" -s $lab/lease 2>&1; }
 
 rules() {
     legacy_rules <<'R'
@@ -57,8 +60,8 @@ R
 }
 
 traffic() {
-    at r udhcpc -q -n -f -t 3 -T 1 -i wan0 -s $lab/lease
-    at c udhcpc -q -n -f -t 3 -T 1 -i eth0 -s $lab/lease
+    lease r wan0
+    lease c eth0
     get c http://203.0.113.1/small
     echoes c 203.0.113.1 2
     echo noise | at c socat -T 0.1 - UDP-DATAGRAM:192.168.1.255:137,broadcast,sp=137

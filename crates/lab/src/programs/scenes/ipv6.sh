@@ -1,6 +1,7 @@
 # An IPv6 router with its advertisements: radvd, a host that configures itself, neighbour discovery, multicast,
 # fragments, errors, rules for all of that.
 # needs: nginx curl dnsmasq dig ping traceroute radvd nmap socat
+# unseen: ip6 mangle INPUT 1: what the host sends to a group that it is in itself comes back without a device.
 settle=1.5
 quiet=0.8
 
@@ -32,6 +33,7 @@ rules() {
 :OUTPUT ACCEPT [0:0]
 :POSTROUTING ACCEPT [0:0]
 -A PREROUTING -d ff00::/8
+-A INPUT ! -i lo -m addrtype --src-type LOCAL
 -A PREROUTING -s fe80::/10
 COMMIT
 *filter
