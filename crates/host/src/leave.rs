@@ -5,8 +5,17 @@ use std::net::IpAddr;
 use crate::Host;
 use crate::decide::{Missing, Outgoing, Refused, Routed};
 use crate::policy::Flow;
-use crate::routes::RouteKind;
+use crate::routes::{Route, RouteKind};
 use crate::search::{Found, Narrow};
+
+/// Whether a route leads to the host itself; an anycast one does unless somebody made it by hand.
+fn is_own_route(route: &Route) -> bool {
+    match route.kind {
+        RouteKind::Local => true,
+        RouteKind::Anycast => route.by_kernel != Some(false),
+        _ => false,
+    }
+}
 
 impl Host {
     /// By which interface a packet of the host's own leaves; `lo` if it is for the host itself.
@@ -17,7 +26,8 @@ impl Host {
             let mtu = output.and_then(|name| self.links().named(name)?.mtu);
             Routed::Forward { output, mtu }
         };
-        if destination.is_loopback() || self.is_local(destination) == Some(true) {
+        let is_own = destination.is_loopback() || destination.is_unspecified();
+        if is_own || self.is_local(destination) == Some(true) {
             return by(Some("lo"));
         }
         let is_narrow = match destination {
@@ -27,8 +37,12 @@ impl Host {
         // The interface that it is bound to, or whose address it bears, takes it as it is.
         let bound = packet.output.or_else(|| {
             let source = packet.source;
-            let is_usual = is_narrow && !source.is_unspecified();
-            if is_usual { self.interface_of(source) } else { None }
+            // An IPv6 address that is good on several links binds to none.
+            let binds = match source {
+                IpAddr::V4(v4) => !v4.is_unspecified(),
+                IpAddr::V6(v6) => v6.is_unicast_link_local(),
+            };
+            if is_narrow && binds { self.interface_of(source) } else { None }
         });
         if is_narrow && bound.is_some() {
             return by(bound);
@@ -47,7 +61,7 @@ impl Host {
             ports: packet.ports,
         };
         match self.search(&flow, Narrow::default()) {
-            Found::Route { route, .. } if route.kind == RouteKind::Local => by(Some("lo")),
+            Found::Route { route, .. } if is_own_route(route) => by(Some("lo")),
             Found::Route { route, tied } => self.leaves(route, tied),
             Found::Nothing if bound.is_some() && destination.is_ipv4() => by(bound),
             Found::Refused(why) => Routed::Refused(why.into()),

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
-use host::{Host, Incoming, Missing, Reached, Refused, Routed};
+use host::{Host, Incoming, Missing, Outgoing, Reached, Refused, Routed};
 
 /// SplitMix64.
 struct Draw(u64);
@@ -319,34 +319,44 @@ fn agree(ours: Routed<'_>, kernels: &Result<String, String>, destination: &str) 
     }
 }
 
+/// How many scenes to look at; none where there is no root, which is then said.
+fn scenes() -> u64 {
+    let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
+    let unshares =
+        || Command::new("unshare").args(["--net", "true"]).status().is_ok_and(|s| s.success());
+    if !is_root || !unshares() {
+        println!("SKIPPED: routing against the kernel needs root and network namespaces");
+        return 0;
+    }
+    if std::env::var_os("TAMIS_FULL").is_some() { 200 } else { 16 }
+}
+
+/// Makes a host of random parts and asks the kernel; what the host's files say, and the answers.
+fn ask(draw: &mut Draw, queries: &[Query]) -> (Host, HashMap<usize, Result<String, String>>) {
+    let mut script = format!("{{ {} }} >/dev/null 2>&1\nsleep 0.1\n", scene(draw));
+    for (name, commands) in FILES {
+        let _ = writeln!(script, "echo '#### {name}'; {{ {commands}; }} 2>/dev/null");
+    }
+    script.push_str("echo '#### sysctl.txt'; sysctl net.ipv4.conf net.ipv6.conf 2>/dev/null\n");
+    script.push_str("echo '#### answers'; ip -o -force -batch - <<'END'\n");
+    queries.iter().for_each(|query| script.push_str(&format!("{}\n", query.line)));
+    script.push_str("END\n");
+    let (printed, complaints) = in_namespace(&script);
+    let parts: HashMap<&str, &str> =
+        printed.split("#### ").filter_map(|part| part.split_once('\n')).collect();
+    let host = Host::read(|name| parts.get(name).map(|text| (*text).to_owned()));
+    let answers = answers(parts["answers"], &complaints, queries.len());
+    (host.expect("what the tools print"), answers)
+}
+
 #[test]
 fn the_kernel_routes_what_comes_in_as_we_do() {
-    let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
-    if !is_root
-        || !Command::new("unshare").args(["--net", "true"]).status().is_ok_and(|s| s.success())
-    {
-        println!("SKIPPED: routing against the kernel needs root and network namespaces");
-        return;
-    }
-    let scenes = if std::env::var_os("TAMIS_FULL").is_some() { 200 } else { 16 };
     let (mut wrong, mut open, mut all) = (Vec::new(), 0, 0);
+    let scenes = scenes();
     for seed in 0..scenes {
         let mut draw = Draw(seed);
-        let made = scene(&mut draw);
         let queries: Vec<Query> = (0..250).map(|_| query(&mut draw)).collect();
-        let mut script = format!("{{ {made} }} >/dev/null 2>&1\nsleep 0.1\n");
-        for (name, commands) in FILES {
-            let _ = writeln!(script, "echo '#### {name}'; {{ {commands}; }} 2>/dev/null");
-        }
-        script.push_str("echo '#### sysctl.txt'; sysctl net.ipv4.conf net.ipv6.conf 2>/dev/null\n");
-        script.push_str("echo '#### answers'; ip -o -force -batch - <<'END'\n");
-        queries.iter().for_each(|query| script.push_str(&format!("{}\n", query.line)));
-        script.push_str("END\n");
-        let (printed, complaints) = in_namespace(&script);
-        let parts: HashMap<&str, &str> =
-            printed.split("#### ").filter_map(|part| part.split_once('\n')).collect();
-        let host = Host::read(|name| parts.get(name).map(|text| (*text).to_owned())).unwrap();
-        let answers = answers(parts["answers"], &complaints, queries.len());
+        let (host, answers) = ask(&mut draw, &queries);
         for (number, query) in (1..).zip(&queries) {
             let packet = Incoming {
                 tos: Some(query.tos),
@@ -364,9 +374,10 @@ fn the_kernel_routes_what_comes_in_as_we_do() {
             if ours == Routed::Unknown(Missing::Mark) {
                 open += 1;
             } else if !agree(ours, &answers[&number], &query.destination) {
+                let kernels = &answers[&number];
                 wrong.push(format!(
-                    "scene {seed}: {}\n  ours {ours:?}\n  kernel {:?}",
-                    query.line, answers[&number]
+                    "scene {seed}: {}\n  ours {ours:?}\n  kernel {kernels:?}",
+                    query.line
                 ));
             }
         }
@@ -378,5 +389,68 @@ fn the_kernel_routes_what_comes_in_as_we_do() {
         wrong.len(),
         wrong[..wrong.len().min(12)].join("\n")
     );
-    assert!(all > 0 && open * 50 < all);
+    assert!(scenes == 0 || all > 0 && open * 50 < all);
+}
+
+#[test]
+fn the_kernel_sends_packets_where_we_do() {
+    let (mut wrong, mut known, mut all) = (Vec::new(), 0, 0);
+    let scenes = scenes();
+    for seed in 0..scenes {
+        let mut draw = Draw(1000 + seed);
+        let mut queries: Vec<Query> = (0..250).map(|_| query(&mut draw)).collect();
+        for query in &mut queries {
+            // A source that the host has, or none.
+            let (number, is_v6) = (draw.below(3), query.destination.contains(':'));
+            query.source =
+                if is_v6 { format!("2001:db8:{number}::1") } else { format!("10.{number}.0.1") };
+            let Query { destination, source, tos, mark, port, .. } = query;
+            query.line = format!(
+                "route get {destination} from {source} tos {tos:#x} mark {mark} ipproto udp sport 999 dport {port}"
+            );
+        }
+        let (host, answers) = ask(&mut draw, &queries);
+        for (number, query) in (1..).zip(&queries) {
+            let packet = Outgoing {
+                source: query.source.parse().unwrap(),
+                destination: query.destination.parse().unwrap(),
+                output: None,
+                tos: Some(query.tos),
+                mark: Some(query.mark),
+                protocol: Some(17),
+                ports: Some([999, query.port]),
+            };
+            let kernels = &answers[&number];
+            let after = |line: &str, name: &str| {
+                line.split_whitespace().skip_while(|word| *word != name).nth(1).map(str::to_owned)
+            };
+            all += 1;
+            let is_right = match (host.route_out(&packet), kernels) {
+                (Routed::Forward { output: None, .. } | Routed::Unknown(_), _) => true,
+                (Routed::Forward { output, .. }, Ok(line)) => {
+                    known += 1;
+                    output.map(str::to_owned) == after(line, "dev")
+                }
+                (Routed::Refused(_), answer) => {
+                    answer.as_ref().is_ok_and(|line| line.contains("error")) || answer.is_err()
+                }
+                _ => false,
+            };
+            if !is_right {
+                let ours = host.route_out(&packet);
+                wrong.push(format!(
+                    "scene {seed}: {}\n  ours {ours:?}\n  kernel {kernels:?}",
+                    query.line
+                ));
+            }
+        }
+    }
+    println!("{all} packets, {} otherwise, {known} known", wrong.len());
+    assert!(
+        wrong.is_empty(),
+        "{} of {all}\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(12)].join("\n")
+    );
+    assert!(scenes == 0 || known * 2 > all);
 }
