@@ -33,7 +33,7 @@ pub use read::HostError;
 pub use sysctl::Sysctl;
 pub use text::TextError;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::neighbours::{Neighbour, Port};
 use crate::routes::{LOCAL, Route, RouteKind, Routes};
@@ -102,8 +102,10 @@ impl Host {
         if self.assigned.as_ref().is_some_and(|assigned| assigned.has(addr)) {
             return Some(true);
         }
-        if !self.has_local_table(addr) {
-            return self.assigned.is_some().then_some(false);
+        let is_for_many = addr.is_multicast() || addr == IpAddr::V4(Ipv4Addr::BROADCAST);
+        if is_for_many || !self.has_local_table(addr) {
+            let is_told = self.assigned.is_some() || self.has_local_table(addr);
+            return is_told.then_some(false);
         }
         Some(self.local_route(addr).is_some_and(|route| route.kind == RouteKind::Local))
     }
