@@ -174,3 +174,15 @@ fn a_mark_that_may_be_set_is_not_known_until_it_is_set() {
     assert!(matches!(end.judgement, Judgement::Accept(_)), "{end:?}");
     assert_eq!(host.counted("mangle"), [[0, 1], [0, 2]]);
 }
+
+#[test]
+fn what_the_raw_table_says_of_a_connection_stays_said() {
+    let text = "*mangle\n-A PREROUTING -m conntrack --ctstate UNTRACKED\nCOMMIT\n\
+        *raw\n-A PREROUTING -j NOTRACK\nCOMMIT\n";
+    for mode in [Mode::Kernel, Mode::Midstream] {
+        let (rules, config) = (ruleset(text), config(mode));
+        let mut host = Host::new(&rules, &config);
+        host.pass(&mut frame(NET, LAN, Message::udp(1, 2)));
+        assert_eq!(host.counted("mangle"), [[1, 0]]);
+    }
+}

@@ -247,9 +247,15 @@ fn compare(how: &str, text: &str, mode: Mode, left: &[Vec<Vec<u8>>], kernel: &[u
         );
     }
     let ours = ours(&ruleset, &tally.0);
+    let mut open = 0;
     for (place, (ours, kernel)) in ours.iter().zip(kernel).enumerate() {
-        assert_eq!(*ours, [*kernel; 2], "{how}, {mode:?}, rule {place}\n{text}");
+        let [least, most] = *ours;
+        let is_within = (least..=most).contains(kernel);
+        assert!(is_within, "{how}, {mode:?}, rule {place}: {ours:?}, kernel {kernel}\n{text}");
+        // How old a flow of UDP is decides whether it is assured.
+        open += usize::from(least != most);
     }
+    assert!(open <= 1, "{how}, {mode:?}: {ours:?}");
 }
 
 fn config(mode: Mode, listing: Listing) -> Config {

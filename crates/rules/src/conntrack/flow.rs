@@ -280,6 +280,16 @@ impl Flow {
         self.listed
     }
 
+    /// Whether it may have been assured since, though it was not when it was listed: its age is not known.
+    #[must_use]
+    pub fn may_be_assured(&self) -> bool {
+        let ages = matches!(self.proto, Proto::Udp { .. });
+        self.listed
+            && ages
+            && self.status.contains(Status::SEEN_REPLY)
+            && !self.status.contains(Status::ASSURED)
+    }
+
     /// Whether its mark and labels are not known.
     #[must_use]
     pub fn is_mark_vague(&self) -> bool {

@@ -29,12 +29,13 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
         return verdicts;
     };
     let key = key::<O>(transit);
-    let states = transit.ct.view.states;
-    let (steps, open) = (0, None);
+    let (steps, open, full) = (0, None, None);
     let mut walk =
-        Walk { source, number, verdicts, memories, observer, here: entry, key, steps, open };
+        Walk { source, number, verdicts, memories, observer, here: entry, key, steps, open, full };
     walk.run(base, entry, transit);
-    transit.ct.view.states = states;
+    if let Some(full) = walk.full {
+        transit.ct.view.states = full;
+    }
     walk.verdicts
 }
 
@@ -57,6 +58,8 @@ struct Walk<'s, 'o, S, O> {
     steps: u32,
     /// The states in which the last rule matches, if nothing else of it is open.
     open: Option<States>,
+    /// The states of all packets, once those of the one under way are fewer.
+    full: Option<States>,
 }
 
 /// The chains from the built-in one to the one being walked. Few rulesets nest deeper than what is kept in
@@ -304,8 +307,15 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
             }
         }
         // Who is still here has another state.
-        if let Some(others) = open.and_then(|open| transit.ct.view.states.without(open)) {
-            transit.ct.view.states = others;
+        self.narrow(open.and_then(|open| transit.ct.view.states.without(open)), transit);
+    }
+
+    /// From here on the packet has these states, if that says anything.
+    fn narrow(&mut self, to: Option<States>, transit: &mut Transit<'_, '_>) {
+        let states = &mut transit.ct.view.states;
+        if let Some(fewer) = to.filter(|to| to != states) {
+            self.full.get_or_insert(*states);
+            *states = fewer;
         }
     }
 
@@ -354,16 +364,14 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         stack: &mut Stack<S::Cursor>,
         transit: &mut Transit<'_, '_>,
     ) {
-        let states = &mut transit.ct.view.states;
-        stack.push(frame(self.source.enter(to), (self.here, *states), entry));
+        let states = transit.ct.view.states;
+        stack.push(frame(self.source.enter(to), (self.here, states), entry));
         if !sure {
             self.here = Alive::Maybe;
         }
         // Who goes in has one of these.
         let others = open.and_then(|open| States::ANY.without(open));
-        if let Some(those) = others.and_then(|others| states.without(others)) {
-            *states = those;
-        }
+        self.narrow(others.and_then(|others| states.without(others)), transit);
     }
 
     /// Leaves the innermost chain: at its end, or because no packet is left in it.
@@ -373,8 +381,12 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         }
         let Some(frame) = stack.pop() else { return };
         // Where all went in, and nobody came back early, who comes out is who is left.
-        if frame.returned || frame.entry != (Entry::Jump { sure: true }) {
-            transit.ct.view.states = frame.states;
+        if let Some(full) = self.full
+            && (frame.returned || frame.entry != (Entry::Jump { sure: true }))
+        {
+            // In there a target may have said something else of its connection.
+            let is_known = frame.states.without(full).is_none();
+            transit.ct.view.states = if is_known { frame.states } else { full };
         }
         let leaves = frame.returned || self.here != Alive::Gone;
         let Some(caller) = stack.last_mut() else {

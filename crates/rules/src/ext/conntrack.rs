@@ -64,6 +64,7 @@ const ALL_STATES: [(&str, u8); 7] = {
     [a, b, c, d, e, ("SNAT", 32), ("DNAT", 64)]
 };
 
+const ASSURED: u8 = 4;
 const SNAT: u8 = 32;
 const DNAT: u8 = 64;
 
@@ -172,6 +173,7 @@ impl Match for Conntrack {
             return judged;
         }
         judged.and_then(|| match transit.ct.flow() {
+            Seen::Flow(flow) if flow.may_be_assured() && self.asks_if_assured() => Outcome::MAYBE,
             Seen::Flow(flow) => {
                 let direction = transit.ct.view.direction;
                 Outcome::from_bool(
@@ -182,6 +184,13 @@ impl Match for Conntrack {
             Seen::None => Outcome::from_bool(self.tests.iter().any(|test| state(&test))),
             Seen::Unknown => Outcome::MAYBE,
         })
+    }
+}
+
+impl Conntrack {
+    fn asks_if_assured(&self) -> bool {
+        let asks = |test: &Test| matches!(test.value, Value::Status(bits) if bits & ASSURED != 0);
+        self.tests.iter().any(asks)
     }
 }
 

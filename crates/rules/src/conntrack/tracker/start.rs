@@ -21,7 +21,7 @@ impl Tracker {
     }
 
     fn put(&mut self, listed: &Listed, now: u64) {
-        let Some(handle) = self.table.allocate(flow(listed), now) else { return };
+        let Some(handle) = self.table.allocate(flow(listed, now), now) else { return };
         if self.table.confirm(handle, now).is_err() {
             // Of two flows with one tuple the later one was listed.
             self.table.release(handle);
@@ -48,7 +48,11 @@ fn plain_zone(tuple: &Tuple) -> Tuple {
     tuple.in_zone(0)
 }
 
-fn flow(listed: &Listed) -> Flow {
+/// An answered flow of UDP is a stream from this age on, and how old a listed one is is not known: 2 seconds at most are
+/// missing.
+const STREAM_AGE: u64 = 2 * SECOND;
+
+fn flow(listed: &Listed, now: u64) -> Flow {
     let Listed { original, reply, .. } = listed;
     let mut flow = Flow::new(*original, *reply, 0);
     flow.listed = true;
@@ -77,7 +81,7 @@ fn flow(listed: &Listed) -> Flow {
             Proto::Sctp(Sctp::listed(state))
         }
         (State::Plain, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE) => {
-            Proto::Udp { stream_from: 0 }
+            Proto::Udp { stream_from: now.saturating_add(STREAM_AGE) }
         }
         (State::Plain, _) => Proto::Generic,
     };
