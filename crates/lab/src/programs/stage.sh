@@ -150,7 +150,7 @@ recording() {
         listen "$dev.pcap" -i "$dev"
         files+=("$dev.pcap")
     done
-    for turn in $(seq 200); do
+    for turn in $(seq 1000); do
         [ "$(cd $lab && grep -l 'listening on' "${files[@]/%/.log}" 2>/dev/null | wc -l)" = ${#files[@]} ] && return
         sleep 0.02
     done
