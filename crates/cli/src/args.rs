@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use replay::CaptureName;
 
 use crate::bench_command::BenchArgs;
+use crate::collect_command::CollectArgs;
 use crate::completions_command::CompletionsArgs;
 use crate::convert_command::ConvertArgs;
 use crate::demo::DemoArgs;
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Why(Box<WhyArgs>),
     /// Hold rules to what a file of cases expects of them
     Test(Box<TestArgs>),
+    /// Write what this host's own programs say of it into a folder, for replays elsewhere
+    Collect(CollectArgs),
     /// Measure tamis, and its peers on the same work
     Bench(Box<BenchArgs>),
     /// The workload of the access-control studies

@@ -3,12 +3,14 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args as ClapArgs, ValueEnum};
 use replay::{RulesFile, rules_json};
 use rules::convert::convert;
 use rules::model::Family;
 use rules::save::LoadOptions;
+
+use crate::host_folder::HostFolder;
 
 /// Exit code of `--strict` where something is lost.
 const LOST: u8 = 5;
@@ -22,7 +24,8 @@ Examples:
   tamis convert rules.v4 --to ip6tables
   ebtables-save | tamis convert - --from ebtables --to json")]
 pub(crate) struct ConvertArgs {
-    /// Rules in any of the forms below; - for standard input
+    /// Rules in any of the forms below, - for standard input; of a folder those that --from names, or the first
+    #[arg(value_name = "RULES|HOST")]
     pub rules: String,
     /// What they are [default: told from the text, else iptables]
     #[arg(long, value_name = "FORM")]
@@ -86,6 +89,10 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
 fn open(args: &ConvertArgs) -> Result<RulesFile> {
     let family = args.from.and_then(Form::family);
     let options = LoadOptions { family, ..LoadOptions::default() };
+    if let Some(folder) = HostFolder::at(&args.rules) {
+        let files = folder.rules(&options)?;
+        return files.into_iter().next().context("expected a ruleset");
+    }
     if args.from != Some(Form::Json) {
         return Ok(RulesFile::open(&args.rules, &options)?);
     }

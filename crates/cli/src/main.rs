@@ -8,9 +8,11 @@ mod args;
 mod bench_access;
 mod bench_command;
 mod bench_rules;
+mod collect_command;
 mod completions_command;
 mod convert_command;
 mod demo;
+mod host_folder;
 mod interrupt;
 mod lab_command;
 mod man_command;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Command::Bench(bench) => bench_command::run(bench),
         Command::Lab(lab) => lab_command::run(lab),
         Command::Convert(convert) => convert_command::run(convert),
+        Command::Collect(collect) => collect_command::run(collect),
         Command::Completions(completions) => completions_command::run(completions),
         Command::Man(man) => man_command::run(man),
     };

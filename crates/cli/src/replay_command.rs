@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use replay::report::{Report, Style};
 use replay::run::{self, List, Wanted};
@@ -14,6 +14,7 @@ use replay::shell::quote;
 use replay::{Filter, Moment, RulesFile, Selection};
 use rules::Semantics;
 use rules::conntrack::Mode;
+use rules::model::Family;
 
 use crate::args::standard_input_once;
 use crate::interrupt;
@@ -36,7 +37,9 @@ Examples:
   tamis replay rules.v4 office.pcap --filter 'tcp port 443' --from +10 --to +20 --list drop
   tamis replay rules.v4 office.pcap --net eth0=0.0.0.0/0 --net eth1=10.0.0.0/8 --list drop")]
 pub(crate) struct ReplayArgs {
-    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them; - for standard input
+    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them, - for standard input; or a
+    /// folder that `tamis collect` wrote
+    #[arg(value_name = "RULES|HOST")]
     pub rules: String,
     /// Captures (pcap or pcapng, plain, gzip or zstd), merged by time: FILE, - for standard input, or IFACE=FILE
     /// for one that was recorded on one interface and does not say so
@@ -85,8 +88,8 @@ pub(crate) struct ReplayArgs {
     /// The rules with the counters of this replay, as iptables-save -c prints them
     #[arg(long, help_heading = "Files to write", value_name = "FILE")]
     pub save_counters: Option<String>,
-    /// The same for the rules of --rules6
-    #[arg(long, help_heading = "Files to write", value_name = "FILE", requires = "rules6")]
+    /// The same for the IPv6 rules beside them
+    #[arg(long, help_heading = "Files to write", value_name = "FILE")]
     pub save_counters6: Option<String>,
     /// Judge only packets that pass a pcap filter expression, compiled by tcpdump, or its -ddd bytecode
     #[arg(long, help_heading = "Packets to judge", value_name = "BPF")]
@@ -126,6 +129,8 @@ pub(crate) enum FailOn {
     Drop,
     /// Packets whose verdict is another under --vs
     Change,
+    /// Packets that the replay drops and the captures show leaving
+    Contradiction,
 }
 
 fn moment(text: &str) -> Result<Moment, String> {
@@ -153,7 +158,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         to: args.to,
         count: args.count,
     };
-    let config = args.walk.config(Mode::Midstream)?;
+    let has_v6 = files.iter().any(|file| file.ruleset.family == Family::Ipv6);
+    if args.save_counters6.is_some() && !has_v6 {
+        bail!("--save-counters6: expected IPv6 rules (--rules6 FILE), found none");
+    }
+    let config = args.walk.config(&args.rules, Mode::Midstream)?;
     let mut verdicts = args.verdicts.as_deref().map(create).transpose()?;
     let mut packets = args.packets.as_deref().map(create).transpose()?;
     let mut annotated = args.annotate.as_deref().map(create).transpose()?;
@@ -183,8 +192,12 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     if let (Some(mut to), Some(name)) = (verdicts, &args.verdicts) {
         to.flush().with_context(|| name.clone())?;
     }
-    for (file, reserved) in counters.into_iter().enumerate() {
-        reserved.map_or(Ok(()), |to| to.write(&report.saved_counters(file)))?;
+    // Those of --rules6 or a folder's ip6tables.save stand behind the others.
+    let v6 = files.iter().position(|file| file.ruleset.family == Family::Ipv6);
+    for (file, reserved) in [Some(0), v6].into_iter().zip(counters) {
+        if let (Some(file), Some(to)) = (file, reserved) {
+            to.write(&report.saved_counters(file))?;
+        }
     }
     html.map_or(Ok(()), |to| to.write(&report.html(&command_line())))?;
     print(&report, args.json)?;
@@ -205,6 +218,7 @@ fn exit_code(report: &Report<'_>, fail_on: &[FailOn]) -> ExitCode {
     let found = fail_on.iter().any(|what| match what {
         FailOn::Unknown => verdicts.unknown.packets > 0,
         FailOn::Drop => verdicts.drop.packets + verdicts.reject.packets > 0,
+        FailOn::Contradiction => report.contradictions.packets() > 0,
         FailOn::Change => report.changes.as_ref().is_some_and(|changes| changes.packets > 0),
     });
     match (report.interrupted, found) {

@@ -40,8 +40,9 @@ Examples:
   tamis test --record office.pcap --net lan0=10.20.0.0/24 -o cases.toml rules.v4"
 )]
 pub(crate) struct TestArgs {
-    /// Rules, as iptables-save or ip6tables-save prints them; - for standard input [default: those that
-    /// the cases file names]
+    /// Rules, as iptables-save or ip6tables-save prints them, - for standard input; or a folder that `tamis collect`
+    /// wrote [default: what the cases file names]
+    #[arg(value_name = "RULES|HOST")]
     pub rules: Option<String>,
     /// Cases; with --record the rules
     #[arg(value_name = "CASES.toml")]
@@ -83,7 +84,7 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
     let rules6 = args.walk.rules6.as_deref().or(cases.rules6.as_deref());
     let files = args.walk.open_both(rules, rules6)?;
     let given = Given { path: args.walk.path.is_some(), ct: args.walk.ct.is_some() };
-    let config = cases.defaults.under(args.walk.config(spec::CT)?, given);
+    let config = cases.defaults.under(args.walk.config(rules, spec::CT)?, given);
     let results = judge(&cases, &files, &config, &args.walk.also());
     if let Some(name) = &args.junit {
         std::fs::write(name, results.junit()).with_context(|| name.clone())?;
@@ -117,7 +118,7 @@ fn record(args: &TestArgs) -> Result<ExitCode> {
     let name = &args.cases;
     standard_input_once(args.record.iter().chain([name]).chain(&args.walk.rules6))?;
     let files = args.walk.open(name)?;
-    let config = args.walk.config(Mode::Midstream)?;
+    let config = args.walk.config(name, Mode::Midstream)?;
     let recording = record::record(&files, &config, &args.record, args.limit as usize)?;
     let named = [Some(name), args.walk.rules6.as_ref()]
         .map(|name| Some(beside(args.to.as_deref(), name.filter(|name| *name != "-")?)));

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use dataplane::{Config, Path};
 use host::routes::Routes;
-use host::{Host, Network};
+use host::{Host, Links, Network};
 use packet::Checksums;
 use replay::RulesFile;
 use rules::Semantics;
@@ -16,6 +16,8 @@ use rules::conntrack::{self, Mode, config::DEFAULT_MAX};
 use rules::ipset::Sets;
 use rules::model::Family;
 use rules::save::LoadOptions;
+
+use crate::host_folder::HostFolder;
 
 /// How packets walk.
 #[derive(Debug, Args)]
@@ -48,6 +50,9 @@ pub(crate) struct WalkArgs {
     /// The host's routes, as `ip route show table all` prints them (IPv4, IPv6 or both)
     #[arg(long, value_name = "FILE")]
     pub routes: Option<String>,
+    /// The host's links, as `ip -o link` or `ip -d -o link` prints them
+    #[arg(long, value_name = "FILE")]
+    pub links: Option<String>,
     /// The bridge that bridge rules stand on, for --logical-in and --logical-out
     #[arg(long, value_name = "NAME")]
     pub bridge: Option<String>,
@@ -172,6 +177,19 @@ fn read<T, E: Display>(file: &str, parse: impl Fn(&str) -> Result<T, E>) -> anyh
     parse(&text).map_err(|error| anyhow!("{file}:{error}"))
 }
 
+/// No network is behind two interfaces: which of them a packet passes would be anybody's guess.
+fn refuse_equal(nets: &[(String, Network)]) -> anyhow::Result<()> {
+    for (index, (name, net)) in nets.iter().enumerate() {
+        let same = |(other, of_other): &&(String, Network)| of_other == net && other != name;
+        if let Some((other, _)) = nets[..index].iter().find(same) {
+            bail!(
+                "--net {other}={net} and --net {name}={net}: expected a network behind one interface"
+            );
+        }
+    }
+    Ok(())
+}
+
 impl WalkArgs {
     /// The options to be typed again beside those that rules and configuration tell, each with a blank
     /// before it.
@@ -182,6 +200,7 @@ impl WalkArgs {
             ("family", &family),
             ("table", &self.table),
             ("routes", &self.routes),
+            ("links", &self.links),
             ("ipset", &self.ipset),
             ("bridge", &self.bridge),
         ];
@@ -214,13 +233,22 @@ impl WalkArgs {
         rules6: Option<&str>,
         semantics: Option<Semantics>,
     ) -> anyhow::Result<Vec<RulesFile>> {
-        let first = RulesFile::open(rules, &self.load_options())?.judged_as(semantics);
-        let Some(rules6) = rules6 else { return Ok(vec![first]) };
-        if first.ruleset.family == Family::Ipv6 {
+        let judged = |file: RulesFile| file.judged_as(semantics);
+        let mut files = match HostFolder::at(rules) {
+            Some(folder) => folder.rules(&self.load_options())?,
+            None => vec![RulesFile::open(rules, &self.load_options())?],
+        };
+        let Some(rules6) = rules6 else { return Ok(files.into_iter().map(judged).collect()) };
+        if HostFolder::at(rules).is_some() {
+            // It stands for the file of the folder.
+            files.retain(|file| file.ruleset.family != Family::Ipv6);
+        } else if files.iter().any(|file| file.ruleset.family == Family::Ipv6) {
             bail!("{rules}: expected IPv4 rules beside IPv6 ones, found IPv6 rules");
         }
         let options = LoadOptions { family: Some(Family::Ipv6), ..self.load_options() };
-        Ok(vec![first, RulesFile::open(rules6, &options)?.judged_as(semantics)])
+        let place = files.len().min(1);
+        files.insert(place, RulesFile::open(rules6, &options)?);
+        Ok(files.into_iter().map(judged).collect())
     }
 
     /// How rules text is read.
@@ -228,8 +256,12 @@ impl WalkArgs {
         LoadOptions { family: self.family, table: self.table.as_deref(), strict: self.strict_input }
     }
 
-    /// The handler's configuration; `usual` is how connections are tracked unless that is said.
-    pub(crate) fn config(&self, usual: Mode) -> anyhow::Result<Config> {
+    /// The handler's configuration for these rules, which may be a folder that says more of the host; `usual` is how
+    /// connections are tracked unless that is said.
+    pub(crate) fn config(&self, rules: &str, usual: Mode) -> anyhow::Result<Config> {
+        refuse_equal(&self.nets)?;
+        let folder = HostFolder::at(rules);
+        let host = self.host(folder.as_ref())?;
         let checksums = match self.checksums {
             ChecksumChoice::Ignore => Checksums::Ignore,
             ChecksumChoice::Verify => Checksums::Verify,
@@ -253,19 +285,35 @@ impl WalkArgs {
                     None => usual,
                     Some(CtChoice::Off) => Mode::Off,
                 },
+                start: folder.as_ref().map_or(Ok(None), HostFolder::connections)?,
                 max: self.ct_max,
                 checksums,
                 ..conntrack::Config::default()
             },
-            sets: self.ipset.as_deref().map(|file| read(file, Sets::parse)).transpose()?,
-            host: Host {
-                local: (!self.local.is_empty()).then(|| self.local.clone()),
-                routes: self.routes.as_deref().map(|file| read(file, Routes::parse)).transpose()?,
-                bridge: self.bridge.clone(),
-                addresses: self.addresses.clone(),
-                ..Host::default()
+            sets: match (&self.ipset, &folder) {
+                (Some(file), _) => Some(read(file, Sets::parse)?),
+                (None, Some(folder)) => folder.sets()?,
+                (None, None) => None,
             },
+            host,
             ..Config::default()
         })
+    }
+
+    /// The host: as the folder says, and where options say otherwise, as they do.
+    fn host(&self, folder: Option<&HostFolder<'_>>) -> anyhow::Result<Host> {
+        let mut host = folder.map_or_else(|| Ok(Host::default()), HostFolder::host)?;
+        if !self.local.is_empty() {
+            host.local = Some(self.local.clone());
+        }
+        if let Some(file) = &self.routes {
+            host.routes = Some(read(file, Routes::parse)?);
+        }
+        if let Some(file) = &self.links {
+            host.links = read(file, Links::parse)?;
+        }
+        host.bridge = self.bridge.clone().or(host.bridge);
+        host.addresses = self.addresses.clone();
+        Ok(host)
     }
 }

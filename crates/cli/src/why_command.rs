@@ -25,7 +25,9 @@ Several packets in words are a conversation, a second apart or after=SECONDS: th
 the last one. Unless ctstate= says it, tracking finds the state of each, and that of the first is NEW.
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
-    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them; - for standard input
+    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them, - for standard input; or a
+    /// folder that `tamis collect` wrote
+    #[arg(value_name = "RULES|HOST")]
     pub rules: String,
     /// Captures that --packet NUMBER counts in: FILE, or IFACE=FILE for one that was recorded on one interface
     /// and does not say so
@@ -52,7 +54,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     standard_input_once(args.captures.iter().chain([&args.rules]).chain(&args.walk.rules6))?;
     let files = args.walk.open(&args.rules)?;
     let usual = if args.captures.is_empty() { spec::CT } else { Mode::Midstream };
-    let config = args.walk.config(usual)?;
+    let config = args.walk.config(&args.rules, usual)?;
     let story = story(args, &files, &config)?;
     let mut out = std::io::stdout().lock();
     if args.json {

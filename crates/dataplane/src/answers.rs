@@ -43,20 +43,25 @@ pub(crate) struct Answers {
 }
 
 /// What a packet answers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Nothing that was refused.
     Nothing,
     /// Perhaps something.
     Maybe,
-    /// This.
-    Refused(Answerable),
+    /// What waits at this place.
+    Refused(usize),
 }
 
 impl Answers {
     /// Whether no answer is waited for.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    /// The packet at a place that was found.
+    pub(crate) fn at(&self, place: usize) -> Option<&Answerable> {
+        self.waiting.get(place).map(|(_, refused)| refused)
     }
 
     /// A packet was refused at `now`.
@@ -78,13 +83,18 @@ impl Answers {
     /// What a packet of the host's own answers, if it does; it is waited for no longer.
     pub(crate) fn take(&mut self, packet: &Packet<'_>, now: u64) -> Found {
         let Some((kind, sent)) = answered(packet) else { return Found::Nothing };
-        let found = self.waiting.iter_mut().find(|(until, refused)| {
+        let found = self.waiting.iter_mut().zip(0..).find(|((until, refused), _)| {
             *until > now && refused.sent == sent && refused.kind.is_none_or(|of| of == kind)
         });
         match found {
-            Some((until, refused)) => {
+            Some(((until, refused), place)) => {
                 *until = 0;
-                if refused.certain { Found::Refused(refused.clone()) } else { Found::Maybe }
+                // Nothing else on this host answers what was to go on.
+                refused.kind = Some(kind);
+                match refused.certain || !refused.to_host {
+                    true => Found::Refused(place),
+                    false => Found::Maybe,
+                }
             }
             None if now < self.given_up => Found::Maybe,
             None => Found::Nothing,

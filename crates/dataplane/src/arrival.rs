@@ -5,8 +5,10 @@ use std::net::IpAddr;
 use packet::Link;
 use rules::conntrack::CtState;
 
+use crate::hooked::Hooked;
+
 /// A frame that arrived.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Arrival<'a> {
     /// Its number in the captures, from 1.
     pub number: u64,
@@ -26,10 +28,14 @@ pub struct Arrival<'a> {
     pub output: Option<&'a str>,
     /// Where it comes from, if the capture tells.
     pub origin: Origin,
+    /// The capture shows no packet of the host's own.
+    pub one_sided: bool,
     /// How the same packet was seen leaving, if it was.
     pub left: Option<Left<'a>>,
     /// When the first frame of all came, in nanoseconds since the Unix epoch; `None`: the first that a handler sees.
     pub began: Option<u64>,
+    /// Where it was recorded, if not at the beginning of its way.
+    pub at: Option<Hooked>,
     /// Its mark on arrival.
     pub mark: u32,
     /// The state of its connection, if that is said and not for tracking to find.
@@ -81,8 +87,10 @@ impl Arrival<'_> {
             input: None,
             output: None,
             origin: Origin::default(),
+            one_sided: false,
             left: None,
             began: None,
+            at: None,
             mark: 0,
             ctstate: None,
         }

@@ -26,8 +26,6 @@ pub struct Config {
     pub checksums: Checksums,
     /// How connections are tracked, where the rules need it.
     pub ct: conntrack::Config,
-    /// Whether packets that the host sent are among those that are handled. If not, it is not known what it answered.
-    pub own_recorded: bool,
     /// The access list and its changes, if there is one.
     pub bans: Option<Schedule>,
     /// The host's sets, as they were when the first packet came; `None` where nobody told.
@@ -48,7 +46,6 @@ impl Default for Config {
             nets: Vec::new(),
             checksums: Checksums::default(),
             ct: conntrack::Config::default(),
-            own_recorded: true,
             bans: None,
             sets: None,
             pair: true,

@@ -25,6 +25,7 @@ use crate::config::Config;
 use crate::disposition::{
     Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why,
 };
+use crate::hooked;
 use crate::interfaces;
 use crate::path::{
     Course, Fate, Path, Way, addresses, bridged, course_of, family_of, of_host, tos_of,
@@ -163,6 +164,10 @@ impl<'r> Handler<'r> {
     {
         let Self { plans, config, bans, sets, room } = self;
 
+        // What a rule recorded says itself where it stands.
+        let hooked = hooked::arrival(bytes, arrival, config);
+        let arrival = hooked.as_ref().unwrap_or(arrival);
+
         // Headers, found once.
         let mut whole: Vec<u8>;
         let mut fragment = None;
@@ -208,7 +213,9 @@ impl<'r> Handler<'r> {
         }
 
         // Fragments are put together where connections are tracked: the last one brings the packet.
-        match plan.defrag(&packet, arrival.time) {
+        let is_whole = arrival.link == Link::Nflog;
+        let defragged = if is_whole { Defragged::Pass } else { plan.defrag(&packet, arrival.time) };
+        match defragged {
             Defragged::Pass => {}
             Defragged::Held => return end.because(Judgement::Skip(Skip::Fragment)),
             Defragged::Dropped(_) => return end.because(Judgement::Drop(DropReason::Conntrack)),
@@ -227,7 +234,8 @@ impl<'r> Handler<'r> {
         let family = plan.family();
         let before = Before { addresses: addresses(&packet), tos: tos_of(&packet) };
         let found = plan.answer_of(&packet, arrival, config);
-        let course = match (config.path, family) {
+        let recorded = arrival.at.map(|at| at.path);
+        let course = match (recorded.or(config.path), family) {
             (Some(path), _) => Some(Course::sure(path)),
             (None, Family::Arp) => {
                 Some(Course::sure(of_host(interfaces::is_outbound(&packet, arrival))))
@@ -264,19 +272,19 @@ impl<'r> Handler<'r> {
             semantics: tables.ruleset().semantics,
             time: arrival.time,
             ct,
-            to_host: way.to_host(),
+            to_host: way.ends_here(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
         let visit = Visit {
             frame: arrival.number,
             began: arrival.began,
-            unheard: !config.own_recorded && path == Path::Input,
+            unheard: arrival.one_sided && path == Path::Input,
             ..Visit::default()
         };
         let mut walk =
             Walk::new(transit, visit, (tables, memories)).seen_leaving(arrival.left.as_ref());
         let stands = Stands { before, fragment, of_rules: *of_rules, config };
-        let gone = goes(&mut walk, way, &stands, (arrival, &found), observer);
+        let gone = goes(&mut walk, way, &stands, (arrival, (found, answers)), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
         end.midstream = walk.midstream();
@@ -306,11 +314,11 @@ impl<'r> Handler<'r> {
             semantics: tables.ruleset().semantics,
             time: arrival.time,
             ct,
-            to_host: way.to_host(),
+            to_host: way.ends_here(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
         let mut walk = Walk::again(transit, view, (tables, memories));
-        goes(&mut walk, way, &stands, (arrival, &found), &mut Nobody);
+        goes(&mut walk, way, &stands, (arrival, (found, answers)), &mut Nobody);
         let judgement = walk.judgement();
         if judgement != Judgement::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
@@ -336,10 +344,13 @@ fn goes<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: Way<'n>,
     stands: &Stands<'n>,
-    (arrival, found): (&Arrival<'n>, &Found),
+    (arrival, found): (&Arrival<'n>, (Found, &Answers)),
     observer: &mut impl Observer,
 ) -> Way<'n> {
     let Way { path, input, output, .. } = way;
+    if let Some(at) = arrival.at {
+        return hooked::goes(walk, at.hook, way, observer);
+    }
     let said = (arrival, stands.config, stands.of_rules);
     match path {
         Path::Forward | Path::Input => {
@@ -373,7 +384,7 @@ fn came_in<'a>(
     observer: &mut impl Observer,
 ) {
     let Way { path, input, output, .. } = way;
-    walk.goes(way.to_host());
+    walk.goes(way.ends_here());
     match way.fate {
         Fate::Sure => {}
         Fate::Open(why) => walk.fork(why, observer),

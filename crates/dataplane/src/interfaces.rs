@@ -113,7 +113,10 @@ pub(crate) fn is_on_loopback(packet: &Packet<'_>, arrival: &Arrival<'_>) -> bool
     match arrival.interface {
         Some(name) if name != "any" => name == "lo",
         // BSD's loopback header stands before packets of tunnels, too.
-        _ => packet.headers().link.loopback && !matches!(arrival.link, Link::Null | Link::Loop),
+        _ => {
+            packet.headers().link.loopback
+                && !matches!(arrival.link, Link::Null | Link::Loop | Link::Nflog)
+        }
     }
 }
 

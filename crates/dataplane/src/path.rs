@@ -75,7 +75,7 @@ impl Way<'_> {
     }
 
     /// Whether it ends in this host; `None` where that is not known.
-    pub(crate) fn to_host(&self) -> Option<bool> {
+    pub(crate) fn ends_here(&self) -> Option<bool> {
         self.is_sure().then_some(self.path != Path::Forward)
     }
 }

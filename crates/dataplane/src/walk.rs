@@ -119,15 +119,26 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             self.table(*table, observer);
         }
         if matches!(hook, Hook::Prerouting | Hook::Output) {
-            let before = self.tracked;
-            self.track();
-            if self.tables.tracks && !before && self.alive != Alive::Gone {
-                observer.tracked(&self.transit.ct.view, self.transit.ct.flow());
-            }
+            self.meet(observer);
         }
         for table in others {
             self.table(*table, observer);
         }
+    }
+
+    /// Tracking has its turn.
+    fn meet(&mut self, observer: &mut impl Observer) {
+        let before = self.tracked;
+        self.track();
+        if self.tables.tracks && !before && self.alive != Alive::Gone {
+            observer.tracked(&self.transit.ct.view, self.transit.ct.flow());
+        }
+    }
+
+    /// It comes from behind the hooks where connections are tracked: there is one, or would be.
+    pub(crate) fn was_tracked(&mut self, is_own: bool, observer: &mut impl Observer) {
+        self.transit.hook = if is_own { Hook::Output } else { Hook::Prerouting };
+        self.meet(observer);
     }
 
     /// BROUTING, which decides whether a frame is bridged: one that its rules drop is routed, and no other

@@ -168,6 +168,8 @@ fn rules_on_both_ways_make_a_packet_certain_only_where_they_agree() {
         source: [10, 0, 0, 9].into(),
         destination: [10, 0, 0, 1].into(),
         ports: None,
+        bridged: false,
+        let_go: true,
     };
     assert_eq!(verdict(8, Some(left)), ("drop", Some(Path::Forward), 1, 0), "it was seen leaving");
 }
@@ -298,4 +300,31 @@ fn the_capture_names_the_input_interface_before_networks_do() {
     assert_eq!(input(Some("wan0"), Origin::Addresses), Iface::Named("wan0"));
     assert_eq!(input(Some("any"), Origin::Wire), Iface::Named("lan0"));
     assert_eq!(input(None, Origin::Wire), Iface::Named("lan0"));
+}
+
+/// Names the hooks of a walk.
+#[derive(Default)]
+struct Hooks(Vec<rules::model::Hook>);
+
+impl eval::Observer for Hooks {}
+
+impl Observer for Hooks {
+    fn enters(&mut self, _: u32, hook: rules::model::Hook) {
+        self.0.push(hook);
+    }
+}
+
+#[test]
+fn what_is_captured_on_lo_is_one_walk_out_and_in() {
+    use rules::model::Hook::{Input, Output, Postrouting, Prerouting};
+    let text = "*mangle\n:PREROUTING ACCEPT [0:0]\n:INPUT ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
+        :POSTROUTING ACCEPT [0:0]\nCOMMIT\n";
+    let (rules, config) = (ruleset(text), Config::default());
+    let mut handler = Handler::new([&rules], &config);
+    let mut bytes = craft("10.0.0.1", "10.0.0.1", Message::udp(5, 6)).frame();
+    let said = Arrival { interface: Some("lo"), ..arrival(1, &bytes) };
+    let mut hooks = Hooks::default();
+    let outcome = handler.handle(&mut bytes, &said, &mut hooks);
+    assert_eq!(outcome.end.path, Some(Path::Loopback));
+    assert_eq!(hooks.0, [Output, Postrouting, Prerouting, Input]);
 }

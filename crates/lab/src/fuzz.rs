@@ -22,6 +22,7 @@ pub const TARGETS: &[Target] = &[
     ("bpf", bpf),
     ("rules", rules),
     ("sets", sets),
+    ("host", host),
 ];
 
 /// Most bytes that one input may unpack to: gzip and zstd are good at zeros.
@@ -112,6 +113,31 @@ pub fn sets(data: &[u8]) {
                  COMMIT\n";
     if let Ok(loaded) = load(rules, &LoadOptions::default()) {
         judge(&loaded.ruleset, frame, Some(sets));
+    }
+}
+
+/// Files of a host, each after a line `== NAME`; then where packets go on it.
+pub fn host(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let files: Vec<(&str, &str)> =
+        text.split("== ").filter_map(|file| file.split_once('\n')).collect();
+    let file = |name: &str| {
+        files.iter().find(|(file, _)| *file == name).map(|(_, text)| (*text).to_owned())
+    };
+    let Ok(host) = Host::read(file) else { return };
+    let v6 = |last| std::net::IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]);
+    for (source, destination) in [
+        ([10, 0, 0, 9].into(), [8, 8, 8, 8].into()),
+        ([8, 8, 8, 8].into(), [10, 0, 0, 1].into()),
+        ([10, 0, 0, 9].into(), [224, 0, 0, 251].into()),
+        (v6(1), v6(2)),
+    ] {
+        for input in [None, Some("lo"), Some("eth0")] {
+            let packet = host::Incoming::new(source, destination, input);
+            assert_eq!(host.route_in(&packet), host.route_in_assuming(&packet).0);
+        }
+        let _ = host.address_of("eth0", destination.is_ipv6());
+        let _ = host.upper("eth0", Some(5));
     }
 }
 

@@ -81,6 +81,12 @@ impl<'a> Snap<'a> {
         Self::new(self.bytes, end.min(self.end))
     }
 
+    /// The captured bytes.
+    #[must_use]
+    pub fn captured(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Where the frame, or the packet in it, ends on the wire.
     #[inline]
     #[must_use]

@@ -28,6 +28,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod ipv6_ext;
 mod link;
+pub mod nflog;
 pub mod options;
 mod parse;
 mod rewrite;

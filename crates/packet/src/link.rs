@@ -21,6 +21,8 @@ pub enum Link {
     Null,
     /// OpenBSD loopback: a 4-byte address family in network byte order (LINKTYPE 108).
     Loop,
+    /// A packet that a rule of the firewall handed on, with what the kernel knew of it (LINKTYPE 239).
+    Nflog,
 }
 
 /// Which way a frame went through the interface that captured it, where the capture says so.
@@ -53,7 +55,7 @@ pub struct LinkHeader {
     /// Interface index of SLL2, if not 0.
     pub ifindex: Option<u32>,
     /// The frame was captured on a loopback interface: [`Link::Null`] and [`Link::Loop`], an Ethernet
-    /// header whose addresses are both zero (Linux `lo`), SLL of ARPHRD_LOOPBACK. `::1` is legitimate
+    /// header whose addresses are both zero (Linux `lo`), SLL of ARPHRD_LOOPBACK; [`Link::Nflog`], which does not say. `::1` is legitimate
     /// there.
     pub loopback: bool,
 }

@@ -10,7 +10,7 @@ use packet::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-const LINKS: [Link; 8] = [
+const LINKS: [Link; 9] = [
     Link::Ethernet,
     Link::Raw,
     Link::Ipv4,
@@ -19,6 +19,7 @@ const LINKS: [Link; 8] = [
     Link::Sll2,
     Link::Null,
     Link::Loop,
+    Link::Nflog,
 ];
 
 /// Well-formed frames of every kind that the builder knows, and some with other chains.

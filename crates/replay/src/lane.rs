@@ -115,15 +115,22 @@ impl<'f> Lane<'f> {
         devices: &Names,
     ) -> Option<Outcome> {
         self.recorder.next_packet();
+        self.recorder.sighted(arrived.seen.sighting);
         let mut new = None;
         let end = match (link_of(meta.link_type), skip(arrived.seen.sighting)) {
             (None, _) => Disposition::skipped(Skip::LinkType),
             (_, Some(skip)) => Disposition::skipped(skip),
             (Some(link), None) => {
-                let arrival = arrival((meta, link, interface), arrived, devices);
+                let mut arrival = arrival((meta, link, interface), arrived, devices);
+                if let Some(left) = &mut arrival.left {
+                    // What other rules let go on tells nothing of these: both are given the same.
+                    left.let_go = self.versus.is_none();
+                }
                 let Self { handler, recorder, scratch, .. } = self;
                 let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
-                let end = handler.handle(own, &arrival, recorder).end;
+                let outcome = handler.handle(own, &arrival, recorder);
+                recorder.compare(arrived.number, &outcome, arrival.left.as_ref());
+                let end = outcome.end;
                 new = self.versus.as_mut().map(|versus| {
                     // Targets rewrite in place: the new rules get what was captured.
                     versus.judge(copy(scratch, bytes), &arrival)
@@ -153,13 +160,14 @@ fn copy<'s>(scratch: &'s mut Vec<u8>, bytes: &[u8]) -> &'s mut [u8] {
 /// How a frame arrived.
 pub(crate) fn arrival<'a>(
     (meta, link, interface): (&FrameMeta, Link, Option<&'a Interface>),
-    Arrived { number, time, seen, began }: Arrived,
+    Arrived { number, time, seen, one_sided, began }: Arrived,
     devices: &'a Names,
 ) -> Arrival<'a> {
     let named = devices.of(seen.device);
     Arrival {
         time,
         began,
+        one_sided,
         direction: meta.direction,
         interface: named.or(interface.and_then(|interface| interface.name.as_deref())),
         origin: match seen.sighting {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use dataplane::Disposition;
+use host::sighting::Sighting;
 use packet::{Checksums, FlowKey, Link, Packet, Read};
 use pktio::{Frame, FrameMeta, Interface};
 use rules::conntrack::States;
@@ -36,6 +37,10 @@ pub(crate) struct Judged<'a> {
     pub(crate) sides: [Option<&'a str>; 2],
     /// The states that its connection may be in, where one is tracked.
     pub(crate) states: Option<States>,
+    /// What its frame is.
+    pub(crate) sighting: Sighting,
+    /// Rules that may have recorded it.
+    pub(crate) logged_by: Vec<&'a str>,
     /// What becomes of it under the rules of `--vs`.
     pub(crate) new: Option<(&'a Disposition, &'a Place<'a>)>,
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 
 use dataplane::{DropReason, Judgement};
+use host::sighting::Sighting;
 use serde::Serialize;
 
 use crate::outputs::Judged;
@@ -34,8 +35,15 @@ struct Line<'a> {
     line: Option<u32>,
     text: &'a str,
     ctstate: Option<String>,
+    sighting: &'static str,
+    /// Of a second sighting, the frame that showed the packet first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<String>,
     new_verdict: Option<&'static str>,
     new_line: Option<u32>,
+    /// Rules that may have recorded it, where it is a record of the firewall's.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    logged_by: &'a [&'a str],
 }
 
 /// Writes the line of one packet.
@@ -66,7 +74,15 @@ pub(crate) fn write(to: &mut dyn Write, judged: &Judged<'_>) -> io::Result<()> {
         text: &place.text,
         // States that remain possible.
         ctstate: judged.states.map(|states| format!("{states:?}").to_uppercase()),
+        sighting: judged.sighting.name(),
+        of: match judged.sighting {
+            Sighting::Second { of } => of,
+            Sighting::Lower { of } => Some(of),
+            _ => None,
+        }
+        .map(|of| judged.numbers.show(of).to_string()),
         new_verdict: judged.new.map(|(end, _)| end.judgement.word()),
+        logged_by: &judged.logged_by,
         new_line: judged.new.and_then(|(_, place)| place.line),
     };
     serde_json::to_writer(&mut *to, &line)?;

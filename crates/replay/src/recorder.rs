@@ -5,15 +5,17 @@
 use std::collections::HashMap;
 
 use dataplane::{
-    Counters, Disposition, DropReason, Early, Judgement, Midstream, Observer, Path, Places, Skip,
-    Why,
+    Counters, Disposition, DropReason, Early, Judgement, Left, Midstream, Observer, Path, Places,
+    Skip, Why,
 };
+use host::sighting::Sighting;
 use rules::conntrack::{CtView, States};
 use rules::eval::{self, By, Cause, RuleRef};
 use rules::model::Family;
 use rules::{Iface, Seen, Transit};
 
-use crate::report::{Count, DropReasons, Report, Skipped, VerdictCounts};
+use crate::contradictions::Contradictions;
+use crate::report::{Count, DropReasons, Report, Sightings, Skipped, VerdictCounts};
 use crate::rules_file::RulesFile;
 
 /// Every path, in the order of [`Recorder::paths`].
@@ -37,6 +39,8 @@ pub(crate) struct Recorder {
     assumed_rp_filter: u64,
     early_flows: u64,
     early_packets: u64,
+    contradictions: Contradictions,
+    sightings: Sightings,
     families: Vec<Family>,
     /// Index of the rules file that judges the current packet.
     current: usize,
@@ -79,6 +83,8 @@ impl Recorder {
             assumed_rp_filter: 0,
             early_flows: 0,
             early_packets: 0,
+            contradictions: Contradictions::default(),
+            sightings: Sightings::default(),
             families: rulesets.map(|ruleset| ruleset.family).collect(),
             current: 0,
             causes: Vec::new(),
@@ -97,6 +103,21 @@ impl Recorder {
     pub(crate) fn next_packet(&mut self) {
         self.causes.clear();
         self.states = None;
+    }
+
+    /// Counts what a frame is.
+    pub(crate) fn sighted(&mut self, sighting: Sighting) {
+        *self.sightings.of(sighting) += 1;
+    }
+
+    /// Holds what became of a packet to how it was seen leaving.
+    pub(crate) fn compare(
+        &mut self,
+        number: u64,
+        outcome: &dataplane::Outcome<'_>,
+        left: Option<&Left<'_>>,
+    ) {
+        self.contradictions.compare(number, outcome, left);
     }
 
     /// The first thing that the verdict of the current packet may hang on.
@@ -182,6 +203,8 @@ impl Recorder {
         self.verdicts.merge(&other.verdicts);
         self.drop_reasons.merge(&other.drop_reasons);
         self.skipped.merge(&other.skipped);
+        self.contradictions.merge(other.contradictions);
+        self.sightings.merge(other.sightings);
         self.offload += other.offload;
         self.midstream_flows += other.midstream_flows;
         self.midstream_packets += other.midstream_packets;
@@ -211,6 +234,8 @@ impl Recorder {
         report.verdicts = self.verdicts;
         report.drop_reasons = self.drop_reasons;
         report.skipped = self.skipped;
+        report.contradictions = self.contradictions;
+        report.sightings = self.sightings;
         report.offload = self.offload;
         report.midstream_flows = self.midstream_flows;
         report.midstream_packets = self.midstream_packets;
@@ -366,5 +391,28 @@ impl Skipped {
         self.link_type += other.link_type;
         self.fragment += other.fragment;
         self.other_host += other.other_host;
+    }
+}
+
+impl Sightings {
+    fn of(&mut self, sighting: Sighting) -> &mut u64 {
+        match sighting {
+            Sighting::Unknown => &mut self.unknown,
+            Sighting::Arrival => &mut self.arrival,
+            Sighting::Own => &mut self.own,
+            Sighting::Second { .. } => &mut self.second,
+            Sighting::Lower { .. } => &mut self.lower,
+            Sighting::OtherHost => &mut self.other_host,
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        let Self { arrival, own, second, lower, other_host, unknown } = other;
+        self.arrival += arrival;
+        self.own += own;
+        self.second += second;
+        self.lower += lower;
+        self.other_host += other_host;
+        self.unknown += unknown;
     }
 }

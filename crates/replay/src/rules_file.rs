@@ -13,6 +13,8 @@ use crate::input::read_text;
 pub struct RulesFile {
     /// Its name, as given.
     pub file: String,
+    /// What named it on the command line: itself, or a folder that it lies in.
+    pub given: String,
     /// Its text.
     pub text: String,
     /// Its rules.
@@ -53,12 +55,20 @@ impl RulesFile {
         }
         Ok(Self {
             file: file.to_owned(),
+            given: file.to_owned(),
             text,
             ruleset,
             family_from: loaded.family_from,
             warnings: loaded.warnings,
             semantics_given: false,
         })
+    }
+
+    /// Says what named it on the command line.
+    #[must_use]
+    pub fn given_as(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.given);
+        self
     }
 
     /// Says what carries the rules out, whatever the text says.

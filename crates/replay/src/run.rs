@@ -232,6 +232,7 @@ pub fn link_of(link_type: LinkType) -> Option<Link> {
         LinkType::LINUX_SLL2 => Link::Sll2,
         LinkType::NULL => Link::Null,
         LinkType::LOOP => Link::Loop,
+        LinkType::NFLOG => Link::Nflog,
         _ => return None,
     })
 }

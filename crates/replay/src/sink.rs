@@ -13,6 +13,7 @@ use crate::changes::Groups;
 use crate::decider::{Decider, Place};
 use crate::error::Error;
 use crate::lane::{Keeps, Rules};
+use crate::logged::Loggers;
 use crate::outputs::{Judged, Outputs, Words, failed};
 use crate::report::examples::{Example, Examples};
 use crate::report::timeline::Timeline;
@@ -26,6 +27,8 @@ pub(crate) struct Sink<'f, 'w> {
     rules: Rules<'f>,
     /// How frame numbers are printed.
     numbers: Numbers,
+    /// Rules that record packets, once there is a record.
+    loggers: Option<Loggers>,
     outputs: Outputs<'w>,
     verdicts: Option<&'w mut dyn Write>,
     list: Option<(List, usize)>,
@@ -49,6 +52,7 @@ impl<'f, 'w> Sink<'f, 'w> {
         Self {
             rules,
             numbers,
+            loggers: None,
             outputs,
             verdicts,
             list,
@@ -115,6 +119,12 @@ impl<'f, 'w> Sink<'f, 'w> {
             let new_files = new_files.unwrap_or_default();
             let new_place = new.map(|(_, by)| place_in(by, new_files, files));
             let words = link.filter(|_| self.outputs.wants_words());
+            let logged_by = match words {
+                Some(Link::Nflog) => {
+                    self.loggers.get_or_insert_with(|| Loggers::of(files)).of_frame(frame.bytes)
+                }
+                _ => Vec::new(),
+            };
             self.outputs.write(&Judged {
                 frame: arrived.number,
                 numbers: &self.numbers,
@@ -128,6 +138,8 @@ impl<'f, 'w> Sink<'f, 'w> {
                 place: &place,
                 sides: [input.as_deref(), output.as_deref()],
                 states: *states,
+                sighting: arrived.seen.sighting,
+                logged_by,
                 new: new.as_ref().map(|(end, _)| end).zip(new_place.as_ref()),
             })?;
         }

@@ -41,6 +41,8 @@ pub(crate) struct Spotter<'h> {
     interfaces: Vec<u32>,
     /// Some frame told which way it went.
     is_told: bool,
+    /// Some frame went out.
+    shows_out: bool,
     /// Links of the host tell by their addresses.
     knows_macs: bool,
     /// Names of the devices so far.
@@ -84,6 +86,7 @@ impl<'h> Spotter<'h> {
             newest: 0,
             interfaces: Vec::new(),
             is_told: false,
+            shows_out: false,
             knows_macs: !host.links().is_empty(),
             names: Names::default(),
             idle: Vec::new(),
@@ -129,6 +132,7 @@ impl<'h> Spotter<'h> {
             return false;
         }
         self.is_told = true;
+        self.shows_out |= way == Way::Out;
         let device = self.device(frame.meta.interface, on, &headers.link);
         self.sightings.see(&Frame {
             number: arrived.number,
@@ -164,6 +168,7 @@ impl<'h> Spotter<'h> {
         for arrived in &mut to.arrived {
             arrived.seen = self.sightings.take().unwrap_or_default();
             arrived.seen.left = arrived.seen.left.filter(|_| self.pairs);
+            arrived.one_sided = self.is_told && !self.shows_out;
         }
         to.devices = self.names();
         true

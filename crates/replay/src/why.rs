@@ -6,7 +6,7 @@ mod text;
 use std::ops::ControlFlow;
 
 use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Skip, Why};
-use packet::{Checksums, Packet};
+use packet::{Checksums, Link, Packet};
 use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, States, Status};
 use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
 use rules::ext::Memory;
@@ -17,6 +17,7 @@ use rules::{Iface, Outcome, Seen, Transit};
 use crate::error::Error;
 use crate::frames;
 use crate::lane::skip;
+use crate::logged::Loggers;
 use crate::near::Misses;
 use crate::recorder::Recorder;
 use crate::report::Report;
@@ -41,6 +42,8 @@ pub struct Story<'f> {
     untold: u64,
     /// Rules that did not match for one test; `None` if nobody asks.
     misses: Option<Misses>,
+    /// Rules that may have recorded it, where it is a record of the firewall's.
+    logged: Vec<String>,
 }
 
 /// A packet that came before.
@@ -201,6 +204,7 @@ fn not_walked<'f>(
         steps: Vec::new(),
         untold: 0,
         misses: None,
+        logged: Vec::new(),
     }
 }
 
@@ -216,6 +220,10 @@ fn tell<'f>(
     near: Option<usize>,
 ) -> Story<'f> {
     let packet = shown(bytes, arrival);
+    let logged = match arrival.link {
+        Link::Nflog => Loggers::of(files).of_frame(bytes).into_iter().map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
     let recorder = Recorder::new(files, false);
     let misses = near.map(Misses::of_most);
     let mut teller =
@@ -225,7 +233,7 @@ fn tell<'f>(
     let mut report = Report::new(files, config);
     teller.recorder.report(&mut report);
     let Teller { steps, untold, misses, .. } = teller;
-    Story { report, before: Vec::new(), packet, end, steps, untold, misses }
+    Story { report, before: Vec::new(), packet, end, steps, untold, misses, logged }
 }
 
 /// An observer that looks away.

@@ -140,3 +140,10 @@ fn help_and_version_are_no_errors() {
         assert!(ran.out.contains("tamis"), "{}", ran.out);
     }
 }
+
+#[test]
+fn a_network_behind_two_interfaces_is_refused() {
+    let equal = ["--net", "lan0=0.0.0.0/0", "--net", "wan0=0.0.0.0/0"];
+    let ran = tamis(&[&["replay", RULES, CAPTURE][..], &equal].concat());
+    assert!(ran.refusal().contains("behind one interface"), "{}", ran.err);
+}

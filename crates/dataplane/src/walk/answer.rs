@@ -11,27 +11,33 @@ use rules::nat::rewrite;
 use rules::{Iface, Wish};
 
 use super::Walk;
-use crate::answers::{Answerable, Found};
+use crate::answers::{Answerable, Answers, Found};
 use crate::disposition::{DropReason, Judgement};
 use crate::handler::Observer;
 
 impl Walk<'_, '_, '_> {
     /// Gives an answer of the host's own the connection that it carries, and the source that it was made with.
-    pub(crate) fn answers(&mut self, found: &Found, observer: &mut impl Observer) {
+    pub(crate) fn answers(
+        &mut self,
+        (found, answers): (Found, &Answers),
+        observer: &mut impl Observer,
+    ) {
         let ct = &mut self.transit.ct;
         let Some(tracker) = ct.tracker.as_mut().filter(|_| ct.said.is_none()) else { return };
-        let view = match found {
+        let refused = match found {
             Found::Nothing => return,
-            Found::Maybe => CtView::UNKNOWN,
-            Found::Refused(Answerable { connection: None, .. }) => return,
-            Found::Refused(Answerable { connection: Some(attachment), .. }) => {
-                tracker.attach(attachment)
-            }
+            Found::Maybe => None,
+            Found::Refused(place) => answers.at(place),
+        };
+        let view = match refused {
+            None => CtView::UNKNOWN,
+            Some(Answerable { connection: None, .. }) => return,
+            Some(Answerable { connection: Some(attachment), .. }) => tracker.attach(attachment),
         };
         ct.view = view;
         ct.wish = Wish::Attached;
         self.tracked = true;
-        if let Found::Refused(refused) = found {
+        if let Some(refused) = refused {
             self.undo_source(refused);
         }
         observer.tracked(&self.transit.ct.view, self.transit.ct.flow());

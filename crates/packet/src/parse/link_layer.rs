@@ -1,4 +1,5 @@
-//! Link headers: Ethernet with VLAN tags and SNAP, bare IP, Linux cooked capture, BSD loopback.
+//! Link headers: Ethernet with VLAN tags and SNAP, bare IP, Linux cooked capture, BSD loopback,
+//! NFLOG.
 //!
 //! Source: <https://www.tcpdump.org/linktypes.html>; packet types as Linux `eth_type_trans`
 //! (`net/ethernet/eth.c`) gives them.
@@ -8,6 +9,7 @@ use crate::bytes::{Read, ReadAt, Snap};
 use crate::field::{array, be16, be32, byte};
 use crate::headers::{Headers, L3, L3Fault};
 use crate::link::{Link, LinkHeader};
+use crate::nflog::Record;
 use crate::{ethernet, ethertype, vlan};
 use std::ops::Range;
 
@@ -59,6 +61,7 @@ pub(super) fn parse(link: Link, frame: Snap<'_>, headers: &mut Headers) -> Resul
         Link::Sll => sll(frame, headers),
         Link::Sll2 => sll2(frame, headers),
         Link::Null | Link::Loop => family(frame, headers),
+        Link::Nflog => nflog(frame, headers),
     }
 }
 
@@ -205,6 +208,22 @@ fn cooked(frame: Snap<'_>, arphrd: u16, headers: &mut Headers) -> Result<(), L3>
     let ethertype = headers.link.ethertype;
     let is_linux_only = ethertype < ethertype::MIN && ethertype != LinkHeader::LLC;
     if is_linux_only { Ok(()) } else { tagged(frame, headers) }
+}
+
+/// A record of the firewall's: the packet in it.
+fn nflog(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    let record = Record::read(frame.captured()).ok_or(L3::Unknown)?;
+    headers.network = record.packet.start;
+    headers.link.source_mac = record.source_mac;
+    // The kernel took it, from whatever link.
+    headers.link.loopback = true;
+    headers.link.ethertype =
+        record.ethertype.filter(|ethertype| *ethertype != 0).unwrap_or(match record.family {
+            2 => ethertype::IPV4,
+            10 => ethertype::IPV6,
+            _ => 0,
+        });
+    Ok(())
 }
 
 /// BSD loopback: an address family, in the byte order of a host that is not known. Families are small

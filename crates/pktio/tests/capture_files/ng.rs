@@ -1,6 +1,6 @@
 //! pcapng: sections, interfaces, clocks, the three kinds of packet blocks, and what can be wrong.
 
-use pktio::{Damage, Direction, EndOfFile, LinkType};
+use pktio::{Burst, CaptureReader, Damage, Direction, EndOfFile, LinkType, Port};
 
 use crate::made::{Made, ORDERS, Order, read};
 
@@ -183,4 +183,33 @@ fn interfaces_are_bounded() {
     let offset = 28 + 20 * 65_536;
     let damage = Damage::TooManyInterfaces { limit: 65_536 };
     assert_eq!(reading.end, EndOfFile::Corrupt { offset, damage });
+}
+
+#[test]
+fn the_latest_statistics_of_each_interface_say_what_was_lost() {
+    let counted = |interface: u32, lost: &[(u16, u64)]| {
+        let mut body = [interface, 0, 0].map(u32::to_le_bytes).concat();
+        for (code, count) in lost {
+            body.extend([code.to_le_bytes(), 8_u16.to_le_bytes()].concat());
+            body.extend(count.to_le_bytes());
+        }
+        let length = (body.len() as u32 + 12).to_le_bytes();
+        [&5_u32.to_le_bytes(), &length, &*body, &length].concat()
+    };
+    let dropped = |blocks: &[Vec<u8>]| {
+        let mut out = pktio::pcap_file::NgWriter::new(Vec::new()).unwrap();
+        out.add_interface(&pktio::Interface::default()).unwrap();
+        out.add_interface(&pktio::Interface::default()).unwrap();
+        let file = [out.finish().unwrap(), blocks.concat()].concat();
+        let mut reader = CaptureReader::new("made", std::io::Cursor::new(file)).unwrap();
+        while reader.rx_burst(&mut Burst::new()).unwrap() > 0 {}
+        assert_eq!(reader.warning(), None);
+        reader.dropped()
+    };
+    assert_eq!(dropped(&[]), None);
+    // Received 9: nothing is said of losses.
+    assert_eq!(dropped(&[counted(0, &[(4, 9)])]), None);
+    assert_eq!(dropped(&[counted(0, &[(5, 3)]), counted(0, &[(5, 4), (7, 2)])]), Some(6));
+    assert_eq!(dropped(&[counted(0, &[(5, 0)]), counted(1, &[(7, 5)])]), Some(5));
+    assert_eq!(dropped(&[counted(7, &[(5, 3)])]), None, "no such interface");
 }

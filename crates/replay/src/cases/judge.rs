@@ -270,7 +270,7 @@ impl Results<'_> {
     /// The command that tells the story of a packet of a case.
     #[must_use]
     pub fn why_command(&self, case: &Case, packet: usize) -> String {
-        let rules = self.files.first().map_or_else(|| "RULES".into(), |file| quote(&file.file));
+        let rules = self.files.first().map_or_else(|| "RULES".into(), |file| quote(&file.given));
         let packets = case.packets.iter().take(packet + 1);
         let packets = packets.map(|packet| format!(" --packet {}", quote(&packet.text)));
         format!("tamis why {rules}{}{}", self.options, packets.collect::<String>())

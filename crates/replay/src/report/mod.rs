@@ -26,6 +26,7 @@ use rules::save::print_ruleset;
 use self::examples::Examples;
 use self::timeline::Timeline;
 use crate::changes::Changes;
+use crate::contradictions::Contradictions;
 use crate::decider::Decider;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
@@ -143,6 +144,23 @@ pub struct Skipped {
     pub other_host: u64,
 }
 
+/// Frames by what they are.
+#[derive(Debug, Clone, Copy, Default, serde::Serialize)]
+pub struct Sightings {
+    /// Packets as they came in.
+    pub arrival: u64,
+    /// Packets of the host's own.
+    pub own: u64,
+    /// Packets that other frames show.
+    pub second: u64,
+    /// Packets at devices below the one that shows them, too.
+    pub lower: u64,
+    /// Frames for other hosts.
+    pub other_host: u64,
+    /// Frames of which nothing tells what they are.
+    pub unknown: u64,
+}
+
 /// One listed packet.
 #[derive(Debug, Clone)]
 pub struct Listed {
@@ -191,6 +209,10 @@ pub struct Report<'f> {
     pub drop_reasons: DropReasons,
     /// Skips by reason.
     pub skipped: Skipped,
+    /// Frames by what they are.
+    pub sightings: Sightings,
+    /// Packets of which the captures show something else.
+    pub contradictions: Contradictions,
     /// Packets by what decided their verdict.
     pub decisions: HashMap<(Family, By), Count>,
     /// Counters of rules and policies, one set per rules file.
@@ -260,6 +282,8 @@ impl<'f> Report<'f> {
             verdicts: VerdictCounts::default(),
             drop_reasons: DropReasons::default(),
             skipped: Skipped::default(),
+            sightings: Sightings::default(),
+            contradictions: Contradictions::default(),
             decisions: HashMap::new(),
             counters: Vec::new(),
             unknown_because: HashMap::new(),
@@ -288,6 +312,13 @@ impl<'f> Report<'f> {
             elapsed_s: 0.0,
             also: String::new(),
         }
+    }
+
+    /// Packets that went on and were not seen to, where the captures show packets leaving.
+    #[must_use]
+    pub fn unseen(&self) -> Option<u64> {
+        let shows_leaving = self.config.pair && self.sightings.second > 0;
+        Some(self.contradictions.unseen).filter(|unseen| shows_leaving && *unseen > 0)
     }
 
     /// Why only one thread judged, in words: the rules ask for it, or the packets did.

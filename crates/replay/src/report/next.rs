@@ -35,9 +35,15 @@ impl Report<'_> {
         }
         let changed = self.changes.as_ref().filter(|changes| changes.packets > 0);
         if let (Some(changes), true) = (changed, self.listed.is_empty()) {
-            let named = ["vs", "vs6"].iter().zip(&changes.files);
-            let new: String =
-                named.map(|(option, file)| format!(" --{option} {}", quote(&file.file))).collect();
+            // A folder named all of its own.
+            let given = changes.files.first().map(|file| &*file.given);
+            let named = changes.files.iter().enumerate();
+            let named = named.filter(|(at, file)| *at == 0 || Some(&*file.given) != given);
+            let new: String = ["vs", "vs6"]
+                .iter()
+                .zip(named)
+                .map(|(option, (_, file))| format!(" --{option} {}", quote(&file.given)))
+                .collect();
             let vs = self.vs_flags();
             return format!("tamis replay {files}{flags}{new}{vs} --list change");
         }
@@ -66,8 +72,8 @@ impl Report<'_> {
     /// The command for a packet in words, where there was none to judge.
     fn why_in_words(&self) -> String {
         let (rules, example) = match self.files.first() {
-            Some(file) if file.ruleset.family == Family::Ipv6 => (&*file.file, EXAMPLE6),
-            Some(file) => (&*file.file, EXAMPLE),
+            Some(file) if file.ruleset.family == Family::Ipv6 => (&*file.given, EXAMPLE6),
+            Some(file) => (&*file.given, EXAMPLE),
             None => ("RULES", EXAMPLE),
         };
         format!("tamis why {}{} --packet {}", quote(rules), self.flags(), quote(example))
@@ -100,7 +106,7 @@ impl Report<'_> {
 
     /// Rules and captures, as given.
     fn files_named(&self) -> String {
-        let rules = self.files.first().map_or("RULES", |file| &*file.file);
+        let rules = self.files.first().map_or("RULES", |file| &*file.given);
         let captures = self.captures.iter().map(|capture| &*capture.name.given);
         let names = std::iter::once(rules).chain(captures).map(quote);
         names.collect::<Vec<_>>().join(" ")
@@ -140,8 +146,10 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
     if let Some(file) = files.iter().find(|file| file.semantics_given) {
         let _ = write!(flags, " --semantics {}", file.ruleset.semantics.name());
     }
-    for file in files.iter().skip(1) {
-        let _ = write!(flags, " --rules6 {}", quote(&file.file));
+    // A folder named all of its own.
+    let given = files.first().map(|file| &*file.given);
+    for file in files.iter().skip(1).filter(|file| Some(&*file.given) != given) {
+        let _ = write!(flags, " --rules6 {}", quote(&file.given));
     }
     flags
 }

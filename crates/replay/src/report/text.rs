@@ -35,6 +35,7 @@ impl Report<'_> {
         let _ = self.heading(&mut above);
         // The only part with colour, and the only one without text from outside.
         let _ = self.verdict_table(&mut table, style);
+        let _ = self.contradictions_text(&mut below);
         let _ = self.drops(&mut below);
         let _ = self.unknowns(&mut below);
         let _ = self.changes_text(&mut below);
@@ -146,6 +147,34 @@ impl Report<'_> {
             number(count.packets),
             percent(share),
             bytes(count.bytes)
+        )
+    }
+
+    /// What the captures contradict comes first: nothing below it can be relied on.
+    fn contradictions_text(&self, out: &mut String) -> std::fmt::Result {
+        let all = self.contradictions.by();
+        if all.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\nCONTRADICTED: the captures show them leaving{:>W$}   example",
+            "packets",
+            W = WIDTH - 71
+        )?;
+        for (what, count) in all.iter().take(ROWS) {
+            let (line, text) = self.contradicted(*what);
+            let line = line.map_or_else(|| "      ".to_owned(), |line| format!("L{line:<5}"));
+            let label = fit(&format!("  {line} {text}"), WIDTH - 39);
+            let example = self.numbers.show(count.example);
+            writeln!(out, "{label}{:>12}   #{example}", number(count.packets))?;
+        }
+        if all.len() > ROWS {
+            writeln!(out, "  and {} more (--json has them all)", all.len() - ROWS)?;
+        }
+        writeln!(
+            out,
+            "  rules, host and captures are not of one time, or tamis is wrong: please report it"
         )
     }
 
@@ -265,6 +294,9 @@ impl Report<'_> {
                 plural(self.early_packets, "packet"),
                 plural(self.early_flows, "connection"),
             )?;
+        }
+        if let Some(unseen) = self.unseen() {
+            writeln!(out, "note      {}", unseen_text(unseen))?;
         }
         for note in self.order_notes() {
             writeln!(out, "note      {note}")?;
@@ -442,4 +474,12 @@ mod tests {
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(812_400_000), "812.4 MB");
     }
+}
+
+/// Packets that went on and were not seen to.
+pub(super) fn unseen_text(packets: u64) -> String {
+    format!(
+        "{} accepted and not seen leaving: no neighbour, a full queue, or lost by the recorder",
+        plural(packets, "packet")
+    )
 }

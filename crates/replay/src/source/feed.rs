@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use host::sighting::Seen;
-use pktio::{Burst, CaptureReader, Port, PortError};
+use packet::nflog::Record;
+use pktio::{Burst, CaptureReader, Frame, LinkType, Port, PortError};
 
 use super::argument::CaptureName;
 use super::interfaces::Table;
@@ -116,8 +117,9 @@ impl Feed {
             backwards += u64::from(time < *now);
             *now = time;
             let number = number(*capture, frame.meta.number);
-            Arrived { number, time, seen: Seen::default(), began: None }
+            Arrived { number, time, seen: Seen::default(), one_sided: false, began: None }
         }));
+        mend_lengths(&mut batch.burst);
         self.number_interfaces(batch, table);
         Ok(Some(backwards))
     }
@@ -148,4 +150,29 @@ impl Feed {
 
 fn nanos(meta: &pktio::FrameMeta) -> Option<u64> {
     meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok())
+}
+
+/// A packet of which a rule recorded its beginning alone (`--nflog-size`) was as long as its own header says: its
+/// record's length is not that of the wire.
+fn mend_lengths(burst: &mut Burst) {
+    if !burst.iter().any(|frame| frame.meta.link_type == LinkType::NFLOG) {
+        return;
+    }
+    let lengths: Vec<u32> = burst.iter().map(|frame| whole_length(frame).unwrap_or(0)).collect();
+    for (meta, length) in burst.metas_mut().zip(lengths) {
+        meta.wire_length = meta.wire_length.max(length);
+    }
+}
+
+/// Where the packet of a record ends, by its own header.
+fn whole_length(frame: Frame<'_>) -> Option<u32> {
+    let record = (frame.meta.link_type == LinkType::NFLOG).then(|| Record::read(frame.bytes))??;
+    let packet = frame.bytes.get(record.packet.clone())?;
+    let field = |at: usize| packet.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes);
+    let length = match packet.first()? >> 4 {
+        4 => u32::from(field(2)?),
+        6 => 40 + u32::from(field(4)?),
+        _ => 0,
+    };
+    Some(record.packet.start as u32 + length)
 }

@@ -67,6 +67,8 @@ pub(crate) struct Arrived {
     pub(crate) time: Option<u64>,
     /// What it is.
     pub(crate) seen: Seen,
+    /// No frame was seen that the host sent, though the captures tell which way frames went.
+    pub(crate) one_sided: bool,
     /// The time of the first frame.
     pub(crate) began: Option<u64>,
 }
@@ -384,7 +386,7 @@ impl<'c> Source<'c> {
         let mut failed = None;
         let (mut at, mut kept) = (0, 0);
         burst.retain(|frame| {
-            let Arrived { number, time, seen, .. } = arrived[at];
+            let Arrived { number, time, seen, one_sided, .. } = arrived[at];
             at += 1;
             if *ended {
                 return false;
@@ -413,7 +415,7 @@ impl<'c> Source<'c> {
             if let Some(capture) = &mut read.captures[capture_of(number)] {
                 capture.count(u64::from(frame.meta.wire_length), time);
             }
-            arrived[kept] = Arrived { number, time, seen, began: *start };
+            arrived[kept] = Arrived { number, time, seen, one_sided, began: *start };
             kept += 1;
             // A capture that goes on for ever is not waited for.
             *ended = selection.is_full(read.packets);

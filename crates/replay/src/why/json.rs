@@ -29,6 +29,9 @@ impl Story<'_> {
                 self.steps.iter().map(|step| step_json((file, &self.report.numbers), step)).collect::<Vec<_>>()
             }),
         });
+        if !self.logged.is_empty() {
+            story["logged_by"] = json!(self.logged);
+        }
         if !self.before.is_empty() {
             story["before"] = self.before.iter().map(|before| self.before_json(before)).collect();
         }

@@ -107,6 +107,7 @@ impl Story<'_> {
 
     fn write_text(&self, out: &mut String, all: bool) -> std::fmt::Result {
         writeln!(out, "packet  {}", self.packet)?;
+        self.logged.iter().try_for_each(|rule| writeln!(out, "logged by {rule}"))?;
         let Some(file) = self.end.family.and_then(|family| self.report.file(family)) else {
             return writeln!(out, "{}", self.conclusion());
         };

@@ -58,6 +58,15 @@ impl States {
         Self(self.0 | other.0)
     }
 
+    /// Those of them that are not among others, if any.
+    #[must_use]
+    pub const fn without(self, others: Self) -> Option<Self> {
+        match self.0 & !others.0 {
+            0 => None,
+            left => Some(Self(left)),
+        }
+    }
+
     /// Whether a state is possible.
     #[must_use]
     pub const fn may_be(self, state: CtState) -> bool {

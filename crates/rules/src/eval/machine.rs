@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::header::{self, Key};
 use super::source::{Source, Step, Stored, Test};
 use super::{Alive, By, Cause, MAX_STEPS, Memories, Observer, RuleRef, Verdict, Verdicts};
+use crate::conntrack::States;
 use crate::ext::Effect;
 use crate::model::{Action, End, Policy, Rule};
 use crate::outcome::Outcome;
@@ -28,9 +29,12 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
         return verdicts;
     };
     let key = key::<O>(transit);
+    let states = transit.ct.view.states;
+    let (steps, open) = (0, None);
     let mut walk =
-        Walk { source, number, verdicts, memories, observer, here: entry, key, steps: 0 };
+        Walk { source, number, verdicts, memories, observer, here: entry, key, steps, open };
     walk.run(base, entry, transit);
+    transit.ct.view.states = states;
     walk.verdicts
 }
 
@@ -51,6 +55,8 @@ struct Walk<'s, 'o, S, O> {
     key: Key,
     /// Rules evaluated so far.
     steps: u32,
+    /// The states in which the last rule matches, if nothing else of it is open.
+    open: Option<States>,
 }
 
 /// The chains from the built-in one to the one being walked. Few rulesets nest deeper than what is kept in
@@ -66,6 +72,8 @@ struct Frame<C> {
     next: u32,
     /// How surely the packet was at the rule that came here.
     before: Alive,
+    /// The states that the packet's connection may have had there.
+    states: States,
     entry: Entry,
     /// Some packet may have returned.
     returned: bool,
@@ -83,7 +91,7 @@ enum Entry {
 impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     fn run(&mut self, base: (u32, S::Cursor), entry: Alive, transit: &mut Transit<'_, '_>) {
         let mut stack = Stack::new();
-        stack.push(frame(base, entry, Entry::Base));
+        stack.push(frame(base, (entry, transit.ct.view.states), Entry::Base));
         while let Some(frame) = stack.last_mut() {
             let found = match self.here {
                 Alive::Gone => None,
@@ -170,6 +178,8 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         (mut outcome, mut cause): (Outcome, Option<Cause>),
         transit: &mut Transit<'_, '_>,
     ) -> Outcome {
+        self.open = None;
+        let mut opens = u32::from(!outcome.is_known());
         for (index, used) in rule.matches.iter().enumerate() {
             if !outcome.goes_on() {
                 break;
@@ -189,11 +199,14 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                 }
             };
             self.observer.asked(at, index, answer);
-            if !answer.is_known() && cause.is_none() {
-                cause = Some(Cause::Match(index as u16));
+            if !answer.is_known() {
+                opens += 1;
+                self.open = used.body.states();
+                cause = cause.or(Some(Cause::Match(index as u16)));
             }
             outcome = if outcome == Outcome::YES { answer } else { outcome.and_then(|| answer) };
         }
+        self.open = self.open.filter(|_| opens == 1);
         self.observer.rule(at, outcome, self.here, transit);
         if let (Some(cause), false) = (cause, outcome.is_known())
             && (decides(&rule.action) || outcome.may_hot_drop())
@@ -258,25 +271,41 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         transit: &mut Transit<'_, '_>,
     ) {
         let by = Some(By::Rule(at));
+        let open = self.open.take().filter(|_| !sure);
         match stored.step() {
-            Step::Count => {}
+            Step::Count => return,
             Step::Accept => self.end(Verdict::Accept, by, sure, stack),
             Step::Drop => self.end(Verdict::Drop, by, sure, stack),
             Step::Return => self.go_back(sure, stack),
-            Step::Jump(to) => self.enter(to, Entry::Jump { sure }, sure, stack),
-            Step::Goto(to) => self.enter(to, Entry::Goto { sure }, sure, stack),
+            Step::Jump(to) => {
+                return self.enter(to, Entry::Jump { sure }, (sure, open), stack, transit);
+            }
+            Step::Goto(to) => {
+                return self.enter(to, Entry::Goto { sure }, (sure, open), stack, transit);
+            }
             Step::Target(target) => {
                 let effect = target.body.apply(transit);
                 match effect {
-                    Effect::Continue => {}
+                    Effect::Continue => {
+                        self.key = key::<O>(transit);
+                        return;
+                    }
                     Effect::Return => self.go_back(sure, stack),
                     Effect::Accept => self.end(Verdict::Accept, by, sure, stack),
                     Effect::Drop => self.end(Verdict::Drop, by, sure, stack),
                     Effect::Reject => self.end(Verdict::Reject, by, sure, stack),
-                    Effect::Unknown => self.anything(at, stack, transit),
+                    Effect::Unknown => {
+                        self.anything(at, stack, transit);
+                        self.key = key::<O>(transit);
+                        return;
+                    }
                 }
                 self.key = key::<O>(transit);
             }
+        }
+        // Who is still here has another state.
+        if let Some(others) = open.and_then(|open| transit.ct.view.states.without(open)) {
+            transit.ct.view.states = others;
         }
     }
 
@@ -317,10 +346,23 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         transit.forget_net(0..transit.packet.len());
     }
 
-    fn enter(&mut self, to: u32, entry: Entry, sure: bool, stack: &mut Stack<S::Cursor>) {
-        stack.push(frame(self.source.enter(to), self.here, entry));
+    fn enter(
+        &mut self,
+        to: u32,
+        entry: Entry,
+        (sure, open): (bool, Option<States>),
+        stack: &mut Stack<S::Cursor>,
+        transit: &mut Transit<'_, '_>,
+    ) {
+        let states = &mut transit.ct.view.states;
+        stack.push(frame(self.source.enter(to), (self.here, *states), entry));
         if !sure {
             self.here = Alive::Maybe;
+        }
+        // Who goes in has one of these.
+        let others = open.and_then(|open| States::ANY.without(open));
+        if let Some(those) = others.and_then(|others| states.without(others)) {
+            *states = those;
         }
     }
 
@@ -330,6 +372,10 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
             self.at_end(stack);
         }
         let Some(frame) = stack.pop() else { return };
+        // Where all went in, and nobody came back early, who comes out is who is left.
+        if frame.returned || frame.entry != (Entry::Jump { sure: true }) {
+            transit.ct.view.states = frame.states;
+        }
         let leaves = frame.returned || self.here != Alive::Gone;
         let Some(caller) = stack.last_mut() else {
             return self.fall_off(&frame, leaves, transit);
@@ -375,8 +421,12 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     }
 }
 
-fn frame<C>((index, cursor): (u32, C), before: Alive, entry: Entry) -> Frame<C> {
-    Frame { index, cursor, next: 0, before, entry, returned: false, ended: false }
+fn frame<C>(
+    (index, cursor): (u32, C),
+    (before, states): (Alive, States),
+    entry: Entry,
+) -> Frame<C> {
+    Frame { index, cursor, next: 0, before, states, entry, returned: false, ended: false }
 }
 
 fn verdict(policy: Policy) -> Verdict {

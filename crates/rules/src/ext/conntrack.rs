@@ -151,6 +151,13 @@ impl Match for Conntrack {
         }
     }
 
+    fn states(&self) -> Option<States> {
+        match &*self.tests {
+            [Test { invert, value: Value::State(bits), .. }] => states_of(*bits, *invert),
+            _ => None,
+        }
+    }
+
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         let now = transit.time.unwrap_or(0);
         let state = |test: &&Test| matches!(test.value, Value::State(_));
@@ -178,25 +185,32 @@ impl Match for Conntrack {
     }
 }
 
-/// Whether the packet's state is one of `bits`.
-pub(super) fn states(bits: u8, ct: &Connection<'_>) -> Outcome {
-    let bit = |state| match state {
+/// The states of these bits, if they are nothing but states.
+pub(super) fn states_of(bits: u8, invert: bool) -> Option<States> {
+    if bits & (SNAT | DNAT) != 0 {
+        return None;
+    }
+    let all = CtState::ALL.into_iter().filter(|state| (bits & bit(*state) != 0) != invert);
+    all.map(States::of).reduce(States::or)
+}
+
+fn bit(state: CtState) -> u8 {
+    match state {
         CtState::Invalid => 1,
         CtState::New => 2,
         CtState::Related => 4,
         CtState::Established => 8,
         CtState::Untracked => 16,
-    };
-    let all = [
-        CtState::Invalid,
-        CtState::New,
-        CtState::Related,
-        CtState::Established,
-        CtState::Untracked,
-    ];
+    }
+}
+
+/// Whether the packet's state is one of `bits`.
+pub(super) fn states(bits: u8, ct: &Connection<'_>) -> Outcome {
     let possible = |inside: bool| {
         let states: States = ct.states();
-        all.into_iter().any(|state| states.may_be(state) && (bits & bit(state) != 0) == inside)
+        CtState::ALL
+            .into_iter()
+            .any(|state| states.may_be(state) && (bits & bit(state) != 0) == inside)
     };
     let state = match (possible(true), possible(false)) {
         (true, true) => Outcome::MAYBE,

@@ -27,6 +27,7 @@ pub use ports::PortRanges;
 pub use printer::Printer;
 pub use recent::RecentLists;
 
+use crate::conntrack::States;
 use crate::ipset::Sets;
 use crate::model::Family;
 use crate::outcome::Outcome;
@@ -52,6 +53,11 @@ pub trait Match: fmt::Debug + Send + Sync {
     /// A fresh state for a match that remembers earlier packets, such as `statistic --mode nth`.
     /// When there is one it is asked instead of [`Match::evaluate`].
     fn memory(&self) -> Option<Box<dyn Memory>> {
+        None
+    }
+
+    /// The states that the connections of the packets have that it matches, if it tests nothing else.
+    fn states(&self) -> Option<States> {
         None
     }
 

@@ -2,8 +2,9 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_conntrack.c`.
 
-use super::conntrack::{STATES, states};
+use super::conntrack::{STATES, states, states_of};
 use super::{Args, IP, Match, MatchKind, Opt, Printer, Support, words};
+use crate::conntrack::States;
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
@@ -33,6 +34,10 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 impl Match for State {
     fn print(&self, to: &mut Printer) {
         to.option(self.invert, "state", words::text(self.states, &STATES));
+    }
+
+    fn states(&self) -> Option<States> {
+        states_of(self.states, self.invert)
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {

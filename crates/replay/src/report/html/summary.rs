@@ -7,7 +7,7 @@ use rules::save::FamilyFrom;
 use serde_json::Value;
 
 use super::markup::{escape, line_link};
-use crate::report::text::{bytes, duration, number, percent, plural};
+use crate::report::text::{bytes, duration, number, percent, plural, unseen_text};
 use crate::report::{Capture, Count, Report, time_text};
 
 /// Captures named one by one; the command at the end of the page has them all.
@@ -69,6 +69,32 @@ impl Report<'_> {
         )
     }
 
+    /// What the captures contradict, before everything else.
+    pub(super) fn write_contradictions(&self, out: &mut String) -> Result {
+        let all = self.contradictions.by();
+        if all.is_empty() {
+            return Ok(());
+        }
+        let packets = plural(self.contradictions.packets(), "packet");
+        writeln!(
+            out,
+            "<div class=\"contradicted\" id=\"contradicted\">\n<h2>Contradicted by the captures: {packets}</h2>"
+        )?;
+        out.push_str("<p>The captures show them leaving. Rules, host and captures are not of one time, or tamis is wrong.\n<ul>\n");
+        for (what, count) in all {
+            let (_, text) = self.contradicted(what);
+            let example = escape(&self.numbers.show(count.example).to_string());
+            writeln!(
+                out,
+                "<li>{}: {}, such as #{example}",
+                escape(&text),
+                plural(count.packets, "packet")
+            )?;
+        }
+        out.push_str("</ul>\n</div>\n");
+        Ok(())
+    }
+
     /// Earliest and latest time of all captures.
     pub(super) fn span(&self) -> Option<(u64, u64)> {
         let first = self.captures.iter().filter_map(|capture| capture.first).min()?;
@@ -78,6 +104,7 @@ impl Report<'_> {
 
     /// The table of verdicts, and beside it what was read and assumed.
     pub(super) fn write_summary(&self, out: &mut String) -> Result {
+        self.write_contradictions(out)?;
         out.push_str("<div class=\"two\">\n<div>\n");
         if self.changes.is_some() {
             let names: Vec<&str> = self.files.iter().map(|file| base_name(&file.file)).collect();
@@ -214,7 +241,8 @@ impl Report<'_> {
                 writeln!(notes, "<li>skipped {}: {why}", plural(packets, "packet"))?;
             }
         }
-        for note in self.order_notes() {
+        let unseen = self.unseen().map(unseen_text);
+        for note in unseen.into_iter().chain(self.order_notes()) {
             writeln!(notes, "<li>{}", escape(&note))?;
         }
         for (index, file) in self.files.iter().enumerate() {

@@ -9,7 +9,7 @@
 
 use super::Tracker;
 use crate::conntrack::dissect::{self, Layer};
-use crate::conntrack::flow::{Doubt, Flow, Status};
+use crate::conntrack::flow::{Flow, Status};
 use crate::conntrack::icmp::{self, Message};
 use crate::conntrack::key::{Direction, Tuple};
 use crate::conntrack::protocol;
@@ -95,7 +95,7 @@ impl Tracker {
         }
         let is_in_table = flow.is_confirmed() && !flow.status.contains(Status::DYING);
         Some(Attachment {
-            doubtful: view.state().is_none() || flow.doubt != Doubt::None,
+            doubtful: view.states.may_be(CtState::Invalid),
             direction: view.direction.opposite(),
             handle: is_in_table.then_some(handle),
             flow: flow.clone(),

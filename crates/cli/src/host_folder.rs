@@ -1,0 +1,121 @@
+//! A host as one argument: a folder of what its own programs printed, as `tamis collect` writes it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{anyhow, bail};
+use host::Host;
+use replay::{RulesFile, read_text};
+use rules::conntrack::Listing;
+use rules::ipset::Sets;
+use rules::model::Family;
+use rules::save::LoadOptions;
+
+/// Rulesets by family, in the order in which they are asked for.
+const RULES: [(Family, &str); 4] = [
+    (Family::Ipv4, "iptables.save"),
+    (Family::Ipv6, "ip6tables.save"),
+    (Family::Arp, "arptables.save"),
+    (Family::Bridge, "ebtables.save"),
+];
+
+/// A folder that describes a host.
+#[derive(Debug)]
+pub(crate) struct HostFolder<'n> {
+    /// Its name, as given.
+    name: &'n str,
+}
+
+impl<'n> HostFolder<'n> {
+    /// The folder of that name; `None` if it is none, but a file or nothing.
+    pub(crate) fn at(name: &'n str) -> Option<Self> {
+        Path::new(name).is_dir().then_some(Self { name })
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        Path::new(self.name).join(file)
+    }
+
+    /// The text of one of its files, if it is there.
+    fn text(&self, file: &str) -> anyhow::Result<Option<String>> {
+        let path = self.path(file);
+        if !path.exists() {
+            return Ok(None);
+        }
+        Ok(Some(read_text(&path.display().to_string())?))
+    }
+
+    /// Its rulesets that can be asked at once: those of IPv4, IPv6 and ARP, else those of bridges; with `--family` only
+    /// that one. A file without rules or policies counts as none.
+    pub(crate) fn rules(&self, options: &LoadOptions<'_>) -> anyhow::Result<Vec<RulesFile>> {
+        let mut files: Vec<RulesFile> = Vec::new();
+        for (family, name) in RULES {
+            let is_asked = options.family.is_none_or(|asked| asked == family);
+            let is_beside = family != Family::Bridge || files.is_empty();
+            if !is_asked || !is_beside {
+                continue;
+            }
+            let Some(text) = self.text(name)? else { continue };
+            if !text.lines().any(|line| line.trim_start().starts_with('*')) {
+                continue;
+            }
+            let options = LoadOptions { family: Some(family), ..*options };
+            let path = self.path(name).display().to_string();
+            match RulesFile::from_text(&path, text, &options) {
+                Ok(file) => files.push(file.given_as(self.name)),
+                // --table names a table of one family; the others need not have it.
+                Err(replay::Error::NoTable { .. }) if options.table.is_some() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if files.is_empty() {
+            let asked =
+                options.family.and_then(|asked| RULES.iter().find(|(family, _)| *family == asked));
+            let expected = asked.map_or_else(
+                || RULES.map(|(_, name)| name).join(", "),
+                |(_, name)| (*name).to_owned(),
+            );
+            let table = options
+                .table
+                .map_or_else(String::new, |table| format!(" with a table \"{table}\""));
+            bail!(
+                "{}: expected a ruleset in this folder ({expected}){table}, found none",
+                self.name
+            );
+        }
+        Ok(files)
+    }
+
+    /// What it says of the host.
+    pub(crate) fn host(&self) -> anyhow::Result<Host> {
+        let mut unread = None;
+        let host = Host::read(|name| match self.text(name) {
+            Ok(text) => text,
+            Err(error) => {
+                unread.get_or_insert(error);
+                None
+            }
+        });
+        match unread {
+            Some(error) => Err(error),
+            None => host
+                .map_err(|error| anyhow!("{}:{}", self.path(error.file).display(), error.source)),
+        }
+    }
+
+    /// Its sets.
+    pub(crate) fn sets(&self) -> anyhow::Result<Option<Sets>> {
+        let name = "ipset.save";
+        let sets = self.text(name)?.map(|text| Sets::parse(&text)).transpose();
+        sets.map_err(|error| anyhow!("{}:{error}", self.path(name).display()))
+    }
+
+    /// The connections that it had.
+    pub(crate) fn connections(&self) -> anyhow::Result<Option<Arc<Listing>>> {
+        let name = "conntrack.txt";
+        let listing = self.text(name)?.map(|text| Listing::parse(&text)).transpose();
+        listing
+            .map(|listing| listing.map(Arc::new))
+            .map_err(|error| anyhow!("{}:{error}", self.path(name).display()))
+    }
+}

@@ -1,0 +1,79 @@
+//! Packets that a rule of the firewall itself recorded (NFLOG): each walks on from the hook of that rule.
+//!
+//! Contract: the record names hook, interfaces and mark, and nothing else is asked for them. What came before that hook
+//! is done: its rules count nothing, the time to live is lowered in FORWARD, fragments are put together. Tracking finds
+//! the state of such a packet as that of one whose connection began before the capture.
+//!
+//! Source: `net/netfilter/nfnetlink_log.c`, `__build_packet_message`; hooks of `linux/netfilter.h`.
+
+use packet::Link;
+use packet::nflog::Record;
+use rules::Iface;
+use rules::model::Hook;
+
+use crate::arrival::{Arrival, Origin};
+use crate::config::Config;
+use crate::handler::Observer;
+use crate::path::{Path, Way};
+use crate::walk::Walk;
+
+/// Where a packet was recorded, if not at the beginning of its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hooked {
+    /// The hook.
+    pub hook: Hook,
+    /// The way that it is on there.
+    pub path: Path,
+}
+
+/// The arrival of a packet that a rule recorded, as its record says.
+pub(crate) fn arrival<'a>(
+    bytes: &[u8],
+    arrival: &Arrival<'a>,
+    config: &'a Config,
+) -> Option<Arrival<'a>> {
+    let record = (arrival.link == Link::Nflog).then(|| Record::read(bytes))??;
+    let name = |index: Option<u32>| config.host.links.at(index?).map(|link| &*link.name);
+    let at = |hook, path| Some(Hooked { hook, path });
+    let (origin, at) = match record.hook {
+        Some(0) => (Origin::Wire, None),
+        Some(1) => (Origin::Wire, at(Hook::Input, Path::Input)),
+        Some(2) => (Origin::Wire, at(Hook::Forward, Path::Forward)),
+        Some(3) => (Origin::Host, None),
+        Some(4) if record.input.is_some() => (Origin::Wire, at(Hook::Postrouting, Path::Forward)),
+        Some(4) => (Origin::Host, at(Hook::Postrouting, Path::Output)),
+        _ => (arrival.origin, None),
+    };
+    Some(Arrival {
+        origin,
+        at,
+        // What listened to the netlink group is no interface.
+        interface: None,
+        input: name(record.input),
+        output: name(record.output),
+        mark: record.mark,
+        ..*arrival
+    })
+}
+
+/// Its way from there on.
+pub(crate) fn goes<'n: 'a, 'a>(
+    walk: &mut Walk<'a, '_, '_>,
+    hook: Hook,
+    way: Way<'n>,
+    observer: &mut impl Observer,
+) -> Way<'n> {
+    let Way { path, input, output, .. } = way;
+    walk.goes(way.ends_here());
+    walk.was_tracked(path == Path::Output, observer);
+    match hook {
+        Hook::Input => walk.hook(Hook::Input, (input, Iface::Absent), observer),
+        Hook::Forward => walk.hook(Hook::Forward, (input, output), observer),
+        _ => {}
+    }
+    if hook != Hook::Input {
+        walk.hook(Hook::Postrouting, (input, output), observer);
+    }
+    walk.confirm(observer);
+    way
+}

@@ -1,0 +1,129 @@
+//! [`Contradictions`]: packets of which the captures show something else than the rules make of them.
+//!
+//! A packet that was seen leaving was not dropped, was not for the host, and left with the addresses that it had then.
+//! Where a replay says otherwise, rules, host and capture are not of one time, or tamis is wrong.
+
+use std::collections::HashMap;
+
+use dataplane::{Judgement, Left, Outcome, Path};
+use packet::FlowKey;
+use serde_json::{Value, json};
+
+use crate::decider::Decider;
+use crate::report::Report;
+
+/// What a capture contradicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Contradicted {
+    /// A verdict that drops the packet, by this.
+    Drop(Decider),
+    /// That it is for the host itself.
+    ToHost,
+    /// The addresses or ports that it leaves with.
+    Translation,
+}
+
+/// How often one thing is contradicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Number of the first of them.
+    pub example: u64,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Contradictions {
+    by: HashMap<Contradicted, Count>,
+    /// Packets that were let go on, of which no frame shows that they left.
+    pub unseen: u64,
+}
+
+impl Contradictions {
+    /// Holds what became of a packet to how it was seen leaving.
+    pub(crate) fn compare(&mut self, number: u64, outcome: &Outcome<'_>, left: Option<&Left<'_>>) {
+        let end = &outcome.end;
+        let Some(left) = left else {
+            let goes_on = end.path == Some(Path::Forward);
+            self.unseen += u64::from(goes_on && matches!(end.judgement, Judgement::Accept(_)));
+            return;
+        };
+        let contradicted = match end.judgement {
+            Judgement::Drop(_) | Judgement::Reject(_) => Contradicted::Drop(Decider::of(end, None)),
+            Judgement::Accept(_) if end.path == Some(Path::Input) => Contradicted::ToHost,
+            Judgement::Accept(_)
+                if outcome.tuple.is_some_and(|tuple| !is_as_seen(&tuple, left)) =>
+            {
+                Contradicted::Translation
+            }
+            _ => return,
+        };
+        let count = self.by.entry(contradicted).or_insert(Count { packets: 0, example: number });
+        count.packets += 1;
+    }
+
+    /// Adds what others found.
+    pub(crate) fn merge(&mut self, other: Self) {
+        let Self { by, unseen } = other;
+        self.unseen += unseen;
+        for (contradicted, count) in by {
+            let ours = self.by.entry(contradicted).or_insert(Count { packets: 0, ..count });
+            ours.packets += count.packets;
+            ours.example = ours.example.min(count.example);
+        }
+    }
+
+    /// Packets in all.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.by.values().map(|count| count.packets).sum()
+    }
+
+    /// What is contradicted, most packets first.
+    #[must_use]
+    pub fn by(&self) -> Vec<(Contradicted, Count)> {
+        let mut by: Vec<_> = self.by.iter().map(|(what, count)| (*what, *count)).collect();
+        by.sort_by_key(|(_, count)| (std::cmp::Reverse(count.packets), count.example));
+        by
+    }
+}
+
+/// Whether a packet leaves as it was seen to.
+fn is_as_seen(tuple: &FlowKey, left: &Left<'_>) -> bool {
+    let ports = left.ports.unwrap_or([tuple.source_port, tuple.destination_port]);
+    (tuple.source, tuple.destination) == (left.source, left.destination)
+        && [tuple.source_port, tuple.destination_port] == ports
+}
+
+impl Report<'_> {
+    /// What is contradicted, in words, with the line of a rule.
+    pub(super) fn contradicted(&self, what: Contradicted) -> (Option<u32>, String) {
+        match what {
+            Contradicted::Drop(decider) => {
+                let place = decider
+                    .place(|family| self.files.iter().find(|file| file.ruleset.family == family));
+                (place.line, place.text)
+            }
+            Contradicted::ToHost => (None, "evaluated as packets for the host itself".to_owned()),
+            Contradicted::Translation => {
+                (None, "evaluated as leaving with other addresses or ports".to_owned())
+            }
+        }
+    }
+
+    /// `contradictions` of the JSON report.
+    pub(super) fn contradictions_json(&self) -> Value {
+        let by = self.contradictions.by().into_iter().map(|(what, count)| {
+            let (line, rule) = self.contradicted(what);
+            json!({
+                "line": line,
+                "rule": rule,
+                "packets": count.packets,
+                "example_frame": self.numbers.frame(count.example),
+                "example_capture": self.numbers.file(count.example),
+            })
+        });
+        json!({ "packets": self.contradictions.packets(), "by": by.collect::<Vec<_>>() })
+    }
+}

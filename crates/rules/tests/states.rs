@@ -1,0 +1,125 @@
+//! A packet whose connection may be in several states, through random rules: what the walk says of it holds for a
+//! packet in each of them.
+
+use std::collections::HashMap;
+
+use host::Host;
+use packet::craft::{Addresses, Craft, Message};
+use packet::{Checksums, Link, Packet};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rules::conntrack::{CtState, CtView, States};
+use rules::eval::{self, Alive, Memories, RuleRef, Verdict, Verdicts, walk};
+use rules::model::{Family, Hook, Ruleset};
+use rules::save::{LoadOptions, load};
+use rules::{Connection, Transit};
+
+const CHAINS: [&str; 4] = ["FORWARD", "one", "two", "three"];
+
+/// Certain and possible hits.
+#[derive(Default)]
+struct Hits(HashMap<RuleRef, [u32; 2]>);
+
+impl eval::Observer for Hits {
+    fn hit(&mut self, at: RuleRef, certain: bool, _: &Transit<'_, '_>) {
+        let [surely, maybe] = self.0.entry(at).or_default();
+        *(if certain { surely } else { maybe }) += 1;
+    }
+}
+
+fn matches() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "",
+        "-p udp",
+        "-p tcp",
+        "-m conntrack --ctstate NEW",
+        "-m conntrack --ctstate ESTABLISHED",
+        "-m conntrack ! --ctstate NEW",
+        "-m conntrack --ctstate RELATED,ESTABLISHED",
+        "-m state --state INVALID",
+        "-m state ! --state INVALID,NEW",
+        "-m conntrack --ctstate NEW -m connmark --mark 1",
+        "-m conntrack --ctstate NEW -m state --state NEW,INVALID",
+        "-m connmark --mark 1",
+    ])
+}
+
+fn action(chain: usize) -> impl Strategy<Value = String> {
+    let mut actions: Vec<String> =
+        ["", "-j ACCEPT", "-j DROP", "-j RETURN", "-j MARK --set-mark 1", "-j LOG"]
+            .map(str::to_owned)
+            .into();
+    for deeper in CHAINS.iter().skip(chain + 1) {
+        actions.push(format!("-j {deeper}"));
+        actions.push(format!("-g {deeper}"));
+    }
+    prop::sample::select(actions)
+}
+
+fn chain(index: usize) -> impl Strategy<Value = String> {
+    let rule = (matches(), action(index))
+        .prop_map(move |(matches, action)| format!("-A {} {matches} {action}\n", CHAINS[index]));
+    vec(rule, 0..6).prop_map(|rules| rules.concat())
+}
+
+fn text() -> impl Strategy<Value = String> {
+    (chain(0), chain(1), chain(2), chain(3)).prop_map(|(a, b, c, d)| {
+        format!("*mangle\n:FORWARD ACCEPT [0:0]\n:one -\n:two -\n:three -\n{a}{b}{c}{d}COMMIT\n")
+    })
+}
+
+fn pass(ruleset: &Ruleset, states: States) -> (Verdicts, Hits) {
+    let addresses = Addresses::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2] };
+    let mut bytes = Craft { ethernet: None, ..Craft::new(addresses, Message::udp(1, 2)) }.frame();
+    let len = bytes.len();
+    let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
+    let host = Host::default();
+    let ct = Connection { view: CtView::without_flow(states), ..Connection::default() };
+    let base = Transit::new(&mut packet, Family::Ipv4, Hook::Forward, &host);
+    let mut transit = Transit { ct, ..base };
+    let (mut memories, mut hits) = (Memories::of(ruleset), Hits::default());
+    let found = walk(ruleset, 0, &mut transit, Alive::Certain, &mut memories, &mut hits);
+    assert_eq!(transit.ct.view.states, states, "the states are what they were");
+    (found, hits)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn what_is_said_of_several_states_holds_in_each(
+        text in text(),
+        states in prop::sample::subsequence(CtState::ALL.to_vec(), 1..=4),
+    ) {
+        let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
+        let ruleset = load(&text, &options).unwrap().ruleset;
+        let all = states.iter().map(|state| States::of(*state)).reduce(States::or).unwrap();
+        let (verdicts, hits) = pass(&ruleset, all);
+        for state in states {
+            let (one, found) = pass(&ruleset, state.into());
+            for verdict in [Verdict::Accept, Verdict::Drop] {
+                prop_assert!(verdicts.may_be(verdict) || !one.may_be(verdict), "{state:?}\n{text}");
+            }
+            let places = hits.0.keys().chain(found.0.keys());
+            for at in places {
+                let [surely, maybe] = hits.0.get(at).copied().unwrap_or_default();
+                let [least, more] = found.0.get(at).copied().unwrap_or_default();
+                prop_assert!(surely <= least + more, "{state:?} {at:?}\n{text}");
+                prop_assert!(least <= surely + maybe, "{state:?} {at:?}\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn rules_that_take_every_state_leave_nothing_open(first in prop::sample::select(vec!["NEW", "ESTABLISHED"])) {
+        let text = format!(
+            "*filter\n:FORWARD DROP [0:0]\n:in -\n-A FORWARD -m state --state {first} -j ACCEPT\n\
+             -A FORWARD -j in\n-A in -m conntrack --ctstate NEW,ESTABLISHED -j ACCEPT\nCOMMIT\n"
+        );
+        let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
+        let ruleset = load(&text, &options).unwrap().ruleset;
+        let both = States::of(CtState::New).or(CtState::Established.into());
+        let (verdicts, _) = pass(&ruleset, both);
+        prop_assert_eq!(verdicts.only().map(|(verdict, _)| verdict), Some(Verdict::Accept));
+    }
+}
