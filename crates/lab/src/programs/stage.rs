@@ -15,7 +15,7 @@ const STAGE: &str = include_str!("stage.sh");
 const NAMESPACES: [&str; 6] =
     ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"];
 /// Seconds after which a scene is ended.
-const LIMIT: &str = "40";
+const LIMIT: &str = "120";
 
 /// Why no scene can be played here, if so.
 #[must_use]

@@ -114,7 +114,8 @@ counters_arp() {
     echo COMMIT
 }
 
-# What a host folder holds, as the commands print it. An empty file says nothing and is left out.
+# What a host folder holds, as the commands print it. An empty file says nothing and is left out, but for the list of
+# connections: there are none.
 host_folder() {
     local dir=$out/host
     save4 >"$dir/iptables.save"
@@ -130,8 +131,8 @@ host_folder() {
     at r bridge -o link >"$dir/bridge.txt"
     at r sysctl net.ipv4 net.ipv6 net.bridge net.netfilter >"$dir/sysctl.txt" 2>/dev/null
     { at r conntrack -L -f ipv4; at r conntrack -L -f ipv6; } >"$dir/conntrack.txt" 2>/dev/null
+    find "$dir" -type f -empty ! -name conntrack.txt -delete
     [ -n "${unlisted:-}" ] && rm -f "$dir/conntrack.txt"
-    find "$dir" -type f -empty -delete
 }
 
 listeners=()
@@ -150,7 +151,7 @@ recording() {
         listen "$dev.pcap" -i "$dev"
         files+=("$dev.pcap")
     done
-    for turn in $(seq 200); do
+    for turn in $(seq 1000); do
         [ "$(cd $lab && grep -l 'listening on' "${files[@]/%/.log}" 2>/dev/null | wc -l)" = ${#files[@]} ] && return
         sleep 0.02
     done

@@ -1,5 +1,6 @@
 # ARP under arptables, at a host with two interfaces that also forwards: asked and asking, gratuitous, unanswered.
 # needs: perl arptables-legacy arping ping scapy
+# unseen: ip filter OUTPUT 1: nobody has that address, so the packet waits for a neighbour that never comes.
 uses_arp=1
 
 setup() {
@@ -22,6 +23,7 @@ rules() {
 :FORWARD ACCEPT [0:0]
 :OUTPUT ACCEPT [0:0]
 -A FORWARD -p icmp -j ACCEPT
+-A OUTPUT -d 192.0.2.98/32
 COMMIT
 R
     at r arptables-legacy -P INPUT ACCEPT

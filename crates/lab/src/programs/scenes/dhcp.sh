@@ -28,7 +28,7 @@ L
     chmod +x $lab/lease
     listens s 67 udp
     listens r 67 udp
-    lease r wan0
+    lease r wan0 >$lab/lease.log
 }
 
 lease() { at "$1" udhcpc -q -n -f -t 3 -T 1 -i "$2" -s $lab/lease 2>&1; }

@@ -1,5 +1,8 @@
 # Forged sources and scans from the outside: LAN, own, loopback, broadcast and multicast sources, odd flags, options.
 # needs: nginx curl nmap hping3 ping scapy
+# unseen: ip raw OUTPUT 1: nobody has that address, so its answer waits for a neighbour that never comes.
+# unseen: ip raw OUTPUT 2: nor that one.
+# unseen: ip mangle INPUT 1: what the host sends to a broadcast address comes back without a device.
 
 setup() {
     ns c r s
@@ -31,6 +34,8 @@ rules() {
 -A PREROUTING -i wan0 -s 10.1.0.0/24
 -A PREROUTING -i wan0 -s 127.0.0.0/8
 -A PREROUTING -i wan0 -s 192.0.2.1/32
+-A OUTPUT -d 10.1.0.77/32
+-A OUTPUT -d 192.0.2.0/32
 COMMIT
 *mangle
 :PREROUTING ACCEPT [0:0]
@@ -38,6 +43,7 @@ COMMIT
 :FORWARD ACCEPT [0:0]
 :OUTPUT ACCEPT [0:0]
 :POSTROUTING ACCEPT [0:0]
+-A INPUT ! -i lo -m addrtype --src-type LOCAL
 COMMIT
 *filter
 :INPUT DROP [0:0]
