@@ -32,7 +32,7 @@ fn compare_all(scene: Scene, recording: &Recording) {
         let wrong: String = wrong.iter().map(|wrong| format!("\n{wrong}")).collect();
         let name = recording.dir().display();
         assert!(found.counters > 10, "{name} {}: {found}", way.name());
-        assert!(found.is_good(way), "{name} {}: {found}{wrong}\n{because:?}", way.name());
+        assert!(found.is_good(scene, way), "{name} {}: {found}{wrong}\n{because:?}", way.name());
     }
 }
 

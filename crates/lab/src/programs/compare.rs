@@ -52,10 +52,10 @@ impl Comparison {
     }
 
     /// Whether it is as it must be for this way of recording.
-    pub fn is_good(&self, way: Way) -> bool {
+    pub fn is_good(&self, scene: Scene, way: Way) -> bool {
         self.wrong.is_empty()
             && self.contradictions.unwrap_or(0) == 0
-            && self.unknown_share() <= way.most_unknown()
+            && self.unknown_share() <= way.most_unknown(scene)
     }
 }
 
