@@ -118,5 +118,9 @@ fn what_a_host_answers_that_is_not_heard_is_not_known() {
     expect(&at(&ack), &[Invalid, New, Established], Taken::For(Established));
     expect(&at(&udp([7, 53])), &FRESH, Taken::ForNone);
     let other = Line { ports: [40_001, 80], ..line };
-    expect(&at(&other.there(SYN_ACK, 1, 1).frame()), &[Invalid, Established], Taken::For(Established));
+    expect(
+        &at(&other.there(SYN_ACK, 1, 1).frame()),
+        &[Invalid, Established],
+        Taken::For(Established),
+    );
 }
