@@ -26,13 +26,18 @@ impl Sightings {
             // A bridge that listens to everything shows what it passes on between its ports, too.
             let (of, sighting) = match way {
                 Way::OtherHost => (index, Sighting::OtherHost),
-                _ => (twin, Sighting::Lower { of: number }),
+                _ => (twin, Sighting::Lower { of: Some(number) }),
             };
+            let mut flooded = 0;
             if let Some(entry) = self.entry_mut(of) {
                 entry.sighting = sighting;
+                flooded = entry.flooded;
             }
             if way == Way::OtherHost {
                 return;
+            }
+            if let Some(entry) = self.entry_mut(index) {
+                entry.flooded = flooded;
             }
         }
         if print.datagram.is_none() {
@@ -74,7 +79,7 @@ impl Sightings {
         let members = self.datagrams.get_mut(&datagram).map(|of| std::mem::take(&mut of.members));
         for member in members.into_iter().flatten() {
             if let Some(entry) = self.entry_mut(member) {
-                entry.sighting = Sighting::Lower { of: number };
+                entry.sighting = Sighting::Lower { of: Some(number) };
             }
         }
     }
@@ -85,13 +90,17 @@ impl Sightings {
         if let Some(twin) = self.twin(index, true)
             && let Some(above) = self.entry(twin)
         {
-            let (number, sighting) = (above.number, above.sighting);
+            let (number, sighting, of) = (above.number, above.sighting, above.of);
             let upper = self.entry(index).and_then(|entry| entry.upper);
             let is_flooded = above.device != device && upper.is_some() && upper == above.upper;
             if is_flooded || self.devices.may_feed(device, upper, above.device) {
-                let sighting = if is_flooded { sighting } else { Sighting::Lower { of: number } };
+                let sighting =
+                    if is_flooded { sighting } else { Sighting::Lower { of: Some(number) } };
                 if let Some(entry) = self.entry_mut(index) {
-                    entry.sighting = sighting;
+                    (entry.sighting, entry.of) = (sighting, of);
+                }
+                if is_flooded && let Some(arrival) = self.entry_mut(of) {
+                    arrival.flooded = arrival.flooded.saturating_add(1);
                 }
                 return;
             }
@@ -223,6 +232,7 @@ impl Sightings {
         self.settle(out, Sighting::Second { of: Some(of) });
         let upper = self.entry(out).and_then(|entry| entry.upper);
         let device = self.devices.top(device, upper);
+        let passes_on = upper.is_some() && self.entry(arrival).is_some_and(|of| of.upper == upper);
         let told = teaches.then_some(Left {
             number,
             device,
@@ -232,9 +242,13 @@ impl Sightings {
         if teaches && came.ends != left.ends {
             self.flows.insert(self.keys.ends(&left.ends), self.keys.ends(&came.ends));
         }
+        if let Some(entry) = self.entry_mut(out) {
+            entry.of = arrival;
+        }
         if let Some(entry) = self.entry_mut(arrival) {
             entry.paired = true;
             entry.left = entry.left.or(told);
+            entry.flooded += u8::from(passes_on);
         }
         // Fragments are put together where connections are tracked: the last one stands for the packet.
         if let Some(fragments) = came.datagram.and_then(|key| self.datagrams.get_mut(&key)) {
