@@ -192,7 +192,9 @@ impl<'r> Handler<'r> {
         let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
         let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
         let is_bridge = end.family == Some(Family::Bridge);
-        if packet.headers().link.packet_type == Some(OTHER_HOST) && !is_bridge {
+        let is_others = packet.headers().link.packet_type == Some(OTHER_HOST);
+        // A bridge's port gets what goes to all of its hosts, and its rules see it as the bridge's.
+        if is_others && arrival.origin == Origin::Addresses && !is_bridge {
             return end.because(Judgement::Skip(Skip::OtherHost));
         }
 
@@ -281,8 +283,10 @@ impl<'r> Handler<'r> {
             unheard: arrival.one_sided && path == Path::Input,
             ..Visit::default()
         };
-        let mut walk =
-            Walk::new(transit, visit, (tables, memories)).seen_leaving(arrival.left.as_ref());
+        let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
+        let mut walk = Walk::new(transit, visit, (tables, memories))
+            .seen_leaving(arrival.left.as_ref())
+            .recorded_leaving(is_tapped);
         let stands = Stands { before, fragment, of_rules: *of_rules, config };
         let gone = goes(&mut walk, way, &stands, (arrival, (found, answers)), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());

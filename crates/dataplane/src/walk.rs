@@ -58,6 +58,8 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     attachment: Option<Attachment>,
     /// It was seen leaving: no rule that may have dropped it did.
     let_go: bool,
+    /// It is the host's own and was recorded as it left, after its translation.
+    as_left: bool,
 }
 
 impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
@@ -83,6 +85,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             ways: Ways::One,
             attachment: None,
             let_go: false,
+            as_left: false,
         }
     }
 
@@ -92,6 +95,12 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.let_go = left.let_go;
         self.transit.ct.drawn =
             Some(Drawn { source: left.source, destination: left.destination, ports: left.ports });
+        self
+    }
+
+    /// The host's own packet, recorded as it left: what its destination was before is not known.
+    pub(crate) fn recorded_leaving(mut self, as_left: bool) -> Self {
+        self.as_left = as_left;
         self
     }
 

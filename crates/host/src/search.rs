@@ -84,9 +84,9 @@ impl Host {
         flow: &Flow<'_>,
         narrow: Narrow,
     ) -> Found<'h> {
-        let mut possible: Option<Found<'h>> = None;
-        let settled = |possible: Option<Found<'h>>, found: Found<'h>| match possible {
-            Some(other) if other != found => Found::Open(Missing::Mark),
+        let mut possible: Option<(Found<'h>, Missing)> = None;
+        let settled = |possible: Option<(Found<'h>, Missing)>, found: Found<'h>| match possible {
+            Some((other, why)) if other != found => Found::Open(why),
             _ => found,
         };
         let mut place = 0;
@@ -103,7 +103,7 @@ impl Host {
                     // A jump to where no rule is goes on with the next one.
                     (_, None) => {}
                     (Some(true), Some(target)) if target >= place => place = target,
-                    _ => return Found::Open(Missing::Mark),
+                    _ => return Found::Open(rule.lacks(flow)),
                 }
                 continue;
             }
@@ -111,10 +111,11 @@ impl Host {
             match (holds, found) {
                 (_, Found::Nothing) => {}
                 (Some(_), found) => return settled(possible, found),
-                (None, found) if possible.is_some_and(|other| other != found) => {
-                    return Found::Open(Missing::Mark);
-                }
-                (None, found) => possible = Some(found),
+                (None, found) => match possible {
+                    Some((other, why)) if other != found => return Found::Open(why),
+                    Some(_) => {}
+                    None => possible = Some((found, rule.lacks(flow))),
+                },
             }
         }
         settled(possible, Found::Nothing)

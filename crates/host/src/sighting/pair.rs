@@ -174,7 +174,8 @@ impl Sightings {
             let score = ends_alike(came, print)
                 + 8 * usize::from(as_before)
                 + 4 * usize::from(is_bridged && came.ttl == print.ttl);
-            if score == 0 {
+            // Numbers of TCP are enough where both ends are translated, ports and all.
+            if score == 0 && print.segment.is_none() {
                 continue;
             }
             match best {
@@ -202,9 +203,15 @@ impl Sightings {
         let fits = came.segment.is_some_and(|whole| whole.holds(part.sequence))
             && is_arrival(entry)
             && is_onward(came, print)
-            && ends_alike(came, print) > 0
+            && (ends_alike(came, print) > 0 || self.goes_as(came, print))
             && time.saturating_sub(entry.time) <= LONGEST;
         fits.then_some(*at)
+    }
+
+    /// Whether packets of the flow that came are known to leave as that one.
+    fn goes_as(&self, came: &Print, left: &Print) -> bool {
+        let flow = self.flows.get(&self.keys.ends(&left.ends));
+        flow == Some(&self.keys.ends(&came.ends))
     }
 
     /// An arrival left as this frame.
