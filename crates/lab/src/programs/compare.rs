@@ -28,7 +28,7 @@ pub struct Comparison {
     pub counters: usize,
     /// Surely wrong.
     pub wrong: Vec<Wrong>,
-    /// Counters that differ by packets which no tap of this way shows; see [`unseen`].
+    /// Counters that differ by packets which no tap of this way shows; see `unseen`.
     pub apart: usize,
     /// Frames, and those of them that were no packets of their own.
     pub frames: u64,
