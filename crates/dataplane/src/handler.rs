@@ -107,6 +107,8 @@ struct Plan<'r> {
     /// Its connections, where they are tracked here too.
     tracker: Option<Tracker>,
     defrag: Option<Defrag>,
+    /// Where they are not: what the host sent in fragments.
+    own: Option<Defrag>,
 }
 
 impl<'r> Handler<'r> {
@@ -214,7 +216,10 @@ impl<'r> Handler<'r> {
 
         // Fragments are put together where connections are tracked: the last one brings the packet.
         let is_whole = arrival.link == Link::Nflog;
-        let defragged = if is_whole { Defragged::Pass } else { plan.defrag(&packet, arrival.time) };
+        let defragged = match is_whole {
+            true => Defragged::Pass,
+            false => plan.defrag(&packet, (arrival, config)),
+        };
         match defragged {
             Defragged::Pass => {}
             Defragged::Held => return end.because(Judgement::Skip(Skip::Fragment)),
@@ -425,11 +430,17 @@ impl<'r> Plan<'r> {
     }
 
     /// What becomes of the packet before the first hook, if it is a fragment.
-    fn defrag(&mut self, packet: &Packet<'_>, time: Option<u64>) -> Defragged {
+    fn defrag(&mut self, packet: &Packet<'_>, said: (&Arrival<'_>, &Config)) -> Defragged {
+        let now = said.0.time.unwrap_or(0);
         match &mut self.defrag {
-            Some(defrag) => defrag.push(packet, time.unwrap_or(0), 0),
+            Some(defrag) => defrag.push(packet, now, 0),
             // The kernel would put it together, but nobody does here.
             None if self.ruleset_tracks && is_fragment(packet) => Defragged::Unknown,
+            // The host's own packets are cut after the last hook.
+            None if is_fragment(packet) && is_sent(packet, said) => {
+                let own = self.own.get_or_insert_with(|| Defrag::new(Limits::default()));
+                own.push(packet, now, 0)
+            }
             None => Defragged::Pass,
         }
     }
@@ -461,6 +472,7 @@ impl<'r> Plan<'r> {
             ruleset_tracks,
             tracker: tracked.then(|| Tracker::new(config.ct.clone())),
             defrag: tracked.then(|| Defrag::new(Limits::default())),
+            own: None,
         }
     }
 }
@@ -488,6 +500,17 @@ fn denied(
     }
     let (source, destination) = addresses(packet)?;
     Some(list.decide(source, destination))
+}
+
+/// Whether the host sent it, as the capture says or else its source.
+fn is_sent(packet: &Packet<'_>, (arrival, config): (&Arrival<'_>, &Config)) -> bool {
+    match (arrival.origin, addresses(packet)) {
+        (Origin::Host, _) => true,
+        (Origin::Addresses, Some((source, _))) => {
+            config.path.is_none() && config.host.is_local(source) == Some(true)
+        }
+        _ => false,
+    }
 }
 
 /// A fragment of any kind, the first included.

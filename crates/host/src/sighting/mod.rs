@@ -215,6 +215,8 @@ pub struct Sightings {
     taken: u64,
     /// By what translation leaves alone, one for each way; those that are paired, or too old, leave from the front.
     by_content: Table<Chain>,
+    /// The last that came with the same content and ends.
+    by_ends: Table<u64>,
     /// The last frame with the same bytes from the network header on, one for each way.
     by_bytes: Table<u64>,
     /// Arrived segments by family, acknowledgement and first byte, where they may leave in parts.
@@ -222,6 +224,22 @@ pub struct Sightings {
     /// Flows as they left, and as they came.
     flows: Table<u64>,
     datagrams: Table<Datagram>,
+    reassembly: Reassembly,
+}
+
+/// Families whose packets the host puts together on arrival, because it tracks their connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reassembly {
+    /// IPv4.
+    pub v4: bool,
+    /// IPv6.
+    pub v6: bool,
+}
+
+impl Default for Reassembly {
+    fn default() -> Self {
+        Self { v4: true, v6: true }
+    }
 }
 
 impl Sightings {
@@ -235,11 +253,19 @@ impl Sightings {
             base: 0,
             taken: 0,
             by_content: Table::default(),
+            by_ends: Table::default(),
             by_bytes: Table::default(),
             segments: BTreeMap::new(),
             flows: Table::default(),
             datagrams: Table::default(),
+            reassembly: Reassembly::default(),
         }
+    }
+
+    /// On a host that puts fragments of these families together, and passes on those of others as they came.
+    #[must_use]
+    pub fn with_reassembly(self, reassembly: Reassembly) -> Self {
+        Self { reassembly, ..self }
     }
 
     /// The devices.
@@ -359,6 +385,9 @@ impl Sightings {
         let Some(entry) = self.entry(index) else { return };
         let (Some(print), is_out) = (entry.print, entry.way == Way::Out) else { return };
         self.by_bytes.insert(one_way(print.bytes, is_out), index);
+        if !is_out {
+            self.by_ends.insert(self.keys.packet(&print), index);
+        }
         let chain = self.by_content.entry(one_way(print.content, is_out));
         let chain = chain.or_insert(Chain { first: index, last: index });
         let before = chain.last;
@@ -392,6 +421,10 @@ impl Sightings {
             let bytes = one_way(print.bytes, is_out);
             if self.by_bytes.get(&bytes) == Some(&index) {
                 self.by_bytes.remove(&bytes);
+            }
+            let packet = self.keys.packet(&print);
+            if self.by_ends.get(&packet) == Some(&index) {
+                self.by_ends.remove(&packet);
             }
             self.unchain(one_way(print.content, is_out), index, entry.next);
             if let Some(segment) = print.segment {
