@@ -9,7 +9,7 @@
 use access::list::{Denied, Schedule};
 use host::Assumed;
 use packet::ipv6_ext::{self, Find};
-use packet::{FlowKey, L3, L4, Link, Packet, Read};
+use packet::{Checksums, FlowKey, L3, L4, Link, Packet, Read};
 use rules::conntrack::{CtView, Edit, Mode, Side, States, Tracker, Visit, Zone};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
@@ -171,6 +171,10 @@ impl<'r> Handler<'r> {
         let arrival = hooked.as_ref().unwrap_or(arrival);
 
         // Headers, found once.
+        let checksums = match (config.checksums, arrival.origin) {
+            (Checksums::Arrivals, Origin::Wire) => Checksums::Verify,
+            (checksums, _) => checksums,
+        };
         let mut whole: Vec<u8>;
         let mut fragment = None;
         let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
@@ -179,7 +183,7 @@ impl<'r> Handler<'r> {
                 let headers = packet::parse_frame(bytes, arrival.wire_len);
                 Packet::with_headers(bytes, headers)
             }
-            false => Packet::parse(bytes, arrival.wire_len, arrival.link, config.checksums),
+            false => Packet::parse(bytes, arrival.wire_len, arrival.link, checksums),
         };
         let mut end = Disposition {
             judgement: Judgement::Unknown,
@@ -218,7 +222,7 @@ impl<'r> Handler<'r> {
         let is_whole = arrival.link == Link::Nflog;
         let defragged = match is_whole {
             true => Defragged::Pass,
-            false => plan.defrag(&packet, (arrival, config)),
+            false => plan.defrag(&packet, arrival),
         };
         match defragged {
             Defragged::Pass => {}
@@ -229,7 +233,7 @@ impl<'r> Handler<'r> {
                 whole = put_together.frame;
                 fragment = Some(put_together.largest);
                 let len = whole.len();
-                packet = Packet::parse(&mut whole, len, arrival.link, config.checksums);
+                packet = Packet::parse(&mut whole, len, arrival.link, checksums);
                 put_together.unknown.into_iter().for_each(|range| packet.forget(range));
                 end.bytes = packet.len() as u64;
             }
@@ -284,6 +288,7 @@ impl<'r> Handler<'r> {
             frame: arrival.number,
             began: arrival.began,
             unheard: arrival.one_sided && path == Path::Input,
+            came_in: arrival.origin == Origin::Wire,
             ..Visit::default()
         };
         let mut walk =
@@ -297,8 +302,11 @@ impl<'r> Handler<'r> {
 
         // How it leaves, and what is sent for it if it does not.
         let (answer, refused) = walk.answer(&end.judgement, gone.path != Path::Forward);
+        let now = arrival.time.unwrap_or(0);
         if let Some(refused) = refused {
-            answers.expect(refused, arrival.time.unwrap_or(0));
+            answers.expect(refused, now);
+        } else if let Some(stray) = walk.stray() {
+            answers.remember(stray, now);
         }
         let tuple = walk.tracks().then(|| FlowKey::of(walk.packet()).known()).flatten();
         let len = walk.packet().len() as u64;
@@ -403,6 +411,7 @@ fn came_in<'a>(
     if path == Path::Forward || walk.lost_way() {
         walk.lower_ttl(observer);
         walk.measure(sizes, input, observer);
+        walk.turns_back(input, output);
         walk.hook(Hook::Forward, (input, output), observer);
         walk.hook(Hook::Postrouting, (input, output), observer);
     }
@@ -430,14 +439,15 @@ impl<'r> Plan<'r> {
     }
 
     /// What becomes of the packet before the first hook, if it is a fragment.
-    fn defrag(&mut self, packet: &Packet<'_>, said: (&Arrival<'_>, &Config)) -> Defragged {
-        let now = said.0.time.unwrap_or(0);
+    fn defrag(&mut self, packet: &Packet<'_>, arrival: &Arrival<'_>) -> Defragged {
+        let now = arrival.time.unwrap_or(0);
+        let is_own = arrival.origin == Origin::Host;
         match &mut self.defrag {
             Some(defrag) => defrag.push(packet, now, 0),
             // The kernel would put it together, but nobody does here.
             None if self.ruleset_tracks && is_fragment(packet) => Defragged::Unknown,
             // The host's own packets are cut after the last hook.
-            None if is_fragment(packet) && is_sent(packet, said) => {
+            None if is_own && is_fragment(packet) => {
                 let own = self.own.get_or_insert_with(|| Defrag::new(Limits::default()));
                 own.push(packet, now, 0)
             }
@@ -500,17 +510,6 @@ fn denied(
     }
     let (source, destination) = addresses(packet)?;
     Some(list.decide(source, destination))
-}
-
-/// Whether the host sent it, as the capture says or else its source.
-fn is_sent(packet: &Packet<'_>, (arrival, config): (&Arrival<'_>, &Config)) -> bool {
-    match (arrival.origin, addresses(packet)) {
-        (Origin::Host, _) => true,
-        (Origin::Addresses, Some((source, _))) => {
-            config.path.is_none() && config.host.is_local(source) == Some(true)
-        }
-        _ => false,
-    }
 }
 
 /// A fragment of any kind, the first included.

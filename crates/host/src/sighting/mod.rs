@@ -128,6 +128,8 @@ pub struct Seen {
     pub left: Option<Left>,
     /// The device as the rules see it, which may be one above that which showed it; 0 is not known.
     pub device: u32,
+    /// It is a fragment.
+    pub is_fragment: bool,
 }
 
 /// A frame that was read.
@@ -345,7 +347,8 @@ impl Sightings {
             (Sighting::Unknown, Way::OtherHost) => Sighting::OtherHost,
             (sighting, _) => sighting,
         };
-        Some(Seen { sighting, left: entry.left, device })
+        let is_fragment = entry.print.is_some_and(|print| print.datagram.is_some());
+        Some(Seen { sighting, left: entry.left, device, is_fragment })
     }
 
     fn entry(&self, index: u64) -> Option<&Entry> {
