@@ -59,6 +59,8 @@ pub(crate) enum Found {
     Refused(usize),
     /// The packet at this place of those that were let go.
     Stray(usize),
+    /// The reset for what waits at this place, which found no neighbour and so was not seen.
+    AboutReset(usize),
 }
 
 impl Answers {
@@ -70,7 +72,7 @@ impl Answers {
     /// The packet that was found.
     pub(crate) fn at(&self, found: Found) -> Option<&Answerable> {
         let (_, packet) = match found {
-            Found::Refused(place) => self.waiting.get(place),
+            Found::Refused(place) | Found::AboutReset(place) => self.waiting.get(place),
             Found::Stray(place) => self.strays.get(place),
             Found::Nothing | Found::Maybe => None,
         }?;
@@ -122,12 +124,22 @@ impl Answers {
         }
     }
 
-    /// The packet that was let go which an error is about.
+    /// What else an error is about: a packet that was let go, or a reset that was sent and not seen.
     fn stray(&self, kind: AnswerKind, sent: &Tuple, now: u64) -> Found {
-        let is_it = |(until, stray): &(u64, Answerable)| *until > now && stray.sent == *sent;
-        match self.strays.iter().rposition(is_it) {
-            Some(place) if kind == AnswerKind::Error => Found::Stray(place),
-            _ => Found::Nothing,
+        if kind != AnswerKind::Error {
+            return Found::Nothing;
         }
+        let is_it = |(until, stray): &(u64, Answerable)| *until > now && stray.sent == *sent;
+        if let Some(place) = self.strays.iter().rposition(is_it) {
+            return Found::Stray(place);
+        }
+        let reset = sent.inverse();
+        let is_of = |(until, refused): &(u64, Answerable)| {
+            *until > 0
+                && until.saturating_add(STRAYS_WITHIN) > now
+                && refused.kind == Some(AnswerKind::Reset)
+                && Some(refused.sent) == reset
+        };
+        self.waiting.iter().rposition(is_of).map_or(Found::Nothing, Found::AboutReset)
     }
 }

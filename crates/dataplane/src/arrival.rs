@@ -30,6 +30,10 @@ pub struct Arrival<'a> {
     pub origin: Origin,
     /// The capture shows no packet of the host's own.
     pub one_sided: bool,
+    /// By how many of its ports a bridge also passed the packet on, which is for the host as well.
+    pub flooded: u8,
+    /// It was seen leaving under these rules, and is the host's own: none of them dropped it.
+    pub was_let_go: bool,
     /// How the same packet was seen leaving, if it was.
     pub left: Option<Left<'a>>,
     /// When the first frame of all came, in nanoseconds since the Unix epoch; `None`: the first that a handler sees.
@@ -88,6 +92,8 @@ impl Arrival<'_> {
             output: None,
             origin: Origin::default(),
             one_sided: false,
+            flooded: 0,
+            was_let_go: false,
             left: None,
             began: None,
             at: None,

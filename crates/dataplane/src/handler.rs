@@ -198,7 +198,9 @@ impl<'r> Handler<'r> {
         let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
         let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
         let is_bridge = end.family == Some(Family::Bridge);
-        if packet.headers().link.packet_type == Some(OTHER_HOST) && !is_bridge {
+        let is_others = packet.headers().link.packet_type == Some(OTHER_HOST);
+        // A bridge's port gets what goes to all of its hosts, and its rules see it as the bridge's.
+        if is_others && arrival.origin == Origin::Addresses && !is_bridge {
             return end.because(Judgement::Skip(Skip::OtherHost));
         }
 
@@ -291,8 +293,10 @@ impl<'r> Handler<'r> {
             came_in: arrival.origin == Origin::Wire,
             ..Visit::default()
         };
-        let mut walk =
-            Walk::new(transit, visit, (tables, memories)).seen_leaving(arrival.left.as_ref());
+        let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
+        let mut walk = Walk::new(transit, visit, (tables, memories))
+            .seen_leaving(arrival.left.as_ref())
+            .recorded_leaving(is_tapped, arrival.was_let_go);
         let stands = Stands { before, fragment, of_rules: *of_rules, config };
         let gone = goes(&mut walk, way, &stands, (arrival, (found, answers)), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
@@ -371,7 +375,11 @@ fn goes<'n: 'a, 'a>(
             walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
             let way = reroute::after(walk, way, &stands.before, said, observer);
             let left = arrival.left.is_some();
-            let sizes = Sizes { fragment: stands.fragment, left, output: way.mtu };
+            let bridged = way.input == way.output && arrival.left.is_some_and(|left| left.bridged);
+            let sizes = Sizes { fragment: stands.fragment, left, bridged, output: way.mtu };
+            if way.path == Path::Input {
+                walk.passed_on(arrival.flooded, way.input, observer);
+            }
             came_in(walk, way, &sizes, observer);
             way
         }
@@ -409,9 +417,11 @@ fn came_in<'a>(
         walk.other_way();
     }
     if path == Path::Forward || walk.lost_way() {
-        walk.lower_ttl(observer);
-        walk.measure(sizes, input, observer);
-        walk.turns_back(input, output);
+        if !sizes.bridged {
+            walk.lower_ttl(observer);
+            walk.measure(sizes, input, observer);
+            walk.turns_back(input, output);
+        }
         walk.hook(Hook::Forward, (input, output), observer);
         walk.hook(Hook::Postrouting, (input, output), observer);
     }
@@ -428,6 +438,7 @@ fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl O
     }
     walk.confirm(observer);
     if path == Path::Loopback || walk.lost_way() {
+        walk.is_out_of_sight();
         walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
         walk.hook(Hook::Input, (input, Iface::Absent), observer);
     }

@@ -58,6 +58,8 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     attachment: Option<Attachment>,
     /// It was seen leaving: no rule that may have dropped it did.
     let_go: bool,
+    /// It is the host's own and was recorded as it left, after its translation.
+    as_left: bool,
 }
 
 impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
@@ -83,6 +85,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             ways: Ways::One,
             attachment: None,
             let_go: false,
+            as_left: false,
         }
     }
 
@@ -93,6 +96,36 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.transit.ct.drawn =
             Some(Drawn { source: left.source, destination: left.destination, ports: left.ports });
         self
+    }
+
+    /// The host's own packet, recorded as it left: what its destination was before is not known.
+    pub(crate) fn recorded_leaving(mut self, as_left: bool, let_go: bool) -> Self {
+        self.as_left = as_left;
+        if as_left {
+            self.let_go |= let_go;
+            self.transit.ct.drawn = Some(Drawn::of(self.transit.packet));
+        }
+        self
+    }
+
+    /// From here on nothing is known of what became of it.
+    pub(crate) fn is_out_of_sight(&mut self) {
+        self.let_go = false;
+    }
+
+    /// What a bridge passes on by its ports beside what it gives to the host: counted, and not part of the verdict.
+    pub(crate) fn passed_on(
+        &mut self,
+        copies: u8,
+        bridge: Iface<'p>,
+        observer: &mut impl Observer,
+    ) {
+        let before = (self.alive, self.verdicts, self.accepted_by, self.passed_filter);
+        for _ in 0..copies {
+            self.hook(Hook::Forward, (bridge, bridge), observer);
+            self.hook(Hook::Postrouting, (bridge, bridge), observer);
+            (self.alive, self.verdicts, self.accepted_by, self.passed_filter) = before;
+        }
     }
 
     /// Once more, as a packet of which tracking knows no more than this.

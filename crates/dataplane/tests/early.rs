@@ -63,19 +63,28 @@ struct Host<'r> {
     handler: Handler<'r>,
     tally: Tally,
     number: u64,
+    one_sided: bool,
 }
 
 impl<'r> Host<'r> {
     fn new(ruleset: &'r Ruleset, config: &'r Config) -> Self {
         let tally = Tally(Counters::of(ruleset));
-        Self { ruleset, handler: Handler::new([ruleset], config), tally, number: 0 }
+        Self {
+            ruleset,
+            handler: Handler::new([ruleset], config),
+            tally,
+            number: 0,
+            one_sided: false,
+        }
     }
 
     fn pass(&mut self, bytes: &mut [u8]) -> Disposition {
         self.number += 1;
         let time = Some(self.number * 1_000_000);
-        let arrival = Arrival { time, ..Arrival::new(self.number, Link::Raw, bytes.len()) };
-        self.handler.handle(bytes, &arrival, &mut self.tally)
+        let one_sided = self.one_sided;
+        let arrival =
+            Arrival { time, one_sided, ..Arrival::new(self.number, Link::Raw, bytes.len()) };
+        self.handler.handle(bytes, &arrival, &mut self.tally).end
     }
 
     /// Certain and possible packets of each rule of a table's first chain with rules.
@@ -151,13 +160,16 @@ fn under_kernel_nothing_is_taken() {
 }
 
 #[test]
-fn what_a_host_says_that_was_not_recorded_leaves_its_connections_unknown() {
+fn what_a_host_says_that_was_not_recorded_leaves_its_datagrams_unknown() {
     let text = "*filter\n:INPUT DROP [0:0]\n-A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
         -A INPUT -p udp --dport 53 -j ACCEPT\nCOMMIT\n";
     let rules = ruleset(text);
-    let config = Config { own_recorded: false, ..config(Mode::Midstream) };
-    let mut host = Host::new(&rules, &config);
+    let config = config(Mode::Midstream);
+    let mut host = Host { one_sided: true, ..Host::new(&rules, &config) };
     let end = host.pass(&mut frame(NET, OWN, ack([80, 4000])));
+    assert!(matches!(end.judgement, Judgement::Accept(_)), "{end:?}");
+    assert_eq!(end.early, Early::First, "what it acknowledges was sent");
+    let end = host.pass(&mut frame(NET, OWN, Message::udp(4001, 5000)));
     assert_eq!((end.judgement, end.early), (Judgement::Unknown, Early::No));
     let end = host.pass(&mut frame(NET, OWN, Message::udp(4000, 53)));
     assert!(matches!(end.judgement, Judgement::Accept(_)), "{end:?}");

@@ -276,7 +276,9 @@ fn errors_about_packets_of_no_connection_carry_the_one_of_the_packet() {
     let (outcome, _) = leaves(&mut handler, 9_000, error_about(&reset, "10.0.0.1", "10.0.0.1"));
     assert_eq!(outcome.end.judgement.word(), "drop");
     // A redirect about what goes back by the link that it came by, and is dropped there.
-    let datagram = craft("10.0.0.9", "10.0.0.77", Message::Icmp { kind: 8, code: 0, id: 5, sequence: 1 }).frame();
+    let datagram =
+        craft("10.0.0.9", "10.0.0.77", Message::Icmp { kind: 8, code: 0, id: 5, sequence: 1 })
+            .frame();
     let plain = REJECTS.replace(":FORWARD ACCEPT", ":FORWARD DROP");
     let rules = ruleset(&plain);
     let mut handler = Handler::new([&rules], &config);

@@ -422,7 +422,7 @@ impl Host {
     /// A search whose answer needs the local table, or what stands for it.
     fn searched<'h>(&'h self, flow: &Flow<'_>) -> Verdict<Found<'h>> {
         let is_narrow = matches!(flow.destination, IpAddr::V6(v6) if v6.is_unicast_link_local() || v6.is_loopback());
-        let found = self.search(flow, Narrow { strict: is_narrow, ignore_carrier: false });
+        let found = self.search(flow, Narrow { strict: is_narrow, ..Narrow::default() });
         if self.has_local_table(flow.destination) || matches!(found, Found::Open(_)) {
             return Ok(found);
         }

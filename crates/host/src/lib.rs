@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod back;
 mod decide;
 mod groups;
 mod leave;
@@ -24,6 +25,7 @@ mod tables;
 mod text;
 
 pub use addresses::{Address, Addresses};
+pub use back::WayBack;
 pub use decide::{Assumed, FrameKind, Incoming, Missing, Outgoing, Reached, Refused, Routed};
 pub use groups::Groups;
 pub use links::{Link, LinkKind, Links};

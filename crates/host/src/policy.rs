@@ -7,6 +7,7 @@
 use std::net::IpAddr;
 
 use crate::Network;
+use crate::decide::Missing;
 use crate::routes::{DEFAULT, LOCAL, MAIN, Refusal, table_name, tos};
 use crate::text::{Line, TextError, Word, lines};
 
@@ -138,6 +139,15 @@ impl PolicyRule {
 
     fn is_v6(&self) -> Option<bool> {
         self.from.or(self.to).map(|network| network.addr.is_ipv6())
+    }
+
+    /// What would have to be known for its answer not to be open.
+    pub(crate) fn lacks(&self, flow: &Flow<'_>) -> Missing {
+        match self.input {
+            _ if self.is_open || self.l3mdev => Missing::Policy,
+            Some(_) if flow.input.is_none() => Missing::Input,
+            _ => Missing::Mark,
+        }
     }
 
     /// Whether it holds for a flow; `None` where that is open.

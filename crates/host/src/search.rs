@@ -33,6 +33,8 @@ pub(crate) struct Narrow {
     pub(crate) strict: bool,
     /// Interfaces without carrier count.
     pub(crate) ignore_carrier: bool,
+    /// IPv6: of the routes to a prefix the first by the interface is taken, else the first, whatever their preference.
+    pub(crate) by_device: bool,
 }
 
 impl Host {
@@ -84,9 +86,9 @@ impl Host {
         flow: &Flow<'_>,
         narrow: Narrow,
     ) -> Found<'h> {
-        let mut possible: Option<Found<'h>> = None;
-        let settled = |possible: Option<Found<'h>>, found: Found<'h>| match possible {
-            Some(other) if other != found => Found::Open(Missing::Mark),
+        let mut possible: Option<(Found<'h>, Missing)> = None;
+        let settled = |possible: Option<(Found<'h>, Missing)>, found: Found<'h>| match possible {
+            Some((other, why)) if other != found => Found::Open(why),
             _ => found,
         };
         let mut place = 0;
@@ -103,7 +105,7 @@ impl Host {
                     // A jump to where no rule is goes on with the next one.
                     (_, None) => {}
                     (Some(true), Some(target)) if target >= place => place = target,
-                    _ => return Found::Open(Missing::Mark),
+                    _ => return Found::Open(rule.lacks(flow)),
                 }
                 continue;
             }
@@ -111,10 +113,11 @@ impl Host {
             match (holds, found) {
                 (_, Found::Nothing) => {}
                 (Some(_), found) => return settled(possible, found),
-                (None, found) if possible.is_some_and(|other| other != found) => {
-                    return Found::Open(Missing::Mark);
-                }
-                (None, found) => possible = Some(found),
+                (None, found) => match possible {
+                    Some((other, why)) if other != found => return Found::Open(why),
+                    Some(_) => {}
+                    None => possible = Some((found, rule.lacks(flow))),
+                },
             }
         }
         settled(possible, Found::Nothing)
@@ -166,6 +169,7 @@ impl Host {
             let mut several = places.iter().map(|place| &routes.all()[*place as usize]);
             let found = match flow.destination {
                 IpAddr::V4(_) => several.find_map(|route| self.take_v4(route, flow, narrow)),
+                IpAddr::V6(_) if narrow.by_device => first_v6(several, flow, narrow),
                 IpAddr::V6(_) => self.best_v6(several, flow, narrow),
             };
             if let Some(found) = found {
@@ -239,11 +243,7 @@ impl Host {
             }
         }
         let (_, route, tied) = best?;
-        Some(match route.kind {
-            RouteKind::Refused(Refusal::Throw) => Found::Nothing,
-            RouteKind::Refused(refusal) => Found::Refused(refusal),
-            _ => Found::Route { route, tied },
-        })
+        Some(given_v6(route, tied))
     }
 
     fn is_live(&self, state: NextState, device: Option<&str>, is_v6: bool, narrow: Narrow) -> bool {
@@ -257,4 +257,36 @@ impl Host {
             NextState::Dead => false,
         }
     }
+}
+
+/// What an IPv6 route that was chosen gives.
+fn given_v6(route: &Route, tied: bool) -> Found<'_> {
+    match route.kind {
+        RouteKind::Refused(Refusal::Throw) => Found::Nothing,
+        RouteKind::Refused(refusal) => Found::Refused(refusal),
+        _ => Found::Route { route, tied },
+    }
+}
+
+/// Of the IPv6 routes to one prefix the first by the interface, else the first, if any interface will do.
+fn first_v6<'h>(
+    routes: impl Iterator<Item = &'h Route>,
+    flow: &Flow<'_>,
+    narrow: Narrow,
+) -> Option<Found<'h>> {
+    // Those from some places come first, and are asked apart.
+    let routes = routes.filter(|route| route.from.is_none_or(|from| from.holds(flow.source)));
+    let routes: Vec<&Route> = routes.collect();
+    routes.chunk_by(|a, b| a.from == b.from).find_map(|same| {
+        let is_by = |route: &&&Route| {
+            flow.output.is_some() && route.devices().any(|name| Some(name) == flow.output)
+        };
+        let is_dead = |route: &Route| match route.ways.as_slice() {
+            [] => route.state == NextState::Dead,
+            ways => ways.iter().all(|way| way.state == NextState::Dead),
+        };
+        let by_device = same.iter().filter(|route| !is_dead(route)).find(is_by);
+        let first = same.first().filter(|route| !narrow.strict && !is_dead(route));
+        by_device.or(first).map(|route| given_v6(route, false))
+    })
 }

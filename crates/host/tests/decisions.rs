@@ -146,6 +146,11 @@ fn policy_rules_that_ask_for_a_mark() {
     assert_eq!(by(Some(3)), Ok(Some("tun0")));
     assert_eq!(by(Some(2)), Ok(Some("wan0")));
     assert_eq!(by(None), Err(Routed::Unknown(Missing::Mark)));
+    let rules = rules.replace("fwmark 0x1/0x1", "iif lan0");
+    let host = self::host(&[("routes.txt", &routes), ("rule.txt", &rules)]);
+    let by = |input| host.route_in(&Incoming { input, ..packet("10.1.0.9", "8.8.8.8", "lan0") });
+    assert!(matches!(by(Some("lan0")), Routed::Forward { output: Some("tun0"), .. }));
+    assert_eq!(by(None), Routed::Unknown(Missing::Input));
 }
 
 #[test]

@@ -136,6 +136,13 @@ impl Snapshot {
     }
 }
 
+/// Which bytes of a packet are known.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownBytes {
+    clear: usize,
+    forgotten: [(usize, usize); FORGOTTEN],
+}
+
 /// One frame and its headers.
 #[derive(Debug)]
 pub struct Packet<'a> {
@@ -285,6 +292,18 @@ impl<'a> Packet<'a> {
             None => self.merge_nearest(new),
         }
         self.clear = self.clear.min(new.0);
+    }
+
+    /// Which bytes are known now, for [`Packet::knows`].
+    #[must_use]
+    pub fn known(&self) -> KnownBytes {
+        KnownBytes { clear: self.clear, forgotten: self.forgotten }
+    }
+
+    /// Knows again what it knew then: nothing was written since.
+    pub fn knows(&mut self, known: KnownBytes) {
+        let KnownBytes { clear, forgotten } = known;
+        (self.clear, self.forgotten) = (clear, forgotten);
     }
 
     /// Joins a range with the kept one that grows least, for want of a free place.

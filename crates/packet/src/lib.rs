@@ -38,7 +38,7 @@ pub mod tcp;
 pub mod udp;
 pub mod vlan;
 
-pub use bytes::{Packet, Read, ReadAt, Snap, Snapshot};
+pub use bytes::{KnownBytes, Packet, Read, ReadAt, Snap, Snapshot};
 pub use flow::FlowKey;
 pub use headers::{Headers, L3, L3Fault, L4, Upper};
 pub use link::{Direction, Link, LinkHeader};

@@ -60,6 +60,8 @@ pub(crate) struct Lane<'f> {
     versus: Option<Versus<'f>>,
     recorder: Recorder,
     keeps: Keeps,
+    /// What frames that left tell is used.
+    pairs: bool,
     /// A copy of the current frame, for targets to rewrite.
     scratch: Vec<u8>,
 }
@@ -72,6 +74,7 @@ impl<'f> Lane<'f> {
             versus: new.map(|new| Versus::new(new, files, config)),
             recorder: Recorder::new(files, keeps.sides),
             keeps,
+            pairs: config.pair,
             scratch: Vec::new(),
         }
     }
@@ -122,10 +125,12 @@ impl<'f> Lane<'f> {
             (_, Some(skip)) => Disposition::skipped(skip),
             (Some(link), None) => {
                 let mut arrival = arrival((meta, link, interface), arrived, devices);
+                // What other rules let go on tells nothing of these: both are given the same.
+                let trusts = self.pairs && self.versus.is_none();
                 if let Some(left) = &mut arrival.left {
-                    // What other rules let go on tells nothing of these: both are given the same.
-                    left.let_go = self.versus.is_none();
+                    left.let_go = trusts;
                 }
+                arrival.was_let_go = trusts && arrived.seen.sighting == Sighting::Own;
                 let Self { handler, recorder, scratch, .. } = self;
                 let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
                 let outcome = handler.handle(own, &arrival, recorder);
@@ -168,6 +173,7 @@ pub(crate) fn arrival<'a>(
         time,
         began,
         one_sided,
+        flooded: seen.flooded,
         direction: meta.direction,
         interface: named.or(interface.and_then(|interface| interface.name.as_deref())),
         origin: match seen.sighting {

@@ -76,8 +76,7 @@ pub(crate) fn write(to: &mut dyn Write, judged: &Judged<'_>) -> io::Result<()> {
         ctstate: judged.states.map(|states| format!("{states:?}").to_uppercase()),
         sighting: judged.sighting.name(),
         of: match judged.sighting {
-            Sighting::Second { of } => of,
-            Sighting::Lower { of } => Some(of),
+            Sighting::Second { of } | Sighting::Lower { of } => of,
             _ => None,
         }
         .map(|of| judged.numbers.show(of).to_string()),

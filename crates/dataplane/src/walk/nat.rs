@@ -63,6 +63,9 @@ impl Walk<'_, '_, '_> {
         let translated = match turn {
             Turn::Pass => Translated::No,
             Turn::Rewrite => rewrite::packet(&mut self.transit, side),
+            Turn::Decide if self.as_left && self.transit.hook == Hook::Output => {
+                self.find_decided(table, side, observer)
+            }
             Turn::Decide => self.decide(table, side, observer),
             Turn::Doubt => self.doubt(table, side, observer),
             Turn::Error => icmp_error::packet(&mut self.transit, side),
@@ -73,6 +76,28 @@ impl Walk<'_, '_, '_> {
             Translated::Dropped => self.drop_untold(),
             Translated::To(..) | Translated::Unknown => observer.translated(side, translated),
         }
+    }
+
+    /// The first packet of a flow of the host's own, recorded as the chains here have left it: where it was going
+    /// before, and so which rules it met, is not known.
+    fn find_decided(
+        &mut self,
+        table: usize,
+        side: Side,
+        observer: &mut impl Observer,
+    ) -> Translated {
+        observer.enters(table as u32, self.transit.hook);
+        let known = self.transit.packet.known();
+        let seen = self.transit.ct.drawn.replace(nat::Drawn::of(self.transit.packet));
+        nat::forget(&mut self.transit, side);
+        let (transit, memories) = (&mut self.transit, &mut *self.memories);
+        self.tables.walk(table, transit, Alive::Maybe, memories, &mut Doubtful(observer));
+        self.transit.packet.knows(known);
+        self.transit.ct.drawn = seen;
+        self.transit.ct.redirected = nat::Redirected::No;
+        self.transit.ct.binding = Binding::Open;
+        nat::bind_null(&mut self.transit, side);
+        rewrite::packet(&mut self.transit, side)
     }
 
     /// The first packet of a flow: the chains decide for all of it.

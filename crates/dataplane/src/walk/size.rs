@@ -17,6 +17,8 @@ use crate::handler::Observer;
 /// What is known of the link that a packet leaves by, and of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sizes {
+    /// A bridge passed it on: it was not routed.
+    pub(crate) bridged: bool,
     /// Bytes that the link it leaves by carries.
     pub(crate) output: Option<u32>,
     /// The largest fragment that had to stay whole, where it was put together of fragments: 0 if none had to.

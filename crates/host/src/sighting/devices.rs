@@ -147,7 +147,10 @@ impl Devices {
             match at {
                 Some(upper) if upper == above => return true,
                 Some(upper) => at = self.upper(upper, None),
-                None => return false,
+                // A card may have taken the tag off before the tap.
+                None => {
+                    return self.vlans.iter().any(|((on, _), vlan)| *on == below && *vlan == above);
+                }
             }
         }
         false

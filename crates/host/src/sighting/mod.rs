@@ -23,7 +23,7 @@ mod tests;
 
 pub use devices::{Device, Devices, Link};
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::IpAddr;
 
@@ -71,8 +71,8 @@ pub enum Sighting {
     },
     /// A packet at a device below the one that shows it, too.
     Lower {
-        /// The frame of the device above.
-        of: u64,
+        /// The frame of the device above; none where that did not show it, as what a bridge sends by itself.
+        of: Option<u64>,
     },
     /// Another host's: nothing here looks at it.
     OtherHost,
@@ -130,6 +130,8 @@ pub struct Seen {
     pub device: u32,
     /// It is a fragment.
     pub is_fragment: bool,
+    /// By how many of its ports a bridge passed the packet on besides.
+    pub flooded: u8,
 }
 
 /// A frame that was read.
@@ -183,6 +185,10 @@ struct Entry {
     left: Option<Left>,
     /// How it left is known, be it told or not.
     paired: bool,
+    /// Ports of its bridge by which it left.
+    flooded: u8,
+    /// The entry of the packet that it shows leaving.
+    of: u64,
     print: Option<Print>,
     /// The next entry whose content is the same.
     next: u64,
@@ -226,6 +232,8 @@ pub struct Sightings {
     /// Flows as they left, and as they came.
     flows: Table<u64>,
     datagrams: Table<Datagram>,
+    /// Devices that showed frames going out.
+    sends: HashSet<u32>,
     reassembly: Reassembly,
 }
 
@@ -261,6 +269,7 @@ impl Sightings {
             flows: Table::default(),
             datagrams: Table::default(),
             reassembly: Reassembly::default(),
+            sends: HashSet::new(),
         }
     }
 
@@ -291,20 +300,30 @@ impl Sightings {
     pub fn see(&mut self, frame: &Frame<'_>) {
         let index = self.base + self.entries.len() as u64;
         let print = Print::of(frame.bytes, frame.headers, &self.keys);
+        let upper = self.devices.upper(frame.device, frame.headers.link.vlan);
+        let way = match print {
+            Some(print) if self.was_bridged(&print, frame, upper) => Way::Out,
+            _ => frame.way,
+        };
+        if way == Way::Out {
+            self.sends.insert(frame.device);
+        }
         self.entries.push_back(Entry {
             number: frame.number,
             time: frame.time,
             device: frame.device,
-            upper: self.devices.upper(frame.device, frame.headers.link.vlan),
-            way: frame.way,
+            upper,
+            way,
             sighting: Sighting::Unknown,
             left: None,
             paired: false,
+            flooded: 0,
+            of: NONE,
             print,
             next: NONE,
         });
         let is_loopback = frame.headers.link.loopback || self.devices.is_loopback(frame.device);
-        match frame.way {
+        match way {
             Way::Unknown => {}
             _ if is_loopback => self.by_loopback(index),
             Way::In | Way::OtherHost => self.came(index),
@@ -325,6 +344,8 @@ impl Sightings {
             sighting: Sighting::Unknown,
             left: None,
             paired: false,
+            flooded: 0,
+            of: NONE,
             print: None,
             next: NONE,
         });
@@ -338,6 +359,12 @@ impl Sightings {
         // Of a device below one that did not show it: what the rules see, they see above.
         let device = self.devices.top(entry.device, entry.upper);
         let sighting = match (entry.sighting, entry.way) {
+            // What the host sends by a bridge, the bridge shows; what that sends by itself passes no hook.
+            (Sighting::Unknown, Way::Out)
+                if entry.upper.is_some_and(|upper| self.sends.contains(&upper)) =>
+            {
+                Sighting::Lower { of: None }
+            }
             (Sighting::Unknown, Way::Out) => Sighting::Own,
             (Sighting::Unknown, Way::In) => Sighting::Arrival,
             // At a port of a bridge, be it known as one or not, that passed it on.
@@ -348,7 +375,7 @@ impl Sightings {
             (sighting, _) => sighting,
         };
         let is_fragment = entry.print.is_some_and(|print| print.datagram.is_some());
-        Some(Seen { sighting, left: entry.left, device, is_fragment })
+        Some(Seen { sighting, left: entry.left, device, is_fragment, flooded: entry.flooded })
     }
 
     fn entry(&self, index: u64) -> Option<&Entry> {
@@ -357,6 +384,17 @@ impl Sightings {
 
     fn entry_mut(&mut self, index: u64) -> Option<&mut Entry> {
         self.entries.get_mut(index.checked_sub(self.base)? as usize)
+    }
+
+    /// Whether the same packet came in by another port of the same bridge: addresses do not tell that it goes out here.
+    fn was_bridged(&self, print: &Print, frame: &Frame<'_>, upper: Option<u32>) -> bool {
+        let twin = self.by_bytes.get(&one_way(print.bytes, false)).filter(|_| upper.is_some());
+        let twin = twin.filter(|_| matches!(frame.way, Way::In | Way::OtherHost));
+        twin.and_then(|twin| self.entry(*twin)).is_some_and(|twin| {
+            twin.upper == upper
+                && twin.device != frame.device
+                && frame.time.abs_diff(twin.time) <= JITTER
+        })
     }
 
     /// What the host sends to itself goes out by `lo` and comes in by it.

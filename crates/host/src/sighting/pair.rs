@@ -28,13 +28,18 @@ impl Sightings {
             // A bridge that listens to everything shows what it passes on between its ports, too.
             let (of, sighting) = match way {
                 Way::OtherHost => (index, Sighting::OtherHost),
-                _ => (twin, Sighting::Lower { of: number }),
+                _ => (twin, Sighting::Lower { of: Some(number) }),
             };
+            let mut flooded = 0;
             if let Some(entry) = self.entry_mut(of) {
                 entry.sighting = sighting;
+                flooded = entry.flooded;
             }
             if way == Way::OtherHost {
                 return;
+            }
+            if let Some(entry) = self.entry_mut(index) {
+                entry.flooded = flooded;
             }
         }
         if print.datagram.is_none() {
@@ -85,7 +90,7 @@ impl Sightings {
         let members = self.datagrams.get_mut(&datagram).map(|of| std::mem::take(&mut of.members));
         for member in members.into_iter().flatten() {
             if let Some(entry) = self.entry_mut(member) {
-                entry.sighting = Sighting::Lower { of: number };
+                entry.sighting = Sighting::Lower { of: Some(number) };
             }
         }
     }
@@ -96,13 +101,17 @@ impl Sightings {
         if let Some(twin) = self.twin(index, true)
             && let Some(above) = self.entry(twin)
         {
-            let (number, sighting) = (above.number, above.sighting);
+            let (number, sighting, of) = (above.number, above.sighting, above.of);
             let upper = self.entry(index).and_then(|entry| entry.upper);
             let is_flooded = above.device != device && upper.is_some() && upper == above.upper;
             if is_flooded || self.devices.may_feed(device, upper, above.device) {
-                let sighting = if is_flooded { sighting } else { Sighting::Lower { of: number } };
+                let sighting =
+                    if is_flooded { sighting } else { Sighting::Lower { of: Some(number) } };
                 if let Some(entry) = self.entry_mut(index) {
-                    entry.sighting = sighting;
+                    (entry.sighting, entry.of) = (sighting, of);
+                }
+                if is_flooded && let Some(arrival) = self.entry_mut(of) {
+                    arrival.flooded = arrival.flooded.saturating_add(1);
                 }
                 return;
             }
@@ -191,7 +200,8 @@ impl Sightings {
             let score = ends_alike(came, print)
                 + 8 * usize::from(as_before)
                 + 4 * usize::from(is_bridged && came.ttl == print.ttl);
-            if score == 0 {
+            // Numbers of TCP are enough where both ends are translated, ports and all; forged ones are often 0.
+            if score == 0 && print.segment.is_none_or(|segment| segment.sequence == 0) {
                 continue;
             }
             match best {
@@ -234,9 +244,15 @@ impl Sightings {
         let fits = came.segment.is_some_and(|whole| whole.holds(part.sequence))
             && is_arrival(entry)
             && is_onward(came, print)
-            && ends_alike(came, print) > 0
+            && (ends_alike(came, print) > 0 || self.goes_as(came, print))
             && time.saturating_sub(entry.time) <= LONGEST;
         fits.then_some(*at)
+    }
+
+    /// Whether packets of the flow that came are known to leave as that one.
+    fn goes_as(&self, came: &Print, left: &Print) -> bool {
+        let flow = self.flows.get(&self.keys.ends(&left.ends));
+        flow == Some(&self.keys.ends(&came.ends))
     }
 
     /// An arrival left as this frame.
@@ -248,6 +264,7 @@ impl Sightings {
         self.settle(out, Sighting::Second { of: Some(of) });
         let upper = self.entry(out).and_then(|entry| entry.upper);
         let device = self.devices.top(device, upper);
+        let passes_on = upper.is_some() && self.entry(arrival).is_some_and(|of| of.upper == upper);
         let told = teaches.then_some(Left {
             number,
             device,
@@ -257,9 +274,13 @@ impl Sightings {
         if teaches && came.ends != left.ends {
             self.flows.insert(self.keys.ends(&left.ends), self.keys.ends(&came.ends));
         }
+        if let Some(entry) = self.entry_mut(out) {
+            entry.of = arrival;
+        }
         if let Some(entry) = self.entry_mut(arrival) {
             entry.paired = true;
             entry.left = entry.left.or(told);
+            entry.flooded += u8::from(passes_on);
         }
         // Fragments are put together where connections are tracked: the last one stands for the packet.
         if let Some(fragments) = came.datagram.and_then(|key| self.datagrams.get_mut(&key)) {

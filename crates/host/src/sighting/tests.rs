@@ -280,7 +280,7 @@ fn a_bridge_and_its_ports_show_one_packet() {
     capture.frame(Way::Out, "br0", &answer);
     capture.frame(Way::Out, "port0", &answer);
     let seen = capture.take();
-    let lower = |of| Sighting::Lower { of };
+    let lower = |of| Sighting::Lower { of: Some(of) };
     let wanted = [lower(2), Sighting::Arrival, second(2), Sighting::Arrival, second(4), lower(5)];
     assert_eq!(sightings(&seen), wanted);
 }
@@ -316,7 +316,7 @@ fn fragments_at_a_port_are_lower_where_the_bridge_shows_them_put_together() {
     whole.truncate(20 + 8 + 1472);
     capture.bytes(Way::In, "br0", &whole, LinkType::Raw);
     let seen = capture.take();
-    assert_eq!(sightings(&seen[..2]), [Sighting::Lower { of: 3 }; 2]);
+    assert_eq!(sightings(&seen[..2]), [Sighting::Lower { of: Some(3) }; 2]);
     assert_eq!(seen[2].sighting, Sighting::Arrival);
 }
 

@@ -152,5 +152,5 @@ fn tell(scene: Scene, recording: &Recording, way: Way, args: &Args) -> bool {
         comparison.because.iter().for_each(|cause| println!("    unknown: {cause}"));
         comparison.warnings.iter().for_each(|warning| println!("    warning: {warning}"));
     }
-    comparison.is_good(way)
+    comparison.is_good(scene, way)
 }

@@ -28,7 +28,7 @@ pub struct Comparison {
     pub counters: usize,
     /// Surely wrong.
     pub wrong: Vec<Wrong>,
-    /// Counters that differ by packets which no tap of this way shows; see [`unseen`].
+    /// Counters that differ by packets which no tap of this way shows; see `unseen`.
     pub apart: usize,
     /// Frames, and those of them that were no packets of their own.
     pub frames: u64,
@@ -52,10 +52,10 @@ impl Comparison {
     }
 
     /// Whether it is as it must be for this way of recording.
-    pub fn is_good(&self, way: Way) -> bool {
+    pub fn is_good(&self, scene: Scene, way: Way) -> bool {
         self.wrong.is_empty()
             && self.contradictions.unwrap_or(0) == 0
-            && self.unknown_share() <= way.most_unknown()
+            && self.unknown_share() <= way.most_unknown(scene)
     }
 }
 

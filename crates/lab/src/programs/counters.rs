@@ -128,17 +128,15 @@ pub fn reached_from(
 ) -> BTreeSet<(String, String, String)> {
     let chain_of =
         |place: &Place, chain: &str| (place.family.clone(), place.table.clone(), chain.to_owned());
-    let mut reached: BTreeSet<_> = counters
-        .keys()
-        .filter(|place| roots.contains(&place.chain.as_str()))
-        .map(|place| chain_of(place, &place.chain))
-        .collect();
+    let chains: BTreeSet<_> = counters.keys().map(|place| chain_of(place, &place.chain)).collect();
+    let is_root = |(_, _, chain): &(String, String, String)| roots.contains(&chain.as_str());
+    let mut reached: BTreeSet<_> = chains.iter().filter(|chain| is_root(chain)).cloned().collect();
     loop {
         let jumps =
             counters.iter().filter(|(place, _)| reached.contains(&chain_of(place, &place.chain)));
         let next: Vec<_> = jumps
             .filter_map(|(place, counted)| Some(chain_of(place, counted.target()?)))
-            .filter(|chain| !reached.contains(chain))
+            .filter(|chain| chains.contains(chain) && !reached.contains(chain))
             .collect();
         if next.is_empty() {
             return reached;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::counters::{Counted, Place, of_save};
+use super::scenes::Scene;
 use super::shuffle;
 
 /// A way of recording; all of the same run.
@@ -39,9 +40,13 @@ impl Way {
         }
     }
 
-    /// The most packets in a hundred that may be unknown.
-    pub fn most_unknown(self) -> f64 {
-        if self == Self::In { 5.0 } else { 2.0 }
+    /// The most packets in a hundred that may be unknown in that scene.
+    pub fn most_unknown(self, scene: Scene) -> f64 {
+        match self {
+            Self::In if scene.is_open_inbound() => 100.0,
+            Self::In => 5.0,
+            _ => 2.0,
+        }
     }
 }
 
@@ -64,12 +69,13 @@ impl Recording {
 
     /// Whether it was recorded this way.
     pub fn has(&self, way: Way) -> bool {
-        let file = match way {
-            Way::Any | Way::Shuffled => "any.pcap",
-            Way::In | Way::Each => "in.pcap",
-            Way::Nflog => "nflog.pcap",
-        };
-        self.dir.join(file).exists() || way == Way::Any
+        let lies = |file: &str| self.dir.join(file).exists();
+        match way {
+            Way::Any => lies("any.pcap") || lies("any.pcap.gz"),
+            Way::Shuffled => lies("any.pcap"),
+            Way::In | Way::Each => lies("in.pcap"),
+            Way::Nflog => lies("nflog.pcap") || lies("nflog.pcap.gz"),
+        }
     }
 
     /// The time that was counted, as options of `tamis replay`: from when the rules were loaded, where the capture
@@ -87,7 +93,7 @@ impl Recording {
     }
 
     /// Keeps what a test without root needs in the new folder `dir`: the host, what the kernel counted, and the
-    /// capture of [`Way::Any`], packed. Of the settings only those that decide where packets go.
+    /// captures of [`Way::Any`] and [`Way::Nflog`], packed. Of the settings only those that decide where packets go.
     pub fn keep(&self, dir: &Path) -> io::Result<()> {
         const SETTINGS: [&str; 6] = [
             "forward",
@@ -115,9 +121,13 @@ impl Recording {
                 fs::copy(self.dir.join(file), dir.join(file))?;
             }
         }
-        fs::copy(self.dir.join("any.pcap"), dir.join("any.pcap"))?;
-        let status = Command::new("gzip").args(["-9", "-n"]).arg(dir.join("any.pcap")).status()?;
-        if status.success() { Ok(()) } else { Err(io::Error::other(format!("gzip: {status}"))) }
+        for file in ["any.pcap", "nflog.pcap"] {
+            if self.dir.join(file).exists() {
+                fs::copy(self.dir.join(file), dir.join(file))?;
+                pack(&dir.join(file))?;
+            }
+        }
+        Ok(())
     }
 
     /// The captures of one way, as `tamis replay` takes them.
@@ -174,4 +184,10 @@ impl Recording {
     pub fn dir(&self) -> &Path {
         &self.dir
     }
+}
+
+/// Packs a file by gzip(1): `FILE.gz`, the same bytes every time.
+fn pack(file: &Path) -> io::Result<()> {
+    let status = Command::new("gzip").args(["-9", "-n"]).arg(file).status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("gzip: {status}"))) }
 }

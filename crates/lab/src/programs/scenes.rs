@@ -1,8 +1,9 @@
 //! The scenes, and what each needs of this machine.
 //!
-//! A scene's text begins with what it shows. Three kinds of its comments are read: `# needs: PROGRAM...`, `# device:
-//! KIND` for a kind of link that not every kernel has, and `# unseen: FAMILY TABLE CHAIN NUMBER: WHY` for a rule whose
-//! counter proves how many packets never reached a tap.
+//! A scene's text begins with what it shows. Four kinds of its comments are read: `# needs: PROGRAM...`, `# device:
+//! KIND` for a kind of link that not every kernel has, `# unseen: FAMILY TABLE CHAIN NUMBER: WHY` for a rule whose
+//! counter proves how many packets never reached a tap, `# inbound: WHY` where a recording of what came in leaves
+//! more unknown than elsewhere.
 
 use std::env;
 use std::path::Path;
@@ -101,6 +102,11 @@ impl Scene {
         let programs =
             ALWAYS.iter().copied().chain(needed).filter(|program| !is_installed(program));
         programs.chain(self.notes("device: ").filter(|kind| !is_made(kind))).collect()
+    }
+
+    /// Whether what came in tells little here.
+    pub fn is_open_inbound(&self) -> bool {
+        self.notes("inbound:").next().is_some()
     }
 
     /// Rules that count packets which never reach a tap, as `FAMILY TABLE CHAIN NUMBER`, and why they do not.

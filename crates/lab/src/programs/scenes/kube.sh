@@ -1,6 +1,7 @@
 # A cluster node as kube-proxy lays it out: services by `statistic` in random and nth mode, affinity by `recent`,
 # a node port, marks that ask for MASQUERADE.
 # needs: python3 curl dnsmasq dig ping socat
+# inbound: nothing tells the endpoints that were drawn.
 
 setup() {
     ns r a b c s

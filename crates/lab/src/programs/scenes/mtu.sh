@@ -1,5 +1,6 @@
 # A narrower output: packets with and without DF, path MTU discovery, superframes over it, IPv6 too big.
 # needs: nginx curl ping hping3
+# inbound: nothing tells the size of the segments of a superframe.
 settle=1.5
 
 setup() {

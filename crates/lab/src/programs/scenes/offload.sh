@@ -1,5 +1,6 @@
 # Superframes of both sides: several megabytes each way through router and MASQUERADE, segmentation offload on.
 # needs: nginx curl iperf3 ethtool dd
+# inbound: one download is the router's own.
 offload=${offload:-}
 
 setup() {

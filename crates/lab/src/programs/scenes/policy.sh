@@ -1,5 +1,6 @@
 # Two uplinks by policy routing: marks kept by CONNMARK choose the table, sources too; sets by name.
-# needs: nginx curl ping dnsmasq dig ipset socat
+# needs: python3 curl ping dnsmasq dig ipset socat
+# inbound: some connections are the router's own.
 
 setup() {
     ns c r s t

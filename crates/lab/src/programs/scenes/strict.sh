@@ -1,5 +1,6 @@
 # A host that lets out only what it must: OUTPUT drops and rejects, loopback, its own clients and a server.
 # needs: nginx curl dnsmasq dig ping nmap
+# inbound: most connections are the host's, and its own packets are not recorded.
 
 setup() {
     ns r s

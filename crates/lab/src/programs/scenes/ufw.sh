@@ -1,5 +1,6 @@
 # A host behind ufw's own rules, both families: allowed, limited, denied and rejected services, broadcast noise.
 # needs: ufw nginx curl dnsmasq dig ping ping6 nmap hping3 socat
+# inbound: most connections are the host's, and its own packets are not recorded.
 settle=0.1
 quiet=0.5
 # ufw takes a second to load its rules: they are there before the captures.
