@@ -73,8 +73,8 @@ pub(crate) struct WalkArgs {
     /// Most connections held at a time
     #[arg(long, default_value_t = DEFAULT_MAX, value_name = "N", value_parser = ct_max)]
     pub ct_max: usize,
-    /// Whether a wrong IPv4 header checksum is a drop
-    #[arg(long, default_value = "ignore")]
+    /// Whether a wrong checksum counts: of an IPv4 header it is a drop, further up it makes a packet INVALID
+    #[arg(long, default_value = "arrivals")]
     pub checksums: ChecksumChoice,
     /// What carries out the rules, which decides what cut headers do: legacy reads a whole header or drops
     /// the packet, nft reads field by field [default: told from the text, else legacy]
@@ -132,7 +132,9 @@ pub(crate) enum CtChoice {
 pub(crate) enum ChecksumChoice {
     /// Take them as right: captures made on the sending host hold unfinished ones
     Ignore,
-    /// A wrong IPv4 header checksum is a drop by the stack
+    /// Those of what the capture says came in
+    Arrivals,
+    /// All of them
     Verify,
 }
 
@@ -264,6 +266,7 @@ impl WalkArgs {
         let host = self.host(folder.as_ref())?;
         let checksums = match self.checksums {
             ChecksumChoice::Ignore => Checksums::Ignore,
+            ChecksumChoice::Arrivals => Checksums::Arrivals,
             ChecksumChoice::Verify => Checksums::Verify,
         };
         Ok(Config {

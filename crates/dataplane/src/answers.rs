@@ -6,6 +6,8 @@
 //!
 //! Source: Linux 6.18 `nf_reject_ipv4.c`, `icmp.c` (`icmp_glue_bits`): both attach the connection as they send.
 
+use std::collections::VecDeque;
+
 use packet::Packet;
 use rules::conntrack::{AnswerKind, Attachment, Tuple, answered};
 
@@ -13,6 +15,8 @@ use rules::conntrack::{AnswerKind, Attachment, Tuple, answered};
 const KEPT: usize = 1024;
 /// How long an answer takes at most, in nanoseconds.
 const WITHIN: u64 = 1_000_000_000;
+/// How long it asks for a neighbour before it says that there is none, in nanoseconds, and some.
+const STRAYS_WITHIN: u64 = 5_000_000_000;
 
 /// A packet that the host answers.
 #[derive(Debug, Clone)]
@@ -40,6 +44,8 @@ pub(crate) struct Answers {
     oldest: usize,
     /// Until when one may come that is not waited for any more.
     given_up: u64,
+    /// Packets that were let go, with connections that are in no table, the oldest first.
+    strays: VecDeque<(u64, Answerable)>,
 }
 
 /// What a packet answers.
@@ -51,17 +57,26 @@ pub(crate) enum Found {
     Maybe,
     /// What waits at this place.
     Refused(usize),
+    /// The packet at this place of those that were let go.
+    Stray(usize),
+    /// The reset for what waits at this place, which found no neighbour and so was not seen.
+    AboutReset(usize),
 }
 
 impl Answers {
     /// Whether no answer is waited for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && self.strays.is_empty()
     }
 
-    /// The packet at a place that was found.
-    pub(crate) fn at(&self, place: usize) -> Option<&Answerable> {
-        self.waiting.get(place).map(|(_, refused)| refused)
+    /// The packet that was found.
+    pub(crate) fn at(&self, found: Found) -> Option<&Answerable> {
+        let (_, packet) = match found {
+            Found::Refused(place) | Found::AboutReset(place) => self.waiting.get(place),
+            Found::Stray(place) => self.strays.get(place),
+            Found::Nothing | Found::Maybe => None,
+        }?;
+        Some(packet)
     }
 
     /// A packet was refused at `now`.
@@ -78,6 +93,14 @@ impl Answers {
             *place = (until, refused);
         }
         self.oldest = (self.oldest + 1) % KEPT;
+    }
+
+    /// An error may yet be sent about a packet that was let go. The oldest gives way to it.
+    pub(crate) fn remember(&mut self, stray: Answerable, now: u64) {
+        if self.strays.len() == KEPT {
+            self.strays.pop_front();
+        }
+        self.strays.push_back((now.saturating_add(STRAYS_WITHIN), stray));
     }
 
     /// What a packet of the host's own answers, if it does; it is waited for no longer.
@@ -97,7 +120,26 @@ impl Answers {
                 }
             }
             None if now < self.given_up => Found::Maybe,
-            None => Found::Nothing,
+            None => self.stray(kind, &sent, now),
         }
+    }
+
+    /// What else an error is about: a packet that was let go, or a reset that was sent and not seen.
+    fn stray(&self, kind: AnswerKind, sent: &Tuple, now: u64) -> Found {
+        if kind != AnswerKind::Error {
+            return Found::Nothing;
+        }
+        let is_it = |(until, stray): &(u64, Answerable)| *until > now && stray.sent == *sent;
+        if let Some(place) = self.strays.iter().rposition(is_it) {
+            return Found::Stray(place);
+        }
+        let reset = sent.inverse();
+        let is_of = |(until, refused): &(u64, Answerable)| {
+            *until > 0
+                && until.saturating_add(STRAYS_WITHIN) > now
+                && refused.kind == Some(AnswerKind::Reset)
+                && Some(refused.sent) == reset
+        };
+        self.waiting.iter().rposition(is_of).map_or(Found::Nothing, Found::AboutReset)
     }
 }

@@ -9,7 +9,7 @@
 use access::list::{Denied, Schedule};
 use host::Assumed;
 use packet::ipv6_ext::{self, Find};
-use packet::{FlowKey, L3, L4, Link, Packet, Read};
+use packet::{Checksums, FlowKey, L3, L4, Link, Packet, Read};
 use rules::conntrack::{CtView, Edit, Mode, Side, States, Tracker, Visit, Zone};
 use rules::defrag::{Defrag, Defragged, Limits};
 use rules::eval::{self, Memories};
@@ -107,6 +107,8 @@ struct Plan<'r> {
     /// Its connections, where they are tracked here too.
     tracker: Option<Tracker>,
     defrag: Option<Defrag>,
+    /// Where they are not: what the host sent in fragments.
+    own: Option<Defrag>,
 }
 
 impl<'r> Handler<'r> {
@@ -169,6 +171,10 @@ impl<'r> Handler<'r> {
         let arrival = hooked.as_ref().unwrap_or(arrival);
 
         // Headers, found once.
+        let checksums = match (config.checksums, arrival.origin) {
+            (Checksums::Arrivals, Origin::Wire) => Checksums::Verify,
+            (checksums, _) => checksums,
+        };
         let mut whole: Vec<u8>;
         let mut fragment = None;
         let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
@@ -177,7 +183,7 @@ impl<'r> Handler<'r> {
                 let headers = packet::parse_frame(bytes, arrival.wire_len);
                 Packet::with_headers(bytes, headers)
             }
-            false => Packet::parse(bytes, arrival.wire_len, arrival.link, config.checksums),
+            false => Packet::parse(bytes, arrival.wire_len, arrival.link, checksums),
         };
         let mut end = Disposition {
             judgement: Judgement::Unknown,
@@ -216,7 +222,10 @@ impl<'r> Handler<'r> {
 
         // Fragments are put together where connections are tracked: the last one brings the packet.
         let is_whole = arrival.link == Link::Nflog;
-        let defragged = if is_whole { Defragged::Pass } else { plan.defrag(&packet, arrival.time) };
+        let defragged = match is_whole {
+            true => Defragged::Pass,
+            false => plan.defrag(&packet, arrival),
+        };
         match defragged {
             Defragged::Pass => {}
             Defragged::Held => return end.because(Judgement::Skip(Skip::Fragment)),
@@ -226,7 +235,7 @@ impl<'r> Handler<'r> {
                 whole = put_together.frame;
                 fragment = Some(put_together.largest);
                 let len = whole.len();
-                packet = Packet::parse(&mut whole, len, arrival.link, config.checksums);
+                packet = Packet::parse(&mut whole, len, arrival.link, checksums);
                 put_together.unknown.into_iter().for_each(|range| packet.forget(range));
                 end.bytes = packet.len() as u64;
             }
@@ -286,6 +295,7 @@ impl<'r> Handler<'r> {
             frame: arrival.number,
             began: arrival.began,
             unheard: arrival.one_sided && path == Path::Input,
+            came_in: arrival.origin == Origin::Wire,
             ..Visit::default()
         };
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
@@ -301,8 +311,11 @@ impl<'r> Handler<'r> {
 
         // How it leaves, and what is sent for it if it does not.
         let (answer, refused) = walk.answer(&end.judgement, gone.path != Path::Forward);
+        let now = arrival.time.unwrap_or(0);
         if let Some(refused) = refused {
-            answers.expect(refused, arrival.time.unwrap_or(0));
+            answers.expect(refused, now);
+        } else if let Some(stray) = walk.stray() {
+            answers.remember(stray, now);
         }
         let tuple = walk.tracks().then(|| FlowKey::of(walk.packet()).known()).flatten();
         let len = walk.packet().len() as u64;
@@ -412,6 +425,7 @@ fn came_in<'a>(
         if !sizes.bridged {
             walk.lower_ttl(observer);
             walk.measure(sizes, input, observer);
+            walk.turns_back(input, output);
         }
         walk.hook(Hook::Forward, (input, output), observer);
         walk.hook(Hook::Postrouting, (input, output), observer);
@@ -441,11 +455,18 @@ impl<'r> Plan<'r> {
     }
 
     /// What becomes of the packet before the first hook, if it is a fragment.
-    fn defrag(&mut self, packet: &Packet<'_>, time: Option<u64>) -> Defragged {
+    fn defrag(&mut self, packet: &Packet<'_>, arrival: &Arrival<'_>) -> Defragged {
+        let now = arrival.time.unwrap_or(0);
+        let is_own = arrival.origin == Origin::Host;
         match &mut self.defrag {
-            Some(defrag) => defrag.push(packet, time.unwrap_or(0), 0),
+            Some(defrag) => defrag.push(packet, now, 0),
             // The kernel would put it together, but nobody does here.
             None if self.ruleset_tracks && is_fragment(packet) => Defragged::Unknown,
+            // The host's own packets are cut after the last hook.
+            None if is_own && is_fragment(packet) => {
+                let own = self.own.get_or_insert_with(|| Defrag::new(Limits::default()));
+                own.push(packet, now, 0)
+            }
             None => Defragged::Pass,
         }
     }
@@ -477,6 +498,7 @@ impl<'r> Plan<'r> {
             ruleset_tracks,
             tracker: tracked.then(|| Tracker::new(config.ct.clone())),
             defrag: tracked.then(|| Defrag::new(Limits::default())),
+            own: None,
         }
     }
 }

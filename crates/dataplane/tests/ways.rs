@@ -7,9 +7,9 @@ use dataplane::{Answer, Arrival, Config, DropReason, Handler, Judgement, Left, O
 use dataplane::{Outcome, Path, Skip};
 use host::routes::Routes;
 use host::{Addresses as Assigned, Host, Links, Network, Refused};
-use packet::craft::{Addresses, Craft, Message};
+use packet::craft::{Addresses, Craft, Fragment, Message};
 use packet::tcp::Flags;
-use packet::{Link, icmpv4};
+use packet::{Checksums, Link, icmpv4};
 use rules::eval::{self, RuleRef};
 use rules::model::Ruleset;
 use rules::save::{LoadOptions, load};
@@ -259,6 +259,84 @@ fn answers_to_rejected_packets_are_related_from_raw_output_on() {
     let (outcome, hits) =
         leaves(&mut handler, 2_002, error_about(&datagram, "10.0.0.1", "10.0.0.9"));
     assert_eq!((outcome.end.judgement.word(), hits), ("accept", 2));
+}
+
+#[test]
+fn errors_about_packets_of_no_connection_carry_the_one_of_the_packet() {
+    let (rules, config) = (ruleset(REJECTS), routed());
+    let mut handler = Handler::new([&rules], &config);
+    let syn = craft("10.0.0.77", "10.0.0.1", Message::tcp(5000, 80, Flags::SYN)).frame();
+    let reset = craft("10.0.0.1", "10.0.0.77", Message::tcp(80, 5000, Flags::RST)).frame();
+    comes(&mut handler, 1, syn);
+    leaves(&mut handler, 2, reset.clone());
+    // Three seconds later nobody has the forged address: the host tells itself.
+    let (outcome, _) = leaves(&mut handler, 3_002, error_about(&reset, "10.0.0.1", "10.0.0.1"));
+    let accept = ("accept", Some(Path::Loopback));
+    assert_eq!((outcome.end.judgement.word(), outcome.end.path), accept);
+    let (outcome, _) = leaves(&mut handler, 9_000, error_about(&reset, "10.0.0.1", "10.0.0.1"));
+    assert_eq!(outcome.end.judgement.word(), "drop");
+    // A redirect about what goes back by the link that it came by, and is dropped there.
+    let datagram =
+        craft("10.0.0.9", "10.0.0.77", Message::Icmp { kind: 8, code: 0, id: 5, sequence: 1 })
+            .frame();
+    let plain = REJECTS.replace(":FORWARD ACCEPT", ":FORWARD DROP");
+    let rules = ruleset(&plain);
+    let mut handler = Handler::new([&rules], &config);
+    assert_eq!(comes(&mut handler, 1, datagram.clone()).end.judgement.word(), "drop");
+    let (outcome, _) = leaves(&mut handler, 2, error_about(&datagram, "10.0.0.1", "10.0.0.9"));
+    assert_eq!(outcome.end.judgement.word(), "accept");
+}
+
+#[test]
+fn the_hosts_own_fragments_are_one_packet_without_tracking_too() {
+    let (rules, config) = (ruleset(PLAIN), routed());
+    let mut handler = Handler::new([&rules], &config);
+    let part = |offset, payload_len, more| Craft {
+        fragment: Some(Fragment { offset, more }),
+        payload_len,
+        id: 7,
+        ..craft("203.0.113.2", "198.51.100.7", Message::udp(5, 6))
+    };
+    let first = part(0, 1000, true).frame();
+    let last = part(1008, 100, false).frame();
+    let (outcome, _) = leaves(&mut handler, 1, first.clone());
+    assert_eq!(outcome.end.judgement, Judgement::Skip(Skip::Fragment));
+    let (outcome, _) = leaves(&mut handler, 2, last);
+    assert_eq!((outcome.end.judgement.word(), outcome.len), ("accept", 20 + 8 + 1000 + 100));
+    // What came in passes each by itself.
+    let outcome = comes(&mut handler, 3, first);
+    assert_eq!(outcome.end.path, Some(Path::Input));
+}
+
+#[test]
+fn a_wrong_checksum_counts_where_the_packet_came_in() {
+    const INVALID: &str = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
+        -A INPUT -m conntrack --ctstate INVALID -j DROP\n\
+        -A OUTPUT -m conntrack --ctstate INVALID -j DROP\nCOMMIT\n";
+    let rules = ruleset(INVALID);
+    let mut config = Config { checksums: Checksums::Arrivals, ..routed() };
+    config.ct.checksums = Checksums::Arrivals;
+    let mut handler = Handler::new([&rules], &config);
+    let good = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
+    let verdict = |outcome: Outcome<'_>| outcome.end.judgement.word();
+    assert_eq!(verdict(comes(&mut handler, 1, good.clone())), "accept");
+    let with = |at: usize, value: u16| {
+        let mut frame = good.clone();
+        frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
+        frame
+    };
+    assert_eq!(verdict(comes(&mut handler, 2, with(26, 0x1111))), "drop");
+    // Left to a network card: the sum of the pseudo header alone.
+    let pseudo = 0x0a00_u32 + 9 + 0x0a00 + 1 + 17 + (good.len() as u32 - 20);
+    assert_eq!(verdict(comes(&mut handler, 3, with(26, pseudo as u16))), "accept");
+    // Of the network header it is the stack's to drop.
+    let outcome = comes(&mut handler, 4, with(10, 0x1234));
+    assert!(matches!(outcome.end.judgement, Judgement::Drop(DropReason::Stack(_))));
+    // The host's own and what nobody says of are taken as right.
+    let own = craft("10.0.0.1", "10.0.0.9", Message::udp(5, 6)).frame();
+    let mut wrong = own;
+    wrong[26] ^= 0x55;
+    assert_eq!(verdict(leaves(&mut handler, 5, wrong).0), "accept");
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub enum Checksums {
     /// Take them as correct: a capture made on the sending host holds unfinished ones.
     #[default]
     Ignore,
+    /// Verify those of what the capture says came in, where all of it was captured; take others as correct.
+    Arrivals,
     /// A wrong one is [`L3Fault::Checksum`].
     Verify,
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use dataplane::{Judgement, Left, Outcome, Path};
+use dataplane::{DropReason, Judgement, Left, Outcome, Path};
 use packet::FlowKey;
 use serde_json::{Value, json};
 
@@ -59,6 +59,8 @@ impl Contradictions {
             return;
         };
         let contradicted = match end.judgement {
+            // A fragment that was left out when its packet was put together, which left without it.
+            Judgement::Drop(DropReason::Conntrack) if end.path.is_none() => return,
             Judgement::Drop(_) | Judgement::Reject(_) => Contradicted::Drop(Decider::of(end, None)),
             Judgement::Accept(_) if end.path == Some(Path::Input) => Contradicted::ToHost,
             Judgement::Accept(_)

@@ -8,6 +8,7 @@ use pktio::LinkType;
 
 use crate::error::Error;
 use crate::lane::arrival;
+use crate::rules_file::RulesFile;
 use crate::run::link_of;
 use crate::select::Selection;
 use crate::source::{Batch, Source};
@@ -43,10 +44,10 @@ pub(crate) struct Ended<B> {
 /// A capture cannot be opened or read.
 pub(crate) fn each<B>(
     captures: &[String],
-    config: &Config,
+    (files, config): (&[RulesFile], &Config),
     mut see: impl FnMut(Frame<'_>) -> ControlFlow<B>,
 ) -> Result<Ended<B>, Error> {
-    let mut source = Source::new(captures, None, 0, Some(Spotter::new(config)));
+    let mut source = Source::new(captures, None, 0, Some(Spotter::new(files, config)));
     let mut batch = Batch::default();
     let mut broke = None;
     while broke.is_none() && source.next(&mut batch, &mut Selection::default(), &mut None)? {

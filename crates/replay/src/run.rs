@@ -114,7 +114,8 @@ pub fn replay<'f>(
         wanted.verdicts.take(),
         (wanted.list, wanted.page),
     );
-    let mut source = Source::new(captures, wanted.stop.clone(), 0, Some(Spotter::new(config)));
+    let mut source =
+        Source::new(captures, wanted.stop.clone(), 0, Some(Spotter::new(files, config)));
     let counted = if wanted.threads <= 1 {
         vec![alone(rules, &mut source, &mut sink, wanted)?]
     } else {
@@ -184,7 +185,7 @@ fn several<'c>(
             Ended::Again(why) => {
                 report.one_judge = Some(why);
                 split = threads::Split::None;
-                let spotter = Some(Spotter::new(rules.config));
+                let spotter = Some(Spotter::new(rules.files, rules.config));
                 *source = Source::new(captures, wanted.stop.clone(), sink.rewind(), spotter);
             }
         }

@@ -8,11 +8,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use dataplane::Config;
-use host::sighting::{Devices, Frame, Link, Sightings, Way};
+use host::sighting::{Devices, Frame, Link, Reassembly, Sightings, Way};
 use host::{Host, LinkKind};
 use packet::{Checksums, Headers, parse};
 use pktio::{Direction, Frame as Captured, Interface};
+use rules::model::Family;
 
+use crate::rules_file::RulesFile;
 use crate::run::link_of;
 use crate::source::{Arrived, Batch, Window};
 
@@ -63,8 +65,8 @@ impl Names {
 }
 
 impl<'h> Spotter<'h> {
-    /// For captures of this host.
-    pub(crate) fn new(config: &'h Config) -> Self {
+    /// For captures of this host under these rules.
+    pub(crate) fn new(files: &[RulesFile], config: &'h Config) -> Self {
         let host = &config.host;
         let links = host.links().all().iter().map(|link| Link {
             index: (link.index > 0).then_some(link.index),
@@ -79,7 +81,7 @@ impl<'h> Spotter<'h> {
         Self {
             host,
             pairs: config.pair,
-            sightings: Sightings::new(Devices::of(links)),
+            sightings: Sightings::new(Devices::of(links)).with_reassembly(reassembly(files)),
             waiting: VecDeque::new(),
             frames: 0,
             bytes: 0,
@@ -232,6 +234,13 @@ impl<'h> Spotter<'h> {
         }
         self.interfaces[place]
     }
+}
+
+/// Families whose fragments are put together on arrival: those whose rules make the kernel track connections.
+fn reassembly(files: &[RulesFile]) -> Reassembly {
+    let tracks =
+        |family| files.iter().any(|file| file.ruleset.family == family && file.ruleset.tracks());
+    Reassembly { v4: tracks(Family::Ipv4), v6: tracks(Family::Ipv6) }
 }
 
 /// Whether a device gets all that its parts get: those of a routing domain keep it.

@@ -110,9 +110,11 @@ pub(crate) fn beside(
     wanted: (&mut Selection, &mut Option<Progress<'_>>),
 ) -> Result<Ended, Error> {
     thread::scope(|scope| {
+        // One judge may be given all that is under way.
+        let most = IN_FLIGHT * lanes.len();
         let judges = lanes.into_iter().map(|mut lane| {
-            let (to, batches) = sync_channel::<Batch>(IN_FLIGHT);
-            let (back, from) = sync_channel(IN_FLIGHT);
+            let (to, batches) = sync_channel::<Batch>(most);
+            let (back, from) = sync_channel(most);
             let thread = scope.spawn(move || {
                 for mut batch in batches {
                     lane.judge(&mut batch);
@@ -187,6 +189,8 @@ impl Run<'_> {
         self.turn += 1;
         let judge = match self.split {
             Split::None => 0,
+            // Fragments wait for others at one and the same judge.
+            Split::Batches if batch.arrived.iter().any(|frame| frame.seen.is_fragment) => 0,
             Split::Batches => self.turn % self.judges.len(),
             Split::Addresses { .. } => return self.give_parts(batch),
         };

@@ -156,7 +156,7 @@ pub fn of_capture<'f>(
         .parse(packet)
         .ok_or_else(|| Error::NoSuchPacket { number: packet.to_owned(), packets: None })?;
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
-    let stream = frames::each(captures, config, |frame| {
+    let stream = frames::each(captures, (files, config), |frame| {
         let is_it = frame.number == number;
         let skipped = skip(frame.sighting).filter(|_| is_it);
         match frame.arrival {

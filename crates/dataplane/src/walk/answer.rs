@@ -3,8 +3,8 @@
 
 use host::Refused;
 use packet::{L3, ipv4, ipv6};
-use rules::conntrack::{AnswerKind, CtView, answerable};
-use rules::eval::{By, Verdict};
+use rules::conntrack::{AnswerKind, Attachment, CtView, answerable};
+use rules::eval::{Alive, By, Verdict};
 use rules::ext::Answer;
 use rules::model::{Action, Family};
 use rules::nat::rewrite;
@@ -24,11 +24,10 @@ impl Walk<'_, '_, '_> {
     ) {
         let ct = &mut self.transit.ct;
         let Some(tracker) = ct.tracker.as_mut().filter(|_| ct.said.is_none()) else { return };
-        let refused = match found {
-            Found::Nothing => return,
-            Found::Maybe => None,
-            Found::Refused(place) => answers.at(place),
-        };
+        if found == Found::Nothing {
+            return;
+        }
+        let refused = answers.at(found);
         let view = match refused {
             None => CtView::UNKNOWN,
             Some(Answerable { connection: None, .. }) => return,
@@ -71,10 +70,42 @@ impl Walk<'_, '_, '_> {
         }
     }
 
+    /// It goes back by the link that it came by: the host may tell its sender of the shorter way, before FORWARD.
+    pub(crate) fn turns_back(&mut self, input: Iface<'_>, output: Iface<'_>) {
+        let is_back =
+            matches!((input, output), (Iface::Named(one), Iface::Named(other)) if one == other);
+        if self.transit.family == Family::Ipv4 && is_back && self.alive != Alive::Gone {
+            self.keep();
+        }
+    }
+
+    /// A packet that leaves, or did until FORWARD, with a connection that is in no table: an ICMP error about it
+    /// carries that connection, and nothing else would tell of it.
+    pub(crate) fn stray(&mut self) -> Option<Answerable> {
+        let connection = self.attachment.take().filter(Attachment::is_stray)?;
+        let here = answerable(self.transit.packet, AnswerKind::Error)?;
+        let kind = Some(AnswerKind::Error);
+        Some(Answerable {
+            kind,
+            sent: here,
+            here,
+            connection: Some(connection),
+            to_host: false,
+            certain: true,
+        })
+    }
+
     /// Keeps the packet's connection where the host may answer the packet, before it is forgotten.
     pub(super) fn keep_connection(&mut self) {
+        let is_answer = self.transit.ct.wish == Wish::Attached && self.alive != Alive::Gone;
         let may_answer = self.verdicts.may_be(Verdict::Reject) || self.untold_answer().is_some();
-        if let Some(tracker) = self.transit.ct.tracker.as_ref().filter(|_| may_answer)
+        if may_answer || is_answer {
+            self.keep();
+        }
+    }
+
+    fn keep(&mut self) {
+        if let Some(tracker) = self.transit.ct.tracker.as_ref()
             && self.attachment.is_none()
         {
             self.attachment = tracker.keep(&self.transit.ct.view);

@@ -128,6 +128,8 @@ pub struct Seen {
     pub left: Option<Left>,
     /// The device as the rules see it, which may be one above that which showed it; 0 is not known.
     pub device: u32,
+    /// It is a fragment.
+    pub is_fragment: bool,
     /// By how many of its ports a bridge passed the packet on besides.
     pub flooded: u8,
 }
@@ -221,6 +223,8 @@ pub struct Sightings {
     taken: u64,
     /// By what translation leaves alone, one for each way; those that are paired, or too old, leave from the front.
     by_content: Table<Chain>,
+    /// The last that came with the same content and ends.
+    by_ends: Table<u64>,
     /// The last frame with the same bytes from the network header on, one for each way.
     by_bytes: Table<u64>,
     /// Arrived segments by family, acknowledgement and first byte, where they may leave in parts.
@@ -230,6 +234,22 @@ pub struct Sightings {
     datagrams: Table<Datagram>,
     /// Devices that showed frames going out.
     sends: HashSet<u32>,
+    reassembly: Reassembly,
+}
+
+/// Families whose packets the host puts together on arrival, because it tracks their connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reassembly {
+    /// IPv4.
+    pub v4: bool,
+    /// IPv6.
+    pub v6: bool,
+}
+
+impl Default for Reassembly {
+    fn default() -> Self {
+        Self { v4: true, v6: true }
+    }
 }
 
 impl Sightings {
@@ -243,12 +263,20 @@ impl Sightings {
             base: 0,
             taken: 0,
             by_content: Table::default(),
+            by_ends: Table::default(),
             by_bytes: Table::default(),
             segments: BTreeMap::new(),
             flows: Table::default(),
             datagrams: Table::default(),
+            reassembly: Reassembly::default(),
             sends: HashSet::new(),
         }
+    }
+
+    /// On a host that puts fragments of these families together, and passes on those of others as they came.
+    #[must_use]
+    pub fn with_reassembly(self, reassembly: Reassembly) -> Self {
+        Self { reassembly, ..self }
     }
 
     /// The devices.
@@ -346,7 +374,8 @@ impl Sightings {
             (Sighting::Unknown, Way::OtherHost) => Sighting::OtherHost,
             (sighting, _) => sighting,
         };
-        Some(Seen { sighting, left: entry.left, device, flooded: entry.flooded })
+        let is_fragment = entry.print.is_some_and(|print| print.datagram.is_some());
+        Some(Seen { sighting, left: entry.left, device, is_fragment, flooded: entry.flooded })
     }
 
     fn entry(&self, index: u64) -> Option<&Entry> {
@@ -397,6 +426,9 @@ impl Sightings {
         let Some(entry) = self.entry(index) else { return };
         let (Some(print), is_out) = (entry.print, entry.way == Way::Out) else { return };
         self.by_bytes.insert(one_way(print.bytes, is_out), index);
+        if !is_out {
+            self.by_ends.insert(self.keys.packet(&print), index);
+        }
         let chain = self.by_content.entry(one_way(print.content, is_out));
         let chain = chain.or_insert(Chain { first: index, last: index });
         let before = chain.last;
@@ -430,6 +462,10 @@ impl Sightings {
             let bytes = one_way(print.bytes, is_out);
             if self.by_bytes.get(&bytes) == Some(&index) {
                 self.by_bytes.remove(&bytes);
+            }
+            let packet = self.keys.packet(&print);
+            if self.by_ends.get(&packet) == Some(&index) {
+                self.by_ends.remove(&packet);
             }
             self.unchain(one_way(print.content, is_out), index, entry.next);
             if let Some(segment) = print.segment {

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use packet::icmpv6;
 
 use super::print::Print;
-use super::{Chain, Entry, JITTER, LONGEST, Left, NONE, Sighting, Sightings, Way, one_way};
+use super::{
+    Chain, Entry, JITTER, LONGEST, Left, NONE, Reassembly, Sighting, Sightings, Way, one_way,
+};
 
 /// Most entries of equal content that are looked at.
 const MOST: usize = 64;
@@ -43,7 +45,7 @@ impl Sightings {
         if print.datagram.is_none() {
             self.put_together(index, &print, device);
         }
-        if let Some(datagram) = print.datagram {
+        if let Some(datagram) = print.datagram.filter(|_| self.reassembles(&print)) {
             let fragments = self.datagrams.entry(datagram).or_default();
             fragments.members.push(index);
             let left = fragments.left;
@@ -57,13 +59,22 @@ impl Sightings {
         self.settled(print.content, true, |entry| {
             entry.sighting != Sighting::Unknown || time.saturating_sub(entry.time) > JITTER
         });
-        let early = self.alike(&print, true).take(MOST).find(|(_, entry)| {
-            entry.sighting == Sighting::Unknown
-                && entry.print.is_some_and(|out| is_onward(&print, &out))
+        let early = self.alike(&print, true).take(MOST).filter_map(|(at, entry)| {
+            let out = entry.print.filter(|out| is_onward(&print, out))?;
+            let score = ends_alike(&print, &out);
+            (entry.sighting == Sighting::Unknown && score > 0).then_some((at, score))
         });
+        // The first of those that have most alike.
+        let early = early.reduce(|best, one| if one.1 > best.1 { one } else { best });
         if let Some((early, _)) = early {
             self.join(index, early, true);
         }
+    }
+
+    /// Whether the fragments that came of a datagram go on as one packet.
+    fn reassembles(&self, print: &Print) -> bool {
+        let Reassembly { v4, v6 } = self.reassembly;
+        if print.ends.source.is_ipv6() { v6 } else { v4 }
     }
 
     /// A bridge puts fragments together where connections are tracked: what it shows stands for them.
@@ -117,8 +128,13 @@ impl Sightings {
         }
     }
 
-    /// A later fragment is what the first one is.
+    /// A later fragment is what the first one is, unless it came as it left.
     fn went_in_part(&mut self, index: u64, print: &Print) {
+        if !self.reassembles(print)
+            && let Some((arrival, teaches)) = self.arrival_of(index, print)
+        {
+            return self.join(arrival, index, teaches);
+        }
         let first = print.datagram.and_then(|datagram| self.datagrams.get(&!datagram));
         if let Some(first) = first {
             let sighting = first.sighting;
@@ -172,7 +188,8 @@ impl Sightings {
         let wanted = self.flows.get(&self.keys.ends(&print.ends)).copied();
         let mut best: Option<(u64, &Print, usize)> = None;
         let mut is_tie = false;
-        let open = self.alike(print, false).take(MOST);
+        let mut looked_at = 0;
+        let open = self.alike(print, false).take(MOST).inspect(|_| looked_at += 1);
         for (at, entry) in open.filter(|(_, entry)| !entry.paired && is_arrival(entry)) {
             let Some(came) = entry.print.as_ref().filter(|came| is_onward(came, print)) else {
                 continue;
@@ -183,8 +200,8 @@ impl Sightings {
             let score = ends_alike(came, print)
                 + 8 * usize::from(as_before)
                 + 4 * usize::from(is_bridged && came.ttl == print.ttl);
-            // Numbers of TCP are enough where both ends are translated, ports and all.
-            if score == 0 && print.segment.is_none() {
+            // Numbers of TCP are enough where both ends are translated, ports and all; forged ones are often 0.
+            if score == 0 && print.segment.is_none_or(|segment| segment.sequence == 0) {
                 continue;
             }
             match best {
@@ -196,8 +213,23 @@ impl Sightings {
                 }
             }
         }
+        // Where there are more than are looked at, the one with the same ends may be among the others.
+        if looked_at == MOST && best.is_none_or(|(_, came, _)| came.ends != print.ends) {
+            is_tie = true;
+            let same = self.by_ends.get(&self.keys.packet(print)).copied();
+            if let Some(same) = same.filter(|at| self.is_open(*at, time)) {
+                return Some((same, true));
+            }
+        }
         best.map(|(at, ..)| (at, !is_tie))
             .or_else(|| Some((self.superframe_of(print, time)?, true)))
+    }
+
+    /// Whether an arrival may still be seen leaving.
+    fn is_open(&self, index: u64, time: u64) -> bool {
+        self.entry(index).is_some_and(|entry| {
+            is_arrival(entry) && !entry.paired && time.saturating_sub(entry.time) <= LONGEST
+        })
     }
 
     /// The arrived segment of which this one is a part.
@@ -274,7 +306,11 @@ fn is_onward(came: &Print, left: &Print) -> bool {
         && came.ends.destination == left.ends.source
         && came.ends.source != came.ends.destination;
     let stays = is_of_link(came) || is_of_link(left);
-    !is_answer && came.ends.protocol == left.ends.protocol && (!stays || came.ends == left.ends)
+    let is_cut = came.stays_whole && came.datagram.is_none() && left.datagram.is_some();
+    !is_answer
+        && !is_cut
+        && came.ends.protocol == left.ends.protocol
+        && (!stays || came.ends == left.ends)
 }
 
 /// Whether no router passes a packet on, though a bridge may: neighbour discovery, link-local addresses and groups.

@@ -35,6 +35,8 @@ pub struct Print {
     pub datagram: Option<u64>,
     /// A fragment that does not start at 0.
     pub is_later_fragment: bool,
+    /// Routers pass it on whole or not at all: it says so, or is of IPv6.
+    pub stays_whole: bool,
 }
 
 /// Bytes of a TCP stream.
@@ -76,6 +78,12 @@ impl Keys {
 
     fn start(self) -> Hash {
         Hash { state: self.0[0], key: self.0[1] }
+    }
+
+    /// A hash of what a packet holds and of its ends.
+    #[must_use]
+    pub fn packet(self, print: &Print) -> u64 {
+        self.ends(&print.ends) ^ print.content
     }
 
     /// A hash of a flow's ends.
@@ -150,7 +158,10 @@ impl Print {
         let datagram = fields.fragment.map(|id| start.addresses(&ends).word(id.into()).state);
         let of = match upper {
             Some((upper, len)) => content(start, upper, len, &fields, &mut ends),
-            None => Content::from(start.word(fields.id.into()).bytes(prefix(network, 20, PAYLOAD))),
+            None => {
+                let place = u64::from(fields.id) << 16 | u64::from(fields.offset);
+                Content::from(start.word(place).bytes(prefix(network, 20, PAYLOAD)))
+            }
         };
         Some(Self {
             bytes: whole,
@@ -160,6 +171,7 @@ impl Print {
             segment: of.segment,
             datagram,
             is_later_fragment: matches!(headers.l4, L4::Fragment { .. }),
+            stays_whole: fields.stays_whole,
         })
     }
 }
@@ -175,6 +187,7 @@ impl Print {
             segment: None,
             datagram: None,
             is_later_fragment: false,
+            stays_whole: false,
         }
     }
 }
@@ -189,6 +202,9 @@ struct Fields {
     id: u16,
     /// Identification of a fragment.
     fragment: Option<u32>,
+    /// Offset of a fragment of IPv4, in units of 8 bytes; that of IPv6 stands in an extension header.
+    offset: u16,
+    stays_whole: bool,
     is_v6: bool,
 }
 
@@ -205,6 +221,8 @@ impl Fields {
                     ttl: header.ttl(),
                     id: header.id(),
                     fragment: is_fragment.then(|| header.id().into()),
+                    offset: header.fragment_offset(),
+                    stays_whole: header.dont_fragment(),
                     is_v6: false,
                 })
             }
@@ -231,6 +249,8 @@ impl Fields {
                     ttl: *network.get(ipv6::HOP_LIMIT.start)?,
                     id: 0,
                     fragment,
+                    offset: 0,
+                    stays_whole: true,
                     is_v6: true,
                 })
             }

@@ -163,6 +163,70 @@ fn a_datagram_leaves_in_fragments_and_all_that_came_of_it_know() {
 }
 
 #[test]
+fn without_reassembly_each_fragment_leaves_by_itself() {
+    let part = |offset, payload_len, more| {
+        let fragment = Some(Fragment { offset, more });
+        let craft = craft(CLIENT, SERVER, Message::udp(5000, 53));
+        Craft { payload_len, fragment, id: 9, ..craft }
+    };
+    let mut capture = Capture::new();
+    let plain = Reassembly { v4: false, v6: true };
+    capture.sightings = capture.sightings.with_reassembly(plain);
+    for (offset, len, more) in [(0, 688, true), (696, 696, true), (1392, 100, false)] {
+        capture.frame(Way::In, "lan0", &part(offset, len, more));
+    }
+    // The second one was dropped.
+    capture.frame(Way::Out, "wan0", &part(0, 688, true));
+    capture.frame(Way::Out, "wan0", &part(1392, 100, false));
+    let seen = capture.take();
+    let left: Vec<_> = seen[..3].iter().map(|seen| seen.left.map(|left| left.number)).collect();
+    assert_eq!(left, [Some(4), None, Some(5)]);
+    assert_eq!(sightings(&seen[3..]), [second(1), second(3)]);
+}
+
+#[test]
+fn what_must_stay_whole_does_not_leave_in_fragments() {
+    let whole = |dont_fragment| Craft {
+        payload_len: 1400,
+        id: 9,
+        ..Craft { dont_fragment, ..craft(CLIENT, SERVER, Message::udp(5000, 53)) }
+    };
+    let part = Craft { fragment: Some(Fragment { offset: 0, more: true }), ..whole(false) };
+    let mut first = part.frame();
+    first.truncate(20 + 8 + 1000);
+    first[2..4].copy_from_slice(&1028_u16.to_be_bytes());
+    let mut capture = Capture::new();
+    capture.frame(Way::In, "lan0", &whole(true));
+    capture.frame(Way::In, "lan0", &whole(false));
+    capture.bytes(Way::Out, "wan0", &first, LinkType::Raw);
+    let seen = capture.take();
+    assert_eq!((seen[0].left, seen[2].sighting), (None, second(2)));
+}
+
+#[test]
+fn an_answer_that_left_just_before_is_not_what_came() {
+    let mut capture = Capture::new();
+    capture.frame(Way::Out, "wan0", &segment((ROUTER, 80), (SERVER, 4000), 0, 0));
+    capture.frame(Way::In, "wan0", &segment((SERVER, 4000), (CLIENT, 80), 0, 0));
+    let seen = capture.take();
+    assert_eq!((seen[0].sighting, seen[1].left), (Sighting::Own, None));
+}
+
+#[test]
+fn among_many_equal_packets_the_one_with_the_same_ends_is_found() {
+    let mut capture = Capture::new();
+    let many = 200;
+    for port in 0..many {
+        capture.frame(Way::In, "lan0", &segment((CLIENT, port), (SERVER, 80), 1, 0));
+    }
+    capture.frame(Way::Out, "wan0", &segment((CLIENT, many - 5), (SERVER, 80), 1, 0));
+    let seen = capture.take();
+    let left: Vec<_> = (1..).zip(&seen).filter(|(_, seen)| seen.left.is_some()).collect();
+    assert_eq!(left.len(), 1);
+    assert_eq!((left[0].0, seen[usize::from(many)].sighting), (196, second(196)));
+}
+
+#[test]
 fn equal_packets_pair_in_order_and_a_tie_teaches_nothing() {
     // A scan: one sequence number, several clients, each given a port of its own.
     let mut capture = Capture::new();

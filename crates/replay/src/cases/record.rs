@@ -112,7 +112,7 @@ pub fn record<'f>(
         limit,
     };
     let mut before = Vec::new();
-    let stream = frames::each(captures, config, |frame| {
+    let stream = frames::each(captures, (files, config), |frame| {
         taking.take(frame, &mut before);
         ControlFlow::<()>::Continue(())
     })?;

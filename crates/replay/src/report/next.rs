@@ -131,8 +131,10 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
     for (name, address) in &config.host.addresses {
         let _ = write!(flags, " --addr {}", quote(&format!("{name}={address}")));
     }
-    if config.checksums == Checksums::Verify {
-        flags.push_str(" --checksums verify");
+    match config.checksums {
+        Checksums::Arrivals => {}
+        Checksums::Ignore => flags.push_str(" --checksums ignore"),
+        Checksums::Verify => flags.push_str(" --checksums verify"),
     }
     if let Some(bans) = &config.bans {
         let _ = write!(flags, " --bans {}", quote(bans.name()));

@@ -41,7 +41,7 @@ use super::step::{Arrival, Flaw, Step};
 use super::table::{Handle, Table};
 use super::unseen;
 use super::view::{Certainty, CtState, CtView, States, Taken};
-use packet::{Checksums, Packet};
+use packet::{Checksums, Packet, Read};
 
 /// Where tracking meets a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,6 +71,8 @@ pub struct Visit {
     pub frame: u64,
     /// Where it is.
     pub place: Place,
+    /// The capture says that it came in by an interface.
+    pub came_in: bool,
     /// What the raw table asked for.
     pub template: Template,
     /// Whether it surely got here.
@@ -79,6 +81,11 @@ pub struct Visit {
     pub began: Option<u64>,
     /// Its way ends at this host, of which no packet was captured: answers are not seen.
     pub unheard: bool,
+}
+
+/// Whether all of a packet was captured.
+fn is_captured(packet: &Packet<'_>) -> bool {
+    matches!(packet.read_slice(packet.network_offset(), packet.len()), Read::Known(_))
 }
 
 /// Packets that are read ahead together.
@@ -163,7 +170,12 @@ impl Tracker {
 
     fn resolve(&mut self, packet: &Packet<'_>, visit: &Visit) -> Result<CtView, Flaw> {
         let layer = dissect::layer(packet)?;
-        let verify = self.config.checksums == Checksums::Verify && visit.place == Place::Prerouting;
+        let verify = visit.place == Place::Prerouting
+            && match self.config.checksums {
+                Checksums::Ignore => false,
+                Checksums::Arrivals => visit.came_in && is_captured(packet),
+                Checksums::Verify => true,
+            };
         if protocol::is_icmp(layer.protocol) {
             match icmp::read(packet, &layer, verify)? {
                 Message::Query => {}

@@ -4,10 +4,11 @@
 
 use super::dissect::Layer;
 use super::step::rest;
-use packet::{Packet, Read, checksum, icmpv4, ipv4, ipv6, udp};
+use packet::{Packet, Read, checksum, icmpv4, icmpv6, ipv4, ipv6, tcp, udp};
 
 /// Whether the Internet checksum over the first `covered` bytes of the layer holds. Addresses, protocol
-/// and whole length are summed with them, except in ICMP. Unknown where bytes were not captured.
+/// and whole length are summed with them, except in ICMP. Unknown where bytes were not captured. One that was left
+/// to a network card holds the sum of the pseudo header alone: it is not wrong (`CHECKSUM_PARTIAL`).
 pub(super) fn internet(packet: &Packet<'_>, layer: &Layer, covered: usize) -> Read<bool> {
     let sum = match rest(packet, layer.offset) {
         Read::Known(bytes) => checksum::sum(bytes.get(..covered).unwrap_or(bytes)),
@@ -18,7 +19,23 @@ pub(super) fn internet(packet: &Packet<'_>, layer: &Layer, covered: usize) -> Re
         return Read::Known(sum == 0xffff);
     }
     let len = packet.headers().end.saturating_sub(layer.offset);
-    pseudo(packet, layer, len).map(|pseudo| checksum::add(sum, pseudo) == 0xffff)
+    let stored = match packet.read::<2>(layer.offset + place_of(layer.protocol)) {
+        Read::Known(stored) => Some(u16::from_be_bytes(stored)),
+        Read::Unknown | Read::Absent => None,
+    };
+    let is_unfinished = [len, 0].into_iter().any(
+        |len| matches!(pseudo(packet, layer, len), Read::Known(pseudo) if stored == Some(pseudo)),
+    );
+    pseudo(packet, layer, len).map(|pseudo| checksum::add(sum, pseudo) == 0xffff || is_unfinished)
+}
+
+/// Where the checksum of a layer stands.
+fn place_of(protocol: u8) -> usize {
+    match protocol {
+        tcp::PROTOCOL => 16,
+        icmpv6::PROTOCOL => 2,
+        _ => 6,
+    }
 }
 
 /// The same over the whole layer.
@@ -50,7 +67,9 @@ pub(crate) const SCTP_CHECKSUM: std::ops::Range<usize> = 8..12;
 pub(super) fn sctp(packet: &Packet<'_>, offset: usize) -> Read<bool> {
     rest(packet, offset).map(|bytes| {
         let stored = bytes.get(SCTP_CHECKSUM).and_then(|field| field.first_chunk());
-        stored.is_some_and(|stored| u32::from_le_bytes(*stored) == sctp_sum(bytes))
+        let stored = stored.map(|stored| u32::from_le_bytes(*stored));
+        // Left to the network card it is 0.
+        stored.is_some_and(|stored| stored == 0 || stored == sctp_sum(bytes))
     })
 }
 

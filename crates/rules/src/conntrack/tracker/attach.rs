@@ -77,6 +77,12 @@ pub struct Attachment {
 }
 
 impl Attachment {
+    /// Whether it is in no table: only what carries it tells of it.
+    #[must_use]
+    pub fn is_stray(&self) -> bool {
+        self.handle.is_none()
+    }
+
     /// The packet's tuple as it arrived.
     #[must_use]
     pub fn sent(&self) -> Tuple {
