@@ -249,7 +249,12 @@ impl<'r> Handler<'r> {
         let course = match (recorded.or(config.path), family) {
             (Some(path), _) => Some(Course::sure(path)),
             (None, Family::Arp) => {
-                Some(Course::sure(of_host(interfaces::is_outbound(&packet, arrival))))
+                let is_own = match arrival.origin {
+                    Origin::Host => true,
+                    Origin::Wire => false,
+                    Origin::Addresses => interfaces::is_outbound(&packet, arrival),
+                };
+                Some(Course::sure(of_host(is_own)))
             }
             (None, Family::Bridge) => Some(plan.of_rules),
             (None, Family::Ipv4 | Family::Ipv6) => {

@@ -42,8 +42,17 @@ pub struct Contradictions {
 
 impl Contradictions {
     /// Holds what became of a packet to how it was seen leaving.
-    pub(crate) fn compare(&mut self, number: u64, outcome: &Outcome<'_>, left: Option<&Left<'_>>) {
+    pub(crate) fn compare(
+        &mut self,
+        number: u64,
+        outcome: &Outcome<'_>,
+        (left, is_own): (Option<&Left<'_>>, bool),
+    ) {
         let end = &outcome.end;
+        // The host's own packets are shown as they leave; on `lo` they may be dropped after that.
+        if is_own && end.path == Some(Path::Output) && matches!(end.judgement, Judgement::Drop(_)) {
+            return self.add(number, Contradicted::Drop(Decider::of(end, None)));
+        }
         let Some(left) = left else {
             let goes_on = end.path == Some(Path::Forward);
             self.unseen += u64::from(goes_on && matches!(end.judgement, Judgement::Accept(_)));
@@ -61,6 +70,10 @@ impl Contradictions {
             }
             _ => return,
         };
+        self.add(number, contradicted);
+    }
+
+    fn add(&mut self, number: u64, contradicted: Contradicted) {
         let count = self.by.entry(contradicted).or_insert(Count { packets: 0, example: number });
         count.packets += 1;
     }

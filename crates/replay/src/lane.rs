@@ -134,7 +134,8 @@ impl<'f> Lane<'f> {
                 let Self { handler, recorder, scratch, .. } = self;
                 let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
                 let outcome = handler.handle(own, &arrival, recorder);
-                recorder.compare(arrived.number, &outcome, arrival.left.as_ref());
+                let is_own = arrived.seen.sighting == Sighting::Own;
+                recorder.compare(arrived.number, &outcome, (arrival.left.as_ref(), is_own));
                 let end = outcome.end;
                 new = self.versus.as_mut().map(|versus| {
                     // Targets rewrite in place: the new rules get what was captured.

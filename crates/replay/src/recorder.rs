@@ -115,9 +115,9 @@ impl Recorder {
         &mut self,
         number: u64,
         outcome: &dataplane::Outcome<'_>,
-        left: Option<&Left<'_>>,
+        seen: (Option<&Left<'_>>, bool),
     ) {
-        self.contradictions.compare(number, outcome, left);
+        self.contradictions.compare(number, outcome, seen);
     }
 
     /// The first thing that the verdict of the current packet may hang on.

@@ -136,7 +136,8 @@ impl Print {
     pub fn of(frame: &[u8], headers: &Headers, keys: &Keys) -> Option<Self> {
         let bytes = frame.get(..headers.end).unwrap_or(frame);
         let network = bytes.get(headers.network..)?;
-        let whole = keys.start().bytes(prefix(network, 0, BYTES)).word(headers.end as u64).state;
+        let len = headers.end.saturating_sub(headers.network) as u64;
+        let whole = keys.start().bytes(prefix(network, 0, BYTES)).word(len).state;
         let Some(fields) = Fields::of(network, headers) else {
             return Some(Self::of_bytes(whole));
         };

@@ -70,6 +70,16 @@ impl Tracker {
         true
     }
 
+    /// What a packet that now looks like `seen` looked like before its flow translated it; `None` where no flow that is
+    /// known did.
+    pub fn before(&mut self, seen: &Tuple, now: u64) -> Option<Tuple> {
+        let (handle, direction) = self.table.find_in(&seen.inverse()?, [0; 2], now)?;
+        let flow = self.table.flow(handle)?;
+        let is_known =
+            flow.is_translated() && flow.doubt == Doubt::None && flow.lost_ends == [false; 2];
+        is_known.then(|| *flow.tuple(direction.opposite()))
+    }
+
     /// How this end of a packet that goes this way of a flow is translated, or whether it is, is not known.
     pub fn lose_translation(&mut self, handle: Handle, direction: Direction, side: Side) {
         let Some(flow) = self.table.flow_mut(handle) else { return };

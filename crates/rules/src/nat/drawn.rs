@@ -66,6 +66,18 @@ pub fn bind_drawn(transit: &mut Transit<'_, '_>, side: Side) -> bool {
     tuple.inverse().is_some_and(|reply| tracker.translate(handle, reply, status))
 }
 
+/// Gives a packet of the host's own, which was recorded as it left, the ends that it was made with.
+pub fn undo(transit: &mut Transit<'_, '_>) {
+    let Ok(layer) = dissect::layer(transit.packet) else { return };
+    let Ok(seen) = dissect::tuple(transit.packet, &layer) else { return };
+    let now = transit.time.unwrap_or(0);
+    let Some(tracker) = transit.ct.tracker.as_mut() else { return };
+    if let Some(made) = tracker.before(&seen, now) {
+        end_of(transit.packet, &layer, &made, Side::Source);
+        end_of(transit.packet, &layer, &made, Side::Destination);
+    }
+}
+
 /// Writes this end of a packet as it was seen; `None` where that was not seen, or is not all that changes.
 pub fn write_drawn(transit: &mut Transit<'_, '_>, side: Side) -> Option<Translated> {
     let drawn = transit.ct.drawn?;

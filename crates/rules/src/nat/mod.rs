@@ -24,7 +24,7 @@ pub mod rewrite;
 mod turn;
 
 pub use bind::{bind, bind_null, masquerade, redirect};
-pub use drawn::{Drawn, bind_drawn, write_drawn};
+pub use drawn::{Drawn, bind_drawn, undo, write_drawn};
 pub use forget::{answers_any, forget, forget_payload, is_translated};
 pub use range::{Ports, Range};
 pub use turn::{Binding, Redirected, Turn, turn};
