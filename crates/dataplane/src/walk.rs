@@ -16,7 +16,7 @@ use rules::conntrack::{
 use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
-use rules::nat::{self, Drawn, Redirected, forget_payload};
+use rules::nat::{Drawn, Redirected, forget_payload, undo};
 use rules::{Connection, Iface, Mark, Transit, Wish};
 
 use crate::arrival::Left;
@@ -104,7 +104,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         if as_left {
             self.let_go |= let_go;
             self.transit.ct.drawn = Some(Drawn::of(self.transit.packet));
-            nat::undo(&mut self.transit);
+            undo(&mut self.transit);
         }
         self
     }

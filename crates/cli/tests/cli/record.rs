@@ -48,7 +48,7 @@ fn the_demonstration_passes_as_recorded() {
 fn a_file_that_is_there_is_not_overwritten() {
     let folder = demo("record-there");
     folder.write("cases.toml", "mine");
-    let rest = ["-o", "cases.toml", "demo-rules.v4"];
+    let rest = ["-o", "cases.toml", "--path", "forward", "demo-rules.v4"];
     let ended = folder.tamis(&record("demo-office.pcap", &rest));
     assert_eq!(ended.code, Some(2));
     assert!(ended.err.contains("cases.toml: File exists"), "{}", ended.err);

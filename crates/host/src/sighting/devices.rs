@@ -156,6 +156,17 @@ impl Devices {
         false
     }
 
+    /// Whether the links say that `below`, which feeds `upper`, stands below another device.
+    pub(super) fn is_below(&self, below: u32, upper: Option<u32>, above: u32) -> bool {
+        self.is_complete && self.may_feed(below, upper, above)
+    }
+
+    /// How far two frames of one packet at devices that stand on each other may lie apart, in nanoseconds. Where nobody
+    /// says which devices do, equal packets may be two.
+    pub(super) fn apart(&self) -> u64 {
+        if self.is_complete { 1_000_000_000 } else { super::JITTER }
+    }
+
     /// The topmost device that one feeds, which feeds `upper` itself.
     pub(super) fn top(&self, number: u32, upper: Option<u32>) -> u32 {
         let first = upper.unwrap_or(number);

@@ -423,7 +423,7 @@ impl Sightings {
         let entry = self.entry(index)?;
         let twin = *self.by_bytes.get(&one_way(entry.print.as_ref()?.bytes, is_out))?;
         let other = self.entry(twin)?;
-        (entry.time.abs_diff(other.time) <= JITTER).then_some(twin)
+        (entry.time.abs_diff(other.time) <= self.devices.apart()).then_some(twin)
     }
 
     /// Enters a frame into the tables.

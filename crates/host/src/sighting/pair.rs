@@ -18,29 +18,8 @@ impl Sightings {
     /// A frame came in: what an earlier one showed below it, or later than the one that left.
     pub(super) fn came(&mut self, index: u64) {
         let Some((print, time, device)) = self.print_of(index) else { return };
-        if let Some(twin) = self.twin(index, false)
-            && let Some(below) = self.entry(twin)
-            && below.sighting == Sighting::Unknown
-            && self.devices.may_feed(below.device, below.upper, device)
-        {
-            let (number, way) =
-                self.entry(index).map_or((0, Way::In), |entry| (entry.number, entry.way));
-            // A bridge that listens to everything shows what it passes on between its ports, too.
-            let (of, sighting) = match way {
-                Way::OtherHost => (index, Sighting::OtherHost),
-                _ => (twin, Sighting::Lower { of: Some(number) }),
-            };
-            let mut flooded = 0;
-            if let Some(entry) = self.entry_mut(of) {
-                entry.sighting = sighting;
-                flooded = entry.flooded;
-            }
-            if way == Way::OtherHost {
-                return;
-            }
-            if let Some(entry) = self.entry_mut(index) {
-                entry.flooded = flooded;
-            }
+        if self.came_below_or_above(index, device) {
+            return;
         }
         if print.datagram.is_none() {
             self.put_together(index, &print, device);
@@ -77,6 +56,73 @@ impl Sightings {
         if print.ends.source.is_ipv6() { v6 } else { v4 }
     }
 
+    /// An earlier frame with the same bytes showed the packet below this device, or, where their times are one, above
+    /// it; true if this one is no arrival.
+    fn came_below_or_above(&mut self, index: u64, device: u32) -> bool {
+        let Some(twin) = self.twin(index, false) else { return false };
+        let (Some(this), Some(other)) = (self.entry(index), self.entry(twin)) else { return false };
+        if other.sighting != Sighting::Unknown {
+            return false;
+        }
+        let (lower, upper) = if self.devices.may_feed(other.device, other.upper, device) {
+            (twin, index)
+        } else if !other.paired && self.devices.is_below(device, this.upper, other.device) {
+            (index, twin)
+        } else {
+            return false;
+        };
+        let Some((number, way)) = self.entry(upper).map(|upper| (upper.number, upper.way)) else {
+            return false;
+        };
+        // A bridge that listens to everything shows what it passes on between its ports, too.
+        if way == Way::OtherHost {
+            if let Some(upper) = self.entry_mut(upper) {
+                upper.sighting = Sighting::OtherHost;
+            }
+            return upper == index;
+        }
+        let mut flooded = 0;
+        if let Some(lower) = self.entry_mut(lower) {
+            lower.sighting = Sighting::Lower { of: Some(number) };
+            flooded = lower.flooded;
+        }
+        if let Some(upper) = self.entry_mut(upper) {
+            upper.flooded = flooded;
+        }
+        lower == index
+    }
+
+    /// The same of frames that went out: the one above shows it first, but where their times are one.
+    fn went_below_or_above(&mut self, index: u64, device: u32) -> bool {
+        let Some(twin) = self.twin(index, true) else { return false };
+        let (Some(this), Some(other)) = (self.entry(index), self.entry(twin)) else { return false };
+        let (number, sighting, of) = (other.number, other.sighting, other.of);
+        let is_flooded =
+            other.device != device && this.upper.is_some() && this.upper == other.upper;
+        if is_flooded {
+            if let Some(entry) = self.entry_mut(index) {
+                (entry.sighting, entry.of) = (sighting, of);
+            }
+            if let Some(arrival) = self.entry_mut(of) {
+                arrival.flooded = arrival.flooded.saturating_add(1);
+            }
+            return true;
+        }
+        let is_below = self.devices.may_feed(device, this.upper, other.device);
+        let is_above = self.devices.is_below(other.device, other.upper, device);
+        let own = this.number;
+        if is_above && sighting == Sighting::Unknown {
+            if let Some(entry) = self.entry_mut(twin) {
+                entry.sighting = Sighting::Lower { of: Some(own) };
+            }
+            return false;
+        }
+        if let Some(entry) = self.entry_mut(index).filter(|_| is_below || is_above) {
+            (entry.sighting, entry.of) = (Sighting::Lower { of: Some(number) }, of);
+        }
+        is_below || is_above
+    }
+
     /// A bridge puts fragments together where connections are tracked: what it shows stands for them.
     fn put_together(&mut self, index: u64, whole: &Print, device: u32) {
         let mut fragments = self.alike(whole, false).take(MOST).filter_map(|(_, entry)| {
@@ -98,23 +144,8 @@ impl Sightings {
     /// A frame went out: one below the device that showed it before, a packet that came, or the host's own.
     pub(super) fn went(&mut self, index: u64) {
         let Some((print, _, device)) = self.print_of(index) else { return };
-        if let Some(twin) = self.twin(index, true)
-            && let Some(above) = self.entry(twin)
-        {
-            let (number, sighting, of) = (above.number, above.sighting, above.of);
-            let upper = self.entry(index).and_then(|entry| entry.upper);
-            let is_flooded = above.device != device && upper.is_some() && upper == above.upper;
-            if is_flooded || self.devices.may_feed(device, upper, above.device) {
-                let sighting =
-                    if is_flooded { sighting } else { Sighting::Lower { of: Some(number) } };
-                if let Some(entry) = self.entry_mut(index) {
-                    (entry.sighting, entry.of) = (sighting, of);
-                }
-                if is_flooded && let Some(arrival) = self.entry_mut(of) {
-                    arrival.flooded = arrival.flooded.saturating_add(1);
-                }
-                return;
-            }
+        if self.went_below_or_above(index, device) {
+            return;
         }
         if print.is_later_fragment {
             return self.went_in_part(index, &print);
@@ -263,6 +294,17 @@ impl Sightings {
         let (of, number) = (number(arrival), number(out));
         self.settle(out, Sighting::Second { of: Some(of) });
         let upper = self.entry(out).and_then(|entry| entry.upper);
+        // A bridge that is given the packet passes it on as well, by one port after the other.
+        let is_bridge = upper.is_some() && self.entry(arrival).map(|of| of.device) == upper;
+        if is_bridge && left.ttl == came.ttl {
+            if let Some(entry) = self.entry_mut(out) {
+                entry.of = arrival;
+            }
+            if let Some(entry) = self.entry_mut(arrival) {
+                entry.flooded = entry.flooded.saturating_add(1);
+            }
+            return;
+        }
         let device = self.devices.top(device, upper);
         let passes_on = upper.is_some() && self.entry(arrival).is_some_and(|of| of.upper == upper);
         let told = teaches.then_some(Left {
@@ -280,7 +322,7 @@ impl Sightings {
         if let Some(entry) = self.entry_mut(arrival) {
             entry.paired = true;
             entry.left = entry.left.or(told);
-            entry.flooded += u8::from(passes_on);
+            entry.flooded = entry.flooded.saturating_add(u8::from(passes_on));
         }
         // Fragments are put together where connections are tracked: the last one stands for the packet.
         if let Some(fragments) = came.datagram.and_then(|key| self.datagrams.get_mut(&key)) {
