@@ -25,7 +25,7 @@ pub use devices::{Device, Devices, Link};
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use self::print::{Keys, Print};
 use packet::Headers;
@@ -71,7 +71,8 @@ pub enum Sighting {
     },
     /// A packet at a device below the one that shows it, too.
     Lower {
-        /// The frame of the device above; none where that did not show it, as what a bridge sends by itself.
+        /// The frame of the device above; none where nothing above did send it, as what a bridge sends by itself and
+        /// what a packet socket sends.
         of: Option<u64>,
     },
     /// Another host's: nothing here looks at it.
@@ -365,6 +366,10 @@ impl Sightings {
             {
                 Sighting::Lower { of: None }
             }
+            // A DHCP client that has no address yet sends below all hooks, by a packet socket.
+            (Sighting::Unknown, Way::Out) if entry.print.is_some_and(|print| is_raw(&print)) => {
+                Sighting::Lower { of: None }
+            }
             (Sighting::Unknown, Way::Out) => Sighting::Own,
             (Sighting::Unknown, Way::In) => Sighting::Arrival,
             // At a port of a bridge, be it known as one or not, that passed it on.
@@ -482,6 +487,16 @@ impl Sightings {
             self.datagrams.clear();
         }
     }
+}
+
+/// Whether it is the request of a DHCP client that has no address: only packet sockets send from 0.0.0.0.
+fn is_raw(print: &Print) -> bool {
+    const CLIENT: u16 = 68;
+    const SERVER: u16 = 67;
+    let Ends { source, protocol, ports, .. } = print.ends;
+    source == IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+        && protocol == packet::udp::PROTOCOL
+        && ports == Some([CLIENT, SERVER])
 }
 
 /// A key of frames that went out, or of the others.

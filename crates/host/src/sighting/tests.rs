@@ -332,6 +332,17 @@ fn neighbour_discovery_is_passed_on_by_no_router() {
 }
 
 #[test]
+fn a_dhcp_client_without_an_address_sends_below_all_hooks() {
+    let request = |source| craft(source, "255.255.255.255", Message::udp(68, 67));
+    let mut capture = Capture::new();
+    capture.frame(Way::Out, "wan0", &request("0.0.0.0"));
+    capture.frame(Way::Out, "wan0", &request(ROUTER));
+    capture.frame(Way::In, "lan0", &Craft { id: 3, ..request("0.0.0.0") });
+    let seen = capture.take();
+    assert_eq!(sightings(&seen), [Sighting::Lower { of: None }, Sighting::Own, Sighting::Arrival]);
+}
+
+#[test]
 fn loopback_is_one_packet_of_the_hosts_own() {
     let craft = craft("127.0.0.1", "127.0.0.1", Message::udp(5000, 53));
     let mut capture = Capture::new();
