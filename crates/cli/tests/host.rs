@@ -203,14 +203,14 @@ fn collect_and_its_script_write_the_same_folder() {
     assert!(collected["routes.txt"].contains("default dev e0"), "{collected:?}");
     assert!(collected["rule.txt"].contains("from 10.0.0.9 lookup 100"));
     assert!(collected["collected.txt"].contains("addresses.txt"));
-    for number in 0..shells.len() {
+    for (number, shell) in shells.iter().enumerate() {
         let folder = bench.path(&format!("s{number}/by script"));
         if !folder.exists() {
-            println!("SKIPPED: the script by {}, which is not installed", shells[number].0);
+            println!("SKIPPED: the script by {}, which is not installed", shell.0);
             continue;
         }
         let written = contents(&folder);
-        if shells[number].1 == "busybox" {
+        if shell.1 == "busybox" {
             // It may run programs of its own, which print less.
             assert_eq!(written.get("iptables.save"), collected.get("iptables.save"));
             assert!(written["routes.txt"].contains("default dev e0"), "{written:?}");
@@ -218,7 +218,7 @@ fn collect_and_its_script_write_the_same_folder() {
             let why = ["why", &folder.display().to_string(), "--packet", packet];
             assert_ne!(tamis(&why).status.code(), Some(2), "{written:?}");
         } else {
-            assert_eq!(written, collected, "{}", shells[number].0);
+            assert_eq!(written, collected, "{}", shell.0);
         }
     }
     if collected.contains_key("iptables.save") {
