@@ -295,7 +295,9 @@ impl Sightings {
         self.settle(out, Sighting::Second { of: Some(of) });
         let upper = self.entry(out).and_then(|entry| entry.upper);
         // A bridge that is given the packet passes it on as well, by one port after the other.
-        let is_bridge = upper.is_some() && self.entry(arrival).map(|of| of.device) == upper;
+        let is_bridge = self
+            .entry(arrival)
+            .is_some_and(|of| of.way == Way::In && upper.is_some_and(|upper| upper == of.device));
         if is_bridge && left.ttl == came.ttl {
             if let Some(entry) = self.entry_mut(out) {
                 entry.of = arrival;
