@@ -288,7 +288,8 @@ fn config() -> Config {
             addresses: [("t0", 0), ("t1", 1)]
                 .into_iter()
                 .flat_map(|(name, at)| {
-                    [LOCAL_V4[at], LOCAL_V6[at]].map(|own| (name.to_owned(), own.parse().unwrap()))
+                    [LOCAL_V4[at], LOCAL_V6[at]]
+                        .map(|own| (name.to_owned(), own.parse().expect("an address")))
                 })
                 .collect(),
             local: Some(LOCAL_V4.iter().chain(&LOCAL_V6).map(|text| net(text)).collect()),
