@@ -28,8 +28,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
     let capture = written.capture.display().to_string();
     let net = |name: &str, cidr| Some((name.to_owned(), Network::parse(cidr)?));
     let nets = [net("lan0", "10.20.0.0/24"), net("wan0", "0.0.0.0/0")];
-    let nets = nets.into_iter().flatten().collect();
-    let config = Config { nets, checksums: packet::Checksums::Arrivals, ..Config::default() };
+    let config = Config { nets: nets.into_iter().flatten().collect(), ..Config::default() };
     let mut wanted = Wanted { page: true, ..Wanted::default() };
     let report = run::replay(&files, &[capture], &config, &mut wanted)?;
     let page = args.dir.join("demo-report.html");

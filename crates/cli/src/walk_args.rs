@@ -73,6 +73,9 @@ pub(crate) struct WalkArgs {
     /// Most connections held at a time
     #[arg(long, default_value_t = DEFAULT_MAX, value_name = "N", value_parser = ct_max)]
     pub ct_max: usize,
+    /// Do without what frames that left tell of packets: drawn ports, and that no rule dropped them
+    #[arg(long)]
+    pub no_pair: bool,
     /// Whether a wrong checksum counts: of an IPv4 header it is a drop, further up it makes a packet INVALID
     #[arg(long, default_value = "arrivals")]
     pub checksums: ChecksumChoice,
@@ -280,6 +283,7 @@ impl WalkArgs {
             output: self.output.clone(),
             nets: self.nets.clone(),
             checksums,
+            pair: !self.no_pair,
             bans: self.bans.as_deref().map(replay::bans_file::open).transpose()?,
             ct: conntrack::Config {
                 mode: match self.ct {

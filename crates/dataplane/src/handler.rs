@@ -302,6 +302,10 @@ impl<'r> Handler<'r> {
         let mut walk = Walk::new(transit, visit, (tables, memories))
             .seen_leaving(arrival.left.as_ref())
             .recorded_leaving(is_tapped, arrival.was_let_go);
+        // An answer's ends are found by what it answers.
+        if is_tapped && matches!(found, Found::Nothing) {
+            walk = walk.as_made();
+        }
         let stands = Stands { before, fragment, of_rules: *of_rules, config };
         let gone = goes(&mut walk, way, &stands, (arrival, (found, answers)), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
@@ -476,6 +480,8 @@ impl<'r> Plan<'r> {
         let may_be_own = match arrival.origin {
             Origin::Host => true,
             Origin::Wire => false,
+            // One that is said to have come in by an interface did.
+            Origin::Addresses if arrival.input.is_some() => false,
             Origin::Addresses => {
                 interfaces::is_silent(packet, arrival) || interfaces::is_outbound(packet, arrival)
             }

@@ -104,8 +104,13 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         if as_left {
             self.let_go |= let_go;
             self.transit.ct.drawn = Some(Drawn::of(self.transit.packet));
-            undo(&mut self.transit);
         }
+        self
+    }
+
+    /// Gives a packet that was recorded as it left the ends that it was made with.
+    pub(crate) fn as_made(mut self) -> Self {
+        undo(&mut self.transit);
         self
     }
 

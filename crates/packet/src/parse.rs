@@ -19,9 +19,9 @@ use crate::{arp, ethertype};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Checksums {
     /// Take them as correct: a capture made on the sending host holds unfinished ones.
-    #[default]
     Ignore,
     /// Verify those of what the capture says came in, where all of it was captured; take others as correct.
+    #[default]
     Arrivals,
     /// A wrong one is [`L3Fault::Checksum`].
     Verify,

@@ -56,8 +56,10 @@ pub(crate) fn each<B>(
             let (link_type, number) = (frame.meta.link_type, arrived.number);
             let interface = interfaces.get(frame.meta.interface as usize);
             let sighting = arrived.seen.sighting;
-            let arrival = link_of(link_type)
-                .map(|link| arrival((frame.meta, link, interface), *arrived, devices));
+            let arrival = link_of(link_type).map(|link| {
+                let arrival = arrival((frame.meta, link, interface), *arrived, devices);
+                Arrival { was_let_go: arrival.was_let_go && config.pair, ..arrival }
+            });
             let shown = see(Frame { number, bytes: frame.bytes, link_type, sighting, arrival });
             if let ControlFlow::Break(with) = shown {
                 broke = Some(with);

@@ -130,7 +130,7 @@ impl<'f> Lane<'f> {
                 if let Some(left) = &mut arrival.left {
                     left.let_go = trusts;
                 }
-                arrival.was_let_go = trusts && arrived.seen.sighting == Sighting::Own;
+                arrival.was_let_go &= trusts;
                 let Self { handler, recorder, scratch, .. } = self;
                 let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
                 let outcome = handler.handle(own, &arrival, recorder);
@@ -175,6 +175,7 @@ pub(crate) fn arrival<'a>(
         began,
         one_sided,
         flooded: seen.flooded,
+        was_let_go: seen.sighting == Sighting::Own,
         direction: meta.direction,
         interface: named.or(interface.and_then(|interface| interface.name.as_deref())),
         origin: match seen.sighting {

@@ -6,6 +6,7 @@ mod text;
 use std::ops::ControlFlow;
 
 use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Skip, Why};
+use host::sighting::Sighting;
 use packet::{Checksums, Link, Packet};
 use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, States, Status};
 use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
@@ -42,8 +43,18 @@ pub struct Story<'f> {
     untold: u64,
     /// Rules that did not match for one test; `None` if nobody asks.
     misses: Option<Misses>,
+    /// What its frame is, in a capture that tells.
+    seen: Option<SeenAs>,
     /// Rules that may have recorded it, where it is a record of the firewall's.
     logged: Vec<String>,
+}
+
+/// What a frame is, and which other ones show its packet.
+#[derive(Debug)]
+struct SeenAs {
+    sighting: Sighting,
+    /// The frame that shows the packet leaving.
+    left: Option<u64>,
 }
 
 /// A packet that came before.
@@ -156,8 +167,13 @@ pub fn of_capture<'f>(
         .parse(packet)
         .ok_or_else(|| Error::NoSuchPacket { number: packet.to_owned(), packets: None })?;
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
+    let mut seen = None;
     let stream = frames::each(captures, (files, config), |frame| {
         let is_it = frame.number == number;
+        if is_it && frame.sighting != Sighting::Unknown {
+            let left = frame.arrival.as_ref().and_then(|arrival| arrival.left);
+            seen = Some(SeenAs { sighting: frame.sighting, left: left.map(|left| left.number) });
+        }
         let skipped = skip(frame.sighting).filter(|_| is_it);
         match frame.arrival {
             Some(arrival) if skipped.is_some() => {
@@ -186,6 +202,7 @@ pub fn of_capture<'f>(
         packets: stream.frames.get(capture_of(number)).copied(),
     })?;
     story.report.numbers = numbers;
+    story.seen = seen;
     Ok(story)
 }
 
@@ -204,6 +221,7 @@ fn not_walked<'f>(
         steps: Vec::new(),
         untold: 0,
         misses: None,
+        seen: None,
         logged: Vec::new(),
     }
 }
@@ -233,7 +251,7 @@ fn tell<'f>(
     let mut report = Report::new(files, config);
     teller.recorder.report(&mut report);
     let Teller { steps, untold, misses, .. } = teller;
-    Story { report, before: Vec::new(), packet, end, steps, untold, misses, logged }
+    Story { report, before: Vec::new(), packet, end, steps, untold, misses, seen: None, logged }
 }
 
 /// An observer that looks away.

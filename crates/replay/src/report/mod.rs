@@ -405,7 +405,8 @@ impl<'f> Report<'f> {
             .filter(|(file, by, ..)| which(file, by))
             .collect();
         top.sort_by_key(|(file, by, count, _)| {
-            (std::cmp::Reverse(count.packets), file.by_line(*by), *by)
+            let index = self.file_index(file.ruleset.family);
+            (std::cmp::Reverse(count.packets), file.by_line(*by), *by, index)
         });
         top
     }

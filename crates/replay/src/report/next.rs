@@ -136,6 +136,9 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
         Checksums::Ignore => flags.push_str(" --checksums ignore"),
         Checksums::Verify => flags.push_str(" --checksums verify"),
     }
+    if !config.pair {
+        flags.push_str(" --no-pair");
+    }
     if let Some(bans) = &config.bans {
         let _ = write!(flags, " --bans {}", quote(bans.name()));
     }

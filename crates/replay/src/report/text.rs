@@ -439,6 +439,14 @@ fn bar(share: f64) -> String {
     bar
 }
 
+/// Packets that went on and were not seen to.
+pub(super) fn unseen_text(packets: u64) -> String {
+    format!(
+        "{} accepted and not seen leaving: no neighbour, a full queue, or lost by the recorder",
+        plural(packets, "packet")
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -474,12 +482,4 @@ mod tests {
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(812_400_000), "812.4 MB");
     }
-}
-
-/// Packets that went on and were not seen to.
-pub(super) fn unseen_text(packets: u64) -> String {
-    format!(
-        "{} accepted and not seen leaving: no neighbour, a full queue, or lost by the recorder",
-        plural(packets, "packet")
-    )
 }

@@ -1,5 +1,6 @@
 //! A story as one document, schema `tamis.why/1`.
 
+use host::sighting::Sighting;
 use rules::eval::{self, Alive};
 use serde_json::{Value, json};
 
@@ -29,6 +30,16 @@ impl Story<'_> {
                 self.steps.iter().map(|step| step_json((file, &self.report.numbers), step)).collect::<Vec<_>>()
             }),
         });
+        if let Some(seen) = &self.seen {
+            let number = |number: u64| self.report.numbers.show(number).to_string();
+            let of = match seen.sighting {
+                Sighting::Second { of } | Sighting::Lower { of } => of,
+                _ => None,
+            };
+            story["sighting"] = json!(seen.sighting.name());
+            story["of"] = json!(of.map(number));
+            story["left"] = json!(seen.left.map(number));
+        }
         if !self.logged.is_empty() {
             story["logged_by"] = json!(self.logged);
         }

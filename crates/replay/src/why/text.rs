@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use dataplane::{Disposition, Judgement, Skip};
+use host::sighting::Sighting;
 use packet::{L4, Packet, tcp};
 use rules::Outcome;
 use rules::conntrack::{Edit, Renumbering, Side};
@@ -11,7 +12,7 @@ use rules::eval::{self, Alive};
 use rules::model::Action;
 use rules::nat::Translated;
 
-use super::{FlowStory, Step, Story};
+use super::{FlowStory, SeenAs, Step, Story};
 use crate::near::{Misses, NearMiss};
 use crate::rules_file::RulesFile;
 use crate::visible::visible;
@@ -105,8 +106,30 @@ impl Story<'_> {
         Ok(())
     }
 
+    /// What its frame is, and which others show its packet.
+    fn seen_text(&self, SeenAs { sighting, left }: &SeenAs) -> String {
+        let number = |number: u64| self.report.numbers.show(number);
+        let what = match sighting {
+            Sighting::Unknown => "nothing tells which way it went".to_owned(),
+            Sighting::Arrival => "as it came in".to_owned(),
+            Sighting::Own => "of the host's own".to_owned(),
+            Sighting::Second { of: Some(of) } => {
+                format!("shows the packet of #{} again", number(*of))
+            }
+            Sighting::Second { of: None } => "shows a packet that came before again".to_owned(),
+            Sighting::Lower { of: Some(of) } => format!("shows #{} at a device below", number(*of)),
+            Sighting::Lower { of: None } => "sent below the host's hooks".to_owned(),
+            Sighting::OtherHost => "addressed to another host".to_owned(),
+        };
+        let left = left.map(|left| format!(", seen leaving as #{}", number(left)));
+        what + &left.unwrap_or_default()
+    }
+
     fn write_text(&self, out: &mut String, all: bool) -> std::fmt::Result {
         writeln!(out, "packet  {}", self.packet)?;
+        if let Some(seen) = &self.seen {
+            writeln!(out, "frame   {}", self.seen_text(seen))?;
+        }
         self.logged.iter().try_for_each(|rule| writeln!(out, "logged by {rule}"))?;
         let Some(file) = self.end.family.and_then(|family| self.report.file(family)) else {
             return writeln!(out, "{}", self.conclusion());
