@@ -304,7 +304,7 @@ impl<'r> Handler<'r> {
             .recorded_leaving(is_tapped, arrival.was_let_go);
         // An answer's ends are found by what it answers.
         if is_tapped && matches!(found, Found::Nothing) {
-            walk = walk.as_made();
+            walk = walk.made_by_host();
         }
         let stands = Stands { before, fragment, of_rules: *of_rules, config };
         let gone = goes(&mut walk, way, &stands, (arrival, (found, answers)), observer);

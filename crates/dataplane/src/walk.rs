@@ -109,7 +109,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// Gives a packet that was recorded as it left the ends that it was made with.
-    pub(crate) fn as_made(mut self) -> Self {
+    pub(crate) fn made_by_host(mut self) -> Self {
         undo(&mut self.transit);
         self
     }
