@@ -5,6 +5,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::process::Command;
 
 use lab::programs::compare::compare;
 use lab::programs::stage::{Size, lacking, play};
@@ -66,4 +67,43 @@ fn recordings_that_were_kept_count_as_the_kernel_did() {
         compared += 1;
     }
     assert!(compared > 0, "{}", folder.display());
+}
+
+/// The kept docker host with one rule changed, and what a replay of its capture says of contradictions.
+fn contradicted(from: &str, to: &str, option: &[&str]) -> (Option<i32>, u64) {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/fixtures/programs/docker");
+    let dir = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(kept.join("host")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, dir.path().join(path.file_name().unwrap_or_default())).unwrap();
+    }
+    let rules = dir.path().join("iptables.save");
+    let text = fs::read_to_string(&rules).unwrap();
+    assert!(text.contains(from), "{text}");
+    fs::write(&rules, text.replace(from, to)).unwrap();
+    let capture = kept.join("any.pcap.gz");
+    let ran = Command::new(env!("CARGO_BIN_EXE_tamis"))
+        .arg("replay")
+        .args([dir.path(), &capture])
+        .args(["--json", "--fail-on", "contradiction"])
+        .args(option)
+        .output()
+        .unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    (ran.status.code(), document["contradictions"]["packets"].as_u64().unwrap())
+}
+
+#[test]
+fn what_a_capture_contradicts_is_told() {
+    let dnat = "-j DNAT --to-destination 172.17.0.2:80";
+    let drops = "-A FORWARD -j DOCKER-USER";
+    assert_eq!(contradicted(dnat, dnat, &[]), (Some(0), 0), "as it was");
+    let (code, packets) =
+        contradicted(drops, &format!("-A FORWARD -i docker0 -j DROP\n{drops}"), &[]);
+    assert!(code == Some(3) && packets > 20, "{packets} were dropped and left");
+    let (code, packets) = contradicted(dnat, "-j DNAT --to-destination 172.17.0.3:80", &[]);
+    assert!(code == Some(3) && packets > 2, "{packets} left with another destination");
+    let (code, packets) =
+        contradicted(dnat, "-j DNAT --to-destination 172.17.0.3:80", &["--no-pair"]);
+    assert_eq!((code, packets), (Some(0), 0), "nothing is held to what left");
 }

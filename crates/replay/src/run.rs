@@ -134,6 +134,7 @@ pub fn replay<'f>(
     let found = new.zip(groups).zip(new_counters);
     report.changes = found.map(|((files, groups), counters)| groups.finish(files, counters));
     report.selection = std::mem::take(&mut wanted.selection);
+    report.warn_of_options();
     report.elapsed_s = started.elapsed().as_secs_f64();
     Ok(report)
 }

@@ -2,6 +2,7 @@
 
 mod changes;
 pub mod examples;
+mod given;
 mod html;
 mod json;
 mod next;

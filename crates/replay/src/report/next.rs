@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use dataplane::Config;
+use dataplane::{Config, Why};
 use packet::Checksums;
 use rules::conntrack::{Mode, config::DEFAULT_MAX};
 use rules::model::{Action, Family, Rule};
@@ -28,10 +28,8 @@ impl Report<'_> {
         }
         let files = self.files_named();
         let flags = self.flags() + &self.filter_flag();
-        let nets = self.files.first().map(nets).unwrap_or_default();
-        if self.lacked_interface as f64 > MANY * self.packets as f64 {
-            let named = if nets.is_empty() { self.any_interfaces() } else { nets };
-            return format!("tamis replay {files}{flags} {named}");
+        if let Some(missing) = self.missing(&files, &flags) {
+            return missing;
         }
         let changed = self.changes.as_ref().filter(|changes| changes.packets > 0);
         if let (Some(changes), true) = (changed, self.listed.is_empty()) {
@@ -60,6 +58,36 @@ impl Report<'_> {
             Some(listed) => self.why_command(self.numbers.show(listed.frame)),
             None => format!("tamis replay {files}{flags} --list {list}"),
         }
+    }
+
+    /// What would tell where many packets come from and go to. What was given already is not asked for again.
+    fn missing(&self, files: &str, flags: &str) -> Option<String> {
+        let is_many = |packets: u64| packets as f64 > MANY * self.packets as f64;
+        let ways = self.unknown_because.get(&Why::Way).copied().unwrap_or(0);
+        if !is_many(self.lacked_interface) && !is_many(ways) {
+            return None;
+        }
+        let is_named = !self.config.nets.is_empty()
+            || self.config.input.is_some()
+            || self.config.output.is_some();
+        let nets = self.files.first().map_or(Some(String::new()), nets);
+        if !is_many(ways) && !is_named {
+            match nets {
+                Some(nets) if nets.is_empty() => {
+                    return Some(format!("tamis replay {files}{flags} {}", self.any_interfaces()));
+                }
+                Some(nets) => return Some(format!("tamis replay {files}{flags} {nets}")),
+                None => {}
+            }
+        }
+        let is_host = self.files.iter().any(|file| file.given != file.file);
+        let captures = self.captures.iter().map(|capture| quote(&capture.name.given));
+        let captures = captures.collect::<Vec<_>>().join(" ");
+        (!is_host).then(|| {
+            format!(
+                "tamis collect HOST  # where these rules are; then: tamis replay HOST {captures}"
+            )
+        })
     }
 
     /// Interfaces for rules that name none of their own: any name is as good as another.
@@ -159,8 +187,9 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
     flags
 }
 
-/// `--net` for every interface that the rules name: the network that a rule pairs with it, else all.
-fn nets(file: &RulesFile) -> String {
+/// `--net` for every interface that the rules name: the network that a rule pairs with it, else all. None where that
+/// would say all of more than one.
+fn nets(file: &RulesFile) -> Option<String> {
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     for (.., rule) in file.rules() {
         for (name, network) in pairs(file, rule) {
@@ -168,11 +197,14 @@ fn nets(file: &RulesFile) -> String {
             *slot = slot.take().or(network);
         }
     }
+    if found.values().filter(|network| network.is_none()).count() > 1 {
+        return None;
+    }
     let everything = if file.ruleset.family.addr_len() == 16 { "::/0" } else { "0.0.0.0/0" };
     let options = found.into_iter().take(4).map(|(name, network)| {
         format!("--net {name}={}", network.as_deref().unwrap_or(everything))
     });
-    options.collect::<Vec<_>>().join(" ")
+    Some(options.collect::<Vec<_>>().join(" "))
 }
 
 /// The interfaces of one rule, each with the network that it names beside.
