@@ -40,7 +40,7 @@ pub struct PolicyRule {
     /// It asks for the table of a routing domain.
     pub(crate) l3mdev: bool,
     pub(crate) action: Action,
-    /// A route with a prefix of at most so many bits is passed over.
+    /// A route with a prefix of at most this number of bits is passed over.
     pub(crate) suppress: Option<u8>,
 }
 

@@ -41,7 +41,7 @@ pub struct Contradictions {
 }
 
 impl Contradictions {
-    /// Holds what became of a packet to how it was seen leaving.
+    /// Holds a verdict to how the packet was seen leaving.
     pub(crate) fn compare(
         &mut self,
         number: u64,

@@ -340,7 +340,7 @@ fn is_query(protocol: u8, kind: Option<u8>) -> bool {
     }
 }
 
-/// At most so many bytes from an offset.
+/// Bytes from an offset, at most that number.
 fn prefix(bytes: &[u8], offset: usize, most: usize) -> &[u8] {
     let rest = bytes.get(offset..).unwrap_or_default();
     rest.get(..most).unwrap_or(rest)
