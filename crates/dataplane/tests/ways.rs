@@ -298,21 +298,20 @@ fn errors_about_packets_of_no_connection_carry_the_one_of_the_packet() {
 fn the_hosts_own_fragments_are_one_packet_without_tracking_too() {
     let (rules, config) = (ruleset(PLAIN), routed());
     let mut handler = Handler::new([&rules], &config);
-    let part = |offset, payload_len, more| Craft {
+    let part = |source, destination, (offset, payload_len, more)| Craft {
         fragment: Some(Fragment { offset, more }),
         payload_len,
         id: 7,
-        ..craft("203.0.113.2", "198.51.100.7", Message::udp(5, 6))
+        ..craft(source, destination, Message::udp(5, 6))
     };
-    let first = part(0, 1000, true).frame();
-    let last = part(1008, 100, false).frame();
-    let (outcome, _) = leaves(&mut handler, 1, first.clone());
+    let own = |cut| part("203.0.113.2", "198.51.100.7", cut).frame();
+    let (first, last) = (own((0, 1000, true)), own((1008, 100, false)));
+    let (outcome, _) = leaves(&mut handler, 1, first);
     assert_eq!(outcome.end.judgement, Judgement::Skip(Skip::Fragment));
     let (outcome, _) = leaves(&mut handler, 2, last);
     assert_eq!((outcome.end.judgement.word(), outcome.len), ("accept", 20 + 8 + 1000 + 100));
     // What came in passes each by itself.
-    let mut came = first;
-    came[12..20].copy_from_slice(&[10, 0, 0, 9, 10, 0, 0, 1]);
+    let came = part("10.0.0.9", "10.0.0.1", (0, 1000, true)).frame();
     assert_eq!(comes(&mut handler, 3, came).end.judgement.word(), "accept");
 }
 
