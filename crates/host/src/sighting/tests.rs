@@ -112,6 +112,14 @@ fn what_no_arrival_explains_is_the_hosts_own() {
 }
 
 #[test]
+fn an_answer_by_the_same_ports_is_no_packet_that_went_on() {
+    let mut capture = Capture::new();
+    capture.frame(Way::In, "lan0", &craft(CLIENT, ROUTER, Message::udp(123, 123)));
+    capture.frame(Way::Out, "lan0", &craft(ROUTER, CLIENT, Message::udp(123, 123)));
+    assert_eq!(sightings(&capture.take()), [Sighting::Arrival, Sighting::Own]);
+}
+
+#[test]
 fn a_frame_whose_way_is_not_told_is_left_to_its_addresses() {
     let mut capture = Capture::new();
     capture.frame(Way::Unknown, "lan0", &craft(CLIENT, SERVER, Message::udp(5000, 53)));
