@@ -27,9 +27,7 @@ use crate::disposition::{
 };
 use crate::hooked;
 use crate::interfaces;
-use crate::path::{
-    Course, Fate, Path, Way, addresses, bridged, course_of, family_of, of_host, tos_of,
-};
+use crate::path::{Course, Fate, Path, Way, addresses, bridged, course_of, family_of, of_host};
 use crate::reroute::{self, Before};
 use crate::walk::{Sizes, Tables, Walk};
 
@@ -243,7 +241,7 @@ impl<'r> Handler<'r> {
 
         // The way through the host.
         let family = plan.family();
-        let before = Before { addresses: addresses(&packet), tos: tos_of(&packet) };
+        let before = Before::of(&packet, config);
         let found = plan.answer_of(&packet, arrival, config);
         let recorded = arrival.at.map(|at| at.path);
         let course = match (recorded.or(config.path), family) {
@@ -299,12 +297,12 @@ impl<'r> Handler<'r> {
             ..Visit::default()
         };
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
-        let mut walk = Walk::new(transit, visit, (tables, memories))
-            .seen_leaving(arrival.left.as_ref())
-            .recorded_leaving(is_tapped, arrival.was_let_go);
+        let mut walk = Walk::new(transit, visit, (tables, memories));
+        walk.seen_leaving(arrival.left.as_ref());
+        walk.recorded_leaving(is_tapped, arrival.was_let_go);
         // An answer's ends are found by what it answers.
         if is_tapped && matches!(found, Found::Nothing) {
-            walk = walk.made_by_host();
+            walk.made_by_host();
         }
         let stands = Stands { before, fragment, of_rules: *of_rules, config };
         let gone = goes(&mut walk, way, &stands, (arrival, (found, answers)), observer);

@@ -8,6 +8,7 @@
 
 use std::net::IpAddr;
 
+use packet::Packet;
 use rules::nat::Redirected;
 use rules::{Iface, Mark};
 
@@ -22,7 +23,15 @@ use crate::walk::Walk;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Before {
     pub(crate) addresses: Option<(IpAddr, IpAddr)>,
+    /// Its type of service, where routes may look at it.
     pub(crate) tos: Option<u8>,
+}
+
+impl Before {
+    pub(crate) fn of(packet: &Packet<'_>, config: &Config) -> Self {
+        let tos = config.host.routes.as_ref().and_then(|_| tos_of(packet));
+        Self { addresses: addresses(packet), tos }
+    }
 }
 
 /// The way from here on of a packet, as the tables before routing have left it.

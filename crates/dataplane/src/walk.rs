@@ -24,6 +24,7 @@ use crate::disposition::{DropReason, Judgement, Midstream, Why};
 use crate::handler::Observer;
 
 pub(crate) use size::Sizes;
+use tables::Role;
 pub(crate) use tables::Tables;
 use ways::Ways;
 
@@ -90,28 +91,25 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// The packet was seen leaving. Under rules that were in force then, no rule that may have dropped it did.
-    pub(crate) fn seen_leaving(mut self, left: Option<&Left<'_>>) -> Self {
-        let Some(left) = left else { return self };
+    pub(crate) fn seen_leaving(&mut self, left: Option<&Left<'_>>) {
+        let Some(left) = left else { return };
         self.let_go = left.let_go;
         self.transit.ct.drawn =
             Some(Drawn { source: left.source, destination: left.destination, ports: left.ports });
-        self
     }
 
     /// The host's own packet, recorded as it left: what its destination was before is not known.
-    pub(crate) fn recorded_leaving(mut self, as_left: bool, let_go: bool) -> Self {
+    pub(crate) fn recorded_leaving(&mut self, as_left: bool, let_go: bool) {
         self.as_left = as_left;
         if as_left {
             self.let_go |= let_go;
             self.transit.ct.drawn = Some(Drawn::of(self.transit.packet));
         }
-        self
     }
 
     /// Gives a packet that was recorded as it left the ends that it was made with.
-    pub(crate) fn made_by_host(mut self) -> Self {
+    pub(crate) fn made_by_host(&mut self) {
         undo(&mut self.transit);
-        self
     }
 
     /// From here on nothing is known of what became of it.
@@ -248,7 +246,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// The packet before tracking, and what it is taken for where its states do not agree.
     pub(crate) fn taken(&mut self) -> Option<(Snapshot, CtView)> {
-        self.snapshot.take().zip(self.transit.ct.view.as_taken())
+        let view = self.transit.ct.view.as_taken()?;
+        Some((self.snapshot.take()?, view))
     }
 
     /// The packet leaves, if it is still on its way: its connection is there from now on.
@@ -343,8 +342,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         if self.alive == Alive::Gone {
             return;
         }
-        let name = self.tables.ruleset().tables[table].name;
-        if name == "nat" && self.tables.ruleset().family.is_ip() {
+        if self.tables.role(table) == Role::Nat && self.tables.ruleset().family.is_ip() {
             if self.tables.tracks {
                 self.nat(table, observer);
             }
@@ -373,10 +371,10 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// What accepted it here counts as what accepted it, if nothing weightier does.
     fn accepted(&mut self, table: usize, found: &Verdicts) {
-        let name = self.tables.ruleset().tables[table].name;
-        if name == "filter" || !self.passed_filter && name != "nat" {
+        let role = self.tables.role(table);
+        if role == Role::Filter || !self.passed_filter && role != Role::Nat {
             self.accepted_by = found.by(Verdict::Accept);
-            self.passed_filter |= name == "filter";
+            self.passed_filter |= role == Role::Filter;
         }
     }
 

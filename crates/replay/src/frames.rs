@@ -11,7 +11,7 @@ use crate::lane::arrival;
 use crate::rules_file::RulesFile;
 use crate::run::link_of;
 use crate::select::Selection;
-use crate::source::{Batch, Source};
+use crate::source::{Batch, Source, seen_at};
 use crate::spotter::Spotter;
 
 /// A frame of the stream.
@@ -51,13 +51,13 @@ pub(crate) fn each<B>(
     let mut batch = Batch::default();
     let mut broke = None;
     while broke.is_none() && source.next(&mut batch, &mut Selection::default(), &mut None)? {
-        let Batch { burst, arrived, interfaces, devices, .. } = &mut batch;
-        for (frame, arrived) in burst.iter_mut().zip(&*arrived) {
+        let Batch { burst, arrived, seen, stream, .. } = &mut batch;
+        for ((frame, arrived), at) in burst.iter_mut().zip(&*arrived).zip(0..) {
             let (link_type, number) = (frame.meta.link_type, arrived.number);
-            let interface = interfaces.get(frame.meta.interface as usize);
-            let sighting = arrived.seen.sighting;
+            let seen = seen_at(seen, at);
+            let sighting = seen.sighting;
             let arrival = link_of(link_type).map(|link| {
-                let arrival = arrival((frame.meta, link, interface), *arrived, devices);
+                let arrival = arrival((frame.meta, link), (*arrived, seen), stream);
                 Arrival { was_let_go: arrival.was_let_go && config.pair, ..arrival }
             });
             let shown = see(Frame { number, bytes: frame.bytes, link_type, sighting, arrival });

@@ -4,17 +4,16 @@
 //! added up at the end.
 
 use dataplane::{Arrival, BURST, Config, Disposition, Handler, Left, Origin, Skip};
-use host::sighting::Sighting;
+use host::sighting::{Seen, Sighting};
 use packet::Link;
-use pktio::{FrameMeta, Interface};
+use pktio::{FrameMeta, FrameMut};
 
 use crate::changes::Versus;
 use crate::decider::Decider;
 use crate::recorder::Recorder;
 use crate::rules_file::RulesFile;
 use crate::run::link_of;
-use crate::source::{Arrived, Batch, Outcome};
-use crate::spotter::Names;
+use crate::source::{Arrived, Batch, Outcome, Stream, seen_at};
 
 /// What is wanted of each packet besides counting it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,7 +85,7 @@ impl<'f> Lane<'f> {
 
     /// Judges every frame of a batch, in order.
     pub(crate) fn judge(&mut self, batch: &mut Batch) {
-        let Batch { burst, arrived, interfaces, devices, outcomes, connections } = batch;
+        let Batch { burst, arrived, seen, stream, outcomes, connections } = batch;
         for (chunk, start) in arrived.chunks(BURST).zip((0..).step_by(BURST)) {
             let range = start..start + chunk.len();
             if self.handler.tracks() {
@@ -96,10 +95,9 @@ impl<'f> Lane<'f> {
                     Some((frame.bytes, link, frame.meta.wire_length as usize))
                 }));
             }
-            for (frame, arrived) in burst.range_mut(range).zip(chunk) {
-                let interface = interfaces.get(frame.meta.interface as usize);
-                let outcome = self.frame(frame.bytes, (frame.meta, interface), *arrived, devices);
-                outcomes.extend(outcome);
+            for ((frame, arrived), at) in burst.range_mut(range).zip(chunk).zip(start..) {
+                let arrived = (*arrived, seen_at(seen, at));
+                outcomes.extend(self.frame(frame, arrived, stream));
             }
         }
         *connections = self.handler.connections();
@@ -112,19 +110,18 @@ impl<'f> Lane<'f> {
     #[inline]
     fn frame(
         &mut self,
-        bytes: &mut [u8],
-        (meta, interface): (&FrameMeta, Option<&Interface>),
-        arrived: Arrived,
-        devices: &Names,
+        FrameMut { bytes, meta }: FrameMut<'_>,
+        (arrived, seen): (Arrived, Seen),
+        stream: &Stream,
     ) -> Option<Outcome> {
         self.recorder.next_packet();
-        self.recorder.sighted(arrived.seen.sighting);
+        self.recorder.sighted(seen.sighting);
         let mut new = None;
-        let end = match (link_of(meta.link_type), skip(arrived.seen.sighting)) {
+        let end = match (link_of(meta.link_type), skip(seen.sighting)) {
             (None, _) => Disposition::skipped(Skip::LinkType),
             (_, Some(skip)) => Disposition::skipped(skip),
             (Some(link), None) => {
-                let mut arrival = arrival((meta, link, interface), arrived, devices);
+                let mut arrival = arrival((meta, link), (arrived, seen), stream);
                 // What other rules let go on tells nothing of these: both are given the same.
                 let trusts = self.pairs && self.versus.is_none();
                 if let Some(left) = &mut arrival.left {
@@ -134,7 +131,7 @@ impl<'f> Lane<'f> {
                 let Self { handler, recorder, scratch, .. } = self;
                 let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
                 let outcome = handler.handle(own, &arrival, recorder);
-                let is_own = arrived.seen.sighting == Sighting::Own;
+                let is_own = seen.sighting == Sighting::Own;
                 recorder.compare(arrived.number, &outcome, (arrival.left.as_ref(), is_own));
                 let end = outcome.end;
                 new = self.versus.as_mut().map(|versus| {
@@ -165,15 +162,16 @@ fn copy<'s>(scratch: &'s mut Vec<u8>, bytes: &[u8]) -> &'s mut [u8] {
 
 /// How a frame arrived.
 pub(crate) fn arrival<'a>(
-    (meta, link, interface): (&FrameMeta, Link, Option<&'a Interface>),
-    Arrived { number, time, seen, one_sided, began }: Arrived,
-    devices: &'a Names,
+    (meta, link): (&FrameMeta, Link),
+    (Arrived { number, time }, seen): (Arrived, Seen),
+    Stream { interfaces, devices, one_sided, began }: &'a Stream,
 ) -> Arrival<'a> {
+    let interface = interfaces.get(meta.interface as usize);
     let named = devices.of(seen.device);
     Arrival {
         time,
-        began,
-        one_sided,
+        began: *began,
+        one_sided: *one_sided,
         flooded: seen.flooded,
         was_let_go: seen.sighting == Sighting::Own,
         direction: meta.direction,

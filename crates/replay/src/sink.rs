@@ -5,6 +5,7 @@
 use std::io::Write;
 
 use dataplane::{Disposition, Judgement};
+use host::sighting::Seen;
 use packet::Link;
 use pktio::Frame;
 use rules::model::Family;
@@ -20,7 +21,7 @@ use crate::report::timeline::Timeline;
 use crate::report::{Listed, Report};
 use crate::rules_file::RulesFile;
 use crate::run::{List, link_of};
-use crate::source::{Arrived, Batch, Numbers, Outcome};
+use crate::source::{Arrived, Batch, Numbers, Outcome, seen_at};
 
 /// Where judged packets go.
 pub(crate) struct Sink<'f, 'w> {
@@ -86,15 +87,16 @@ impl<'f, 'w> Sink<'f, 'w> {
 
     /// Takes the packets of a batch.
     pub(crate) fn take(&mut self, batch: &mut Batch) -> Result<(), Error> {
-        let Batch { burst, arrived, interfaces, outcomes, .. } = batch;
-        for ((frame, arrived), outcome) in burst.iter().zip(&*arrived).zip(outcomes.drain(..)) {
+        let Batch { burst, arrived, seen, stream, outcomes, .. } = batch;
+        let frames = burst.iter().zip(&*arrived).zip(outcomes.drain(..));
+        for (at, ((frame, arrived), outcome)) in frames.enumerate() {
             if self.skip > 0 {
                 self.skip -= 1;
                 continue;
             }
             self.taken += 1;
-            let interface = interfaces.get(frame.meta.interface as usize);
-            self.packet(frame, (*arrived, interface), &outcome)?;
+            let interface = stream.interfaces.get(frame.meta.interface as usize);
+            self.packet(frame, (*arrived, seen_at(seen, at), interface), &outcome)?;
         }
         Ok(())
     }
@@ -102,7 +104,7 @@ impl<'f, 'w> Sink<'f, 'w> {
     fn packet(
         &mut self,
         frame: Frame<'_>,
-        (arrived, interface): (Arrived, Option<&pktio::Interface>),
+        (arrived, seen, interface): (Arrived, Seen, Option<&pktio::Interface>),
         outcome: &Outcome,
     ) -> Result<(), Error> {
         let Outcome { end, by, new, sides: [input, output], states } = outcome;
@@ -138,7 +140,7 @@ impl<'f, 'w> Sink<'f, 'w> {
                 place: &place,
                 sides: [input.as_deref(), output.as_deref()],
                 states: *states,
-                sighting: arrived.seen.sighting,
+                sighting: seen.sighting,
                 logged_by,
                 new: new.as_ref().map(|(end, _)| end).zip(new_place.as_ref()),
             })?;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use dataplane::Config;
-use host::sighting::{Devices, Frame, Link, Reassembly, Sightings, Way};
+use host::sighting::{Devices, Frame, Link, Reassembly, Seen, Sightings, Way};
 use host::{Host, LinkKind};
 use packet::{Checksums, Headers, parse};
 use pktio::{Direction, Frame as Captured, Interface};
@@ -16,13 +16,10 @@ use rules::model::Family;
 
 use crate::rules_file::RulesFile;
 use crate::run::link_of;
-use crate::source::{Arrived, Batch, Window};
+use crate::source::{Arrived, Batch, MOST_IDLE, Window};
 
 /// How far ahead frames are looked at, for one that shows a packet leaving.
 const WINDOW: Window = Window { nanos: 1_000_000_000, frames: 64 * 1024, bytes: 64 * 1024 * 1024 };
-
-/// Batches kept to be read into.
-const MOST_IDLE: usize = 8;
 
 /// `skb->pkt_type` of cooked captures.
 const OTHER_HOST: u8 = 3;
@@ -109,7 +106,7 @@ impl<'h> Spotter<'h> {
     pub(crate) fn push(&mut self, batch: Batch) {
         for (frame, arrived) in batch.burst.iter().zip(&batch.arrived) {
             self.newest = self.newest.max(arrived.time.unwrap_or(0));
-            let interface = batch.interfaces.get(frame.meta.interface as usize);
+            let interface = batch.stream.interfaces.get(frame.meta.interface as usize);
             if !self.see(frame, *arrived, interface) {
                 self.sightings.see_other(arrived.number);
             }
@@ -167,12 +164,15 @@ impl<'h> Spotter<'h> {
             batch.clear();
             self.idle.push(batch);
         }
-        for arrived in &mut to.arrived {
-            arrived.seen = self.sightings.take().unwrap_or_default();
-            arrived.seen.left = arrived.seen.left.filter(|_| self.pairs);
-            arrived.one_sided = self.is_told && !self.shows_out;
+        to.seen.clear();
+        for _ in &to.arrived {
+            let seen = self.sightings.take().unwrap_or_default();
+            if self.is_told {
+                to.seen.push(Seen { left: seen.left.filter(|_| self.pairs), ..seen });
+            }
         }
-        to.devices = self.names();
+        to.stream.one_sided = self.is_told && !self.shows_out;
+        to.stream.devices = self.names();
         true
     }
 

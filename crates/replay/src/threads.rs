@@ -190,7 +190,7 @@ impl Run<'_> {
         let judge = match self.split {
             Split::None => 0,
             // Fragments wait for others at one and the same judge.
-            Split::Batches if batch.arrived.iter().any(|frame| frame.seen.is_fragment) => 0,
+            Split::Batches if batch.seen.iter().any(|seen| seen.is_fragment) => 0,
             Split::Batches => self.turn % self.judges.len(),
             Split::Addresses { .. } => return self.give_parts(batch),
         };
@@ -205,16 +205,16 @@ impl Run<'_> {
         for _ in &self.judges {
             let mut part = self.idle.pop().unwrap_or_default();
             part.clear();
-            part.interfaces = batch.interfaces.clone();
-            part.devices = batch.devices.clone();
+            part.stream = batch.stream.clone();
             parts.push(part);
         }
         let mut owners = Vec::with_capacity(batch.arrived.len());
-        let Batch { burst, arrived, .. } = &mut batch;
-        for (frame, arrived) in burst.iter_mut().zip(&*arrived) {
+        let Batch { burst, arrived, seen, .. } = &mut batch;
+        for (at, (frame, arrived)) in burst.iter_mut().zip(&*arrived).enumerate() {
             let owner = owner(frame.bytes, frame.meta, parts.len())?;
             parts[owner].burst.push(frame.bytes, *frame.meta);
             parts[owner].arrived.push(*arrived);
+            parts[owner].seen.extend(seen.get(at));
             owners.push(owner as u8);
         }
         for (judge, part) in self.judges.iter().zip(parts) {

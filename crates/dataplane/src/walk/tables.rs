@@ -7,18 +7,39 @@ use rules::model::{Hook, Ruleset};
 
 use crate::handler::Observer;
 
+/// What a table is for, as far as a walk treats it apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// What it accepts counts most.
+    Filter,
+    /// Its chains translate.
+    Nat,
+    Other,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Tables<'r> {
     ruleset: &'r Ruleset,
     /// Each table in the layout that is walked; none where the model itself is.
     laid: Vec<Laid>,
+    roles: Vec<Role>,
     /// By `Hook as usize`: the tables, of which the first few are walked before tracking.
     hooks: [(Vec<usize>, usize); 6],
     /// Connections are tracked; without that the nat chains are never walked.
     pub(super) tracks: bool,
     /// Some rule translates.
     pub(super) translates: bool,
+}
+
+impl Role {
+    fn of(table: &str) -> Self {
+        match table {
+            "filter" => Self::Filter,
+            "nat" => Self::Nat,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl<'r> Tables<'r> {
@@ -38,6 +59,7 @@ impl<'r> Tables<'r> {
         Self {
             ruleset,
             laid: layout.into_iter().flat_map(lay).collect(),
+            roles: ruleset.tables.iter().map(|table| Role::of(table.name)).collect(),
             tracks: ruleset.tracks(),
             translates: ruleset.translates(),
             hooks: hooks.map(|hook| {
@@ -56,6 +78,11 @@ impl<'r> Tables<'r> {
     /// The rules.
     pub(crate) fn ruleset(&self) -> &'r Ruleset {
         self.ruleset
+    }
+
+    /// What a table is for.
+    pub(super) fn role(&self, table: usize) -> Role {
+        self.roles.get(table).copied().unwrap_or(Role::Other)
     }
 
     /// The raw tables and the others at a hook.

@@ -218,6 +218,8 @@ struct Datagram {
 pub struct Sightings {
     devices: Devices,
     keys: Keys,
+    /// Frames ahead of the first entry of which nothing can be read.
+    others: usize,
     entries: VecDeque<Entry>,
     /// Index of the first entry, and of the next one to be taken.
     base: u64,
@@ -260,6 +262,7 @@ impl Sightings {
         Self {
             devices,
             keys: Keys::random(),
+            others: 0,
             entries: VecDeque::new(),
             base: 0,
             taken: 0,
@@ -294,7 +297,7 @@ impl Sightings {
     /// Frames that were seen and not taken.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        (self.base + self.entries.len() as u64 - self.taken) as usize
+        self.others + (self.base + self.entries.len() as u64 - self.taken) as usize
     }
 
     /// Sees the next frame in order of time.
@@ -336,6 +339,11 @@ impl Sightings {
 
     /// Sees a frame of which nothing can be read.
     pub fn see_other(&mut self, number: u64) {
+        // In a capture that tells nothing of any frame they need not be remembered.
+        if self.entries.is_empty() {
+            self.others += 1;
+            return;
+        }
         self.entries.push_back(Entry {
             number,
             time: self.entries.back().map_or(0, |entry| entry.time),
@@ -350,10 +358,15 @@ impl Sightings {
             print: None,
             next: NONE,
         });
+        self.forget();
     }
 
     /// What the oldest frame is that was not taken.
     pub fn take(&mut self) -> Option<Seen> {
+        if self.others > 0 {
+            self.others -= 1;
+            return Some(Seen::default());
+        }
         let place = (self.taken - self.base) as usize;
         let entry = self.entries.get(place)?;
         self.taken += 1;

@@ -128,6 +128,22 @@ fn a_frame_whose_way_is_not_told_is_left_to_its_addresses() {
 }
 
 #[test]
+fn frames_of_which_nothing_can_be_read_keep_their_place_and_are_forgotten() {
+    let mut capture = Capture::new();
+    capture.sightings.see_other(1);
+    capture.frame(Way::In, "lan0", &segment((CLIENT, 1), (SERVER, 2), 1, 10));
+    capture.sightings.see_other(3);
+    assert_eq!(capture.sightings.waiting(), 3);
+    let seen: Vec<_> = std::iter::from_fn(|| capture.sightings.take()).collect();
+    assert_eq!(sightings(&seen), [Sighting::Unknown, Sighting::Arrival, Sighting::Unknown]);
+    for number in 0..2 * KEPT as u64 {
+        capture.sightings.see_other(number);
+        assert_eq!(capture.sightings.take(), Some(Seen::default()));
+    }
+    assert!(capture.sightings.entries.len() <= KEPT + 1, "{}", capture.sightings.entries.len());
+}
+
+#[test]
 fn a_superframe_leaves_in_segments() {
     let mut capture = Capture::new();
     capture.frame(Way::In, "wan0", &segment((SERVER, 80), (CLIENT, 4000), 1000, 4000));

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use host::sighting::Seen;
 use packet::nflog::Record;
 use pktio::{Burst, CaptureReader, Frame, LinkType, Port, PortError};
 
@@ -117,7 +116,7 @@ impl Feed {
             backwards += u64::from(time < *now);
             *now = time;
             let number = number(*capture, frame.meta.number);
-            Arrived { number, time, seen: Seen::default(), one_sided: false, began: None }
+            Arrived { number, time }
         }));
         mend_lengths(&mut batch.burst);
         self.number_interfaces(batch, table);
@@ -140,7 +139,7 @@ impl Feed {
                 meta.interface = ours.copied().unwrap_or(meta.interface);
             }
         }
-        batch.interfaces = table.all();
+        batch.stream.interfaces = table.all();
     }
 
     pub(super) fn reader(&self) -> &CaptureReader {

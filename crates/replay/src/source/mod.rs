@@ -34,7 +34,7 @@ use queue::Queue;
 pub use argument::CaptureName;
 pub use numbers::Numbers;
 pub(crate) use numbers::capture_of;
-pub(crate) use queue::Window;
+pub(crate) use queue::{MOST_IDLE, Window};
 
 /// Bytes of frames that are read and judged together: they stay in the cache.
 const BATCH_BYTES: usize = 64 * 1024;
@@ -48,10 +48,10 @@ pub(crate) struct Batch {
     pub(crate) burst: Burst,
     /// For each frame, when and which it is.
     pub(crate) arrived: Vec<Arrived>,
-    /// The interfaces of the captures so far.
-    pub(crate) interfaces: Arc<[Interface]>,
-    /// Names of the devices that frames were seen at, by number.
-    pub(crate) devices: Names,
+    /// For each frame, what it is; empty where nothing tells of any.
+    pub(crate) seen: Vec<Seen>,
+    /// What is known of the captures.
+    pub(crate) stream: Stream,
     /// What became of each frame, where somebody wants to know.
     pub(crate) outcomes: Vec<Outcome>,
     /// Connections that its judges have made up to here.
@@ -65,8 +65,15 @@ pub(crate) struct Arrived {
     pub(crate) number: u64,
     /// Its time in nanoseconds since the Unix epoch; when it is handed out, made to run forward.
     pub(crate) time: Option<u64>,
-    /// What it is.
-    pub(crate) seen: Seen,
+}
+
+/// What is known of the captures when a batch is handed out.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stream {
+    /// Their interfaces so far.
+    pub(crate) interfaces: Arc<[Interface]>,
+    /// Names of the devices that frames were seen at, by number.
+    pub(crate) devices: Names,
     /// No frame was seen that the host sent, though the captures tell which way frames went.
     pub(crate) one_sided: bool,
     /// The time of the first frame.
@@ -91,8 +98,8 @@ impl Default for Batch {
         Self {
             burst: Burst::with_capacity(BATCH_BYTES),
             arrived: Vec::new(),
-            interfaces: Arc::default(),
-            devices: Names::default(),
+            seen: Vec::new(),
+            stream: Stream::default(),
             outcomes: Vec::new(),
             connections: 0,
         }
@@ -104,8 +111,14 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         self.burst.clear();
         self.arrived.clear();
+        self.seen.clear();
         self.outcomes.clear();
     }
+}
+
+/// What the frame at a place of [`Batch::seen`] is.
+pub(crate) fn seen_at(seen: &[Seen], at: usize) -> Seen {
+    seen.get(at).copied().unwrap_or_default()
 }
 
 /// Called now and then with bytes read and, if known, bytes in all, of the current capture.
@@ -382,11 +395,11 @@ impl<'c> Source<'c> {
     /// Keeps the frames that are to be judged, with times that run forward.
     fn select(&mut self, batch: &mut Batch, selection: &mut Selection) -> Result<(), Error> {
         let Self { ended, start, now, read, .. } = self;
-        let Batch { burst, arrived, .. } = batch;
+        let Batch { burst, arrived, seen, stream, .. } = batch;
         let mut failed = None;
         let (mut at, mut kept) = (0, 0);
         burst.retain(|frame| {
-            let Arrived { number, time, seen, one_sided, .. } = arrived[at];
+            let (place, Arrived { number, time }) = (at, arrived[at]);
             at += 1;
             if *ended {
                 return false;
@@ -415,13 +428,18 @@ impl<'c> Source<'c> {
             if let Some(capture) = &mut read.captures[capture_of(number)] {
                 capture.count(u64::from(frame.meta.wire_length), time);
             }
-            arrived[kept] = Arrived { number, time, seen, one_sided, began: *start };
+            arrived[kept] = Arrived { number, time };
+            if let Some(told) = seen.get(place).copied() {
+                seen[kept] = told;
+            }
             kept += 1;
             // A capture that goes on for ever is not waited for.
             *ended = selection.is_full(read.packets);
             true
         });
         arrived.truncate(kept);
+        seen.truncate(kept);
+        stream.began = *start;
         failed.map_or(Ok(()), Err)
     }
 }

@@ -13,8 +13,8 @@ use pktio::Frame;
 
 use super::{Arrived, BATCH_BYTES, Batch};
 
-/// Batches kept to be read into.
-const MOST_IDLE: usize = 8;
+/// Batches kept to be read into: a window's worth, or every lull in a capture would cost their memory anew.
+pub(crate) const MOST_IDLE: usize = 256;
 
 /// How far frames are read ahead of those that are handed out. What is reached first ends it.
 #[derive(Debug, Clone, Copy)]
@@ -90,12 +90,13 @@ impl Queue {
     /// The same frames in order of time.
     fn sorted(&mut self, batch: Batch) -> Batch {
         let mut order: Vec<usize> = (0..batch.arrived.len()).collect();
-        order.sort_unstable_by_key(|at| batch.arrived[*at].key());
+        // Nearly sorted, which the stable sort sees.
+        order.sort_by_key(|at| batch.arrived[*at].key());
         let mut sorted = self.idle();
         for at in order {
             copy(&batch, at, &mut sorted);
         }
-        sorted.interfaces = Arc::clone(&batch.interfaces);
+        sorted.stream = batch.stream.clone();
         self.put_back(batch);
         sorted
     }
@@ -166,8 +167,8 @@ impl Run {
             *filled += copy(&self.batch, self.next, to) + 1;
             self.next += 1;
         }
-        if to.interfaces.len() < self.batch.interfaces.len() {
-            to.interfaces = Arc::clone(&self.batch.interfaces);
+        if to.stream.interfaces.len() < self.batch.stream.interfaces.len() {
+            to.stream.interfaces = Arc::clone(&self.batch.stream.interfaces);
         }
         self.next - from
     }

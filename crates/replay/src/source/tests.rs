@@ -155,12 +155,9 @@ fn an_interface_is_named_and_each_capture_keeps_its_own() {
     let mut source = Source::new(&captures, None, 0, None);
     let (mut batch, mut names) = (Batch::default(), Vec::new());
     while source.next(&mut batch, &mut Selection::default(), &mut None).unwrap() {
-        names.extend(
-            batch
-                .burst
-                .iter()
-                .map(|frame| batch.interfaces[frame.meta.interface as usize].name.clone().unwrap()),
-        );
+        names.extend(batch.burst.iter().map(|frame| {
+            batch.stream.interfaces[frame.meta.interface as usize].name.clone().unwrap()
+        }));
     }
     assert_eq!(names, ["lan0", "wan0", "lan0"]);
 }
