@@ -18,7 +18,7 @@ help: ## List the targets
 
 run: ## Build tamis and show its demo report; the files go to target/demo
 	cargo build --release --bin tamis
-	@mkdir -p target/demo
+	@rm -rf target/demo && mkdir -p target/demo
 	@cargo run --quiet --release --bin tamis -- demo --dir target/demo
 
 test: $(if $(ROOT),deps) ## Run every test that this machine can run, and say which it skips

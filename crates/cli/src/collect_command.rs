@@ -2,12 +2,15 @@
 //! where tamis is not installed. Both run the same commands, each by a shell, so that both write the same.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
-use replay::shell::quote;
+use packet::visible;
+use replay::shell::command;
+
+use crate::screen;
 
 /// `tamis collect`.
 #[derive(Debug, clap::Args)]
@@ -67,12 +70,15 @@ const WRITTEN: &str = "collected.txt";
 /// Where administrators' programs lie, and the language of what they print.
 const ENVIRONMENT: &str = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C; export PATH LC_ALL";
 
+/// The files of a host's folder.
+pub(crate) fn files() -> impl Iterator<Item = &'static str> {
+    SOURCES.iter().map(|source| source.file)
+}
+
 /// Collects, or prints the script.
 pub(crate) fn run(args: &CollectArgs) -> Result<ExitCode> {
     if args.script {
-        let mut out = std::io::stdout().lock();
-        out.write_all(script(args.dir.as_deref().unwrap_or("host")).as_bytes())?;
-        out.flush()?;
+        screen::print(&script(args.dir.as_deref().unwrap_or("host")))?;
         return Ok(ExitCode::SUCCESS);
     }
     let name = args.dir.as_deref().context("expected a folder to write")?;
@@ -84,18 +90,19 @@ pub(crate) fn run(args: &CollectArgs) -> Result<ExitCode> {
                 folder.write(source.file, &text)?;
                 written.push(source.file);
             }
-            Err(why) => eprintln!("tamis collect: {}: {}", source.file, replay::visible(&why)),
+            Err(why) => screen::tell(&format!("tamis collect: {}: {why}", source.file)),
         }
     }
     if written.is_empty() {
         bail!("{name}: nothing could be collected");
     }
     folder.write(WRITTEN, (written.join("\n") + "\n").as_bytes())?;
-    println!("{}: {} files", name, written.len());
-    println!(
-        "next: tcpdump -i any -B 65536 -w capture.pcap, then tamis replay {} capture.pcap",
-        quote(name)
-    );
+    let then = command("replay", &[name, "capture.pcap"], "");
+    screen::print(&format!(
+        "{}: {} files\nnext: tcpdump -i any -B 65536 -w capture.pcap, then {then}\n",
+        visible::word(name),
+        written.len()
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

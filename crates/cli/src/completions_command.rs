@@ -1,7 +1,6 @@
 //! `tamis completions`: what a shell needs to complete a command line, from the same definitions as the
 //! help.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -9,6 +8,7 @@ use clap::CommandFactory;
 use clap_complete::{Shell, generate};
 
 use crate::args::Args;
+use crate::screen;
 
 /// `tamis completions`.
 #[derive(Debug, clap::Args)]
@@ -26,6 +26,6 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode> {
     let mut script = Vec::new();
     generate(args.shell, &mut Args::command(), "tamis", &mut script);
-    std::io::stdout().lock().write_all(&script)?;
+    screen::write(|out| out.write_all(&script))?;
     Ok(ExitCode::SUCCESS)
 }

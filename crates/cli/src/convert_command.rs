@@ -1,16 +1,16 @@
 //! `tamis convert`.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args as ClapArgs, ValueEnum};
-use replay::{RulesFile, rules_json};
+use replay::{RulesFile, json_text, rules_json};
 use rules::convert::convert;
 use rules::model::Family;
 use rules::save::LoadOptions;
 
 use crate::host_folder::HostFolder;
+use crate::screen;
 
 /// Exit code of `--strict` where something is lost.
 const LOST: u8 = 5;
@@ -68,21 +68,20 @@ impl Form {
 /// Converts rules.
 pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
     let file = open(args)?;
-    let mut out = std::io::stdout().lock();
     let Some(to) = args.to.family() else {
-        writeln!(out, "{:#}", rules_json::write(&file.ruleset))?;
+        let document = rules_json::write(&file.ruleset);
+        screen::write(|out| json_text::pretty(out, &document))?;
         return Ok(ExitCode::SUCCESS);
     };
     let converted = convert(&file.ruleset, to);
     for loss in &converted.losses {
         let line = format!("{}:{}: lost {}: {}", file.file, loss.line, loss.what, loss.text);
-        eprintln!("{}", replay::visible(&line));
+        screen::tell(&line);
     }
     if args.strict && !converted.losses.is_empty() {
         return Ok(ExitCode::from(LOST));
     }
-    out.write_all(converted.text.as_bytes())?;
-    out.flush()?;
+    screen::print(&screen::data(&converted.text))?;
     Ok(ExitCode::SUCCESS)
 }
 

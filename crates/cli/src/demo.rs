@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use dataplane::Config;
 use host::Network;
+use packet::visible;
 use replay::run::{self, Wanted};
-use replay::{RulesFile, demo};
+use replay::{RulesFile, Target, demo};
 use rules::save::LoadOptions;
 
 use crate::replay_command::{command_line, print};
+use crate::screen;
 
 /// `tamis demo`.
 #[derive(Debug, clap::Args)]
@@ -31,10 +33,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
     let config = Config { nets: nets.into_iter().flatten().collect(), ..Config::default() };
     let mut wanted = Wanted { page: true, ..Wanted::default() };
     let report = run::replay(&files, &[capture], &config, &mut wanted)?;
-    let page = args.dir.join("demo-report.html");
-    std::fs::write(&page, report.html(&command_line()))
-        .with_context(|| page.display().to_string())?;
+    let page = written.report.display().to_string();
+    Target::open(&page)?.write_whole(&report.html(&command_line("")))?;
     print(&report, false)?;
-    println!("report: {}", page.display());
+    screen::print(&format!("report: {}\n", visible::word(&page)))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,8 @@ use rules::ipset::Sets;
 use rules::model::Family;
 use rules::save::LoadOptions;
 
+use crate::collect_command;
+
 /// Rulesets by family, in the order in which they are asked for.
 const RULES: [(Family, &str); 4] = [
     (Family::Ipv4, "iptables.save"),
@@ -34,6 +36,12 @@ impl<'n> HostFolder<'n> {
 
     fn path(&self, file: &str) -> PathBuf {
         Path::new(self.name).join(file)
+    }
+
+    /// Its files that are there.
+    pub(crate) fn files(&self) -> impl Iterator<Item = String> {
+        let there = collect_command::files().map(|file| self.path(file)).filter(|at| at.exists());
+        there.map(|path| path.display().to_string())
     }
 
     /// The text of one of its files, if it is there.

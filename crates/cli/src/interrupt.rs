@@ -1,22 +1,21 @@
-//! Ctrl-C: the first one asks the work to end with what it has, the second ends the program at once.
+//! Ctrl-C and SIGTERM: the first one asks the work to end with what it has, the second ends the program at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
-/// Exit code of a program that SIGINT ended, as shells have it.
-const KILLED: i32 = 130;
-
-/// A flag that Ctrl-C raises. To be called once.
-pub(crate) fn flag() -> Result<Arc<AtomicBool>> {
+/// A flag that these signals raise. To be called once.
+pub(crate) fn raised() -> Result<Arc<AtomicBool>> {
     let raised = Arc::new(AtomicBool::new(false));
-    let ours = Arc::clone(&raised);
-    ctrlc::set_handler(move || {
-        if ours.swap(true, Ordering::Relaxed) {
-            std::process::exit(KILLED);
-        }
-    })
-    .context("Ctrl-C")?;
+    for signal in [SIGINT, SIGTERM] {
+        // In this order: the first one finds the flag down, then raises it.
+        let killed = 128 + signal;
+        flag::register_conditional_shutdown(signal, killed, Arc::clone(&raised))
+            .and_then(|_| flag::register(signal, Arc::clone(&raised)))
+            .context("signals")?;
+    }
     Ok(raised)
 }

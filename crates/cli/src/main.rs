@@ -1,7 +1,7 @@
 //! `tamis`: what happens to this packet under these rules, and why?
 //!
 //! Arguments to the crates that do the work, nothing else. Exit code 2 is a usage or input error, said in
-//! one line on standard error; a closed pipe ends quietly.
+//! one line on standard error; a closed pipe changes no exit code.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -16,8 +16,10 @@ mod host_folder;
 mod interrupt;
 mod lab_command;
 mod man_command;
+mod outputs;
 mod progress;
 mod replay_command;
+mod screen;
 mod test_command;
 mod walk_args;
 mod why_command;
@@ -48,9 +50,8 @@ fn main() -> ExitCode {
     };
     match ended {
         Ok(code) => code,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tamis: {}", replay::visible(&without_numbers(&format!("{error:#}"))));
+            screen::tell(&format!("tamis: {}", without_numbers(&format!("{error:#}"))));
             ExitCode::from(2)
         }
     }
@@ -74,7 +75,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        eprintln!("tamis: expected a command: demo, replay, why or test (see tamis --help)");
+        screen::tell("tamis: expected a command: demo, replay, why or test (see tamis --help)");
         return ExitCode::from(2);
     }
     let text = error.to_string();
@@ -85,14 +86,9 @@ fn usage(error: &clap::Error) -> ExitCode {
         .filter(|line| !line.is_empty())
         .collect();
     let line = lines.join(" ").replace(" tip: ", "; ");
-    eprintln!("tamis: {} (see tamis --help)", line.strip_prefix("error: ").unwrap_or(&line));
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    screen::tell(&format!("tamis: {line} (see tamis --help)"));
     ExitCode::from(2)
-}
-
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<std::io::Error>()
-        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

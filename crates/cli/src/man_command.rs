@@ -1,6 +1,5 @@
 //! `tamis man`: manual pages, from the same definitions as the help.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -8,6 +7,7 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 
 use crate::args::Args;
+use crate::screen;
 
 /// `tamis man`.
 #[derive(Debug, clap::Args)]
@@ -30,12 +30,12 @@ pub(crate) fn run(args: &ManArgs) -> Result<ExitCode> {
             std::fs::create_dir_all(dir).with_context(named)?;
             clap_mangen::generate_to(command, dir).with_context(named)?;
             let page = dir.join("tamis-replay.1").display().to_string();
-            println!("next: man {}", replay::shell::quote(&page));
+            screen::print(&format!("next: man {}\n", replay::shell::quote(&page)))?;
         }
         None => {
             let mut page = Vec::new();
             Man::new(command).render(&mut page)?;
-            std::io::stdout().lock().write_all(&page)?;
+            screen::write(|out| out.write_all(&page))?;
         }
     }
     Ok(ExitCode::SUCCESS)

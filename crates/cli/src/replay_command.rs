@@ -1,36 +1,38 @@
 //! `tamis replay`.
 
-use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use replay::report::{Report, Style};
+use replay::report::{Report, Soundness, Style};
 use replay::run::{self, List, Wanted};
 use replay::shell::quote;
-use replay::{Filter, Moment, RulesFile, Selection};
+use replay::{Filter, Moment, RulesFile, Selection, Target};
 use rules::Semantics;
 use rules::conntrack::Mode;
 use rules::model::Family;
 
 use crate::args::standard_input_once;
 use crate::interrupt;
+use crate::outputs::Files;
 use crate::progress::Progress;
+use crate::screen;
 use crate::walk_args::{SemanticsChoice, WalkArgs};
 
 /// Exit code of a replay in which `--fail-on` found something.
 const FOUND: u8 = 3;
-/// Exit code of a replay that Ctrl-C ended: 128 and the number of SIGINT, as shells have it.
+/// Exit code of a replay that Ctrl-C or SIGTERM ended: 128 and the number of SIGINT, as shells have it.
 const STOPPED: u8 = 130;
 
 /// `tamis replay`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 done, 2 usage or input error, 3 what --fail-on names is there, 130 stopped by Ctrl-C
-(the report then says what there is so far).
+Exit codes: 0 done, 2 usage or input error, 3 what --fail-on names is there, or nothing was proved,
+130 stopped by Ctrl-C or SIGTERM (the report then says what there is so far).
+Files to write: - is standard output; none may be read or written twice; each is there whole or not.
 Examples:
   tamis replay rules.v4 office.pcap
   tamis replay rules.v4 office.pcap --vs new.v4 --fail-on change
@@ -60,9 +62,13 @@ pub(crate) struct ReplayArgs {
     /// What carries out the rules of --vs [default: told from their text, else legacy]
     #[arg(long, requires = "vs", value_name = "WHICH")]
     pub vs_semantics: Option<SemanticsChoice>,
-    /// Exit with 3 if there are such packets; drop includes reject, change needs --vs
+    /// Exit with 3 if there are such packets; drop includes reject, change needs --vs. Exit with 3, too, where nothing
+    /// is proved: a capture is damaged or empty, or no packet has a known verdict
     #[arg(long, value_name = "WHAT", value_delimiter = ',', requires_if("change", "vs"))]
     pub fail_on: Vec<FailOn>,
+    /// With --fail-on: pass, too, where a capture holds no packets or no packet has a known verdict
+    #[arg(long, requires = "fail_on")]
+    pub allow_empty: bool,
     /// The report as one self-contained page: verdicts over time, the rules with their hits
     #[arg(long, value_name = "FILE")]
     pub html: Option<String>,
@@ -149,6 +155,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let more = [&args.vs, &args.vs6, &args.walk.rules6].map(Option::as_ref);
     let rules = more.into_iter().flatten().chain([&args.rules]);
     standard_input_once(rules.chain(&args.captures))?;
+    keep_apart(args)?;
     // The process ends with this command: to free large rulesets rule by rule would take a tenth of it.
     let files = ManuallyDrop::new(args.walk.open(&args.rules)?);
     let versus = args.vs.as_deref().map(|name| new_rules(args, name)).transpose()?;
@@ -163,14 +170,12 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         bail!("--save-counters6: expected IPv6 rules (--rules6 FILE), found none");
     }
     let config = args.walk.config(&args.rules, Mode::Midstream)?;
-    let mut verdicts = args.verdicts.as_deref().map(create).transpose()?;
-    let mut packets = args.packets.as_deref().map(create).transpose()?;
-    let mut annotated = args.annotate.as_deref().map(create).transpose()?;
-    let html = Reserved::of(args.html.as_deref())?;
-    let counters = [
-        Reserved::of(args.save_counters.as_deref())?,
-        Reserved::of(args.save_counters6.as_deref())?,
-    ];
+    let target = |name: &Option<String>| name.as_deref().map(Target::open).transpose();
+    let mut verdicts = target(&args.verdicts)?;
+    let mut packets = target(&args.packets)?;
+    let mut annotated = target(&args.annotate)?;
+    let html = target(&args.html)?;
+    let counters = [target(&args.save_counters)?, target(&args.save_counters6)?];
     let mut progress = Progress::new();
     let mut at = |done, all| progress.at(done, all);
     let mut wanted = Wanted {
@@ -183,28 +188,43 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         packets: packets.as_mut().map(|to| to as &mut dyn Write),
         split: args.split.clone(),
         annotate: annotated.as_mut().map(|to| to as &mut dyn Write),
-        stop: Some(interrupt::flag()?),
+        stop: Some(interrupt::raised()?),
         threads: args.jobs,
     };
     let mut report = run::replay(&files, &args.captures, &config, &mut wanted)?;
     report.also = args.walk.also();
     progress.finish();
-    if let (Some(mut to), Some(name)) = (verdicts, &args.verdicts) {
-        to.flush().with_context(|| name.clone())?;
-    }
+    [verdicts, packets, annotated].into_iter().flatten().try_for_each(Target::keep)?;
     // Those of --rules6 or a folder's ip6tables.save stand behind the others.
     let v6 = files.iter().position(|file| file.ruleset.family == Family::Ipv6);
-    for (file, reserved) in [Some(0), v6].into_iter().zip(counters) {
-        if let (Some(file), Some(to)) = (file, reserved) {
-            to.write(&report.saved_counters(file))?;
+    for (file, target) in [Some(0), v6].into_iter().zip(counters) {
+        if let (Some(file), Some(to)) = (file, target) {
+            to.write_whole(&report.saved_counters(file))?;
         }
     }
-    html.map_or(Ok(()), |to| to.write(&report.html(&command_line())))?;
+    html.map_or(Ok(()), |to| to.write_whole(&report.html(&command_line(""))))?;
     print(&report, args.json)?;
     if let (2.., Some(why)) = (args.jobs, report.one_judge()) {
-        eprintln!("tamis: -j {}: one thread judges: {}", args.jobs, replay::visible(why));
+        screen::tell(&format!("tamis: -j {}: one thread judges: {why}", args.jobs));
     }
-    Ok(exit_code(&report, &args.fail_on))
+    Ok(exit_code(&report, args))
+}
+
+/// Refuses outputs that are inputs, or each other.
+fn keep_apart(args: &ReplayArgs) -> Result<()> {
+    let rules = [Some(&args.rules), args.vs.as_ref(), args.vs6.as_ref()];
+    let mut files = Files::default();
+    files.reads(args.walk.inputs(rules.into_iter().flatten().map(String::as_str)));
+    files.reads(args.captures.iter().cloned());
+    files.writes(&[
+        ("--verdicts", args.verdicts.as_deref()),
+        ("--packets", args.packets.as_deref()),
+        ("--annotate", args.annotate.as_deref()),
+        ("--html", args.html.as_deref()),
+        ("--save-counters", args.save_counters.as_deref()),
+        ("--save-counters6", args.save_counters6.as_deref()),
+    ])?;
+    args.split.as_deref().map_or(Ok(()), |folder| files.splits(folder))
 }
 
 /// The rules to compare with: read like the first ones, but for what carries them out.
@@ -213,67 +233,69 @@ fn new_rules(args: &ReplayArgs, name: &str) -> Result<Vec<RulesFile>> {
     args.walk.open_all(name, args.vs6.as_deref(), semantics)
 }
 
-fn exit_code(report: &Report<'_>, fail_on: &[FailOn]) -> ExitCode {
+fn exit_code(report: &Report<'_>, args: &ReplayArgs) -> ExitCode {
+    if report.interrupted {
+        return ExitCode::from(STOPPED);
+    }
+    if args.fail_on.iter().any(|what| what.is_there(report)) {
+        return ExitCode::from(FOUND);
+    }
+    match void(report, args.allow_empty).filter(|_| !args.fail_on.is_empty()) {
+        Some(why) => {
+            screen::tell(&format!("tamis: --fail-on: {why}"));
+            ExitCode::from(FOUND)
+        }
+        None => ExitCode::SUCCESS,
+    }
+}
+
+impl FailOn {
+    fn is_there(self, report: &Report<'_>) -> bool {
+        let verdicts = &report.verdicts;
+        match self {
+            Self::Unknown => verdicts.unknown.packets > 0,
+            Self::Drop => verdicts.drop.packets + verdicts.reject.packets > 0,
+            Self::Contradiction => report.contradictions.packets() > 0,
+            Self::Change => report.changes.as_ref().is_some_and(|changes| changes.packets > 0),
+        }
+    }
+}
+
+/// Why a replay proves nothing, though it found nothing: it would pass a gate that has not looked.
+fn void(report: &Report<'_>, allow_empty: bool) -> Option<&'static str> {
     let verdicts = &report.verdicts;
-    let found = fail_on.iter().any(|what| match what {
-        FailOn::Unknown => verdicts.unknown.packets > 0,
-        FailOn::Drop => verdicts.drop.packets + verdicts.reject.packets > 0,
-        FailOn::Contradiction => report.contradictions.packets() > 0,
-        FailOn::Change => report.changes.as_ref().is_some_and(|changes| changes.packets > 0),
-    });
-    match (report.interrupted, found) {
-        (true, _) => ExitCode::from(STOPPED),
-        (_, true) => ExitCode::from(FOUND),
-        _ => ExitCode::SUCCESS,
+    let decided = [verdicts.accept, verdicts.drop, verdicts.reject];
+    let is_decided = decided.iter().any(|count| count.packets > 0);
+    match report.soundness {
+        Soundness::Damaged => Some("a capture is damaged or cut off"),
+        Soundness::Empty if !allow_empty => {
+            Some("a capture holds no packets (--allow-empty passes that)")
+        }
+        _ if !is_decided && !allow_empty => {
+            Some("no packet has a known verdict (--allow-empty passes that)")
+        }
+        _ => None,
     }
 }
 
-/// This command as it could be typed again; words that a shell would take apart are quoted.
-pub(crate) fn command_line() -> String {
+/// This command as it could be typed again, with more options; words that a shell would take apart are quoted.
+pub(crate) fn command_line(more: &str) -> String {
     let words = std::env::args_os().skip(1).map(|word| quote(&word.to_string_lossy()).into_owned());
-    ["tamis".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
-}
-
-/// A file opened before the replay, so that a name that cannot be written is known at once; what it held
-/// stays until there is something to write.
-struct Reserved<'n> {
-    name: &'n str,
-    file: File,
-}
-
-impl<'n> Reserved<'n> {
-    fn of(name: Option<&'n str>) -> Result<Option<Self>> {
-        let Some(name) = name else { return Ok(None) };
-        let file = File::options().write(true).create(true).truncate(false).open(name);
-        Ok(Some(Self { name, file: file.with_context(|| name.to_owned())? }))
+    let mut words: Vec<String> = ["tamis".to_owned()].into_iter().chain(words).collect();
+    if !more.is_empty() {
+        // What stands after `--` is no option.
+        let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+        words.insert(end, more.to_owned());
     }
-
-    fn write(mut self, text: &str) -> Result<()> {
-        let written = self.file.metadata().and_then(|metadata| {
-            if metadata.is_file() {
-                self.file.set_len(0)?;
-            }
-            self.file.write_all(text.as_bytes())
-        });
-        written.with_context(|| self.name.to_owned())
-    }
-}
-
-fn create(name: &str) -> Result<BufWriter<File>> {
-    Ok(BufWriter::new(File::create(name).with_context(|| name.to_owned())?))
+    words.join(" ")
 }
 
 /// Writes the report to standard output.
 pub(crate) fn print(report: &Report<'_>, json: bool) -> Result<()> {
-    // Standard output by itself writes line by line.
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    if json {
-        report.write_json(&mut out)?;
-    } else {
-        out.write_all(report.text(style()).as_bytes())?;
-    }
-    out.flush()?;
-    Ok(())
+    screen::write(|out| match json {
+        true => report.write_json(out),
+        false => out.write_all(report.text(style()).as_bytes()),
+    })
 }
 
 /// Colour on a terminal, unless NO_COLOR says otherwise (<https://no-color.org>).

@@ -7,10 +7,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use replay::cases::{Cases, Given, Results, judge, record};
-use replay::spec;
+use replay::{Target, json_text, shell, spec};
 use rules::conntrack::Mode;
 
 use crate::args::standard_input_once;
+use crate::outputs::Files;
+use crate::screen;
 use crate::walk_args::WalkArgs;
 
 /// `tamis test`.
@@ -82,30 +84,30 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
         bail!("{}: expected rules = \"…\", or RULES on the command line", args.cases);
     };
     let rules6 = args.walk.rules6.as_deref().or(cases.rules6.as_deref());
+    let mut named = Files::default();
+    named.reads(args.walk.inputs([&**rules, &args.cases].into_iter().chain(rules6)));
+    named.writes(&[("--junit", args.junit.as_deref())])?;
+    let junit = args.junit.as_deref().map(Target::open).transpose()?;
     let files = args.walk.open_both(rules, rules6)?;
     let given = Given { path: args.walk.path.is_some(), ct: args.walk.ct.is_some() };
     let config = cases.defaults.under(args.walk.config(rules, spec::CT)?, given);
     let results = judge(&cases, &files, &config, &args.walk.also());
-    if let Some(name) = &args.junit {
-        std::fs::write(name, results.junit()).with_context(|| name.clone())?;
-    }
+    junit.map_or(Ok(()), |to| to.write_whole(&results.junit()))?;
     print(&results, args)?;
     let failed = results.failed().next().is_some();
     Ok(ExitCode::from(u8::from(failed)))
 }
 
 fn print(results: &Results<'_>, args: &TestArgs) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        writeln!(out, "{:#}", results.json())?;
-    } else {
+    screen::write(|out| {
+        if args.json {
+            return json_text::pretty(out, &results.json());
+        }
         if args.github {
             out.write_all(results.github().as_bytes())?;
         }
-        out.write_all(results.text().as_bytes())?;
-    }
-    out.flush()?;
-    Ok(())
+        out.write_all(results.text().as_bytes())
+    })
 }
 
 fn record(args: &TestArgs) -> Result<ExitCode> {
@@ -124,13 +126,14 @@ fn record(args: &TestArgs) -> Result<ExitCode> {
         .map(|name| Some(beside(args.to.as_deref(), name.filter(|name| *name != "-")?)));
     let toml = recording.toml([named[0].as_deref(), named[1].as_deref()], &args.record);
     match &args.to {
-        None => std::io::stdout().lock().write_all(toml.as_bytes())?,
+        None => screen::print(&screen::data(&toml))?,
         Some(output) => {
             // A cases file is edited by hand: none is ever overwritten.
             let mut file = File::create_new(output).with_context(|| output.clone())?;
             file.write_all(toml.as_bytes()).with_context(|| output.clone())?;
-            println!("{} cases of {} packets", recording.case_count(), recording.packets);
-            println!("next: tamis test{} {}", args.walk.also(), replay::shell::quote(output));
+            let next = shell::command("test", &[output], &args.walk.also());
+            let (cases, packets) = (recording.case_count(), recording.packets);
+            screen::print(&format!("{cases} cases of {packets} packets\nnext: {next}\n"))?;
         }
     }
     Ok(ExitCode::SUCCESS)

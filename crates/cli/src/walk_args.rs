@@ -211,10 +211,21 @@ impl WalkArgs {
         ];
         for (name, value) in named {
             if let Some(value) = value {
-                options.push_str(&format!(" --{name} {}", replay::shell::quote(value)));
+                options.push_str(&replay::shell::option(name, value));
             }
         }
         options
+    }
+
+    /// The files that are read: rules, which may be folders, and those of these arguments.
+    pub(crate) fn inputs<'a>(&self, rules: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        let options = [&self.rules6, &self.routes, &self.links, &self.ipset, &self.bans];
+        let options = options.into_iter().flatten().cloned();
+        let rules = rules.into_iter().flat_map(|name| match HostFolder::at(name) {
+            Some(folder) => folder.files().collect(),
+            None => vec![name.to_owned()],
+        });
+        rules.chain(options).collect()
     }
 
     /// The rules, and those of `--rules6`, loaded as these arguments say.

@@ -1,17 +1,17 @@
 //! `tamis why`.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use dataplane::{Config, Judgement};
-use replay::RulesFile;
 use replay::spec::{self, Spec};
 use replay::why::{self, Story};
+use replay::{RulesFile, json_text};
 use rules::conntrack::Mode;
 
 use crate::args::standard_input_once;
 use crate::replay_command::command_line;
+use crate::screen;
 use crate::walk_args::WalkArgs;
 
 /// `tamis why`.
@@ -56,16 +56,16 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     let usual = if args.captures.is_empty() { spec::CT } else { Mode::Midstream };
     let config = args.walk.config(&args.rules, usual)?;
     let story = story(args, &files, &config)?;
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        writeln!(out, "{:#}", story.json())?;
-    } else {
-        out.write_all(story.text(args.all).as_bytes())?;
-        if let Some(more) = more(args, &story) {
-            writeln!(out, "next: {} {more}", command_line())?;
+    screen::write(|out| {
+        if args.json {
+            return json_text::pretty(out, &story.json());
         }
-    }
-    out.flush()?;
+        out.write_all(story.text(args.all).as_bytes())?;
+        match more(args, &story) {
+            Some(more) => writeln!(out, "next: {}", command_line(more)),
+            None => Ok(()),
+        }
+    })?;
     Ok(match story.judgement() {
         Judgement::Accept(_) => ExitCode::SUCCESS,
         Judgement::Drop(_) | Judgement::Reject(_) => ExitCode::from(1),

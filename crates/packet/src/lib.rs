@@ -1,8 +1,8 @@
 //! Reads bytes. Zero-copy checked views of protocol headers, and [`parse`], which finds every header
 //! of a frame once.
 //!
-//! Contract: no I/O, no threads, no `unsafe`, no allocation outside [`craft`] and the room that a
-//! packet is lent to be spliced, and no panic whatever the bytes. Nothing here judges a packet: a malformed header is recorded in [`Headers`] as a fault and left
+//! Contract: no I/O, no threads, no `unsafe`, no allocation outside [`craft`], [`visible`] and the room
+//! that a packet is lent to be spliced, and no panic whatever the bytes. Nothing here judges a packet: a malformed header is recorded in [`Headers`] as a fault and left
 //! to the rooms that decide (`rules`, `dataplane`).
 #![forbid(unsafe_code)]
 
@@ -36,6 +36,7 @@ pub mod sctp;
 mod splice;
 pub mod tcp;
 pub mod udp;
+pub mod visible;
 pub mod vlan;
 
 pub use bytes::{KnownBytes, Packet, Read, ReadAt, Snap, Snapshot};

@@ -5,6 +5,7 @@
 //! a DESTINATION only with accept and deny. Empty lines and lines that begin with `#` do not count.
 
 use access::list::{Action, Block, Change, Schedule, When};
+use packet::visible;
 
 use crate::error::Error;
 use crate::select::Moment;
@@ -121,7 +122,7 @@ fn block(words: &mut Words<'_>) -> Result<Option<(usize, Block)>, Misread> {
 }
 
 fn misread(expected: &str, found: &str) -> String {
-    format!("expected {expected}, found \"{}\"", crate::visible(found))
+    format!("expected {expected}, found \"{}\"", visible::word(found))
 }
 
 fn missing(expected: &str) -> String {

@@ -7,6 +7,7 @@ use dataplane::{DropReason, Judgement};
 use host::sighting::Sighting;
 use serde::Serialize;
 
+use crate::json_text;
 use crate::outputs::Judged;
 use crate::report::time_text;
 
@@ -84,8 +85,7 @@ pub(crate) fn write(to: &mut dyn Write, judged: &Judged<'_>) -> io::Result<()> {
         logged_by: &judged.logged_by,
         new_line: judged.new.and_then(|(_, place)| place.line),
     };
-    serde_json::to_writer(&mut *to, &line)?;
-    to.write_all(b"\n")
+    json_text::line(to, &line)
 }
 
 /// The kind of what decided, in the words of `drop_reasons`.

@@ -72,18 +72,15 @@ pub fn read(document: &str) -> Result<(Family, String), String> {
     let family = family.ok_or("expected \"family\": ip, ip6, arp or bridge")?;
     let mut text = String::new();
     for table in list(&document, "tables")? {
-        let name = word(table, "name")?;
-        text += &format!("*{name}\n");
+        text += &format!("*{}\n", name(table)?);
         let chains = list(table, "chains")?;
         for chain in chains {
-            let none = if family == Family::Bridge { "RETURN" } else { "-" };
-            let policy = chain["policy"].as_str().unwrap_or(none);
-            let (chain_name, counters) = (word(chain, "name")?, counters(chain));
-            text += &format!(":{chain_name} {policy} {counters}\n");
+            let (name, policy) = (name(chain)?, policy(chain, family)?);
+            text += &format!(":{name} {policy} {}\n", counters(chain)?);
         }
         for chain in chains {
             for rule in list(chain, "rules")? {
-                text += &format!("{} {}\n", counters(rule), word(rule, "text")?);
+                text += &format!("{} {}\n", counters(rule)?, rule_text(rule)?);
             }
         }
         text += "COMMIT\n";
@@ -95,13 +92,81 @@ fn list<'v>(value: &'v Value, name: &str) -> Result<&'v Vec<Value>, String> {
     value[name].as_array().ok_or_else(|| format!("expected a list \"{name}\""))
 }
 
-/// A string that stays on its line.
-fn word<'v>(value: &'v Value, name: &str) -> Result<&'v str, String> {
-    let text = value[name].as_str().filter(|text| !text.contains(['\n', '\r']));
-    text.ok_or_else(|| format!("expected a string \"{name}\" of one line"))
+// What follows becomes text of lines and words, which no value may add to.
+
+/// The name of a table or chain, which is one word.
+fn name(value: &Value) -> Result<&str, String> {
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    let name = value["name"].as_str().filter(|name| !name.is_empty() && !name.contains(odd));
+    name.ok_or_else(|| format!("expected a name of one word, found \"name\": {}", value["name"]))
 }
 
-fn counters(value: &Value) -> Counters {
-    let number = |name: &str| value[name].as_u64().unwrap_or(0);
-    Counters { packets: number("packets"), bytes: number("bytes") }
+/// The word for what a chain does at its end.
+fn policy(chain: &Value, family: Family) -> Result<&str, String> {
+    match &chain["policy"] {
+        Value::Null if family == Family::Bridge => Ok("RETURN"),
+        Value::Null => Ok("-"),
+        Value::String(policy) if matches!(&**policy, "ACCEPT" | "DROP") => Ok(policy),
+        other => Err(format!("expected ACCEPT, DROP or null, found \"policy\": {other}")),
+    }
+}
+
+/// The text of a rule, on its line.
+fn rule_text(rule: &Value) -> Result<&str, String> {
+    let is_rule = |text: &&str| text.starts_with("-A ") && !text.contains(['\n', '\r']);
+    let text = rule["text"].as_str().filter(is_rule);
+    text.ok_or_else(|| format!("expected -A CHAIN … on one line, found \"text\": {}", rule["text"]))
+}
+
+fn counters(value: &Value) -> Result<Counters, String> {
+    let number = |name: &str| match &value[name] {
+        Value::Null => Ok(0),
+        count => {
+            let wrong = || format!("expected a number, found \"{name}\": {count}");
+            count.as_u64().ok_or_else(wrong)
+        }
+    };
+    Ok(Counters { packets: number("packets")?, bytes: number("bytes")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A document of one chain with one rule, changed at a place.
+    fn changed(pointer: &str, to: Value) -> String {
+        let mut document = json!({ "schema": SCHEMA, "family": "ip", "tables": [{
+            "name": "filter",
+            "chains": [{ "name": "FORWARD", "policy": "DROP", "packets": 0, "bytes": 0,
+                "rules": [{ "text": "-A FORWARD -j ACCEPT", "packets": 1, "bytes": 2 }] }],
+        }] });
+        *document.pointer_mut(pointer).unwrap() = to;
+        document.to_string()
+    }
+
+    #[test]
+    fn a_document_becomes_its_lines() {
+        let (family, text) = read(&changed("/schema", SCHEMA.into())).unwrap();
+        let lines = "*filter\n:FORWARD DROP [0:0]\n[1:2] -A FORWARD -j ACCEPT\nCOMMIT\n";
+        assert_eq!((family, &*text), (Family::Ipv4, lines));
+    }
+
+    #[test]
+    fn no_value_adds_a_line_or_a_word() {
+        for (at, to) in [
+            ("/tables/0/name", "filter\n:INPUT DROP"),
+            ("/tables/0/chains/0/name", "FORWARD ACCEPT [0:0]\n-A INPUT"),
+            ("/tables/0/chains/0/name", "FORWARD ACCEPT"),
+            ("/tables/0/chains/0/name", ""),
+            ("/tables/0/chains/0/policy", "DROP [0:0]\n:INPUT DROP"),
+            ("/tables/0/chains/0/policy", "-"),
+            ("/tables/0/chains/0/rules/0/text", "-A FORWARD -j DROP\nCOMMIT"),
+            ("/tables/0/chains/0/rules/0/text", "COMMIT"),
+            ("/tables/0/chains/0/rules/0/packets", "1"),
+        ] {
+            let refused = read(&changed(at, to.into())).unwrap_err();
+            assert!(refused.starts_with("expected ") && !refused.contains('\n'), "{refused}");
+        }
+        assert!(read(&changed("/tables/0/chains/0/policy", Value::Bool(true))).is_err());
+    }
 }

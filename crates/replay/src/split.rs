@@ -2,14 +2,16 @@
 //! rejects: `drop.pcapng`, `drop.L211.pcapng`, `drop.policy-filter-FORWARD.pcapng`, `drop.ttl.pcapng`.
 //!
 //! Contract: frames as captured, with the interfaces and link types of their captures. However many files
-//! there are, at most [`MOST_OPEN`] are open at once.
+//! there are, at most [`MOST_OPEN`] are open at once. They take their names all at once, at the end.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use dataplane::Judgement;
+use packet::visible;
 use pktio::pcap_file::NgWriter;
 use rules::eval::By;
 use rules::model::Family;
@@ -18,9 +20,21 @@ use crate::annotate::Interfaces;
 use crate::decider::Decider;
 use crate::error::Error;
 use crate::outputs::Judged;
+use crate::target::Pending;
 
 /// Files open at once: far below what any system allows one process.
 const MOST_OPEN: usize = 64;
+/// The words that names begin with: those of verdicts.
+const VERDICTS: [&str; 5] = ["accept", "drop", "reject", "unknown", "skip"];
+
+/// Whether `--split` may write a file of this name.
+#[must_use]
+pub fn may_write(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let mut parts = name.split('.');
+    parts.next().is_some_and(|first| VERDICTS.contains(&first))
+        && parts.next_back() == Some("pcapng")
+}
 
 /// The directory of captures.
 pub(crate) struct Split {
@@ -40,7 +54,8 @@ struct Output {
     path: PathBuf,
     writer: Option<NgWriter<File>>,
     interfaces: Interfaces,
-    created: bool,
+    /// The file that is written, once there is one.
+    pending: Option<Pending>,
     /// The count of frames written when this file was last.
     used: u64,
 }
@@ -89,9 +104,12 @@ impl Split {
         self.append(index, judged)
     }
 
-    /// Ends every file that is open.
+    /// Ends every file, and gives it its name.
     pub(crate) fn finish(mut self) -> Result<(), Error> {
-        (0..self.outputs.len()).try_for_each(|index| self.close(index))
+        (0..self.outputs.len()).try_for_each(|index| self.close(index))?;
+        self.outputs.into_iter().try_for_each(|Output { path, pending, .. }| {
+            pending.map_or(Ok(()), Pending::keep).map_err(failed(&path))
+        })
     }
 
     /// The decider as part of a file name. Rules of one line share it: `-s a,b` is several rules.
@@ -110,7 +128,7 @@ impl Split {
             By::HotDrop(_) => format!("{named}{dot}hotdrop.L{line}"),
             By::Policy { .. } => {
                 let (table, chain) = (place.table.unwrap_or("?"), place.chain.unwrap_or("?"));
-                format!("{named}{dot}policy-{table}-{chain}")
+                format!("{named}{dot}policy-{table}-{}", part_of_name(chain))
             }
         }
     }
@@ -122,7 +140,7 @@ impl Split {
         }
         let path = self.dir.join(format!("{name}.pcapng"));
         let interfaces = Interfaces::default();
-        self.outputs.push(Output { path, writer: None, interfaces, created: false, used: 0 });
+        self.outputs.push(Output { path, writer: None, interfaces, pending: None, used: 0 });
         self.by_name.insert(name, self.outputs.len() - 1);
         self.outputs.len() - 1
     }
@@ -172,13 +190,28 @@ impl Output {
     }
 
     fn open(&mut self) -> io::Result<NgWriter<File>> {
-        if self.created {
-            let file = OpenOptions::new().append(true).open(&self.path)?;
+        if let Some(pending) = &self.pending {
+            let file = OpenOptions::new().append(true).open(&pending.path)?;
             return Ok(NgWriter::resume(file, self.interfaces.len()));
         }
-        self.created = true;
-        NgWriter::new(File::create(&self.path)?)
+        let (pending, file) = Pending::beside(&self.path)?;
+        self.pending = Some(pending);
+        NgWriter::new(file)
     }
+}
+
+/// A chain's name as part of a file's: ebtables takes a `/` in it, which would lead elsewhere.
+fn part_of_name(chain: &str) -> String {
+    let mut part = String::with_capacity(chain.len());
+    for c in chain.chars() {
+        if c == '/' || c == '%' || visible::steers(c) {
+            let mut bytes = [0; 4];
+            part.extend(c.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")));
+        } else {
+            part.push(c);
+        }
+    }
+    part
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> Error {

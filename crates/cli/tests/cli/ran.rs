@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use pktio::pcap_file::NgWriter;
+use pktio::{Frame, FrameMeta, Interface, LinkType};
 use serde_json::Value;
 
 /// The built binary.
@@ -124,6 +126,20 @@ impl Scratch {
         let file = self.file(name);
         fs::write(&file, bytes).unwrap();
         file
+    }
+
+    /// Writes a capture of packets in words at an interface of this name, and gives its path.
+    pub(crate) fn capture(&self, name: &str, interface: &str, specs: &[&str]) -> String {
+        let mut writer = NgWriter::new(Vec::new()).unwrap();
+        let name_of = Some(interface.to_owned());
+        let link_type = LinkType::ETHERNET;
+        writer.add_interface(&Interface { name: name_of, link_type, snaplen: 0 }).unwrap();
+        for spec in specs {
+            let frame = replay::spec::parse(spec).unwrap().frame;
+            let meta = FrameMeta { wire_length: frame.len() as u32, ..FrameMeta::default() };
+            writer.write(0, Frame { bytes: &frame, meta: &meta }, None).unwrap();
+        }
+        self.write(name, writer.finish().unwrap())
     }
 }
 

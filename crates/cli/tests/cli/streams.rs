@@ -49,19 +49,48 @@ fn standard_input_is_read_once() {
 #[test]
 fn a_closed_pipe_is_quiet() {
     for args in [&["replay", "-", CAPTURE][..], &["replay", "--json", "-", CAPTURE]] {
-        let mut child = Command::new(TAMIS)
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // It still waits for its rules, so the reader is gone before anything is written.
-        drop(child.stdout.take());
-        child.stdin.take().unwrap().write_all(&fs::read(RULES).unwrap()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(unread(args, RULES), (Some(0), String::new()), "{args:?}");
+    }
+}
+
+/// Exit code and standard error of a run whose reader is gone; a file is on standard input.
+fn unread(args: &[&str], input: &str) -> (Option<i32>, String) {
+    let mut child = Command::new(TAMIS)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It still waits for its input, so the reader is gone before anything is written.
+    drop(child.stdout.take());
+    child.stdin.take().unwrap().write_all(&fs::read(input).unwrap()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// `tamis test … | head` fails a build as `tamis test …` does.
+#[test]
+fn a_closed_pipe_changes_no_exit_code() {
+    let scratch = Scratch::new("closed");
+    let ssh = "in=wan0 out=lan0 tcp 198.51.100.7:51200 > 10.20.0.9:22 syn";
+    let cases = scratch.write(
+        "cases.toml",
+        format!("[[case]]\nname = 'x'\npacket = '{ssh}'\nexpect = 'accept'\n"),
+    );
+    for (args, code) in [
+        (&["replay", "-", CAPTURE, "--fail-on", "unknown"][..], 3),
+        (&["replay", "-", CAPTURE, "--fail-on", "unknown", "--json"], 3),
+        (&["why", "-", "--packet", ssh], 1),
+        (&["why", "-", "--packet", ssh, "--json"], 1),
+        (&["test", "-", &cases], 1),
+        (&["test", "-", &cases, "--github"], 1),
+        (&["test", "-", &cases, "--json"], 1),
+        (&["convert", "-", "--to", "ip6tables", "--strict"], 5),
+    ] {
+        let (ended, said) = unread(args, RULES);
+        let quiet = said.is_empty() || args[0] == "convert";
+        assert!(ended == Some(code) && quiet, "{args:?}: {ended:?} {said}");
     }
 }
 

@@ -4,8 +4,9 @@
 
 use std::fmt::Write;
 
+use packet::visible;
+
 use super::Results;
-use crate::visible::visible;
 
 impl Results<'_> {
     /// One workflow command for each failing case.
@@ -15,7 +16,7 @@ impl Results<'_> {
         let file = property(&self.cases.file);
         for (judged, wrong) in self.failed() {
             let (line, title) = (judged.case.line, property(&judged.case.name));
-            let why = self.why_command(judged.case, wrong.packet);
+            let why = self.why_command(judged.case, wrong.packet, "");
             let message = message(&format!("{}\n{why}", wrong.what));
             // Writing to a String cannot fail.
             let _ = writeln!(out, "::error file={file},line={line},title={title}::{message}");
@@ -26,7 +27,7 @@ impl Results<'_> {
 
 /// Text after the second `::`.
 fn message(text: &str) -> String {
-    visible(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    visible::text(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// The value of a property.

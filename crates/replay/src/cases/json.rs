@@ -38,7 +38,7 @@ impl Results<'_> {
             "expect_by": by,
             "expect_by_text": by_text,
             "failure": wrong.map(|wrong| &wrong.what),
-            "why": self.why_command(case, wrong.map_or(case.packets.len().saturating_sub(1), |wrong| wrong.packet)),
+            "why": self.why_command(case, wrong.map_or(case.packets.len().saturating_sub(1), |wrong| wrong.packet), ""),
             "elapsed_s": judged.elapsed_s,
         })
     }

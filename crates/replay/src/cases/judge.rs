@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use dataplane::{Config, Disposition, Handler};
+use packet::visible;
 use rules::eval::By;
 use rules::model::Table;
 use rules::save::{LoadOptions, load, print_rule};
@@ -11,7 +12,7 @@ use super::{Case, Cases, ExpectedBy, PlaceName};
 use crate::decider::Decider;
 use crate::report::walk_flags;
 use crate::rules_file::RulesFile;
-use crate::shell::quote;
+use crate::shell;
 use crate::spec::{self, Spec, arrivals};
 use crate::why::Unseen;
 
@@ -53,6 +54,13 @@ pub struct Wrong {
     pub packet: usize,
     /// What was expected and what came instead.
     pub what: String,
+}
+
+impl Wrong {
+    /// `what` stays on one line, whatever the cases file says in `by` and `by_text`.
+    fn new(packet: usize, what: &str) -> Self {
+        Self { packet, what: visible::word(what).into_owned() }
+    }
 }
 
 /// What became of one packet.
@@ -128,7 +136,7 @@ fn wrong_verdict(case: &Case, got: &[Got]) -> Option<Wrong> {
         pairs.into_iter().find(|(_, (expected, got))| expected.verdict.word() != got.verdict)?;
     let which = which(case, packet);
     let what = format!("{which}expected {}, got {}", expected.verdict.word(), got.words());
-    Some(Wrong { packet, what })
+    Some(Wrong::new(packet, &what))
 }
 
 /// The last packet, if something else decided it.
@@ -150,7 +158,7 @@ fn wrong_decider(case: &Case, got: &[Got], files: &[RulesFile]) -> Option<Wrong>
     let remark = remark.map_or_else(String::new, |remark| format!(" ({remark})"));
     let (which, verdict) = (which(case, packet), last.verdict);
     let what = format!("{which}expected {verdict} by {named}{remark}, got {}", last.words());
-    Some(Wrong { packet, what })
+    Some(Wrong::new(packet, &what))
 }
 
 /// The packet of a conversation that is meant.
@@ -267,13 +275,14 @@ impl Results<'_> {
         self.judged.iter().filter_map(|judged| Some((judged, judged.wrong.as_ref()?)))
     }
 
-    /// The command that tells the story of a packet of a case.
+    /// The command that tells the story of a packet of a case, with more options.
     #[must_use]
-    pub fn why_command(&self, case: &Case, packet: usize) -> String {
-        let rules = self.files.first().map_or_else(|| "RULES".into(), |file| quote(&file.given));
+    pub fn why_command(&self, case: &Case, packet: usize, more: &str) -> String {
+        let rules = self.files.first().map_or("RULES", |file| &*file.given);
         let packets = case.packets.iter().take(packet + 1);
-        let packets = packets.map(|packet| format!(" --packet {}", quote(&packet.text)));
-        format!("tamis why {rules}{}{}", self.options, packets.collect::<String>())
+        let packets = packets.map(|packet| shell::option("packet", &packet.text));
+        let options = self.options.clone() + &packets.collect::<String>() + more;
+        shell::command("why", &[rules], &options)
     }
 }
 

@@ -44,7 +44,7 @@ impl Results<'_> {
             Some(wrong) => format!(
                 "{head}>\n<failure type=\"verdict\" message=\"{}\">{}</failure>\n</testcase>\n",
                 escape(&wrong.what),
-                escape(&format!("{}\n{}", wrong.what, self.why_command(case, wrong.packet))),
+                escape(&format!("{}\n{}", wrong.what, self.why_command(case, wrong.packet, ""))),
             ),
         }
     }

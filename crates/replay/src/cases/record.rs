@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use dataplane::{Config, Handler, Judgement, Observer, Path};
-use packet::{Checksums, FlowKey, Packet, tcp, udp};
+use packet::{Checksums, FlowKey, Packet, tcp, udp, visible};
 use rules::model::Family;
 use rules::{Iface, eval};
 
@@ -289,6 +289,10 @@ impl Passing {
         let mut words = String::new();
         for (key, name) in [("in", &self.input), ("out", &self.output)] {
             if let Some(name) = name {
+                // No word of a SPEC.
+                if name.contains(|c: char| c.is_whitespace() || visible::steers(c)) {
+                    return None;
+                }
                 words.push_str(&format!("{key}={name} "));
             }
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use packet::visible::word;
 use rules::model::Family;
 use serde_json::{Value, json};
 
@@ -36,7 +37,7 @@ impl Report<'_> {
 
     pub(super) fn changes_text(&self, out: &mut String) -> std::fmt::Result {
         let Some(changes) = &self.changes else { return Ok(()) };
-        let names: Vec<&str> = changes.files.iter().map(|file| &*file.file).collect();
+        let names: Vec<_> = changes.files.iter().map(|file| word(&file.file)).collect();
         let heading = format!("CHANGES{} vs {}", self.change_of_semantics(), names.join(", "));
         writeln!(out, "\n{}{:>12}   example", fit(&heading, WIDTH - 39), "packets")?;
         if changes.by.is_empty() {
@@ -72,7 +73,7 @@ impl Report<'_> {
             out,
             "{what}{:>12}   #{}",
             number(change.packets),
-            self.numbers.show(change.first())
+            self.numbers.words(change.first())
         )?;
         for (side, place) in
             [("old", self.old_place(change.old)), ("new", self.new_place(change.new))]
@@ -82,7 +83,7 @@ impl Report<'_> {
             writeln!(out, "{}", fit(&text, WIDTH).trim_end())?;
         }
         let Some(example) = change.examples.first() else { return Ok(()) };
-        let text = format!("    e.g. #{} {}", self.numbers.show(example.frame), example.packet);
+        let text = format!("    e.g. #{} {}", self.numbers.words(example.frame), example.packet);
         writeln!(out, "{}", fit(&text, WIDTH).trim_end())
     }
 

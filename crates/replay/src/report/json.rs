@@ -8,6 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{Report, time_text};
+use crate::json_text;
 use crate::rules_file::RulesFile;
 
 /// The document. Rules may be a million, so their hits are written one by one.
@@ -42,9 +43,8 @@ impl Report<'_> {
     ///
     /// # Errors
     /// `to` cannot be written.
-    pub fn write_json(&self, mut to: impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut to, &Document(self))?;
-        writeln!(to)
+    pub fn write_json(&self, to: &mut dyn Write) -> io::Result<()> {
+        json_text::pretty(to, &Document(self))
     }
 
     fn all_but_hits(&self) -> Value {
@@ -85,6 +85,7 @@ impl Report<'_> {
             "contradictions": self.contradictions_json(),
             "unseen": self.unseen(),
             "interrupted": self.interrupted,
+            "soundness": self.soundness,
             "warnings": self.warnings,
             "elapsed_s": self.elapsed_s,
             "packets_per_s": self.packets_per_s(),

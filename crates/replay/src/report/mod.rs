@@ -187,6 +187,19 @@ pub(crate) struct UnknownReason {
     pub(crate) packets: u64,
 }
 
+/// Whether captures hold what they should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Soundness {
+    /// Each holds packets and ends where its format says.
+    #[default]
+    Whole,
+    /// One holds no packets.
+    Empty,
+    /// One is damaged or cut off.
+    Damaged,
+}
+
 /// What came of a replay.
 #[derive(Debug)]
 pub struct Report<'f> {
@@ -236,6 +249,8 @@ pub struct Report<'f> {
     pub frames: u64,
     /// The replay was stopped before the captures ended.
     pub interrupted: bool,
+    /// Whether the captures hold what they should.
+    pub soundness: Soundness,
     /// Packets that were asked for by `--list`.
     pub listed: Vec<Listed>,
     /// Verdicts over time, if the page was wanted.
@@ -296,6 +311,7 @@ impl<'f> Report<'f> {
             selection: Selection::default(),
             frames: 0,
             interrupted: false,
+            soundness: Soundness::Whole,
             listed: Vec::new(),
             timeline: None,
             examples: Examples::default(),
@@ -338,7 +354,13 @@ impl<'f> Report<'f> {
     #[must_use]
     pub fn saved_counters(&self, file: usize) -> String {
         let counters = &self.counters[file];
-        print_ruleset(&self.files[file].ruleset, true, |table, chain, rule| {
+        // The restore commands skip comments.
+        let partial = if self.interrupted {
+            "# Of a part of the captures: the replay was stopped.\n"
+        } else {
+            ""
+        };
+        let text = print_ruleset(&self.files[file].ruleset, true, |table, chain, rule| {
             let (table, chain) = (table as u32, chain as u32);
             let tally = match rule {
                 None => counters.policy(table, chain),
@@ -347,7 +369,8 @@ impl<'f> Report<'f> {
                 }
             };
             rules::model::Counters { packets: tally.packets, bytes: tally.bytes }
-        })
+        });
+        partial.to_owned() + &text
     }
 
     /// Reasons of unknown verdicts, most packets first: line if a rule's, words, packets.

@@ -10,7 +10,7 @@ use rules::model::{Action, Family, Rule};
 
 use super::{Report, ct_name};
 use crate::rules_file::RulesFile;
-use crate::shell::quote;
+use crate::shell::{command, option};
 
 /// Share of packets that must lack an interface before naming them comes first.
 const MANY: f64 = 0.2;
@@ -26,9 +26,8 @@ impl Report<'_> {
         if self.packets == 0 {
             return self.why_in_words();
         }
-        let files = self.files_named();
         let flags = self.flags() + &self.filter_flag();
-        if let Some(missing) = self.missing(&files, &flags) {
+        if let Some(missing) = self.missing(&flags) {
             return missing;
         }
         let changed = self.changes.as_ref().filter(|changes| changes.packets > 0);
@@ -40,10 +39,9 @@ impl Report<'_> {
             let new: String = ["vs", "vs6"]
                 .iter()
                 .zip(named)
-                .map(|(option, (_, file))| format!(" --{option} {}", quote(&file.given)))
+                .map(|(name, (_, file))| option(name, &file.given))
                 .collect();
-            let vs = self.vs_flags();
-            return format!("tamis replay {files}{flags}{new}{vs} --list change");
+            return self.replay(&[&flags, &new, &self.vs_flags(), " --list change"]);
         }
         let list = if self.verdicts.unknown.packets > 0 {
             "unknown"
@@ -56,12 +54,12 @@ impl Report<'_> {
         };
         match self.listed.first() {
             Some(listed) => self.why_command(self.numbers.show(listed.frame)),
-            None => format!("tamis replay {files}{flags} --list {list}"),
+            None => self.replay(&[&flags, " --list ", list]),
         }
     }
 
     /// What would tell where many packets come from and go to. What was given already is not asked for again.
-    fn missing(&self, files: &str, flags: &str) -> Option<String> {
+    fn missing(&self, flags: &str) -> Option<String> {
         let is_many = |packets: u64| packets as f64 > MANY * self.packets as f64;
         let ways = self.unknown_because.get(&Why::Way).copied().unwrap_or(0);
         if !is_many(self.lacked_interface) && !is_many(ways) {
@@ -74,20 +72,17 @@ impl Report<'_> {
         if !is_many(ways) && !is_named {
             match nets {
                 Some(nets) if nets.is_empty() => {
-                    return Some(format!("tamis replay {files}{flags} {}", self.any_interfaces()));
+                    return Some(self.replay(&[flags, " ", &self.any_interfaces()]));
                 }
-                Some(nets) => return Some(format!("tamis replay {files}{flags} {nets}")),
+                Some(nets) => return Some(self.replay(&[flags, &nets])),
                 None => {}
             }
         }
         let is_host = self.files.iter().any(|file| file.given != file.file);
-        let captures = self.captures.iter().map(|capture| quote(&capture.name.given));
-        let captures = captures.collect::<Vec<_>>().join(" ");
-        (!is_host).then(|| {
-            format!(
-                "tamis collect HOST  # where these rules are; then: tamis replay HOST {captures}"
-            )
-        })
+        let mut names = self.names();
+        names[0] = "HOST";
+        let then = command("replay", &names, "");
+        (!is_host).then(|| format!("tamis collect HOST  # where these rules are; then: {then}"))
     }
 
     /// Interfaces for rules that name none of their own: any name is as good as another.
@@ -104,13 +99,13 @@ impl Report<'_> {
             Some(file) => (&*file.given, EXAMPLE),
             None => ("RULES", EXAMPLE),
         };
-        format!("tamis why {}{} --packet {}", quote(rules), self.flags(), quote(example))
+        command("why", &[rules], &(self.flags() + &option("packet", example)))
     }
 
     /// The filter that packets passed.
     fn filter_flag(&self) -> String {
         let filter = self.selection.filter.as_ref();
-        filter.map_or_else(String::new, |f| format!(" --filter {}", quote(f.expression())))
+        filter.map_or_else(String::new, |filter| option("filter", filter.expression()))
     }
 
     /// What else was said about the rules to compare with.
@@ -124,7 +119,13 @@ impl Report<'_> {
 
     /// The command that tells the story of one packet.
     pub(super) fn why_command(&self, packet: impl std::fmt::Display) -> String {
-        format!("tamis why {}{} --packet {packet}", self.files_named(), self.flags())
+        let packet = option("packet", &packet.to_string());
+        command("why", &self.names(), &(self.flags() + &packet))
+    }
+
+    /// The command that replays this with these options.
+    fn replay(&self, options: &[&str]) -> String {
+        command("replay", &self.names(), &options.concat())
     }
 
     /// The options that said how packets walk.
@@ -133,11 +134,10 @@ impl Report<'_> {
     }
 
     /// Rules and captures, as given.
-    fn files_named(&self) -> String {
+    fn names(&self) -> Vec<&str> {
         let rules = self.files.first().map_or("RULES", |file| &*file.given);
         let captures = self.captures.iter().map(|capture| &*capture.name.given);
-        let names = std::iter::once(rules).chain(captures).map(quote);
-        names.collect::<Vec<_>>().join(" ")
+        std::iter::once(rules).chain(captures).collect()
     }
 }
 
@@ -148,16 +148,16 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
     let mut flags = String::new();
     // Writing to a String cannot fail.
     let _ = config.path.map(|path| write!(flags, " --path {}", path.name()));
-    let _ = config.input.as_ref().map(|name| write!(flags, " --in {}", quote(name)));
-    let _ = config.output.as_ref().map(|name| write!(flags, " --out {}", quote(name)));
+    let _ = config.input.as_ref().map(|name| write!(flags, "{}", option("in", name)));
+    let _ = config.output.as_ref().map(|name| write!(flags, "{}", option("out", name)));
     for (name, net) in &config.nets {
-        let _ = write!(flags, " --net {}", quote(&format!("{name}={net}")));
+        let _ = write!(flags, "{}", option("net", &format!("{name}={net}")));
     }
     for net in config.host.local.iter().flatten() {
         let _ = write!(flags, " --local {net}");
     }
     for (name, address) in &config.host.addresses {
-        let _ = write!(flags, " --addr {}", quote(&format!("{name}={address}")));
+        let _ = write!(flags, "{}", option("addr", &format!("{name}={address}")));
     }
     match config.checksums {
         Checksums::Arrivals => {}
@@ -168,7 +168,7 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
         flags.push_str(" --no-pair");
     }
     if let Some(bans) = &config.bans {
-        let _ = write!(flags, " --bans {}", quote(bans.name()));
+        let _ = write!(flags, "{}", option("bans", bans.name()));
     }
     if config.ct.mode != usual {
         let _ = write!(flags, " --ct {}", ct_name(config.ct.mode));
@@ -182,7 +182,7 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
     // A folder named all of its own.
     let given = files.first().map(|file| &*file.given);
     for file in files.iter().skip(1).filter(|file| Some(&*file.given) != given) {
-        let _ = write!(flags, " --rules6 {}", quote(&file.given));
+        let _ = write!(flags, "{}", option("rules6", &file.given));
     }
     flags
 }
@@ -202,9 +202,9 @@ fn nets(file: &RulesFile) -> Option<String> {
     }
     let everything = if file.ruleset.family.addr_len() == 16 { "::/0" } else { "0.0.0.0/0" };
     let options = found.into_iter().take(4).map(|(name, network)| {
-        format!("--net {name}={}", network.as_deref().unwrap_or(everything))
+        option("net", &format!("{name}={}", network.as_deref().unwrap_or(everything)))
     });
-    Some(options.collect::<Vec<_>>().join(" "))
+    Some(options.collect())
 }
 
 /// The interfaces of one rule, each with the network that it names beside.

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use dataplane::{Disposition, DropReason, Judgement, Path};
+use packet::visible::{self, word};
 use rules::Semantics;
 use rules::eval::By;
 use rules::save::FamilyFrom;
 
 use super::{Count, Report, time_text};
 use crate::rules_file::RulesFile;
-use crate::visible::visible;
 
 /// Width of a screen line.
 const WIDTH: usize = 100;
@@ -42,7 +42,7 @@ impl Report<'_> {
         let _ = self.notes(&mut below);
         let _ = self.list(&mut below);
         let _ = writeln!(below, "next: {}", self.next_command());
-        [visible(&above), table.into(), visible(&below)].concat()
+        [visible::text(&above), table.into(), visible::text(&below)].concat()
     }
 
     fn heading(&self, out: &mut String) -> std::fmt::Result {
@@ -52,7 +52,7 @@ impl Report<'_> {
             writeln!(
                 out,
                 "rules     {}: {}, {} in {} ({})",
-                file.file,
+                word(&file.file),
                 ruleset.family.tool(),
                 plural(ruleset.rule_count() as u64, "rule"),
                 plural(ruleset.chain_count() as u64, "chain"),
@@ -67,7 +67,7 @@ impl Report<'_> {
                 _ => String::new(),
             };
             let packets = plural(capture.count.packets, "packet");
-            writeln!(out, "capture   {}: {packets}{span}", capture.name.given)?;
+            writeln!(out, "capture   {}: {packets}{span}", word(&capture.name.given))?;
         }
         writeln!(out, "assumed   {}", self.assumptions())
     }
@@ -77,7 +77,7 @@ impl Report<'_> {
         let (path, _) = self.path();
         let mut parts = vec![format!("path {path}")];
         let name = |given: &Option<String>, unknown: u64| match given {
-            Some(name) => name.clone(),
+            Some(name) => word(name).into_owned(),
             None if unknown == 0 => "known for all".to_owned(),
             None => format!("unknown for {}", number(unknown)),
         };
@@ -166,7 +166,7 @@ impl Report<'_> {
             let (line, text) = self.contradicted(*what);
             let line = line.map_or_else(|| "      ".to_owned(), |line| format!("L{line:<5}"));
             let label = fit(&format!("  {line} {text}"), WIDTH - 39);
-            let example = self.numbers.show(count.example);
+            let example = self.numbers.words(count.example);
             writeln!(out, "{label}{:>12}   #{example}", number(count.packets))?;
         }
         if all.len() > ROWS {
@@ -299,7 +299,7 @@ impl Report<'_> {
             writeln!(out, "note      {}", unseen_text(unseen))?;
         }
         for note in self.order_notes() {
-            writeln!(out, "note      {note}")?;
+            writeln!(out, "note      {}", word(&note))?;
         }
         for file in self.files {
             for warning in &file.warnings {
@@ -308,11 +308,12 @@ impl Report<'_> {
                 } else {
                     String::new()
                 };
-                writeln!(out, "warning   {}:{}: {}{times}", file.file, warning.line, warning.what)?;
+                let (file, what) = (word(&file.file), word(&warning.what));
+                writeln!(out, "warning   {file}:{}: {what}{times}", warning.line)?;
             }
         }
         for warning in &self.warnings {
-            writeln!(out, "warning   {warning}")?;
+            writeln!(out, "warning   {}", word(warning))?;
         }
         Ok(())
     }
@@ -330,12 +331,8 @@ impl Report<'_> {
             let new = self.listed_new(listed).map_or_else(String::new, |(word, place)| {
                 format!("  -> {word} by {}", place.with_line())
             });
-            writeln!(
-                out,
-                "#{} {word}: {}{by}{new}",
-                self.numbers.show(listed.frame),
-                listed.packet
-            )?;
+            let number = self.numbers.words(listed.frame);
+            writeln!(out, "#{number} {word}: {}{by}{new}", listed.packet)?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use super::argument::CaptureName;
 use super::interfaces::Table;
 use super::numbers::number;
 use super::{Arrived, Batch};
+use crate::report::Soundness;
 use crate::stoppable;
 
 /// Buffer for a first look: as small as a burst may be.
@@ -42,6 +43,8 @@ pub(super) struct Feed {
     pub(super) now: Option<u64>,
     /// It may keep its reader waiting.
     pub(super) is_live: bool,
+    /// Frames read.
+    frames: u64,
 }
 
 impl Waiting {
@@ -87,6 +90,7 @@ impl Waiting {
             renumbers: false,
             now: self.first.or(now),
             is_live,
+            frames: 0,
         })
     }
 }
@@ -107,6 +111,7 @@ impl Feed {
         if batch.burst.is_empty() {
             return Ok(None);
         }
+        self.frames += batch.burst.len() as u64;
         let mut backwards = 0;
         let Self { capture, now, .. } = self;
         // Before the first one that has a time there is nothing to go by but that.
@@ -140,6 +145,15 @@ impl Feed {
             }
         }
         batch.stream.interfaces = table.all();
+    }
+
+    /// Whether it holds what it should, once it was read to its end.
+    pub(super) fn soundness(&self) -> Soundness {
+        match (self.reader.warning(), self.frames) {
+            (Some(_), _) => Soundness::Damaged,
+            (None, 0) => Soundness::Empty,
+            (None, _) => Soundness::Whole,
+        }
     }
 
     pub(super) fn reader(&self) -> &CaptureReader {

@@ -24,7 +24,7 @@ use rules::conntrack::States;
 
 use crate::decider::Decider;
 use crate::error::Error;
-use crate::report::{Capture, Report};
+use crate::report::{Capture, Report, Soundness};
 use crate::select::{Choice, Selection};
 use crate::spotter::{Names, Spotter};
 use feed::{Feed, Waiting};
@@ -167,6 +167,7 @@ pub(crate) struct ReadOf {
     /// The captures follow each other in another order than given.
     by_time: bool,
     interrupted: bool,
+    soundness: Soundness,
 }
 
 impl<'c> Source<'c> {
@@ -389,6 +390,7 @@ impl<'c> Source<'c> {
             self.read.interrupted = true;
         } else {
             self.read.warnings.extend(feed.reader().warning());
+            self.read.soundness = self.read.soundness.max(feed.soundness());
         }
     }
 
@@ -469,6 +471,7 @@ impl ReadOf {
         report.backwards = self.backwards;
         report.by_time = self.by_time;
         report.interrupted = self.interrupted;
+        report.soundness = self.soundness;
     }
 
     /// How many packets of each capture were judged.

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use packet::visible;
+
 /// Bits for the frame; those above are the capture's place among the arguments.
 const FRAME_BITS: u32 = 48;
 
@@ -56,6 +58,11 @@ impl Numbers {
     #[must_use]
     pub fn show(&self, number: u64) -> Shown<'_> {
         Shown { file: self.file(number), frame: frame_of(number) }
+    }
+
+    /// The same, as it may stand in a line.
+    pub(crate) fn words(&self, number: u64) -> String {
+        visible::word(&self.show(number).to_string()).into_owned()
     }
 
     /// For JSON: the number alone, or as it is printed.

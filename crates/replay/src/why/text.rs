@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use dataplane::{Disposition, Judgement, Skip};
 use host::sighting::Sighting;
+use packet::visible::{self, word};
 use packet::{L4, Packet, tcp};
 use rules::Outcome;
 use rules::conntrack::{Edit, Renumbering, Side};
@@ -15,7 +16,6 @@ use rules::nat::Translated;
 use super::{FlowStory, SeenAs, Step, Story};
 use crate::near::{Misses, NearMiss};
 use crate::rules_file::RulesFile;
-use crate::visible::visible;
 
 /// Rules that did not match and stand in a row are counted, not listed, beyond this many.
 const SHOWN_IN_A_ROW: usize = 2;
@@ -68,7 +68,7 @@ impl Story<'_> {
         let _ = self.write_before(&mut out);
         let _ = self.write_text(&mut out, all);
         let _ = self.misses.as_ref().map(|misses| self.write_near(&mut out, misses));
-        visible(&out).into_owned()
+        visible::text(&out).into_owned()
     }
 
     /// Whether the story leaves out rules that did not match, unless all are asked for.
@@ -97,8 +97,9 @@ impl Story<'_> {
         }
         writeln!(out, "near misses, each for one test:")?;
         for NearMiss { at, test, has, .. } in nearest {
-            let has =
-                has.as_ref().map_or_else(String::new, |has| format!(", the packet has {has}"));
+            let has = has
+                .as_ref()
+                .map_or_else(String::new, |has| format!(", the packet has {}", word(has)));
             let line = file.rule(*at).2.line;
             writeln!(out, "  L{line:<5} {}", file.rule_text(*at))?;
             writeln!(out, "         but for {test}{has}")?;
@@ -108,7 +109,7 @@ impl Story<'_> {
 
     /// What its frame is, and which others show its packet.
     fn seen_text(&self, SeenAs { sighting, left }: &SeenAs) -> String {
-        let number = |number: u64| self.report.numbers.show(number);
+        let number = |number: u64| self.report.numbers.words(number);
         let what = match sighting {
             Sighting::Unknown => "nothing tells which way it went".to_owned(),
             Sighting::Arrival => "as it came in".to_owned(),
@@ -166,6 +167,7 @@ impl Story<'_> {
     fn write_step(&self, out: &mut String, file: &RulesFile, step: &Step) -> std::fmt::Result {
         match step {
             Step::Starts { path, input, output } => {
+                let (input, output) = (word(input), word(output));
                 writeln!(out, "path    {}, in {input}, out {output}", path.name())
             }
             Step::Enters { table, hook } => {
@@ -181,7 +183,8 @@ impl Story<'_> {
                 let text = file.rule_text(*at);
                 let text = text.strip_prefix(&format!("-A {} ", chain.name)).unwrap_or(&text);
                 writeln!(out, "  {inner}L{:<5} {place}{text}   {result}", rule.line)?;
-                remarks.iter().try_for_each(|remark| writeln!(out, "  {inner}       {remark}"))
+                let mut remarks = remarks.iter().map(|remark| word(remark));
+                remarks.try_for_each(|remark| writeln!(out, "  {inner}       {remark}"))
             }
             Step::Policy { table, chain } => {
                 let by = eval::By::Policy { table: *table, chain: *chain };
@@ -193,7 +196,7 @@ impl Story<'_> {
             Step::Tracked { state, flow: Some(flow) } => {
                 let way = if flow.is_reply { "against" } else { "part of" };
                 let FlowStory { born, tuple, state: now, .. } = flow;
-                let born = self.report.numbers.show(*born);
+                let born = self.report.numbers.words(*born);
                 writeln!(
                     out,
                     "conntrack: {state}, {way} the connection of packet {born}, {tuple}: {now}"
@@ -206,8 +209,11 @@ impl Story<'_> {
             Step::Translated { side, to } => {
                 writeln!(out, "  nat: {}", translation_text(*side, to))
             }
-            Step::Edited(lines) => lines.iter().try_for_each(|line| writeln!(out, "  {line}")),
+            Step::Edited(lines) => {
+                lines.iter().try_for_each(|line| writeln!(out, "  {}", word(line)))
+            }
             Step::Rerouted { path, input, output } => {
+                let (input, output) = (word(input), word(output));
                 writeln!(out, "path    {} from here on, in {input}, out {output}", path.name())
             }
             Step::Settled { state } => writeln!(out, "conntrack: leaves it {state}"),

@@ -11,9 +11,12 @@ use crate::family::TableKind;
 use crate::model::{Counters, Family, Ruleset, Table};
 use crate::semantics::Semantics;
 
-/// Most rules that address lists may add to a file: `-s a,b,c -d x,y,z` is one rule per pair, so a short
-/// text could ask for more memory than any machine has.
-const MAX_LISTED_RULES: usize = 1 << 20;
+/// Most bytes of rules that address lists may stand for in a file: `-s a,b,c -d x,y,z` is one rule per pair, each with
+/// all matches of its line, so a short text could ask for more memory than any machine has. A byte of rules takes up to
+/// 40 of memory.
+const MAX_LISTED_BYTES: usize = 1 << 24;
+/// What a rule takes besides its text, in the same measure.
+const RULE_BYTES: usize = 32;
 
 /// Reads save text.
 ///
@@ -212,6 +215,7 @@ impl<'a, 'o> File<'a, 'o> {
             return Ok(());
         }
         let counters = counters.or(parsed.counters).unwrap_or_default();
+        self.check_lists(&parsed, end)?;
         self.add_rules(number, &parsed, counters)
     }
 
@@ -242,20 +246,32 @@ impl<'a, 'o> File<'a, 'o> {
         self.open(number)?.declare(number, name, policy, counters)
     }
 
+    /// Refuses address lists that stand for too many rules. The line ends at a column.
+    fn check_lists(&mut self, parsed: &RuleLine<'a>, end: u32) -> Result<(), What> {
+        let [sources, destinations] = parsed.list_lengths();
+        let count = sources.saturating_mul(destinations);
+        if count <= 1 {
+            return Ok(());
+        }
+        let each = RULE_BYTES + (end as usize).saturating_sub(parsed.list_bytes());
+        self.listed = self.listed.saturating_add(count.saturating_mul(each));
+        if self.listed <= MAX_LISTED_BYTES {
+            return Ok(());
+        }
+        let what = format!(
+            "address lists that stand for at most {MAX_LISTED_BYTES} bytes of rules in a file, found {sources} \
+             sources x {destinations} destinations x {each} bytes here, and {} bytes up to here",
+            self.listed
+        );
+        Err(What::new(parsed.chain.column, what))
+    }
+
     fn add_rules(
         &mut self,
         number: u32,
         parsed: &RuleLine<'a>,
         counters: Counters,
     ) -> Result<(), What> {
-        let count = parsed.rule_count();
-        if count > 1 {
-            self.listed = self.listed.saturating_add(count);
-            if self.listed > MAX_LISTED_RULES {
-                let what = format!("at most {MAX_LISTED_RULES} rules from address lists");
-                return Err(What::new(parsed.chain.column, what));
-            }
-        }
         let Some(open) = &mut self.open else { return Ok(()) };
         let index = open.rule_chain(&parsed.chain)?;
         for header in parsed.headers() {

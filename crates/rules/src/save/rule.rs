@@ -31,6 +31,8 @@ pub(super) struct RuleLine<'a> {
     pub(super) other_family: bool,
     sources: Addresses,
     destinations: Addresses,
+    /// Bytes of text that list these.
+    list_bytes: usize,
     /// The tests of the common header, but for the addresses.
     header: Header,
     pub(super) verdict: Option<Verdict<'a>>,
@@ -117,6 +119,7 @@ impl<'a> RuleLine<'a> {
             other_family: false,
             sources: smallvec![None],
             destinations: smallvec![None],
+            list_bytes: 0,
             header: Header { fields: header::unsaid(family), ..Header::default() },
             verdict: None,
             extensions: Extensions::new(family),
@@ -189,6 +192,9 @@ impl<'a> RuleLine<'a> {
         }
         let option = (bit_of(part), name);
         let (invert, value) = self.value(option, invert, word, words, (line, warnings))?;
+        if matches!(part, Part::Source | Part::Destination) {
+            self.list_bytes += value.text.len();
+        }
         match part {
             Part::Source => self.sources = header::addresses(&value, invert, family)?,
             Part::Destination => self.destinations = header::addresses(&value, invert, family)?,

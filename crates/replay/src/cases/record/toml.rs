@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use dataplane::Config;
+use packet::visible::word;
 
 use super::super::Decided;
-use super::super::text::one_line;
 use super::{Recorded, Recording};
 use crate::report::ct_name;
 use crate::spec::CT;
@@ -28,10 +28,11 @@ impl Recording<'_> {
     }
 
     fn write_heading(&self, out: &mut String, captures: &[String]) -> std::fmt::Result {
-        let captures = one_line(&captures.join(" "));
+        let captures = captures.join(" ");
         writeln!(
             out,
-            "# Recorded from {captures}: {} packets, {} cases.",
+            "# Recorded from {}: {} packets, {} cases.",
+            word(&captures),
             self.packets,
             self.case_count()
         )?;
@@ -45,7 +46,7 @@ impl Recording<'_> {
             writeln!(out, "# Left out: {count} {what}.")?;
         }
         for warning in &self.warnings {
-            writeln!(out, "# Warning: {}", one_line(warning))?;
+            writeln!(out, "# Warning: {}", word(warning))?;
         }
         writeln!(
             out,

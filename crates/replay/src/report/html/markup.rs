@@ -2,6 +2,8 @@
 
 use std::fmt::{Result, Write};
 
+use packet::visible::steers;
+
 use super::super::time_text;
 
 /// Text as markup that shows it: safe between tags and inside double quotes.
@@ -18,7 +20,7 @@ pub(super) fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\t' | '\n' => out.push(c),
-            c if c.is_control() || is_invisible(c) => {
+            c if steers(c) => {
                 // Writing to a String cannot fail.
                 let _ = write!(out, "‹U+{:04X}›", u32::from(c));
             }
@@ -26,14 +28,6 @@ pub(super) fn escape(text: &str) -> String {
         }
     }
     out
-}
-
-/// Directional marks, embeddings, overrides and isolates; zero-width characters.
-fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-    )
 }
 
 /// The anchor of a line of a rules file.

@@ -10,6 +10,8 @@ use super::markup::{escape, line_link};
 use crate::report::text::{bytes, duration, number, percent, plural, unseen_text};
 use crate::report::{Capture, Count, Report, time_text};
 
+/// What is said of a replay that Ctrl-C ended.
+const STOPPED: &str = "Stopped before the end of the captures: this is a part.";
 /// Captures named one by one; the command at the end of the page has them all.
 const CAPTURES: usize = 6;
 
@@ -28,10 +30,11 @@ impl Report<'_> {
         let new = self.changes.iter().flat_map(|changes| &changes.files);
         let new = names(new.map(|file| base_name(&file.file)).collect()).join(" + ");
         let versus = if new.is_empty() { new } else { format!("<span>vs</span> {new} ") };
+        let stopped = if self.interrupted { format!(" {STOPPED}") } else { String::new() };
         writeln!(
             out,
             "<header>\n<p class=\"brand\">tamis replay</p>\n\
-             <h1>{rules} {versus}<span>on</span> {captures}</h1>\n<p class=\"lede\">{}</p>\n</header>",
+             <h1>{rules} {versus}<span>on</span> {captures}</h1>\n<p class=\"lede\">{}{stopped}</p>\n</header>",
             escape(&self.sentence())
         )
     }

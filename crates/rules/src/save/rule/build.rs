@@ -33,9 +33,14 @@ impl<'a> RuleLine<'a> {
         })
     }
 
-    /// Number of rules that this line makes.
-    pub(in crate::save) fn rule_count(&self) -> usize {
-        self.sources.len().saturating_mul(self.destinations.len())
+    /// Number of sources and destinations: there is a rule for each pair.
+    pub(in crate::save) fn list_lengths(&self) -> [usize; 2] {
+        [self.sources.len(), self.destinations.len()]
+    }
+
+    /// Bytes of the line that list them.
+    pub(in crate::save) fn list_bytes(&self) -> usize {
+        self.list_bytes
     }
 
     fn header(

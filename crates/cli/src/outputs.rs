@@ -1,0 +1,81 @@
+//! Files that a command reads and files that it writes, kept apart before anything is read or written.
+//!
+//! Contract: files count, not names: symbolic and hard links lead to one, and so does `/dev/stdin`.
+
+use std::io;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use replay::file_id::{FileId, place};
+use replay::{CaptureName, may_write};
+
+/// The files of a command.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    /// What is known of each, and what it is called.
+    taken: Vec<(FileId, String)>,
+}
+
+impl Files {
+    /// Notes files that are read; a capture may name its interface.
+    pub(crate) fn reads(&mut self, names: impl IntoIterator<Item = String>) {
+        for name in names {
+            let file = CaptureName::parse(&name).file;
+            let id = match &*file {
+                "-" => FileId::of_stream(&io::stdin()).unwrap_or(FileId::Device),
+                file => FileId::of(Path::new(file)),
+            };
+            self.taken.push((id, format!("an input, {name}")));
+        }
+    }
+
+    /// Notes files that are written; standard output always is.
+    ///
+    /// # Errors
+    /// One of them is read, or written by another option.
+    pub(crate) fn writes(&mut self, outputs: &[(&'static str, Option<&str>)]) -> Result<()> {
+        let standard = FileId::of_stream(&io::stdout()).unwrap_or(FileId::Device);
+        self.free(&standard, "standard output")?;
+        for (option, name) in outputs {
+            let Some(name) = name else { continue };
+            let id = match *name {
+                "-" => standard.clone(),
+                name => FileId::of(Path::new(name)),
+            };
+            self.free(&id, &format!("{option} {name}"))?;
+            self.taken.push((id, format!("that of {option}")));
+        }
+        Ok(())
+    }
+
+    /// Notes the folder of `--split`.
+    ///
+    /// # Errors
+    /// A file that may be written there is read, or written by an option.
+    pub(crate) fn splits(&self, folder: &Path) -> Result<()> {
+        let shown = folder.display();
+        for entry in folder.read_dir().into_iter().flatten().flatten() {
+            if may_write(&entry.file_name()) {
+                self.free(&FileId::of(&entry.path()), &format!("--split {shown}"))?;
+            }
+        }
+        let folder = place(folder);
+        let lies_there = |(id, _): &&(FileId, String)| match id {
+            FileId::New(path) => {
+                path.parent() == Some(&folder) && path.file_name().is_some_and(may_write)
+            }
+            _ => false,
+        };
+        match self.taken.iter().find(lies_there) {
+            Some((_, other)) => bail!("--split {shown}: expected files of its own, found {other}"),
+            None => Ok(()),
+        }
+    }
+
+    fn free(&self, id: &FileId, named: &str) -> Result<()> {
+        match self.taken.iter().find(|(taken, _)| taken.is_same(id)) {
+            Some((_, other)) => bail!("{named}: expected a file of its own, found {other}"),
+            None => Ok(()),
+        }
+    }
+}
