@@ -106,7 +106,8 @@ fn fail_on_exits_with_3_when_there_are_such_packets() {
     assert_eq!(code(&open, &["--fail-on", "drop,unknown"]), Some(0));
     assert_eq!(code(&unknown, &["--fail-on", "unknown"]), Some(0));
     assert_eq!(code(&hangs, &["--fail-on", "unknown"]), Some(3));
-    assert_eq!(code(&hangs, &["--fail-on", "drop"]), Some(0));
+    assert_eq!(code(&hangs, &["--fail-on", "drop"]), Some(3), "nothing is known of any packet");
+    assert_eq!(code(&hangs, &["--fail-on", "drop", "--allow-empty"]), Some(0));
     assert_eq!(code(&rules, &["--vs", &open, "--fail-on", "change"]), Some(3));
     assert_eq!(code(&open, &["--fail-on", "nothing"]), Some(2));
 }
@@ -200,7 +201,14 @@ fn interrupted(bench: &Bench, (rules, capture): (&str, &[u8]), jobs: &str) {
     input.write_all(capture).unwrap();
     input.flush().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    while std::fs::metadata(&lines).map_or(0, |file| file.len()) == 0 {
+    // Until it ends, it writes beside the file.
+    let written = || {
+        let files = std::fs::read_dir(bench.dir.path()).unwrap().map(Result::unwrap);
+        let mut files =
+            files.filter(|file| file.file_name().to_string_lossy().starts_with(".tamis-"));
+        files.any(|file| file.metadata().is_ok_and(|file| file.len() > 0))
+    };
+    while !written() {
         assert!(Instant::now() < deadline, "no packet is judged");
         assert!(child.try_wait().unwrap().is_none(), "it waits for the rest");
         std::thread::sleep(Duration::from_millis(1));

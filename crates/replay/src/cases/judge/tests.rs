@@ -133,7 +133,7 @@ fn text_names_the_case_and_the_command_to_type() {
     two(|results| {
         let text = results.text();
         let lines: Vec<&str> = text.lines().collect();
-        let start = "FAIL cases.toml:5 a <b> & \"c\", 100%:  ]]>d: expected accept, got reject by filter/FORWARD/2 L7 -A";
+        let start = "FAIL cases.toml:5 a <b> & \"c\", 100%:\\u{0}\\n]]>d: expected accept, got reject by filter/FORWARD/2 L7 -A";
         assert!(lines[0].starts_with(start), "{text}");
         assert_eq!(lines[1].trim(), WHY);
         assert_eq!(lines[2], "1 passed, 1 failed");
