@@ -86,6 +86,12 @@ pub(crate) fn confined(kilobytes: u64, args: &[&str]) -> Ran {
     Command::new("sh").arg("-c").arg(shell).arg(TAMIS).args(args).output().unwrap().into()
 }
 
+/// Runs with at most `kilobytes` of address space, which is more than it can use, and at most a minute long.
+pub(crate) fn cramped(kilobytes: u64, args: &[&str]) -> Ran {
+    let shell = format!("ulimit -v {kilobytes}; exec timeout 60 \"$0\" \"$@\"");
+    Command::new("sh").arg("-c").arg(shell).arg(TAMIS).args(args).output().unwrap().into()
+}
+
 /// A file of `tests/rules`.
 pub(crate) fn rules(name: &str) -> String {
     format!("{}/tests/rules/{name}", env!("CARGO_MANIFEST_DIR"))

@@ -4,7 +4,9 @@
 //! full goes to the next one with room, and every bucket that it passed counts it, so that a search goes
 //! on only where something did pass and a removal leaves no trace behind.
 //!
-//! Contract: memory is fixed from the start; a search reads at most [`MAX_PROBE`] buckets, and an
+//! Contract: memory is bounded from the start and taken as it is used: the system hands zeroed pages out when they are
+//! first touched, so that an index of which little is used costs little (a replay has one for each of up to 255
+//! workers). A search reads at most [`MAX_PROBE`] buckets, and an
 //! insertion that would need more is refused, as the kernel refuses chains that are too long.
 
 use super::key::Direction;
@@ -35,23 +37,27 @@ impl Place {
     }
 }
 
-#[derive(Debug, Clone)]
-#[repr(align(64))]
-struct Bucket {
-    /// High half: high half of the hash; low half: the place. 0 is empty.
-    cells: [u64; CELLS],
-    /// Places that found no room here or before, and lie in a later bucket.
-    passed: u32,
-}
+/// Words of a bucket.
+///
+/// The cells come first. High half: high half of the hash; low half: the place. 0 is empty. The last word counts the
+/// places that found no room here or before, and lie in a later bucket.
+type Bucket = [u64; CELLS + 1];
 
-impl Bucket {
-    const EMPTY: Self = Self { cells: [0; CELLS], passed: 0 };
+/// The word that counts places that passed.
+const PASSED: usize = CELLS;
+
+fn cells(bucket: &Bucket) -> [u64; CELLS] {
+    let [cells @ .., _] = *bucket;
+    cells
 }
 
 /// The buckets.
 #[derive(Debug)]
 pub(super) struct Index {
-    buckets: Vec<Bucket>,
+    /// Numbers, which can be had zeroed without being written.
+    words: Vec<u64>,
+    /// The first word of a cache line.
+    start: usize,
     mask: usize,
 }
 
@@ -59,12 +65,25 @@ impl Index {
     /// An index for the two places of each of `flows` flows.
     pub(super) fn new(flows: usize) -> Self {
         let count = (flows * 2).div_ceil(LOAD).next_power_of_two().max(2);
-        Self { buckets: vec![Bucket::EMPTY; count], mask: count - 1 }
+        let words = vec![0; (count + 1) * size_of::<Bucket>() / size_of::<u64>()];
+        // Nothing hangs on it but speed, and a vector that does not grow stays where it is.
+        let start = words.as_ptr().align_offset(size_of::<Bucket>());
+        Self { words, start: if start > CELLS { 0 } else { start }, mask: count - 1 }
+    }
+
+    #[inline]
+    fn buckets(&self) -> &[Bucket] {
+        self.words.get(self.start..).unwrap_or_default().as_chunks().0
+    }
+
+    #[inline]
+    fn bucket_mut(&mut self, at: usize) -> Option<&mut Bucket> {
+        self.words.get_mut(self.start..)?.as_chunks_mut().0.get_mut(at)
     }
 
     /// Bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.buckets.len() * size_of::<Bucket>()
+        (self.mask + 1) * size_of::<Bucket>()
     }
 
     fn bucket(&self, hash: u64, step: usize) -> usize {
@@ -72,7 +91,7 @@ impl Index {
     }
 
     fn probes(&self) -> usize {
-        MAX_PROBE.min(self.buckets.len())
+        MAX_PROBE.min(self.mask + 1)
     }
 
     /// The first place with this hash that `is_it` takes.
@@ -80,8 +99,8 @@ impl Index {
     pub(super) fn find(&self, hash: u64, mut is_it: impl FnMut(Place) -> bool) -> Option<Place> {
         let tag = hash >> 32;
         for step in 0..self.probes() {
-            let bucket = self.buckets.get(self.bucket(hash, step))?;
-            for cell in bucket.cells {
+            let bucket = self.buckets().get(self.bucket(hash, step))?;
+            for cell in cells(bucket) {
                 if cell >> 32 == tag
                     && let Some(place) = Place::of(cell as u32)
                     && is_it(place)
@@ -89,7 +108,7 @@ impl Index {
                     return Some(place);
                 }
             }
-            if bucket.passed == 0 {
+            if bucket[PASSED] == 0 {
                 return None;
             }
         }
@@ -98,15 +117,15 @@ impl Index {
 
     /// Reads the home bucket of a hash, so that it is near when it is searched.
     #[inline]
-    pub(super) fn touch(&self, hash: u64) -> u32 {
-        self.buckets.get(self.bucket(hash, 0)).map_or(0, |bucket| bucket.passed)
+    pub(super) fn touch(&self, hash: u64) -> u64 {
+        self.buckets().get(self.bucket(hash, 0)).map_or(0, |bucket| bucket[PASSED])
     }
 
     /// The first place in the home bucket that has these 32 bits of the hash.
     #[inline]
     pub(super) fn guess(&self, hash: u64) -> Option<Place> {
-        let bucket = self.buckets.get(self.bucket(hash, 0))?;
-        let cell = bucket.cells.into_iter().find(|cell| cell >> 32 == hash >> 32)?;
+        let bucket = self.buckets().get(self.bucket(hash, 0))?;
+        let cell = cells(bucket).into_iter().find(|cell| cell >> 32 == hash >> 32)?;
         Place::of(cell as u32)
     }
 
@@ -115,12 +134,12 @@ impl Index {
         let Some((step, cell)) = self.room(hash) else { return false };
         for passed in 0..step {
             let at = self.bucket(hash, passed);
-            if let Some(bucket) = self.buckets.get_mut(at) {
-                bucket.passed += 1;
+            if let Some(bucket) = self.bucket_mut(at) {
+                bucket[PASSED] += 1;
             }
         }
         let at = self.bucket(hash, step);
-        if let Some(cell) = self.buckets.get_mut(at).and_then(|b| b.cells.get_mut(cell)) {
+        if let Some(cell) = self.bucket_mut(at).and_then(|bucket| bucket.get_mut(cell)) {
             *cell = (hash >> 32) << 32 | u64::from(place.code());
         }
         true
@@ -129,8 +148,8 @@ impl Index {
     /// The first empty cell, and how many buckets lie before it.
     fn room(&self, hash: u64) -> Option<(usize, usize)> {
         (0..self.probes()).find_map(|step| {
-            let bucket = self.buckets.get(self.bucket(hash, step))?;
-            Some((step, bucket.cells.iter().position(|cell| *cell == 0)?))
+            let bucket = self.buckets().get(self.bucket(hash, step))?;
+            Some((step, cells(bucket).iter().position(|cell| *cell == 0)?))
         })
     }
 
@@ -138,25 +157,25 @@ impl Index {
     pub(super) fn remove(&mut self, hash: u64, place: Place) {
         let code = u64::from(place.code());
         let found = (0..self.probes()).find_map(|step| {
-            let bucket = self.buckets.get(self.bucket(hash, step))?;
-            Some((step, bucket.cells.iter().position(|cell| *cell & 0xffff_ffff == code)?))
+            let bucket = self.buckets().get(self.bucket(hash, step))?;
+            Some((step, cells(bucket).iter().position(|cell| *cell & 0xffff_ffff == code)?))
         });
         let Some((step, cell)) = found else { return };
         for passed in 0..step {
             let at = self.bucket(hash, passed);
-            if let Some(bucket) = self.buckets.get_mut(at) {
-                bucket.passed = bucket.passed.saturating_sub(1);
+            if let Some(bucket) = self.bucket_mut(at) {
+                bucket[PASSED] = bucket[PASSED].saturating_sub(1);
             }
         }
         let at = self.bucket(hash, step);
-        if let Some(cell) = self.buckets.get_mut(at).and_then(|b| b.cells.get_mut(cell)) {
+        if let Some(cell) = self.bucket_mut(at).and_then(|bucket| bucket.get_mut(cell)) {
             *cell = 0;
         }
     }
 
     /// The places in the bucket `step` behind the home of a hash.
     pub(super) fn in_bucket(&self, hash: u64, step: usize) -> [Option<Place>; CELLS] {
-        let cells = self.buckets.get(self.bucket(hash, step)).map_or([0; CELLS], |b| b.cells);
+        let cells = self.buckets().get(self.bucket(hash, step)).map_or([0; CELLS], cells);
         cells.map(|cell| Place::of(cell as u32))
     }
 }
@@ -174,6 +193,30 @@ mod tests {
     #[test]
     fn a_bucket_is_one_cache_line() {
         assert_eq!(size_of::<Bucket>(), 64);
+        for flows in [1, 16, 1024, 100_000] {
+            let index = Index::new(flows);
+            assert_eq!(index.buckets().as_ptr().addr() % 64, 0);
+            assert!(index.buckets().len() > index.mask);
+        }
+    }
+
+    /// Kilobytes of this process that lie in memory.
+    #[cfg(target_os = "linux")]
+    fn resident() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_not_used_takes_no_memory() {
+        let before = resident();
+        let mut indexes: Vec<Index> = (0..64).map(|_| Index::new(262_144)).collect();
+        assert!(indexes.iter_mut().all(|index| index.insert(7 << 32 | 7, place(7))));
+        let grown = resident().saturating_sub(before);
+        let whole: usize = indexes.iter().map(Index::bytes).sum();
+        assert!(whole >= 512 << 20 && grown < 64 << 10, "{grown} kB for {whole} bytes");
     }
 
     #[test]
@@ -224,7 +267,7 @@ mod tests {
             for (slot, hash) in model {
                 index.remove(hash, place(slot));
             }
-            prop_assert!(index.buckets.iter().all(|b| b.passed == 0 && b.cells == [0; CELLS]));
+            prop_assert!(index.words.iter().all(|word| *word == 0));
         }
     }
 }

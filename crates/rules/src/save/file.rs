@@ -13,8 +13,8 @@ use crate::semantics::Semantics;
 
 /// Most bytes of rules that address lists may stand for in a file: `-s a,b,c -d x,y,z` is one rule per pair, each with
 /// all matches of its line, so a short text could ask for more memory than any machine has. A byte of rules takes up to
-/// 40 of memory.
-const MAX_LISTED_BYTES: usize = 1 << 24;
+/// 25 of memory.
+const MAX_LISTED_BYTES: usize = 1 << 25;
 /// What a rule takes besides its text, in the same measure.
 const RULE_BYTES: usize = 32;
 
