@@ -8,7 +8,7 @@ use dataplane::Config;
 use host::Network;
 use packet::visible;
 use replay::run::{self, Wanted};
-use replay::{RulesFile, Target, demo};
+use replay::{Room, RulesFile, Target, demo};
 use rules::save::LoadOptions;
 
 use crate::replay_command::{command_line, print};
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
     let mut wanted = Wanted { page: true, ..Wanted::default() };
     let report = run::replay(&files, &[capture], &config, &mut wanted)?;
     let page = written.report.display().to_string();
-    Target::open(&page)?.write_whole(&report.html(&command_line("")))?;
+    Target::open(&page, &Room::default())?.write_whole(&report.html(&command_line("")))?;
     print(&report, false)?;
     screen::print(&format!("report: {}\n", visible::word(&page)))?;
     Ok(ExitCode::SUCCESS)

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use replay::report::{Report, Soundness, Style};
 use replay::run::{self, List, Wanted};
 use replay::shell::quote;
-use replay::{Filter, Moment, RulesFile, Selection, Target};
+use replay::{Filter, Moment, Room, RulesFile, Selection, Target};
 use rules::Semantics;
 use rules::conntrack::Mode;
 use rules::model::Family;
@@ -97,6 +97,10 @@ pub(crate) struct ReplayArgs {
     /// The same for the IPv6 rules beside them
     #[arg(long, help_heading = "Files to write", value_name = "FILE")]
     pub save_counters6: Option<String>,
+    /// Give up rather than write more than this in all: bytes, or 500k, 20M, 4G. A compressed capture may hold a
+    /// thousand times its size
+    #[arg(long, help_heading = "Files to write", value_name = "SIZE", value_parser = size)]
+    pub max_output: Option<u64>,
     /// Judge only packets that pass a pcap filter expression, compiled by tcpdump, or its -ddd bytecode
     #[arg(long, help_heading = "Packets to judge", value_name = "BPF")]
     pub filter: Option<String>,
@@ -144,6 +148,20 @@ fn moment(text: &str) -> Result<Moment, String> {
         .ok_or_else(|| "expected RFC 3339 such as 2026-11-21T10:00:00Z, or +SECONDS".to_owned())
 }
 
+/// Bytes, with a decimal unit or none.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match &text[digits.len()..] {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        _ => 0,
+    };
+    let bytes = digits.parse().ok().and_then(|count: u64| count.checked_mul(unit));
+    bytes.filter(|_| unit > 0).ok_or_else(|| "expected bytes, or such as 500k, 20M, 4G".to_owned())
+}
+
 /// Threads: at least one, and no more than can be told apart by a byte.
 fn threads(text: &str) -> Result<usize, String> {
     let threads: usize = text.parse().map_err(|_| "expected a number".to_owned())?;
@@ -170,7 +188,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         bail!("--save-counters6: expected IPv6 rules (--rules6 FILE), found none");
     }
     let config = args.walk.config(&args.rules, Mode::Midstream)?;
-    let target = |name: &Option<String>| name.as_deref().map(Target::open).transpose();
+    let room = args.max_output.map_or_else(Room::default, Room::of);
+    let target =
+        |name: &Option<String>| name.as_deref().map(|name| Target::open(name, &room)).transpose();
     let mut verdicts = target(&args.verdicts)?;
     let mut packets = target(&args.packets)?;
     let mut annotated = target(&args.annotate)?;
@@ -187,6 +207,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         versus,
         packets: packets.as_mut().map(|to| to as &mut dyn Write),
         split: args.split.clone(),
+        room: room.clone(),
         annotate: annotated.as_mut().map(|to| to as &mut dyn Write),
         stop: Some(interrupt::raised()?),
         threads: args.jobs,

@@ -1,13 +1,14 @@
 //! `tamis test`: rules held to cases, and cases recorded from a capture.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use replay::cases::{Cases, Given, Results, judge, record};
-use replay::{Target, json_text, shell, spec};
+use replay::cases::{Cases, Given, NamedFile, Results, judge, record};
+use replay::{Room, Target, json_text, shell, spec};
 use rules::conntrack::Mode;
 
 use crate::args::standard_input_once;
@@ -23,7 +24,7 @@ use crate::walk_args::WalkArgs;
                       tamis test [OPTIONS] --record CAPTURE [-o CASES.toml] RULES",
     after_help = "\
 A cases file:
-  rules = \"rules.v4\"          # relative to this file; RULES on the command line wins
+  rules = \"rules.v4\"          # beside this file or below; RULES on the command line wins
   rules6 = \"rules.v6\"         # IPv6 rules beside them
   [defaults]                  # in, out, net, local, path, ct: options of that name win
   net = [\"eth0=0.0.0.0/0\", \"eth1=10.0.0.0/8\"]
@@ -65,6 +66,9 @@ pub(crate) struct TestArgs {
     /// Also print GitHub workflow commands, which annotate the lines of the cases file
     #[arg(long, conflicts_with = "json")]
     pub github: bool,
+    /// Let the cases file name rules outside its folder, and such as are no files
+    #[arg(long, conflicts_with = "record")]
+    pub rules_outside: bool,
     /// One JSON document, schema tamis.test/1
     #[arg(long)]
     pub json: bool,
@@ -80,14 +84,23 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
 fn test(args: &TestArgs) -> Result<ExitCode> {
     standard_input_once(args.rules.iter().chain([&args.cases]).chain(&args.walk.rules6))?;
     let cases = Cases::open(&args.cases)?;
-    let Some(rules) = args.rules.as_ref().or(cases.rules.as_ref()) else {
+    // What the command line says wins, and what loses is not looked at.
+    let file = |given: &Option<String>, named: &Option<NamedFile>| match (given, named) {
+        (Some(given), _) => Ok(Some(given.clone())),
+        (None, Some(named)) if args.rules_outside => Ok(Some(named.path())),
+        (None, Some(named)) => named.inside().map(Some),
+        (None, None) => Ok(None),
+    };
+    let Some(rules) = &file(&args.rules, &cases.rules)? else {
         bail!("{}: expected rules = \"…\", or RULES on the command line", args.cases);
     };
-    let rules6 = args.walk.rules6.as_deref().or(cases.rules6.as_deref());
+    let rules6 = file(&args.walk.rules6, &cases.rules6)?;
+    let rules6 = rules6.as_deref();
     let mut named = Files::default();
     named.reads(args.walk.inputs([&**rules, &args.cases].into_iter().chain(rules6)));
     named.writes(&[("--junit", args.junit.as_deref())])?;
-    let junit = args.junit.as_deref().map(Target::open).transpose()?;
+    let junit = args.junit.as_deref().map(|name| Target::open(name, &Room::default()));
+    let junit = junit.transpose()?;
     let files = args.walk.open_both(rules, rules6)?;
     let given = Given { path: args.walk.path.is_some(), ct: args.walk.ct.is_some() };
     let config = cases.defaults.under(args.walk.config(rules, spec::CT)?, given);
@@ -123,7 +136,7 @@ fn record(args: &TestArgs) -> Result<ExitCode> {
     let config = args.walk.config(name, Mode::Midstream)?;
     let recording = record::record(&files, &config, &args.record, args.limit as usize)?;
     let named = [Some(name), args.walk.rules6.as_ref()]
-        .map(|name| Some(beside(args.to.as_deref(), name.filter(|name| *name != "-")?)));
+        .map(|name| below(args.to.as_deref(), name.filter(|name| *name != "-")?));
     let toml = recording.toml([named[0].as_deref(), named[1].as_deref()], &args.record);
     match &args.to {
         None => screen::print(&screen::data(&toml))?,
@@ -131,7 +144,12 @@ fn record(args: &TestArgs) -> Result<ExitCode> {
             // A cases file is edited by hand: none is ever overwritten.
             let mut file = File::create_new(output).with_context(|| output.clone())?;
             file.write_all(toml.as_bytes()).with_context(|| output.clone())?;
-            let next = shell::command("test", &[output], &args.walk.also());
+            // Rules that the file could not name are named beside it.
+            let rules = named[0].is_none().then_some(&**name);
+            let rules6 = args.walk.rules6.as_ref().filter(|_| named[1].is_none());
+            let rules6 = rules6.map_or_else(String::new, |file| shell::option("rules6", file));
+            let operands: Vec<&str> = rules.into_iter().chain([&**output]).collect();
+            let next = shell::command("test", &operands, &(args.walk.also() + &rules6));
             let (cases, packets) = (recording.case_count(), recording.packets);
             screen::print(&format!("{cases} cases of {packets} packets\nnext: {next}\n"))?;
         }
@@ -139,18 +157,19 @@ fn record(args: &TestArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How a cases file that will lie at `output` is to name the rules: from where it lies.
-fn beside(output: Option<&str>, rules: &str) -> String {
-    let folder = output.and_then(|output| Path::new(output).parent());
-    let Some(folder) = folder.filter(|_| !Path::new(rules).is_absolute()) else {
-        return rules.to_owned();
+/// How a cases file that will lie at `output` is to name the rules: from where it lies. None where they do not lie beside
+/// it or below.
+fn below(output: Option<&str>, rules: &str) -> Option<String> {
+    let steps = |path: &Path| -> Option<Vec<OsString>> {
+        let path = std::path::absolute(path).ok()?;
+        path.components()
+            .map(|step| (step != Component::ParentDir).then(|| step.as_os_str().to_owned()))
+            .collect()
     };
-    let steps: Vec<_> = folder.components().filter(|step| *step != Component::CurDir).collect();
-    if steps.iter().all(|step| matches!(step, Component::Normal(_))) {
-        return "../".repeat(steps.len()) + rules;
-    }
-    let absolute = std::path::absolute(rules);
-    absolute.map_or_else(|_| rules.to_owned(), |path| path.display().to_string())
+    let folder = Path::new(output.unwrap_or_default()).parent().unwrap_or(Path::new(""));
+    let (folder, rules) = (steps(&Path::new(".").join(folder))?, steps(Path::new(rules))?);
+    let rest = rules.strip_prefix(&folder[..])?;
+    Some(rest.iter().collect::<PathBuf>().display().to_string())
 }
 
 #[cfg(test)]
@@ -159,11 +178,18 @@ mod tests {
 
     #[test]
     fn rules_are_named_from_where_the_cases_lie() {
-        assert_eq!(beside(None, "a/rules.v4"), "a/rules.v4");
-        assert_eq!(beside(Some("cases.toml"), "a/rules.v4"), "a/rules.v4");
-        assert_eq!(beside(Some("./t/u/cases.toml"), "rules.v4"), "../../rules.v4");
-        assert_eq!(beside(Some("t/cases.toml"), "/etc/rules.v4"), "/etc/rules.v4");
-        assert!(Path::new(&beside(Some("../t/cases.toml"), "rules.v4")).is_absolute());
-        assert!(Path::new(&beside(Some("/t/cases.toml"), "rules.v4")).is_absolute());
+        let named = |output, rules| below(output, rules).unwrap();
+        assert_eq!(named(None, "a/rules.v4"), "a/rules.v4");
+        assert_eq!(named(Some("cases.toml"), "./a/rules.v4"), "a/rules.v4");
+        assert_eq!(named(Some("t/cases.toml"), "t/u/rules.v4"), "u/rules.v4");
+        assert_eq!(named(Some("/t/cases.toml"), "/t/rules.v4"), "rules.v4");
+        for (output, rules) in [
+            ("./t/u/cases.toml", "rules.v4"),
+            ("t/cases.toml", "/etc/rules.v4"),
+            ("cases.toml", "../rules.v4"),
+            ("/t/cases.toml", "rules.v4"),
+        ] {
+            assert_eq!(below(Some(output), rules), None, "{output} {rules}");
+        }
     }
 }

@@ -24,6 +24,7 @@ use crate::lane::{Counted, Lane, Rules};
 use crate::outputs::{Outputs, failed};
 use crate::recorder::Recorder;
 use crate::report::Report;
+use crate::room::Room;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::sink::Sink;
@@ -65,6 +66,8 @@ pub struct Wanted<'w> {
     pub packets: Option<&'w mut dyn Write>,
     /// Directory for one capture per verdict and per dropping rule.
     pub split: Option<PathBuf>,
+    /// How much may be written there.
+    pub room: Room,
     /// Where to write a pcapng with verdicts as packet comments.
     pub annotate: Option<&'w mut dyn Write>,
     /// Once true, the replay ends and reports what it has.
@@ -78,7 +81,11 @@ impl<'w> Wanted<'w> {
         let first = files.first().map(|file| file.ruleset.family);
         Ok(Outputs {
             packets: self.packets.take(),
-            split: self.split.take().map(|dir| Split::new(&dir, first)).transpose()?,
+            split: self
+                .split
+                .take()
+                .map(|dir| Split::new(&dir, first, self.room.clone()))
+                .transpose()?,
             annotation: self
                 .annotate
                 .take()

@@ -20,6 +20,7 @@ use crate::annotate::Interfaces;
 use crate::decider::Decider;
 use crate::error::Error;
 use crate::outputs::Judged;
+use crate::room::{Room, Within};
 use crate::target::Pending;
 
 /// Files open at once: far below what any system allows one process.
@@ -39,6 +40,7 @@ pub fn may_write(name: &OsStr) -> bool {
 /// The directory of captures.
 pub(crate) struct Split {
     dir: PathBuf,
+    room: Room,
     /// The family whose rules need not be named.
     first: Option<Family>,
     outputs: Vec<Output>,
@@ -52,7 +54,7 @@ pub(crate) struct Split {
 
 struct Output {
     path: PathBuf,
-    writer: Option<NgWriter<File>>,
+    writer: Option<NgWriter<Within<File>>>,
     interfaces: Interfaces,
     /// The file that is written, once there is one.
     pending: Option<Pending>,
@@ -62,13 +64,14 @@ struct Output {
 
 impl Split {
     /// Makes the directory if it is not there. `first` is the family of the first rules.
-    pub(crate) fn new(dir: &Path, first: Option<Family>) -> Result<Self, Error> {
+    pub(crate) fn new(dir: &Path, first: Option<Family>, room: Room) -> Result<Self, Error> {
         if dir.is_file() {
             return Err(failed(dir)(io::ErrorKind::NotADirectory.into()));
         }
         std::fs::create_dir_all(dir).map_err(failed(dir))?;
         Ok(Self {
             dir: dir.to_owned(),
+            room,
             first,
             outputs: Vec::new(),
             by_verdict: HashMap::new(),
@@ -153,7 +156,7 @@ impl Split {
         }
         let output = &mut self.outputs[index];
         output.used = self.written;
-        output.append(judged).map_err(failed(&output.path))
+        output.append(judged, &self.room).map_err(failed(&output.path))
     }
 
     /// Closes the file that has gone unused for the longest, if too many are open.
@@ -178,10 +181,10 @@ impl Split {
 }
 
 impl Output {
-    fn append(&mut self, judged: &Judged<'_>) -> io::Result<()> {
+    fn append(&mut self, judged: &Judged<'_>, room: &Room) -> io::Result<()> {
         let mut writer = match self.writer.take() {
             Some(writer) => writer,
-            None => self.open()?,
+            None => self.open(room)?,
         };
         let number = self.interfaces.number(judged, &mut writer)?;
         writer.write(number, judged.as_captured(), None)?;
@@ -189,14 +192,14 @@ impl Output {
         Ok(())
     }
 
-    fn open(&mut self) -> io::Result<NgWriter<File>> {
+    fn open(&mut self, room: &Room) -> io::Result<NgWriter<Within<File>>> {
         if let Some(pending) = &self.pending {
             let file = OpenOptions::new().append(true).open(&pending.path)?;
-            return Ok(NgWriter::resume(file, self.interfaces.len()));
+            return Ok(NgWriter::resume(room.within(file), self.interfaces.len()));
         }
         let (pending, file) = Pending::beside(&self.path)?;
         self.pending = Some(pending);
-        NgWriter::new(file)
+        NgWriter::new(room.within(file))
     }
 }
 

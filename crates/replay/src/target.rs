@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::Error;
 use crate::file_id::{FileId, place};
+use crate::room::{Room, Within};
 
 /// A file that will take another's name.
 #[derive(Debug)]
@@ -80,18 +81,18 @@ fn temporary(place: &Path) -> io::Result<(PathBuf, File)> {
 #[derive(Debug)]
 pub struct Target {
     name: String,
-    to: BufWriter<File>,
+    to: BufWriter<Within<File>>,
     pending: Option<Pending>,
 }
 
 impl Target {
-    /// Begins a file; `-` is standard output.
+    /// Begins a file, which takes of a room; `-` is standard output.
     ///
     /// # Errors
     /// It could not be written.
-    pub fn open(name: &str) -> Result<Self, Error> {
+    pub fn open(name: &str, room: &Room) -> Result<Self, Error> {
         let (file, pending) = begin(name).map_err(failed(name))?;
-        Ok(Self { name: name.to_owned(), to: BufWriter::new(file), pending })
+        Ok(Self { name: name.to_owned(), to: BufWriter::new(room.within(file)), pending })
     }
 
     /// Writes out what is left, and gives the file its name.
@@ -168,12 +169,12 @@ mod tests {
         let name = path.to_str().unwrap();
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let mut given_up = Target::open(name).unwrap();
+        let mut given_up = Target::open(name, &Room::default()).unwrap();
         given_up.write_all(b"half").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         drop(given_up);
         assert_eq!(names(&dir), ["out"]);
-        Target::open(name).unwrap().write_whole("new").unwrap();
+        Target::open(name, &Room::default()).unwrap().write_whole("new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(names(&dir), ["out"]);
@@ -184,7 +185,10 @@ mod tests {
         let dir = TempDir::new().unwrap();
         let at = |name: &str| dir.path().join(name);
         symlink("new", at("dangling")).unwrap();
-        Target::open(at("dangling").to_str().unwrap()).unwrap().write_whole("x").unwrap();
+        Target::open(at("dangling").to_str().unwrap(), &Room::default())
+            .unwrap()
+            .write_whole("x")
+            .unwrap();
         assert_eq!(fs::read_to_string(at("new")).unwrap(), "x");
         assert!(at("dangling").is_symlink());
     }
@@ -192,8 +196,10 @@ mod tests {
     #[test]
     fn what_cannot_be_written_is_said_at_once() {
         let dir = TempDir::new().unwrap();
-        assert!(Target::open(dir.path().to_str().unwrap()).is_err());
-        assert!(Target::open(dir.path().join("no/file").to_str().unwrap()).is_err());
-        Target::open("/dev/null").unwrap().write_whole("x").unwrap();
+        assert!(Target::open(dir.path().to_str().unwrap(), &Room::default()).is_err());
+        assert!(
+            Target::open(dir.path().join("no/file").to_str().unwrap(), &Room::default()).is_err()
+        );
+        Target::open("/dev/null", &Room::default()).unwrap().write_whole("x").unwrap();
     }
 }

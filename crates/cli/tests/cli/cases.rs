@@ -60,6 +60,41 @@ fn the_cases_file_may_name_the_rules_and_the_command_line_wins() {
     assert_eq!(ended.code, Some(1), "{}", ended.err);
 }
 
+/// It may come from a pull request, and what it names shows in errors.
+#[test]
+fn a_cases_file_names_nothing_outside_its_folder() {
+    let scratch = Scratch::new("outside");
+    scratch.write("rules.v4", RULES);
+    fs::create_dir(scratch.file("cases")).unwrap();
+    let absolute = scratch.file("rules.v4");
+    std::os::unix::fs::symlink("../rules.v4", scratch.file("cases/link")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", scratch.file("cases/zero")).unwrap();
+    for (key, name) in [
+        ("rules", "../rules.v4"),
+        ("rules", &absolute),
+        ("rules", "link"),
+        ("rules", "zero"),
+        ("rules", "/dev/zero"),
+        ("rules", "/dev/stdin"),
+        ("rules6", "../rules.v4"),
+    ] {
+        let first = if key == "rules6" { "rules = 'rules.v4'\n" } else { "" };
+        scratch.write("cases/rules.v4", RULES);
+        scratch.write("cases/c.toml", format!("{first}{key} = '{name}'\n{OPEN}"));
+        let ran = scratch.tamis(&["test", "cases/c.toml"]);
+        let line = 1 + first.lines().count();
+        let said = format!("cases/c.toml:{line}:{}: expected rules in the folder", key.len() + 4);
+        assert!(ran.refusal().starts_with(&said), "{name}: {}", ran.err);
+        if name.contains("rules.v4") && key == "rules" {
+            let allowed = scratch.tamis(&["test", "cases/c.toml", "--rules-outside"]);
+            assert_eq!(allowed.code, Some(0), "{name}: {}", allowed.err);
+        }
+        let named = ["test", "rules.v4", "cases/c.toml", "--rules6", "rules.v4"];
+        let given = scratch.tamis(if key == "rules" { &named[..3] } else { &named });
+        assert!(!given.err.contains("expected rules in the folder"), "{name}: {}", given.err);
+    }
+}
+
 #[test]
 fn options_win_over_defaults() {
     let rules = RULES.replace("-A FORWARD -p", "-A FORWARD -i eth0 -p");
@@ -126,7 +161,7 @@ fn every_refusal_is_one_line_with_exit_code_2() {
 #[test]
 fn the_example_passes() {
     let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/ci"));
-    let ended = within(examples, &["test", "cases.toml"]);
+    let ended = within(examples, &["test", "../../crates/replay/demo/rules.v4", "cases.toml"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{}", ended.out);
     assert!(ended.out.contains("6 passed, 0 failed"), "{}", ended.out);
     // It can fail: with one rule fewer a case names the hole.

@@ -120,6 +120,31 @@ fn a_replay_that_fails_leaves_every_file_as_it_was() {
     assert_eq!(names(&scratch), before);
 }
 
+/// A small compressed capture is a large one.
+#[test]
+fn what_is_written_can_be_bounded() {
+    let scratch = folder("max-output");
+    let before = names(&scratch);
+    let base = ["replay", "rules.v4", "drop.pcapng", "--max-output"];
+    for (size, more) in [
+        ("20k", &["--packets", "out"][..]),
+        ("1", &["--verdicts", "out"]),
+        ("20000", &["--annotate", "out"]),
+        ("20k", &["--split", "split"]),
+        ("60k", &["--packets", "out", "--annotate", "other"]),
+    ] {
+        let ran = scratch.tamis(&[&base[..], &[size], more].concat());
+        assert!(ran.refusal().contains("(--max-output)"), "{more:?}: {}", ran.err);
+        let _ = fs::remove_dir(scratch.file("split"));
+        assert_eq!(names(&scratch), before, "{more:?}");
+    }
+    assert_eq!(scratch.tamis(&[&base[..], &["4G", "--packets", "out"]].concat()).code, Some(0));
+    for wrong in ["", "k", "4T", "-1", "99999999999999999999", "99999999999999G"] {
+        let ran = scratch.tamis(&[&base[..], &[wrong]].concat());
+        assert_eq!(ran.code, Some(2), "{wrong}");
+    }
+}
+
 #[test]
 fn a_terminated_replay_reports_what_it_has_and_says_so() {
     let scratch = folder("terminated");

@@ -45,6 +45,16 @@ fn the_demonstration_passes_as_recorded() {
 }
 
 #[test]
+fn rules_that_lie_elsewhere_are_named_beside_the_cases() {
+    let folder = demo("record-elsewhere");
+    fs::create_dir(folder.file("t")).unwrap();
+    let rest = [&["-o", "t/cases.toml", "demo-rules.v4"], &NETS[..]].concat();
+    let ended = folder.tamis(&record("demo-office.pcap", &rest));
+    assert_eq!(ended.out.lines().last(), Some("next: tamis test demo-rules.v4 t/cases.toml"));
+    assert_eq!(folder.tamis(&["test", "demo-rules.v4", "t/cases.toml"]).code, Some(0));
+}
+
+#[test]
 fn a_file_that_is_there_is_not_overwritten() {
     let folder = demo("record-there");
     folder.write("cases.toml", "mine");

@@ -16,8 +16,8 @@ use crate::shell;
 use crate::spec::{self, Spec, arrivals};
 use crate::why::Unseen;
 
-/// Connections of one case held at a time; a conversation that opens more is no conversation.
-const CONNECTIONS: usize = 1024;
+/// Connections that there is room for in every case.
+const LEAST_CONNECTIONS: usize = 16;
 
 /// What came of every case.
 #[derive(Debug)]
@@ -94,8 +94,7 @@ pub fn judge<'c>(
     also: &str,
 ) -> Results<'c> {
     let started = Instant::now();
-    let small = few_connections(config);
-    let judged = cases.cases.iter().map(|case| Judged::of(case, files, &small)).collect();
+    let judged = cases.cases.iter().map(|case| Judged::of(case, files, config)).collect();
     let options = format!("{also}{}", walk_flags(files, config, spec::CT));
     Results { cases, files, options, judged, elapsed_s: started.elapsed().as_secs_f64() }
 }
@@ -110,20 +109,23 @@ impl<'c> Judged<'c> {
     }
 }
 
-/// The same with room for the connections of one conversation: every case has a table of its own.
-pub(super) fn few_connections(config: &Config) -> Config {
+/// The same with room for the connections of a conversation of so many packets: every case has a table of its own.
+fn small(config: &Config, packets: usize) -> Config {
     let mut small = config.clone();
-    small.ct.max = small.ct.max.min(CONNECTIONS);
+    let listed = small.ct.start.as_ref().map_or(0, |listing| listing.len());
+    // Each packet may begin a connection, and a helper's.
+    small.ct.max = small.ct.max.min((2 * packets + listed).max(LEAST_CONNECTIONS));
     small
 }
 
 /// What becomes of packets that arrive one after the other.
 pub(super) fn conversation<'s>(
-    specs: impl Iterator<Item = &'s Spec>,
+    specs: impl Iterator<Item = &'s Spec> + Clone,
     files: &[RulesFile],
     config: &Config,
 ) -> Vec<Got> {
-    let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
+    let config = small(config, specs.clone().count());
+    let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), &config);
     let ends = arrivals(specs)
         .map(|(spec, arrival)| handler.handle(&mut spec.frame.clone(), &arrival, &mut Unseen).end);
     ends.map(|end| Got::of(&end, files)).collect()

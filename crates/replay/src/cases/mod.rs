@@ -3,7 +3,7 @@
 //! A cases file is TOML:
 //!
 //! ```toml
-//! rules = "rules.v4"         # optional; lies relative to this file; RULES on the command line wins
+//! rules = "rules.v4"         # optional; lies beside this file or below; RULES on the command line wins
 //! rules6 = "rules.v6"        # optional: IPv6 rules beside them, as --rules6
 //!
 //! [defaults]                 # optional; each key is the option of that name, which wins
@@ -37,12 +37,14 @@ mod github;
 mod json;
 mod judge;
 mod junit;
+mod named;
 mod place;
 mod read;
 pub mod record;
 mod text;
 
 pub use judge::{Decided, Got, Judged, Results, judge};
+pub use named::NamedFile;
 pub use place::PlaceName;
 
 use dataplane::{Config, Path};
@@ -57,9 +59,9 @@ pub struct Cases {
     /// Its name, as given.
     pub file: String,
     /// `rules`: the rules file, found from where the cases file lies.
-    pub rules: Option<String>,
+    pub rules: Option<NamedFile>,
     /// `rules6`: IPv6 rules beside them.
-    pub rules6: Option<String>,
+    pub rules6: Option<NamedFile>,
     /// `[defaults]`.
     pub defaults: Defaults,
     /// `[[case]]`, at least one, in the order of the file.

@@ -3,7 +3,6 @@
 //! Source: TOML (<https://toml.io>), read by the `toml` crate; the keys are those of [`super`].
 
 use std::ops::Range;
-use std::path::Path as FilePath;
 
 use dataplane::Path;
 use host::Network;
@@ -11,7 +10,7 @@ use rules::conntrack::Mode;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Case, Cases, Defaults, Expect, Expected, ExpectedBy, PlaceName};
+use super::{Case, Cases, Defaults, Expect, Expected, ExpectedBy, NamedFile, PlaceName};
 use crate::error::Error;
 use crate::input::{line_and_column, read_text};
 use crate::report::ct_name;
@@ -71,19 +70,16 @@ impl<'t> Reader<'t> {
             return Err(nothing());
         }
         let beside = |key: &str| {
-            let name = top.get(key).map(string).transpose()?;
-            Ok(name.map(|name| self.beside(name)))
+            top.get(key).map(|value| Ok(self.named(value.span().start, string(value)?))).transpose()
         };
         let (rules, rules6) = (beside("rules")?, beside("rules6")?);
         Ok(Cases { file: self.file.to_owned(), rules, rules6, defaults, cases })
     }
 
-    /// A file named in the cases file, found from where that one lies.
-    fn beside(&self, name: &str) -> String {
-        match FilePath::new(self.file).parent() {
-            Some(folder) if self.file != "-" => folder.join(name).display().to_string(),
-            _ => name.to_owned(),
-        }
+    /// A file named in the cases file, at a byte of it.
+    fn named(&self, byte: usize, name: &str) -> NamedFile {
+        let at = line_and_column(self.text.as_bytes(), byte);
+        NamedFile { cases: self.file.to_owned(), at, name: name.to_owned() }
     }
 
     fn case(&self, value: &Value<'t>) -> Result<Case, Wrong> {

@@ -18,7 +18,7 @@ use packet::{Checksums, FlowKey, Packet, tcp, udp, visible};
 use rules::model::Family;
 use rules::{Iface, eval};
 
-use super::judge::{conversation, few_connections};
+use super::judge::conversation;
 use super::{Got, PlaceName};
 use crate::error::Error;
 use crate::frames::{self, Frame};
@@ -40,8 +40,6 @@ const KINDS_PER_CASE: usize = 8;
 pub struct Recording<'f> {
     files: &'f [RulesFile],
     config: &'f Config,
-    /// The same for one conversation.
-    small: Config,
     cases: Vec<Recorded>,
     /// How frame numbers are printed.
     numbers: Numbers,
@@ -96,7 +94,6 @@ pub fn record<'f>(
         recording: Recording {
             files,
             config,
-            small: few_connections(config),
             cases: Vec::new(),
             numbers: Numbers::of(captures),
             packets: 0,
@@ -228,7 +225,7 @@ impl Recording<'_> {
     fn replays(&self, specs: &[String]) -> Option<Vec<Got>> {
         let specs = specs.iter().map(|words| spec::parse(words).ok());
         let specs: Vec<_> = specs.collect::<Option<_>>()?;
-        Some(conversation(specs.iter(), self.files, &self.small))
+        Some(conversation(specs.iter(), self.files, self.config))
     }
 
     /// What became of the packets that make no case.

@@ -185,3 +185,19 @@ fn github_annotations_are_one_line_each() {
         assert!(github.contains("%0Atamis why 'my rules.v4'"), "{github}");
     });
 }
+
+/// Each case has a table of its own: thousands of cases are recorded beside each other.
+#[test]
+fn a_case_has_room_for_its_own_connections_and_no_more() {
+    let config = Config::default();
+    assert_eq!(small(&config, 1).ct.max, 16);
+    assert_eq!(small(&config, 5000).ct.max, 10_000);
+    let mut tight = Config::default();
+    tight.ct.max = 3;
+    assert_eq!(small(&tight, 100).ct.max, 3, "--ct-max wins");
+    let line = "udp 17 29 src=10.0.0.1 dst=10.0.0.2 sport=1 dport=2 [UNREPLIED] src=10.0.0.2 dst=10.0.0.1 sport=2 dport=1\n";
+    let listed = rules::conntrack::Listing::parse(&line.repeat(40)).unwrap();
+    let mut config = Config::default();
+    config.ct.start = Some(std::sync::Arc::new(listed));
+    assert_eq!(small(&config, 1).ct.max, 42, "what is listed has its place");
+}

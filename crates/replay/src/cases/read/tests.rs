@@ -42,8 +42,8 @@ expect = ["accept", "unknown"]
 by_text = "-A FORWARD -j ACCEPT"
 "#,
     );
-    assert_eq!(cases.rules.as_deref(), Some("dir/rules.v4"));
-    assert_eq!(cases.rules6.as_deref(), Some("/etc/rules.v6"));
+    assert_eq!(cases.rules.as_ref().unwrap().path(), "dir/rules.v4");
+    assert_eq!(cases.rules6.as_ref().unwrap().path(), "/etc/rules.v6");
     assert_eq!(cases.defaults.input.as_deref(), Some("eth0"));
     assert_eq!(cases.defaults.nets.len(), 2);
     assert_eq!(cases.defaults.local, [Network::parse("192.0.2.1").unwrap()]);
