@@ -49,7 +49,8 @@ pub fn commands(rest: &str) -> bool {
 fn shown(text: &str, of_lines: bool) -> Cow<'_, str> {
     let ends = |c: char| of_lines && c == '\n';
     let odd = |c: char| steers(c) && !ends(c);
-    if !text.contains(odd) && !text.contains("##") && !(of_lines && text.contains("::")) {
+    let may_command = text.contains("##") || of_lines && text.contains("::");
+    if !may_command && !text.contains(odd) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);

@@ -26,7 +26,8 @@ pub(crate) fn line(mut to: &mut dyn Write, document: &impl Serialize) -> io::Res
 fn fragment<W: ?Sized + Write>(to: &mut W, text: &str) -> io::Result<()> {
     let mut written = 0;
     for (at, c) in text.char_indices() {
-        if !steers(c) && !(c == '#' && commands(&text[at..])) {
+        let is_odd = steers(c) || c == '#' && commands(&text[at..]);
+        if !is_odd {
             continue;
         }
         to.write_all(&text.as_bytes()[written..at])?;
