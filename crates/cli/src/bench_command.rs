@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
+use ::replay::json_text;
 use anyhow::{Context, Result};
 use clap::{Args as ClapArgs, Subcommand};
 use lab::bench::{Document, replay};
 
 use crate::bench_access::{self, AccessArgs};
 use crate::bench_rules::{self, RulesArgs};
+use crate::screen;
 
 /// `tamis bench`.
 #[derive(Debug, ClapArgs)]
@@ -62,9 +64,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
 /// The document, for people or for programs.
 pub(crate) fn print(document: &Document, json: bool) -> Result<()> {
     if json {
-        println!("{}", serde_json::to_string_pretty(document)?);
-    } else {
-        print!("{document}");
+        return screen::write(|out| json_text::pretty(out, document));
     }
-    Ok(())
+    screen::print(&document.to_string())
 }

@@ -7,6 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use lab::workload::golden::{self, Golden, GoldenOutcome};
 use lab::workload::{Preset, Variant, summary};
 
+use crate::screen;
+
 /// `tamis lab`.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
@@ -104,9 +106,9 @@ pub(crate) fn run(args: &LabArgs) -> Result<ExitCode> {
         let recorded = golden::outcomes(variant, accept);
         differs |= recorded.is_some_and(|all| all[args.preset.number - 1] != found);
     }
-    println!("{}", line.join(" "));
+    screen::print(&(line.join(" ") + "\n"))?;
     if differs {
-        eprintln!("tamis: not the recorded stream");
+        screen::tell("tamis: not the recorded stream");
     }
     Ok(ExitCode::from(u8::from(differs)))
 }
