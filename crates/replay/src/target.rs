@@ -7,6 +7,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -36,13 +37,15 @@ impl Pending {
             old => {
                 // One that may not be written is not replaced, either.
                 OpenOptions::new().write(true).open(&place)?;
-                Some(old?.permissions())
+                Some(old?)
             }
         };
         let (path, file) = temporary(&place)?;
         let pending = Self { path, place, is_kept: false };
-        if let Some(permissions) = old {
-            file.set_permissions(permissions)?;
+        if let Some(old) = old {
+            // Only root may give a file away; others have made one of their own.
+            let _ = fchown(&file, Some(old.uid()), Some(old.gid()));
+            file.set_permissions(old.permissions())?;
         }
         Ok((pending, file))
     }
@@ -169,6 +172,9 @@ mod tests {
         let name = path.to_str().unwrap();
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        // Where we are root; else it is ours as it is.
+        let _ = std::os::unix::fs::chown(&path, Some(65_534), None);
+        let owner = fs::metadata(&path).unwrap().uid();
         let mut given_up = Target::open(name, &Room::default()).unwrap();
         given_up.write_all(b"half").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
@@ -176,7 +182,8 @@ mod tests {
         assert_eq!(names(&dir), ["out"]);
         Target::open(name, &Room::default()).unwrap().write_whole("new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        let new = fs::metadata(&path).unwrap();
+        assert_eq!((new.permissions().mode() & 0o777, new.uid()), (0o640, owner));
         assert_eq!(names(&dir), ["out"]);
     }
 
