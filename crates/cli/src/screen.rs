@@ -25,7 +25,7 @@ pub(crate) fn write(what: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resu
 /// Writes text to standard output.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub(crate) fn print(text: &str) -> Result<()> {
     write(|out| out.write_all(text.as_bytes()))
 }
