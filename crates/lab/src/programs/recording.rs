@@ -78,8 +78,8 @@ impl Recording {
         }
     }
 
-    /// The time that was counted, as options of `tamis replay`: from when the rules were loaded, where the capture
-    /// began before, to when the counters were read, where it went on.
+    /// The time that was counted, as options of `tamis replay`: from when the counters were read first, or the rules
+    /// loaded, where the capture began before, to when they were read last, where it went on.
     pub fn span(&self) -> Vec<String> {
         let option = |file: &str, option: &str| {
             let time = fs::read_to_string(self.dir.join(file)).ok()?;
@@ -116,7 +116,9 @@ impl Recording {
                 .filter(|line| !is_settings || SETTINGS.iter().any(|name| line.contains(name)));
             fs::write(dir.join("host").join(entry.file_name()), lines.collect::<String>())?;
         }
-        for file in ["README", "to.txt", "expected.save", "expected6.save", "expected-arp.save"] {
+        let counters = ["expected", "from"].map(counters);
+        let files = counters.iter().flatten().map(|(_, file)| file.as_str());
+        for file in ["README", "from.txt", "to.txt"].into_iter().chain(files) {
             if self.dir.join(file).exists() {
                 fs::copy(self.dir.join(file), dir.join(file))?;
             }
@@ -162,11 +164,21 @@ impl Recording {
         Ok(names.filter(|name| self.dir.join(format!("{name}.pcap")).exists()).collect())
     }
 
-    /// What the kernel counted.
+    /// What the kernel counted in that time.
     pub fn kernel(&self) -> BTreeMap<Place, Counted> {
-        let files =
-            [("ip", "expected.save"), ("ip6", "expected6.save"), ("arp", "expected-arp.save")];
-        let texts = files.map(|(family, file)| (family, fs::read_to_string(self.dir.join(file))));
+        let mut all = self.counters("expected");
+        for (place, before) in self.counters("from") {
+            if let Some(counted) = all.get_mut(&place) {
+                counted.packets = counted.packets.saturating_sub(before.packets);
+            }
+        }
+        all
+    }
+
+    /// Counters as they were read at one time; none where they were not.
+    fn counters(&self, when: &str) -> BTreeMap<Place, Counted> {
+        let texts =
+            counters(when).map(|(family, file)| (family, fs::read_to_string(self.dir.join(file))));
         texts
             .iter()
             .flat_map(|(family, text)| of_save(family, text.as_deref().unwrap_or_default()))
@@ -186,8 +198,35 @@ impl Recording {
     }
 }
 
+/// The files of counters that were read at one time, by family.
+fn counters(when: &str) -> [(&'static str, String); 3] {
+    [("ip", ".save"), ("ip6", "6.save"), ("arp", "-arp.save")]
+        .map(|(family, end)| (family, format!("{when}{end}")))
+}
+
 /// Packs a file by gzip(1): `FILE.gz`, the same bytes every time.
 fn pack(file: &Path) -> io::Result<()> {
     let status = Command::new("gzip").args(["-9", "-n"]).arg(file).status()?;
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("gzip: {status}"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_counted_before_the_first_reading_is_taken_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let save = |packets: u64, policy: u64| {
+            format!("*filter\n:INPUT DROP [{policy}:9]\n[{packets}:9] -A INPUT -p tcp\nCOMMIT\n")
+        };
+        let packets = || {
+            let kernel = Recording::at(dir.path()).kernel();
+            kernel.values().map(|counted| counted.packets).collect::<Vec<_>>()
+        };
+        fs::write(dir.path().join("expected.save"), save(7, 5)).unwrap();
+        assert_eq!(packets(), [5, 7], "older recordings have no first reading");
+        fs::write(dir.path().join("from.save"), save(2, 1)).unwrap();
+        assert_eq!(packets(), [4, 5]);
+    }
 }

@@ -167,6 +167,31 @@ recorded() {
     grep -H 'dropped by kernel' $lab/*.pcap.log | sed 's|.*/\(.*\)\.pcap\.log:|\1: |' >"$out/losses.txt"
 }
 
+# Every counter as it stands, without the comments that tell the time.
+counters() {
+    save4 | grep -v '^#' >"$out/$1.save"
+    save6 | grep -v '^#' >"$out/${1}6.save"
+    [ -n "${uses_arp:-}" ] && counters_arp >"$out/$1-arp.save"
+}
+
+# counted NAME TIME: what the kernel has counted, and a moment at which it had. The host sends reports of its own
+# whenever it likes: the counters are read again until they are the same before that moment and after it.
+counted() {
+    local turn now file
+    counters "$1"
+    for turn in $(seq 20); do
+        now=$(date -u +%FT%T.%NZ)
+        for file in "$out/$1"{,6,-arp}.save; do [ -e "$file" ] && mv "$file" "$file.before"; done
+        counters "$1"
+        for file in "$out/$1"{,6,-arp}.save; do
+            [ -e "$file" ] && ! cmp -s "$file" "$file.before" && continue 2
+        done
+        break
+    done
+    rm -f "$out/$1"*.save.before
+    echo "$now" >"$out/$2"
+}
+
 play() {
     setup
     sleep "${settle:-0.2}"
@@ -175,12 +200,10 @@ play() {
     recording
     if [ -n "${early_rules:-}" ]; then zero; else rules; fi
     host_folder
+    counted from from.txt
     traffic >"$out/traffic.log" 2>&1
     sleep "${quiet:-0.3}"
-    date -u +%FT%T.%NZ >"$out/to.txt"
-    save4 >"$out/expected.save"
-    save6 >"$out/expected6.save"
-    [ -n "${uses_arp:-}" ] && counters_arp >"$out/expected-arp.save"
+    counted expected to.txt
     recorded
     if declare -F proof >/dev/null; then proof >"$out/proof.txt" 2>&1; fi
     cp $lab/*.err "$out/" 2>/dev/null
