@@ -8,7 +8,7 @@ use rules::eval::{self, Alive, Memories, Observer, RuleRef, Verdict, Verdicts};
 use rules::layout::{Kind, Laid};
 use rules::model::{Action, Family, Ruleset};
 use rules::save::{LoadError, LoadOptions, load};
-use rules::{Iface, Outcome, Transit};
+use rules::{BridgeNote, Iface, Outcome, Transit};
 
 use crate::scene::{Placement, Scene, forwards};
 use crate::tally::{ChainTally, Tally, step};
@@ -226,6 +226,7 @@ fn judge(
     let mut transit = Transit {
         input: Iface::Named(input),
         output: scene.output().map_or(Iface::Absent, Iface::Named),
+        bridge: BridgeNote::Nothing,
         ..Transit::new(&mut packet, scene.family, scene.hook(), host)
     };
     judged.fate = through_tables(scene, ruleset, &mut transit, walk);

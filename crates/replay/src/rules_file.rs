@@ -175,7 +175,10 @@ impl RulesFile {
                 "header bytes not captured, or translated to what is not known".to_owned()
             }
             Cause::Match(index) => match rule.matches.get(usize::from(index)) {
-                Some(used) => format!("-m {}", used.name),
+                Some(used) => match used.body.asks_for() {
+                    Some(missing) => format!("-m {}: {missing}", used.name),
+                    None => format!("-m {}", used.name),
+                },
                 None => "a match".to_owned(),
             },
             Cause::Target => match &rule.action {

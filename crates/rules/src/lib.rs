@@ -31,4 +31,4 @@ pub use family::{TableKind, protocol_name, protocol_number};
 pub use outcome::Outcome;
 pub use parallel::{Because, Class};
 pub use semantics::Semantics;
-pub use transit::{Iface, Mark, Transit};
+pub use transit::{BridgeNote, Iface, Mark, Transit};

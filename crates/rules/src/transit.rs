@@ -25,6 +25,8 @@ pub struct Transit<'p, 'b> {
     pub input: Iface<'p>,
     /// The interface it goes out by.
     pub output: Iface<'p>,
+    /// The ports of a bridge that it passes.
+    pub bridge: BridgeNote<'p>,
     /// What carries out the rules.
     pub semantics: Semantics,
     /// `skb->mark`.
@@ -52,6 +54,24 @@ pub enum Iface<'p> {
     Absent,
     /// There is one, but nothing says which.
     Unknown,
+}
+
+/// What the kernel notes on a packet that a bridge hands to the rules of its family (`struct nf_bridge_info`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BridgeNote<'p> {
+    /// Whether there is a note is not known.
+    #[default]
+    Unknown,
+    /// None: it came in by no bridge, or the bridge hands nothing over (`bridge-nf-call-iptables`).
+    Nothing,
+    /// It came in by a port of a bridge.
+    Ports {
+        /// That port.
+        input: Iface<'p>,
+        /// The port that it goes out by, where it is passed on between ports; [`Iface::Absent`] where not, and before
+        /// FORWARD.
+        output: Iface<'p>,
+    },
 }
 
 /// The packet mark, bit by bit known or not.
@@ -92,6 +112,7 @@ impl<'p, 'b> Transit<'p, 'b> {
             hook,
             input: Iface::Unknown,
             output: Iface::Unknown,
+            bridge: BridgeNote::default(),
             semantics: Semantics::default(),
             mark: Mark::default(),
             host,

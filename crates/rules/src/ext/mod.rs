@@ -61,6 +61,11 @@ pub trait Match: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What is not known where it cannot tell, if its name does not say that.
+    fn asks_for(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The ports that it matches, if it tests nothing else of a header that is known in full.
     fn port_ranges(&self) -> Option<PortRanges> {
         None

@@ -68,6 +68,7 @@ pub static GENERATORS: &[MatchGen] = &[
     any("mark", IP, mark),
     of("mh", V6, &[135], upper::mh),
     of("multiport", IP, &[6, 17, 33, 132, 136], ports::multiport),
+    any("physdev", IP, network::physdev),
     any("pkttype", IP, network::pkttype),
     any("policy", IP, network::policy),
     any("rt", V6, chain::rt),

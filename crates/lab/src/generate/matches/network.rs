@@ -68,6 +68,26 @@ pub(super) fn ecn(draw: &mut Draw) -> Piece {
     })
 }
 
+/// No packet here comes by a bridge: `!` alone tells. Scene `bridge` of the lab of real programs has ports.
+pub(super) fn physdev(draw: &mut Draw) -> Piece {
+    let options = [
+        "--physdev-is-in",
+        "--physdev-in r0",
+        "--physdev-in r+",
+        "--physdev-is-out",
+        "--physdev-out r1",
+        "--physdev-is-bridged",
+    ];
+    let first = draw.rng.usize(..options.len());
+    let second = draw.rng.usize(..options.len());
+    let mut text = format!("{}{}", draw.bang(), options[first]);
+    let kind = |option: &str| option.split(' ').next().unwrap_or_default().to_owned();
+    if kind(options[first]) != kind(options[second]) {
+        text.push_str(&format!(" {}{}", draw.bang(), options[second]));
+    }
+    Piece::plain(text)
+}
+
 pub(super) fn pkttype(draw: &mut Draw) -> Piece {
     let (name, mac) = draw.pick(&[
         ("unicast", crate::scene::NEAR_MAC),
