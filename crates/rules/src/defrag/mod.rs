@@ -1,5 +1,5 @@
-//! [`Defrag`]: fragments are held back and put together before the first hook, as the kernel does where
-//! connections are tracked.
+//! [`Defrag`]: fragments are held back and put together: before the first hook where connections are tracked, else
+//! where IPv4 gives them to the host.
 //!
 //! [`Defrag::push`] takes every packet; what is no fragment costs one comparison. The fragment that
 //! completes a packet releases it; the others end here.
@@ -18,6 +18,8 @@ mod v6;
 use packet::{L3, Packet};
 use queue::Queues;
 use std::ops::Range;
+
+use crate::transit::Mark;
 
 /// How long fragments wait and how much of them is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,22 @@ impl Default for Limits {
     }
 }
 
+/// What goes with a fragment besides its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carried {
+    /// Its mark.
+    pub mark: Mark,
+    /// It certainly got here.
+    pub is_certain: bool,
+}
+
+impl Default for Carried {
+    /// A fragment before any rule.
+    fn default() -> Self {
+        Self { mark: Mark::default(), is_certain: true }
+    }
+}
+
 /// A packet put together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Whole {
@@ -57,6 +75,8 @@ pub struct Whole {
     pub fragments: u32,
     /// Length of the largest one that must not be fragmented further, from the network header on; 0 if all may be.
     pub largest: u32,
+    /// The mark of the first fragment, and whether all of them certainly got here.
+    pub carried: Carried,
 }
 
 /// Why a fragment was dropped.
@@ -114,9 +134,20 @@ impl Defrag {
     /// Takes a packet at `now`, in nanoseconds. Fragments of different `zone`s are kept apart
     /// (`-j CT --zone` cannot set one before: it is 0 but for devices of their own).
     pub fn push(&mut self, packet: &Packet<'_>, now: u64, zone: u16) -> Defragged {
+        self.push_with(packet, now, zone, Carried::default())
+    }
+
+    /// The same of a packet that rules have seen.
+    pub fn push_with(
+        &mut self,
+        packet: &Packet<'_>,
+        now: u64,
+        zone: u16,
+        carried: Carried,
+    ) -> Defragged {
         match packet.headers().l3 {
-            L3::Ipv4 { header_len } => self.push_v4(packet, header_len, now, zone),
-            L3::Ipv6 => self.push_v6(packet, now, zone),
+            L3::Ipv4 { header_len } => self.push_v4(packet, header_len, (now, zone), carried),
+            L3::Ipv6 => self.push_v6(packet, (now, zone), carried),
             L3::Unknown => Defragged::Unknown,
             L3::Arp | L3::Other | L3::Fault(_) => Defragged::Pass,
         }

@@ -13,6 +13,8 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::ops::Range;
 
+use super::Carried;
+
 /// What the kernel spends on a fragment beside its bytes, and on a queue, about.
 const FRAGMENT_OVERHEAD: usize = 704;
 const QUEUE_OVERHEAD: usize = 208;
@@ -64,6 +66,8 @@ pub(super) struct Queue {
     /// The longest fragment in bytes, and the longest that must not be fragmented.
     pub(super) longest: usize,
     pub(super) longest_unfragmentable: usize,
+    /// What the whole packet carries.
+    pub(super) carried: Carried,
     /// Place of its last fragment among those of its source.
     pub(super) place: u32,
     deadline: u64,
@@ -83,6 +87,14 @@ impl Queue {
 
     pub(super) fn fragments(&self) -> u32 {
         self.pieces.len() as u32
+    }
+
+    /// Notes what a fragment at this offset of the packet carries.
+    pub(super) fn carry(&mut self, start: usize, carried: Carried) {
+        self.carried.is_certain &= carried.is_certain;
+        if start == 0 {
+            self.carried.mark = carried.mark;
+        }
     }
 
     /// Takes the payload at `from` in the frame.

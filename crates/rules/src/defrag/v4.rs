@@ -3,7 +3,7 @@
 //! Source: Linux 6.18 `net/ipv4/ip_fragment.c`.
 
 use super::queue::{Fit, Queue, Span, copy};
-use super::{Defrag, Defragged, Refusal, Whole, ecn};
+use super::{Carried, Defrag, Defragged, Refusal, Whole, ecn};
 use packet::{Packet, Read, checksum, ipv4};
 use std::collections::HashMap;
 
@@ -49,8 +49,8 @@ impl Defrag {
         &mut self,
         packet: &Packet<'_>,
         header_len: usize,
-        now: u64,
-        zone: u16,
+        (now, zone): (u64, u16),
+        carried: Carried,
     ) -> Defragged {
         let Read::Known(header) = packet.net::<{ ipv4::MIN_HEADER_LEN }>(0) else {
             return Defragged::Unknown;
@@ -63,16 +63,26 @@ impl Defrag {
             return Defragged::Dropped(Refusal::Memory);
         };
         self.keep_distance(&mut queue, key, now);
-        if !ends(&mut queue, &mut fragment) {
-            return Defragged::Dropped(Refusal::Inconsistent);
-        }
-        match queue.add(packet, packet.network_offset() + header_len, fragment.span) {
+        let fit = match ends(&mut queue, &mut fragment) {
+            true => queue.add(packet, packet.network_offset() + header_len, fragment.span),
+            false => Fit::Overlap,
+        };
+        match fit {
+            // One that may not have come spoils nothing for certain.
+            Fit::Overlap if !carried.is_certain => {
+                queue.carried.is_certain = false;
+                self.v4.put(key, queue);
+                return Defragged::Dropped(Refusal::Inconsistent);
+            }
             Fit::Overlap => return Defragged::Dropped(Refusal::Inconsistent),
             Fit::Duplicate => {
                 self.v4.put(key, queue);
                 return Defragged::Dropped(Refusal::Duplicate);
             }
-            Fit::Added => note(&mut queue, packet, &fragment),
+            Fit::Added => {
+                queue.carry(fragment.span.start, carried);
+                note(&mut queue, packet, &fragment);
+            }
         }
         if !queue.is_complete() {
             self.v4.put(key, queue);
@@ -169,8 +179,9 @@ fn whole(mut queue: Queue, network: usize) -> Result<Whole, Refusal> {
     set(header, ipv4::CHECKSUM.start, &[0, 0]);
     let sum = !checksum::sum(header);
     set(header, ipv4::CHECKSUM.start, &sum.to_be_bytes());
+    let carried = queue.carried;
     let (frame, unknown) = queue.assemble();
-    Ok(Whole { frame, unknown, fragments, largest })
+    Ok(Whole { frame, unknown, fragments, largest, carried })
 }
 
 fn set(header: &mut [u8], at: usize, bytes: &[u8]) {

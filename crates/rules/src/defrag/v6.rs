@@ -3,7 +3,7 @@
 //! Source: Linux 6.18 `net/ipv6/netfilter/nf_conntrack_reasm.c`; RFC 5722, RFC 8200 section 4.5.
 
 use super::queue::{Fit, Queue, Span, copy};
-use super::{Defrag, Defragged, Refusal, Whole, ecn};
+use super::{Carried, Defrag, Defragged, Refusal, Whole, ecn};
 use packet::ipv6_ext::{self, ChainFault};
 use packet::{Packet, Read, ReadAt, icmpv6, ipv6, tcp, udp};
 
@@ -40,7 +40,12 @@ enum Search {
 }
 
 impl Defrag {
-    pub(super) fn push_v6(&mut self, packet: &Packet<'_>, now: u64, zone: u16) -> Defragged {
+    pub(super) fn push_v6(
+        &mut self,
+        packet: &Packet<'_>,
+        (now, zone): (u64, u16),
+        carried: Carried,
+    ) -> Defragged {
         let network = packet.network_offset();
         let Read::Known(header) = packet.net::<{ ipv6::HEADER_LEN }>(0) else {
             return Defragged::Unknown;
@@ -66,12 +71,18 @@ impl Defrag {
         }
         let fragment = fragment(&header, (at, named_at), &field, network, zone);
         match fragment {
-            Some(fragment) => self.queue_v6(packet, &fragment, now),
+            Some(fragment) => self.queue_v6(packet, &fragment, now, carried),
             None => Defragged::Dropped(Refusal::Malformed),
         }
     }
 
-    fn queue_v6(&mut self, packet: &Packet<'_>, fragment: &Fragment, now: u64) -> Defragged {
+    fn queue_v6(
+        &mut self,
+        packet: &Packet<'_>,
+        fragment: &Fragment,
+        now: u64,
+        carried: Carried,
+    ) -> Defragged {
         let key = fragment.key;
         let Some(mut queue) = self.v6.take(key, now) else {
             return Defragged::Dropped(Refusal::Memory);
@@ -91,7 +102,7 @@ impl Defrag {
                 self.v6.put(key, queue);
                 return Defragged::Dropped(Refusal::Duplicate);
             }
-            Fit::Added => {}
+            Fit::Added => queue.carry(fragment.span.start, carried),
         }
         queue.ecn |= 1 << (fragment.traffic_class & 3);
         queue.longest = queue.longest.max(packet.len());
@@ -233,6 +244,7 @@ fn whole(mut queue: Queue, network: usize) -> Result<Whole, Refusal> {
     if let Some(second) = header.get_mut(1) {
         *second |= ecn << 4;
     }
+    let carried = queue.carried;
     let (frame, unknown) = queue.assemble();
-    Ok(Whole { frame, unknown, fragments, largest })
+    Ok(Whole { frame, unknown, fragments, largest, carried })
 }
