@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use packet::Link;
 use rules::conntrack::CtState;
 
+use crate::bridge::Bridge;
 use crate::hooked::Hooked;
 
 /// A frame that arrived.
@@ -30,8 +31,8 @@ pub struct Arrival<'a> {
     pub origin: Origin,
     /// The capture shows no packet of the host's own.
     pub one_sided: bool,
-    /// By how many of its ports a bridge also passed the packet on, which is for the host as well.
-    pub flooded: u8,
+    /// What is known of its way over a bridge.
+    pub bridge: Bridge<'a>,
     /// It was seen leaving under these rules, and is the host's own: none of them dropped it.
     pub was_let_go: bool,
     /// How the same packet was seen leaving, if it was.
@@ -92,7 +93,7 @@ impl Arrival<'_> {
             output: None,
             origin: Origin::default(),
             one_sided: false,
-            flooded: 0,
+            bridge: Bridge::default(),
             was_let_go: false,
             left: None,
             began: None,

@@ -127,6 +127,8 @@ pub enum DropReason {
     /// Connection tracking: no room in the table, another connection has its tuple, or it is a fragment
     /// that cannot be put together with others.
     Conntrack,
+    /// It is a fragment for the host that cannot be put together with others, and no connections are tracked.
+    Reassembly,
     /// The access list: its source is banned, or its destination does not accept its source.
     Denied(Denied),
 }

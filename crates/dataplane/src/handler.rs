@@ -7,11 +7,11 @@
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
 use access::list::{Denied, Schedule};
-use host::Assumed;
+use host::{Assumed, Host};
 use packet::ipv6_ext::{self, Find};
 use packet::{Checksums, FlowKey, L3, L4, Link, Packet, Read};
 use rules::conntrack::{CtView, Edit, Mode, Side, States, Tracker, Visit, Zone};
-use rules::defrag::{Defrag, Defragged, Limits};
+use rules::defrag::{Defrag, Defragged};
 use rules::eval::{self, Memories};
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
@@ -21,7 +21,9 @@ use smallvec::SmallVec;
 
 use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
+use crate::bridge;
 use crate::config::Config;
+use crate::delivery::{self, Delivered, Delivery};
 use crate::disposition::{
     Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why,
 };
@@ -105,8 +107,9 @@ struct Plan<'r> {
     /// Its connections, where they are tracked here too.
     tracker: Option<Tracker>,
     defrag: Option<Defrag>,
-    /// Where they are not: what the host sent in fragments.
+    /// Where they are not: what the host sent in fragments, and what came for it.
     own: Option<Defrag>,
+    delivery: Delivery,
 }
 
 impl<'r> Handler<'r> {
@@ -174,6 +177,7 @@ impl<'r> Handler<'r> {
             (checksums, _) => checksums,
         };
         let mut whole: Vec<u8>;
+        let (mut delivered, mut joined): (Vec<u8>, Packet<'_>);
         let mut fragment = None;
         let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
         let mut packet = match bridges && arrival.link == Link::Ethernet {
@@ -222,7 +226,7 @@ impl<'r> Handler<'r> {
         let is_whole = arrival.link == Link::Nflog;
         let defragged = match is_whole {
             true => Defragged::Pass,
-            false => plan.defrag(&packet, arrival),
+            false => plan.defrag(&packet, arrival, config),
         };
         match defragged {
             Defragged::Pass => {}
@@ -264,12 +268,20 @@ impl<'r> Handler<'r> {
         let Some(course) = course else { return end.unknown(Why::NotCaptured, observer) };
         let way = course.by(&packet, arrival, config);
         let Way { path, input, output, .. } = way;
+        // What a bridge does not hand over no rule sees.
+        if family.is_ip()
+            && bridge::crosses(&way, arrival, &config.host)
+            && bridge::hands_over(&config.host, family) == Some(false)
+        {
+            return end.because(Judgement::Skip(Skip::OtherHost));
+        }
         end.path = Some(path);
         observer.starts(family, path, input, output);
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
         packet.lend(room);
-        let Plan { memories, tables, tracker, answers, of_rules, .. } = plan;
+        let Plan { memories, tables, tracker, answers, of_rules, delivery, .. } = plan;
+        let note = bridge::note(&way, arrival, &config.host, family);
         let ct = Connection {
             tracker: tracker.as_mut(),
             said: arrival.ctstate,
@@ -281,6 +293,7 @@ impl<'r> Handler<'r> {
         let transit = Transit {
             input,
             output,
+            bridge: note,
             sets: sets.as_mut(),
             mark: Mark { value: arrival.mark, unknown: 0 },
             semantics: tables.ruleset().semantics,
@@ -305,11 +318,25 @@ impl<'r> Handler<'r> {
             walk.made_by_host();
         }
         let stands = Stands { before, fragment, of_rules: *of_rules, config };
-        let gone = goes(&mut walk, way, &stands, (arrival, (found, answers)), observer);
+        let said = (arrival, (found, &*answers));
+        let (gone, came) = goes(&mut walk, way, (&stands, Some(delivery)), said, observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
         end.midstream = walk.midstream();
-        end.judgement = walk.judgement();
+        end.judgement = match came {
+            Delivered::AsItIs => walk.judgement(),
+            Delivered::Ended(judgement) => judgement,
+            Delivered::Whole(put_together) => {
+                delivered = put_together.frame;
+                let len = delivered.len();
+                joined = Packet::parse(&mut delivered, len, arrival.link, checksums);
+                put_together.unknown.into_iter().for_each(|range| joined.forget(range));
+                end.bytes = joined.len() as u64;
+                let carried = put_together.carried;
+                walk.becomes(&mut joined, carried.mark);
+                delivery::goes(&mut walk, gone.input, carried.is_certain, observer)
+            }
+        };
 
         // How it leaves, and what is sent for it if it does not.
         let (answer, refused) = walk.answer(&end.judgement, gone.path != Path::Forward);
@@ -333,6 +360,7 @@ impl<'r> Handler<'r> {
         let transit = Transit {
             input,
             output,
+            bridge: note,
             sets: sets.as_mut(),
             mark: Mark { value: arrival.mark, unknown: 0 },
             semantics: tables.ruleset().semantics,
@@ -342,7 +370,7 @@ impl<'r> Handler<'r> {
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
         let mut walk = Walk::again(transit, view, (tables, memories));
-        goes(&mut walk, way, &stands, (arrival, (found, answers)), &mut Nobody);
+        goes(&mut walk, way, (&stands, None), (arrival, (found, answers)), &mut Nobody);
         let judgement = walk.judgement();
         if judgement != Judgement::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
@@ -363,17 +391,17 @@ struct Stands<'n> {
     config: &'n Config,
 }
 
-/// Its way through the hooks, from the first to the last.
+/// Its way through the hooks, from the first to the last: the way that it took, and whether it came to INPUT.
 fn goes<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: Way<'n>,
-    stands: &Stands<'n>,
+    (stands, delivery): (&Stands<'n>, Option<&mut Delivery>),
     (arrival, found): (&Arrival<'n>, (Found, &Answers)),
     observer: &mut impl Observer,
-) -> Way<'n> {
+) -> (Way<'n>, Delivered) {
     let Way { path, input, output, .. } = way;
     if let Some(at) = arrival.at {
-        return hooked::goes(walk, at.hook, way, observer);
+        return (hooked::goes(walk, at.hook, way, observer), Delivered::AsItIs);
     }
     let said = (arrival, stands.config, stands.of_rules);
     match path {
@@ -381,14 +409,13 @@ fn goes<'n: 'a, 'a>(
             walk.brouting((input, Iface::Absent), observer);
             walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
             let way = reroute::after(walk, way, &stands.before, said, observer);
+            let host = &stands.config.host;
+            let bridged = bridge::crosses(&way, arrival, host);
+            bridge::passed_on(walk, &way, (arrival, host), observer);
             let left = arrival.left.is_some();
-            let bridged = way.input == way.output && arrival.left.is_some_and(|left| left.bridged);
             let sizes = Sizes { fragment: stands.fragment, left, bridged, output: way.mtu };
-            if way.path == Path::Input {
-                walk.passed_on(arrival.flooded, way.input, observer);
-            }
-            came_in(walk, way, &sizes, observer);
-            way
+            let came = came_in(walk, way, &sizes, (delivery, host), observer);
+            (way, came)
         }
         Path::Output | Path::Loopback => {
             walk.answers(found, observer);
@@ -396,7 +423,7 @@ fn goes<'n: 'a, 'a>(
             walk.hook(Hook::Output, (Iface::Absent, output), observer);
             let way = reroute::after(walk, way, &before, said, observer);
             goes_out(walk, way, observer);
-            way
+            (way, Delivered::AsItIs)
         }
     }
 }
@@ -409,8 +436,9 @@ fn came_in<'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: Way<'a>,
     sizes: &Sizes,
+    (delivery, host): (Option<&mut Delivery>, &Host),
     observer: &mut impl Observer,
-) {
+) -> Delivered {
     let Way { path, input, output, .. } = way;
     walk.goes(way.ends_here());
     match way.fate {
@@ -418,6 +446,13 @@ fn came_in<'a>(
         Fate::Open(why) => walk.fork(why, observer),
         Fate::Refused(why) => walk.refuse(why),
         Fate::Perhaps(refused, why) => walk.may_refuse(refused, why, observer),
+    }
+    if path == Path::Input && !walk.lost_way() {
+        let came = delivery.map(|delivery| delivery.take(walk, host, observer));
+        match came {
+            None | Some(Delivered::AsItIs) => {}
+            Some(other) => return other,
+        }
     }
     if path == Path::Input || walk.lost_way() {
         walk.hook(Hook::Input, (input, Iface::Absent), observer);
@@ -434,6 +469,7 @@ fn came_in<'a>(
     }
     walk.join();
     walk.confirm(observer);
+    Delivered::AsItIs
 }
 
 /// After OUTPUT: away, and by `lo` back in.
@@ -457,7 +493,7 @@ impl<'r> Plan<'r> {
     }
 
     /// What becomes of the packet before the first hook, if it is a fragment.
-    fn defrag(&mut self, packet: &Packet<'_>, arrival: &Arrival<'_>) -> Defragged {
+    fn defrag(&mut self, packet: &Packet<'_>, arrival: &Arrival<'_>, config: &Config) -> Defragged {
         let now = arrival.time.unwrap_or(0);
         let is_own = arrival.origin == Origin::Host;
         match &mut self.defrag {
@@ -466,7 +502,8 @@ impl<'r> Plan<'r> {
             None if self.ruleset_tracks && is_fragment(packet) => Defragged::Unknown,
             // The host's own packets are cut after the last hook.
             None if is_own && is_fragment(packet) => {
-                let own = self.own.get_or_insert_with(|| Defrag::new(Limits::default()));
+                let limits = || Defrag::new(delivery::limits(&config.host));
+                let own = self.own.get_or_insert_with(limits);
                 own.push(packet, now, 0)
             }
             None => Defragged::Pass,
@@ -501,8 +538,9 @@ impl<'r> Plan<'r> {
             answers: Answers::default(),
             ruleset_tracks,
             tracker: tracked.then(|| Tracker::new(config.ct.clone())),
-            defrag: tracked.then(|| Defrag::new(Limits::default())),
+            defrag: tracked.then(|| Defrag::new(delivery::limits(&config.host))),
             own: None,
+            delivery: Delivery::default(),
         }
     }
 }

@@ -7,8 +7,10 @@
 
 mod answers;
 mod arrival;
+mod bridge;
 pub mod config;
 pub mod counters;
+mod delivery;
 mod disposition;
 pub mod handler;
 mod hooked;
@@ -20,6 +22,7 @@ mod reroute;
 mod walk;
 
 pub use arrival::{Arrival, Left, Origin};
+pub use bridge::Bridge;
 pub use config::Config;
 pub use counters::{Counters, Places};
 pub use disposition::{Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why};

@@ -12,6 +12,7 @@ use rules::model::{Family, Hook, Ruleset};
 use rules::{Iface, Mark};
 
 use crate::arrival::{Arrival, Origin};
+use crate::bridge;
 use crate::config::Config;
 use crate::disposition::Why;
 use crate::interfaces;
@@ -153,6 +154,9 @@ pub(crate) fn course_of<'a>(
         Origin::Wire => false,
         Origin::Addresses => is_told(host) && host.is_local(source) == Some(true),
     };
+    if !is_own && bridge::passes_on(arrival, host) {
+        return Some(Course { output: arrival.interface, ..Course::sure(Path::Forward) });
+    }
     if !is_own {
         let mark = Mark { value: arrival.mark, unknown: 0 };
         let addresses = (source, destination);

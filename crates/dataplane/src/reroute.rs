@@ -13,6 +13,7 @@ use rules::nat::Redirected;
 use rules::{Iface, Mark};
 
 use crate::arrival::Arrival;
+use crate::bridge;
 use crate::config::Config;
 use crate::handler::Observer;
 use crate::interfaces;
@@ -45,7 +46,9 @@ pub(crate) fn after<'n: 'a, 'a>(
     let now = addresses(walk.packet());
     let redirected = walk.redirected();
     let is_moved = now != before.addresses || redirected != Redirected::No;
-    if !is_moved && !is_marked(walk, before, arrival, config) {
+    // What a bridge passes on is not routed unless its destination is another one now.
+    let is_bridged = bridge::passes_on(arrival, &config.host);
+    if !is_moved && (is_bridged || !is_marked(walk, before, arrival, config)) {
         return way;
     }
     if redirected != Redirected::Certainly && now.is_none() && config.path.is_none() {

@@ -17,9 +17,10 @@ use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, forget_payload, undo};
-use rules::{Connection, Iface, Mark, Transit, Wish};
+use rules::{BridgeNote, Connection, Iface, Mark, Transit, Wish};
 
 use crate::arrival::Left;
+use crate::bridge::Passed;
 use crate::disposition::{DropReason, Judgement, Midstream, Why};
 use crate::handler::Observer;
 
@@ -61,6 +62,8 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     let_go: bool,
     /// It is the host's own and was recorded as it left, after its translation.
     as_left: bool,
+    /// The port by which a bridge passes it on.
+    port: Iface<'p>,
 }
 
 impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
@@ -87,6 +90,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             attachment: None,
             let_go: false,
             as_left: false,
+            port: Iface::Absent,
         }
     }
 
@@ -117,19 +121,51 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.let_go = false;
     }
 
-    /// What a bridge passes on by its ports beside what it gives to the host: counted, and not part of the verdict.
+    /// The bridge passes it on by this port.
+    pub(crate) fn leaves_by(&mut self, port: Iface<'p>) {
+        self.port = port;
+    }
+
+    /// What a bridge passes on by its ports beside what it gives to the host, or to another port: counted, and not
+    /// part of the verdict. What was not seen leaving may have been dropped, or there was none.
     pub(crate) fn passed_on(
         &mut self,
-        copies: u8,
+        copies: impl Iterator<Item = Passed<'p>>,
         bridge: Iface<'p>,
         observer: &mut impl Observer,
     ) {
         let before = (self.alive, self.verdicts, self.accepted_by, self.passed_filter);
-        for _ in 0..copies {
+        let (mark, port, let_go) = (self.transit.mark, self.port, self.let_go);
+        for copy in copies {
+            self.port = copy.port;
+            if !copy.is_seen && self.alive == Alive::Certain {
+                (self.alive, self.let_go) = (Alive::Maybe, false);
+            }
             self.hook(Hook::Forward, (bridge, bridge), observer);
             self.hook(Hook::Postrouting, (bridge, bridge), observer);
             (self.alive, self.verdicts, self.accepted_by, self.passed_filter) = before;
+            (self.transit.mark, self.port, self.let_go) = (mark, port, let_go);
         }
+    }
+
+    /// Goes on as the packet that it completed, with that one's mark.
+    pub(crate) fn becomes(&mut self, whole: &'p mut Packet<'b>, mark: Mark) {
+        self.transit.packet = whole;
+        self.transit.mark = mark;
+    }
+
+    /// Some part of it may have been dropped before.
+    pub(crate) fn may_be_missing(&mut self, observer: &mut impl Observer) {
+        observer.hangs_on(Why::Fragment);
+        self.verdicts.add(Verdict::Drop, None);
+        self.alive = Alive::Maybe;
+    }
+
+    /// The kernel drops it here, for this.
+    pub(crate) fn drop_as(&mut self, reason: DropReason) {
+        self.untold.get_or_insert(reason);
+        self.verdicts.add(Verdict::Drop, None);
+        self.alive = Alive::Gone;
     }
 
     /// Once more, as a packet of which tracking knows no more than this.
@@ -151,6 +187,10 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.transit.hook = hook;
         self.transit.input = input;
         self.transit.output = output;
+        if let BridgeNote::Ports { output, .. } = &mut self.transit.bridge {
+            let goes_out = matches!(hook, Hook::Forward | Hook::Postrouting);
+            *output = if goes_out { self.port } else { Iface::Absent };
+        }
         let (raw, others) = self.tables.at(hook);
         for table in raw {
             self.table(*table, observer);
@@ -315,9 +355,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Tracking drops the packet.
     fn drop_untold(&mut self) {
-        self.untold.get_or_insert(DropReason::Conntrack);
-        self.verdicts.add(Verdict::Drop, None);
-        self.alive = Alive::Gone;
+        self.drop_as(DropReason::Conntrack);
     }
 
     /// It comes back to this host by `lo`, where its connection's helper sees it once more.
@@ -409,6 +447,26 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// Its mark.
     pub(crate) fn mark(&self) -> Mark {
         self.transit.mark
+    }
+
+    /// Whether it may still be on its way.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.alive != Alive::Gone
+    }
+
+    /// Whether it certainly is.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.alive == Alive::Certain
+    }
+
+    /// Its time, in nanoseconds.
+    pub(crate) fn now(&self) -> u64 {
+        self.transit.time.unwrap_or(0)
+    }
+
+    /// The family of its rules.
+    pub(crate) fn family(&self) -> Family {
+        self.transit.family
     }
 
     /// Connections are tracked under its rules.

@@ -310,9 +310,184 @@ fn the_hosts_own_fragments_are_one_packet_without_tracking_too() {
     assert_eq!(outcome.end.judgement, Judgement::Skip(Skip::Fragment));
     let (outcome, _) = leaves(&mut handler, 2, last);
     assert_eq!((outcome.end.judgement.word(), outcome.len), ("accept", 20 + 8 + 1000 + 100));
-    // What came in passes each by itself.
-    let came = part("10.0.0.9", "10.0.0.1", (0, 1000, true)).frame();
+    // What came in and goes on passes each by itself.
+    let came = part("10.0.0.9", "198.51.100.7", (0, 1000, true)).frame();
     assert_eq!(comes(&mut handler, 3, came).end.judgement.word(), "accept");
+}
+
+/// Rules of a host without connection tracking: PREROUTING marks by an offset of 0, which the first fragment has.
+const UNTRACKED: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n:INPUT ACCEPT [0:0]\n-A PREROUTING -s 10.0.0.66 -j DROP\n\
+    -A PREROUTING ! -f -j MARK --set-mark 7\n-A INPUT -m mark --mark 7\n-A INPUT -f\nCOMMIT\n*filter\n\
+    :INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n-A INPUT -p udp -m length --length 1136 -j DROP\nCOMMIT\n";
+
+/// A fragment from `source` to the host.
+fn piece(source: &str, (offset, payload_len, more): (u16, usize, bool)) -> Vec<u8> {
+    let message = Message::udp(5, 6);
+    let fragment = Some(Fragment { offset, more });
+    Craft { fragment, payload_len, id: 7, ..craft(source, "10.0.0.1", message) }.frame()
+}
+
+/// What becomes of a fragment, and the rules that it certainly hits, as table and rule of their chains.
+fn piece_comes(
+    handler: &mut Handler<'_>,
+    number: u64,
+    mut bytes: Vec<u8>,
+) -> (Judgement, Vec<(u32, u32, u32)>) {
+    let arrival =
+        Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
+    let mut hits = Hits::default();
+    let outcome = handler.handle(&mut bytes, &arrival, &mut hits);
+    assert!(hits.maybe.is_empty(), "{:?}", hits.maybe);
+    let certain = hits.certain.iter().map(|at| (at.table, at.chain, at.rule));
+    (outcome.end.judgement, certain.collect())
+}
+
+#[test]
+fn input_sees_the_packet_that_fragments_make_where_nothing_is_tracked() {
+    let (rules, config) = (ruleset(UNTRACKED), routed());
+    let (first, last) = ((0, 1000, true), (1008, 108, false));
+    let marks = (0, 0, 1);
+    let whole = [(0, 1, 0), (1, 0, 0)];
+    let held = Judgement::Skip(Skip::Fragment);
+    let dropped = Judgement::Drop(DropReason::Rule(RuleRef { table: 1, chain: 0, rule: 0 }));
+
+    let mut handler = Handler::new([&rules], &config);
+    let mut comes = |number, cut| piece_comes(&mut handler, number, piece("10.0.0.9", cut));
+    assert_eq!(comes(1, first), (held, vec![marks]));
+    assert_eq!(comes(2, last), (dropped, whole.to_vec()), "with the mark of the first one");
+    // The other way round it is the first one that brings the packet, its own mark on it.
+    assert_eq!(comes(3, last), (held, vec![]));
+    assert_eq!(comes(4, first), (dropped, [&[marks][..], &whole].concat()));
+}
+
+#[test]
+fn fragments_that_make_no_packet_never_come_to_input() {
+    let (rules, config) = (ruleset(UNTRACKED), routed());
+    let mut handler = Handler::new([&rules], &config);
+    let mut comes = |number, source, cut| {
+        let (judgement, hits) = piece_comes(&mut handler, number, piece(source, cut));
+        let is_at_input = hits.iter().any(|(_, chain, _)| *chain == 1);
+        (judgement, is_at_input)
+    };
+    let (first, last) = ((0, 1000, true), (1008, 108, false));
+    let held = (Judgement::Skip(Skip::Fragment), false);
+    // What PREROUTING drops does not wait.
+    let by_rule = Judgement::Drop(DropReason::Rule(RuleRef { table: 0, chain: 0, rule: 0 }));
+    assert_eq!(comes(1, "10.0.0.66", first), (by_rule, false));
+    // One that overlaps takes all with it.
+    assert_eq!(comes(2, "10.0.0.9", first), held);
+    let reassembly = (Judgement::Drop(DropReason::Reassembly), false);
+    assert_eq!(comes(3, "10.0.0.9", (1000, 108, false)), reassembly);
+    assert_eq!(comes(4, "10.0.0.9", last), held);
+    // Thirty seconds are the most that one waits.
+    assert_eq!(comes(30_005, "10.0.0.9", first), held);
+}
+
+#[test]
+fn where_a_fragment_may_have_been_dropped_input_is_open() {
+    let rules = ruleset(&UNTRACKED.replace("-s 10.0.0.66", "-m cpu --cpu 1"));
+    let config = routed();
+    let mut handler = Handler::new([&rules], &config);
+    let mut comes = |number, cut| {
+        let mut bytes = piece("10.0.0.9", cut);
+        let arrival =
+            Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
+        let mut hits = Hits::default();
+        let outcome = handler.handle(&mut bytes, &arrival, &mut hits);
+        let at_input = |hits: &[RuleRef]| hits.iter().filter(|at| at.chain + at.table > 0).count();
+        (outcome.end.judgement.word(), at_input(&hits.certain), at_input(&hits.maybe))
+    };
+    assert_eq!(comes(1, (0, 1000, true)), ("unknown", 0, 0));
+    // The mark is that of a rule which the first one may not have come to.
+    assert_eq!(comes(2, (1008, 108, false)), ("drop", 0, 2));
+}
+
+#[test]
+fn fragments_of_ipv6_come_to_input_each() {
+    let text = UNTRACKED.replace("-s 10.0.0.66 ", "-s 2001:db8::66 ").replace("! -f ", "");
+    let text = text.replace("-A INPUT -f", "-A INPUT -m frag --fragmore");
+    let options =
+        LoadOptions { family: Some(rules::model::Family::Ipv6), ..LoadOptions::default() };
+    let rules = load(&text, &options).expect("rules").ruleset;
+    let config = Config { path: Some(Path::Input), ..Config::default() };
+    let mut handler = Handler::new([&rules], &config);
+    for (number, more) in [(1, true), (2, true)] {
+        let fragment = Some(Fragment { offset: 0, more });
+        let message = Message::udp(5, 6);
+        let craft = craft("2001:db8::9", "2001:db8::1", message);
+        let frame = Craft { fragment, payload_len: 1000, id: 7, ..craft }.frame();
+        let (judgement, hits) = piece_comes(&mut handler, number, frame);
+        assert_eq!(judgement.word(), "accept");
+        assert_eq!(hits, [(0, 0, 1), (0, 1, 0), (0, 1, 1)]);
+    }
+}
+
+/// A bridge of three ports under rules for what it passes on.
+const BRIDGED: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n\
+    -A PREROUTING -m physdev --physdev-in pa\n-A PREROUTING -m physdev --physdev-is-bridged\n\
+    -A FORWARD -m physdev --physdev-is-bridged\n-A FORWARD -m physdev --physdev-out pb\n-A FORWARD -i br0 -o br0\n\
+    COMMIT\n*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\nCOMMIT\n";
+
+/// Certain and possible hits of the rules of mangle PREROUTING and FORWARD, by chain and rule, and the verdict.
+type Bridged = (Vec<(u32, u32)>, Vec<(u32, u32)>, &'static str);
+
+fn crosses(sysctl: &str, destination: &str, bridge: dataplane::Bridge<'_>) -> Bridged {
+    let links = "2: br0: <UP> mtu 1500\\    link/ether 02:00:00:00:00:02 \\    bridge forward_delay 1500\n\
+        3: pa: <UP> mtu 1500 master br0\\    link/ether 02:00:00:00:00:03\n\
+        4: pb: <UP> mtu 1500 master br0\\    link/ether 02:00:00:00:00:04\n\
+        5: pc: <UP> mtu 1500 master br0\\    link/ether 02:00:00:00:00:05\n";
+    let routes = "10.0.0.0/24 dev br0 proto kernel scope link src 10.0.0.1\n\
+        local 10.0.0.1 dev br0 table local proto kernel scope host src 10.0.0.1\n\
+        broadcast 10.0.0.255 dev br0 table local proto kernel scope link src 10.0.0.1\n";
+    let host = Host {
+        links: Links::parse(links).expect("links"),
+        routes: Some(Routes::parse(routes).expect("routes")),
+        sysctl: Some(host::Sysctl::parse(sysctl).expect("settings")),
+        ..Host::default()
+    };
+    let (rules, config) = (ruleset(BRIDGED), Config { host, ..Config::default() });
+    let mut handler = Handler::new([&rules], &config);
+    let mut bytes = craft("10.0.0.9", destination, Message::udp(5, 6)).frame();
+    let arrival =
+        Arrival { origin: Origin::Wire, interface: Some("br0"), bridge, ..arrival(1, &bytes) };
+    let mut hits = Hits::default();
+    let outcome = handler.handle(&mut bytes, &arrival, &mut hits);
+    let of = |hits: &[RuleRef]| hits.iter().map(|at| (at.chain, at.rule)).collect();
+    (of(&hits.certain), of(&hits.maybe), outcome.end.judgement.word())
+}
+
+#[test]
+fn a_bridge_passes_a_packet_on_once_for_each_port() {
+    const CALLS: &str = "net.bridge.bridge-nf-call-iptables = 1\nnet.ipv4.ip_forward = 0\n";
+    let names: Vec<Option<std::sync::Arc<str>>> =
+        ["pa", "pb", "pc"].into_iter().map(|name| Some(name.into())).collect();
+    let mut ports = host::sighting::Ports::default();
+    [2, 3].into_iter().for_each(|port| ports.add(port));
+    let bridge = dataplane::Bridge { port: Some("pa"), names: &names, ..Default::default() };
+
+    // Two were seen. What crosses a bridge is not routed: that the host forwards nothing does not matter.
+    let seen = dataplane::Bridge { ports, is_passed_on: true, ..bridge };
+    let passed = [(1, 0), (1, 2), (1, 0), (1, 1), (1, 2)];
+    let expected = [&[(0, 0)][..], &passed].concat();
+    assert_eq!(crosses(CALLS, "10.0.0.77", seen), (expected, vec![], "accept"));
+
+    // One surely, another one perhaps.
+    let unseen = dataplane::Bridge { more: 1, is_passed_on: true, ..bridge };
+    let (certain, maybe, verdict) = crosses(CALLS, "10.0.0.77", unseen);
+    assert_eq!(certain, [(0, 0), (1, 0), (1, 2)]);
+    assert_eq!((maybe, verdict), (vec![(1, 0), (1, 1), (1, 2), (1, 1)], "accept"));
+
+    // A broadcast is for the host, and may be passed on: that is no part of its verdict.
+    let broadcast = dataplane::Bridge { more: 2, ..bridge };
+    let (certain, maybe, verdict) = crosses(CALLS, "10.0.0.255", broadcast);
+    assert_eq!((certain, verdict), (vec![(0, 0)], "accept"));
+    let copy = [(1, 0), (1, 1), (1, 2)];
+    assert_eq!(maybe, [copy, copy].concat());
+
+    // Where bridges hand nothing over, there is no note, and rules see only what is for the host.
+    let off = CALLS.replace("iptables = 1", "iptables = 0");
+    assert_eq!(crosses(&off, "10.0.0.255", broadcast), (vec![], vec![], "accept"));
+    assert_eq!(crosses(&off, "10.0.0.77", seen), (vec![], vec![], "skip"));
 }
 
 #[test]

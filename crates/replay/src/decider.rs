@@ -26,6 +26,8 @@ pub enum Decider {
     TooBig,
     /// Connection tracking.
     Conntrack,
+    /// Reassembly of fragments for the host.
+    Reassembly,
     /// The access list.
     Denied(Denied),
     /// It was not judged.
@@ -51,6 +53,7 @@ impl Decider {
             Judgement::Drop(DropReason::Ttl) => return Self::Ttl,
             Judgement::Drop(DropReason::TooBig) => return Self::TooBig,
             Judgement::Drop(DropReason::Conntrack) => return Self::Conntrack,
+            Judgement::Drop(DropReason::Reassembly) => return Self::Reassembly,
             Judgement::Drop(DropReason::Denied(why)) => return Self::Denied(why),
             Judgement::Unknown => return Self::HangsOn(why),
             Judgement::Skip(skip) => return Self::Skipped(skip),
@@ -101,6 +104,7 @@ impl Decider {
             },
             Self::Stack(fault) => Place::words(&format!("the kernel's stack: {fault}")),
             Self::Conntrack => Place::words("connection tracking"),
+            Self::Reassembly => Place::words("reassembly of fragments"),
             Self::Denied(why) => Place::words(&format!("the access list: {}", why.words())),
             Self::Route(why) => Place::words(&format!("routing: {}", why.name())),
             Self::Ttl => Place::words("time to live ran out"),

@@ -3,7 +3,7 @@
 //! Contract: nothing is written and nothing shared, so lanes may run side by side; what they counted is
 //! added up at the end.
 
-use dataplane::{Arrival, BURST, Config, Disposition, Handler, Left, Origin, Skip};
+use dataplane::{Arrival, BURST, Bridge, Config, Disposition, Handler, Left, Origin, Skip};
 use host::sighting::{Seen, Sighting};
 use packet::Link;
 use pktio::{FrameMeta, FrameMut};
@@ -172,7 +172,13 @@ pub(crate) fn arrival<'a>(
         time,
         began: *began,
         one_sided: *one_sided,
-        flooded: seen.flooded,
+        bridge: Bridge {
+            port: devices.of(seen.bridged.port),
+            ports: seen.bridged.ports,
+            names: devices.all(),
+            more: seen.bridged.more,
+            is_passed_on: seen.bridged.is_passed_on,
+        },
         was_let_go: seen.sighting == Sighting::Own,
         direction: meta.direction,
         interface: named.or(interface.and_then(|interface| interface.name.as_deref())),

@@ -106,6 +106,7 @@ fn reason(judgement: Judgement) -> &'static str {
         DropReason::Ttl => "ttl",
         DropReason::TooBig => "too_big",
         DropReason::Conntrack => "conntrack",
+        DropReason::Reassembly => "reassembly",
         DropReason::Denied(_) => "denied",
     }
 }

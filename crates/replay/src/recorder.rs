@@ -318,6 +318,7 @@ fn by_of(reason: DropReason) -> Option<By> {
         | DropReason::Ttl
         | DropReason::TooBig
         | DropReason::Conntrack
+        | DropReason::Reassembly
         | DropReason::Denied(_) => None,
     }
 }
@@ -349,6 +350,7 @@ impl DropReasons {
             DropReason::Ttl => self.ttl += 1,
             DropReason::TooBig => self.too_big += 1,
             DropReason::Conntrack => self.conntrack += 1,
+            DropReason::Reassembly => self.reassembly += 1,
             DropReason::Denied(_) => self.denied += 1,
         }
     }
@@ -362,6 +364,7 @@ impl DropReasons {
         self.ttl += other.ttl;
         self.too_big += other.too_big;
         self.conntrack += other.conntrack;
+        self.reassembly += other.reassembly;
         self.denied += other.denied;
         for (fault, packets) in &other.stack_faults {
             *self.stack_faults.entry(*fault).or_default() += packets;

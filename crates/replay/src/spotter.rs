@@ -55,6 +55,11 @@ pub(crate) struct Spotter<'h> {
 pub(crate) struct Names(Arc<[Option<Arc<str>>]>);
 
 impl Names {
+    /// All of them.
+    pub(crate) fn all(&self) -> &[Option<Arc<str>>] {
+        &self.0
+    }
+
     /// The name of a device, if it is known.
     pub(crate) fn of(&self, device: u32) -> Option<&str> {
         self.0.get((device as usize).checked_sub(1)?)?.as_deref()
@@ -139,6 +144,7 @@ impl<'h> Spotter<'h> {
             bytes: frame.bytes,
             headers: &headers,
             way,
+            is_told: is_cooked || direction != Direction::Unknown,
             device,
         });
         true

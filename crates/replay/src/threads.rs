@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
 use dataplane::is_fragment;
+use host::sighting::Sighting;
 use packet::{Checksums, Packet};
 use pktio::FrameMeta;
 use rules::conntrack::ends;
@@ -22,7 +23,7 @@ use crate::lane::{Counted, Lane};
 use crate::run::link_of;
 use crate::select::Selection;
 use crate::sink::Sink;
-use crate::source::{Batch, Progress, Source};
+use crate::source::{Batch, Progress, Source, seen_at};
 
 /// Batches on their way to a judge, under its hands, and on their way back.
 const IN_FLIGHT: usize = 3;
@@ -185,12 +186,12 @@ impl Run<'_> {
         }
     }
 
-    fn give_out(&mut self, batch: Batch) -> Result<(), Alone> {
+    fn give_out(&mut self, mut batch: Batch) -> Result<(), Alone> {
         self.turn += 1;
         let judge = match self.split {
             Split::None => 0,
             // Fragments wait for others at one and the same judge.
-            Split::Batches if batch.seen.iter().any(|seen| seen.is_fragment) => 0,
+            Split::Batches if holds_fragment(&mut batch) => 0,
             Split::Batches => self.turn % self.judges.len(),
             Split::Addresses { .. } => return self.give_parts(batch),
         };
@@ -264,6 +265,18 @@ fn join(batch: &mut Batch, parts: &mut [Batch], owners: &[u8]) {
     let mut outcomes: Vec<_> = parts.iter_mut().map(|part| part.outcomes.drain(..)).collect();
     let next = |owner: &u8| outcomes.get_mut(usize::from(*owner))?.next();
     batch.outcomes.extend(owners.iter().filter_map(next));
+}
+
+/// Whether a fragment is among these frames: of one of which nothing told which way it went, its bytes tell.
+fn holds_fragment(batch: &mut Batch) -> bool {
+    let Batch { burst, seen, .. } = batch;
+    burst.iter_mut().enumerate().any(|(at, frame)| match seen_at(seen, at).sighting {
+        Sighting::Unknown => link_of(frame.meta.link_type).is_some_and(|link| {
+            let len = frame.meta.wire_length as usize;
+            is_fragment(&Packet::parse(frame.bytes, len, link, Checksums::Ignore))
+        }),
+        _ => seen_at(seen, at).is_fragment,
+    })
 }
 
 /// The judge of a packet.

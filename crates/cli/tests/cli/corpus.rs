@@ -49,8 +49,18 @@ fn adds_up(document: &Value) -> Result<u64, String> {
     let verdicts = document["verdicts"].as_object().ok_or("no verdicts")?;
     let sum: u64 = verdicts.values().filter_map(|count| count["packets"].as_u64()).sum();
     let dropped = verdicts["drop"]["packets"].as_u64();
-    let reasons =
-        ["rule", "policy", "hotdrop", "stack", "route", "ttl", "too_big", "conntrack", "denied"];
+    let reasons = [
+        "rule",
+        "policy",
+        "hotdrop",
+        "stack",
+        "route",
+        "ttl",
+        "too_big",
+        "conntrack",
+        "reassembly",
+        "denied",
+    ];
     let because = reasons.iter().filter_map(|why| document["drop_reasons"][why].as_u64()).sum();
     if sum != packets || dropped != Some(because) {
         return Err(format!("{packets} packets, {verdicts:?}, {}", document["drop_reasons"]));

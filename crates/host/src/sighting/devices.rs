@@ -122,6 +122,12 @@ impl Devices {
         self.list.get((number as usize).checked_sub(1)?)
     }
 
+    /// How many devices feed this one with all they have.
+    #[must_use]
+    pub fn ports(&self, number: u32) -> usize {
+        self.list.iter().filter(|device| device.upper == Some(number)).count()
+    }
+
     /// Whether a device is `lo`.
     #[must_use]
     pub fn is_loopback(&self, number: u32) -> bool {

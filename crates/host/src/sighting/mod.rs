@@ -15,12 +15,15 @@
 //! Source: `semantics.md`'s rules were measured on Linux 6.18: taps of packet sockets (`net/core/dev.c`,
 //! `net/packet/af_packet.c`), bridges (`net/bridge/br_input.c`, `br_netfilter_hooks.c`).
 
+mod bridged;
 mod devices;
 mod pair;
 pub mod print;
 #[cfg(test)]
 mod tests;
 
+use bridged::Heard;
+pub use bridged::{Bridged, Ports};
 pub use devices::{Device, Devices, Link};
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -37,8 +40,11 @@ pub const KEPT: usize = 65_536;
 const JITTER: u64 = 10_000_000;
 /// A packet does not wait longer in the host, in nanoseconds.
 const LONGEST: u64 = 4_000_000_000;
-/// Flows, and datagrams in fragments, that are remembered.
+/// Flows, datagrams in fragments, and stations at bridges, that are remembered.
 const REMEMBERED: usize = 65_536;
+/// `skb->pkt_type` of frames that are addressed to a group.
+const BROADCAST: u8 = 1;
+const MULTICAST: u8 = 2;
 
 /// Which way a frame passed its device, as the capture says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -131,8 +137,8 @@ pub struct Seen {
     pub device: u32,
     /// It is a fragment.
     pub is_fragment: bool,
-    /// By how many of its ports a bridge passed the packet on besides.
-    pub flooded: u8,
+    /// What a bridge did with it.
+    pub bridged: Bridged,
 }
 
 /// A frame that was read.
@@ -148,6 +154,8 @@ pub struct Frame<'a> {
     pub headers: &'a Headers,
     /// Which way it went.
     pub way: Way,
+    /// The capture says that, not the addresses of own links.
+    pub is_told: bool,
     /// The device that showed it ([`Devices::named`], [`Devices::at`]); 0 is not known.
     pub device: u32,
 }
@@ -186,8 +194,16 @@ struct Entry {
     left: Option<Left>,
     /// How it left is known, be it told or not.
     paired: bool,
+    /// That it went out is told by another port alone, which showed it before.
+    is_guessed: bool,
+    /// The port of a bridge that it came by; 0 is not known.
+    port: u32,
     /// Ports of its bridge by which it left.
-    flooded: u8,
+    ports: Ports,
+    /// Its frame is addressed to a group.
+    is_group: bool,
+    /// The port of the bridge at which its destination was heard.
+    to: Option<u32>,
     /// The entry of the packet that it shows leaving.
     of: u64,
     print: Option<Print>,
@@ -235,6 +251,9 @@ pub struct Sightings {
     /// Flows as they left, and as they came.
     flows: Table<u64>,
     datagrams: Table<Datagram>,
+    /// Where a station was last heard at a bridge, by its address: a cooked capture does not tell the link address of
+    /// whom a frame is for.
+    heard: Table<Heard>,
     /// Devices that showed frames going out.
     sends: HashSet<u32>,
     reassembly: Reassembly,
@@ -272,6 +291,7 @@ impl Sightings {
             segments: BTreeMap::new(),
             flows: Table::default(),
             datagrams: Table::default(),
+            heard: Table::default(),
             reassembly: Reassembly::default(),
             sends: HashSet::new(),
         }
@@ -305,10 +325,10 @@ impl Sightings {
         let index = self.base + self.entries.len() as u64;
         let print = Print::of(frame.bytes, frame.headers, &self.keys);
         let upper = self.devices.upper(frame.device, frame.headers.link.vlan);
-        let way = match print {
-            Some(print) if self.was_bridged(&print, frame, upper) => Way::Out,
-            _ => frame.way,
-        };
+        let was_bridged = print.is_some_and(|print| self.was_bridged(&print, frame, upper));
+        let is_below =
+            !was_bridged && print.is_some_and(|print| self.is_reset_of_host(&print, frame, upper));
+        let way = if was_bridged || is_below { Way::Out } else { frame.way };
         if way == Way::Out {
             self.sends.insert(frame.device);
         }
@@ -318,10 +338,16 @@ impl Sightings {
             device: frame.device,
             upper,
             way,
-            sighting: Sighting::Unknown,
+            sighting: if is_below { Sighting::Lower { of: None } } else { Sighting::Unknown },
             left: None,
             paired: false,
-            flooded: 0,
+            is_guessed: was_bridged,
+            port: upper.map_or(0, |_| frame.device),
+            ports: Ports::default(),
+            is_group: matches!(frame.headers.link.packet_type, Some(BROADCAST | MULTICAST)),
+            to: print
+                .filter(|_| upper.is_some())
+                .and_then(|print| self.port_of(frame, print.ends.destination)),
             of: NONE,
             print,
             next: NONE,
@@ -329,6 +355,7 @@ impl Sightings {
         let is_loopback = frame.headers.link.loopback || self.devices.is_loopback(frame.device);
         match way {
             Way::Unknown => {}
+            _ if is_below => {}
             _ if is_loopback => self.by_loopback(index),
             Way::In | Way::OtherHost => self.came(index),
             Way::Out => self.went(index),
@@ -353,7 +380,11 @@ impl Sightings {
             sighting: Sighting::Unknown,
             left: None,
             paired: false,
-            flooded: 0,
+            is_guessed: false,
+            port: 0,
+            ports: Ports::default(),
+            is_group: false,
+            to: None,
             of: NONE,
             print: None,
             next: NONE,
@@ -393,7 +424,11 @@ impl Sightings {
             (sighting, _) => sighting,
         };
         let is_fragment = entry.print.is_some_and(|print| print.datagram.is_some());
-        Some(Seen { sighting, left: entry.left, device, is_fragment, flooded: entry.flooded })
+        let bridged = match sighting {
+            Sighting::Arrival => self.bridged(entry, device),
+            _ => Bridged::default(),
+        };
+        Some(Seen { sighting, left: entry.left, device, is_fragment, bridged })
     }
 
     fn entry(&self, index: u64) -> Option<&Entry> {
@@ -442,7 +477,14 @@ impl Sightings {
     /// Enters a frame into the tables.
     fn remember(&mut self, index: u64) {
         let Some(entry) = self.entry(index) else { return };
+        // What a bridge that listens to everything shows of others' frames, its ports show.
+        if entry.sighting == Sighting::OtherHost {
+            return;
+        }
         let (Some(print), is_out) = (entry.print, entry.way == Way::Out) else { return };
+        if !is_out {
+            self.hear(index, &print);
+        }
         self.by_bytes.insert(one_way(print.bytes, is_out), index);
         if !is_out {
             self.by_ends.insert(self.keys.packet(&print), index);
@@ -498,6 +540,9 @@ impl Sightings {
         }
         if self.datagrams.len() > REMEMBERED {
             self.datagrams.clear();
+        }
+        if self.heard.len() > REMEMBERED {
+            self.heard.clear();
         }
     }
 }

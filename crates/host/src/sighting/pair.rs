@@ -6,7 +6,7 @@ use packet::icmpv6;
 
 use super::print::Print;
 use super::{
-    Chain, Entry, JITTER, LONGEST, Left, NONE, Reassembly, Sighting, Sightings, Way, one_way,
+    Chain, Entry, JITTER, LONGEST, Left, NONE, Ports, Reassembly, Sighting, Sightings, Way, one_way,
 };
 
 /// Most entries of equal content that are looked at.
@@ -81,13 +81,13 @@ impl Sightings {
             }
             return upper == index;
         }
-        let mut flooded = 0;
+        let mut below = (0, Ports::default());
         if let Some(lower) = self.entry_mut(lower) {
             lower.sighting = Sighting::Lower { of: Some(number) };
-            flooded = lower.flooded;
+            below = (lower.port, lower.ports);
         }
         if let Some(upper) = self.entry_mut(upper) {
-            upper.flooded = flooded;
+            (upper.port, upper.ports) = below;
         }
         lower == index
     }
@@ -104,7 +104,7 @@ impl Sightings {
                 (entry.sighting, entry.of) = (sighting, of);
             }
             if let Some(arrival) = self.entry_mut(of) {
-                arrival.flooded = arrival.flooded.saturating_add(1);
+                arrival.ports.add(device);
             }
             return true;
         }
@@ -128,10 +128,14 @@ impl Sightings {
         let mut fragments = self.alike(whole, false).take(MOST).filter_map(|(_, entry)| {
             let first = entry.print?;
             let is_below = entry.upper == Some(device) && is_arrival(entry);
-            (is_below && !entry.paired && first.ends == whole.ends).then_some(first.datagram?)
+            let is_part = is_below && !entry.paired && first.ends == whole.ends;
+            is_part.then_some((first.datagram?, entry.device))
         });
-        let Some(datagram) = fragments.next() else { return };
+        let Some((datagram, port)) = fragments.next() else { return };
         drop(fragments);
+        if let Some(entry) = self.entry_mut(index) {
+            entry.port = port;
+        }
         let number = self.entry(index).map_or(0, |entry| entry.number);
         let members = self.datagrams.get_mut(&datagram).map(|of| std::mem::take(&mut of.members));
         for member in members.into_iter().flatten() {
@@ -289,11 +293,12 @@ impl Sightings {
     /// An arrival left as this frame.
     fn join(&mut self, arrival: u64, out: u64, teaches: bool) {
         let Some((came, ..)) = self.print_of(arrival) else { return };
-        let Some((left, _, device)) = self.print_of(out) else { return };
+        let Some((left, time, device)) = self.print_of(out) else { return };
         let number = |index| self.entry(index).map_or(0, |entry| entry.number);
         let (of, number) = (number(arrival), number(out));
         self.settle(out, Sighting::Second { of: Some(of) });
         let upper = self.entry(out).and_then(|entry| entry.upper);
+        let is_guessed = self.entry(out).is_some_and(|entry| entry.is_guessed);
         // A bridge that is given the packet passes it on as well, by one port after the other.
         let is_bridge = self
             .entry(arrival)
@@ -303,10 +308,11 @@ impl Sightings {
                 entry.of = arrival;
             }
             if let Some(entry) = self.entry_mut(arrival) {
-                entry.flooded = entry.flooded.saturating_add(1);
+                entry.ports.add(device);
             }
             return;
         }
+        let port = device;
         let device = self.devices.top(device, upper);
         let passes_on = upper.is_some() && self.entry(arrival).is_some_and(|of| of.upper == upper);
         let told = teaches.then_some(Left {
@@ -324,7 +330,12 @@ impl Sightings {
         if let Some(entry) = self.entry_mut(arrival) {
             entry.paired = true;
             entry.left = entry.left.or(told);
-            entry.flooded = entry.flooded.saturating_add(u8::from(passes_on));
+            // Of two ports that show it at one time either may be the first.
+            let is_sure = !is_guessed || entry.time < time;
+            if passes_on {
+                entry.ports.add(if is_sure { port } else { 0 });
+                entry.port = if is_sure { entry.port } else { 0 };
+            }
         }
         // Fragments are put together where connections are tracked: the last one stands for the packet.
         if let Some(fragments) = came.datagram.and_then(|key| self.datagrams.get_mut(&key)) {

@@ -18,6 +18,8 @@ const BYTES: usize = 128;
 /// Flags of a segment that its parts have, too.
 const FLAGS: u8 = 0b0001_0110;
 
+const RESET: u8 = 0b0000_0100;
+
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Print {
@@ -37,6 +39,8 @@ pub struct Print {
     pub is_later_fragment: bool,
     /// Routers pass it on whole or not at all: it says so, or is of IPv6.
     pub stays_whole: bool,
+    /// A TCP reset.
+    pub is_reset: bool,
 }
 
 /// Bytes of a TCP stream.
@@ -86,6 +90,12 @@ impl Keys {
         self.ends(&print.ends) ^ print.content
     }
 
+    /// A hash of an address and of the bridge that it was heard at.
+    #[must_use]
+    pub fn station(self, bridge: u32, addr: IpAddr) -> u64 {
+        self.start().address(addr).word(bridge.into()).state
+    }
+
     /// A hash of a flow's ends.
     #[must_use]
     pub fn ends(self, ends: &Ends) -> u64 {
@@ -120,12 +130,15 @@ impl Hash {
         hash.word(u64::from_le_bytes(last)).word(bytes.len() as u64)
     }
 
+    fn address(self, addr: IpAddr) -> Self {
+        match addr {
+            IpAddr::V4(v4) => self.word(u32::from(v4).into()),
+            IpAddr::V6(v6) => self.bytes(&v6.octets()),
+        }
+    }
+
     fn addresses(self, ends: &Ends) -> Self {
-        let word = |hash: Self, addr: IpAddr| match addr {
-            IpAddr::V4(v4) => hash.word(u32::from(v4).into()),
-            IpAddr::V6(v6) => hash.bytes(&v6.octets()),
-        };
-        word(word(self, ends.source), ends.destination)
+        self.address(ends.source).address(ends.destination)
     }
 }
 
@@ -155,6 +168,8 @@ impl Print {
             _ => None,
         };
         let start = keys.start().word(u64::from(ends.protocol) | fields.class());
+        let is_reset = ends.protocol == tcp::PROTOCOL
+            && upper.and_then(|(upper, _)| upper.get(13)).is_some_and(|flags| flags & RESET != 0);
         let datagram = fields.fragment.map(|id| start.addresses(&ends).word(id.into()).state);
         let of = match upper {
             Some((upper, len)) => content(start, upper, len, &fields, &mut ends),
@@ -172,6 +187,7 @@ impl Print {
             datagram,
             is_later_fragment: matches!(headers.l4, L4::Fragment { .. }),
             stays_whole: fields.stays_whole,
+            is_reset,
         })
     }
 }
@@ -188,6 +204,7 @@ impl Print {
             datagram: None,
             is_later_fragment: false,
             stays_whole: false,
+            is_reset: false,
         }
     }
 }

@@ -36,11 +36,12 @@ struct Capture {
     sightings: Sightings,
     number: u64,
     time: u64,
+    is_told: bool,
 }
 
 impl Capture {
     fn new() -> Self {
-        Self { sightings: Sightings::new(host()), number: 0, time: 0 }
+        Self { sightings: Sightings::new(host()), number: 0, time: 0, is_told: true }
     }
 
     fn frame(&mut self, way: Way, device: &str, craft: &Craft) -> u64 {
@@ -53,7 +54,8 @@ impl Capture {
         self.number += 1;
         self.time += 10_000;
         let (number, time) = (self.number, self.time);
-        self.sightings.see(&Frame { number, time, bytes, headers: &headers, way, device });
+        let is_told = self.is_told;
+        self.sightings.see(&Frame { number, time, bytes, headers: &headers, way, is_told, device });
         number
     }
 
@@ -321,6 +323,119 @@ fn what_a_bridge_passes_on_came_in_by_the_bridge() {
     assert_eq!(sightings(&seen), [Sighting::Arrival, second(1), Sighting::OtherHost]);
     assert_eq!((seen[0].device, seen[0].left.unwrap().device), (4, 4));
     assert!(seen[0].left.unwrap().bridged);
+}
+
+/// The same from a bridge of three ports.
+fn three_ports() -> Capture {
+    let link = |index, name, master| Link {
+        index: Some(index),
+        name,
+        master,
+        vlan: None,
+        is_loopback: false,
+    };
+    let links = ["port0", "port1", "port2"].iter().zip(2..);
+    let ports = links.map(|(name, index)| link(index, name, Some("br0")));
+    let devices = Devices::of(std::iter::once(link(1, "br0", None)).chain(ports));
+    Capture { sightings: Sightings::new(devices), number: 0, time: 0, is_told: false }
+}
+
+/// Ports by number: 1 is the bridge.
+fn numbers(seen: &Seen) -> (u32, Vec<u32>, u8, bool) {
+    let Bridged { port, ports, more, is_passed_on } = seen.bridged;
+    (port, ports.iter().collect(), more, is_passed_on)
+}
+
+#[test]
+fn a_bridge_that_shows_what_its_ports_pass_on_does_not_come_between_them() {
+    let craft = craft(CLIENT, "10.0.0.3", Message::udp(5000, 53));
+    let mut capture = three_ports();
+    capture.frame(Way::OtherHost, "port0", &craft);
+    capture.frame(Way::OtherHost, "br0", &craft);
+    capture.frame(Way::OtherHost, "port1", &craft);
+    let seen = capture.take();
+    assert_eq!(sightings(&seen), [Sighting::Arrival, Sighting::OtherHost, second(1)]);
+    assert_eq!(numbers(&seen[0]), (2, vec![3], 0, true));
+}
+
+#[test]
+fn ports_of_one_time_do_not_tell_which_came_first() {
+    let craft = craft(CLIENT, "10.0.0.3", Message::udp(5000, 53));
+    let mut capture = three_ports();
+    capture.frame(Way::OtherHost, "port0", &craft);
+    capture.time -= 10_000;
+    capture.frame(Way::OtherHost, "port1", &craft);
+    let seen = capture.take();
+    assert_eq!(sightings(&seen), [Sighting::Arrival, second(1)]);
+    assert_eq!(numbers(&seen[0]), (0, vec![0], 0, true));
+}
+
+#[test]
+fn what_goes_to_a_group_may_leave_by_every_other_port() {
+    let mut frame = craft(CLIENT, "10.0.0.255", Message::udp(137, 137)).frame();
+    let mut ethernet = vec![0xff; 6];
+    ethernet.extend([2, 0, 0, 0, 0, 9, 8, 0]);
+    ethernet.append(&mut frame);
+    let comes = |capture: &mut Capture| {
+        capture.bytes(Way::In, "port0", &ethernet, LinkType::Ethernet);
+        capture.bytes(Way::In, "br0", &ethernet, LinkType::Ethernet);
+    };
+    let mut capture = three_ports();
+    comes(&mut capture);
+    let seen = capture.take();
+    assert_eq!(sightings(&seen), [Sighting::Lower { of: Some(2) }, Sighting::Arrival]);
+    assert_eq!(numbers(&seen[1]), (2, vec![], 2, false));
+
+    let mut capture = three_ports();
+    comes(&mut capture);
+    capture.bytes(Way::Out, "port2", &ethernet, LinkType::Ethernet);
+    let seen = capture.take();
+    assert_eq!(
+        numbers(&seen[1]),
+        (2, vec![4], 1, false),
+        "one was seen, the other may have been dropped"
+    );
+}
+
+#[test]
+fn what_goes_to_a_station_that_was_heard_leaves_by_one_port() {
+    let (there, back) = ((CLIENT, "10.0.0.3"), ("10.0.0.3", CLIENT));
+    let udp = |(source, destination), id| Craft {
+        id,
+        ..craft(source, destination, Message::udp(5000, 5000))
+    };
+    let mut capture = three_ports();
+    capture.frame(Way::OtherHost, "port0", &udp(there, 1));
+    capture.frame(Way::OtherHost, "port1", &udp(back, 2));
+    capture.frame(Way::OtherHost, "port0", &udp(there, 3));
+    capture.time += bridged::AGEING;
+    capture.frame(Way::OtherHost, "port0", &udp(there, 4));
+    let seen = capture.take();
+    let found: Vec<_> = seen.iter().map(numbers).map(|(_, ports, more, _)| (ports, more)).collect();
+    let known = |port| (vec![port], 0);
+    let flooded = (vec![], 1);
+    assert_eq!(found, [flooded.clone(), known(2), known(3), flooded]);
+}
+
+#[test]
+fn a_reset_for_a_bridged_packet_is_the_hosts() {
+    let station = ("10.0.0.3", 80);
+    let there = segment((CLIENT, 4000), station, 1, 0);
+    let mut reset = segment(station, (CLIENT, 4000), 0, 0);
+    if let Message::Tcp { flags, .. } = &mut reset.message {
+        *flags = Flags::RST;
+    }
+    let mut capture = three_ports();
+    capture.frame(Way::OtherHost, "port1", &segment(station, (CLIENT, 4000), 7, 0));
+    capture.frame(Way::OtherHost, "port0", &there);
+    capture.frame(Way::OtherHost, "port0", &reset);
+    // One that the station sends comes in by its own port first.
+    let real = Craft { id: 9, ..reset };
+    capture.frame(Way::OtherHost, "port1", &real);
+    capture.frame(Way::OtherHost, "port0", &real);
+    let seen = sightings(&capture.take());
+    let lower = Sighting::Lower { of: None };
+    assert_eq!(seen[2..], [lower, Sighting::Arrival, second(4)]);
 }
 
 #[test]

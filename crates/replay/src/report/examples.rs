@@ -29,6 +29,8 @@ pub enum End {
     TooBig,
     /// Dropped by connection tracking.
     Conntrack,
+    /// Reassembly of fragments.
+    Reassembly,
     /// Denied by the access list.
     Denied,
     /// Its verdict hangs on something that is not known.
@@ -83,6 +85,7 @@ impl End {
             Judgement::Drop(DropReason::Ttl) => Some(Self::Ttl),
             Judgement::Drop(DropReason::TooBig) => Some(Self::TooBig),
             Judgement::Drop(DropReason::Conntrack) => Some(Self::Conntrack),
+            Judgement::Drop(DropReason::Reassembly) => Some(Self::Reassembly),
             Judgement::Drop(DropReason::Denied(_)) => Some(Self::Denied),
             Judgement::Reject(rejected) => by(rejected),
             Judgement::Unknown => Some(Self::Unknown),

@@ -177,6 +177,7 @@ impl Report<'_> {
             "ttl": reasons.ttl,
             "too_big": reasons.too_big,
             "conntrack": reasons.conntrack,
+            "reassembly": reasons.reassembly,
             "denied": reasons.denied,
             "stack_faults": faults,
             "route_refusals": refusals,

@@ -124,6 +124,8 @@ pub struct DropReasons {
     pub too_big: u64,
     /// By connection tracking.
     pub conntrack: u64,
+    /// Fragments for the host that make no packet.
+    pub reassembly: u64,
     /// By the access list.
     pub denied: u64,
 }

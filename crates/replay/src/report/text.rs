@@ -181,8 +181,12 @@ impl Report<'_> {
     fn drops(&self, out: &mut String) -> std::fmt::Result {
         let top = self.top_decisions(RulesFile::drops);
         let reasons = &self.drop_reasons;
-        let others =
-            reasons.stack + reasons.route + reasons.ttl + reasons.too_big + reasons.conntrack;
+        let others = reasons.stack
+            + reasons.route
+            + reasons.ttl
+            + reasons.too_big
+            + reasons.conntrack
+            + reasons.reassembly;
         if !top.is_empty() || others > 0 {
             writeln!(out, "\nTOP DROPPING RULES{:>W$}   first seen", "packets", W = WIDTH - 45)?;
         }
@@ -205,6 +209,7 @@ impl Report<'_> {
             ("time to live ran out while forwarding".to_owned(), reasons.ttl),
             ("too big for the link that it would leave by".to_owned(), reasons.too_big),
             ("connection tracking: no room, or a tuple taken".to_owned(), reasons.conntrack),
+            ("fragments that make no packet".to_owned(), reasons.reassembly),
         ];
         let refusals = reasons.route_refusals.iter();
         let refusals =
@@ -355,6 +360,9 @@ impl Report<'_> {
             }
             Judgement::Drop(DropReason::Conntrack) => {
                 return Some((0, "connection tracking".to_owned()));
+            }
+            Judgement::Drop(DropReason::Reassembly) => {
+                return Some((0, "reassembly of fragments".to_owned()));
             }
             Judgement::Drop(DropReason::Denied(why)) => {
                 return Some((0, format!("the access list: {}", why.words())));

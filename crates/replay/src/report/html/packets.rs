@@ -82,6 +82,14 @@ impl Report<'_> {
                 row_without_rule(reasons.conntrack, words, (examples, &self.numbers))?,
             ));
         }
+        if reasons.reassembly > 0 {
+            let words = "fragments that make no packet";
+            let examples = self.examples.of(End::Reassembly);
+            rows.push((
+                reasons.reassembly,
+                row_without_rule(reasons.reassembly, words, (examples, &self.numbers))?,
+            ));
+        }
         if reasons.denied > 0 {
             let words = "the access list: a banned source, or one not accepted";
             let examples = self.examples.of(End::Denied);

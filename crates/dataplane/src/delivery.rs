@@ -1,0 +1,98 @@
+//! Fragments for the host itself where no connections are tracked: IPv4 puts them together between routing and INPUT.
+//!
+//! PREROUTING sees each fragment; those that it lets go wait here, and INPUT sees the packet that they make. Its mark is
+//! that of the fragment at offset 0, its input interface that of the fragment that came last. IPv6 puts fragments
+//! together after INPUT, which so sees each of them.
+//!
+//! Source: Linux 6.18 `ip_local_deliver` (`net/ipv4/ip_input.c`), `ip_frag_reasm` (`net/ipv4/ip_fragment.c`: `skb->dev =
+//! dev`), `inet_frag_reasm_prepare` (`net/ipv4/inet_fragment.c`: `skb_morph`), `ip6_input_finish` (`net/ipv6/ip6_input.c`).
+
+use host::Host;
+use rules::Iface;
+use rules::defrag::{Carried, Defrag, Defragged, Limits, Whole};
+use rules::model::{Family, Hook};
+
+use crate::disposition::{DropReason, Judgement, Skip, Why};
+use crate::handler::{Observer, is_fragment};
+use crate::walk::Walk;
+
+/// What the host's settings allow fragments.
+pub(crate) fn limits(host: &Host) -> Limits {
+    let usual = Limits::default();
+    let number = |name| host.sysctl.as_ref()?.number(name);
+    let seconds = |name| u64::try_from(number(name)?).ok()?.checked_mul(1_000_000_000);
+    let memory = number("net.ipv4.ipfrag_high_thresh");
+    let distance = number("net.ipv4.ipfrag_max_dist");
+    Limits {
+        v4_lifetime: seconds("net.ipv4.ipfrag_time").unwrap_or(usual.v4_lifetime),
+        v6_lifetime: seconds("net.netfilter.nf_conntrack_frag6_timeout")
+            .unwrap_or(usual.v6_lifetime),
+        memory: memory.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usual.memory),
+        max_distance: distance
+            .and_then(|most| u32::try_from(most).ok())
+            .unwrap_or(usual.max_distance),
+    }
+}
+
+/// Fragments that wait for others before INPUT.
+#[derive(Debug, Default)]
+pub(crate) struct Delivery(Option<Defrag>);
+
+/// What became of a packet that is for the host.
+pub(crate) enum Delivered {
+    /// It is no fragment that waits here: it is at INPUT.
+    AsItIs,
+    /// It came to this without INPUT.
+    Ended(Judgement),
+    /// It completed this packet, which is at INPUT in its place.
+    Whole(Whole),
+}
+
+impl Delivery {
+    /// Takes a packet that routing gives to the host.
+    pub(crate) fn take(
+        &mut self,
+        walk: &mut Walk<'_, '_, '_>,
+        host: &Host,
+        observer: &mut impl Observer,
+    ) -> Delivered {
+        if !walk.is_alive() || walk.family() != Family::Ipv4 || walk.tracks() {
+            return Delivered::AsItIs;
+        }
+        if !is_fragment(walk.packet()) {
+            return Delivered::AsItIs;
+        }
+        let defrag = self.0.get_or_insert_with(|| Defrag::new(limits(host)));
+        let carried = Carried { mark: walk.mark(), is_certain: walk.is_certain() };
+        match defrag.push_with(walk.packet(), walk.now(), 0, carried) {
+            Defragged::Pass => Delivered::AsItIs,
+            Defragged::Whole(whole) => Delivered::Whole(whole),
+            // One that may have been dropped before may wait here.
+            Defragged::Held if !walk.is_certain() => Delivered::Ended(walk.judgement()),
+            Defragged::Held => Delivered::Ended(Judgement::Skip(Skip::Fragment)),
+            Defragged::Dropped(_) => {
+                walk.drop_as(DropReason::Reassembly);
+                Delivered::Ended(walk.judgement())
+            }
+            Defragged::Unknown => {
+                observer.hangs_on(Why::Fragment);
+                Delivered::Ended(Judgement::Unknown)
+            }
+        }
+    }
+}
+
+/// The way on of a packet that was put together.
+pub(crate) fn goes<'a>(
+    walk: &mut Walk<'a, '_, '_>,
+    input: Iface<'a>,
+    is_certain: bool,
+    observer: &mut impl Observer,
+) -> Judgement {
+    if !is_certain {
+        walk.may_be_missing(observer);
+    }
+    walk.hook(Hook::Input, (input, Iface::Absent), observer);
+    walk.confirm(observer);
+    walk.judgement()
+}
