@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use host::sighting::Ports;
 use host::{Host, LinkKind};
-use rules::model::Family;
+use rules::model::{Family, Ruleset};
 use rules::{BridgeNote, Iface};
 
 use crate::arrival::{Arrival, Origin};
@@ -70,7 +70,8 @@ pub(crate) fn crosses(way: &Way<'_>, arrival: &Arrival<'_>, host: &Host) -> bool
         && (was_bridged || passes_on(arrival, host))
 }
 
-/// Whether bridges hand packets of a family to its rules; `None` where that is not known.
+/// Whether bridges hand packets of a family to its rules; `None` where that is not known. A bridge's own setting
+/// (`ip link … type bridge nf_call_iptables 1`) is not read.
 pub(crate) fn hands_over(host: &Host, family: Family) -> Option<bool> {
     let Some(sysctl) = &host.sysctl else { return Some(true) };
     let name = match family {
@@ -78,6 +79,13 @@ pub(crate) fn hands_over(host: &Host, family: Family) -> Option<bool> {
         _ => "net.bridge.bridge-nf-call-iptables",
     };
     sysctl.number(name).map(|value| value != 0)
+}
+
+/// Whether some rule asks for the kernel's note of a packet.
+pub(crate) fn asks_for_ports(ruleset: &Ruleset) -> bool {
+    let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
+    let mut matches = chains.flat_map(|chain| &chain.rules).flat_map(|rule| &rule.matches);
+    matches.any(|used| &*used.name == "physdev")
 }
 
 /// The kernel's note of a packet, before it is known which port it leaves by.

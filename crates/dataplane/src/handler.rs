@@ -16,7 +16,7 @@ use rules::eval::{self, Memories};
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use rules::nat::Translated;
-use rules::{Connection, Iface, Mark, Seen, Transit};
+use rules::{BridgeNote, Connection, Iface, Mark, Seen, Transit};
 use smallvec::SmallVec;
 
 use crate::answers::{Answers, Found};
@@ -102,6 +102,8 @@ struct Plan<'r> {
     of_rules: Course<'r>,
     /// What the host sends for packets that it refused.
     answers: Answers,
+    /// Some rule asks for ports of bridges.
+    asks_for_ports: bool,
     /// The kernel would track connections, and so reassemble fragments first.
     ruleset_tracks: bool,
     /// Its connections, where they are tracked here too.
@@ -280,8 +282,12 @@ impl<'r> Handler<'r> {
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
         packet.lend(room);
+        let asks_for_ports = plan.asks_for_ports;
         let Plan { memories, tables, tracker, answers, of_rules, delivery, .. } = plan;
-        let note = bridge::note(&way, arrival, &config.host, family);
+        let note = match asks_for_ports {
+            true => bridge::note(&way, arrival, &config.host, family),
+            false => BridgeNote::Unknown,
+        };
         let ct = Connection {
             tracker: tracker.as_mut(),
             said: arrival.ctstate,
@@ -536,6 +542,7 @@ impl<'r> Plan<'r> {
             tables: Tables::of(ruleset, config.layout),
             of_rules: config.path.map_or_else(|| Course::of_rules(ruleset), Course::sure),
             answers: Answers::default(),
+            asks_for_ports: bridge::asks_for_ports(ruleset),
             ruleset_tracks,
             tracker: tracked.then(|| Tracker::new(config.ct.clone())),
             defrag: tracked.then(|| Defrag::new(delivery::limits(&config.host))),

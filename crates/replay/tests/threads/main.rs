@@ -148,6 +148,30 @@ fn packets_that_hang_together_after_all_fall_to_one_judge() {
     assert_eq!(one_judge(state, 262_144, &with(100, cooked)), None);
 }
 
+/// Where nothing is tracked, fragments for the host wait for each other before INPUT, in whatever batch they come.
+#[test]
+fn fragments_for_the_host_meet_at_one_judge() {
+    let mut packets: Vec<made::Packet> = (0..120).map(made::Packet::udp).collect();
+    // Of an odd port the last fragment, of an even one the first: two packets in all.
+    for at in [13, 34, 55, 76] {
+        packets[at].fragment = true;
+    }
+    let rules =
+        "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p udp -m length --length 60: -j DROP\nCOMMIT\n";
+    let asked = Asked { rules: rules.to_owned(), ..Asked::default() };
+    let made = Made::new(&packets);
+    let alone = outcome(&asked, &made, 1);
+    assert_eq!(alone.one_judge, None);
+    let dropped = |files: &Outcome| {
+        let text = String::from_utf8_lossy(&files.files["verdicts"]).into_owned();
+        text.lines().filter(|line| line.contains("drop")).count()
+    };
+    assert_eq!(dropped(&alone), 2);
+    for threads in [2, 3, 7] {
+        same(&alone, &outcome(&asked, &made, threads), &format!("{threads} threads")).unwrap();
+    }
+}
+
 /// Ctrl-C while packets turn out to hang together: what was written is still what is counted.
 #[test]
 fn a_stop_at_a_new_start_loses_nothing_that_was_written() {
