@@ -166,7 +166,7 @@ impl Published {
     /// where the new rules bring some.
     ///
     /// # Errors
-    /// Likewise.
+    /// Likewise; and rules that somebody else has, too: a ruleset that was published is read again, not given again.
     pub fn replace(&self, expected: u64, ruleset: Ruleset) -> Result<u64, PublishError> {
         let given = given_to_policies(&ruleset);
         self.publish(expected, &given, |current, numbers| {

@@ -13,10 +13,10 @@ use super::{Numbers, Refused, Revision, Transaction};
 use crate::model::{Action, Chain, Counters, Rule, Ruleset, Table};
 
 impl Revision {
-    /// The revision that has the rules of another ruleset of the family.
+    /// The revision that has the rules of another ruleset of the family. It takes them: their places are its own.
     ///
     /// # Errors
-    /// Chains that form a loop.
+    /// Chains that form a loop, or a rule that somebody else has, too.
     pub fn replaced_by(&self, ruleset: Ruleset, numbers: &mut Numbers) -> Result<Self, Refused> {
         let mut transaction = Transaction::new(self, numbers);
         match transaction.replace_all(ruleset) {
@@ -61,11 +61,15 @@ impl Transaction<'_> {
                 Some(base) => self.set_policy((name, &chain_name), base.policy)?,
                 None => self.set_end((name, &chain_name), end)?,
             }
+            let own = |rule: Arc<Rule>| {
+                let Some(rule) = Arc::into_inner(rule) else {
+                    let what = format!("rules that nobody else has, found some of {chain_name}");
+                    return Err(Refused::new(what));
+                };
+                Ok(Rule { action: renumbered(rule.action, &indices), ..rule })
+            };
+            let rules = rules.into_iter().map(own).collect::<Result<Vec<Rule>, Refused>>()?;
             let draft = self.table_or_new(name)?;
-            let rules = rules.into_iter().filter_map(Arc::into_inner);
-            let rules: Vec<Rule> = rules
-                .map(|rule| Rule { action: renumbered(rule.action, &indices), ..rule })
-                .collect();
             if !draft.is_same(*index, &rules, family) {
                 changed.push((*index, chain_name, rules));
             }

@@ -221,3 +221,18 @@ fn a_revision_says_what_it_does_not_share() {
     assert!(one.replaced_bytes() > 1024 * 16 && one.replaced_bytes() < held / 8, "{held}");
     assert!(all.replaced_bytes() > held / 2, "{} of {held}", all.replaced_bytes());
 }
+
+#[test]
+fn rules_that_somebody_else_has_are_refused_and_not_lost() {
+    let text = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p udp -j DROP\nCOMMIT\n";
+    let (revision, mut numbers) = first(text);
+    // A revision shares the rules that it was made of.
+    let given = ruleset(text);
+    let holder = Revision::first(&given, &mut Numbers::default()).unwrap();
+    let refused = revision.replaced_by(given, &mut numbers).unwrap_err();
+    assert_eq!(refused.to_string(), "expected rules that nobody else has, found some of INPUT");
+    // Nothing was taken apart, and what is read anew goes in.
+    drop(holder);
+    let next = revision.replaced_by(ruleset(text), &mut numbers).unwrap();
+    assert!(printed(&next).contains("-A INPUT -p udp -j DROP"));
+}
