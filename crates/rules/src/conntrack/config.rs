@@ -34,6 +34,8 @@ pub struct Config {
     pub start: Option<Arc<Listing>>,
     /// Most flows held at a time (`nf_conntrack_max`); at most 2^30.
     pub max: usize,
+    /// What the keys of the table's hashes are drawn from; at random where there is none. Nothing but time depends on it.
+    pub seed: Option<u64>,
     /// Most expected flows at a time (`nf_conntrack_expect_max`).
     pub expect_max: usize,
     /// Whether upper-layer checksums are verified (`nf_conntrack_checksum`); a wrong one is INVALID.
@@ -63,6 +65,7 @@ impl Default for Config {
             mode: Mode::default(),
             start: None,
             max: DEFAULT_MAX,
+            seed: None,
             expect_max: 4096,
             checksums: Checksums::default(),
             loose: true,

@@ -122,6 +122,8 @@ pub struct Flow {
     /// Confirmed: when it dies, in nanoseconds. Before: how long it will live from its confirmation on.
     pub(super) deadline: u64,
     pub(super) generation: u32,
+    /// How often the table may have let flows go when it was last known to be there.
+    pub(super) squeezes: u32,
     pub(super) status: Status,
     pub(super) doubt: Doubt,
     pub(super) helper: Helper,
@@ -179,6 +181,7 @@ impl Flow {
             master: 0,
             labels: [0; 2],
             generation: 0,
+            squeezes: 0,
             mark: 0,
             expecting: 0,
         }
@@ -313,6 +316,11 @@ impl Flow {
     #[must_use]
     pub fn is_confirmed(&self) -> bool {
         self.status.contains(Status::CONFIRMED)
+    }
+
+    /// A helper looks into it, or others wait for what it foretold.
+    pub(super) fn has_helper(&self) -> bool {
+        self.helper != Helper::None || self.expecting != 0
     }
 
     /// It may be no flow of its own, but answers to one that was not found: either end of its packets may be

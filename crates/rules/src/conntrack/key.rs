@@ -1,13 +1,14 @@
 //! [`Tuple`]: what identifies one direction of a flow, its inverse, and [`Zone`].
 //!
-//! Contract: plain values, hashed with a fixed seed, so that the same packets fill the same buckets in
-//! every run. Ports and identifiers are in host byte order.
+//! Contract: plain values, hashed with a [`HashKey`] that every table draws anew, so that nobody makes packets whose
+//! hashes collide. Ports and identifiers are in host byte order.
 //!
 //! Source: Linux `nf_conntrack_core.c` (tuples, inversion, zones), `nf_conntrack_proto_icmp.c` and
 //! `_icmpv6.c` (which ICMP types answer which).
 
 use packet::{icmpv4, icmpv6};
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Which way a packet of a flow goes.
@@ -218,10 +219,10 @@ impl Tuple {
         Some(u16::from_be_bytes([of(kind)?, code]))
     }
 
-    /// A hash of everything in it, the zone included; the same in every run.
+    /// A hash of everything in it, the zone included.
     #[inline]
     #[must_use]
-    pub fn hash(&self) -> u64 {
+    pub fn hash(&self, HashKey([k0, k1, k2, k3, k4]): &HashKey) -> u64 {
         let last = u64::from(self.source_part) << 48
             | u64::from(self.destination_part) << 32
             | u64::from(self.zone) << 16
@@ -229,9 +230,27 @@ impl Tuple {
             | u64::from(self.is_v6);
         let [s0, s1] = self.source;
         let [d0, d1] = self.destination;
-        let high = mix(s0 ^ 0x9e37_79b9_7f4a_7c15, d0 ^ 0xa076_1d64_78bd_642f);
-        let low = mix(s1 ^ 0xe703_7ed1_a0b4_28db, d1 ^ 0x8ebc_6af0_9c88_c6e3);
-        mix(high ^ last, low ^ 0x5899_65cc_7537_4cc3)
+        let high = mix(s0 ^ k0, d0 ^ k1);
+        let low = mix(s1 ^ k2, d1 ^ k3);
+        mix(high ^ last, low ^ k4)
+    }
+}
+
+/// What a table hashes tuples with: a factor is 0 only for who knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct HashKey([u64; 5]);
+
+impl HashKey {
+    /// One that is drawn from a seed, or at random where there is none.
+    #[must_use]
+    pub fn new(seed: Option<u64>) -> Self {
+        let random = RandomState::new();
+        Self(std::array::from_fn(|at| match seed {
+            Some(seed) => {
+                mix(seed ^ 0x9e37_79b9_7f4a_7c15, (at as u64 + 1) ^ 0xa076_1d64_78bd_642f)
+            }
+            None => random.hash_one(at),
+        }))
     }
 }
 
@@ -355,14 +374,15 @@ mod tests {
         assert_eq!(original.id_in(Direction::Reply), 0);
         let plain = tuple(6, [1, 2]);
         assert_ne!(plain.in_zone(5), plain);
-        assert_ne!(plain.in_zone(5).hash(), plain.hash());
+        let key = HashKey::new(Some(1));
+        assert_ne!(plain.in_zone(5).hash(&key), plain.hash(&key));
     }
 
     #[test]
     fn hashes_spread() {
         let mut buckets = [0u32; 16];
         for port in 0..16_000 {
-            buckets[(tuple(6, [port, 80]).hash() & 15) as usize] += 1;
+            buckets[(tuple(6, [port, 80]).hash(&HashKey::new(Some(1))) & 15) as usize] += 1;
         }
         assert!(buckets.iter().all(|count| (850..1150).contains(count)), "{buckets:?}");
     }

@@ -4,7 +4,8 @@
 //! [`Tracker::confirm`]. [`Flow`] is an entry of the table, [`CtView`] what is said of one packet.
 //!
 //! Contract: no sockets, no clock (time is passed in as nanoseconds), no panic whatever the packets, and
-//! memory bounded by [`Config::max`]. The same packets give the same answers in every run. What hangs on
+//! memory bounded by [`Config::max`]. The same packets give the same answers in every run, whatever the keys of its
+//! hashes. What hangs on
 //! bytes or verdicts that are not known is answered with every state that remains possible.
 //!
 //! Source: Linux 6.18, the files named in each module; states and times are facts of its behaviour.
@@ -13,6 +14,7 @@ pub mod config;
 pub(crate) mod dissect;
 mod edit;
 mod ends;
+mod evicted;
 mod expect;
 pub mod flow;
 mod ftp;
@@ -53,4 +55,4 @@ pub use tracker::{
     AnswerKind, Attachment, Confirmation, Place, Template, Tracker, Visit, answerable, answered,
 };
 pub use translation::Side;
-pub use view::{Certainty, CtState, CtView, States, Taken};
+pub use view::{Certainty, CtState, CtView, Space, States, Taken};

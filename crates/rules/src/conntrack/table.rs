@@ -2,24 +2,27 @@
 //!
 //! Contract: at most [`Config::max`](super::Config) flows. A dead flow is never found; its slot is taken
 //! back when a lookup meets it or the sweep does, which looks at [`SWEEP`] slots for every new flow, so no
-//! packet pays for a scan. A full table drops early: unassured flows in the few buckets where the new one
-//! would lie, else the new one is refused. Everything is deterministic.
+//! packet pays for a scan.
+//!
+//! A full table evicts an unassured flow, else the new one is refused. The kernel does so as well, but among the few
+//! that lie where a hash with a secret key puts the new one: which flow went there, and whether any did, is not known.
+//! So every flow that might have gone is in doubt ([`Table::may_be_evicted`]), and one that went here may still be
+//! there ([`Table::may_have`]). Which flow goes here depends on the order of packets alone.
 //!
 //! Source: Linux `nf_conntrack_core.c` (`early_drop`, `gc_worker`, `__nf_conntrack_confirm`).
 
+use super::evicted::Evicted;
 use super::flow::{Doubt, Flow, Status};
-use super::helper::Helper;
 use super::index::{Index, Place};
-use super::key::{Direction, Tuple};
+use super::key::{Direction, HashKey, Tuple};
 use super::slab::Slab;
 use super::tcp;
+use super::view::Space;
 
 /// Slots that the sweep looks at for every new flow.
 const SWEEP: usize = 4;
-/// Slots that it looks at before a new flow is refused.
-const SWEEP_UNDER_PRESSURE: usize = 64;
-/// Buckets that early drop looks at: they hold as many flows as the kernel's eight.
-const EVICTION_BUCKETS: usize = 4;
+/// Slots that a full table looks at for a flow that may go.
+const SEARCH: usize = 256;
 /// Slots have 30 bits.
 const MOST: usize = 1 << 30;
 
@@ -35,7 +38,7 @@ pub struct Handle {
 pub struct TableStats {
     /// Flows made, confirmed or not.
     pub created: u64,
-    /// Flows dropped early to make room.
+    /// Flows evicted to make room.
     pub early_drops: u64,
     /// New flows refused for want of room.
     pub refused: u64,
@@ -48,8 +51,21 @@ pub struct TableStats {
 pub(super) enum Conflict {
     /// This one has one of its tuples.
     With(Handle),
-    /// The buckets in reach are full.
-    NoRoom,
+    /// It is gone.
+    Gone,
+}
+
+/// What a full table finds when it looks for room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// A dead flow's.
+    Dead,
+    /// That of one that it evicts.
+    Evicted,
+    /// None, and there is no flow that could go.
+    None,
+    /// None so far.
+    NoneYet,
 }
 
 /// The flows.
@@ -62,15 +78,23 @@ pub(super) struct Table {
     sweep_at: usize,
     /// Zones of one direction were in use: two flows may have one tuple.
     has_twins: bool,
-    /// A flow was refused: the sweep may take what is not worth keeping.
+    /// A flow was refused: since then flows that are closing may go, too.
     pressure: bool,
+    /// How often a flow may have gone to make room.
+    squeezes: u32,
+    /// Where the search for a flow that may go stands, and slots that it has passed since it found one.
+    search_at: usize,
+    passed: usize,
+    /// Flows that are not in here, although the kernel may have them.
+    evicted: Evicted,
+    key: HashKey,
     stats: TableStats,
     /// Flows with a helper that are gone: what hangs on them must go too.
     buried: Vec<Handle>,
 }
 
 impl Table {
-    pub(super) fn new(max: usize) -> Self {
+    pub(super) fn new(max: usize, key: HashKey) -> Self {
         let max = max.clamp(1, MOST);
         Self {
             flows: Slab::default(),
@@ -80,6 +104,11 @@ impl Table {
             sweep_at: 0,
             has_twins: false,
             pressure: false,
+            squeezes: 0,
+            search_at: 0,
+            passed: 0,
+            evicted: Evicted::default(),
+            key,
             stats: TableStats::default(),
             buried: Vec::new(),
         }
@@ -88,6 +117,12 @@ impl Table {
     /// Flows in it, those included that died and were not met yet.
     pub(super) fn len(&self) -> usize {
         self.flows.len() - self.free.len()
+    }
+
+    /// The hash of a tuple in this table.
+    #[inline]
+    pub(super) fn hash(&self, tuple: &Tuple) -> u64 {
+        tuple.hash(&self.key)
     }
 
     pub(super) fn stats(&self) -> TableStats {
@@ -146,7 +181,7 @@ impl Table {
 
     #[inline]
     fn place_of(&self, tuple: &Tuple, want: Option<Direction>) -> Option<Place> {
-        let hash = tuple.hash();
+        let hash = self.hash(tuple);
         let born = |place: Place| {
             let flow = self
                 .flows
@@ -203,19 +238,27 @@ impl Table {
         (self.len() < self.max).then(|| self.place(flow))
     }
 
-    /// A slot for a new flow; it is found only once it is confirmed. `None` when the table is full.
-    pub(super) fn allocate(&mut self, flow: Flow, now: u64) -> Option<Handle> {
-        self.sweep(SWEEP, now);
-        if self.len() >= self.max && !self.early_drop(flow.original.hash(), now) {
+    /// A slot for a new flow; it is found only once it is confirmed. `None` when the table is full; and how surely the
+    /// kernel has room for it.
+    pub(super) fn allocate(&mut self, flow: Flow, now: u64) -> (Option<Handle>, Space) {
+        self.sweep(now);
+        let space = match self.len() >= self.max {
+            false => Space::Enough,
+            true => match self.make_room(now) {
+                Room::Dead => Space::Enough,
+                Room::Evicted | Room::NoneYet => Space::MayBeFull,
+                Room::None => Space::Full,
+            },
+        };
+        if self.len() >= self.max {
+            self.stats.refused += 1;
             self.pressure = true;
-            self.sweep(SWEEP_UNDER_PRESSURE, now);
-            if self.len() >= self.max {
-                self.stats.refused += 1;
-                return None;
-            }
+            return (None, space);
         }
         self.stats.created += 1;
-        Some(self.place(flow))
+        let mut flow = flow;
+        flow.squeezes = self.squeezes;
+        (Some(self.place(flow)), space)
     }
 
     fn place(&mut self, mut flow: Flow) -> Handle {
@@ -233,7 +276,7 @@ impl Table {
 
     /// Makes a flow findable by both tuples, or changes nothing.
     pub(super) fn confirm(&mut self, handle: Handle, now: u64) -> Result<(), Conflict> {
-        let Some(flow) = self.flow(handle) else { return Err(Conflict::NoRoom) };
+        let Some(flow) = self.flow(handle) else { return Err(Conflict::Gone) };
         let (original, mut reply) = (flow.original, flow.reply);
         if flow.lost_ends != [false; 2] {
             // What its replies look like is not known: none is found.
@@ -246,9 +289,7 @@ impl Table {
             }
         }
         self.has_twins |= zones[0] != zones[1];
-        if !self.link(handle.slot, &original, &reply) {
-            return Err(Conflict::NoRoom);
-        }
+        self.link(handle.slot, &original, &reply);
         if let Some(flow) = self.flow_mut(handle) {
             flow.status.set(Status::CONFIRMED);
             flow.deadline = flow.deadline.saturating_add(now);
@@ -256,24 +297,21 @@ impl Table {
         Ok(())
     }
 
-    fn link(&mut self, slot: u32, original: &Tuple, reply: &Tuple) -> bool {
+    fn link(&mut self, slot: u32, original: &Tuple, reply: &Tuple) {
         let [first, second] = places(slot);
-        if !self.index.insert(original.hash(), first) {
-            return false;
+        self.index.insert(self.hash(original), first);
+        if reply != original {
+            self.index.insert(self.hash(reply), second);
         }
-        if reply != original && !self.index.insert(reply.hash(), second) {
-            self.index.remove(original.hash(), first);
-            return false;
-        }
-        true
     }
 
     /// Takes a flow out of the table; its handle stays good until [`Self::release`].
     pub(super) fn unlink(&mut self, handle: Handle) {
         let Some(flow) = self.flow_mut(handle) else { return };
         if flow.is_confirmed() && flow.status.set(Status::DYING) {
-            let hashes = [flow.original.hash(), flow.reply.hash()];
-            for (hash, place) in hashes.into_iter().zip(places(handle.slot)) {
+            let tuples = [flow.original, flow.reply];
+            for (tuple, place) in tuples.iter().zip(places(handle.slot)) {
+                let hash = self.hash(tuple);
                 self.index.remove(hash, place);
             }
         }
@@ -286,7 +324,7 @@ impl Table {
         flow.generation = flow.generation.wrapping_add(1);
         flow.deadline = u64::MAX;
         flow.status = Status::default();
-        if flow.helper != Helper::None || flow.expecting != 0 {
+        if flow.has_helper() {
             self.buried.push(handle);
         }
         self.free.push(handle.slot);
@@ -308,54 +346,85 @@ impl Table {
         self.release(self.handle(slot));
     }
 
-    /// Makes room near a hash: in the first bucket with unassured flows, all of them go.
-    fn early_drop(&mut self, hash: u64, now: u64) -> bool {
-        for step in 0..EVICTION_BUCKETS {
-            let mut drops = 0;
-            for place in self.index.in_bucket(hash, step).into_iter().flatten() {
-                let Some(flow) = self.flows.get(place.slot as usize) else { continue };
-                if !flow.is_confirmed() {
-                    continue;
-                }
-                if flow.is_expired(now) {
-                    self.expire(place.slot);
-                    drops += 1;
-                } else if !flow.status.contains(Status::ASSURED) {
-                    self.release(self.handle(place.slot));
-                    self.stats.early_drops += 1;
-                    drops += 1;
-                }
+    /// Looks for a flow that may go, from where the last search stopped.
+    fn make_room(&mut self, now: u64) -> Room {
+        // Here or there, one may go now, or as soon as the kernel has been told that there is no room.
+        self.squeezes = self.squeezes.wrapping_add(1);
+        for _ in 0..SEARCH.min(self.flows.len()) {
+            self.search_at = if self.search_at >= self.flows.len() { 0 } else { self.search_at };
+            let slot = self.search_at as u32;
+            self.search_at += 1;
+            let Some(flow) = self.flows.get(slot as usize) else { continue };
+            if flow.is_confirmed() && flow.is_expired(now) {
+                self.expire(slot);
+                return Room::Dead;
             }
-            if drops > 0 {
-                return true;
+            if flow.is_confirmed() && self.may_go(flow) && !flow.has_helper() {
+                self.evict(slot, now);
+                self.passed = 0;
+                return Room::Evicted;
             }
+            // One that may go, or may not be there, is reason to doubt that there is no room.
+            let is_sure = !self.may_go(flow) && flow.doubt == Doubt::None;
+            self.passed = if is_sure { self.passed + 1 } else { 0 };
         }
-        false
+        if self.passed >= self.flows.len() { Room::None } else { Room::NoneYet }
     }
 
-    /// Looks at the next slots for the dead; after a refusal also for what a nearly full table may lose.
-    fn sweep(&mut self, slots: usize, now: u64) {
-        for _ in 0..slots.min(self.flows.len()) {
-            if self.sweep_at >= self.flows.len() {
-                self.sweep_at = 0;
-            }
+    /// Whether the kernel lets this flow go to make room.
+    fn may_go(&self, flow: &Flow) -> bool {
+        !flow.status.contains(Status::ASSURED) || self.pressure && tcp::is_closing(flow)
+    }
+
+    /// A flow with these tuples may be there, though not in here, and live until then.
+    pub(super) fn miss(&mut self, tuples: [&Tuple; 2], until: u64, now: u64) {
+        let hashes = tuples.map(|tuple| self.hash(tuple));
+        self.evicted.add(hashes, until, now);
+    }
+
+    fn evict(&mut self, slot: u32, now: u64) {
+        let Some(flow) = self.flows.get(slot as usize) else { return };
+        let (original, reply, until) = (flow.original, flow.reply, flow.deadline);
+        self.miss([&original, &reply], until, now);
+        self.release(self.handle(slot));
+        self.stats.early_drops += 1;
+    }
+
+    /// Whether the kernel may have evicted this flow since it was last asked, so that its next packet finds none.
+    pub(super) fn may_be_evicted(&mut self, handle: Handle) -> bool {
+        let squeezes = self.squeezes;
+        let Some(flow) = self.flow(handle) else { return false };
+        if flow.squeezes == squeezes || !flow.is_confirmed() {
+            return false;
+        }
+        let may_go = self.may_go(flow);
+        if let Some(flow) = self.flow_mut(handle) {
+            flow.squeezes = squeezes;
+        }
+        may_go
+    }
+
+    /// Whether the kernel may have a flow with this tuple that is not in here.
+    #[inline]
+    pub(super) fn may_have(&self, tuple: &Tuple, now: u64) -> bool {
+        !self.evicted.is_empty() && self.evicted.may_be(self.hash(tuple), now)
+    }
+
+    /// A flow is closing: it may go where none could.
+    #[inline]
+    pub(super) fn closes(&mut self) {
+        self.passed = 0;
+    }
+
+    /// Looks at the next slots for the dead.
+    fn sweep(&mut self, now: u64) {
+        for _ in 0..SWEEP.min(self.flows.len()) {
+            self.sweep_at = if self.sweep_at >= self.flows.len() { 0 } else { self.sweep_at };
             let slot = self.sweep_at;
             self.sweep_at += 1;
-            self.collect(slot, now);
-        }
-    }
-
-    fn collect(&mut self, slot: usize, now: u64) {
-        let Some(flow) = self.flows.get(slot).filter(|flow| flow.is_confirmed()) else { return };
-        if flow.is_expired(now) {
-            self.expire(slot as u32);
-        } else if self.pressure {
-            // Closing flows may go as well, until 5 % are free.
-            let is_dispensable = !flow.status.contains(Status::ASSURED) || tcp::is_closing(flow);
-            self.pressure = self.len() > self.max / 100 * 95;
-            if self.pressure && is_dispensable {
-                self.release(self.handle(slot as u32));
-                self.stats.early_drops += 1;
+            let is_dead = |flow: &&Flow| flow.is_confirmed() && flow.is_expired(now);
+            if self.flows.get(slot).filter(is_dead).is_some() {
+                self.expire(slot as u32);
             }
         }
     }

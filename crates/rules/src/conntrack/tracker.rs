@@ -32,15 +32,16 @@ use super::flow::{Doubt, Flow, Status};
 use super::helper::Helper;
 use super::helpers::Helpers;
 use super::icmp::{self, Message};
-use super::key::{Direction, Tuple, Zone};
+use super::key::{Direction, HashKey, Tuple, Zone};
 use super::lost::Lost;
 use super::masters::Masters;
 use super::protocol::{self, Upper};
 use super::sources::Sources;
 use super::step::{Arrival, Flaw, Step};
 use super::table::{Handle, Table};
+use super::tcp;
 use super::unseen;
-use super::view::{Certainty, CtState, CtView, States, Taken};
+use super::view::{Certainty, CtState, CtView, Space, States, Taken};
 use packet::{Checksums, Packet, Read};
 
 /// Where tracking meets a packet.
@@ -117,7 +118,7 @@ impl Tracker {
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
-            table: Table::new(config.max),
+            table: Table::new(config.max, HashKey::new(config.seed)),
             expectations: Expectations::new(config.expect_max),
             helpers: Helpers::default(),
             loose_end: None,
@@ -157,7 +158,7 @@ impl Tracker {
             let Ok(layer) = dissect::layer(packet) else { continue };
             let Ok(tuple) = dissect::tuple(packet, &layer) else { continue };
             if let Some(place) = hashes.get_mut(count) {
-                *place = tuple.in_zone(id).hash();
+                *place = self.table.hash(&tuple.in_zone(id));
                 count += 1;
             }
             if count == BURST {
@@ -222,18 +223,25 @@ impl Tracker {
     /// begins one or not.
     fn half_known(&mut self, tuple: &Tuple, visit: &Visit) -> Result<CtView, Flaw> {
         let found = self.lookup(tuple, visit.template.zone, visit.now);
-        let (handle, direction, is_first) = match found {
-            Some((handle, direction)) => (handle, direction, false),
+        let (handle, direction, is_first, space) = match found {
+            Some((handle, direction)) => (handle, direction, false, Space::Enough),
             None => match self.create(tuple, visit)? {
-                Some(handle) => (handle, Direction::Original, true),
-                None => return Ok(CtView::UNKNOWN),
+                (Some(handle), space) => (handle, Direction::Original, true, space),
+                // The packet begins a flow only if it is well formed, and none is there.
+                (None, _) => return Ok(CtView { space: Space::MayBeFull, ..CtView::UNKNOWN }),
             },
+        };
+        // Nor is it known where the flow was evicted here, and may be there.
+        let space = if self.may_have_evicted(tuple, visit.template.zone, visit.now) {
+            space.or_tight()
+        } else {
+            space
         };
         if is_first {
             self.loose_end = Some(handle);
         }
         self.raise_doubt(handle, Doubt::History, visit.now);
-        Ok(CtView { flow: Some(handle), direction, is_first, ..CtView::UNKNOWN })
+        Ok(CtView { flow: Some(handle), direction, is_first, space, ..CtView::UNKNOWN })
     }
 
     fn normal(
@@ -246,17 +254,24 @@ impl Tracker {
     ) -> Result<CtView, Flaw> {
         // A packet that reopens a flow is looked up once more. Each flow that it reopens is gone, so this ends.
         loop {
-            let (handle, direction, is_first) =
+            let (handle, direction, is_first, space) =
                 match self.lookup(&tuple, visit.template.zone, visit.now) {
                     // The lost one may be the later of two flows with this tuple.
                     Some(_) if self.table.has_twins() && self.lost.may_be(&tuple) => {
                         return self.half_known(&tuple, visit);
                     }
-                    Some((handle, direction)) => (handle, direction, false),
-                    None if self.lost.may_be(&tuple) => return self.half_known(&tuple, visit),
+                    Some((handle, direction)) => {
+                        (handle, direction, false, self.doubt_evicted(handle, visit.now))
+                    }
+                    None if self.is_out_of_sight(&tuple, visit) => {
+                        return self.half_known(&tuple, visit);
+                    }
                     None => match self.create(&tuple, visit)? {
-                        Some(handle) => (handle, Direction::Original, true),
-                        None => return Ok(CtView { table_full: true, ..CtView::INVALID }),
+                        (Some(handle), space) => (handle, Direction::Original, true, space),
+                        (None, Space::Full) => {
+                            return Ok(CtView { space: Space::Full, ..CtView::INVALID });
+                        }
+                        (None, space) => return Ok(CtView { space, ..CtView::UNKNOWN }),
                     },
                 };
             let ahead = self.ahead(handle, direction, upper);
@@ -268,11 +283,15 @@ impl Tracker {
                 unseen::pick_up(flow, direction, upper);
             }
             let step = protocol::track(flow, layer.protocol, upper, &arrival, &self.config);
+            let is_closing = tcp::is_closing(flow);
             if step.ends_flow() && !is_first && visit.certainty == Certainty::Maybe {
                 doubt = Doubt::History;
             }
             if is_first && self.config.may_predate() && upper.is_midstream() {
                 flow.assumed = step != Step::Invalid;
+            }
+            if is_closing {
+                self.table.closes();
             }
             let is_early =
                 is_first && doubt == Doubt::None && self.may_be_early(&tuple, upper, visit);
@@ -295,7 +314,24 @@ impl Tracker {
                 unseen::begin(flow);
             }
             let found = Found { handle, direction, is_first, before, doubt };
-            return Ok(self.view(&found, step, (&tuple, layer, upper), visit));
+            let view = self.view(&found, step, (&tuple, layer, upper), visit);
+            return Ok(CtView { space, ..view });
+        }
+    }
+
+    /// Whether a packet without a flow may be part of one that is not in the table.
+    fn is_out_of_sight(&self, tuple: &Tuple, visit: &Visit) -> bool {
+        self.lost.may_be(tuple) || self.may_have_evicted(tuple, visit.template.zone, visit.now)
+    }
+
+    /// A flow that the kernel may have evicted is in doubt from now on.
+    fn doubt_evicted(&mut self, handle: Handle, now: u64) -> Space {
+        match self.table.may_be_evicted(handle) {
+            true => {
+                self.raise_doubt(handle, Doubt::Existence, now);
+                Space::Tight
+            }
+            false => Space::Enough,
         }
     }
 
@@ -362,7 +398,7 @@ impl Tracker {
             is_first: found.is_first,
             assumed,
             taken,
-            table_full: false,
+            space: Space::Enough,
         }
     }
 

@@ -131,8 +131,8 @@ impl Tracker {
     }
 
     pub(super) fn note_source(&mut self, handle: Handle) {
-        let Some(flow) = self.table.flow(handle) else { return };
         let table = &self.table;
+        let Some(flow) = table.flow(handle) else { return };
         self.sources.add(&flow.original, handle, |other| table.flow(other).is_some());
     }
 
@@ -155,7 +155,8 @@ impl Tracker {
         let (original, zone) = (flow.original, flow.reply.zone());
         let zones = [original.zone(), zone];
         let Some((other, _)) = self.table.find_in(&reply.in_zone(zone), zones, now) else {
-            return if self.lost.may_be(reply) { None } else { Some(false) };
+            let may_be = self.lost.may_be(reply) || self.table.may_have(&reply.in_zone(zone), now);
+            return if may_be { None } else { Some(false) };
         };
         match self.table.flow(other) {
             // Two flows with one original tuple are one flow.
@@ -195,13 +196,18 @@ impl Tracker {
     }
 
     /// Flows whose source is that of `handle`, and is translated, the latest first.
-    pub(crate) fn of_same_source(&self, handle: Handle, now: u64) -> impl Iterator<Item = &Flow> {
-        let own = self.table.flow(handle).map(|flow| flow.original);
-        let others = own
-            .into_iter()
-            .flat_map(|original| self.sources.of(original).map(move |other| (original, other)));
-        others.filter_map(move |(original, other)| {
-            let flow = self.table.flow(other).filter(|_| other != handle)?;
+    pub(crate) fn of_same_source(
+        &mut self,
+        handle: Handle,
+        now: u64,
+    ) -> impl Iterator<Item = &Flow> {
+        let Self { table, sources, .. } = self;
+        let table = &*table;
+        let original = table.flow(handle).map(|flow| flow.original);
+        let others =
+            original.map(|original| sources.of(&original, |flow| table.flow(flow).is_some()));
+        others.into_iter().flatten().filter_map(move |other| {
+            let (original, flow) = (original?, table.flow(other).filter(|_| other != handle)?);
             let is_alike = same_source(&flow.original, &original)
                 && (!flow.is_confirmed() || !flow.is_expired(now));
             is_alike.then_some(flow)

@@ -120,6 +120,28 @@ pub enum Taken {
     ForNone,
 }
 
+/// Whether the table has room for a packet's flow. The kernel's hashes have a secret key: which flows it evicts from a
+/// full table is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Space {
+    /// There is room.
+    #[default]
+    Enough,
+    /// The flow may have been evicted to make room for others, or may be there although it was.
+    Tight,
+    /// The flow is new, and the kernel may drop its packet here for want of room.
+    MayBeFull,
+    /// It drops it.
+    Full,
+}
+
+impl Space {
+    /// The same, with the flow perhaps evicted.
+    pub(super) fn or_tight(self) -> Self {
+        if self == Self::Enough { Self::Tight } else { self }
+    }
+}
+
 /// What tracking says of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CtView {
@@ -136,8 +158,8 @@ pub struct CtView {
     pub assumed: bool,
     /// What it is taken for, if not all of its flow was captured.
     pub taken: Taken,
-    /// The kernel drops it here, for want of room in the table.
-    pub table_full: bool,
+    /// Whether there was room for its flow in the table.
+    pub space: Space,
 }
 
 impl CtView {
@@ -151,7 +173,7 @@ impl CtView {
             is_first: false,
             assumed: false,
             taken: Taken::Seen,
-            table_full: false,
+            space: Space::Enough,
         }
     }
 
@@ -174,6 +196,8 @@ impl CtView {
     #[must_use]
     pub fn as_taken(&self) -> Option<Self> {
         match self.taken {
+            // Whether it is dropped does not depend on its state.
+            Taken::For(_) if self.space == Space::MayBeFull => None,
             Taken::For(state) => Some(Self { states: state.into(), taken: Taken::Seen, ..*self }),
             Taken::Seen | Taken::ForNone => None,
         }

@@ -275,7 +275,8 @@ impl Flows for Tracker {
     fn fate(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Fate {
         let Some(flow) = self.find(tuple, zone, now).and_then(|(handle, _)| self.flow(handle))
         else {
-            return Fate::Gone;
+            let may_be = self.may_have_evicted(tuple, zone, now);
+            return if may_be { Fate::Open } else { Fate::Gone };
         };
         let zone = flow.tuple(Direction::Original).zone();
         match flow.proto() {

@@ -13,6 +13,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Ports that the kernel tries one after the other before it draws another first one.
 const ATTEMPTS: u32 = 128;
 
+/// Flows of the same source that are looked at for one whose mapping will do: past them, it is not known.
+const MOST_EARLIER: usize = 256;
+
 /// A flow that is given a mapping.
 pub(super) struct Choice<'t> {
     pub(super) tracker: &'t mut Tracker,
@@ -89,14 +92,18 @@ impl Choice<'_> {
 
     /// The mapping that an earlier flow of the same source was given, if the range allows it: `Some(None)`
     /// where there is none.
-    fn as_earlier(&self, current: &Tuple) -> Option<Option<Tuple>> {
-        for earlier in self.tracker.of_same_source(self.flow, self.now) {
+    fn as_earlier(&mut self, current: &Tuple) -> Option<Option<Tuple>> {
+        let range = self.range;
+        for (nth, earlier) in self.tracker.of_same_source(self.flow, self.now).enumerate() {
+            if nth == MOST_EARLIER {
+                return None;
+            }
             if earlier.is_lost(Side::Source) || earlier.doubt() != Doubt::None {
                 return None;
             }
             let Some(sent) = earlier.tuple(Direction::Reply).inverse() else { continue };
             let tuple = current.with_source(sent.source(), sent.source_part());
-            if self.range.holds_source(&tuple) {
+            if range.holds_source(&tuple) {
                 return Some(Some(tuple));
             }
         }

@@ -2,7 +2,9 @@
 
 use crate::net::*;
 use packet::craft::{Addresses, Message};
-use rules::conntrack::{Certainty, Config, Confirmation, Direction, Mode, Status, Tuple, Zone};
+use rules::conntrack::{
+    Certainty, Config, Confirmation, Direction, Mode, Space, Status, Tuple, Zone,
+};
 
 #[test]
 fn a_flow_exists_once_its_first_packet_left() {
@@ -97,7 +99,8 @@ fn a_full_table_never_holds_more_than_its_limit() {
     let mut net = Net::new(Config { max: 100, ..kernel() });
     for port in 0..5000 {
         let view = net.pass_frame(&frame(V4, Message::udp(port, 53), 0));
-        assert!(view.state() == Some(New) || view.table_full);
+        let space = if port < 100 { Space::Enough } else { Space::MayBeFull };
+        assert_eq!((view.state(), view.space), (Some(New), space));
         assert!(net.tracker.len() <= 100);
     }
     assert!(net.tracker.stats().early_drops > 4000);

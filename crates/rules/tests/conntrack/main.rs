@@ -6,6 +6,7 @@
 mod any;
 mod doubt;
 mod fragments;
+mod full;
 mod helpers;
 mod icmp;
 mod lifecycle;

@@ -5,11 +5,15 @@ use crate::conntrack::flow::{Doubt, Flow, Status};
 use crate::conntrack::key::{Direction, Tuple};
 use crate::conntrack::step::Flaw;
 use crate::conntrack::table::Handle;
-use crate::conntrack::view::Certainty;
+use crate::conntrack::view::{Certainty, Space};
 
 impl Tracker {
-    /// A flow that begins with this tuple; `Ok(None)` when the table is full.
-    pub(super) fn create(&mut self, tuple: &Tuple, visit: &Visit) -> Result<Option<Handle>, Flaw> {
+    /// A flow that begins with this tuple, if the table has room; and how surely the kernel's has.
+    pub(super) fn create(
+        &mut self,
+        tuple: &Tuple,
+        visit: &Visit,
+    ) -> Result<(Option<Handle>, Space), Flaw> {
         let zone = visit.template.zone;
         let original = tuple.in_zone(zone.id_in(Direction::Original));
         let reply = original.inverse().ok_or(Flaw::Invalid)?;
@@ -21,6 +25,10 @@ impl Tracker {
                 flow.status.set(Status::EXPECTED);
                 flow.master_helper = expected.helper;
                 follows = expected.follows;
+                if self.table.may_be_evicted(expected.master) {
+                    // Then nothing foretells it.
+                    flow.raise_doubt(Doubt::History);
+                }
                 if let Some(master) = self.table.flow_mut(expected.master) {
                     flow.mark = master.mark;
                     flow.master = master.born;
@@ -34,12 +42,16 @@ impl Tracker {
             }
             None => flow.helper = visit.template.helper,
         }
-        let handle = self.table.allocate(flow, visit.now);
+        let (handle, space) = self.table.allocate(flow, visit.now);
         self.bury();
+        if (handle, space) == (None, Space::MayBeFull) {
+            let longest = self.config.timeouts.longest(original.protocol());
+            self.table.miss([&original, &reply], visit.now.saturating_add(longest), visit.now);
+        }
         if let (Some(handle), Some(ends)) = (handle, follows) {
             self.follow(handle, ends, visit.now);
         }
-        Ok(handle)
+        Ok((handle, space))
     }
 
     /// A malformed packet ends the wait for the flow that it would begin: the kernel looks at it after it made the flow.

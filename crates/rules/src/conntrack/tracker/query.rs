@@ -32,6 +32,13 @@ impl Tracker {
         self.lookup(tuple, zone, now)
     }
 
+    /// Whether the kernel may have a flow with this tuple, that is not here because the table was full.
+    #[must_use]
+    pub fn may_have_evicted(&self, tuple: &Tuple, zone: Zone, now: u64) -> bool {
+        let ids = [Direction::Original, Direction::Reply].map(|way| zone.id_in(way));
+        ids.into_iter().any(|id| self.table.may_have(&tuple.in_zone(id), now))
+    }
+
     /// Settings.
     #[must_use]
     pub fn config(&self) -> &Config {

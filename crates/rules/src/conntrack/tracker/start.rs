@@ -21,7 +21,7 @@ impl Tracker {
     }
 
     fn put(&mut self, listed: &Listed, now: u64) {
-        let Some(handle) = self.table.allocate(flow(listed, now), now) else { return };
+        let (Some(handle), _) = self.table.allocate(flow(listed, now), now) else { return };
         if self.table.confirm(handle, now).is_err() {
             // Of two flows with one tuple the later one was listed.
             self.table.release(handle);
