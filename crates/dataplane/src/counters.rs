@@ -37,11 +37,12 @@ impl Tally {
 
     /// Adds what another worker counted of the same packets' stream, whose times never run backwards.
     pub fn add(&mut self, other: &Self) {
-        self.packets += other.packets;
-        self.bytes += other.bytes;
-        self.maybe += other.maybe;
-        self.first = [self.first, other.first].into_iter().flatten().min();
-        self.last = self.last.max(other.last);
+        let Self { packets, bytes, maybe, first, last } = other;
+        self.packets += packets;
+        self.bytes += bytes;
+        self.maybe += maybe;
+        self.first = [self.first, *first].into_iter().flatten().min();
+        self.last = self.last.max(*last);
     }
 }
 
@@ -122,10 +123,12 @@ impl<T: Copy + Default> Places<T> {
 
     /// Joins the values of another worker in, place by place.
     pub fn merge(&mut self, other: &Self, mut join: impl FnMut(&mut T, &T)) {
-        for (ours, theirs) in self.rules.iter_mut().zip(&other.rules) {
+        // Where they lie is the same for all of a ruleset.
+        let Self { rules, policies, slots: _, starts: _ } = other;
+        for (ours, theirs) in self.rules.iter_mut().zip(rules) {
             join(ours, theirs);
         }
-        for (ours, theirs) in self.policies.iter_mut().zip(&other.policies) {
+        for (ours, theirs) in self.policies.iter_mut().zip(policies) {
             join(ours, theirs);
         }
     }

@@ -59,8 +59,22 @@ pub struct Disposition {
     pub midstream: Midstream,
     /// What routing took as usual, because nobody said it.
     pub assumed: Assumed,
+    /// What may have given its verdict, where the verdict is certain and what gave it is not.
+    pub either: Option<Either>,
     /// Whether its verdict is that of the state that it was taken for, because not all of its connection was captured.
     pub early: Early,
+}
+
+/// What may have given a verdict of which nothing else is uncertain: a rule of which nobody knows whether it matched,
+/// and one behind it that does the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Either {
+    /// The first that may have; as of a drop, whatever the verdict.
+    pub first: DropReason,
+    /// The last.
+    pub last: DropReason,
+    /// There are more between them.
+    pub others: bool,
 }
 
 /// Whether a verdict hangs on what a packet was taken for, because not all of its connection was captured.
@@ -103,7 +117,7 @@ pub enum Judgement {
 }
 
 /// Why a packet was dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropReason {
     /// A rule.
     Rule(RuleRef),
@@ -162,6 +176,8 @@ pub enum Why {
     /// Where it goes, or whether its connection has a place in the table, hangs on a translation that is
     /// not known.
     Translation,
+    /// The table of connections is full: whether there was room for one more is not known.
+    Room,
     /// Whether it is for the host or goes on is not said.
     Way,
     /// Where it goes hangs on this, which the host's files would tell.
@@ -182,6 +198,7 @@ impl Disposition {
             offload: false,
             midstream: Midstream::No,
             assumed: Assumed::default(),
+            either: None,
             early: Early::No,
         }
     }

@@ -197,6 +197,7 @@ impl<'r> Handler<'r> {
             offload: packet.headers().offload,
             midstream: Midstream::No,
             assumed: Assumed::default(),
+            either: None,
             early: Early::No,
         };
         let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
@@ -343,6 +344,7 @@ impl<'r> Handler<'r> {
                 delivery::goes(&mut walk, gone.input, carried.is_certain, observer)
             }
         };
+        end.either = walk.either();
 
         // How it leaves, and what is sent for it if it does not.
         let (answer, refused) = walk.answer(&end.judgement, gone.path != Path::Forward);
@@ -377,11 +379,12 @@ impl<'r> Handler<'r> {
         };
         let mut walk = Walk::again(transit, view, (tables, memories));
         goes(&mut walk, way, (&stands, None), (arrival, (found, answers)), &mut Nobody);
-        let judgement = walk.judgement();
+        let (judgement, either) = (walk.judgement(), walk.either());
         if judgement != Judgement::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
             outcome.end.early = if is_first { Early::First } else { Early::Later };
             outcome.end.judgement = judgement;
+            outcome.end.either = either;
             observer.taken(view.states);
         }
         outcome

@@ -25,7 +25,9 @@ pub use arrival::{Arrival, Left, Origin};
 pub use bridge::Bridge;
 pub use config::Config;
 pub use counters::{Counters, Places};
-pub use disposition::{Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why};
+pub use disposition::{
+    Disposition, DropReason, Early, Either, Judgement, Midstream, Outcome, Skip, Why,
+};
 pub use handler::{BURST, Handler, Observer, is_fragment};
 pub use hooked::Hooked;
 pub use path::Path;

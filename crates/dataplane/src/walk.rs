@@ -11,17 +11,17 @@ mod ways;
 
 use packet::{Packet, Read, Snapshot};
 use rules::conntrack::{
-    Attachment, Certainty, Confirmation, CtView, Place, States, Taken, Template, Visit,
+    Attachment, Certainty, Confirmation, CtView, Place, Space, States, Taken, Template, Visit,
 };
 use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
-use rules::nat::{Drawn, Redirected, forget_payload, undo};
+use rules::nat::{Drawn, Redirected, bind_unknown, forget_payload, side_at, undo};
 use rules::{BridgeNote, Connection, Iface, Mark, Transit, Wish};
 
 use crate::arrival::Left;
 use crate::bridge::Passed;
-use crate::disposition::{DropReason, Judgement, Midstream, Why};
+use crate::disposition::{DropReason, Either, Judgement, Midstream, Why};
 use crate::handler::Observer;
 
 pub(crate) use size::Sizes;
@@ -51,8 +51,10 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     alive: Alive,
     verdicts: Verdicts,
     /// What accepted it in the filter table, else in the last table that it passed.
-    accepted_by: Option<By>,
+    accepted: Verdicts,
     passed_filter: bool,
+    /// A table's walk was given up: nothing is known of what became of it.
+    given_up: bool,
     /// What dropped it, or may have, if that was no rule.
     untold: Option<DropReason>,
     ways: Ways,
@@ -83,8 +85,9 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             snapshot: None,
             alive: Alive::Certain,
             verdicts: Verdicts::default(),
-            accepted_by: None,
+            accepted: Verdicts::default(),
             passed_filter: false,
+            given_up: false,
             untold: None,
             ways: Ways::One,
             attachment: None,
@@ -134,7 +137,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         bridge: Iface<'p>,
         observer: &mut impl Observer,
     ) {
-        let before = (self.alive, self.verdicts, self.accepted_by, self.passed_filter);
+        let before = (self.alive, self.verdicts, self.accepted, self.passed_filter);
         let (mark, port, let_go) = (self.transit.mark, self.port, self.let_go);
         for copy in copies {
             self.port = copy.port;
@@ -143,7 +146,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             }
             self.hook(Hook::Forward, (bridge, bridge), observer);
             self.hook(Hook::Postrouting, (bridge, bridge), observer);
-            (self.alive, self.verdicts, self.accepted_by, self.passed_filter) = before;
+            (self.alive, self.verdicts, self.accepted, self.passed_filter) = before;
             (self.transit.mark, self.port, self.let_go) = (mark, port, let_go);
         }
     }
@@ -206,7 +209,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// Tracking has its turn.
     fn meet(&mut self, observer: &mut impl Observer) {
         let before = self.tracked;
-        self.track();
+        self.track(observer);
         if self.tables.tracks && !before && self.alive != Alive::Gone {
             observer.tracked(&self.transit.ct.view, self.transit.ct.flow());
         }
@@ -236,7 +239,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// Finds the packet's connection, as the raw table asked.
-    fn track(&mut self) {
+    fn track(&mut self, observer: &mut impl Observer) {
         if self.tracked || self.alive == Alive::Gone {
             return;
         }
@@ -279,8 +282,10 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         if matches!(view.taken, Taken::For(_)) {
             self.snapshot = Some(self.transit.packet.snapshot());
         }
-        if view.table_full {
-            self.drop_untold();
+        match view.space {
+            Space::Enough | Space::Tight => {}
+            Space::MayBeFull => self.may_drop(Why::Room, observer),
+            Space::Full => self.drop_untold(),
         }
     }
 
@@ -311,7 +316,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         match tracker.confirm(self.transit.packet, view, now, certainty) {
             Confirmation::Pass => {}
             Confirmation::Clash | Confirmation::Helper => self.drop_untold(),
-            Confirmation::MayClash => self.may_drop(observer),
+            Confirmation::MayClash => self.may_drop(Why::Translation, observer),
             Confirmation::Edited(edit) => {
                 observer.edited(self.transit.packet, &edit);
                 let written = payload::write(self.transit.packet, &edit);
@@ -320,7 +325,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             Confirmation::Rewritten => {
                 // Whether numbers are moved at all is not known, nor then whether that ends it.
                 if payload::can_be_renumbered(self.transit.packet) != Written::Done {
-                    self.may_drop(observer);
+                    self.may_drop(Why::Translation, observer);
                 }
                 forget_payload(&mut self.transit);
             }
@@ -338,19 +343,19 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             Written::Dropped => self.drop_untold(),
             Written::Unknown => {
                 forget_payload(&mut self.transit);
-                self.may_drop(observer);
+                self.may_drop(Why::Translation, observer);
             }
         }
     }
 
-    /// Tracking may drop the packet.
-    fn may_drop(&mut self, observer: &mut impl Observer) {
+    /// Tracking may drop the packet, which this would tell.
+    fn may_drop(&mut self, why: Why, observer: &mut impl Observer) {
         if self.let_go {
             return;
         }
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
-        observer.hangs_on(Why::Translation);
+        observer.hangs_on(why);
     }
 
     /// Tracking drops the packet.
@@ -392,8 +397,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// One table's chains, which may end the packet's way.
     fn chains(&mut self, table: usize, observer: &mut impl Observer) {
         observer.enters(table as u32, self.transit.hook);
-        let (transit, memories) = (&mut self.transit, &mut *self.memories);
-        let found = self.tables.walk(table, transit, self.alive, memories, observer);
+        let found = self.rules_of(table, self.alive, observer);
         if self.let_go && found.may_be(Verdict::Accept) {
             self.accepted(table, &found);
             return;
@@ -407,11 +411,29 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.accepted(table, &found);
     }
 
+    /// What a table's rules say. Where their walk was given up, they may have done anything.
+    fn rules_of(&mut self, table: usize, entry: Alive, observer: &mut impl Observer) -> Verdicts {
+        let (transit, memories) = (&mut self.transit, &mut *self.memories);
+        let found = self.tables.walk(table, transit, entry, memories, observer);
+        if found.is_given_up() {
+            self.given_up = true;
+            if !self.tracked {
+                self.transit.ct.wish(Wish::Unknown, false);
+            }
+            let ruleset = self.tables.ruleset();
+            if ruleset.family.is_ip() && self.tables.role(table) == Role::Nat {
+                let side = side_at(self.transit.hook);
+                bind_unknown(&mut self.transit, side);
+            }
+        }
+        found
+    }
+
     /// What accepted it here counts as what accepted it, if nothing weightier does.
     fn accepted(&mut self, table: usize, found: &Verdicts) {
         let role = self.tables.role(table);
         if role == Role::Filter || !self.passed_filter && role != Role::Nat {
-            self.accepted_by = found.by(Verdict::Accept);
+            self.accepted = found.of(Verdict::Accept);
             self.passed_filter |= role == Role::Filter;
         }
     }
@@ -486,8 +508,13 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// What became of it.
     pub(crate) fn judgement(&mut self) -> Judgement {
+        if self.given_up {
+            return Judgement::Unknown;
+        }
         if self.alive != Alive::Gone || self.ways == Ways::Lost {
-            self.verdicts.add(Verdict::Accept, self.accepted_by);
+            let accepted = self.accepted;
+            self.verdicts.extend(&accepted);
+            self.verdicts.add(Verdict::Accept, accepted.by(Verdict::Accept));
         }
         match self.verdicts.only() {
             Some((Verdict::Accept, by)) => Judgement::Accept(by),
@@ -499,5 +526,13 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             Some((Verdict::Reject, Some(by))) => Judgement::Reject(by),
             _ => Judgement::Unknown,
         }
+    }
+
+    /// What may have given the verdict, where it is certain and what gave it is not.
+    pub(crate) fn either(&self) -> Option<Either> {
+        let (verdict, first) = self.verdicts.only().filter(|_| !self.given_up)?;
+        let (last, others) = self.verdicts.or_by(verdict)?;
+        let reason = |by: Option<By>| by.map(DropReason::from).or(self.untold);
+        Some(Either { first: reason(first)?, last: reason(last)?, others })
     }
 }

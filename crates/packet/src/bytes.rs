@@ -294,6 +294,16 @@ impl<'a> Packet<'a> {
         self.clear = self.clear.min(new.0);
     }
 
+    /// Where the last unknown bytes in a range end, inside it or behind; `None` if all of it is known.
+    #[must_use]
+    pub fn unknown_until(&self, range: Range<usize>) -> Option<usize> {
+        if range.end > self.bytes.len().min(self.headers.end) {
+            return Some(range.end.max(self.headers.end));
+        }
+        let met = self.forgotten.iter().filter(|old| old.0 < range.end && range.start < old.1);
+        met.map(|old| old.1).max()
+    }
+
     /// Which bytes are known now, for [`Packet::knows`].
     #[must_use]
     pub fn known(&self) -> KnownBytes {
@@ -394,6 +404,19 @@ mod tests {
         for known in [1, 5, 9, 11, 15] {
             assert_eq!(packet.read::<1>(known), Read::Known([known as u8]));
         }
+    }
+
+    #[test]
+    fn where_unknown_bytes_end() {
+        let mut bytes = bytes();
+        let mut packet = packet(&mut bytes);
+        packet.forget(4..6);
+        packet.forget(8..10);
+        assert_eq!(packet.unknown_until(0..4), None);
+        assert_eq!(packet.unknown_until(5..6), Some(6));
+        assert_eq!(packet.unknown_until(5..9), Some(10));
+        assert_eq!(packet.unknown_until(10..20), None);
+        assert_eq!(packet.unknown_until(10..21), Some(26), "not captured");
     }
 
     #[test]

@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 
-use dataplane::{Arrival, Config, Counters, Disposition, Handler};
+use dataplane::{Arrival, Counters, Disposition, Handler};
 use rules::model::Family;
 
 use crate::decider::Decider;
+use crate::lane::Rules;
 use crate::recorder::Recorder;
 use crate::report::examples::{EACH, Example};
 use crate::rules_file::RulesFile;
@@ -77,14 +78,15 @@ pub(crate) struct Versus<'n> {
 }
 
 impl<'n> Versus<'n> {
-    /// `old` gives the rules of families that `new` has none for.
-    pub(crate) fn new(new: &'n [RulesFile], old: &'n [RulesFile], config: &'n Config) -> Self {
+    /// The old rules judge families that `new` has none for.
+    pub(crate) fn new(new: &'n [RulesFile], rules: Rules<'n>) -> Self {
+        let Rules { files: old, config, stop, .. } = rules;
         let replaced = |family: Family| new.iter().any(|file| file.ruleset.family == family);
         let kept = old.iter().filter(|file| !replaced(file.ruleset.family));
         let files: Vec<&RulesFile> = new.iter().chain(kept).collect();
         Self {
             handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
-            recorder: Recorder::new(files, false),
+            recorder: Recorder::new(files, false).stopped_by(stop.cloned()),
         }
     }
 

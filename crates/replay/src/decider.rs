@@ -1,7 +1,7 @@
 //! What decided about a packet, under any of the ends it can come to, and the place of it in the rules.
 
 use access::list::Denied;
-use dataplane::{Disposition, DropReason, Judgement, Skip, Why};
+use dataplane::{Disposition, DropReason, Either, Judgement, Skip, Why};
 use host::Refused;
 use packet::L3Fault;
 use rules::eval::By;
@@ -14,6 +14,8 @@ use crate::rules_file::RulesFile;
 pub enum Decider {
     /// A rule or policy.
     Rules(Family, By),
+    /// One of these; which one is not known.
+    Either(Family, Either),
     /// Nothing known did: the verdict is unknown, and hangs on this first.
     HangsOn(Option<Why>),
     /// The kernel's stack, before any rule.
@@ -40,21 +42,13 @@ impl Decider {
     /// What decided; `why` is what the verdict hangs on, where it is unknown.
     #[must_use]
     pub fn of(end: &Disposition, why: Option<Why>) -> Self {
+        if let Some((family, either)) = end.family.zip(end.either) {
+            return Self::Either(family, either);
+        }
         let by = match end.judgement {
             Judgement::Accept(by) => by,
             Judgement::Reject(by) => Some(by),
-            Judgement::Drop(DropReason::Rule(at)) => Some(By::Rule(at)),
-            Judgement::Drop(DropReason::HotDrop(at)) => Some(By::HotDrop(at)),
-            Judgement::Drop(DropReason::Policy { table, chain }) => {
-                Some(By::Policy { table, chain })
-            }
-            Judgement::Drop(DropReason::Stack(fault)) => return Self::Stack(fault),
-            Judgement::Drop(DropReason::Route(why)) => return Self::Route(why),
-            Judgement::Drop(DropReason::Ttl) => return Self::Ttl,
-            Judgement::Drop(DropReason::TooBig) => return Self::TooBig,
-            Judgement::Drop(DropReason::Conntrack) => return Self::Conntrack,
-            Judgement::Drop(DropReason::Reassembly) => return Self::Reassembly,
-            Judgement::Drop(DropReason::Denied(why)) => return Self::Denied(why),
+            Judgement::Drop(reason) => return Self::of_drop(end.family, reason),
             Judgement::Unknown => return Self::HangsOn(why),
             Judgement::Skip(skip) => return Self::Skipped(skip),
         };
@@ -62,6 +56,23 @@ impl Decider {
             (Some(family), Some(by)) => Self::Rules(family, by),
             _ => Self::NoChain,
         }
+    }
+
+    /// What dropped a packet.
+    fn of_drop(family: Option<Family>, reason: DropReason) -> Self {
+        let by = match reason {
+            DropReason::Rule(at) => By::Rule(at),
+            DropReason::HotDrop(at) => By::HotDrop(at),
+            DropReason::Policy { table, chain } => By::Policy { table, chain },
+            DropReason::Stack(fault) => return Self::Stack(fault),
+            DropReason::Route(why) => return Self::Route(why),
+            DropReason::Ttl => return Self::Ttl,
+            DropReason::TooBig => return Self::TooBig,
+            DropReason::Conntrack => return Self::Conntrack,
+            DropReason::Reassembly => return Self::Reassembly,
+            DropReason::Denied(why) => return Self::Denied(why),
+        };
+        family.map_or(Self::NoChain, |family| Self::Rules(family, by))
     }
 
     /// The rule or policy that it is, or that it hangs on.
@@ -82,11 +93,15 @@ impl Decider {
                 Some(file) => Place::of_rules(file, *by),
                 None => Place::words("a rule"),
             },
+            Self::Either(family, either) => Place::of_either((*family, *either), &file),
             Self::HangsOn(None) => Place::words("unknown"),
             Self::HangsOn(Some(Why::NotCaptured)) => Place::words("hangs on a header not captured"),
             Self::HangsOn(Some(Why::Fragment)) => Place::words("hangs on reassembly of fragments"),
             Self::HangsOn(Some(Why::Translation)) => {
                 Place::words("hangs on a translation that is not known")
+            }
+            Self::HangsOn(Some(Why::Room)) => {
+                Place::words("hangs on room in the table of connections (--ct-max)")
             }
             Self::HangsOn(Some(Why::Way)) => {
                 Place::words("hangs on whether it is for the host or goes on")
@@ -138,6 +153,21 @@ pub struct Place<'f> {
 impl<'f> Place<'f> {
     fn words(text: &str) -> Self {
         Self { text: text.to_owned(), ..Self::default() }
+    }
+
+    /// Of several that may have decided: their words, and what they have in common.
+    fn of_either(
+        (family, either): (Family, Either),
+        file: &impl Fn(Family) -> Option<&'f RulesFile>,
+    ) -> Self {
+        let Either { first, last, others } = either;
+        let [first, last] =
+            [first, last].map(|reason| Decider::of_drop(Some(family), reason).place(file));
+        let between = if others { ", another, or " } else { " or " };
+        let text = format!("{}{between}{}", first.with_line(), last.with_line());
+        let table = first.table.filter(|table| last.table == Some(table));
+        let chain = first.chain.filter(|chain| table.is_some() && last.chain == Some(chain));
+        Self { table, chain, number: None, line: None, text }
     }
 
     fn of_rules(file: &'f RulesFile, by: By) -> Self {

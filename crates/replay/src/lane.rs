@@ -3,6 +3,9 @@
 //! Contract: nothing is written and nothing shared, so lanes may run side by side; what they counted is
 //! added up at the end.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use dataplane::{Arrival, BURST, Bridge, Config, Disposition, Handler, Left, Origin, Skip};
 use host::sighting::{Seen, Sighting};
 use packet::Link;
@@ -33,6 +36,8 @@ pub(crate) struct Rules<'f> {
     /// Those to compare with.
     pub(crate) new: Option<&'f [RulesFile]>,
     pub(crate) config: &'f Config,
+    /// Once true, nobody waits for the end of a walk.
+    pub(crate) stop: Option<&'f Arc<AtomicBool>>,
 }
 
 /// What a judge counted.
@@ -45,8 +50,9 @@ pub(crate) struct Counted {
 impl Counted {
     /// Adds what another judge counted.
     pub(crate) fn merge(&mut self, other: Self) {
-        self.rules.merge(other.rules);
-        if let (Some(ours), Some(theirs)) = (&mut self.new, other.new) {
+        let Self { rules, new } = other;
+        self.rules.merge(rules);
+        if let (Some(ours), Some(theirs)) = (&mut self.new, new) {
             ours.merge(theirs);
         }
     }
@@ -67,11 +73,11 @@ pub(crate) struct Lane<'f> {
 
 impl<'f> Lane<'f> {
     pub(crate) fn new(rules: Rules<'f>, keeps: Keeps) -> Self {
-        let Rules { files, new, config } = rules;
+        let Rules { files, new, config, stop } = rules;
         Self {
             handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
-            versus: new.map(|new| Versus::new(new, files, config)),
-            recorder: Recorder::new(files, keeps.sides),
+            versus: new.map(|new| Versus::new(new, rules)),
+            recorder: Recorder::new(files, keeps.sides).stopped_by(stop.cloned()),
             keeps,
             pairs: config.pair,
             scratch: Vec::new(),

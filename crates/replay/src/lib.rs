@@ -11,6 +11,7 @@ pub mod changes;
 pub mod contradictions;
 mod decider;
 pub mod demo;
+mod distinct;
 mod error;
 pub mod file_id;
 mod filter;

@@ -67,7 +67,10 @@ pub(crate) fn write(to: &mut dyn Write, judged: &Judged<'_>) -> io::Result<()> {
         out: judged.sides[1],
         path: judged.end.path.map(dataplane::Path::name),
         verdict: judged.end.judgement.word(),
-        reason: reason(judged.end.judgement),
+        reason: match judged.end.either {
+            Some(_) => "either",
+            None => reason(judged.end.judgement),
+        },
         table: place.table,
         chain: place.chain,
         number: place.number,

@@ -2,19 +2,24 @@
 //!
 //! Contract: what several recorders counted adds up to what one would have counted of all packets.
 
+mod merge;
+
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dataplane::{
-    Counters, Disposition, DropReason, Early, Judgement, Left, Midstream, Observer, Path, Places,
-    Skip, Why,
+    Counters, Disposition, DropReason, Early, Either, Judgement, Left, Midstream, Observer, Path,
+    Places, Skip, Why,
 };
 use host::sighting::Sighting;
-use rules::conntrack::{CtView, States};
+use rules::conntrack::{CtView, Space, States};
 use rules::eval::{self, By, Cause, RuleRef};
 use rules::model::Family;
 use rules::{Iface, Seen, Transit};
 
 use crate::contradictions::Contradictions;
+use crate::distinct::Distinct;
 use crate::report::{Count, DropReasons, Report, Sightings, Skipped, VerdictCounts};
 use crate::rules_file::RulesFile;
 
@@ -29,6 +34,8 @@ pub(crate) struct Recorder {
     /// What decided verdicts, for each rules file; hot drops apart.
     decided: Vec<Places<Count>>,
     hot_drops: HashMap<(Family, By), Count>,
+    /// Verdicts that one of several decided.
+    either: HashMap<(Family, Either), Count>,
     verdicts: VerdictCounts,
     drop_reasons: DropReasons,
     skipped: Skipped,
@@ -39,13 +46,14 @@ pub(crate) struct Recorder {
     assumed_rp_filter: u64,
     early_flows: u64,
     early_packets: u64,
+    squeezed_packets: u64,
     contradictions: Contradictions,
     sightings: Sightings,
     families: Vec<Family>,
     /// Index of the rules file that judges the current packet.
     current: usize,
     /// What the current packet's verdict may hang on.
-    causes: Vec<Why>,
+    causes: Distinct<Why>,
     /// Unknown verdicts by what they hung on.
     unknown_because: HashMap<Why, u64>,
     /// Unknown verdicts that hung on an interface.
@@ -61,6 +69,7 @@ pub(crate) struct Recorder {
     sides: [Option<String>; 2],
     /// The states that the current packet's connection may be in, where one is tracked.
     pub(crate) states: Option<States>,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Recorder {
@@ -74,6 +83,7 @@ impl Recorder {
             counters: rulesets.clone().map(Counters::of).collect(),
             decided: rulesets.clone().map(Places::of).collect(),
             hot_drops: HashMap::new(),
+            either: HashMap::new(),
             verdicts: VerdictCounts::default(),
             drop_reasons: DropReasons::default(),
             skipped: Skipped::default(),
@@ -83,11 +93,12 @@ impl Recorder {
             assumed_rp_filter: 0,
             early_flows: 0,
             early_packets: 0,
+            squeezed_packets: 0,
             contradictions: Contradictions::default(),
             sightings: Sightings::default(),
             families: rulesets.map(|ruleset| ruleset.family).collect(),
             current: 0,
-            causes: Vec::new(),
+            causes: Distinct::default(),
             unknown_because: HashMap::new(),
             lacked_interface: 0,
             paths: [0; PATHS.len()],
@@ -96,7 +107,14 @@ impl Recorder {
             notes_sides,
             sides: [None, None],
             states: None,
+            stop: None,
         }
+    }
+
+    /// Gives walks up that are too long to end soon, once this is true.
+    pub(crate) fn stopped_by(mut self, stop: Option<Arc<AtomicBool>>) -> Self {
+        self.stop = stop;
+        self
     }
 
     /// Forgets the packet before.
@@ -122,7 +140,7 @@ impl Recorder {
 
     /// The first thing that the verdict of the current packet may hang on.
     pub(crate) fn first_cause(&self) -> Option<Why> {
-        self.causes.first().copied()
+        self.causes.iter().next().copied()
     }
 
     /// The interfaces of the current packet.
@@ -138,7 +156,10 @@ impl Recorder {
                 &mut self.verdicts.accept
             }
             Judgement::Drop(reason) => {
-                self.drop_reasons.count(reason);
+                match end.either {
+                    Some(_) => self.drop_reasons.either += 1,
+                    None => self.drop_reasons.count(reason),
+                }
                 self.decided(end, by_of(reason));
                 &mut self.verdicts.drop
             }
@@ -167,12 +188,15 @@ impl Recorder {
     fn unknown(&mut self) {
         let interface = |why: &Why| matches!(why, Why::Rule(_, _, Cause::Input | Cause::Output));
         self.lacked_interface += u64::from(self.causes.iter().any(interface));
-        for why in self.causes.drain(..) {
-            *self.unknown_because.entry(why).or_default() += 1;
+        for why in self.causes.iter() {
+            *self.unknown_because.entry(*why).or_default() += 1;
         }
     }
 
     fn decided(&mut self, end: &Disposition, by: Option<By>) {
+        if let Some(either) = end.family.zip(end.either) {
+            return self.either.entry(either).or_default().add(end.bytes);
+        }
         let (Some(family), Some(by)) = (end.family, by) else { return };
         if let By::HotDrop(_) = by {
             return self.hot_drops.entry((family, by)).or_default().add(end.bytes);
@@ -181,39 +205,6 @@ impl Recorder {
         if let Some(count) = self.decided.get_mut(self.current).and_then(|d| d.at_mut(by)) {
             count.add(end.bytes);
         }
-    }
-
-    /// Adds what another recorder counted.
-    pub(crate) fn merge(&mut self, other: Self) {
-        for (ours, theirs) in self.counters.iter_mut().zip(&other.counters) {
-            ours.merge(theirs, dataplane::counters::Tally::add);
-        }
-        for (ours, theirs) in self.decided.iter_mut().zip(&other.decided) {
-            ours.merge(theirs, Count::merge);
-        }
-        for (place, count) in &other.hot_drops {
-            self.hot_drops.entry(*place).or_default().merge(count);
-        }
-        for (why, packets) in other.unknown_because {
-            *self.unknown_because.entry(why).or_default() += packets;
-        }
-        for (ours, theirs) in self.paths.iter_mut().zip(other.paths) {
-            *ours += theirs;
-        }
-        self.verdicts.merge(&other.verdicts);
-        self.drop_reasons.merge(&other.drop_reasons);
-        self.skipped.merge(&other.skipped);
-        self.contradictions.merge(other.contradictions);
-        self.sightings.merge(other.sightings);
-        self.offload += other.offload;
-        self.midstream_flows += other.midstream_flows;
-        self.midstream_packets += other.midstream_packets;
-        self.assumed_rp_filter += other.assumed_rp_filter;
-        self.early_flows += other.early_flows;
-        self.early_packets += other.early_packets;
-        self.lacked_interface += other.lacked_interface;
-        self.input_unknown += other.input_unknown;
-        self.output_unknown += other.output_unknown;
     }
 
     /// The counters of the rules alone.
@@ -228,6 +219,7 @@ impl Recorder {
             counted.map(|(by, count)| ((*family, by), count))
         });
         report.decisions = decided.chain(self.hot_drops).collect();
+        report.either = self.either;
         let paths = PATHS.into_iter().zip(self.paths);
         report.paths = paths.filter(|(_, packets)| *packets > 0).collect();
         report.counters = self.counters;
@@ -242,6 +234,7 @@ impl Recorder {
         report.assumed_rp_filter = self.assumed_rp_filter;
         report.early_flows = self.early_flows;
         report.early_packets = self.early_packets;
+        report.squeezed_packets = self.squeezed_packets;
         report.unknown_because = self.unknown_because;
         report.lacked_interface = self.lacked_interface;
         report.input_unknown = self.input_unknown;
@@ -254,12 +247,6 @@ impl Recorder {
                 Iface::Named(name) => Some(name.to_owned()),
                 Iface::Absent | Iface::Unknown => None,
             });
-        }
-    }
-
-    fn cause(&mut self, why: Why) {
-        if !self.causes.contains(&why) {
-            self.causes.push(why);
         }
     }
 }
@@ -279,7 +266,11 @@ impl eval::Observer for Recorder {
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
-        self.cause(Why::Rule(self.families[self.current], at, cause));
+        self.causes.add(Why::Rule(self.families[self.current], at, cause));
+    }
+
+    fn stops(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 }
 
@@ -301,10 +292,11 @@ impl Observer for Recorder {
 
     fn tracked(&mut self, view: &CtView, _: Seen<'_>) {
         self.states = Some(view.states);
+        self.squeezed_packets += u64::from(view.space != Space::Enough);
     }
 
     fn hangs_on(&mut self, why: Why) {
-        self.cause(why);
+        self.causes.add(why);
     }
 }
 
@@ -320,16 +312,6 @@ fn by_of(reason: DropReason) -> Option<By> {
         | DropReason::Conntrack
         | DropReason::Reassembly
         | DropReason::Denied(_) => None,
-    }
-}
-
-impl VerdictCounts {
-    fn merge(&mut self, other: &Self) {
-        self.accept.merge(&other.accept);
-        self.drop.merge(&other.drop);
-        self.reject.merge(&other.reject);
-        self.unknown.merge(&other.unknown);
-        self.skip.merge(&other.skip);
     }
 }
 
@@ -354,25 +336,6 @@ impl DropReasons {
             DropReason::Denied(_) => self.denied += 1,
         }
     }
-
-    fn merge(&mut self, other: &Self) {
-        self.rule += other.rule;
-        self.policy += other.policy;
-        self.hotdrop += other.hotdrop;
-        self.stack += other.stack;
-        self.route += other.route;
-        self.ttl += other.ttl;
-        self.too_big += other.too_big;
-        self.conntrack += other.conntrack;
-        self.reassembly += other.reassembly;
-        self.denied += other.denied;
-        for (fault, packets) in &other.stack_faults {
-            *self.stack_faults.entry(*fault).or_default() += packets;
-        }
-        for (why, packets) in &other.route_refusals {
-            *self.route_refusals.entry(*why).or_default() += packets;
-        }
-    }
 }
 
 impl Skipped {
@@ -386,15 +349,6 @@ impl Skipped {
             Skip::OtherHost => self.other_host += 1,
         }
     }
-
-    fn merge(&mut self, other: &Self) {
-        self.family += other.family;
-        self.second += other.second;
-        self.lower += other.lower;
-        self.link_type += other.link_type;
-        self.fragment += other.fragment;
-        self.other_host += other.other_host;
-    }
 }
 
 impl Sightings {
@@ -407,15 +361,5 @@ impl Sightings {
             Sighting::Lower { .. } => &mut self.lower,
             Sighting::OtherHost => &mut self.other_host,
         }
-    }
-
-    fn merge(&mut self, other: Self) {
-        let Self { arrival, own, second, lower, other_host, unknown } = other;
-        self.arrival += arrival;
-        self.own += own;
-        self.second += second;
-        self.lower += lower;
-        self.other_host += other_host;
-        self.unknown += unknown;
     }
 }

@@ -1,6 +1,6 @@
 //! A rules file as loaded: the ruleset, and what its text said about itself.
 
-use rules::eval::{By, Cause, RuleRef};
+use rules::eval::{By, Cause, PATIENCE, RuleRef};
 use rules::model::{Action, Chain, Policy, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
 use rules::{Because, Semantics};
@@ -185,7 +185,11 @@ impl RulesFile {
                 Action::Target(target) => format!("-j {}", target.name),
                 _ => "its target".to_owned(),
             },
-            Cause::Steps => "a walk of too many rules".to_owned(),
+            Cause::Steps => "a walk that is too long, and was given up".to_owned(),
+            Cause::Patience => format!(
+                "walks that are too long: after {PATIENCE} of them the chain is given up at once"
+            ),
+            Cause::Stopped => "the end of the replay, which was stopped".to_owned(),
         }
     }
 }

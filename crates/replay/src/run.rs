@@ -111,7 +111,8 @@ pub fn replay<'f>(
     let started = Instant::now();
     let new = wanted.versus.take();
     comparable(files, new.as_deref().unwrap_or_default())?;
-    let rules = Rules { files, new: new.as_deref(), config };
+    let stop = wanted.stop.clone();
+    let rules = Rules { files, new: new.as_deref(), config, stop: stop.as_ref() };
     let mut report = Report::new(files, config);
     report.numbers = Numbers::of(captures);
     (report.class, report.class_because) = rules.class();
@@ -160,7 +161,7 @@ fn alone(
 /// Judges on as many threads as the rules allow. Where packets turn out to hang together, starts again with
 /// one judge.
 fn several<'c>(
-    rules: Rules<'c>,
+    mut rules: Rules<'c>,
     captures: &'c [String],
     (source, sink): (&mut Source<'c>, &mut Sink<'_, '_>),
     report: &mut Report<'_>,
@@ -193,6 +194,8 @@ fn several<'c>(
             Ended::Again(why) => {
                 report.one_judge = Some(why);
                 split = threads::Split::None;
+                // What was written is to come to the same once more.
+                rules.stop = None;
                 let spotter = Some(Spotter::new(rules.files, rules.config));
                 *source = Source::new(captures, wanted.stop.clone(), sink.rewind(), spotter);
             }

@@ -119,6 +119,7 @@ impl Split {
     fn reason(&self, judged: &Judged<'_>) -> String {
         let (family, by) = match judged.decider {
             Decider::Rules(family, by) => (family, by),
+            Decider::Either(..) => return "either".to_owned(),
             Decider::Stack(_) => return "stack".to_owned(),
             _ => return "ttl".to_owned(),
         };

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::eval::{Cause, RuleRef};
+use crate::eval::{self, Cause, RuleRef};
 use crate::ipset::Sets;
 use crate::model::{Action, Rule, Ruleset, Table};
 
@@ -61,6 +61,9 @@ impl Ruleset {
         if is_tracked && self.table("nat").is_some() {
             return Class::Global(Because::Nat);
         }
+        if let Some(at) = self.exceeds() {
+            return Class::Global(Because::Rule(at, Cause::Steps));
+        }
         let tables = self.tables.iter().zip(0..);
         let mut rules = tables.flat_map(|(table, number)| reached(table, number));
         let global = rules.find_map(|(at, rule)| Some(Because::Rule(at, global(rule, sets)?)));
@@ -69,6 +72,16 @@ impl Ruleset {
             None if is_tracked => Class::PerFlow,
             None => Class::Pure,
         }
+    }
+
+    /// The first rule of a chain in which a walk may be given up: from then on that one looks at no packet as others
+    /// did.
+    fn exceeds(&self) -> Option<RuleRef> {
+        let tables = self.tables.iter().zip(0..);
+        let mut found = tables.filter_map(|(table, number)| {
+            Some(RuleRef { table: number, chain: eval::exceeded(table)? as u32, rule: 0 })
+        });
+        found.next()
     }
 }
 

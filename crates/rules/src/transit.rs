@@ -205,6 +205,19 @@ impl Transit<'_, '_> {
         self.packet.forget(range);
     }
 
+    /// Rules may have changed anything of the packet, of its connection and of the sets.
+    pub(crate) fn lose(&mut self) {
+        self.mark = Mark { value: 0, unknown: u32::MAX };
+        // Nothing rewrites the link header of a packet of IP.
+        let start = if self.family.is_ip() { self.packet.network_offset() } else { 0 };
+        self.packet.forget(start..usize::MAX);
+        self.ct.change(false, |_| {});
+        self.certain = false;
+        if let Some(sets) = &mut self.sets {
+            sets.lose();
+        }
+    }
+
     /// Bytes at an offset from the network header.
     #[inline]
     pub fn net<const N: usize>(&self, offset: usize) -> Read<[u8; N]> {

@@ -52,12 +52,8 @@ pub fn add(ruleset: &mut Ruleset, per_rule: usize) -> Locked {
         let room = made.counters.len().max(start + per_rule);
         made.counters.resize_with(room, Arc::default);
         for counter in &made.counters[start..start + per_rule] {
-            rule.matches.push(MatchUse {
-                name: "quota".into(),
-                support: Support::Evaluated,
-                memory: None,
-                body: Box::new(Counts(Arc::clone(counter))),
-            });
+            let counts = Box::new(Counts(Arc::clone(counter)));
+            rule.matches.push(MatchUse::new("quota", Support::Evaluated, counts));
         }
     }
     made

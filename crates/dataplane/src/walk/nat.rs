@@ -46,6 +46,10 @@ impl<O: Observer> eval::Observer for Doubtful<'_, O> {
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
         self.0.unknown(at, cause);
     }
+
+    fn stops(&self) -> bool {
+        self.0.stops()
+    }
 }
 
 impl<O: Observer> Observer for Doubtful<'_, O> {
@@ -90,8 +94,7 @@ impl Walk<'_, '_, '_> {
         let known = self.transit.packet.known();
         let seen = self.transit.ct.drawn.replace(nat::Drawn::of(self.transit.packet));
         nat::forget(&mut self.transit, side);
-        let (transit, memories) = (&mut self.transit, &mut *self.memories);
-        self.tables.walk(table, transit, Alive::Maybe, memories, &mut Doubtful(observer));
+        self.rules_of(table, Alive::Maybe, &mut Doubtful(observer));
         self.transit.packet.knows(known);
         self.transit.ct.drawn = seen;
         self.transit.ct.redirected = nat::Redirected::No;
@@ -126,8 +129,7 @@ impl Walk<'_, '_, '_> {
     /// Whether the chains see the packet, or saw its flow, is not known: what they may do is forgotten.
     fn doubt(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
         observer.enters(table as u32, self.transit.hook);
-        let (transit, memories) = (&mut self.transit, &mut *self.memories);
-        let found = self.tables.walk(table, transit, Alive::Maybe, memories, observer);
+        let found = self.rules_of(table, Alive::Maybe, observer);
         if found.may_be(Verdict::Drop) && !self.let_go {
             self.verdicts.extend(&found.without_accept());
             self.alive = Alive::Maybe;

@@ -45,7 +45,7 @@ impl Results<'_> {
 }
 
 fn packet(text: &str, expect: &str, got: &Got) -> Value {
-    let Got { verdict, by } = got;
+    let Got { verdict, by, either } = got;
     let by: Option<&Decided> = by.as_ref();
     json!({
         "packet": text,
@@ -53,6 +53,6 @@ fn packet(text: &str, expect: &str, got: &Got) -> Value {
         "verdict": verdict,
         "by": by.map(|by| by.place.to_string()),
         "line": by.map(|by| by.line).filter(|line| *line > 0),
-        "text": by.map(|by| &by.text),
+        "text": by.map(|by| &by.text).or(either.as_ref()),
     })
 }

@@ -70,6 +70,8 @@ pub struct Got {
     pub verdict: &'static str,
     /// What decided, if a rule, a policy or the time to live did.
     pub by: Option<Decided>,
+    /// What may have decided, in words, where one of several did.
+    pub either: Option<String>,
 }
 
 /// What decided.
@@ -243,12 +245,18 @@ impl Got {
             let is_rule = matches!(decider, Decider::Rules(_, By::Rule(_)));
             Decided { place, line: found.line.unwrap_or(0), text: found.text, is_rule }
         });
-        Self { verdict: end.judgement.word(), by }
+        let either = matches!(decider, Decider::Either(..)).then(|| {
+            decider.place(|family| files.iter().find(|file| file.ruleset.family == family)).text
+        });
+        Self { verdict: end.judgement.word(), by, either }
     }
 
     /// The verdict and what decided it.
     #[must_use]
     pub fn words(&self) -> String {
+        if let Some(either) = &self.either {
+            return format!("{} by {either}", self.verdict);
+        }
         match &self.by {
             None if self.verdict == "skip" => "skip: there are no rules for its family".to_owned(),
             None => self.verdict.to_owned(),

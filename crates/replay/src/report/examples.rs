@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use dataplane::{Disposition, DropReason, Judgement};
+use dataplane::{Disposition, DropReason, Either, Judgement};
 use host::Refused;
 use packet::L3Fault;
 use rules::eval::By;
@@ -19,6 +19,8 @@ pub const EACH: usize = 3;
 pub enum End {
     /// Dropped or rejected by a rule, a policy or a match of a family's rules.
     By(Family, By),
+    /// Dropped or rejected by one of several.
+    Either(Either),
     /// Refused by the kernel's stack.
     Stack(L3Fault),
     /// Refused by routing.
@@ -76,6 +78,10 @@ impl End {
     #[must_use]
     pub fn of(disposition: &Disposition) -> Option<Self> {
         let by = |by| Some(Self::By(disposition.family?, by));
+        let is_refused = matches!(disposition.judgement, Judgement::Drop(_) | Judgement::Reject(_));
+        if let Some(either) = disposition.either.filter(|_| is_refused) {
+            return Some(Self::Either(either));
+        }
         match disposition.judgement {
             Judgement::Drop(DropReason::Rule(at)) => by(By::Rule(at)),
             Judgement::Drop(DropReason::HotDrop(at)) => by(By::HotDrop(at)),

@@ -125,6 +125,7 @@ impl Report<'_> {
             "rp_filter": self.assumed_rp_filter,
             "early_flows": self.early_flows,
             "early_packets": self.early_packets,
+            "squeezed_packets": self.squeezed_packets,
             "offload": self.offload,
             "addresses": self.config.host.addresses.iter()
                 .map(|(name, addr)| format!("{name}={addr}"))
@@ -179,6 +180,7 @@ impl Report<'_> {
             "conntrack": reasons.conntrack,
             "reassembly": reasons.reassembly,
             "denied": reasons.denied,
+            "either": reasons.either,
             "stack_faults": faults,
             "route_refusals": refusals,
         })

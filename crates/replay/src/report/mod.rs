@@ -16,7 +16,7 @@ pub use text::Style;
 use std::collections::{BTreeMap, HashMap};
 
 use dataplane::counters::Tally;
-use dataplane::{Config, Counters, Disposition, Path, Why};
+use dataplane::{Config, Counters, Disposition, DropReason, Either, Path, Why};
 use host::Refused;
 use packet::L3Fault;
 use rules::Class;
@@ -52,8 +52,9 @@ impl Count {
 
     /// All packets of another count, too.
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.packets += other.packets;
-        self.bytes += other.bytes;
+        let Self { packets, bytes } = other;
+        self.packets += packets;
+        self.bytes += bytes;
     }
 }
 
@@ -128,6 +129,8 @@ pub struct DropReasons {
     pub reassembly: u64,
     /// By the access list.
     pub denied: u64,
+    /// By one of several of these; which one is not known.
+    pub either: u64,
 }
 
 /// Packets not judged, by reason.
@@ -231,6 +234,8 @@ pub struct Report<'f> {
     pub contradictions: Contradictions,
     /// Packets by what decided their verdict.
     pub decisions: HashMap<(Family, By), Count>,
+    /// Packets by what may have decided their verdict, where one of several did.
+    pub either: HashMap<(Family, Either), Count>,
     /// Counters of rules and policies, one set per rules file.
     pub counters: Vec<Counters>,
     /// Unknown verdicts by what they hung on.
@@ -271,6 +276,8 @@ pub struct Report<'f> {
     pub early_flows: u64,
     /// Packets with such a verdict.
     pub early_packets: u64,
+    /// Packets whose connection may have been evicted from a full table, or may have found no room in it.
+    pub squeezed_packets: u64,
     /// Packets whose time was before an earlier one's.
     pub time_went_back: u64,
     /// Times that a frame was older than the one before it in its capture: those were put in order.
@@ -303,6 +310,7 @@ impl<'f> Report<'f> {
             sightings: Sightings::default(),
             contradictions: Contradictions::default(),
             decisions: HashMap::new(),
+            either: HashMap::new(),
             counters: Vec::new(),
             unknown_because: HashMap::new(),
             lacked_interface: 0,
@@ -323,6 +331,7 @@ impl<'f> Report<'f> {
             assumed_rp_filter: 0,
             early_flows: 0,
             early_packets: 0,
+            squeezed_packets: 0,
             time_went_back: 0,
             backwards: 0,
             by_time: false,
@@ -394,6 +403,7 @@ impl<'f> Report<'f> {
                     (None, "a fragment, which connection tracking reassembles".to_owned())
                 }
                 Why::Translation => (None, "a translation that is not known".to_owned()),
+                Why::Room => (None, "room in the table of connections (--ct-max)".to_owned()),
                 Why::Way => (None, "whether it is for the host or goes on (--local)".to_owned()),
                 Why::Host(missing) => (None, format!("where it goes: {}", missing.name())),
                 Why::Size => (None, "the size of the segments of a superframe".to_owned()),
@@ -433,6 +443,30 @@ impl<'f> Report<'f> {
         top.sort_by_key(|(file, by, count, _)| {
             let index = self.file_index(file.ruleset.family);
             (std::cmp::Reverse(count.packets), file.by_line(*by), *by, index)
+        });
+        top
+    }
+
+    /// What may have dropped packets where one of several did, most packets first, in words.
+    pub(crate) fn top_either(&self) -> Vec<(Either, String, Count)> {
+        let drops = self.either.iter().filter(|((family, either), _)| {
+            let file = self.file(*family);
+            match either.last {
+                DropReason::Rule(at) => file.is_some_and(|file| file.drops(&By::Rule(at))),
+                DropReason::Policy { table, chain } => {
+                    file.is_some_and(|file| file.drops(&By::Policy { table, chain }))
+                }
+                _ => true,
+            }
+        });
+        let mut top: Vec<_> = drops
+            .map(|((family, either), count)| {
+                let place = Decider::Either(*family, *either).place(|family| self.file(family));
+                (*either, place.text, *count)
+            })
+            .collect();
+        top.sort_by(|(_, a, more), (_, b, less)| {
+            less.packets.cmp(&more.packets).then_with(|| a.cmp(b))
         });
         top
     }

@@ -9,6 +9,7 @@ use rules::eval::By;
 use rules::save::FamilyFrom;
 
 use super::{Count, Report, time_text};
+use crate::decider::Decider;
 use crate::rules_file::RulesFile;
 
 /// Width of a screen line.
@@ -187,7 +188,8 @@ impl Report<'_> {
             + reasons.too_big
             + reasons.conntrack
             + reasons.reassembly;
-        if !top.is_empty() || others > 0 {
+        let either = self.top_either();
+        if !top.is_empty() || !either.is_empty() || others > 0 {
             writeln!(out, "\nTOP DROPPING RULES{:>W$}   first seen", "packets", W = WIDTH - 45)?;
         }
         for (file, by, count, tally) in top.iter().take(ROWS) {
@@ -201,6 +203,10 @@ impl Report<'_> {
         }
         if top.len() > ROWS {
             writeln!(out, "  and {} more (--json has them all)", top.len() - ROWS)?;
+        }
+        for (_, text, count) in either.iter().take(ROWS) {
+            let w = WIDTH - 39;
+            writeln!(out, "{}{:>12}", fit(&format!("  {text}"), w), number(count.packets))?;
         }
         let faults = reasons.stack_faults.iter().map(|(fault, packets)| {
             (format!("the kernel's stack, before any rule: {fault}"), *packets)
@@ -300,6 +306,9 @@ impl Report<'_> {
                 plural(self.early_flows, "connection"),
             )?;
         }
+        if self.squeezed_packets > 0 {
+            writeln!(out, "note      {}", squeezed_text(self.squeezed_packets))?;
+        }
         if let Some(unseen) = self.unseen() {
             writeln!(out, "note      {}", unseen_text(unseen))?;
         }
@@ -345,6 +354,10 @@ impl Report<'_> {
     /// What decided about a packet: line (0 if none) and words.
     #[must_use]
     pub fn decided_by(&self, end: &Disposition) -> Option<(u32, String)> {
+        if let Some(either) = end.either {
+            let decider = Decider::Either(end.family?, either);
+            return Some((0, decider.place(|family| self.file(family)).text));
+        }
         let by = match end.judgement {
             Judgement::Accept(by) => by?,
             Judgement::Reject(by) => by,
@@ -442,6 +455,14 @@ fn bar(share: f64) -> String {
         bar.push(['▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8 - 1]);
     }
     bar
+}
+
+/// Packets of connections that may have had no room.
+pub(super) fn squeezed_text(packets: u64) -> String {
+    format!(
+        "{} of connections that may have had no place in a full table (--ct-max): the kernel's choice is secret",
+        plural(packets, "packet")
+    )
 }
 
 /// Packets that went on and were not seen to.

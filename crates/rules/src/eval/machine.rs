@@ -2,9 +2,10 @@
 
 use smallvec::SmallVec;
 
+use super::budget::MAX_STEPS;
 use super::header::{self, Key};
 use super::source::{Source, Step, Stored, Test};
-use super::{Alive, By, Cause, MAX_STEPS, Memories, Observer, RuleRef, Verdict, Verdicts};
+use super::{Alive, By, Cause, Memories, Observer, RuleRef, Verdict, Verdicts};
 use crate::conntrack::States;
 use crate::ext::Effect;
 use crate::model::{Action, End, Policy, Rule};
@@ -29,9 +30,22 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
         return verdicts;
     };
     let key = key::<O>(transit);
-    let (steps, open, full) = (0, None, None);
-    let mut walk =
-        Walk { source, number, verdicts, memories, observer, here: entry, key, steps, open, full };
+    let (steps, ask_at, open, full) = (0, ASK_EVERY, None, None);
+    let here = entry;
+    let mut walk = Walk {
+        source,
+        number,
+        verdicts,
+        memories,
+        observer,
+        here,
+        key,
+        steps,
+        ask_at,
+        over: None,
+        open,
+        full,
+    };
     walk.run(base, entry, transit);
     if let Some(full) = walk.full {
         transit.ct.view.states = full;
@@ -45,6 +59,9 @@ fn key<O: Observer>(transit: &Transit<'_, '_>) -> Key {
     if O::SEES_RULES { Key::of(transit) } else { Key::with_ports(transit) }
 }
 
+/// Steps between two times that the observer is asked whether anybody waits.
+const ASK_EVERY: u32 = 1 << 12;
+
 struct Walk<'s, 'o, S, O> {
     source: &'s S,
     number: u32,
@@ -54,8 +71,12 @@ struct Walk<'s, 'o, S, O> {
     /// How surely the packet is at the next rule.
     here: Alive,
     key: Key,
-    /// Rules evaluated so far.
+    /// Steps taken so far.
     steps: u32,
+    /// Steps at which the observer is asked whether to stop.
+    ask_at: u32,
+    /// Why it is not to go on.
+    over: Option<Cause>,
     /// The states in which the last rule matches, if nothing else of it is open.
     open: Option<States>,
     /// The states of all packets, once those of the one under way are fewer.
@@ -93,6 +114,9 @@ enum Entry {
 
 impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     fn run(&mut self, base: (u32, S::Cursor), entry: Alive, transit: &mut Transit<'_, '_>) {
+        if self.memories.given_up.at_once(self.number, base.0) {
+            return self.give_up((base.0, 0), Cause::Patience, transit);
+        }
         let mut stack = Stack::new();
         stack.push(frame(base, (entry, transit.ct.view.states), Entry::Base));
         while let Some(frame) = stack.last_mut() {
@@ -100,16 +124,34 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                 Alive::Gone => None,
                 _ => self.next_match(frame, transit),
             };
+            self.look_up();
+            if let Some(cause) = self.over {
+                let at = (frame.index, frame.next.saturating_sub(1));
+                if cause == Cause::Steps {
+                    self.memories.given_up.count(self.number, base.0);
+                }
+                return self.give_up(at, cause, transit);
+            }
             match found {
                 Some((stored, at, outcome)) => {
                     self.reached(stored, at, outcome, &mut stack, transit)
                 }
                 None => self.leave(&mut stack, transit),
             }
-            if self.steps > MAX_STEPS {
-                return self.give_up(&stack);
-            }
         }
+    }
+
+    /// Asks now and then whether the walk is to go on.
+    #[inline]
+    fn look_up(&mut self) {
+        if self.steps < self.ask_at || self.over.is_some() {
+            return;
+        }
+        self.ask_at = self.steps.saturating_add(ASK_EVERY).min(MAX_STEPS + 1);
+        self.over = match self.steps > MAX_STEPS {
+            true => Some(Cause::Steps),
+            false => self.observer.stops().then_some(Cause::Stopped),
+        };
     }
 
     /// The next rule of a chain that may match and does more than count, and what it says.
@@ -158,8 +200,12 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                 found = Some((stored, at, outcome));
                 break;
             }
+            self.look_up();
+            if self.over.is_some() {
+                break;
+            }
         }
-        self.steps += next - frame.next;
+        self.steps = self.steps.saturating_add(next - frame.next);
         (frame.cursor, frame.next) = (cursor, next);
         found
     }
@@ -201,6 +247,10 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                     answer
                 }
             };
+            if used.works {
+                let work = used.body.work(transit.packet.len());
+                self.steps = self.steps.saturating_add(work);
+            }
             self.observer.asked(at, index, answer);
             if !answer.is_known() {
                 opens += 1;
@@ -422,14 +472,13 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         self.verdicts.add(verdict(policy), Some(by));
     }
 
-    /// Too many rules: nothing is known of what is left of the walk.
-    fn give_up(&mut self, stack: &[Frame<S::Cursor>]) {
-        let Some(frame) = stack.last() else { return };
-        let last = frame.next.saturating_sub(1);
-        let at = RuleRef { table: self.number, chain: frame.index, rule: last };
-        self.observer.unknown(at, Cause::Steps);
-        self.verdicts.add(Verdict::Accept, Some(By::Rule(at)));
-        self.verdicts.add(Verdict::Drop, Some(By::Rule(at)));
+    /// Nothing is known of what is left of the walk, nor of what its rules may have changed.
+    fn give_up(&mut self, (chain, rule): (u32, u32), cause: Cause, transit: &mut Transit<'_, '_>) {
+        let at = RuleRef { table: self.number, chain, rule };
+        self.observer.unknown(at, cause);
+        self.verdicts.give_up(at);
+        self.memories.lose();
+        transit.lose();
     }
 }
 

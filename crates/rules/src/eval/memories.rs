@@ -1,5 +1,6 @@
 //! The states of matches that remember earlier packets, apart from the immutable rules.
 
+use super::budget::GivenUp;
 use crate::ext::{Match, Memory, RecentLists};
 use crate::model::Ruleset;
 use crate::outcome::Outcome;
@@ -11,6 +12,8 @@ pub struct Memories {
     slots: Vec<Option<Slot>>,
     /// What the rules share.
     lists: RecentLists,
+    /// Chains that walks were given up in.
+    pub(super) given_up: GivenUp,
 }
 
 #[derive(Debug)]
@@ -39,6 +42,13 @@ impl Memories {
             self.slots.resize_with(at + 1, || None);
         }
         self.slots[at] = Some(Slot { memory, lost: false });
+    }
+
+    /// Any of them may have changed: nothing is known of them any more.
+    pub(super) fn lose(&mut self) {
+        for slot in self.slots.iter_mut().flatten() {
+            slot.lost = true;
+        }
     }
 
     /// The state of a match, unless nothing is known of it.

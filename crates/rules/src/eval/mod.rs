@@ -6,10 +6,12 @@
 //! anything unknown it is the kernel's walk.
 //!
 //! Contract: no allocation while chains nest no deeper than usual; the stack of chains is bounded by their
-//! number because loops are refused on load; a walk of more than [`MAX_STEPS`] rules is given up as unknown.
+//! number because loops are refused on load; a walk that takes more than [`MAX_STEPS`] steps is given up, and nothing
+//! that the rules decide or change is known of its packet.
 //!
 //! Source: kernel `ipt_do_table`, `ip6t_do_table`.
 
+mod budget;
 mod header;
 mod machine;
 mod memories;
@@ -17,10 +19,12 @@ mod source;
 mod tests_of;
 mod verdicts;
 
+pub use budget::{MAX_STEPS, PATIENCE};
 pub use memories::Memories;
 pub use tests_of::{Test, tests_of, tests_of_text};
 pub use verdicts::{By, Verdict, Verdicts};
 
+pub(crate) use budget::{LONGEST, exceeded, steps_of};
 pub(crate) use header::Key;
 pub(crate) use machine::run;
 pub(crate) use source::{Source, Step, Stored, Test as HeaderTest, step_of};
@@ -30,10 +34,6 @@ use crate::model::{Hook, Ruleset};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 use source::Model;
-
-/// Rules that one walk may evaluate. Chains that jump to each other twice over make walks exponential in
-/// the text; the kernel would spin for them.
-pub const MAX_STEPS: u32 = 1 << 22;
 
 /// A rule by its place in [`Ruleset::tables`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,8 +59,12 @@ pub enum Cause {
     Match(u16),
     /// The target.
     Target,
-    /// The walk was given up after [`MAX_STEPS`] rules.
+    /// The walk was given up after [`MAX_STEPS`].
     Steps,
+    /// The walk was given up at once: [`PATIENCE`] walks of the chain took more than [`MAX_STEPS`].
+    Patience,
+    /// The walk was given up because nobody wants its end any more: [`Observer::stops`].
+    Stopped,
 }
 
 /// How surely a packet is at a rule.
@@ -108,6 +112,12 @@ pub trait Observer {
     /// A rule that can change what becomes of the packet could not tell.
     #[inline]
     fn unknown(&mut self, _at: RuleRef, _cause: Cause) {}
+
+    /// Nobody wants the walk to go on. Asked now and then.
+    #[inline]
+    fn stops(&self) -> bool {
+        false
+    }
 }
 
 /// Walks the built-in chain at the packet's hook. `entry` says how surely the packet gets there. The

@@ -29,19 +29,39 @@ pub enum By {
     HotDrop(RuleRef),
 }
 
+/// What may have given a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Givers {
+    first: Option<By>,
+    /// The last one that is another than the first.
+    last: Option<Option<By>>,
+    /// There is one between them.
+    others: bool,
+}
+
 /// A set of [`Verdict`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verdicts {
     /// For each verdict: whether it is possible, and by what.
-    possible: [Option<Option<By>>; 3],
+    possible: [Option<Givers>; 3],
+    /// The walk was given up: any verdict is possible, of any rule.
+    given_up: bool,
 }
 
 impl Verdicts {
-    /// Adds a verdict; of several that give the same one, the first is kept.
+    /// Adds a verdict; of several that may give the same one, the first counts as what gave it, and the last is kept.
     pub fn add(&mut self, verdict: Verdict, by: Option<By>) {
-        let slot = &mut self.possible[verdict as usize];
-        if slot.is_none() {
-            *slot = Some(by);
+        match &mut self.possible[verdict as usize] {
+            None => {
+                let givers = Givers { first: by, last: None, others: false };
+                self.possible[verdict as usize] = Some(givers);
+            }
+            Some(Givers { first, last, others }) => {
+                if by != *first && Some(by) != *last {
+                    *others |= last.is_some();
+                    *last = Some(by);
+                }
+            }
         }
     }
 
@@ -51,12 +71,29 @@ impl Verdicts {
         self.possible[verdict as usize].is_some()
     }
 
+    /// Nothing is known of what is left of the walk.
+    pub(super) fn give_up(&mut self, at: RuleRef) {
+        for verdict in [Verdict::Accept, Verdict::Drop] {
+            self.add(verdict, Some(By::Rule(at)));
+        }
+        self.given_up = true;
+    }
+
+    /// Whether a walk was given up.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.given_up
+    }
+
     /// The only verdict that is possible, with what gave it.
     #[must_use]
     pub fn only(&self) -> Option<(Verdict, Option<By>)> {
+        if self.given_up {
+            return None;
+        }
         let mut members = [Verdict::Accept, Verdict::Drop, Verdict::Reject]
             .into_iter()
-            .filter_map(|verdict| Some((verdict, self.possible[verdict as usize]?)));
+            .filter_map(|verdict| Some((verdict, self.possible[verdict as usize]?.first)));
         match (members.next(), members.next()) {
             (Some(one), None) => Some(one),
             _ => None,
@@ -66,7 +103,22 @@ impl Verdicts {
     /// What gave this verdict, if it is possible.
     #[must_use]
     pub fn by(&self, verdict: Verdict) -> Option<By> {
-        self.possible[verdict as usize].flatten()
+        self.possible[verdict as usize]?.first
+    }
+
+    /// What else may have given this verdict: the last one, and whether there are more between it and the first.
+    #[must_use]
+    pub fn or_by(&self, verdict: Verdict) -> Option<(Option<By>, bool)> {
+        let Givers { last, others, .. } = self.possible[verdict as usize]?;
+        Some((last?, others))
+    }
+
+    /// This verdict alone, if it is possible, with all that may have given it.
+    #[must_use]
+    pub fn of(&self, verdict: Verdict) -> Self {
+        let mut alone = Self::default();
+        alone.possible[verdict as usize] = self.possible[verdict as usize];
+        alone
     }
 
     /// Takes accept out: the packet goes on to the next table, whose verdicts will say.
@@ -79,9 +131,17 @@ impl Verdicts {
     /// Adds every verdict of `other`.
     pub fn extend(&mut self, other: &Self) {
         for verdict in [Verdict::Accept, Verdict::Drop, Verdict::Reject] {
-            if let Some(by) = other.possible[verdict as usize] {
-                self.add(verdict, by);
+            let Some(Givers { first, last, others }) = other.possible[verdict as usize] else {
+                continue;
+            };
+            self.add(verdict, first);
+            if let Some(last) = last {
+                self.add(verdict, last);
+            }
+            if let Some(givers) = &mut self.possible[verdict as usize] {
+                givers.others |= others;
             }
         }
+        self.given_up |= other.given_up;
     }
 }

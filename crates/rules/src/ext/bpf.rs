@@ -17,6 +17,8 @@ use instruction::Instruction;
 /// `XT_BPF_MAX_NUM_INSTR`.
 const MAX_INSTRUCTIONS: usize = 64;
 const MAX_PATH: usize = 511;
+/// Instructions that take about the time of a rule.
+const INSTRUCTIONS_A_STEP: usize = 8;
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {
@@ -82,6 +84,13 @@ impl Match for Bpf {
                 to.option(false, "bytecode", text);
             }
             Self::Pinned(path) => _ = to.flag(false, "object-pinned").plain(path),
+        }
+    }
+
+    fn work(&self, _bytes: usize) -> u32 {
+        match self {
+            Self::Program(program) => (program.len() / INSTRUCTIONS_A_STEP) as u32,
+            Self::Pinned(_) => 0,
         }
     }
 

@@ -28,6 +28,7 @@ pub use printer::Printer;
 pub use recent::RecentLists;
 
 use crate::conntrack::States;
+use crate::eval::LONGEST;
 use crate::ipset::Sets;
 use crate::model::Family;
 use crate::outcome::Outcome;
@@ -54,6 +55,12 @@ pub trait Match: fmt::Debug + Send + Sync {
     /// When there is one it is asked instead of [`Match::evaluate`].
     fn memory(&self) -> Option<Box<dyn Memory>> {
         None
+    }
+
+    /// Steps that asking it may take beyond that of its rule, for a packet of so many bytes: the more bytes the more,
+    /// [`steps_of`](crate::eval::steps_of) those that it looks at. A kind that looks at headers takes none.
+    fn work(&self, _bytes: usize) -> u32 {
+        0
     }
 
     /// The states that the connections of the packets have that it matches, if it tests nothing else.
@@ -220,8 +227,19 @@ pub struct MatchUse {
     pub support: Support,
     /// Index of its state in [`crate::eval::Memories`], if it has one.
     pub memory: Option<u32>,
+    /// Asking it takes more than the step of its rule: [`Match::work`].
+    pub works: bool,
     /// The match.
     pub body: Box<dyn Match>,
+}
+
+impl MatchUse {
+    /// A match under a name; [`Self::memory`] is for whoever numbers the states.
+    #[must_use]
+    pub fn new(name: &str, support: Support, body: Box<dyn Match>) -> Self {
+        let works = body.work(LONGEST) > 0;
+        Self { name: name.into(), support, memory: None, works, body }
+    }
 }
 
 /// A target as a rule holds it.

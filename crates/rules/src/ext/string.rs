@@ -6,6 +6,7 @@
 //! their capitals. Such a find is unknown. Source: iptables-extensions(8); kernel
 //! `net/netfilter/xt_string.c`, `lib/ts_bm.c`, and `skb_find_text` as of Linux 6.2.
 
+mod capitals;
 mod pattern;
 
 use std::ops::Range;
@@ -14,9 +15,11 @@ use memchr::memmem::Finder;
 use packet::Read;
 
 use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support, number, words};
+use crate::eval::steps_of;
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
+use capitals::Capitals;
 use pattern::fold;
 
 const MAX_OFFSET: u16 = u16::MAX;
@@ -52,8 +55,7 @@ struct Text {
 #[derive(Debug)]
 enum Needle {
     Exact(Box<Finder<'static>>),
-    /// The pattern in capitals.
-    AnyCase(Box<[u8]>),
+    AnyCase(Capitals),
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
@@ -71,7 +73,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
         return Err(args.expected("--from not beyond --to"));
     }
     let needle = match args.has("icase") {
-        true => Needle::AnyCase(pattern.iter().map(|byte| fold(*byte)).collect()),
+        true => Needle::AnyCase(Capitals::of(&pattern)),
         false => Needle::Exact(Box::new(Finder::new(&pattern).into_owned())),
     };
     let algorithm = words::one_of(args.required("algo")?, &[("bm", "bm"), ("kmp", "kmp")])?;
@@ -88,25 +90,24 @@ impl Needle {
     fn find(&self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Exact(finder) => finder.find(bytes),
-            Self::AnyCase(capitals) => bytes.windows(capitals.len()).position(|window| {
-                window.iter().zip(capitals).all(|(byte, capital)| fold(*byte) == *capital)
-            }),
+            Self::AnyCase(capitals) => capitals.find(bytes),
         }
     }
 }
 
 impl Text {
     /// Looks in a range of the frame some of whose bytes are unknown: a find counts if all its bytes
-    /// are known, and nothing less than a find is an answer.
+    /// are known, and nothing less than a find is an answer. Where one is not, the next that may count begins behind
+    /// the unknown bytes in it.
     fn search_known(&self, transit: &Transit<'_, '_>, mut range: Range<usize>) -> Outcome {
         let (frame, len) = (transit.packet.frame(), self.pattern.len());
         range.end = range.end.min(frame.len());
         while let Some(at) = frame.get(range.clone()).and_then(|bytes| self.needle.find(bytes)) {
             let start = range.start + at;
-            if let Read::Known(_) = transit.packet.read_slice(start, len) {
-                return Outcome::YES;
+            match transit.packet.unknown_until(start..start + len) {
+                None => return Outcome::YES,
+                Some(end) => range.start = end.max(start + 1),
             }
-            range.start = start + 1;
         }
         Outcome::MAYBE
     }
@@ -115,7 +116,7 @@ impl Text {
     fn may_be_missed(&self) -> bool {
         match &self.needle {
             Needle::AnyCase(capitals) if self.algorithm == "bm" => {
-                capitals.contains(&fold(0xdf)) || capitals.contains(&fold(0xff))
+                capitals.has(fold(0xdf)) || capitals.has(fold(0xff))
             }
             _ => false,
         }
@@ -154,6 +155,10 @@ impl Match for Text {
         }
     }
 
+    fn work(&self, bytes: usize) -> u32 {
+        steps_of(bytes.min(self.to.into()).saturating_sub(self.from.into()))
+    }
+
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         let found = match self.search(transit) {
             Outcome::YES if self.may_be_missed() => Outcome::MAYBE,
@@ -172,7 +177,7 @@ mod tests {
 
     fn text(pattern: &[u8], icase: bool, from: u16, to: u16) -> Text {
         let needle = match icase {
-            true => Needle::AnyCase(pattern.iter().map(|byte| fold(*byte)).collect()),
+            true => Needle::AnyCase(Capitals::of(pattern)),
             false => Needle::Exact(Box::new(Finder::new(pattern).into_owned())),
         };
         Text { pattern: pattern.into(), needle, invert: false, algorithm: "bm", from, to }

@@ -13,6 +13,9 @@ use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
 
+/// Operations that take about the time of a rule.
+const OPERATIONS_A_STEP: usize = 8;
+
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {
     name: "u32",
@@ -123,6 +126,11 @@ impl Match for U32 {
     fn print(&self, to: &mut Printer) {
         let tests: Vec<String> = self.tests.iter().map(Test::text).collect();
         to.option(self.invert, "u32", format_args!("\"{}\"", tests.join("&&")));
+    }
+
+    fn work(&self, _bytes: usize) -> u32 {
+        let operations = self.tests.iter().map(|test| test.steps.len() + test.ranges.len());
+        (operations.sum::<usize>() / OPERATIONS_A_STEP) as u32
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {

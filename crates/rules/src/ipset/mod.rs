@@ -121,6 +121,13 @@ impl Sets {
         self.start = self.start.or(time);
     }
 
+    /// Any of them may have been changed: every later search is unknown.
+    pub(crate) fn lose(&mut self) {
+        for set in &mut self.sets {
+            set.lost = true;
+        }
+    }
+
     fn index(&self, name: &str) -> Option<u32> {
         self.names.get(name).copied()
     }

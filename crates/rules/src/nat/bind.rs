@@ -98,6 +98,18 @@ pub fn redirect(transit: &mut Transit<'_, '_>, range: &Range) {
     bind(transit, Side::Destination, range.as_ref());
 }
 
+/// Which target claimed this end, if one did, is not known: the walk of the chains was given up.
+pub fn bind_unknown(transit: &mut Transit<'_, '_>, side: Side) {
+    transit.certain = false;
+    if side == Side::Destination && transit.ct.redirected == Redirected::No {
+        transit.ct.redirected = Redirected::Maybe;
+    }
+    if let Some((tracker, flow)) = transit.ct.tracker.as_mut().zip(transit.ct.view.flow) {
+        tracker.crowd(flow);
+    }
+    bind(transit, side, None);
+}
+
 /// Where the mapping cannot be looked for, nobody knows whether a range of ports has a free one.
 fn crowd(transit: &mut Transit<'_, '_>, ports: Option<Ports>) {
     if ports.is_some()

@@ -23,7 +23,7 @@ mod range;
 pub mod rewrite;
 mod turn;
 
-pub use bind::{bind, bind_null, masquerade, redirect};
+pub use bind::{bind, bind_null, bind_unknown, masquerade, redirect};
 pub use drawn::{Drawn, bind_drawn, undo, write_drawn};
 pub use forget::{answers_any, forget, forget_payload, is_translated};
 pub use range::{Ports, Range};

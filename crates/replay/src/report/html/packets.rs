@@ -47,6 +47,11 @@ impl Report<'_> {
         for (file, by, count, tally) in self.top_decisions(RulesFile::drops) {
             rows.push((count.packets, self.rule_row(file, by, count, tally)?));
         }
+        for (either, words, count) in self.top_either() {
+            let examples = self.examples.of(End::Either(either));
+            let row = row_without_rule(count.packets, &words, (examples, &self.numbers))?;
+            rows.push((count.packets, row));
+        }
         let reasons = &self.drop_reasons;
         for (fault, packets) in &reasons.stack_faults {
             let words = format!("the kernel's stack, before any rule: {fault}");

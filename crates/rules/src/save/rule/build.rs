@@ -92,7 +92,7 @@ impl<'a> RuleLine<'a> {
             Some(kind) => (kind.name, kind.support, (kind.parse)(&self.args(loading, at))?),
             None => (&*loading.name.text, Support::Parsed, Box::new(opaque(loading))),
         };
-        Ok(MatchUse { name: name.into(), support, memory: None, body })
+        Ok(MatchUse::new(name, support, body))
     }
 
     fn target_use(

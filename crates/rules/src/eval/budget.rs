@@ -1,0 +1,134 @@
+//! How much work a walk may be, and what becomes of chains that ask for more.
+//!
+//! Work is counted in steps: one for each rule, and one for every [`BYTES_A_STEP`] bytes that a match looks at beyond
+//! the headers ([`crate::ext::Match::work`]).
+//!
+//! Contract: a walk takes at most [`MAX_STEPS`] and what one rule takes. Whether some packet's may take more is known
+//! from the rules alone ([`exceeded`]), so that rules under which that happens are walked by one thread: which packets
+//! a chain is given up for hangs on the packets before.
+
+use crate::model::{Action, Chain, Table};
+
+/// Steps that one walk may take. Chains that jump to each other twice over make walks exponential in the text; the
+/// kernel would spin for them.
+pub const MAX_STEPS: u32 = 1 << 22;
+
+/// Packets that a chain is walked for in vain, before it is given up at once for those that follow.
+pub const PATIENCE: u32 = 8;
+
+/// Bytes that are looked at in about the time that a rule takes.
+const BYTES_A_STEP: usize = 64;
+
+/// Bytes that a match is charged for at most: the longest frame that captures hold.
+pub(crate) const LONGEST: usize = 1 << 18;
+
+/// Steps that it takes to look at so many bytes of a packet.
+#[must_use]
+pub(crate) fn steps_of(bytes: usize) -> u32 {
+    bytes.min(LONGEST).div_ceil(BYTES_A_STEP) as u32
+}
+
+/// The first built-in chain in which a walk may take more steps than [`MAX_STEPS`].
+pub(crate) fn exceeded(table: &Table) -> Option<usize> {
+    let chains = &table.chains;
+    let mut longest = vec![None; chains.len()];
+    let mut bases = chains.iter().enumerate().filter(|(_, chain)| chain.base.is_some());
+    let base = bases.find(|(base, _)| measure(chains, *base, &mut longest) > MAX_STEPS.into());
+    base.map(|(base, _)| base)
+}
+
+/// Steps that a walk through a chain takes if every rule is evaluated and every jump taken; those of chains that it
+/// leads to are noted once.
+fn measure(chains: &[Chain], start: usize, longest: &mut [Option<u64>]) -> u64 {
+    // The chains from `start`, each with the rule at which it goes on and its steps so far: no machine stack.
+    let mut path = vec![(start, 0, 0_u64)];
+    while let Some((chain, next, steps)) = path.last_mut() {
+        let Some(rule) = chains[*chain].rules.get(*next) else {
+            longest[*chain] = Some(*steps);
+            path.pop();
+            continue;
+        };
+        if let Action::Jump(to) | Action::Goto(to) = rule.action {
+            match longest[to as usize] {
+                Some(inside) => *steps = steps.saturating_add(inside),
+                None => {
+                    path.push((to as usize, 0, 0));
+                    continue;
+                }
+            }
+        }
+        let work = rule.matches.iter().map(|used| u64::from(used.body.work(LONGEST))).sum::<u64>();
+        *steps = steps.saturating_add(1 + work);
+        *next += 1;
+    }
+    longest[start].unwrap_or(0)
+}
+
+/// Packets that built-in chains were walked for in vain.
+#[derive(Debug, Default)]
+pub(super) struct GivenUp(Vec<((u32, u32), u32)>);
+
+impl GivenUp {
+    /// Whether this chain of this table is not worth a walk.
+    #[inline]
+    pub(super) fn at_once(&self, table: u32, chain: u32) -> bool {
+        let place = (table, chain);
+        !self.0.is_empty() && self.0.iter().any(|(at, times)| *at == place && *times >= PATIENCE)
+    }
+
+    /// It was walked in vain.
+    pub(super) fn count(&mut self, table: u32, chain: u32) {
+        let place = (table, chain);
+        match self.0.iter_mut().find(|(at, _)| *at == place) {
+            Some((_, times)) => *times += 1,
+            None => self.0.push((place, 1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::save::{LoadOptions, load};
+
+    fn longest(rules: &str) -> u64 {
+        let text = format!("*filter\n:FORWARD ACCEPT\n:a -\n:b -\n{rules}\nCOMMIT\n");
+        let table = &load(&text, &LoadOptions::default()).unwrap().ruleset.tables[0];
+        measure(&table.chains, 0, &mut vec![None; table.chains.len()])
+    }
+
+    #[test]
+    fn the_longest_walk_takes_every_jump() {
+        assert_eq!(longest(""), 0);
+        assert_eq!(longest("-A FORWARD\n-A FORWARD -j DROP"), 2);
+        let shared = "-A FORWARD -j a\n-A FORWARD -g b\n-A a -j b\n-A a -j b\n-A b\n-A b\n-A b";
+        assert_eq!(longest(shared), 2 + 3 + (2 + 2 * 3));
+    }
+
+    #[test]
+    fn matches_that_look_at_bytes_take_more() {
+        let search = "-A FORWARD -m string --string x --algo bm";
+        assert_eq!(longest(search), 1 + 1024);
+        assert_eq!(longest(&format!("{search} --from 64 --to 192")), 1 + 2);
+        let program =
+            format!("-A FORWARD -m bpf --bytecode \"16,{}6 0 0 1\"", "0 0 0 0,".repeat(15));
+        assert_eq!(longest(&program), 1 + 2);
+        assert_eq!(longest("-A FORWARD -m u32 --u32 \"6&0xFF=17\""), 1);
+    }
+
+    #[test]
+    fn a_table_is_exceeded_where_a_packet_may_walk_too_far() {
+        let mut text = "*filter\n:FORWARD ACCEPT\n".to_owned();
+        (0..23).for_each(|level| text.push_str(&format!(":d{level} -\n")));
+        (0..22).for_each(|level| {
+            text.push_str(&format!("-A d{level} -j d{0}\n-A d{level} -j d{0}\n", level + 1));
+        });
+        let exceeded = |rules: &str| {
+            let text = format!("{text}{rules}COMMIT\n");
+            exceeded(&load(&text, &LoadOptions::default()).unwrap().ruleset.tables[0])
+        };
+        assert_eq!(exceeded(""), None);
+        assert_eq!(exceeded("-A FORWARD -j d2\n"), None);
+        assert_eq!(exceeded("-A FORWARD -j d0\n"), Some(0));
+    }
+}
