@@ -55,6 +55,8 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     passed_filter: bool,
     /// A table's walk was given up: nothing is known of what became of it.
     given_up: bool,
+    /// Tracking may have dropped it.
+    may_be_dropped: bool,
     /// What dropped it, or may have, if that was no rule.
     untold: Option<DropReason>,
     ways: Ways,
@@ -88,6 +90,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             accepted: Verdicts::default(),
             passed_filter: false,
             given_up: false,
+            may_be_dropped: false,
             untold: None,
             ways: Ways::One,
             attachment: None,
@@ -353,6 +356,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         if self.let_go {
             return;
         }
+        self.may_be_dropped = true;
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
         observer.hangs_on(why);
@@ -519,7 +523,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         match self.verdicts.only() {
             Some((Verdict::Accept, by)) => Judgement::Accept(by),
             Some((Verdict::Drop, Some(by))) => Judgement::Drop(by.into()),
-            Some((Verdict::Drop, None)) => match self.untold {
+            Some((Verdict::Drop, None)) => match self.untold.or_else(|| self.last_to_drop()) {
                 Some(reason) => Judgement::Drop(reason),
                 None => Judgement::Unknown,
             },
@@ -531,8 +535,19 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// What may have given the verdict, where it is certain and what gave it is not.
     pub(crate) fn either(&self) -> Option<Either> {
         let (verdict, first) = self.verdicts.only().filter(|_| !self.given_up)?;
-        let (last, others) = self.verdicts.or_by(verdict)?;
         let reason = |by: Option<By>| by.map(DropReason::from).or(self.untold);
-        Some(Either { first: reason(first)?, last: reason(last)?, others })
+        let Some((last, others)) = self.verdicts.or_by(verdict) else {
+            // No rule drops it: tracking may have, and something behind it does.
+            let last = self.untold.filter(|_| first.is_none() && self.may_be_dropped)?;
+            return Some(Either { first: DropReason::Conntrack, last, others: false });
+        };
+        let first = reason(first).unwrap_or(DropReason::Conntrack);
+        Some(Either { first, last: reason(last)?, others })
+    }
+
+    /// The last rule or policy that drops it.
+    fn last_to_drop(&self) -> Option<DropReason> {
+        let (last, _) = self.verdicts.or_by(Verdict::Drop)?;
+        last.map(DropReason::from)
     }
 }

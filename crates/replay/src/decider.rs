@@ -9,6 +9,9 @@ use rules::model::Family;
 
 use crate::rules_file::RulesFile;
 
+/// Gives the rules of a family.
+type Files<'a, 'f> = &'a dyn Fn(Family) -> Option<&'f RulesFile>;
+
 /// What decided about a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Decider {
@@ -88,12 +91,16 @@ impl Decider {
     /// Where it stands in the rules; `file` gives the rules of a family.
     #[must_use]
     pub fn place<'f>(&self, file: impl Fn(Family) -> Option<&'f RulesFile>) -> Place<'f> {
+        self.place_in(&file)
+    }
+
+    fn place_in<'f>(&self, file: Files<'_, 'f>) -> Place<'f> {
         match self {
             Self::Rules(family, by) => match file(*family) {
                 Some(file) => Place::of_rules(file, *by),
                 None => Place::words("a rule"),
             },
-            Self::Either(family, either) => Place::of_either((*family, *either), &file),
+            Self::Either(family, either) => Place::of_either((*family, *either), file),
             Self::HangsOn(None) => Place::words("unknown"),
             Self::HangsOn(Some(Why::NotCaptured)) => Place::words("hangs on a header not captured"),
             Self::HangsOn(Some(Why::Fragment)) => Place::words("hangs on reassembly of fragments"),
@@ -156,13 +163,10 @@ impl<'f> Place<'f> {
     }
 
     /// Of several that may have decided: their words, and what they have in common.
-    fn of_either(
-        (family, either): (Family, Either),
-        file: &impl Fn(Family) -> Option<&'f RulesFile>,
-    ) -> Self {
+    fn of_either((family, either): (Family, Either), file: Files<'_, 'f>) -> Self {
         let Either { first, last, others } = either;
         let [first, last] =
-            [first, last].map(|reason| Decider::of_drop(Some(family), reason).place(file));
+            [first, last].map(|reason| Decider::of_drop(Some(family), reason).place_in(file));
         let between = if others { ", another, or " } else { " or " };
         let text = format!("{}{between}{}", first.with_line(), last.with_line());
         let table = first.table.filter(|table| last.table == Some(table));

@@ -78,6 +78,8 @@ struct Kind {
     interfaces: [Option<String>; 2],
     verdict: &'static str,
     place: Option<PlaceName>,
+    /// Those that may have decided, where one of several did.
+    either: Option<String>,
 }
 
 /// Records captures. At most `limit` cases are kept.
@@ -261,6 +263,7 @@ impl Kind {
             interfaces: [passing.input.clone(), passing.output.clone()],
             verdict: got.verdict,
             place: got.by.as_ref().map(|by| by.place.clone()),
+            either: got.either.clone(),
         })
     }
 }

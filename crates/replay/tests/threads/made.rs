@@ -25,6 +25,8 @@ pub(crate) struct Packet {
     pub(crate) cooked: bool,
     pub(crate) is_cut: bool,
     pub(crate) v6: bool,
+    /// Its capture has no times, if it is the first in there.
+    pub(crate) is_timeless: bool,
     /// Milliseconds after the packet before; negative ones run backwards.
     pub(crate) after: i16,
 }
@@ -42,6 +44,7 @@ impl Packet {
             cooked: false,
             is_cut: false,
             v6: false,
+            is_timeless: false,
             after: 1,
         }
     }
@@ -112,11 +115,28 @@ pub(crate) fn packets() -> impl Strategy<Value = Vec<Packet>> {
     let odd = proptest::bool::weighted;
     let ends = (0u8..4, 0u8..4, 0u8..6, any::<bool>());
     let packet = move |fragments: f64, cooked: f64| {
-        (ends.clone(), 0u8..7, odd(fragments), odd(cooked), odd(0.03), odd(0.05), -3i16..2000)
-            .prop_map(|(ends, kind, fragment, cooked, is_cut, v6, after)| {
-                let (client, server, port, is_reply) = ends;
-                Packet { client, server, port, is_reply, kind, fragment, cooked, is_cut, v6, after }
-            })
+        (
+            (ends.clone(), 0u8..7, odd(fragments), odd(cooked)),
+            (odd(0.03), odd(0.05), odd(0.1), -3i16..2000),
+        )
+            .prop_map(
+                |((ends, kind, fragment, cooked), (is_cut, v6, is_timeless, after))| {
+                    let (client, server, port, is_reply) = ends;
+                    Packet {
+                        client,
+                        server,
+                        port,
+                        is_reply,
+                        kind,
+                        fragment,
+                        cooked,
+                        is_cut,
+                        v6,
+                        is_timeless,
+                        after,
+                    }
+                },
+            )
     };
     // Most captures hold nothing that makes one judge do it all.
     let captures =
@@ -138,12 +158,33 @@ impl Made {
         let mut now = 1_795_255_200_000_000_000;
         let captures = packets.chunks(EACH).enumerate().map(|(index, packets)| {
             let path = dir.path().join(format!("{index}.pcapng"));
-            std::fs::write(&path, capture(packets, &mut now)).unwrap();
+            let capture = match packets.first() {
+                Some(first) if first.is_timeless => timeless(packets),
+                _ => capture(packets, &mut now),
+            };
+            std::fs::write(&path, capture).unwrap();
             path.display().to_string()
         });
         let captures = captures.collect();
         Self { dir, captures }
     }
+}
+
+/// A pcapng of simple packet blocks, which have no time: one interface, of Ethernet.
+fn timeless(packets: &[Packet]) -> Vec<u8> {
+    let block = |kind: u32, body: &[u8]| {
+        let length = (12 + body.len().next_multiple_of(4)) as u32;
+        let padding = vec![0; body.len().next_multiple_of(4) - body.len()];
+        [&kind.to_le_bytes(), &length.to_le_bytes(), body, &padding, &length.to_le_bytes()].concat()
+    };
+    let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+    let mut bytes = [block(0x0a0d_0d0a, &section), block(1, &[1, 0, 0, 0, 0, 0, 0, 0])].concat();
+    for packet in packets {
+        let frame = Packet { cooked: false, ..*packet }.frame();
+        let body = [&(frame.len() as u32).to_le_bytes()[..], &frame].concat();
+        bytes.extend(block(3, &body));
+    }
+    bytes
 }
 
 fn capture(packets: &[Packet], now: &mut i64) -> Vec<u8> {

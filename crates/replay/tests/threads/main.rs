@@ -19,7 +19,7 @@ use rules::conntrack::Mode;
 use rules::layout::Kind;
 
 use made::{Made, packets};
-use outcome::{Asked, Outcome, outcome};
+use outcome::{Asked, Outcome, Outputs, outcome};
 
 /// Rules of every class, for IPv4. Chosen ones are put together in this order.
 const RULES: &[&str] = &[
@@ -38,6 +38,8 @@ const RULES: &[&str] = &[
     "-A FORWARD -m statistic --mode nth --every 3 --packet 0 -j DROP",
     "-A FORWARD -m recent --name seen --set -j ACCEPT",
     "-A FORWARD -p icmp -j ACCEPT",
+    "-A FORWARD -p udp -m geoip --source-country DE -j DROP",
+    "-A FORWARD -s 10.0.0.0/31 -j DROP",
 ];
 const TRACKING: std::ops::Range<usize> = 5..11;
 
@@ -72,23 +74,41 @@ fn asked() -> impl Strategy<Value = Asked> {
         Just(Some((List::Change, 20))),
     ];
     let mode = prop_oneof![Just(Mode::Kernel), Just(Mode::Midstream), Just(Mode::Off)];
-    (
+    let judged = (
         rules(),
         proptest::option::weighted(0.3, rules()),
-        list,
         mode,
         prop_oneof![3 => Just(262_144usize), 1 => 1usize..40],
-        proptest::option::weighted(0.2, 0u64..200),
-    )
-        .prop_map(|(rules, versus, list, mode, ct_max, count)| Asked {
-            rules,
-            versus,
-            list,
-            mode,
-            ct_max,
-            selection: Selection { count, ..Selection::default() },
-            ..Asked::default()
-        })
+        proptest::option::weighted(0.2, bans()),
+    );
+    let given = (list, outputs(), proptest::option::weighted(0.2, 0u64..200));
+    (judged, given).prop_map(|(judged, (list, outputs, count))| {
+        let (rules, versus, mode, ct_max, bans) = judged;
+        let selection = Selection { count, ..Selection::default() };
+        Asked { rules, versus, list, mode, ct_max, selection, bans, outputs, ..Asked::default() }
+    })
+}
+
+/// Bans, and sources that are not accepted, that hold from before the first packet on.
+fn bans() -> impl Strategy<Value = String> {
+    let change = (0u8..3, 0u8..4, 0u8..4).prop_map(|(what, client, server)| match what {
+        0 => format!("- ban 10.0.0.{client}\n"),
+        1 => format!("- deny 10.0.0.{client} 20.0.0.{server}\n"),
+        _ => format!("- ban 20.0.0.{server}\n"),
+    });
+    proptest::collection::vec(change, 1..4).prop_map(|changes| changes.concat())
+}
+
+/// Half of the time all there are, else any of them.
+fn outputs() -> impl Strategy<Value = Outputs> {
+    let any = any::<[bool; 5]>().prop_map(|[verdicts, page, packets, split, annotate]| Outputs {
+        verdicts,
+        page,
+        packets,
+        split,
+        annotate,
+    });
+    prop_oneof![Just(Outputs::ALL), any]
 }
 
 /// Everything that came out is the same.

@@ -23,6 +23,24 @@ pub(crate) struct Asked {
     /// What the rules are walked as; `None` as they were read.
     pub(crate) layout: Option<Kind>,
     pub(crate) selection: Selection,
+    /// A bans file that changes nothing in time.
+    pub(crate) bans: Option<String>,
+    pub(crate) outputs: Outputs,
+}
+
+/// What is written beside the report.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outputs {
+    pub(crate) verdicts: bool,
+    pub(crate) page: bool,
+    pub(crate) packets: bool,
+    pub(crate) split: bool,
+    pub(crate) annotate: bool,
+}
+
+impl Outputs {
+    pub(crate) const ALL: Self =
+        Self { verdicts: true, page: true, packets: true, split: true, annotate: true };
 }
 
 impl Default for Asked {
@@ -35,6 +53,8 @@ impl Default for Asked {
             ct_max: 262_144,
             layout: Some(Kind::default()),
             selection: Selection::default(),
+            bans: None,
+            outputs: Outputs::ALL,
         }
     }
 }
@@ -53,7 +73,14 @@ pub(crate) fn load(name: &str, text: &str) -> RulesFile {
 /// Replays with so many threads.
 pub(crate) fn outcome(asked: &Asked, made: &Made, threads: usize) -> Outcome {
     let rules = [load("rules.v4", &asked.rules)];
+    let bans = asked.bans.as_ref().map(|text| {
+        let path = made.dir.path().join("bans");
+        std::fs::write(&path, text).unwrap();
+        replay::bans_file::open(path.to_str().unwrap()).unwrap()
+    });
+    let Outputs { verdicts: says, page, packets: lists, split: splits, annotate } = asked.outputs;
     let config = Config {
+        bans,
         layout: asked.layout,
         ct: conntrack::Config { mode: asked.mode, max: asked.ct_max, ..Default::default() },
         ..Config::default()
@@ -63,13 +90,13 @@ pub(crate) fn outcome(asked: &Asked, made: &Made, threads: usize) -> Outcome {
     let split = made.dir.path().join(format!("split-{layout}-{threads}"));
     let mut wanted = Wanted {
         list: asked.list,
-        verdicts: Some(&mut verdicts),
-        page: true,
+        verdicts: if says { Some(&mut verdicts) } else { None },
+        page,
         selection: Selection { count: asked.selection.count, ..Selection::default() },
         versus: asked.versus.as_ref().map(|text| vec![load("new.v4", text)]),
-        packets: Some(&mut packets),
-        split: Some(split.clone()),
-        annotate: Some(&mut annotated),
+        packets: if lists { Some(&mut packets) } else { None },
+        split: splits.then(|| split.clone()),
+        annotate: if annotate { Some(&mut annotated) } else { None },
         threads,
         ..Wanted::default()
     };
@@ -87,7 +114,7 @@ pub(crate) fn outcome(asked: &Asked, made: &Made, threads: usize) -> Outcome {
         ("packets".to_owned(), packets),
         ("annotated".to_owned(), annotated),
     ]);
-    for entry in std::fs::read_dir(&split).unwrap() {
+    for entry in std::fs::read_dir(&split).into_iter().flatten() {
         let path = entry.unwrap().path();
         let name = format!("split/{}", path.file_name().unwrap().display());
         files.insert(name, std::fs::read(path).unwrap());

@@ -59,7 +59,8 @@ impl Recording<'_> {
         let Some(last) = got.last() else { return Ok(()) };
         let by = last.by.as_ref();
         let frame = self.numbers.show(*frame);
-        let place = by.map_or_else(String::new, |by| format!(" by {}", by.place));
+        let place = by.map(|by| by.place.to_string()).or_else(|| last.either.clone());
+        let place = place.map_or_else(String::new, |place| format!(" by {place}"));
         writeln!(out, "\n[[case]]")?;
         writeln!(out, "name = {}", quoted(&format!("frame {frame}: {}{place}", last.verdict)))?;
         match &specs[..] {
