@@ -159,6 +159,9 @@ impl RulesFile {
             Because::Nat => format!("{}: addresses are translated", self.file),
             Because::Rule(at, cause) => {
                 let line = self.rule(at).2.line;
+                if cause == Cause::Steps {
+                    return format!("{}:{line}: walks from here may be too long", self.file);
+                }
                 format!("{}:{line}: {}", self.file, self.cause_text(at, cause))
             }
         }

@@ -60,6 +60,7 @@ fn adds_up(document: &Value) -> Result<u64, String> {
         "conntrack",
         "reassembly",
         "denied",
+        "either",
     ];
     let because = reasons.iter().filter_map(|why| document["drop_reasons"][why].as_u64()).sum();
     if sum != packets || dropped != Some(because) {

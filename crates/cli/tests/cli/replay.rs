@@ -63,6 +63,7 @@ const SCHEMA: &[(&str, &str)] = &[
     ("/drop_reasons/stack", "u"),
     ("/drop_reasons/ttl", "u"),
     ("/drop_reasons/denied", "u"),
+    ("/drop_reasons/either", "u"),
     ("/skipped/family", "u"),
     ("/skipped/second", "u"),
     ("/skipped/lower", "u"),
@@ -104,7 +105,7 @@ fn the_counts_agree_with_each_other() {
     let sum: u64 = VERDICTS.iter().map(|verdict| number(&verdicts[verdict]["packets"])).sum();
     assert_eq!(sum, number(&document["packets"]));
     assert_eq!(sum, number(&document["captures"][0]["packets"]));
-    let reasons = ["rule", "policy", "hotdrop", "stack", "ttl", "conntrack", "denied"];
+    let reasons = ["rule", "policy", "hotdrop", "stack", "ttl", "conntrack", "denied", "either"];
     let dropped: u64 = reasons.iter().map(|why| number(&document["drop_reasons"][why])).sum();
     assert_eq!(dropped, number(&verdicts["drop"]["packets"]));
     let rules = document["hits"].as_array().unwrap();

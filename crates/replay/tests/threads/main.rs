@@ -221,3 +221,31 @@ fn a_stop_at_a_new_start_loses_nothing_that_was_written() {
     assert!(written >= 100, "{written}");
     assert_eq!(report.packets, written as u64);
 }
+
+/// Ctrl-C while a packet walks rules that jump to each other twice over: the walk ends, and says why.
+#[test]
+fn a_stop_ends_walks_that_are_too_long() {
+    let levels = 24;
+    let chains: String = (0..levels).map(|level| format!(":d{level} - [0:0]\n")).collect();
+    let jumps: String =
+        (1..levels).map(|next| format!("-A d{0} -j d{next}\n", next - 1).repeat(2)).collect();
+    let text = format!("*filter\n:FORWARD ACCEPT [0:0]\n{chains}-A FORWARD -j d0\n{jumps}COMMIT\n");
+    let rules = [outcome::load("rules.v4", &text)];
+    let made = Made::new(&[made::Packet::udp(1)]);
+    let unknown = |stops: bool| {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut progress = |_, _| stop.store(stops, Ordering::Relaxed);
+        let mut wanted = Wanted {
+            progress: Some(&mut progress),
+            stop: Some(Arc::clone(&stop)),
+            threads: 1,
+            ..Wanted::default()
+        };
+        let config = dataplane::Config::default();
+        let report = run::replay(&rules, &made.captures, &config, &mut wanted).unwrap();
+        assert_eq!(report.verdicts.unknown.packets, 1);
+        report.unknown_reasons().into_iter().map(|(_, what, _)| what).collect::<Vec<_>>()
+    };
+    assert_eq!(unknown(false), ["a walk that is too long, and was given up"]);
+    assert_eq!(unknown(true), ["the end of the replay, which was stopped"]);
+}

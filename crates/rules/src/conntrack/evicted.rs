@@ -3,7 +3,8 @@
 //! Contract: bounded. It only ever says "may be": past [`MOST`] hashes, any tuple may be such a flow's, until the last
 //! of them would have died.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
 /// Hashes that are remembered one by one.
 const MOST: usize = 1 << 16;
@@ -12,6 +13,8 @@ const MOST: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(super) struct Evicted {
     until: HashMap<u64, u64>,
+    /// The same, the first to die on top; an end that was put off stands there twice.
+    ends: BinaryHeap<Reverse<(u64, u64)>>,
     /// Until then any may be.
     any_until: u64,
 }
@@ -19,16 +22,18 @@ pub(super) struct Evicted {
 impl Evicted {
     /// A flow of which these are the hashes may be there, until then at the latest.
     pub(super) fn add(&mut self, hashes: [u64; 2], until: u64, now: u64) {
-        if self.until.len() + hashes.len() > MOST {
-            self.until.retain(|_, until| *until > now);
-        }
-        if self.until.len() + hashes.len() > MOST {
+        self.expire(now);
+        if self.ends.len() + hashes.len() > MOST {
             let latest = self.until.drain().map(|(_, until)| until).max();
             self.any_until = self.any_until.max(latest.unwrap_or(0));
+            self.ends.clear();
         }
         for hash in hashes {
             let known = self.until.entry(hash).or_default();
-            *known = until.max(*known);
+            if until > *known {
+                *known = until;
+                self.ends.push(Reverse((until, hash)));
+            }
         }
     }
 
@@ -41,6 +46,30 @@ impl Evicted {
     /// Whether a flow with a tuple of this hash may be there.
     pub(super) fn may_be(&self, hash: u64, now: u64) -> bool {
         self.any_until > now || self.until.get(&hash).is_some_and(|until| *until > now)
+    }
+
+    /// How many flows may be there at the most: each has one hash at least.
+    pub(super) fn most(&mut self, now: u64) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        self.expire(now);
+        if self.any_until > now { usize::MAX } else { self.until.len() }
+    }
+
+    /// Forgets what has died.
+    fn expire(&mut self, now: u64) {
+        while let Some(Reverse((until, hash))) = self.ends.peek().copied()
+            && until <= now
+        {
+            self.ends.pop();
+            if self.until.get(&hash) == Some(&until) {
+                self.until.remove(&hash);
+            }
+        }
+        if self.any_until <= now {
+            self.any_until = 0;
+        }
     }
 }
 
@@ -57,6 +86,9 @@ mod tests {
         assert!(!evicted.may_be(1, 10));
         evicted.add([1, 1], 5, 0);
         assert!(evicted.may_be(1, 9), "the later end counts");
+        evicted.add([1, 1], 15, 0);
+        assert_eq!((evicted.most(9), evicted.most(10), evicted.most(15)), (2, 1, 0));
+        assert!(evicted.is_empty() && evicted.ends.is_empty());
     }
 
     #[test]
@@ -72,6 +104,7 @@ mod tests {
         assert!(!evicted.may_be(7, 11), "those of the first are dead");
         evicted.add([5, 6], 30, 11);
         assert!(evicted.may_be(7, 11) && evicted.may_be(7, 19) && !evicted.may_be(7, 20));
-        assert!(evicted.may_be(5, 29) && evicted.until.len() <= MOST);
+        assert!(evicted.may_be(5, 29) && evicted.ends.len() <= MOST);
+        assert_eq!((evicted.most(19), evicted.most(20)), (usize::MAX, 2));
     }
 }

@@ -7,7 +7,7 @@ use rules::save::FamilyFrom;
 use serde_json::Value;
 
 use super::markup::{escape, line_link};
-use crate::report::text::{bytes, duration, number, percent, plural, unseen_text};
+use crate::report::text::{bytes, duration, number, percent, plural, squeezed_text, unseen_text};
 use crate::report::{Capture, Count, Report, time_text};
 
 /// What is said of a replay that Ctrl-C ended.
@@ -245,7 +245,9 @@ impl Report<'_> {
             }
         }
         let unseen = self.unseen().map(unseen_text);
-        for note in unseen.into_iter().chain(self.order_notes()) {
+        let squeezed = Some(self.squeezed_packets).filter(|packets| *packets > 0);
+        let squeezed = squeezed.map(squeezed_text);
+        for note in squeezed.into_iter().chain(unseen).chain(self.order_notes()) {
             writeln!(notes, "<li>{}", escape(&note))?;
         }
         for (index, file) in self.files.iter().enumerate() {
