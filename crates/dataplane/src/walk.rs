@@ -7,13 +7,14 @@ mod answer;
 mod nat;
 mod size;
 mod tables;
+mod verdict;
 mod ways;
 
 use packet::{Packet, Read, Snapshot};
 use rules::conntrack::{
     Attachment, Certainty, Confirmation, CtView, Place, Space, States, Taken, Template, Visit,
 };
-use rules::eval::{Alive, By, Memories, Verdict, Verdicts};
+use rules::eval::{Alive, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, bind_unknown, forget_payload, side_at, undo};
@@ -21,7 +22,7 @@ use rules::{BridgeNote, Connection, Iface, Mark, Transit, Wish};
 
 use crate::arrival::Left;
 use crate::bridge::Passed;
-use crate::disposition::{DropReason, Either, Judgement, Midstream, Why};
+use crate::disposition::{DropReason, Midstream, Why};
 use crate::handler::Observer;
 
 pub(crate) use size::Sizes;
@@ -508,46 +509,5 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// Whether a rule has sent it to this host.
     pub(crate) fn redirected(&self) -> Redirected {
         self.transit.ct.redirected
-    }
-
-    /// What became of it.
-    pub(crate) fn judgement(&mut self) -> Judgement {
-        if self.given_up {
-            return Judgement::Unknown;
-        }
-        if self.alive != Alive::Gone || self.ways == Ways::Lost {
-            let accepted = self.accepted;
-            self.verdicts.extend(&accepted);
-            self.verdicts.add(Verdict::Accept, accepted.by(Verdict::Accept));
-        }
-        match self.verdicts.only() {
-            Some((Verdict::Accept, by)) => Judgement::Accept(by),
-            Some((Verdict::Drop, Some(by))) => Judgement::Drop(by.into()),
-            Some((Verdict::Drop, None)) => match self.untold.or_else(|| self.last_to_drop()) {
-                Some(reason) => Judgement::Drop(reason),
-                None => Judgement::Unknown,
-            },
-            Some((Verdict::Reject, Some(by))) => Judgement::Reject(by),
-            _ => Judgement::Unknown,
-        }
-    }
-
-    /// What may have given the verdict, where it is certain and what gave it is not.
-    pub(crate) fn either(&self) -> Option<Either> {
-        let (verdict, first) = self.verdicts.only().filter(|_| !self.given_up)?;
-        let reason = |by: Option<By>| by.map(DropReason::from).or(self.untold);
-        let Some((last, others)) = self.verdicts.or_by(verdict) else {
-            // No rule drops it: tracking may have, and something behind it does.
-            let last = self.untold.filter(|_| first.is_none() && self.may_be_dropped)?;
-            return Some(Either { first: DropReason::Conntrack, last, others: false });
-        };
-        let first = reason(first).unwrap_or(DropReason::Conntrack);
-        Some(Either { first, last: reason(last)?, others })
-    }
-
-    /// The last rule or policy that drops it.
-    fn last_to_drop(&self) -> Option<DropReason> {
-        let (last, _) = self.verdicts.or_by(Verdict::Drop)?;
-        last.map(DropReason::from)
     }
 }

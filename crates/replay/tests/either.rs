@@ -89,7 +89,8 @@ fn a_story_ends_with_both() {
 fn a_recorded_case_expects_no_rule() {
     let (rules, config) = (rules(), Config::default());
     let (_dir, capture) = capture();
-    let recording = cases::record::record(&rules, &config, &[capture.clone()], 10).unwrap();
+    let recording =
+        cases::record::record(&rules, &config, std::slice::from_ref(&capture), 10).unwrap();
     let toml = recording.toml([Some("rules.v4"), None], &[capture]);
     assert!(toml.contains("expect = \"drop\"") && !toml.contains("by = \""), "{toml}");
 }

@@ -1,6 +1,7 @@
 //! What came of a replay: the numbers, and the ways to show them.
 
 mod changes;
+mod either;
 pub mod examples;
 mod given;
 mod html;
@@ -16,7 +17,7 @@ pub use text::Style;
 use std::collections::{BTreeMap, HashMap};
 
 use dataplane::counters::Tally;
-use dataplane::{Config, Counters, Disposition, DropReason, Either, Path, Why};
+use dataplane::{Config, Counters, Disposition, Either, Path, Why};
 use host::Refused;
 use packet::L3Fault;
 use rules::Class;
@@ -443,30 +444,6 @@ impl<'f> Report<'f> {
         top.sort_by_key(|(file, by, count, _)| {
             let index = self.file_index(file.ruleset.family);
             (std::cmp::Reverse(count.packets), file.by_line(*by), *by, index)
-        });
-        top
-    }
-
-    /// What may have dropped packets where one of several did, most packets first, in words.
-    pub(crate) fn top_either(&self) -> Vec<(Either, String, Count)> {
-        let drops = self.either.iter().filter(|((family, either), _)| {
-            let file = self.file(*family);
-            match either.last {
-                DropReason::Rule(at) => file.is_some_and(|file| file.drops(&By::Rule(at))),
-                DropReason::Policy { table, chain } => {
-                    file.is_some_and(|file| file.drops(&By::Policy { table, chain }))
-                }
-                _ => true,
-            }
-        });
-        let mut top: Vec<_> = drops
-            .map(|((family, either), count)| {
-                let place = Decider::Either(*family, *either).place(|family| self.file(family));
-                (*either, place.text, *count)
-            })
-            .collect();
-        top.sort_by(|(_, a, more), (_, b, less)| {
-            less.packets.cmp(&more.packets).then_with(|| a.cmp(b))
         });
         top
     }

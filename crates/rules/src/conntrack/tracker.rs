@@ -319,22 +319,6 @@ impl Tracker {
         }
     }
 
-    /// Whether a packet without a flow may be part of one that is not in the table.
-    fn is_out_of_sight(&self, tuple: &Tuple, visit: &Visit) -> bool {
-        self.lost.may_be(tuple) || self.may_have_evicted(tuple, visit.template.zone, visit.now)
-    }
-
-    /// A flow that the kernel may have evicted is in doubt from now on.
-    fn doubt_evicted(&mut self, handle: Handle, now: u64) -> Space {
-        match self.table.may_be_evicted(handle) {
-            true => {
-                self.raise_doubt(handle, Doubt::Existence, now);
-                Space::Tight
-            }
-            false => Space::Enough,
-        }
-    }
-
     /// The view of a packet after its flow was brought up to date.
     fn view(
         &mut self,

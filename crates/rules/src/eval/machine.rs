@@ -1,8 +1,10 @@
 //! The walk itself, over whatever holds the rules: see [`super::Source`].
 
+mod limits;
+
 use smallvec::SmallVec;
 
-use super::budget::MAX_STEPS;
+use self::limits::ASK_EVERY;
 use super::header::{self, Key};
 use super::source::{Source, Step, Stored, Test};
 use super::{Alive, By, Cause, Memories, Observer, RuleRef, Verdict, Verdicts};
@@ -58,9 +60,6 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
 fn key<O: Observer>(transit: &Transit<'_, '_>) -> Key {
     if O::SEES_RULES { Key::of(transit) } else { Key::with_ports(transit) }
 }
-
-/// Steps between two times that the observer is asked whether anybody waits.
-const ASK_EVERY: u32 = 1 << 12;
 
 struct Walk<'s, 'o, S, O> {
     source: &'s S,
@@ -139,19 +138,6 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                 None => self.leave(&mut stack, transit),
             }
         }
-    }
-
-    /// Asks now and then whether the walk is to go on.
-    #[inline]
-    fn look_up(&mut self) {
-        if self.steps < self.ask_at || self.over.is_some() {
-            return;
-        }
-        self.ask_at = self.steps.saturating_add(ASK_EVERY).min(MAX_STEPS + 1);
-        self.over = match self.steps > MAX_STEPS {
-            true => Some(Cause::Steps),
-            false => self.observer.stops().then_some(Cause::Stopped),
-        };
     }
 
     /// The next rule of a chain that may match and does more than count, and what it says.
@@ -470,15 +456,6 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         self.observer.policy(self.number, frame.index, certain, transit);
         let by = By::Policy { table: self.number, chain: frame.index };
         self.verdicts.add(verdict(policy), Some(by));
-    }
-
-    /// Nothing is known of what is left of the walk, nor of what its rules may have changed.
-    fn give_up(&mut self, (chain, rule): (u32, u32), cause: Cause, transit: &mut Transit<'_, '_>) {
-        let at = RuleRef { table: self.number, chain, rule };
-        self.observer.unknown(at, cause);
-        self.verdicts.give_up(at);
-        self.memories.lose();
-        transit.lose();
     }
 }
 

@@ -1,0 +1,50 @@
+//! What became of a packet, and what gave that, once its walk is over.
+
+use rules::eval::{Alive, By, Verdict};
+
+use super::Walk;
+use super::ways::Ways;
+use crate::disposition::{DropReason, Either, Judgement};
+
+impl Walk<'_, '_, '_> {
+    /// What became of it.
+    pub(crate) fn judgement(&mut self) -> Judgement {
+        if self.given_up {
+            return Judgement::Unknown;
+        }
+        if self.alive != Alive::Gone || self.ways == Ways::Lost {
+            let accepted = self.accepted;
+            self.verdicts.extend(&accepted);
+            self.verdicts.add(Verdict::Accept, accepted.by(Verdict::Accept));
+        }
+        match self.verdicts.only() {
+            Some((Verdict::Accept, by)) => Judgement::Accept(by),
+            Some((Verdict::Drop, Some(by))) => Judgement::Drop(by.into()),
+            Some((Verdict::Drop, None)) => match self.untold.or_else(|| self.last_to_drop()) {
+                Some(reason) => Judgement::Drop(reason),
+                None => Judgement::Unknown,
+            },
+            Some((Verdict::Reject, Some(by))) => Judgement::Reject(by),
+            _ => Judgement::Unknown,
+        }
+    }
+
+    /// What may have given the verdict, where it is certain and what gave it is not.
+    pub(crate) fn either(&self) -> Option<Either> {
+        let (verdict, first) = self.verdicts.only().filter(|_| !self.given_up)?;
+        let reason = |by: Option<By>| by.map(DropReason::from).or(self.untold);
+        let Some((last, others)) = self.verdicts.or_by(verdict) else {
+            // No rule drops it: tracking may have, and something behind it does.
+            let last = self.untold.filter(|_| first.is_none() && self.may_be_dropped)?;
+            return Some(Either { first: DropReason::Conntrack, last, others: false });
+        };
+        let first = reason(first).unwrap_or(DropReason::Conntrack);
+        Some(Either { first, last: reason(last)?, others })
+    }
+
+    /// The last rule or policy that drops it.
+    fn last_to_drop(&self) -> Option<DropReason> {
+        let (last, _) = self.verdicts.or_by(Verdict::Drop)?;
+        last.map(DropReason::from)
+    }
+}

@@ -1,0 +1,33 @@
+//! Drops that one of several rules, policies or other reasons decided: which one is not known.
+
+use dataplane::{DropReason, Either};
+use rules::eval::By;
+
+use super::{Count, Report};
+use crate::decider::Decider;
+
+impl Report<'_> {
+    /// What may have dropped packets where one of several did, most packets first, in words.
+    pub(crate) fn top_either(&self) -> Vec<(Either, String, Count)> {
+        let drops = self.either.iter().filter(|((family, either), _)| {
+            let file = self.file(*family);
+            match either.last {
+                DropReason::Rule(at) => file.is_some_and(|file| file.drops(&By::Rule(at))),
+                DropReason::Policy { table, chain } => {
+                    file.is_some_and(|file| file.drops(&By::Policy { table, chain }))
+                }
+                _ => true,
+            }
+        });
+        let mut top: Vec<_> = drops
+            .map(|((family, either), count)| {
+                let place = Decider::Either(*family, *either).place(|family| self.file(family));
+                (*either, place.text, *count)
+            })
+            .collect();
+        top.sort_by(|(_, a, more), (_, b, less)| {
+            less.packets.cmp(&more.packets).then_with(|| a.cmp(b))
+        });
+        top
+    }
+}
