@@ -66,10 +66,12 @@ impl Ruleset {
         }
         let tables = self.tables.iter().zip(0..);
         let mut rules = tables.flat_map(|(table, number)| reached(table, number));
+        // The host's answer to a packet that it rejects is known by that packet.
+        let is_answered = rules.clone().any(|(_, rule)| rejects(rule));
         let global = rules.find_map(|(at, rule)| Some(Because::Rule(at, global(rule, sets)?)));
         match global {
             Some(because) => Class::Global(because),
-            None if is_tracked => Class::PerFlow,
+            None if is_tracked || is_answered => Class::PerFlow,
             None => Class::Pure,
         }
     }
@@ -86,7 +88,7 @@ impl Ruleset {
 }
 
 /// Rules that a packet may come to.
-fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)> {
+fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)> + Clone {
     let chains = &table.chains;
     let mut is_reached: Vec<bool> = chains.iter().map(|chain| chain.base.is_some()).collect();
     let mut open: Vec<usize> = (0..chains.len()).filter(|chain| is_reached[*chain]).collect();
@@ -106,6 +108,11 @@ fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)>
             (RuleRef { table: number, chain: index, rule: place }, &**rule)
         })
     })
+}
+
+/// Whether the host answers packets that a rule matches.
+fn rejects(rule: &Rule) -> bool {
+    matches!(&rule.action, Action::Target(target) if target.body.answer().is_some())
 }
 
 /// What of a rule hangs on packets of other connections.
@@ -139,6 +146,8 @@ mod tests {
         let pure = "-A FORWARD -p tcp --dport 22 -j DROP";
         let state = "-A FORWARD -m conntrack --ctstate NEW -j ACCEPT";
         let nth = "-A b -m statistic --mode nth --every 3 --packet 0 -j DROP";
+        let reject = "-A FORWARD -p tcp --dport 22 -j REJECT";
+        assert_eq!(class(&filter(reject), false), Class::PerFlow, "with its answer");
         assert_eq!(class(&filter(pure), true), Class::Pure);
         assert_eq!(class(&filter(state), true), Class::PerFlow);
         assert_eq!(class(&filter(state), false), Class::Pure);
