@@ -65,9 +65,10 @@ pub(crate) fn passes_on(arrival: &Arrival<'_>, host: &Host) -> bool {
 /// Whether a packet on this way is passed on between ports: one whose destination was translated may be routed.
 pub(crate) fn crosses(way: &Way<'_>, arrival: &Arrival<'_>, host: &Host) -> bool {
     let was_bridged = arrival.left.is_some_and(|left| left.bridged);
-    way.path == Path::Forward
+    // Most packets meet no bridge, and no name is compared for them.
+    (was_bridged || passes_on(arrival, host))
+        && way.path == Path::Forward
         && way.input == way.output
-        && (was_bridged || passes_on(arrival, host))
 }
 
 /// Whether bridges hand packets of a family to its rules; `None` where that is not known. A bridge's own setting

@@ -1,43 +1,114 @@
-//! [`Distinct`]: what a packet met, each once, in the order in which it was met.
+//! [`Distinct`]: what packets meet, each once a packet, and how many packets it counted for.
 //!
-//! Contract: an addition costs the same however much was met before; memory is bounded by what all packets met.
+//! Contract: an addition costs the same however much was met before, and no hash where a packet meets what the one
+//! before it met; memory is bounded by what all packets met.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A set in order, that is emptied at once.
+/// What all packets met, and the current one.
 #[derive(Debug)]
 pub(crate) struct Distinct<T> {
-    /// What is in it.
-    met: Vec<T>,
-    /// In which round each was met last.
-    rounds: HashMap<T, u64>,
+    known: Vec<Known<T>>,
+    /// Places in `known`.
+    places: HashMap<T, usize>,
+    /// Places of what the current packet met.
+    met: Vec<usize>,
+    /// Number of the current packet.
     round: u64,
+    /// What packets met first, the last time.
+    first: usize,
+}
+
+#[derive(Debug)]
+struct Known<T> {
+    what: T,
+    /// The packet that met it last.
+    round: u64,
+    /// Packets that it counted for.
+    packets: u64,
+    /// What was met after it, the last time.
+    next: usize,
 }
 
 impl<T> Default for Distinct<T> {
     fn default() -> Self {
-        Self { met: Vec::new(), rounds: HashMap::new(), round: 0 }
+        let (known, met) = (Vec::new(), Vec::new());
+        Self { known, places: HashMap::new(), met, round: 1, first: 0 }
     }
 }
 
 impl<T: Copy + Eq + Hash> Distinct<T> {
-    /// Adds one, unless it is there.
+    /// The current packet meets this.
     pub(crate) fn add(&mut self, one: T) {
-        if self.rounds.insert(one, self.round) != Some(self.round) {
-            self.met.push(one);
+        let last = self.met.last().and_then(|last| self.known.get(*last));
+        let expected = last.map_or(self.first, |last| last.next);
+        let place = match self.known.get(expected) {
+            Some(known) if known.what == one => expected,
+            _ => {
+                let place = self.place(one);
+                self.expect(place);
+                place
+            }
+        };
+        if let Some(known) = self.known.get_mut(place)
+            && known.round != self.round
+        {
+            known.round = self.round;
+            self.met.push(place);
         }
     }
 
-    /// Empties it.
+    /// Expects the next packet to meet what lies at this place where the current one did.
+    fn expect(&mut self, place: usize) {
+        match self.met.last().and_then(|last| self.known.get_mut(*last)) {
+            Some(last) => last.next = place,
+            None => self.first = place,
+        }
+    }
+
+    fn place(&mut self, what: T) -> usize {
+        let known = &mut self.known;
+        *self.places.entry(what).or_insert_with(|| {
+            known.push(Known { what, round: 0, packets: 0, next: 0 });
+            known.len() - 1
+        })
+    }
+
+    /// The next packet has met nothing yet.
     pub(crate) fn clear(&mut self) {
         self.met.clear();
         self.round += 1;
     }
 
-    /// What is in it, the first one first.
+    /// What the current packet met, the first one first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.met.iter()
+        self.met.iter().filter_map(|place| Some(&self.known.get(*place)?.what))
+    }
+
+    /// Counts the current packet for all that it met.
+    pub(crate) fn count(&mut self) {
+        for place in &self.met {
+            if let Some(known) = self.known.get_mut(*place) {
+                known.packets += 1;
+            }
+        }
+    }
+
+    /// For what packets counted, and how many.
+    pub(crate) fn counted(self) -> impl Iterator<Item = (T, u64)> {
+        let counted = self.known.into_iter().filter(|known| known.packets > 0);
+        counted.map(|known| (known.what, known.packets))
+    }
+
+    /// Adds what others counted; the current packet stays.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (what, packets) in other.counted() {
+            let place = self.place(what);
+            if let Some(known) = self.known.get_mut(place) {
+                known.packets += packets;
+            }
+        }
     }
 }
 
@@ -46,9 +117,14 @@ mod tests {
     use std::cell::Cell;
     use std::hash::Hasher;
 
+    use proptest::prelude::*;
+
     use super::*;
 
-    thread_local!(static COMPARED: Cell<usize> = const { Cell::new(0) });
+    thread_local! {
+        static COMPARED: Cell<usize> = const { Cell::new(0) };
+        static HASHED: Cell<usize> = const { Cell::new(0) };
+    }
 
     #[derive(Debug, Clone, Copy, Eq)]
     struct Counted(u32);
@@ -62,29 +138,50 @@ mod tests {
 
     impl Hash for Counted {
         fn hash<H: Hasher>(&self, state: &mut H) {
+            HASHED.set(HASHED.get() + 1);
             self.0.hash(state);
         }
     }
 
-    #[test]
-    fn each_is_in_it_once_until_it_is_emptied() {
-        let mut set = Distinct::default();
-        [3, 1, 3, 2, 1].into_iter().for_each(|one| set.add(one));
-        assert_eq!(set.iter().copied().collect::<Vec<_>>(), [3, 1, 2]);
-        set.clear();
-        assert_eq!(set.iter().count(), 0);
-        [1, 1].into_iter().for_each(|one| set.add(one));
-        assert_eq!(set.iter().copied().collect::<Vec<_>>(), [1]);
+    proptest! {
+        #[test]
+        fn each_is_met_once_a_packet_in_order_and_counts_for_it(
+            packets in proptest::collection::vec(proptest::collection::vec(0u8..6, 0..8), 0..12),
+        ) {
+            let mut halves = [Distinct::default(), Distinct::default()];
+            let mut counts: HashMap<u8, u64> = HashMap::new();
+            for (at, packet) in packets.iter().enumerate() {
+                let set = &mut halves[at % 2];
+                set.clear();
+                packet.iter().for_each(|one| set.add(*one));
+                let mut expected = Vec::new();
+                for one in packet {
+                    if !expected.contains(one) {
+                        expected.push(*one);
+                    }
+                }
+                prop_assert_eq!(set.iter().copied().collect::<Vec<_>>(), expected.clone());
+                if at % 3 != 0 {
+                    set.count();
+                    expected.iter().for_each(|one| *counts.entry(*one).or_default() += 1);
+                }
+            }
+            let [mut all, other] = halves;
+            all.merge(other);
+            prop_assert_eq!(all.counted().collect::<HashMap<_, _>>(), counts);
+        }
     }
 
     #[test]
-    fn many_cost_no_more_each_than_few() {
+    fn many_cost_no_more_each_than_few_and_the_same_again_no_hash() {
         const MANY: u32 = 10_000;
         let mut set = Distinct::default();
-        for _ in 0..2 {
-            (0..MANY).for_each(|one| set.add(Counted(one)));
-        }
+        (0..MANY).for_each(|one| set.add(Counted(one)));
+        let hashed = HASHED.get();
+        set.clear();
+        (0..MANY).for_each(|one| set.add(Counted(one)));
         assert_eq!(set.iter().count(), MANY as usize);
         assert!(COMPARED.get() < 4 * MANY as usize, "{}", COMPARED.get());
+        assert_eq!(HASHED.get(), hashed);
     }
 }

@@ -52,10 +52,8 @@ pub(crate) struct Recorder {
     families: Vec<Family>,
     /// Index of the rules file that judges the current packet.
     current: usize,
-    /// What the current packet's verdict may hang on.
+    /// What the current packet's verdict may depend on, and unknown verdicts by what they did depend on.
     causes: Distinct<Why>,
-    /// Unknown verdicts by what they hung on.
-    unknown_because: HashMap<Why, u64>,
     /// Unknown verdicts that hung on an interface.
     lacked_interface: u64,
     /// Packets on each path.
@@ -99,7 +97,6 @@ impl Recorder {
             families: rulesets.map(|ruleset| ruleset.family).collect(),
             current: 0,
             causes: Distinct::default(),
-            unknown_because: HashMap::new(),
             lacked_interface: 0,
             paths: [0; PATHS.len()],
             input_unknown: 0,
@@ -188,9 +185,7 @@ impl Recorder {
     fn unknown(&mut self) {
         let interface = |why: &Why| matches!(why, Why::Rule(_, _, Cause::Input | Cause::Output));
         self.lacked_interface += u64::from(self.causes.iter().any(interface));
-        for why in self.causes.iter() {
-            *self.unknown_because.entry(*why).or_default() += 1;
-        }
+        self.causes.count();
     }
 
     fn decided(&mut self, end: &Disposition, by: Option<By>) {
@@ -235,7 +230,7 @@ impl Recorder {
         report.early_flows = self.early_flows;
         report.early_packets = self.early_packets;
         report.squeezed_packets = self.squeezed_packets;
-        report.unknown_because = self.unknown_because;
+        report.unknown_because = self.causes.counted().collect();
         report.lacked_interface = self.lacked_interface;
         report.input_unknown = self.input_unknown;
         report.output_unknown = self.output_unknown;

@@ -30,7 +30,6 @@ impl Recorder {
             squeezed_packets,
             contradictions,
             sightings,
-            unknown_because,
             lacked_interface,
             paths,
             input_unknown,
@@ -38,7 +37,7 @@ impl Recorder {
             // The same rules and wishes for all, and what is known of one packet.
             families: _,
             current: _,
-            causes: _,
+            causes,
             notes_sides: _,
             sides: _,
             states: _,
@@ -52,9 +51,7 @@ impl Recorder {
         }
         add_counts(&mut self.hot_drops, &hot_drops);
         add_counts(&mut self.either, &either);
-        for (why, packets) in unknown_because {
-            *self.unknown_because.entry(why).or_default() += packets;
-        }
+        self.causes.merge(causes);
         for (ours, theirs) in self.paths.iter_mut().zip(paths) {
             *ours += theirs;
         }
