@@ -92,15 +92,20 @@ impl Index {
     #[inline]
     pub(super) fn find(&self, hash: u64, mut is_it: impl FnMut(Place) -> bool) -> Option<Place> {
         let tag = hash >> 32;
+        let is_it = |cell: u64| cell >> 32 == tag && Place::of(cell as u32).is_some_and(&mut is_it);
+        let (step, at) = self.search(hash, is_it)?;
+        let bucket = self.buckets().get(self.bucket(hash, step))?;
+        Place::of(*bucket.get(at)? as u32)
+    }
+
+    /// The first cell on the way from the home of a hash that `is_it` takes, and how many buckets lie before it. The
+    /// way ends where nothing passed.
+    #[inline]
+    fn search(&self, hash: u64, mut is_it: impl FnMut(u64) -> bool) -> Option<(usize, usize)> {
         for step in 0..=self.mask {
             let bucket = self.buckets().get(self.bucket(hash, step))?;
-            for cell in cells(bucket) {
-                if cell >> 32 == tag
-                    && let Some(place) = Place::of(cell as u32)
-                    && is_it(place)
-                {
-                    return Some(place);
-                }
+            if let Some(at) = cells(bucket).iter().position(|cell| is_it(*cell)) {
+                return Some((step, at));
             }
             if bucket[PASSED] == 0 {
                 return None;
@@ -149,10 +154,7 @@ impl Index {
     /// Removes a place that was inserted with this hash.
     pub(super) fn remove(&mut self, hash: u64, place: Place) {
         let code = u64::from(place.code());
-        let found = (0..=self.mask).find_map(|step| {
-            let bucket = self.buckets().get(self.bucket(hash, step))?;
-            Some((step, cells(bucket).iter().position(|cell| *cell & 0xffff_ffff == code)?))
-        });
+        let found = self.search(hash, |cell| cell & 0xffff_ffff == code);
         let Some((step, cell)) = found else { return };
         for passed in 0..step {
             let at = self.bucket(hash, passed);
@@ -231,6 +233,20 @@ mod tests {
         assert!(!there(&index, 0) && there(&index, 1023));
         index.insert(hash, place(9999));
         assert!(there(&index, 9999));
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_looked_for_beyond_its_home() {
+        let mut index = Index::new(1024);
+        let mut looked_at = 0;
+        let nothing = index.search(7, |_| {
+            looked_at += 1;
+            false
+        });
+        assert_eq!((nothing, looked_at), (None, CELLS));
+        index.insert(7, place(1));
+        index.remove(7, place(2));
+        assert_eq!(index.find(7, |_| true), Some(place(1)));
     }
 
     proptest! {
