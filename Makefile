@@ -44,9 +44,9 @@ loom: ## Explore every interleaving of small programs on what threads share
 	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-access --test loom
 
 golden: ## Compare all 32 workload streams, and what the model makes of them, with the recorded ones (minutes)
-	cargo build --release --bin tamis
+	cargo build --release --bin tamis-bench
 	for variant in A B C D; do for preset in 1 2 3 4 5 6 7 8; do for default in deny accept; do \
-		target/release/tamis lab workload --variant $$variant --preset $$preset --hash --oracle \
+		target/release/tamis-bench workload --variant $$variant --preset $$preset --hash --oracle \
 			--default $$default || exit 1; done; done; done
 
 lint: ## Formatting, clippy and rustdoc, each without a warning

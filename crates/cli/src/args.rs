@@ -4,13 +4,12 @@ use anyhow::bail;
 use clap::{Parser, Subcommand};
 use replay::CaptureName;
 
-use crate::bench_command::BenchArgs;
 use crate::collect_command::CollectArgs;
 use crate::completions_command::CompletionsArgs;
 use crate::convert_command::ConvertArgs;
 use crate::demo::DemoArgs;
-use crate::lab_command::LabArgs;
 use crate::man_command::ManArgs;
+use crate::moved::MovedArgs;
 use crate::replay_command::ReplayArgs;
 use crate::test_command::TestArgs;
 use crate::why_command::WhyArgs;
@@ -37,16 +36,18 @@ pub(crate) enum Command {
     Test(Box<TestArgs>),
     /// Write what this host's own programs say of it into a folder, for replays elsewhere
     Collect(CollectArgs),
-    /// Measure tamis, and its peers on the same work
-    Bench(Box<BenchArgs>),
-    /// The workload of the access-control studies
-    Lab(LabArgs),
     /// Write rules of one family as those of another, or as JSON
     Convert(ConvertArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them
     Man(ManArgs),
+    /// Moved to tamis-bench
+    #[command(hide = true, disable_help_flag = true)]
+    Bench(MovedArgs),
+    /// Moved to tamis-bench
+    #[command(hide = true, disable_help_flag = true)]
+    Lab(MovedArgs),
 }
 
 /// Refuses `-` where standard input was read to its end already.

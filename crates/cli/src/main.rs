@@ -5,17 +5,14 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod bench_access;
-mod bench_command;
-mod bench_rules;
 mod collect_command;
 mod completions_command;
 mod convert_command;
 mod demo;
 mod host_folder;
 mod interrupt;
-mod lab_command;
 mod man_command;
+mod moved;
 mod outputs;
 mod progress;
 mod replay_command;
@@ -30,6 +27,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use args::{Args, Command};
+use moved::MovedArgs;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -41,12 +39,12 @@ fn main() -> ExitCode {
         Command::Replay(replay) => replay_command::run(replay),
         Command::Why(why) => why_command::run(why),
         Command::Test(test) => test_command::run(test),
-        Command::Bench(bench) => bench_command::run(bench),
-        Command::Lab(lab) => lab_command::run(lab),
         Command::Convert(convert) => convert_command::run(convert),
         Command::Collect(collect) => collect_command::run(collect),
         Command::Completions(completions) => completions_command::run(completions),
         Command::Man(man) => man_command::run(man),
+        Command::Bench(MovedArgs { .. }) => moved::refuse("bench"),
+        Command::Lab(MovedArgs { .. }) => moved::refuse("lab"),
     };
     match ended {
         Ok(code) => code,

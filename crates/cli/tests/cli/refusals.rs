@@ -147,3 +147,18 @@ fn a_network_behind_two_interfaces_is_refused() {
     let ran = tamis(&[&["replay", RULES, CAPTURE][..], &equal].concat());
     assert!(ran.refusal().contains("behind one interface"), "{}", ran.err);
 }
+
+#[test]
+fn commands_that_moved_say_where_to() {
+    for args in [
+        &["bench"][..],
+        &["bench", "replay", "--quick", "--json"],
+        &["bench", "--help"],
+        &["lab", "workload", "--preset", "1"],
+    ] {
+        let ran = tamis(args);
+        assert!(ran.refusal().contains("tamis-bench"), "{args:?}: {}", ran.err);
+    }
+    let help = tamis(&["--help"]).out;
+    assert!(help.contains("replay") && !help.contains("bench") && !help.contains("lab"), "{help}");
+}

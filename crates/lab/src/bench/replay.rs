@@ -1,4 +1,4 @@
-//! `tamis bench replay`: packets per second of `tamis replay`, and of tcpdump filtering by the same rules.
+//! `tamis-bench replay`: packets per second of `tamis replay`, and of tcpdump filtering by the same rules.
 //!
 //! Contract: each run is a process of its own, from its start to its end, in turn with the peer's; the
 //! capture is written to a temporary file before, which puts it into the page cache, and removed after.

@@ -96,7 +96,7 @@ fn make(kind: Kind, default_accept: bool) -> impl Fn() -> Box<dyn Engine<u32>> +
     }
 }
 
-/// A short slice; `tamis bench access --check` runs the long campaign.
+/// A short slice; `tamis-bench access --check` runs the long campaign.
 #[test]
 fn atomic_engines_pass() {
     for kind in Kind::ALL.into_iter().filter(|kind| kind.is_shared() && kind.is_atomic()) {

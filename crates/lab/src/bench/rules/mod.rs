@@ -1,4 +1,4 @@
-//! `tamis bench rules`: walks, memory, load and changes of large rulesets, and the kernel on the same work.
+//! `tamis-bench rules`: walks, memory, load and changes of large rulesets, and the kernel on the same work.
 //!
 //! Contract: figures without a peer are of this process; those with one are taken in turn with the peer, whose
 //! rules stand in a network namespace that ends with its thread. [`figure`] draws a document, measuring nothing.
@@ -30,8 +30,6 @@ use crate::bench::document::{Document, Row, Runs};
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// The kernel's tools, too.
-    pub peers: bool,
     /// Less of everything: within a minute.
     pub quick: bool,
     /// One part instead of all.
@@ -94,18 +92,18 @@ impl Plan {
     }
 }
 
-/// Measures. `tamis` is the program's own file, for whole commands.
+/// Measures; where peers are measured, too, `peers` is the `tamis` whose whole commands stand beside theirs.
 ///
 /// # Errors
 /// Scratch files cannot be written, or a whole command of ours fails.
-pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
+pub fn run(peers: Option<&Path>, plan: Plan) -> io::Result<Document> {
     let mut document = Document::new();
     #[cfg(target_os = "linux")]
-    if plan.peers {
+    if let Some(tamis) = peers {
         peers::all(tamis, plan, &mut document)?;
     }
     #[cfg(not(target_os = "linux"))]
-    if plan.peers {
+    if let Some(tamis) = peers {
         let why = format!("only Linux has them; {} runs elsewhere", tamis.display());
         document.missing.push(crate::bench::Missing { peer: "iptables, nft", why });
     }

@@ -1,30 +1,15 @@
-//! `tamis lab workload`: the hashes of a generated stream, to be compared with the recorded ones.
+//! `tamis-bench workload`: the hashes of a generated stream, to be compared with the recorded ones.
 
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use lab::workload::golden::{self, Golden, GoldenOutcome};
 use lab::workload::{Preset, Variant, summary};
 
-use crate::screen;
-
-/// `tamis lab`.
+/// `tamis-bench workload`.
 #[derive(Debug, Args)]
-pub(crate) struct LabArgs {
-    /// What to show.
-    #[command(subcommand)]
-    what: Lab,
-}
-
-#[derive(Debug, Subcommand)]
-enum Lab {
-    /// The hashes of a workload stream, and of what the sequential model makes of it
-    Workload(WorkloadArgs),
-}
-
-#[derive(Debug, Args)]
-struct WorkloadArgs {
+pub(crate) struct WorkloadArgs {
     /// Which generator
     #[arg(long, default_value = "A")]
     variant: VariantChoice,
@@ -83,8 +68,7 @@ pub(crate) fn preset(text: &str) -> Result<&'static Preset, String> {
 }
 
 /// Shows; exit code 1 if a hash is not the recorded one.
-pub(crate) fn run(args: &LabArgs) -> Result<ExitCode> {
-    let Lab::Workload(args) = &args.what;
+pub(crate) fn run(args: &WorkloadArgs) -> Result<ExitCode> {
     if !args.hash && !args.oracle {
         bail!("expected --hash, --oracle or both");
     }
@@ -106,9 +90,9 @@ pub(crate) fn run(args: &LabArgs) -> Result<ExitCode> {
         let recorded = golden::outcomes(variant, accept);
         differs |= recorded.is_some_and(|all| all[args.preset.number - 1] != found);
     }
-    screen::print(&(line.join(" ") + "\n"))?;
+    crate::show(line.join(" "));
     if differs {
-        screen::tell("tamis: not the recorded stream");
+        eprintln!("tamis-bench: not the recorded stream");
     }
     Ok(ExitCode::from(u8::from(differs)))
 }

@@ -1,4 +1,4 @@
-//! `tamis bench access`: engines, ways to share work, presets, threads and tracks, and the named
+//! `tamis-bench access`: engines, ways to share work, presets, threads and tracks, and the named
 //! experiments.
 
 use std::path::PathBuf;
@@ -14,21 +14,21 @@ use lab::bench::access::{Origin, Plan, Prepared, Setting, Track, must_show, stud
 use lab::bench::{Document, Missing, Row};
 use lab::workload::{PRESETS, Preset, Variant};
 
-use crate::bench_command::print;
-use crate::lab_command::{DefaultChoice, VariantChoice, preset};
+use crate::workload_command::{DefaultChoice, VariantChoice, preset};
+use crate::{print, show};
 
-/// `tamis bench access`.
+/// `tamis-bench access`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Engines: serial matrix_unlocked coarse striped fine optimistic concurrent_map split_ordered striped_map matrix
 cached_exact cached_epoch tamis, and concurrent_map.as_published striped_map.as_published matrix.as_published,
 which are not atomic. `all` means all.
 Examples:
-  tamis bench access --quick
-  tamis bench access --engine all --orchestration worker_pool --preset 1,8 --threads 1,2
-  tamis bench access --engine optimistic --orchestration all --threads 4 --track b --sink atomics
-  tamis bench access --must-show
-  tamis bench access --profile study1 --figure figures")]
+  tamis-bench access --quick
+  tamis-bench access --engine all --orchestration worker_pool --preset 1,8 --threads 1,2
+  tamis-bench access --engine optimistic --orchestration all --threads 4 --track b --sink atomics
+  tamis-bench access --must-show
+  tamis-bench access --profile study1 --figure figures")]
 pub(crate) struct AccessArgs {
     /// Engines [default: matrix_unlocked and tamis]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -133,7 +133,7 @@ enum Profile {
 
 /// Measures.
 pub(crate) fn run(args: &AccessArgs) -> Result<ExitCode> {
-    let failed = |why: String| anyhow!("bench access: {why}");
+    let failed = |why: String| anyhow!("access: {why}");
     if let Some(count) = args.check {
         return check(count, args);
     }
@@ -174,7 +174,7 @@ fn grid(args: &AccessArgs, shown: &mut Shown) -> Result<()> {
         let accept = args.default == DefaultChoice::Accept;
         let prepared = Prepared::new(variant, preset, accept, packets);
         let (figures, missing) =
-            contest(&settings, &prepared, runs).map_err(|why| anyhow!("bench access: {why}"))?;
+            contest(&settings, &prepared, runs).map_err(|why| anyhow!("access: {why}"))?;
         let is_roofline = |figures: &&Figures| figures.setting.engine == Kind::MatrixUnlocked;
         let roofline = figures.iter().find(is_roofline).map(|figures| ("matrix_unlocked", figures));
         for figures in &figures {
@@ -315,9 +315,10 @@ fn check(count: usize, args: &AccessArgs) -> Result<ExitCode> {
                 (false, None) => "NOT CAUGHT",
             };
             wrong |= subject.is_atomic() == caught.is_some();
-            println!("{:<28} {threads} threads {count} histories  {what}", subject.name());
+            let name = subject.name();
+            show(format_args!("{name:<28} {threads} threads {count} histories  {what}"));
             if let Some(history) = caught.filter(|_| subject.is_atomic()) {
-                history.iter().for_each(|operation| println!("  {operation:?}"));
+                history.iter().for_each(|operation| show(format_args!("  {operation:?}")));
             }
         }
     }
@@ -334,14 +335,14 @@ impl Shown {
     fn new(json: bool) -> Self {
         let document = Document::new();
         if !json {
-            println!("{}", document.machine);
+            show(&document.machine);
         }
         Self { json, document }
     }
 
     fn row(&mut self, row: Row) {
         if !self.json {
-            println!("{row}");
+            show(&row);
         }
         self.document.results.push(row);
     }
@@ -354,7 +355,7 @@ impl Shown {
 
     fn text(&self, text: &str) {
         if !self.json {
-            println!("{text}");
+            show(text);
         }
     }
 
@@ -362,7 +363,7 @@ impl Shown {
         if self.json {
             return print(&self.document, true);
         }
-        self.document.missing.iter().for_each(|missing| println!("{missing}"));
+        self.document.missing.iter().for_each(|missing| show(missing));
         Ok(())
     }
 }

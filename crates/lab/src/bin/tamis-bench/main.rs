@@ -1,0 +1,84 @@
+//! `tamis-bench`: how fast tamis is beside its peers, and the experiments of the studies.
+//!
+//! Arguments to the lab, nothing else. Exit code 2 is a usage or input error on standard error.
+#![forbid(unsafe_code)]
+
+mod access_command;
+mod replay_command;
+mod rules_command;
+mod workload_command;
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, Subcommand};
+use lab::bench::Document;
+
+/// Measure tamis, and its peers on the same work
+#[derive(Debug, Parser)]
+#[command(name = "tamis-bench", version, max_term_width = 100, disable_help_subcommand = true)]
+struct Args {
+    /// What to measure.
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Packets per second of a replay: 20 and 100 rules walked, a full table of connections, a SYN flood
+    Replay(replay_command::ReplayArgs),
+    /// The walk over rules, their memory, load and changes, in every layout
+    Rules(rules_command::RulesArgs),
+    /// Access-control engines, ways to share work, and both studies
+    Access(Box<access_command::AccessArgs>),
+    /// The hashes of a workload stream of the access-control studies, and of what the sequential model makes of it
+    Workload(workload_command::WorkloadArgs),
+}
+
+fn main() -> ExitCode {
+    let ended = match &Args::parse().what {
+        What::Replay(args) => replay_command::run(args),
+        What::Rules(args) => rules_command::run(args),
+        What::Access(args) => access_command::run(args),
+        What::Workload(args) => workload_command::run(args),
+    };
+    ended.unwrap_or_else(|error| {
+        eprintln!("tamis-bench: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+/// The `tamis` that is measured: the one built beside this program.
+fn tamis() -> Result<PathBuf> {
+    let own = std::env::current_exe().context("the program's own file")?;
+    let tamis = own.with_file_name(format!("tamis{}", std::env::consts::EXE_SUFFIX));
+    if !tamis.is_file() {
+        bail!(
+            "{}: expected tamis beside tamis-bench (cargo build --release --bins)",
+            tamis.display()
+        );
+    }
+    Ok(tamis)
+}
+
+/// The document, for people or for programs.
+fn print(document: &Document, json: bool) -> Result<()> {
+    if json {
+        show(serde_json::to_string_pretty(document)?);
+    } else {
+        show(document.to_string().trim_end());
+    }
+    Ok(())
+}
+
+/// A line on standard output. A reader that is gone (`… | head`) changes nothing of what is measured.
+fn show(line: impl Display) {
+    if let Err(error) = writeln!(io::stdout(), "{line}")
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        eprintln!("tamis-bench: standard output: {error}");
+    }
+}

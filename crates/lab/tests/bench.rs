@@ -1,0 +1,47 @@
+//! The program `tamis-bench`: its commands, and what it says when it cannot measure.
+
+use std::process::{Command, Output};
+
+fn bench(args: &[&str]) -> Output {
+    let ran = Command::new(env!("CARGO_BIN_EXE_tamis-bench")).args(args).output();
+    ran.expect("tamis-bench is built beside its tests")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn every_command_has_its_help() {
+    let all = text(&bench(&["--help"]).stdout);
+    for (command, option) in [
+        ("replay", "--peers"),
+        ("rules", "--figure"),
+        ("access", "--must-show"),
+        ("workload", "--oracle"),
+    ] {
+        assert!(all.contains(command), "{all}");
+        let help = bench(&[command, "--help"]);
+        assert!(help.status.success() && text(&help.stdout).contains(option), "{help:?}");
+    }
+}
+
+#[test]
+fn the_recorded_stream_comes_out() {
+    let ran = bench(&["workload", "--preset", "1", "--hash"]);
+    assert_eq!((ran.status.code(), text(&ran.stderr).as_str()), (Some(0), ""));
+    assert!(text(&ran.stdout).starts_with("first1000="), "{ran:?}");
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    for (args, what) in [
+        (&["workload", "--preset", "1"][..], "expected --hash"),
+        (&["access", "--engine", "nonsense"], "found nonsense"),
+    ] {
+        let ran = bench(args);
+        let said = text(&ran.stderr);
+        assert_eq!((ran.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.starts_with("tamis-bench: ") && said.contains(what), "{said}");
+    }
+}
