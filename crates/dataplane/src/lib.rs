@@ -15,7 +15,6 @@ mod disposition;
 pub mod handler;
 mod hooked;
 mod interfaces;
-pub mod orchestrate;
 mod path;
 pub mod publish;
 mod reroute;

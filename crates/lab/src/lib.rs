@@ -4,7 +4,8 @@
 //! campaign compares the two over rulesets and packets that [`generate`] draws. What they once differed
 //! on is kept as a [`case`] and replayed through tamis alone, without root. [`conformance`] turns a
 //! campaign's tally into `docs/conformance.md`. [`programs`] lets real programs talk through the kernel and replays what
-//! was recorded. [`mod@bench`] measures tamis beside its peers.
+//! was recorded. [`mod@bench`] measures tamis beside its peers,
+//! and beside what other [`studies`] built.
 
 pub mod bench;
 pub mod case;
@@ -23,6 +24,7 @@ pub mod programs;
 pub mod real;
 pub mod scene;
 pub mod state;
+pub mod studies;
 pub mod summary;
 pub mod tally;
 pub mod workload;

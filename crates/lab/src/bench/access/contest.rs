@@ -93,7 +93,7 @@ fn enter(setting: &Setting, prepared: &Prepared) -> Result<Entered, String> {
 }
 
 impl Figures {
-    fn add(&mut self, outcome: &dataplane::orchestrate::Outcome) {
+    fn add(&mut self, outcome: &crate::studies::orchestrate::Outcome) {
         self.rates.push(outcome.packets as f64 / outcome.elapsed.as_secs_f64());
         self.high_water = self.high_water.max(outcome.high_water);
         let shares = [0.5, 0.99, 0.999];

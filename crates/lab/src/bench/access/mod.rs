@@ -3,7 +3,7 @@
 //! [`contest`] times contestants side by side, round by round, so that a machine that is busy now and then
 //! slows all of them; [`must_show`], [`study1`] and [`study2`] are the experiments that are named,
 //! [`figure`] draws. Nothing here decides anything: engines are in `access`, models in
-//! `dataplane::orchestrate`, streams in [`workload`](crate::workload).
+//! `crate::studies::orchestrate`, streams in [`workload`](crate::workload).
 //!
 //! Three tracks are kept apart: (a) judging and changing alone, on packets prepared in memory; (b) with the
 //! fingerprint taken step by step; (c) with the fingerprint by jump-ahead. Every row names variant and
@@ -20,7 +20,7 @@ pub mod study2;
 
 use access::catalogue::{Built, Choices, Kind};
 use access::{Config, Packet};
-use dataplane::orchestrate::{
+use crate::studies::orchestrate::{
     Ahead, Bins, Meter, Orchestration, Outcome, Serial, Sink, Source, Trace, per_worker_source,
     run, run_alone,
 };

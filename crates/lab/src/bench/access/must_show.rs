@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use access::catalogue::{Built, Choices, Kind};
 use access::{Config, Engine};
-use dataplane::orchestrate::Orchestration;
+use crate::studies::orchestrate::Orchestration;
 
 use super::contest::contest;
 use super::{Plan, Prepared, Row, Setting, Track, storm};

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use access::catalogue::Kind;
-use dataplane::orchestrate::{Bins, Orchestration};
+use crate::studies::orchestrate::{Bins, Orchestration};
 
 use super::contest::{Figures, contest};
 use super::figure::{self, Labels, Line};

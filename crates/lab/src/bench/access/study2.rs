@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use access::catalogue::Kind;
-use dataplane::orchestrate::{Bins, Orchestration};
+use crate::studies::orchestrate::{Bins, Orchestration};
 
 use super::figure::{self, Labels, Line};
 use super::published::{STUDY2, STUDY2_SIZES};

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use access::catalogue::Kind;
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
-use dataplane::orchestrate::{Bins, Orchestration};
+use lab::studies::orchestrate::{Bins, Orchestration};
 use lab::bench::access::contest::{Figures, contest};
 use lab::bench::access::histories::{self, Subject};
 use lab::bench::access::{Origin, Plan, Prepared, Setting, Track, must_show, study1, study2};

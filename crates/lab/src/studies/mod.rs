@@ -1,0 +1,3 @@
+//! What the studies built and tamis does not need: it is measured against it.
+
+pub mod orchestrate;
