@@ -36,7 +36,7 @@ fn readme_shows_what_is_printed() {
         if std::env::var_os("TAMIS_UPDATE").is_some() {
             readme.replace_range(place, &block);
         } else {
-            assert_eq!(&readme[place], block, "TAMIS_UPDATE=1 cargo test -p tamis-cli readme");
+            assert_eq!(&readme[place], block, "TAMIS_UPDATE=1 cargo test -p tamis readme");
         }
     }
     if std::env::var_os("TAMIS_UPDATE").is_some() {
