@@ -41,7 +41,7 @@ deps: ## Install the system packages that tests call (Debian, as root); only tho
 # Other crates' code is another under --cfg loom, so it is built in a place of its own.
 loom: ## Explore every interleaving of small programs on what threads share
 	cargo test -p tamis-dataplane --test loom
-	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-access --test loom
+	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-lab --lib interleavings
 
 golden: ## Compare all 32 workload streams, and what the model makes of them, with the recorded ones (minutes)
 	cargo build --release --bin tamis-bench

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Slots that never move, in chunks of which each is as large as all before it.
 #[derive(Debug)]
-pub(crate) struct Arena<T> {
+pub struct Arena<T> {
     chunks: [OnceLock<Box<[T]>>; 32],
     used: AtomicU32,
 }
@@ -21,12 +21,13 @@ impl<T> Default for Arena<T> {
 
 impl<T: Default> Arena<T> {
     /// The number of a slot that nobody has.
-    pub(crate) fn reserve(&self) -> u32 {
+    pub fn reserve(&self) -> u32 {
         self.used.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// The slot of a number, made if it is not there.
     #[inline]
-    pub(crate) fn get(&self, at: usize) -> &T {
+    pub fn get(&self, at: usize) -> &T {
         let chunk = (at + 1).ilog2();
         let slots = self.chunks[chunk as usize]
             .get_or_init(|| (0..1usize << chunk).map(|_| T::default()).collect());
@@ -36,7 +37,7 @@ impl<T: Default> Arena<T> {
 
 impl<T> Arena<T> {
     /// Bytes of the chunks that are there.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.chunks.iter().filter_map(OnceLock::get).map(|chunk| size_of_val(&**chunk)).sum()
     }
 }

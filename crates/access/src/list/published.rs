@@ -7,10 +7,9 @@
 //!
 //! Linearization: a batch at the swap; a decision where its burst looked for the latest list.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use parking_lot::Mutex;
 
 use super::{Change, List};
 
@@ -31,7 +30,7 @@ impl Published {
 
     /// Carries out changes, all at one moment.
     pub fn update_all(&self, changes: &[Change]) {
-        let mut replaced = self.replaced.lock();
+        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         let mut list = List::clone(&self.latest.load());
         list.update_all(changes);
         replaced.push(self.latest.swap(Arc::new(list)));

@@ -35,7 +35,7 @@ use super::sys;
 use crate::address::Address;
 use crate::config::{Config, Packet, Permits};
 use crate::engine::Engine;
-use crate::matrix::within;
+use crate::span::within;
 use crate::sync::{AtomicU64, Ordering, yield_now};
 
 /// How R is laid out.

@@ -2,7 +2,7 @@
 
 use super::dense::Cells;
 use super::sys;
-use crate::matrix::masks;
+use crate::span::masks;
 use crate::sync::{AtomicU64, Ordering};
 
 /// See the module.

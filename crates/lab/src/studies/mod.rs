@@ -1,3 +1,4 @@
 //! What the studies built and tamis does not need: it is measured against it.
 
+pub mod access;
 pub mod orchestrate;

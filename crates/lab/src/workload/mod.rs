@@ -14,7 +14,7 @@ mod preset;
 mod random;
 pub mod summary;
 
-use access::catalogue::Choices;
+use crate::studies::access::catalogue::Choices;
 use access::{Config, Packet};
 
 pub use generator::{Generated, Generator};

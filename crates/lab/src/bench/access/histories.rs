@@ -1,8 +1,9 @@
 //! Recorded histories of engines, searched for an order in which they could have happened one operation at a
 //! time. Contract: a few addresses, random programs, random pauses inside the engines.
 
-use access::catalogue::{Built, Choices, Kind};
-use access::striped_map::Settings;
+use crate::studies::access::catalogue::{Built, Choices, Kind};
+use crate::studies::access::sparse::Sparse;
+use crate::studies::access::striped_map::Settings;
 use access::tamis::Tamis;
 use access::{Address, Engine};
 
@@ -58,7 +59,7 @@ impl Subject {
             Choices { addresses: Some(addresses), default_accept, stripes: 2, striped_map };
         match self {
             Self::Lanes => Some(Box::new(Tamis::tight(addresses, default_accept))),
-            Self::Sparse => Some(Box::new(Tamis::new(None, default_accept))),
+            Self::Sparse => Some(Box::new(Sparse::new(default_accept))),
             Self::Engine(kind) => match kind.build(&choices) {
                 Ok(Built::Shared(engine)) => Some(engine),
                 Ok(Built::Alone(_)) | Err(_) => None,
@@ -75,13 +76,13 @@ pub fn check(subject: Subject, threads: usize, histories: usize) -> Option<Vec<O
         Some(engine) => engine,
         None => unreachable!("only engines that threads share are subjects"),
     };
-    access::jitter(true);
+    crate::studies::access::jitter(true);
     let program = Program { threads, operations: 24 / threads, default_accept };
     // In parts, so that engines need not all be there at a time.
     let parts = histories.div_ceil(500);
     let part = |seed| campaign(&program, 500, seed as u64, &make).err();
     let found = (0..parts).find_map(part);
-    access::jitter(false);
+    crate::studies::access::jitter(false);
     found
 }
 

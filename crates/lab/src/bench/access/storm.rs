@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use access::catalogue::{Built, Kind};
+use crate::studies::access::catalogue::{Built, Kind};
 use access::list::{Action, Block, Change, Published};
 use access::{Config, Packet, Permits};
 

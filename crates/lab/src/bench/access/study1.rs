@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use access::catalogue::Kind;
+use crate::studies::access::catalogue::Kind;
 use crate::studies::orchestrate::{Bins, Orchestration};
 
 use super::contest::{Figures, contest};

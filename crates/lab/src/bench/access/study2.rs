@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use access::catalogue::Kind;
+use crate::studies::access::catalogue::Kind;
 use crate::studies::orchestrate::{Bins, Orchestration};
 
 use super::figure::{self, Labels, Line};

@@ -4,14 +4,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use access::catalogue::Kind;
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
-use lab::studies::orchestrate::{Bins, Orchestration};
 use lab::bench::access::contest::{Figures, contest};
 use lab::bench::access::histories::{self, Subject};
 use lab::bench::access::{Origin, Plan, Prepared, Setting, Track, must_show, study1, study2};
 use lab::bench::{Document, Missing, Row};
+use lab::studies::access::catalogue::Kind;
+use lab::studies::orchestrate::{Bins, Orchestration};
 use lab::workload::{PRESETS, Preset, Variant};
 
 use crate::workload_command::{DefaultChoice, VariantChoice, preset};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use access::catalogue::{Built, Choices, Kind};
+use crate::studies::access::catalogue::{Built, Choices, Kind};
 use access::{Body, Config, Data};
 
 use super::*;

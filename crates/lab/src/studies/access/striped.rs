@@ -14,11 +14,9 @@ use std::collections::HashMap;
 
 use crossbeam_utils::CachePadded;
 
-use crate::address::{Address, Mix};
-use crate::config::Config;
-use crate::engine::Engine;
-use crate::entry::{Entry, permits};
-use crate::sync::RwLock;
+use super::entry::{Entry, permits};
+use super::sync::RwLock;
+use access::{Address, Config, Engine, Mix};
 
 type Entries<A> = HashMap<A, Entry<A>, Mix>;
 

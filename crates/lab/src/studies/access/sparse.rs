@@ -1,4 +1,4 @@
-//! Any addresses: a table of immutable entries, each with PNG, R and the count of its bans.
+//! `tamis` over any addresses: a table of immutable entries, each with PNG, R and the count of its bans.
 //!
 //! Concurrency: `update` copies the entry and publishes the copy by compare-and-swap; lock-free. `decide`
 //! takes no lock and never starts again: entry of the source, entry of the destination, the source's once
@@ -8,15 +8,13 @@
 //! moment *t* it was read. `false` there: at *t*. `true`: with the source free and the same count of bans
 //! before and after, the source was free at *t*; else it was banned in between, where `false` is right.
 
-use crate::address::Address;
-use crate::config::{Config, Packet, Permits};
-use crate::engine::Engine;
-use crate::entry::Entry;
-use crate::table::{Index, Table};
+use super::entry::Entry;
+use super::table::{Index, Table};
+use access::{Address, Config, Engine, Packet, Permits};
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Sparse<A: Address> {
+pub struct Sparse<A: Address> {
     default: bool,
     entries: Table<A, Counted<A>>,
 }
@@ -29,7 +27,8 @@ struct Counted<A> {
 
 impl<A: Address> Sparse<A> {
     /// Every address accepts all sources, or none; with room for some addresses, more may come.
-    pub(crate) fn new(default: bool) -> Self {
+    #[must_use]
+    pub fn new(default: bool) -> Self {
         Self { default, entries: Table::with_room(1 << 12) }
     }
 

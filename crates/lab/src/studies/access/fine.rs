@@ -8,12 +8,10 @@
 //! With one: where it looked at that entry; it then looks again for the other, and since entries stay,
 //! one still absent was absent then. If it has appeared, start again.
 
-use crate::address::Address;
-use crate::config::{Config, Packet, Permits};
-use crate::engine::Engine;
-use crate::entry::{Entry, permits};
-use crate::sync::RwLock;
-use crate::table::{Index, Table};
+use super::entry::{Entry, permits};
+use super::sync::RwLock;
+use super::table::{Index, Table};
+use access::{Address, Config, Engine, Packet, Permits};
 
 /// See the module. `T` is the index; the maintained map unless said.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ pub(crate) use model::Table;
 #[cfg(not(loom))]
 pub(crate) use real::Table;
 
-use crate::address::Address;
+use access::Address;
 
 /// What an engine that never removes an entry needs of its index.
 pub trait Index<A: Address, V>: Send + Sync {
@@ -44,7 +44,7 @@ mod real {
     use papaya::{Compute, HashMap, LocalGuard, Operation};
 
     use super::Index;
-    use crate::address::{Address, Mix};
+    use access::{Address, Mix};
 
     /// See the module.
     #[derive(Debug)]
@@ -108,8 +108,8 @@ mod real {
 #[cfg(loom)]
 mod model {
     use super::Index;
-    use crate::address::Address;
-    use crate::sync::RwLock;
+    use crate::studies::access::sync::RwLock;
+    use access::Address;
 
     /// See the module. Values are leaked: a model has few.
     #[derive(Debug)]

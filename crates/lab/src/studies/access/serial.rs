@@ -4,10 +4,8 @@
 
 use std::collections::HashMap;
 
-use crate::address::{Address, Mix};
-use crate::config::Config;
-use crate::engine::Decide;
-use crate::entry::{Entry, permits};
+use super::entry::{Entry, permits};
+use access::{Address, Config, Decide, Mix};
 
 /// See the module.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! A set of addresses as the second study has it: an unsorted list of disjoint ranges, searched from its
 //! beginning. Members are the exceptions to a default.
 
-use crate::address::Address;
+use access::Address;
 
 /// Exceptions to a default, as ranges in no order.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl<A: Address> RangeList<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ranges::RangeSet;
+    use access::RangeSet;
     use proptest::prelude::*;
 
     proptest! {

@@ -16,9 +16,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::address::Address;
-use crate::config::Config;
-use crate::engine::{Decide, Engine};
+use access::{Address, Config, Decide, Engine};
 
 /// Decisions that each worker remembers.
 const REMEMBERED: usize = 1 << 16;

@@ -12,12 +12,10 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::address::Address;
-use crate::config::{Config, Packet, Permits};
-use crate::engine::Engine;
-use crate::entry::{Entry, permits};
-use crate::sync::{AtomicU64, Ordering};
-use crate::table::{Index, Table};
+use super::entry::{Entry, permits};
+use super::sync::{AtomicU64, Ordering};
+use super::table::{Index, Table};
+use access::{Address, Config, Engine, Packet, Permits};
 
 /// See the module.
 #[derive(Debug)]

@@ -3,10 +3,9 @@
 //!
 //! Concurrency: none; it belongs to one thread.
 
-use crate::address::Address;
-use crate::config::Config;
-use crate::engine::{Decide, TooLarge};
-use crate::matrix::{MOST, fitting, masks, within};
+use super::matrix::{MOST, fitting};
+use access::span::{masks, within};
+use access::{Address, Config, Decide, TooLarge};
 
 /// See the module.
 #[derive(Debug)]

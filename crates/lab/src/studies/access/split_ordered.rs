@@ -1,4 +1,4 @@
-//! `split_ordered`: the engine of [`crate::fine`] over a table of our own, Shalev and Shavit's split-ordered
+//! `split_ordered`: the engine of [`super::fine`] over a table of our own, Shalev and Shavit's split-ordered
 //! list, which the second study names as future work: one list in the order of reversed hashes, into which
 //! buckets point; the table doubles by adding pointers, and no entry ever moves.
 //!
@@ -8,17 +8,17 @@
 //!
 //! Linearization of the table: an insertion at the compare-and-swap that links its node; a look-up that
 //! finds nothing where it read the link that passes over the place. That of the engine: see
-//! [`crate::fine`].
+//! [`super::fine`].
 //!
 //! Source: O. Shalev, N. Shavit, Split-Ordered Lists: Lock-Free Extensible Hash Tables, 2006.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::address::Address;
-use crate::arena::Arena;
-use crate::fine::{Fine, Locked};
-use crate::table::Index;
+use super::fine::{Fine, Locked};
+use super::table::Index;
+use access::Address;
+use access::arena::Arena;
 
 /// The engine.
 pub type SplitOrdered<A> = Fine<A, List<A, Locked<A>>>;

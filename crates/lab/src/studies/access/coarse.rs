@@ -8,11 +8,8 @@
 
 use std::collections::HashMap;
 
-use crate::address::{Address, Mix};
-use crate::config::Config;
-use crate::engine::Engine;
-use crate::ranges::RangeSet;
-use crate::sync::RwLock;
+use super::sync::RwLock;
+use access::{Address, Config, Engine, Mix, RangeSet};
 
 /// See the module.
 #[derive(Debug)]

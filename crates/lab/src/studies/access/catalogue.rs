@@ -1,18 +1,17 @@
 //! The engines by name.
 
-use crate::address::Address;
-use crate::cached::{Cached, Invalidation};
-use crate::coarse::Coarse;
-use crate::engine::{Decide, Engine, TooLarge};
-use crate::fine::Fine;
-use crate::matrix_unlocked::MatrixUnlocked;
-use crate::optimistic::Optimistic;
-use crate::serial::Serial;
-use crate::split_ordered::SplitOrdered;
-use crate::striped::Striped;
-use crate::striped_map::Settings;
-use crate::tamis::Tamis;
-use crate::{concurrent_map, matrix, striped_map};
+use super::cached::{Cached, Invalidation};
+use super::coarse::Coarse;
+use super::fine::Fine;
+use super::matrix_unlocked::MatrixUnlocked;
+use super::optimistic::Optimistic;
+use super::ours::Ours;
+use super::serial::Serial;
+use super::split_ordered::SplitOrdered;
+use super::striped::Striped;
+use super::striped_map::Settings;
+use super::{concurrent_map, matrix, striped_map};
+use access::{Address, Decide, Engine, TooLarge};
 
 /// Addresses that tables have room for at the start, where nobody says how many there will be.
 const ROOM: usize = 1 << 16;
@@ -155,14 +154,14 @@ impl Kind {
                 shared(Box::new(matrix::AsPublished::new(addresses, default)?))
             }
             Self::CachedExact => {
-                let engine = Tamis::new(addresses, default);
+                let engine = Ours::new(addresses, default);
                 shared(Box::new(Cached::new(engine, Invalidation::Exact)))
             }
             Self::CachedEpoch => {
-                let engine = Tamis::new(addresses, default);
+                let engine = Ours::new(addresses, default);
                 shared(Box::new(Cached::new(engine, Invalidation::Epoch)))
             }
-            Self::Tamis => shared(Box::new(Tamis::new(addresses, default))),
+            Self::Tamis => shared(Box::new(Ours::new(addresses, default))),
         }
     }
 }
@@ -180,7 +179,7 @@ impl Default for Choices {
 
 impl<A: Address> Built<A> {
     /// Carries out a change, before any worker starts.
-    pub fn update(&mut self, config: &crate::Config<A>) {
+    pub fn update(&mut self, config: &access::Config<A>) {
         match self {
             Self::Alone(engine) => engine.update(config),
             Self::Shared(engine) => engine.update(config),

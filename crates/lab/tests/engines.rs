@@ -1,10 +1,9 @@
 //! Every engine against the model, alone and with its address space left open.
-#![cfg(not(loom))]
 
-use access::catalogue::{Built, Choices, Kind};
 use access::model::Model;
-use access::striped_map::Settings;
 use access::{Address, Body, Config, Data, Decide, Packet, Permits};
+use lab::studies::access::catalogue::{Built, Choices, Kind};
+use lab::studies::access::striped_map::Settings;
 use proptest::prelude::*;
 
 /// What a test does to an engine, in a space of some addresses.

@@ -1,8 +1,6 @@
 //! What is known of one address: PNG and R in one place, since a config packet changes both.
 
-use crate::address::Address;
-use crate::config::Config;
-use crate::ranges::RangeSet;
+use access::{Address, Config, RangeSet};
 
 /// PNG and R of one address.
 #[derive(Debug, Clone)]

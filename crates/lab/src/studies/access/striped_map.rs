@@ -12,12 +12,10 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::address::Address;
-use crate::config::Config;
-use crate::engine::Engine;
-use crate::pause::between_steps;
-use crate::range_list::RangeList;
-use crate::sync::{AtomicU64, Ordering, RwLock};
+use super::pause::between_steps;
+use super::range_list::RangeList;
+use super::sync::{AtomicU64, Ordering, RwLock};
+use access::{Address, Config, Engine};
 
 /// How the table starts and grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,16 +6,14 @@
 //! moments. The checker catches it. [`Atomic`] keeps both in one entry that a writer replaces as a whole.
 //!
 //! Concurrency of [`Atomic`]: readers and writers take no lock; a reader starts again if one of its two
-//! entries was replaced while it looked. Linearization: as for [`crate::optimistic`], whose argument is
+//! entries was replaced while it looked. Linearization: as for [`super::optimistic`], whose argument is
 //! about the table only; what differs is the list of ranges.
 
-use crate::address::Address;
-use crate::config::Config;
-use crate::engine::Engine;
-use crate::pause::between_steps;
-use crate::range_list::RangeList;
-use crate::sync::{AtomicU64, Ordering};
-use crate::table::{Index, Table};
+use super::pause::between_steps;
+use super::range_list::RangeList;
+use super::sync::{AtomicU64, Ordering};
+use super::table::{Index, Table};
+use access::{Address, Config, Engine};
 
 /// PNG and R apart, as the study has them.
 #[derive(Debug)]

@@ -2,17 +2,18 @@
 //!
 //! What loom replaces: atomics and locks of the engines, and the table below `fine`, `optimistic` and the
 //! sparse layout of `tamis` by one whose calls are single steps (papaya's own tests answer for it).
-#![cfg(loom)]
 
 use std::sync::Mutex;
 
-use access::fine::Fine;
-use access::optimistic::Optimistic;
-use access::striped::Striped;
 use access::tamis::Tamis;
 use access::{Config, Engine};
 use loom::sync::Arc;
 use loom::thread;
+
+use super::fine::Fine;
+use super::optimistic::Optimistic;
+use super::sparse::Sparse;
+use super::striped::Striped;
 
 fn config(address: u32, png: bool, begin: u32, end: u32, accept: bool) -> Config<u32> {
     Config { address, persona_non_grata: png, accept, begin, end }
@@ -132,7 +133,7 @@ fn two_words() -> Program {
 
 #[test]
 fn tamis_words_two_words() {
-    explore(|| Tamis::new(Some(65), false), two_words());
+    explore(|| Tamis::new(65, false).unwrap(), two_words());
 }
 
 /// Two writers of one address.
@@ -188,7 +189,7 @@ models! {
     striped: Striped::new(false, 2);
     fine: Fine::<u32>::new(false, 4);
     optimistic: Optimistic::new(false, 4);
-    tamis_words: Tamis::new(Some(4), false);
-    tamis_lanes: Tamis::<u32>::tight(4, false);
-    tamis_sparse: Tamis::new(None, false);
+    tamis_words: Tamis::new(4, false).unwrap();
+    tamis_lanes: Tamis::tight(4, false);
+    tamis_sparse: Sparse::new(false);
 }
