@@ -49,10 +49,18 @@ golden: ## Compare all 32 workload streams, and what the model makes of them, wi
 		target/release/tamis-bench workload --variant $$variant --preset $$preset --hash --oracle \
 			--default $$default || exit 1; done; done; done
 
-lint: ## Formatting, clippy and rustdoc, each without a warning
+# Packages that only the lab needs.
+STUDIES := tamis-lab|plotters|rayon|papaya|parking_lot
+
+lint: ## Formatting, clippy and rustdoc, each without a warning; and what tamis links
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
+	@! cargo tree -p tamis -e normal --prefix none | grep -E '^($(STUDIES)) ' || \
+		{ echo "lint: tamis links what only the lab needs"; exit 1; }
+
+package: ## Pack every crate that ships into target/package
+	cargo package --workspace --exclude tamis-lab --no-verify
 
 # Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
 PACKETS ?= 2000000
@@ -84,4 +92,4 @@ picture: ## Redraw docs/review.png (needs Chromium)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test skips deps lint oracle lab lab-deps picture loom golden fuzz
+.PHONY: help run test skips deps lint package oracle lab lab-deps picture loom golden fuzz
