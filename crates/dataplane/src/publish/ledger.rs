@@ -14,23 +14,22 @@ use rules::revision::{Numbers, Revision};
 
 use super::array::Array;
 use super::desk::{Desk, Seat};
-use super::tally::{HOOKS, Kind, Tables};
+use super::tally::{HOOKS, Tables, Tally};
 use super::worker::{Place, Work};
 use super::{PublishError, Snapshot};
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct Ledger<T> {
     pub(super) current: Arc<Revision>,
     pub(super) numbers: Numbers,
-    kind: Kind,
     /// Replaced revisions that somebody may still have, oldest first.
     retired: VecDeque<Retired>,
-    desks: Vec<Registered>,
+    desks: Vec<Registered<T>>,
     /// Workers so far.
     registered: usize,
     /// Arrays that somebody may still count in, each once.
-    arrays: Vec<Arc<Array>>,
+    arrays: Vec<Arc<Array<T>>>,
     /// Of all arrays that are no more, and of rules and policies when they were new.
     rules: Vec<Counters>,
     policies: Vec<Counters>,
@@ -52,23 +51,22 @@ struct Retired {
 
 /// A worker as the ledger knows it.
 #[derive(Debug)]
-struct Registered {
+struct Registered<T> {
     id: usize,
-    place: Arc<Place>,
-    array: Arc<Array>,
+    place: Arc<Place<T>>,
+    array: Arc<Array<T>>,
 }
 
 /// A policy whose counters start anew, and where.
 pub(super) type Reset = (usize, Counters);
 
-impl Ledger {
-    pub(super) fn new(first: Revision, numbers: Numbers, kind: Kind) -> Self {
+impl<T: Tally> Ledger<T> {
+    pub(super) fn new(first: Revision, numbers: Numbers) -> Self {
         let policies = first.family().tables().len() * HOOKS;
         let room = room_for(numbers.slots());
         Self {
             current: Arc::new(first),
             numbers,
-            kind,
             retired: VecDeque::new(),
             desks: Vec::new(),
             registered: 0,
@@ -99,7 +97,7 @@ impl Ledger {
     }
 
     /// A desk for a new worker.
-    pub(super) fn register(&mut self) -> Arc<Place> {
+    pub(super) fn register(&mut self) -> Arc<Place<T>> {
         let id = self.registered;
         self.registered += 1;
         let other = self.desks.last().map(|desk| Arc::clone(&desk.array));
@@ -162,7 +160,7 @@ impl Ledger {
         self.desks.retain(|desk| Arc::strong_count(&desk.place) > 1);
     }
 
-    fn seat(&mut self, array: &Arc<Array>) -> Seat<Work> {
+    fn seat(&mut self, array: &Arc<Array<T>>) -> Seat<Work<T>> {
         self.last_seat += 1;
         let (revision, array) = (Arc::clone(&self.current), Arc::clone(array));
         let tables = Tables::of(&revision);
@@ -170,12 +168,12 @@ impl Ledger {
     }
 
     /// An array for a worker: a new one, but where workers share theirs the other worker's.
-    fn array_beside(&mut self, other: Option<Arc<Array>>) -> Arc<Array> {
-        if let (Kind::Shared, Some(other)) = (self.kind, other) {
+    fn array_beside(&mut self, other: Option<Arc<Array<T>>>) -> Arc<Array<T>> {
+        if let (true, Some(other)) = (T::IS_SHARED, other) {
             return other;
         }
         self.last_array += 1;
-        let array = Array::new(self.kind, self.last_array, self.room, self.policies.len());
+        let array = Array::new(self.last_array, self.room, self.policies.len());
         let array = Arc::new(array);
         self.arrays.push(Arc::clone(&array));
         array
@@ -223,7 +221,7 @@ impl Ledger {
 
     /// Names who has been in a burst for longest.
     pub(super) fn behind(&self) -> PublishError {
-        let at = |desk: &&Registered| desk.place.at.load(Ordering::Relaxed);
+        let at = |desk: &&Registered<T>| desk.place.at.load(Ordering::Relaxed);
         let walking = self.desks.iter().filter(|desk| at(desk) != 0);
         let worker = walking.min_by_key(at).map(|desk| desk.id);
         let (revisions, bytes) = self.unreclaimed();

@@ -18,7 +18,6 @@
 mod array;
 mod desk;
 mod ledger;
-pub mod locked;
 pub mod tally;
 mod worker;
 
@@ -36,9 +35,8 @@ use rules::revision::{Numbers, Refused, Revision, Transaction};
 use rules::save::LoadError;
 
 use ledger::{Ledger, Reset};
-use tally::HOOKS;
+use tally::{HOOKS, Local, Tally};
 
-pub use tally::Kind;
 pub use worker::{Burst, Worker};
 
 /// Writers wait at so many revisions that somebody may still walk.
@@ -53,10 +51,10 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a writer sleeps before it looks again.
 const NAP: Duration = Duration::from_micros(50);
 
-/// Rules in force, and who walks them.
+/// Rules in force, and who walks them; `T` is what they count in.
 #[derive(Debug)]
-pub struct Published {
-    ledger: Mutex<Ledger>,
+pub struct Published<T = Local> {
+    ledger: Mutex<Ledger<T>>,
     limits: Limits,
 }
 
@@ -107,10 +105,20 @@ impl Published {
     ///
     /// # Errors
     /// Chains that form a loop.
-    pub fn new(ruleset: &Ruleset, kind: Kind) -> Result<Self, Refused> {
+    pub fn new(ruleset: &Ruleset) -> Result<Self, Refused> {
+        Self::counting(ruleset)
+    }
+}
+
+impl<T: Tally> Published<T> {
+    /// As [`Published::new`], with counters of another kind.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn counting(ruleset: &Ruleset) -> Result<Self, Refused> {
         let mut numbers = Numbers::default();
         let first = Revision::first(ruleset, &mut numbers)?;
-        let mut ledger = Ledger::new(first, numbers, kind);
+        let mut ledger = Ledger::new(first, numbers);
         let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
         for rule in chains.flat_map(|chain| &chain.rules) {
             ledger.start_rule(rule.slot, rule.counters);
@@ -121,7 +129,7 @@ impl Published {
     }
 
     /// Registers a worker. Dropping it takes it off again; its counts stay.
-    pub fn worker(&self) -> Worker {
+    pub fn worker(&self) -> Worker<T> {
         Worker::new(self.lock().register())
     }
 
@@ -191,7 +199,7 @@ impl Published {
     }
 
     /// Waits for room for one more revision; `expected` is current all the while.
-    fn room_at(&self, expected: u64) -> Result<MutexGuard<'_, Ledger>, PublishError> {
+    fn room_at(&self, expected: u64) -> Result<MutexGuard<'_, Ledger<T>>, PublishError> {
         let start = Instant::now();
         loop {
             let mut ledger = self.lock();
@@ -232,7 +240,7 @@ impl Published {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ledger> {
+    fn lock(&self) -> MutexGuard<'_, Ledger<T>> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

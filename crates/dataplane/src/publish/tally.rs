@@ -1,17 +1,9 @@
-//! Arrays of counters, and the observer that counts a walk in them.
+//! Arrays of counters, and the observer that counts a walk in them: [`Local`], two plain additions by the one worker
+//! that the array belongs to. The lab measures other kinds against it.
 //!
-//! | kind | a count is |
-//! |---|---|
-//! | [`Uncounted`] | nothing |
-//! | [`Local`] | two plain additions by the one worker that the array belongs to; the default |
-//! | [`Shared`] | two atomic additions in one array for all workers |
-//! | [`Elsewhere`] | as `Local`, each counter in an allocation of its own |
-//!
-//! The others are there to be measured against. A fifth kind, locked counters that are matches, stands in
-//! [`super::locked`].
-//!
-//! Contract: counters of `Local` and `Elsewhere` have one writer at a time; anyone may read.
+//! Contract: counters of `Local` have one writer at a time; anyone may read.
 
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rules::Transit;
@@ -19,38 +11,11 @@ use rules::eval::Observer;
 use rules::model::{Counters, Hook};
 use rules::revision::Revision;
 
-/// Which kind of counters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Kind {
-    /// [`Uncounted`].
-    None,
-    /// [`Local`].
-    #[default]
-    Local,
-    /// [`Shared`].
-    Shared,
-    /// [`Elsewhere`].
-    Elsewhere,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [Self::None, Self::Local, Self::Shared, Self::Elsewhere];
-
-    /// Its name on the command line and in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Local => "local",
-            Self::Shared => "shared",
-            Self::Elsewhere => "elsewhere",
-        }
-    }
-}
-
 /// An array of counters.
-pub trait Tally {
+pub trait Tally: Debug + Send + Sync {
+    /// Whether all workers count in one array.
+    const IS_SHARED: bool = false;
+
     /// All zero.
     fn new(places: usize) -> Self;
 
@@ -84,42 +49,24 @@ impl Cell {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// By its only writer.
+    /// Counts a packet, by the cell's only writer.
     #[inline]
-    fn add(&self, bytes: u64) {
+    pub fn add(&self, bytes: u64) {
         self.packets.store(self.packets.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.bytes.store(self.bytes.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
     }
-}
 
-/// No counters.
-#[derive(Debug)]
-pub struct Uncounted;
+    /// Counts a packet beside other writers.
+    #[inline]
+    pub fn add_among_others(&self, bytes: u64) {
+        self.packets.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
 
 /// One worker's.
 #[derive(Debug)]
 pub struct Local(Box<[Cell]>);
-
-/// Everybody's.
-#[derive(Debug)]
-pub struct Shared(Box<[Cell]>);
-
-/// One worker's, each allocated on its own.
-#[derive(Debug)]
-pub struct Elsewhere(Box<[Box<Cell>]>);
-
-impl Tally for Uncounted {
-    fn new(_: usize) -> Self {
-        Self
-    }
-
-    #[inline]
-    fn count(&self, _: usize, _: u64) {}
-
-    fn cell(&self, _: usize) -> Option<&Cell> {
-        None
-    }
-}
 
 impl Tally for Local {
     fn new(places: usize) -> Self {
@@ -135,41 +82,6 @@ impl Tally for Local {
 
     fn cell(&self, place: usize) -> Option<&Cell> {
         self.0.get(place)
-    }
-}
-
-impl Tally for Shared {
-    fn new(places: usize) -> Self {
-        Self(std::iter::repeat_with(Cell::default).take(places).collect())
-    }
-
-    #[inline]
-    fn count(&self, place: usize, bytes: u64) {
-        if let Some(cell) = self.0.get(place) {
-            cell.packets.fetch_add(1, Ordering::Relaxed);
-            cell.bytes.fetch_add(bytes, Ordering::Relaxed);
-        }
-    }
-
-    fn cell(&self, place: usize) -> Option<&Cell> {
-        self.0.get(place)
-    }
-}
-
-impl Tally for Elsewhere {
-    fn new(places: usize) -> Self {
-        Self(std::iter::repeat_with(Box::default).take(places).collect())
-    }
-
-    #[inline]
-    fn count(&self, place: usize, bytes: u64) {
-        if let Some(cell) = self.0.get(place) {
-            cell.add(bytes);
-        }
-    }
-
-    fn cell(&self, place: usize) -> Option<&Cell> {
-        self.0.get(place).map(|cell| &**cell)
     }
 }
 

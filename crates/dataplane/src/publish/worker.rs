@@ -11,38 +11,38 @@ use rules::revision::Revision;
 
 use super::array::Array;
 use super::desk::{Desk, Seat};
-use super::tally::Tables;
+use super::tally::{Local, Tables, Tally};
 
 /// What a worker works with.
 #[derive(Debug)]
-pub(super) struct Work {
+pub(super) struct Work<T> {
     pub(super) revision: Arc<Revision>,
     pub(super) tables: Tables,
-    pub(super) array: Arc<Array>,
+    pub(super) array: Arc<Array<T>>,
 }
 
 /// What a worker shares with the ledger.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) desk: CachePadded<Desk<Work>>,
+pub(super) struct Place<T> {
+    pub(super) desk: CachePadded<Desk<Work<T>>>,
     /// Number of the revision that it walks, 0 between bursts. Only for errors to tell.
     pub(super) at: AtomicU64,
 }
 
 /// One thread's way to the rules. Between bursts it holds on to nothing, however long it rests.
-pub struct Worker {
-    place: Arc<Place>,
+pub struct Worker<T = Local> {
+    place: Arc<Place<T>>,
     memories: Memories,
 }
 
-impl fmt::Debug for Worker {
+impl<T: Tally> fmt::Debug for Worker<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker").field("place", &self.place).finish_non_exhaustive()
     }
 }
 
-impl Worker {
-    pub(super) fn new(place: Arc<Place>) -> Self {
+impl<T: Tally> Worker<T> {
+    pub(super) fn new(place: Arc<Place<T>>) -> Self {
         Self { place, memories: Memories::default() }
     }
 
@@ -51,7 +51,7 @@ impl Worker {
     /// # Panics
     /// A burst before was forgotten (`mem::forget`) and never ended.
     #[inline]
-    pub fn burst(&mut self) -> Burst<'_> {
+    pub fn burst(&mut self) -> Burst<'_, T> {
         let seat = self.place.desk.take();
         let Some(seat) = seat else { panic!("a burst was forgotten before it ended") };
         self.place.at.store(seat.what.revision.number(), Ordering::Relaxed);
@@ -60,20 +60,20 @@ impl Worker {
 }
 
 /// A burst of packets: all of them are judged by one revision.
-pub struct Burst<'w> {
-    place: &'w Place,
+pub struct Burst<'w, T = Local> {
+    place: &'w Place<T>,
     memories: &'w mut Memories,
     /// There until it is dropped.
-    seat: Option<Box<Seat<Work>>>,
+    seat: Option<Box<Seat<Work<T>>>>,
 }
 
-impl fmt::Debug for Burst<'_> {
+impl<T: Tally> fmt::Debug for Burst<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Burst").field("seat", &self.seat).finish_non_exhaustive()
     }
 }
 
-impl Burst<'_> {
+impl<T: Tally> Burst<'_, T> {
     /// The rules.
     #[must_use]
     pub fn revision(&self) -> &Revision {
@@ -90,7 +90,7 @@ impl Burst<'_> {
     }
 }
 
-impl Drop for Burst<'_> {
+impl<T> Drop for Burst<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.place.at.store(0, Ordering::Relaxed);

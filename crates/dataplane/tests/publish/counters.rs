@@ -1,9 +1,9 @@
 //! Counters by the identity of rules and policies.
 
-use dataplane::publish::{Kind, Published, locked};
-use rules::model::{Counters, Hook};
+use dataplane::publish::Published;
+use rules::model::Hook;
 
-use crate::{BYTES, change, published, ruleset, walk};
+use crate::{change, published, ruleset, walk};
 
 fn packets(published: &Published) -> Vec<u64> {
     let snapshot = published.snapshot().unwrap();
@@ -127,40 +127,4 @@ fn matches_that_remember_come_with_updates() {
         assert_eq!(packets(&published).last(), Some(&expected));
         change(&published, "-I PREROUTING 1 -p udp");
     }
-}
-
-#[test]
-fn every_kind_counts_the_same() {
-    for kind in Kind::ALL {
-        let published = Published::new(&ruleset(THREE), kind).unwrap();
-        let (mut one, mut other) = (published.worker(), published.worker());
-        walk(&mut one.burst());
-        walk(&mut other.burst());
-        drop(one);
-        let found = (packets(&published), policy(&published));
-        walk(&mut other.burst());
-        let later = (packets(&published), policy(&published));
-        match kind {
-            Kind::None => assert_eq!(later, (vec![7, 0, 0], 100)),
-            _ => {
-                assert_eq!(found, (vec![9, 2, 0], 102), "{kind:?}");
-                assert_eq!(later, (vec![10, 3, 0], 103), "{kind:?}");
-            }
-        }
-    }
-}
-
-/// A match that says yes but for its counting: verdicts stay, and two of them count twice the same.
-#[test]
-fn locked_counters_are_matches() {
-    let mut rules = ruleset(THREE);
-    let locked = locked::add(&mut rules, 2);
-    let published = Published::new(&rules, Kind::Local).unwrap();
-    let (mut one, mut other) = (published.worker(), published.worker());
-    walk(&mut one.burst());
-    walk(&mut other.burst());
-    assert_eq!(packets(&published), [9, 2, 0]);
-    let twice = Counters { packets: 2, bytes: 2 * BYTES };
-    let found: Vec<Vec<Counters>> = (0..3).map(|slot| locked.rule(slot).collect()).collect();
-    assert_eq!(found, [vec![twice; 2], vec![twice; 2], vec![Counters::default(); 2]]);
 }

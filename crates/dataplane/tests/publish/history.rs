@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 
-use dataplane::publish::{Kind, Published, Snapshot};
+use dataplane::publish::{Published, Snapshot};
 use rules::eval::Verdict;
 use rules::model::Rule;
 
@@ -111,8 +111,9 @@ fn publish(published: &Published, stop: &AtomicBool) -> Vec<Weak<Rule>> {
     all
 }
 
-fn history(kind: Kind) {
-    let published = Published::new(&ruleset(&start()), kind).unwrap();
+#[test]
+fn no_packet_sees_two_revisions_and_every_one_counts_once() {
+    let published = Published::new(&ruleset(&start())).unwrap();
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
     let resting = published.worker();
     let (seen, snapshots, all) = thread::scope(|scope| {
@@ -145,14 +146,4 @@ fn history(kind: Kind) {
     let left = all.iter().filter(|rule| rule.strong_count() > 0).count();
     assert_eq!(left, 0, "{held} before the last commit");
     drop(resting);
-}
-
-#[test]
-fn no_packet_sees_two_revisions_and_every_one_counts_once() {
-    history(Kind::Local);
-}
-
-#[test]
-fn counters_allocated_elsewhere_count_the_same() {
-    history(Kind::Elsewhere);
 }

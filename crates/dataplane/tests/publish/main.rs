@@ -6,7 +6,7 @@ mod history;
 mod limits;
 mod model;
 
-use dataplane::publish::{Burst, Kind, Published};
+use dataplane::publish::{Burst, Published};
 use host::Host;
 use packet::{Checksums, Link, Packet};
 use rules::Transit;
@@ -23,7 +23,7 @@ pub(crate) fn ruleset(text: &str) -> Ruleset {
 }
 
 pub(crate) fn published(text: &str) -> Published {
-    Published::new(&ruleset(text), Kind::Local).unwrap()
+    Published::new(&ruleset(text)).unwrap()
 }
 
 /// Walks a packet through PREROUTING of mangle: its only verdict and its mark.

@@ -1,5 +1,5 @@
 //! What a hit does: the counter kinds that the study compares, each as the observer of a walk. Those without locks
-//! are the ones that workers have ([`dataplane::publish::tally`]).
+//! are the ones that workers may have ([`crate::studies::counters`]).
 //!
 //! Contract: counts packets and bytes of certain hits. The place of a counter is the rule's slot.
 

@@ -13,7 +13,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dataplane::publish::{Burst, Kind, PublishError, Published, Worker};
+use dataplane::publish::tally::{Local, Tally};
+use dataplane::publish::{Burst, PublishError, Published, Worker};
 use host::Host;
 use packet::{Checksums, Link, Packet};
 use rules::Transit;
@@ -25,6 +26,7 @@ use serde_json::json;
 
 use super::{Plan, params, row};
 use crate::bench::document::{Row, Runs};
+use crate::studies::counters::{Elsewhere, Shared, Uncounted};
 
 /// Packets of a burst.
 const BURST: usize = 32;
@@ -44,8 +46,6 @@ struct Load {
     pairs: usize,
     /// Length of a slice.
     slice: Duration,
-    /// How they count.
-    counters: Kind,
 }
 
 /// Packets in a second, of all readers together, slice by slice.
@@ -91,19 +91,30 @@ fn median(figures: impl Iterator<Item = f64>) -> f64 {
 /// Updates of the rows.
 const UPDATES: u32 = 1000;
 
+/// Measures with one kind of counters.
+type Measure = fn(Load) -> Result<Rates, PublishError>;
+
+/// Every kind of counters that workers may have, by its name in the document.
+const KINDS: [(&str, Measure); 4] = [
+    ("none", measure::<Uncounted>),
+    ("local", measure::<Local>),
+    ("shared", measure::<Shared>),
+    ("elsewhere", measure::<Elsewhere>),
+];
+
 /// What one reader keeps at 1,000 updates a second, with each kind of counters: the ratio of each pair of slices, by
 /// the clock and by the time that the reader had a processor.
 pub(super) fn rows(plan: Plan, rows: &mut Vec<Row>) {
     let pairs = if plan.quick { 5 } else { 41 };
     let slice = Duration::from_millis(100);
-    for counters in Kind::ALL {
-        let load = Load { readers: 1, updates: UPDATES, pairs, slice, counters };
+    for (counters, measure) in KINDS {
+        let load = Load { readers: 1, updates: UPDATES, pairs, slice };
         let Ok(rates) = measure(load) else { continue };
         let made = median(rates.updates.iter().copied()).round();
         let commit = median(rates.commits.iter().copied());
         let of = |kept: Vec<f64>, clock: &str| {
             let params = params(json!({
-                "rules": CHAINS * RULES, "readers": load.readers, "counters": counters.name(),
+                "rules": CHAINS * RULES, "readers": load.readers, "counters": counters,
                 "updates/s": made, "commit_us": (commit * 1e7).round() / 10.0, "of": clock,
             }));
             let engine = Layout::PackedChain.name();
@@ -123,8 +134,8 @@ pub(super) fn rows(plan: Plan, rows: &mut Vec<Row>) {
 ///
 /// # Panics
 /// The rules, which are our own, are not taken, or a reader panicked.
-fn measure(load: Load) -> Result<Rates, PublishError> {
-    let published = match Published::new(&ruleset(), load.counters) {
+fn measure<T: Tally>(load: Load) -> Result<Rates, PublishError> {
+    let published = match Published::<T>::counting(&ruleset()) {
         Ok(published) => published,
         Err(refused) => panic!("the rules are not taken: {refused}"),
     };
@@ -171,7 +182,11 @@ fn clock() -> Option<PathBuf> {
     Some(Path::new("/proc").join(thread).join("schedstat"))
 }
 
-fn slices(published: &Published, load: Load, readers: &Readers<'_>) -> Result<Rates, PublishError> {
+fn slices<T: Tally>(
+    published: &Published<T>,
+    load: Load,
+    readers: &Readers<'_>,
+) -> Result<Rates, PublishError> {
     let (mut rates, mut updates) = (Rates::default(), 0);
     // The first slice warms up.
     thread::sleep(load.slice);
@@ -208,8 +223,8 @@ fn rate_of(
 }
 
 /// Publishes at the rate asked for until the slice is over; what comes late is made up for.
-fn update(
-    published: &Published,
+fn update<T: Tally>(
+    published: &Published<T>,
     load: Load,
     start: Instant,
     (updates, commits): (&mut usize, &mut Vec<f64>),
@@ -236,7 +251,7 @@ fn update(
     }
 }
 
-fn walk_until(mut worker: Worker, stop: &AtomicBool, walked: &AtomicU64) {
+fn walk_until<T: Tally>(mut worker: Worker<T>, stop: &AtomicBool, walked: &AtomicU64) {
     let host = Host::default();
     let mut bytes = datagram();
     let len = bytes.len();
@@ -251,7 +266,7 @@ fn walk_until(mut worker: Worker, stop: &AtomicBool, walked: &AtomicU64) {
     }
 }
 
-fn walk(burst: &mut Burst<'_>, packet: &mut Packet<'_>, host: &Host) {
+fn walk<T: Tally>(burst: &mut Burst<'_, T>, packet: &mut Packet<'_>, host: &Host) {
     let mut transit = Transit::new(packet, Family::Ipv4, Hook::Input, host);
     std::hint::black_box(burst.walk(0, &mut transit, Alive::Certain));
 }
@@ -294,8 +309,8 @@ mod tests {
     #[test]
     fn readers_walk_while_rules_are_published() {
         let slice = Duration::from_millis(20);
-        let load = Load { readers: 1, updates: 100, pairs: 3, slice, counters: Kind::Local };
-        let rates = measure(load).expect("readers move on");
+        let load = Load { readers: 1, updates: 100, pairs: 3, slice };
+        let rates = measure::<Local>(load).expect("readers move on");
         assert_eq!((rates.quiet.len(), rates.updated.len(), rates.updates.len()), (3, 3, 3));
         assert!(rates.quiet.iter().chain(&rates.updated).any(|rate| *rate > 0.0));
         assert!(rates.updates.iter().all(|rate| *rate > 0.0));
@@ -304,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_packet_runs_half_of_a_chain() {
-        let published = Published::new(&ruleset(), Kind::Local).expect("no loop");
+        let published = Published::new(&ruleset()).expect("no loop");
         let (mut worker, mut bytes, host) = (published.worker(), datagram(), Host::default());
         let len = bytes.len();
         let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);

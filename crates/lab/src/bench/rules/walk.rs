@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use dataplane::publish::tally::{Elsewhere, Local, Shared, Tally, Uncounted};
+use dataplane::publish::tally::{Local, Tally};
 use host::Host;
 use packet::{Checksums, Link, Packet};
 use rules::Transit;
@@ -18,6 +18,7 @@ use super::fan::Fan;
 use super::workload::Linear;
 use super::{Plan, params, row};
 use crate::bench::document::{Row, Runs};
+use crate::studies::counters::{Elsewhere, Shared, Uncounted};
 
 /// Rules that stay in caches close by in every layout, and enough of them that the packet itself costs little.
 const IN_CACHE: usize = 800;

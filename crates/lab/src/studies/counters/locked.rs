@@ -1,7 +1,7 @@
 //! Locked counters that are matches: what the study measured with its quota match.
 //!
 //! Each is one more match of a rule, asked for every packet that gets so far, says yes, and counts under
-//! a lock that all workers share. They are there to be measured against [`super::tally::Kind::Local`].
+//! a lock that all workers share. They are there to be measured against [`dataplane::publish::tally::Local`].
 //!
 //! Source: "Xtables2: Love for blobs" (Engelhardt, NFWS 2010), where quota matches stand for the counters that
 //! rules would no longer have.
