@@ -10,6 +10,10 @@ use super::sparse::Sparse;
 
 /// See the module.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once; a box would add a load to every decision"
+)]
 pub enum Ours<A: Address> {
     /// Addresses below a bound.
     Numbered(Tamis),
