@@ -12,7 +12,7 @@ use super::{Entry, Frame, Sightings, Way};
 /// So long a bridge remembers the port of an address by default (`ageing_time`), in nanoseconds.
 pub(super) const AGEING: u64 = 300_000_000_000;
 
-/// A set of devices. Those that are numbered beyond [`Ports::NAMED`] are counted, and not told apart.
+/// A set of devices. Those that are numbered beyond 64 are counted, and not told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ports {
     /// Bit n: the device of number n + 1.

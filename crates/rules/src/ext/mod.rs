@@ -58,7 +58,7 @@ pub trait Match: fmt::Debug + Send + Sync {
     }
 
     /// Steps that asking it may take beyond that of its rule, for a packet of so many bytes: the more bytes the more,
-    /// [`steps_of`](crate::eval::steps_of) those that it looks at. A kind that looks at headers takes none.
+    /// one for every 64 that it looks at, or more where it is slow. A kind that looks at headers takes none.
     fn work(&self, _bytes: usize) -> u32 {
         0
     }

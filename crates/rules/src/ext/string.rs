@@ -58,6 +58,9 @@ enum Needle {
     AnyCase(Capitals),
 }
 
+/// How much longer a search takes that folds every byte, one after the other.
+const FOLDED: u32 = 8;
+
 fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     args.any_of(&["string", "hex-string"])?;
     args.one_of(&["string", "hex-string"])?;
@@ -156,7 +159,11 @@ impl Match for Text {
     }
 
     fn work(&self, bytes: usize) -> u32 {
-        steps_of(bytes.min(self.to.into()).saturating_sub(self.from.into()))
+        let searched = bytes.min(self.to.into()).saturating_sub(self.from.into());
+        match self.needle {
+            Needle::Exact(_) => steps_of(searched),
+            Needle::AnyCase(_) => steps_of(searched).saturating_mul(FOLDED),
+        }
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {

@@ -363,7 +363,7 @@ impl Shown {
         if self.json {
             return print(&self.document, true);
         }
-        self.document.missing.iter().for_each(|missing| show(missing));
+        self.document.missing.iter().for_each(show);
         Ok(())
     }
 }
