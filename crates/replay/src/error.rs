@@ -15,6 +15,13 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// The system starts no more threads.
+    Threads {
+        /// How many were wanted.
+        wanted: usize,
+        /// The system's reason.
+        source: std::io::Error,
+    },
     /// A rules file is not UTF-8.
     Encoding {
         /// The file.
@@ -98,6 +105,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { file, source } => write!(f, "{file}: {source}"),
+            Self::Threads { wanted, source } => {
+                write!(f, "-j {wanted}: the system starts no more threads: {source}")
+            }
             Self::Encoding { file, line, column } => write!(
                 f,
                 "{file}:{line}:{column}: expected UTF-8 text (convert it: iconv -f latin1 -t utf-8)"

@@ -112,11 +112,12 @@ pub(crate) fn beside(
 ) -> Result<Ended, Error> {
     thread::scope(|scope| {
         // One judge may be given all that is under way.
-        let most = IN_FLIGHT * lanes.len();
+        let wanted_threads = lanes.len();
+        let most = IN_FLIGHT * wanted_threads;
         let judges = lanes.into_iter().map(|mut lane| {
             let (to, batches) = sync_channel::<Batch>(most);
             let (back, from) = sync_channel(most);
-            let thread = scope.spawn(move || {
+            let work = move || {
                 for mut batch in batches {
                     lane.judge(&mut batch);
                     if back.send(batch).is_err() {
@@ -124,17 +125,14 @@ pub(crate) fn beside(
                     }
                 }
                 lane.counted()
-            });
-            Judge { to, from, thread }
+            };
+            let thread = thread::Builder::new().spawn_scoped(scope, work)?;
+            Ok(Judge { to, from, thread })
         });
-        let mut run = Run {
-            judges: judges.collect(),
-            split,
-            flying: VecDeque::new(),
-            idle: Vec::new(),
-            turn: 0,
-            why: None,
-        };
+        let judges = judges.collect::<Result<_, _>>();
+        let judges = judges.map_err(|source| Error::Threads { wanted: wanted_threads, source })?;
+        let mut run =
+            Run { judges, split, flying: VecDeque::new(), idle: Vec::new(), turn: 0, why: None };
         let again = run.pump(source, sink, wanted)?;
         Ok(run.end(again))
     })

@@ -248,3 +248,13 @@ fn address_lists_times_matches_stay_within_bounds() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+#[test]
+fn threads_that_the_system_does_not_start_are_an_error() {
+    let scratch = Scratch::new("threads");
+    let file = scratch.write("rules.v4", "*filter\n:FORWARD DROP [0:0]\nCOMMIT\n");
+    let args = ["replay", &file, CAPTURE, "--path", "forward", "-j", "255"];
+    let ran = cramped(300 << 10, &args);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.starts_with("tamis: -j 255: the system starts no more threads"), "{}", ran.err);
+}
