@@ -15,6 +15,9 @@ use rules::conntrack::{AnswerKind, Attachment, Tuple, answered};
 const KEPT: usize = 1024;
 /// How long an answer takes at most, in nanoseconds.
 const WITHIN: u64 = 1_000_000_000;
+/// The same for packets that rules logged: they have the time at which they were read, and the kernel hands them out
+/// once a second (`NFULNL_TIMEOUT_DEFAULT`).
+const WITHIN_LOGGED: u64 = 2_500_000_000;
 /// How long it asks for a neighbour before it says that there is none, in nanoseconds, and some.
 const STRAYS_WITHIN: u64 = 5_000_000_000;
 
@@ -79,9 +82,9 @@ impl Answers {
         Some(packet)
     }
 
-    /// A packet was refused at `now`.
-    pub(crate) fn expect(&mut self, refused: Answerable, now: u64) {
-        let until = now.saturating_add(WITHIN);
+    /// A packet was refused at `now`, which is when its log was read if it is a logged one.
+    pub(crate) fn expect(&mut self, refused: Answerable, now: u64, is_logged: bool) {
+        let until = now.saturating_add(if is_logged { WITHIN_LOGGED } else { WITHIN });
         if self.waiting.len() < KEPT {
             self.waiting.push((until, refused));
             return;

@@ -350,7 +350,7 @@ impl<'r> Handler<'r> {
         let (answer, refused) = walk.answer(&end.judgement, gone.path != Path::Forward);
         let now = arrival.time.unwrap_or(0);
         if let Some(refused) = refused {
-            answers.expect(refused, now);
+            answers.expect(refused, now, arrival.link == Link::Nflog);
         } else if let Some(stray) = walk.stray() {
             answers.remember(stray, now);
         }
