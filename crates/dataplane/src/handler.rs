@@ -16,7 +16,7 @@ use rules::eval::{self, Memories};
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use rules::nat::Translated;
-use rules::{BridgeNote, Connection, Iface, Mark, Seen, Transit};
+use rules::{BridgeNote, Class, Connection, Iface, Mark, Seen, Transit};
 use smallvec::SmallVec;
 
 use crate::answers::{Answers, Found};
@@ -102,6 +102,8 @@ struct Plan<'r> {
     of_rules: Course<'r>,
     /// What the host sends for packets that it refused.
     answers: Answers,
+    /// What becomes of a packet may depend on others; else nobody needs to know what it answers.
+    is_coupled: bool,
     /// Some rule asks for ports of bridges.
     asks_for_ports: bool,
     /// The kernel would track connections, and so reassemble fragments first.
@@ -283,7 +285,7 @@ impl<'r> Handler<'r> {
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
         packet.lend(room);
-        let asks_for_ports = plan.asks_for_ports;
+        let Plan { asks_for_ports, is_coupled, .. } = *plan;
         let Plan { memories, tables, tracker, answers, of_rules, delivery, .. } = plan;
         let note = match asks_for_ports {
             true => bridge::note(&way, arrival, &config.host, family),
@@ -349,7 +351,8 @@ impl<'r> Handler<'r> {
         // How it leaves, and what is sent for it if it does not.
         let (answer, refused) = walk.answer(&end.judgement, gone.path != Path::Forward);
         let now = arrival.time.unwrap_or(0);
-        if let Some(refused) = refused {
+        // Packets that depend on no others are shared out to workers, of which one sees what another's answers.
+        if let Some(refused) = refused.filter(|_| is_coupled) {
             answers.expect(refused, now, arrival.link == Link::Nflog);
         } else if let Some(stray) = walk.stray() {
             answers.remember(stray, now);
@@ -545,6 +548,7 @@ impl<'r> Plan<'r> {
             tables: Tables::of(ruleset, config.layout),
             of_rules: config.path.map_or_else(|| Course::of_rules(ruleset), Course::sure),
             answers: Answers::default(),
+            is_coupled: ruleset.class(tracked, config.sets.as_ref()) != Class::Pure,
             asks_for_ports: bridge::asks_for_ports(ruleset),
             ruleset_tracks,
             tracker: tracked.then(|| Tracker::new(config.ct.clone())),
