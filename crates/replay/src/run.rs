@@ -16,7 +16,7 @@ use dataplane::Config;
 use packet::Link;
 use pktio::LinkType;
 use rules::Class;
-use rules::conntrack::Mode;
+use rules::conntrack::{Mode, Tracker};
 
 use crate::annotate::Annotation;
 use crate::error::Error;
@@ -183,7 +183,13 @@ fn several<'c>(
         split = threads::Split::None;
     }
     loop {
-        let judges = if split == threads::Split::None { 1 } else { wanted.threads };
+        let judges = match split {
+            threads::Split::None => 1,
+            threads::Split::Batches => wanted.threads,
+            threads::Split::Addresses { .. } => {
+                wanted.threads.min(most_tables(rules.config.ct.max))
+            }
+        };
         let lanes = (0..judges).map(|_| Lane::new(rules, sink.keeps())).collect();
         let selection = (&mut wanted.selection, &mut wanted.progress);
         match threads::beside(lanes, split, source, sink, selection)? {
@@ -201,6 +207,12 @@ fn several<'c>(
             }
         }
     }
+}
+
+/// Judges that have tables for so many connections each: more would ask for address space that nobody uses.
+fn most_tables(connections: usize) -> usize {
+    const RESERVED: usize = 512 << 20;
+    (RESERVED / Tracker::reserves(connections).max(1)).max(1)
 }
 
 impl Rules<'_> {

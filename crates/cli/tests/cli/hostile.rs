@@ -258,3 +258,22 @@ fn threads_that_the_system_does_not_start_are_an_error() {
     assert_eq!(ran.code, Some(2), "{}", ran.err);
     assert!(ran.err.starts_with("tamis: -j 255: the system starts no more threads"), "{}", ran.err);
 }
+
+#[test]
+fn tables_for_many_threads_fit_or_are_an_error() {
+    let scratch = Scratch::new("tables");
+    let text =
+        "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
+    let file = scratch.write("rules.v4", text);
+    for (threads, most) in [("128", "262144"), ("255", "262144"), ("255", "4194304")] {
+        let args = ["replay", &file, CAPTURE, "--path", "forward", "-j", threads, "--ct-max", most];
+        let ran = cramped(1 << 20, &args);
+        let refused = ran.err.starts_with("tamis: -j ");
+        assert!(
+            ran.code == Some(0) || ran.code == Some(2) && refused,
+            "{:?} {}",
+            ran.code,
+            ran.err
+        );
+    }
+}

@@ -60,9 +60,18 @@ pub(super) struct Index {
 }
 
 impl Index {
+    fn count(flows: usize) -> usize {
+        (flows * 2).div_ceil(LOAD).next_power_of_two().max(2)
+    }
+
+    /// Bytes that an index for so many flows takes once all of it is used.
+    pub(super) fn bytes_for(flows: usize) -> usize {
+        Self::count(flows) * size_of::<Bucket>()
+    }
+
     /// An index for the two places of each of `flows` flows.
     pub(super) fn new(flows: usize) -> Self {
-        let count = (flows * 2).div_ceil(LOAD).next_power_of_two().max(2);
+        let count = Self::count(flows);
         let words = vec![0; (count + 1) * size_of::<Bucket>() / size_of::<u64>()];
         // Nothing hangs on it but speed, and a vector that does not grow stays where it is.
         let start = words.as_ptr().align_offset(size_of::<Bucket>());

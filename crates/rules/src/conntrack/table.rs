@@ -82,7 +82,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(max: usize, key: HashKey) -> Self {
-        let max = max.clamp(1, MOST);
+        let max = Self::bounded(max);
         Self {
             flows: Slab::default(),
             free: Vec::new(),
@@ -99,6 +99,15 @@ impl Table {
             stats: TableStats::default(),
             buried: Vec::new(),
         }
+    }
+
+    fn bounded(max: usize) -> usize {
+        max.clamp(1, MOST)
+    }
+
+    /// Bytes of address space that it reserves, whether used or not.
+    pub(super) fn reserves(max: usize) -> usize {
+        Index::bytes_for(Self::bounded(max))
     }
 
     /// Flows in it, those included that died and were not met yet.

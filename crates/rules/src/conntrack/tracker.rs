@@ -114,6 +114,12 @@ pub struct Tracker {
 }
 
 impl Tracker {
+    /// Bytes of address space that a table for so many connections reserves at once. Memory is taken as it fills.
+    #[must_use]
+    pub fn reserves(max: usize) -> usize {
+        Table::reserves(max)
+    }
+
     /// An empty table.
     #[must_use]
     pub fn new(config: Config) -> Self {
