@@ -13,7 +13,8 @@ use rules::defrag::{Carried, Defrag, Defragged, Limits, Whole};
 use rules::model::{Family, Hook};
 
 use crate::disposition::{DropReason, Judgement, Skip, Why};
-use crate::handler::{Observer, is_fragment};
+use crate::handler::Observer;
+use crate::plan::is_fragment;
 use crate::walk::Walk;
 
 /// What the host's settings allow fragments.

@@ -8,15 +8,14 @@
 
 use access::list::{Denied, Schedule};
 use host::{Assumed, Host};
-use packet::ipv6_ext::{self, Find};
-use packet::{Checksums, FlowKey, L3, L4, Link, Packet, Read};
-use rules::conntrack::{CtView, Edit, Mode, Side, States, Tracker, Visit, Zone};
-use rules::defrag::{Defrag, Defragged};
-use rules::eval::{self, Memories};
+use packet::{Checksums, FlowKey, L3, Link, Packet};
+use rules::conntrack::{CtView, Edit, Side, States, Visit, Zone};
+use rules::defrag::Defragged;
+use rules::eval;
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use rules::nat::Translated;
-use rules::{BridgeNote, Class, Connection, Iface, Mark, Seen, Transit};
+use rules::{BridgeNote, Connection, Iface, Mark, Seen, Transit};
 use smallvec::SmallVec;
 
 use crate::answers::{Answers, Found};
@@ -30,8 +29,9 @@ use crate::disposition::{
 use crate::hooked;
 use crate::interfaces;
 use crate::path::{Course, Fate, Path, Way, addresses, bridged, course_of, family_of, of_host};
+use crate::plan::Plan;
 use crate::reroute::{self, Before};
-use crate::walk::{Sizes, Tables, Walk};
+use crate::walk::{Sizes, Walk};
 
 /// Frames that are read ahead together.
 pub const BURST: usize = 32;
@@ -91,29 +91,6 @@ pub struct Handler<'r> {
     sets: Option<Sets>,
     /// Where packets move that come to be longer or shorter.
     room: Vec<u8>,
-}
-
-/// A ruleset with what its walk needs at hand.
-#[derive(Debug)]
-struct Plan<'r> {
-    memories: Memories,
-    tables: Tables<'r>,
-    /// Where packets go that came in, when no address tells.
-    of_rules: Course<'r>,
-    /// What the host sends for packets that it refused.
-    answers: Answers,
-    /// What becomes of a packet may depend on others; else nobody needs to know what it answers.
-    is_coupled: bool,
-    /// Some rule asks for ports of bridges.
-    asks_for_ports: bool,
-    /// The kernel would track connections, and so reassemble fragments first.
-    ruleset_tracks: bool,
-    /// Its connections, where they are tracked here too.
-    tracker: Option<Tracker>,
-    defrag: Option<Defrag>,
-    /// Where they are not: what the host sent in fragments, and what came for it.
-    own: Option<Defrag>,
-    delivery: Delivery,
 }
 
 impl<'r> Handler<'r> {
@@ -499,66 +476,6 @@ fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl O
     }
 }
 
-impl<'r> Plan<'r> {
-    fn family(&self) -> Family {
-        self.tables.ruleset().family
-    }
-
-    /// What becomes of the packet before the first hook, if it is a fragment.
-    fn defrag(&mut self, packet: &Packet<'_>, arrival: &Arrival<'_>, config: &Config) -> Defragged {
-        let now = arrival.time.unwrap_or(0);
-        let is_own = arrival.origin == Origin::Host;
-        match &mut self.defrag {
-            Some(defrag) => defrag.push(packet, now, 0),
-            // The kernel would put it together, but nobody does here.
-            None if self.ruleset_tracks && is_fragment(packet) => Defragged::Unknown,
-            // The host's own packets are cut after the last hook.
-            None if is_own && is_fragment(packet) => {
-                let limits = || Defrag::new(delivery::limits(&config.host));
-                let own = self.own.get_or_insert_with(limits);
-                own.push(packet, now, 0)
-            }
-            None => Defragged::Pass,
-        }
-    }
-
-    /// What a packet of the host's own is sent for.
-    fn answer_of(&mut self, packet: &Packet<'_>, arrival: &Arrival<'_>, config: &Config) -> Found {
-        let may_be_own = match arrival.origin {
-            Origin::Host => true,
-            Origin::Wire => false,
-            // One that is said to have come in by an interface did.
-            Origin::Addresses if arrival.input.is_some() => false,
-            Origin::Addresses => {
-                interfaces::is_silent(packet, arrival) || interfaces::is_outbound(packet, arrival)
-            }
-        };
-        let goes_out = config.path.is_none_or(|path| path == Path::Output);
-        match self.answers.is_empty() || !may_be_own || !goes_out {
-            true => Found::Nothing,
-            false => self.answers.take(packet, arrival.time.unwrap_or(0)),
-        }
-    }
-
-    fn new(ruleset: &'r Ruleset, config: &Config) -> Self {
-        let ruleset_tracks = ruleset.tracks();
-        let tracked = ruleset_tracks && config.ct.mode != Mode::Off;
-        Self {
-            memories: Memories::of(ruleset),
-            tables: Tables::of(ruleset, config.layout),
-            of_rules: config.path.map_or_else(|| Course::of_rules(ruleset), Course::sure),
-            answers: Answers::default(),
-            is_coupled: ruleset.class(tracked, config.sets.as_ref()) != Class::Pure,
-            asks_for_ports: bridge::asks_for_ports(ruleset),
-            ruleset_tracks,
-            tracker: tracked.then(|| Tracker::new(config.ct.clone())),
-            defrag: tracked.then(|| Defrag::new(delivery::limits(&config.host))),
-            own: None,
-            delivery: Delivery::default(),
-        }
-    }
-}
-
 impl Disposition {
     fn because<'a>(self, judgement: Judgement) -> Outcome<'a> {
         Self { judgement, ..self }.into()
@@ -582,25 +499,4 @@ fn denied(
     }
     let (source, destination) = addresses(packet)?;
     Some(list.decide(source, destination))
-}
-
-/// A fragment of any kind, the first included.
-#[must_use]
-pub fn is_fragment(packet: &Packet<'_>) -> bool {
-    match packet.headers().l3 {
-        L3::Ipv4 { .. } => match packet.net::<2>(6) {
-            // More fragments, or an offset.
-            Read::Known(field) => u16::from_be_bytes(field) & 0x3fff != 0,
-            _ => true,
-        },
-        L3::Ipv6 => {
-            let network = packet.headers().network;
-            match ipv6_ext::find(packet, network, Some(ipv6_ext::FRAGMENT)) {
-                Find::Found { .. } | Find::Unknown => true,
-                Find::Missing => matches!(packet.headers().l4, L4::Fragment { .. }),
-                Find::Truncated => false,
-            }
-        }
-        _ => false,
-    }
 }

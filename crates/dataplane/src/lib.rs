@@ -16,6 +16,7 @@ pub mod handler;
 mod hooked;
 mod interfaces;
 mod path;
+mod plan;
 pub mod publish;
 mod reroute;
 mod walk;
@@ -27,7 +28,8 @@ pub use counters::{Counters, Places};
 pub use disposition::{
     Disposition, DropReason, Early, Either, Judgement, Midstream, Outcome, Skip, Why,
 };
-pub use handler::{BURST, Handler, Observer, is_fragment};
+pub use handler::{BURST, Handler, Observer};
 pub use hooked::Hooked;
 pub use path::Path;
+pub use plan::is_fragment;
 pub use rules::ext::Answer;

@@ -9,7 +9,7 @@ use host::routes::Routes;
 use host::{Addresses as Assigned, Host, Links, Network, Refused};
 use packet::craft::{Addresses, Craft, Fragment, Message};
 use packet::tcp::Flags;
-use packet::{Checksums, Link, checksum, icmpv4};
+use packet::{Checksums, Link, icmpv4};
 use rules::eval::{self, RuleRef};
 use rules::model::Ruleset;
 use rules::save::{LoadOptions, load};
@@ -587,43 +587,4 @@ fn what_is_captured_on_lo_is_one_walk_out_and_in() {
     let outcome = handler.handle(&mut bytes, &said, &mut hooks);
     assert_eq!(outcome.end.path, Some(Path::Loopback));
     assert_eq!(hooks.0, [Output, Postrouting, Prerouting, Input]);
-}
-
-/// The error that the router sends about a packet.
-fn time_exceeded(about: &[u8]) -> Vec<u8> {
-    let quoted = &about[..28];
-    let len = (20 + 8 + quoted.len()) as u16;
-    let mut ip = vec![0x45, 0, 0, 0, 0, 1, 0, 0, 64, icmpv4::PROTOCOL, 0, 0];
-    ip[2..4].copy_from_slice(&len.to_be_bytes());
-    ip.extend([10, 0, 0, 1, 10, 0, 0, 9]);
-    let sum = !checksum::sum(&ip);
-    ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    let mut message = [&[11, 0, 0, 0, 0, 0, 0, 0][..], quoted].concat();
-    let sum = !checksum::sum(&message);
-    message[2..4].copy_from_slice(&sum.to_be_bytes());
-    [ip, message].concat()
-}
-
-/// Workers share such packets out: one may see the packet, and another the error about it.
-#[test]
-fn what_depends_on_no_other_packet_becomes_the_same_without_what_it_answers() {
-    let config = Config::default();
-    let rejecting = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
-        -A FORWARD -p sctp -j REJECT\nCOMMIT\n";
-    let forwarding = "*filter\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
-        -A FORWARD -p udp -m udp --dport 8 -j DROP\nCOMMIT\n";
-    let died = Craft { ttl: 1, ..craft("10.0.0.9", "198.51.100.7", Message::udp(5, 6)) }.frame();
-    let error = time_exceeded(&died);
-    let path = |rules: &str, seen: &[&[u8]]| {
-        let rules = ruleset(rules);
-        let mut handler = Handler::new([&rules], &config);
-        let becomes = |bytes: &&[u8]| {
-            let mut bytes = bytes.to_vec();
-            let arrival = arrival(1, &bytes);
-            handler.handle(&mut bytes, &arrival, &mut Hits::default()).end.path
-        };
-        seen.iter().map(becomes).last().expect("a packet")
-    };
-    assert_eq!(path(forwarding, &[&died, &error]), path(forwarding, &[&error]));
-    assert_eq!(path(rejecting, &[&died, &error]), Some(Path::Output), "one worker sees both");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use pktio::pcap_file::NgWriter;
 use pktio::{Frame, FrameMeta, Interface, LinkType};
@@ -57,15 +57,16 @@ pub(crate) fn tamis(args: &[&str]) -> Ran {
     fed(args, b"")
 }
 
+/// Starts with a pipe at each of its standard streams.
+pub(crate) fn piped(args: &[&str]) -> Child {
+    let mut command = Command::new(TAMIS);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
 /// Runs with these bytes on standard input.
 pub(crate) fn fed(args: &[&str], input: &[u8]) -> Ran {
-    let mut child = Command::new(TAMIS)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = piped(args);
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     // Beside the reading of its output, so that no pipe fills up; who refuses early does not read on.

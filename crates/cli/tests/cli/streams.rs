@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::ran::{CAPTURE, RULES, Scratch, TAMIS, fed, skipped, tamis};
+use crate::ran::{CAPTURE, RULES, Scratch, TAMIS, fed, piped, skipped, tamis};
 
 /// The document without what differs from run to run and from name to name.
 fn comparable(mut document: Value) -> Value {
@@ -55,13 +55,7 @@ fn a_closed_pipe_is_quiet() {
 
 /// Exit code and standard error of a run whose reader is gone; a file is on standard input.
 fn unread(args: &[&str], input: &str) -> (Option<i32>, String) {
-    let mut child = Command::new(TAMIS)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = piped(args);
     // It still waits for its input, so the reader is gone before anything is written.
     drop(child.stdout.take());
     child.stdin.take().unwrap().write_all(&fs::read(input).unwrap()).unwrap();

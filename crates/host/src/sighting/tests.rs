@@ -11,15 +11,12 @@ const CLIENT: &str = "10.0.0.2";
 const ROUTER: &str = "203.0.113.1";
 const SERVER: &str = "203.0.113.9";
 
+fn link<'a>(index: u32, name: &'a str, master: Option<&'a str>) -> Link<'a> {
+    Link { index: Some(index), name, master, vlan: None, is_loopback: false }
+}
+
 /// A host with a bridge of two ports, a LAN and a WAN.
 fn host() -> Devices {
-    let link = |index, name, master| Link {
-        index: Some(index),
-        name,
-        master,
-        vlan: None,
-        is_loopback: false,
-    };
     Devices::of([
         Link { is_loopback: true, ..link(1, "lo", None) },
         link(2, "lan0", None),
@@ -327,13 +324,6 @@ fn what_a_bridge_passes_on_came_in_by_the_bridge() {
 
 /// The same from a bridge of three ports.
 fn three_ports() -> Capture {
-    let link = |index, name, master| Link {
-        index: Some(index),
-        name,
-        master,
-        vlan: None,
-        is_loopback: false,
-    };
     let links = ["port0", "port1", "port2"].iter().zip(2..);
     let ports = links.map(|(name, index)| link(index, name, Some("br0")));
     let devices = Devices::of(std::iter::once(link(1, "br0", None)).chain(ports));

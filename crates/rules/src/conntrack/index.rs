@@ -73,7 +73,7 @@ impl Index {
     pub(super) fn new(flows: usize) -> Self {
         let count = Self::count(flows);
         let words = vec![0; (count + 1) * size_of::<Bucket>() / size_of::<u64>()];
-        // Nothing hangs on it but speed, and a vector that does not grow stays where it is.
+        // Only speed depends on it, and a vector that does not grow stays where it is.
         let start = words.as_ptr().align_offset(size_of::<Bucket>());
         Self { words, start: if start > CELLS { 0 } else { start }, mask: count - 1 }
     }

@@ -5,8 +5,7 @@
 //!
 //! Contract: no sockets, no clock (time is passed in as nanoseconds), no panic whatever the packets, and
 //! memory bounded by [`Config::max`]. The same packets give the same answers in every run, whatever the keys of its
-//! hashes. What hangs on
-//! bytes or verdicts that are not known is answered with every state that remains possible.
+//! hashes. What depends on bytes or verdicts that are not known is answered with every state that remains possible.
 //!
 //! Source: Linux 6.18, the files named in each module; states and times are facts of its behaviour.
 

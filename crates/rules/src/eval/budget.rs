@@ -5,7 +5,7 @@
 //!
 //! Contract: a walk takes at most [`MAX_STEPS`] and what one rule takes. Whether some packet's may take more is known
 //! from the rules alone ([`exceeded`]), so that rules under which that happens are walked by one thread: which packets
-//! a chain is given up for hangs on the packets before.
+//! a chain is given up for depends on the packets before.
 
 use crate::model::{Action, Chain, Table};
 

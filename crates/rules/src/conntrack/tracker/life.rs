@@ -26,7 +26,7 @@ impl Tracker {
                 flow.master_helper = expected.helper;
                 follows = expected.follows;
                 if self.table.may_be_evicted(expected.master) {
-                    // Then nothing foretells it.
+                    // Then nothing expects it.
                     flow.raise_doubt(Doubt::History);
                 }
                 if let Some(master) = self.table.flow_mut(expected.master) {
