@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
+use conntrack::Listing;
 use host::Host;
 use replay::{RulesFile, read_text};
-use rules::conntrack::Listing;
 use rules::ipset::Sets;
 use rules::model::Family;
 use rules::save::LoadOptions;

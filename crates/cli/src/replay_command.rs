@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use conntrack::Mode;
 use replay::report::{Report, Soundness, Style};
 use replay::run::{self, List, Wanted};
 use replay::shell::quote;
 use replay::{Filter, Moment, Room, RulesFile, Selection, Target};
 use rules::Semantics;
-use rules::conntrack::Mode;
 use rules::model::Family;
 
 use crate::args::standard_input_once;

@@ -7,9 +7,9 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use conntrack::Mode;
 use replay::cases::{Cases, Given, NamedFile, Results, judge, record};
 use replay::{Room, Target, json_text, shell, spec};
-use rules::conntrack::Mode;
 
 use crate::args::standard_input_once;
 use crate::outputs::Files;

@@ -6,13 +6,13 @@ use std::net::IpAddr;
 
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
+use conntrack::{Mode, config::DEFAULT_MAX};
 use dataplane::{Config, Path};
 use host::routes::Routes;
 use host::{Host, Links, Network};
 use packet::Checksums;
 use replay::RulesFile;
 use rules::Semantics;
-use rules::conntrack::{self, Mode, config::DEFAULT_MAX};
 use rules::ipset::Sets;
 use rules::model::Family;
 use rules::save::LoadOptions;

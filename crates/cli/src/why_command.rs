@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use conntrack::Mode;
 use dataplane::{Config, Judgement};
 use replay::spec::{self, Spec};
 use replay::why::{self, Story};
 use replay::{RulesFile, json_text};
-use rules::conntrack::Mode;
 
 use crate::args::standard_input_once;
 use crate::replay_command::command_line;

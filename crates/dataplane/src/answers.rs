@@ -8,8 +8,8 @@
 
 use std::collections::VecDeque;
 
+use conntrack::{AnswerKind, Attachment, Tuple, answered};
 use packet::Packet;
-use rules::conntrack::{AnswerKind, Attachment, Tuple, answered};
 
 /// Packets whose answers are waited for at once.
 const KEPT: usize = 1024;

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use conntrack::CtState;
 use packet::Link;
-use rules::conntrack::CtState;
 
 use crate::bridge::Bridge;
 use crate::hooked::Hooked;

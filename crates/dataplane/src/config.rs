@@ -3,7 +3,6 @@
 use access::list::Schedule;
 use host::{Host, Network};
 use packet::Checksums;
-use rules::conntrack;
 use rules::ipset::Sets;
 use rules::layout::Kind;
 

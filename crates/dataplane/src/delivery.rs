@@ -7,9 +7,9 @@
 //! Source: Linux 6.18 `ip_local_deliver` (`net/ipv4/ip_input.c`), `ip_frag_reasm` (`net/ipv4/ip_fragment.c`: `skb->dev =
 //! dev`), `inet_frag_reasm_prepare` (`net/ipv4/inet_fragment.c`: `skb_morph`), `ip6_input_finish` (`net/ipv6/ip6_input.c`).
 
+use conntrack::defrag::{Carried, Defrag, Defragged, Limits, Whole};
 use host::Host;
 use rules::Iface;
-use rules::defrag::{Carried, Defrag, Defragged, Limits, Whole};
 use rules::model::{Family, Hook};
 
 use crate::disposition::{DropReason, Judgement, Skip, Why};

@@ -6,32 +6,28 @@
 //! Source: the order of hooks and tables is that of `nf_hook` calls in the kernel's `net/ipv4/ip_input.c`,
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
-use access::list::{Denied, Schedule};
-use host::{Assumed, Host};
-use packet::{Checksums, FlowKey, L3, Link, Packet};
-use rules::conntrack::{CtView, Edit, Side, States, Visit, Zone};
-use rules::defrag::Defragged;
-use rules::eval;
-use rules::ipset::Sets;
-use rules::model::{Family, Hook, Ruleset};
-use rules::nat::Translated;
-use rules::{BridgeNote, Connection, Iface, Mark, Seen, Transit};
-use smallvec::SmallVec;
-
 use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
-use crate::bridge;
 use crate::config::Config;
-use crate::delivery::{self, Delivered, Delivery};
+use crate::delivery::{Delivered, Delivery};
 use crate::disposition::{
     Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why,
 };
-use crate::hooked;
-use crate::interfaces;
 use crate::path::{Course, Fate, Path, Way, addresses, bridged, course_of, family_of, of_host};
 use crate::plan::Plan;
-use crate::reroute::{self, Before};
+use crate::reroute::Before;
 use crate::walk::{Sizes, Walk};
+use crate::{bridge, delivery, hooked, interfaces, reroute};
+use access::list::{Denied, Schedule};
+use conntrack::defrag::Defragged;
+use conntrack::{CtView, Edit, Side, States, Visit, Zone};
+use host::{Assumed, Host};
+use packet::{Checksums, FlowKey, L3, Link, Mark, Packet};
+use rules::ipset::Sets;
+use rules::model::{Family, Hook, Ruleset};
+use rules::nat::Translated;
+use rules::{BridgeNote, Connection, Iface, Seen, Transit, eval};
+use smallvec::SmallVec;
 
 /// Frames that are read ahead together.
 pub const BURST: usize = 32;

@@ -4,18 +4,15 @@
 //! is the host's own. What came in goes to the host or on: as routing decides, else by the host's own addresses. With
 //! nothing said, rules that stand only on one way are meant for it; with rules on both the packet may take either.
 
-use std::net::{IpAddr, Ipv4Addr};
-
-use host::{Assumed, FrameKind, Host, Incoming, Missing, Outgoing, Refused, Routed};
-use packet::{L3, L4, Link, Packet, Read};
-use rules::model::{Family, Hook, Ruleset};
-use rules::{Iface, Mark};
-
 use crate::arrival::{Arrival, Origin};
-use crate::bridge;
 use crate::config::Config;
 use crate::disposition::Why;
-use crate::interfaces;
+use crate::{bridge, interfaces};
+use host::{Assumed, FrameKind, Host, Incoming, Missing, Outgoing, Refused, Routed};
+use packet::{L3, L4, Link, Mark, Packet, Read};
+use rules::Iface;
+use rules::model::{Family, Hook, Ruleset};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// A way through the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,10 +1,10 @@
 //! [`Plan`]: the rules of one family with what their packets leave behind for those that follow.
 
+use conntrack::defrag::{Defrag, Defragged};
+use conntrack::{Mode, Tracker};
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, L4, Packet, Read};
 use rules::Class;
-use rules::conntrack::{Mode, Tracker};
-use rules::defrag::{Defrag, Defragged};
 use rules::eval::Memories;
 use rules::model::{Family, Ruleset};
 

@@ -6,19 +6,16 @@
 //!
 //! Source: Linux 6.18 `nf_nat_proto.c` (`nf_nat_ipv4_pre_routing`, `nf_nat_ipv4_local_fn`).
 
-use std::net::IpAddr;
-
-use packet::Packet;
-use rules::nat::Redirected;
-use rules::{Iface, Mark};
-
 use crate::arrival::Arrival;
-use crate::bridge;
 use crate::config::Config;
 use crate::handler::Observer;
-use crate::interfaces;
 use crate::path::{Course, Fate, Path, Way, addresses, arrived, is_told, sent, tos_of};
 use crate::walk::Walk;
+use crate::{bridge, interfaces};
+use packet::{Mark, Packet};
+use rules::Iface;
+use rules::nat::Redirected;
+use std::net::IpAddr;
 
 /// What decided a packet's way when it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

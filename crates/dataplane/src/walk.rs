@@ -10,21 +10,19 @@ mod tables;
 mod verdict;
 mod ways;
 
-use packet::{Packet, Read, Snapshot};
-use rules::conntrack::{
-    Attachment, Certainty, Confirmation, CtView, Place, Space, States, Taken, Template, Visit,
-};
-use rules::eval::{Alive, Memories, Verdict, Verdicts};
-use rules::model::{Family, Hook};
-use rules::nat::payload::{self, Written};
-use rules::nat::{Drawn, Redirected, bind_unknown, forget_payload, side_at, undo};
-use rules::{BridgeNote, Connection, Iface, Mark, Transit, Wish};
-
 use crate::arrival::Left;
 use crate::bridge::Passed;
 use crate::disposition::{DropReason, Midstream, Why};
 use crate::handler::Observer;
-
+use conntrack::{
+    Attachment, Certainty, Confirmation, CtView, Place, Space, States, Taken, Template, Visit,
+};
+use packet::{Mark, Packet, Read, Snapshot};
+use rules::eval::{Alive, Memories, Verdict, Verdicts};
+use rules::model::{Family, Hook};
+use rules::nat::payload::Written;
+use rules::nat::{Drawn, Redirected, bind_unknown, forget_payload, payload, side_at, undo};
+use rules::{BridgeNote, Connection, Iface, Transit, Wish};
 pub(crate) use size::Sizes;
 use tables::Role;
 pub(crate) use tables::Tables;

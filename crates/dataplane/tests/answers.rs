@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
+use conntrack::Mode;
 use dataplane::{Arrival, Config, Handler, Judgement, Observer, Path};
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use packet::{Link, checksum, icmpv4};
-use rules::conntrack::Mode;
 use rules::eval;
 use rules::save::{LoadOptions, load};
 

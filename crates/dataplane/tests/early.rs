@@ -1,12 +1,12 @@
 //! Captures that begin in the middle of connections: verdicts, counters and translation of what may be new or not.
 
+use conntrack::Mode;
 use dataplane::{Arrival, Config, Counters, Disposition, Early, Handler, Judgement, Observer};
 use host::Network;
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use rules::Transit;
-use rules::conntrack::{self, Mode};
 use rules::eval::{self, RuleRef};
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};

@@ -3,11 +3,11 @@
 
 use std::net::IpAddr;
 
+use conntrack::Mode;
 use dataplane::{Arrival, Config, Handler, Judgement, Observer, Path};
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::{self, Flags};
 use packet::{Checksums, L4, Link, Packet, Read, checksum};
-use rules::conntrack::{self, Mode};
 use rules::eval;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};

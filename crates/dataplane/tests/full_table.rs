@@ -1,9 +1,9 @@
 //! More connections than the table holds: what the kernel evicts is secret, and so is whether a packet finds room.
 
+use conntrack::Mode;
 use dataplane::{Arrival, Config, Disposition, DropReason, Handler, Judgement, Observer, Why};
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
-use rules::conntrack::{self, Mode};
 use rules::eval;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};

@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
+use conntrack::Mode;
 use dataplane::{Arrival, Config, Handler, Judgement, Observer, Path};
 use host::{Host, Network};
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Link, checksum};
 use proptest::prelude::{any, proptest};
-use rules::conntrack::{self, Mode};
 use rules::eval;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};

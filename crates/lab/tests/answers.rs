@@ -6,6 +6,7 @@
 //! else is the host's own. At the end the counters of all tables are compared; none may be in doubt.
 #![cfg(target_os = "linux")]
 
+use conntrack::Mode;
 use dataplane::{Arrival, Config, Counters, Handler, Judgement, Observer, Origin, Path};
 use fastrand::Rng;
 use host::{Host, Network};
@@ -18,7 +19,6 @@ use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use packet::{Checksums, Link};
 use rules::Transit;
-use rules::conntrack::{self, Mode};
 use rules::eval::{self, RuleRef};
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};

@@ -6,6 +6,7 @@
 use std::process::Command;
 use std::sync::Arc;
 
+use conntrack::{Listing, Mode};
 use dataplane::{Arrival, Config, Counters, Handler, Judgement, Observer};
 use host::{Host, Network};
 use lab::oracle::counters::Reader;
@@ -17,7 +18,6 @@ use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use packet::{Checksums, Link};
 use rules::Transit;
-use rules::conntrack::{self, Listing, Mode};
 use rules::eval::{self, RuleRef};
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};

@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 
+use conntrack::CtState;
 use packet::tcp::Flags;
 use packet::{FlowKey, L3, L4, Read, icmpv4, icmpv6, tcp};
-use rules::conntrack::CtState;
 use rules::eval::{RuleRef, Test, tests_of};
 use rules::model::{Action, Family, Rule};
 use rules::save::{LoadOptions, load};

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
+use conntrack::States;
 use dataplane::Disposition;
 use host::sighting::Sighting;
 use packet::{Checksums, FlowKey, Link, Packet, Read};
 use pktio::{Frame, FrameMeta, Interface};
-use rules::conntrack::States;
 
 use crate::annotate::Annotation;
 use crate::decider::{Decider, Place};

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use conntrack::{CtView, Space, States};
 use dataplane::{
     Counters, Disposition, DropReason, Early, Either, Judgement, Left, Midstream, Observer, Path,
     Places, Skip, Why,
 };
 use host::sighting::Sighting;
-use rules::conntrack::{CtView, Space, States};
 use rules::eval::{self, By, Cause, RuleRef};
 use rules::model::Family;
 use rules::{Iface, Seen, Transit};

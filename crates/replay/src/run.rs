@@ -12,11 +12,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use access::list::Schedule;
+use conntrack::{Mode, Tracker};
 use dataplane::Config;
 use packet::Link;
 use pktio::LinkType;
 use rules::Class;
-use rules::conntrack::{Mode, Tracker};
 
 use crate::annotate::Annotation;
 use crate::error::Error;

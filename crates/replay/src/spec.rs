@@ -7,10 +7,10 @@ pub(crate) mod words;
 use std::fmt;
 use std::net::IpAddr;
 
+use conntrack::{CtState, Mode};
 use dataplane::Arrival;
 use packet::Link;
 use packet::craft::{Addresses, Craft, Ethernet, Fragment, arp_frame};
-use rules::conntrack::{CtState, Mode};
 
 use message::{endpoints, message};
 

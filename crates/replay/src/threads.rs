@@ -12,11 +12,11 @@ use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
+use conntrack::ends;
 use dataplane::is_fragment;
 use host::sighting::Sighting;
 use packet::{Checksums, Packet};
 use pktio::FrameMeta;
-use rules::conntrack::ends;
 
 use crate::error::Error;
 use crate::lane::{Counted, Lane};

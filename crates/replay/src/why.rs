@@ -5,10 +5,10 @@ mod text;
 
 use std::ops::ControlFlow;
 
+use conntrack::{CtView, Direction, Edit, Flow, Proto, Side, States, Status};
 use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Skip, Why};
 use host::sighting::Sighting;
 use packet::{Checksums, Link, Packet};
-use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, States, Status};
 use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
 use rules::ext::Memory;
 use rules::model::{Family, Hook};

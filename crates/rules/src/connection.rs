@@ -3,8 +3,8 @@
 //! Before tracking a packet has no connection; `-j CT` in the raw table says how it is to be tracked. Then
 //! it has a [`CtView`], and through it a flow whose mark and labels targets may change.
 
-use crate::conntrack::{CtState, CtView, Doubt, Flow, States, Taken, Template, Tracker};
 use crate::nat::{Binding, Drawn, Redirected};
+use conntrack::{CtState, CtView, Doubt, Flow, States, Taken, Template, Tracker};
 
 /// A packet's connection.
 #[derive(Debug)]

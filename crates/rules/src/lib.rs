@@ -8,9 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod connection;
-pub mod conntrack;
 pub mod convert;
-pub mod defrag;
 pub mod eval;
 pub mod ext;
 mod family;
@@ -31,4 +29,4 @@ pub use family::{TableKind, protocol_name, protocol_number};
 pub use outcome::Outcome;
 pub use parallel::{Because, Class};
 pub use semantics::Semantics;
-pub use transit::{BridgeNote, Iface, Mark, Transit};
+pub use transit::{BridgeNote, Iface, Transit};

@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
+use conntrack::{CtState, CtView, States};
 use host::Host;
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Checksums, Link, Packet};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rules::conntrack::{CtState, CtView, States};
 use rules::eval::{self, Alive, Memories, RuleRef, Verdict, Verdicts, walk};
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};

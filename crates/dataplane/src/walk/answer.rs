@@ -1,9 +1,9 @@
 //! Answers on a packet's walk: what the host sends for it is kept ready, and where it is such an answer itself it
 //! carries the connection of the packet it answers.
 
+use conntrack::{AnswerKind, Attachment, CtView, answerable};
 use host::Refused;
 use packet::{L3, ipv4, ipv6};
-use rules::conntrack::{AnswerKind, Attachment, CtView, answerable};
 use rules::eval::{Alive, By, Verdict};
 use rules::ext::Answer;
 use rules::model::{Action, Family};

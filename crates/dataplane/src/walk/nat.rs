@@ -1,9 +1,9 @@
 //! The nat tables of a packet's walk: whether their chains see it, and what becomes of its flow.
 
+use conntrack::{Side, Taken};
 use rules::Connection;
 use rules::Outcome;
 use rules::Transit;
-use rules::conntrack::{Side, Taken};
 use rules::eval::{self, Alive, Cause, RuleRef, Verdict};
 use rules::ext::Memory;
 use rules::model::Hook;

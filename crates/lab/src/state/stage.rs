@@ -1,10 +1,10 @@
 //! [`Stage`]: the two devices, the networks behind the near one, and the host between them.
 
+use conntrack::Mode;
 use dataplane::Config;
 use host::routes::Routes;
 use host::{Host, Network, Sysctl};
 use packet::Checksums;
-use rules::conntrack::{self, Mode};
 use rules::model::Family;
 
 use super::wire::Addr;

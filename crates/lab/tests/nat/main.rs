@@ -8,6 +8,7 @@
 mod packets;
 mod rulesets;
 
+use conntrack::{Mode, Side};
 use dataplane::{Arrival, Config, Counters, Handler, Judgement, Observer, Path};
 use fastrand::Rng;
 use host::{Host, Network};
@@ -18,7 +19,6 @@ use lab::oracle::tun::Tun;
 use lab::scene::{LOCAL_V4, LOCAL_V6, Placement, Scene, Wire};
 use packet::{Checksums, Link};
 use rules::Transit;
-use rules::conntrack::{self, Mode, Side};
 use rules::eval::{self, RuleRef};
 use rules::model::{Family, Ruleset};
 use rules::nat::Translated;

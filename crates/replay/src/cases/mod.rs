@@ -47,9 +47,9 @@ pub use judge::{Decided, Got, Judged, Results, judge};
 pub use named::NamedFile;
 pub use place::PlaceName;
 
+use conntrack::Mode;
 use dataplane::{Config, Path};
 use host::Network;
-use rules::conntrack::Mode;
 
 use crate::spec::Spec;
 

@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
+use conntrack::Mode;
 use dataplane::Path;
 use host::Network;
-use rules::conntrack::Mode;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -1,9 +1,9 @@
 //! `nflog.pcap` is what `tcpdump -i nflog:5` wrote on a router under `rules.v4`: two pings through it, one to it, a
 //! datagram that it rejected, a SYN that it dropped.
 
+use conntrack::Mode;
 use dataplane::Config;
 use host::{Host, Links};
-use rules::conntrack::{self, Mode};
 use rules::save::LoadOptions;
 
 use super::*;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use conntrack::Mode;
 use dataplane::Counters;
-use rules::conntrack::Mode;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 

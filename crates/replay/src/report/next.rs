@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use conntrack::{Mode, config::DEFAULT_MAX};
 use dataplane::{Config, Why};
 use packet::Checksums;
-use rules::conntrack::{Mode, config::DEFAULT_MAX};
 use rules::model::{Action, Family, Rule};
 
 use super::{Report, ct_name};

@@ -17,10 +17,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use conntrack::States;
 use dataplane::Disposition;
 use host::sighting::Seen;
 use pktio::{Burst, Interface};
-use rules::conntrack::States;
 
 use crate::decider::Decider;
 use crate::error::Error;

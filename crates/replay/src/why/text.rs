@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 
+use conntrack::{Edit, Renumbering, Side};
 use dataplane::{Disposition, Judgement, Skip};
 use host::sighting::Sighting;
 use packet::visible::{self, word};
 use packet::{L4, Packet, tcp};
 use rules::Outcome;
-use rules::conntrack::{Edit, Renumbering, Side};
 use rules::eval::{self, Alive};
 use rules::model::Action;
 use rules::nat::Translated;

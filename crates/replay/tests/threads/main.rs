@@ -12,10 +12,10 @@ mod outcome;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use conntrack::Mode;
 use proptest::prelude::*;
 use replay::run::{self, List, Wanted};
 use replay::{Alone, Selection};
-use rules::conntrack::Mode;
 use rules::layout::Kind;
 
 use made::{Made, packets};

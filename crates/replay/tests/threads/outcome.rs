@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use conntrack::Mode;
 use dataplane::Config;
 use replay::report::Style;
 use replay::run::{self, List, Wanted};
 use replay::{Alone, RulesFile, Selection};
-use rules::conntrack::{self, Mode};
 use rules::layout::Kind;
 use rules::save::LoadOptions;
 

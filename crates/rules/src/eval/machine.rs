@@ -2,17 +2,17 @@
 
 mod limits;
 
-use smallvec::SmallVec;
-
 use self::limits::ASK_EVERY;
-use super::header::{self, Key};
+use super::header::Key;
 use super::source::{Source, Step, Stored, Test};
-use super::{Alive, By, Cause, Memories, Observer, RuleRef, Verdict, Verdicts};
-use crate::conntrack::States;
+use super::{Alive, By, Cause, Memories, Observer, RuleRef, Verdict, Verdicts, header};
 use crate::ext::Effect;
 use crate::model::{Action, End, Policy, Rule};
 use crate::outcome::Outcome;
-use crate::transit::{Mark, Transit};
+use crate::transit::Transit;
+use conntrack::States;
+use packet::Mark;
+use smallvec::SmallVec;
 
 /// Walks the built-in chain at the packet's hook; a source without one accepts.
 pub(crate) fn run<'r, S: Source<'r>, O: Observer>(

@@ -5,10 +5,10 @@
 
 use super::{Args, IP, Match, MatchKind, Opt, Printer, Support, value, words};
 use crate::connection::Seen;
-use crate::conntrack::{Direction, Flow};
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
+use conntrack::{Direction, Flow};
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {

@@ -18,16 +18,14 @@ use super::{
     Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support, number, value,
 };
 use crate::connection::{Seen, Wish};
-use crate::conntrack::dissect;
-use crate::conntrack::step::Flaw;
-use crate::conntrack::tcp::State;
-use crate::conntrack::{
-    CtState, Direction, Doubt, Flow, Mode, Proto, Status, Tracker, Tuple, Zone,
-};
 use crate::model::Family;
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
+use conntrack::dissect;
+use conntrack::dissect::Unparsable;
+use conntrack::tcp::State;
+use conntrack::{CtState, Direction, Doubt, Flow, Mode, Proto, Status, Tracker, Tuple, Zone};
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {
@@ -256,8 +254,8 @@ fn without_flow(transit: &mut Transit<'_, '_>, zone: Zone, now: u64) -> Who {
     let layer = dissect::layer(transit.packet);
     let tuple = match layer.and_then(|layer| dissect::tuple(transit.packet, &layer)) {
         Ok(tuple) => tuple.in_zone(zone.id_in(Direction::Original)),
-        Err(Flaw::Invalid) => return Who::Nobody,
-        Err(Flaw::Unknown) => return Who::Unknown,
+        Err(Unparsable::Invalid) => return Who::Nobody,
+        Err(Unparsable::Unknown) => return Who::Unknown,
     };
     let Some(tracker) = &mut transit.ct.tracker else { return Who::Unknown };
     let found = tracker.find(&tuple, zone, now).and_then(|(handle, _)| tracker.flow(handle));

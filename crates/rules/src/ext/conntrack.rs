@@ -6,11 +6,11 @@ use super::host::HostMask;
 use super::ports::range_text;
 use super::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support, number, value, words};
 use crate::connection::{Connection, Seen};
-use crate::conntrack::{CtState, Direction, Flow, States, Status};
 use crate::model::Family;
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
+use conntrack::{CtState, Direction, Flow, States, Status};
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {

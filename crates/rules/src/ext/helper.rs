@@ -4,7 +4,6 @@
 
 use super::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::connection::Seen;
-use crate::conntrack;
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;

@@ -27,13 +27,13 @@ pub use ports::PortRanges;
 pub use printer::Printer;
 pub use recent::RecentLists;
 
-use crate::conntrack::States;
 use crate::eval::LONGEST;
 use crate::ipset::Sets;
 use crate::model::Family;
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
+use ::conntrack::States;
 
 /// A parsed match: immutable, shared by every packet and thread.
 pub trait Match: fmt::Debug + Send + Sync {

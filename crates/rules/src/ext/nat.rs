@@ -6,11 +6,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Args, Effect, Given, Opt, Printer, Target, value};
-use crate::conntrack::Side;
 use crate::model::Family;
 use crate::nat::{self, Ports, Range};
 use crate::save::What;
 use crate::transit::Transit;
+use conntrack::Side;
 
 /// `--random` as the NAT targets declare it.
 pub(super) const RANDOM: Opt = Opt::flag("random");

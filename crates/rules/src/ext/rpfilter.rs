@@ -95,10 +95,8 @@ mod tests {
     use super::*;
     use host::routes::Routes;
     use host::{Host, Links, Network, Policy};
-    use packet::{Checksums, Link, Packet};
+    use packet::{Checksums, Link, Mark, Packet};
     use std::net::Ipv6Addr;
-
-    use crate::transit::Mark;
 
     const ROUTES: &str = "default via 10.0.0.254 dev eth0
 10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.5

@@ -4,10 +4,10 @@
 
 use super::conntrack::{STATES, states, states_of};
 use super::{Args, IP, Match, MatchKind, Opt, Printer, Support, words};
-use crate::conntrack::States;
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
+use conntrack::States;
 
 /// The kind.
 pub(super) static KIND: MatchKind = MatchKind {

@@ -5,10 +5,10 @@
 
 use super::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind, value};
 use crate::connection::Wish;
-use crate::conntrack::{self, Template};
 use crate::ipset::Sets;
 use crate::save::What;
 use crate::transit::Transit;
+use conntrack::{self, Template};
 
 /// The kind.
 pub(super) static KIND: TargetKind = TargetKind {

@@ -5,7 +5,8 @@
 
 use super::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind, value};
 use crate::save::What;
-use crate::transit::{Mark, Transit};
+use crate::transit::Transit;
+use packet::Mark;
 
 /// The kind.
 pub(super) static KIND: TargetKind = TargetKind {

@@ -6,11 +6,11 @@
 use std::net::IpAddr;
 
 use super::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind, value};
-use crate::conntrack::Side;
 use crate::model::Family;
 use crate::nat::{self, Range};
 use crate::save::What;
 use crate::transit::Transit;
+use conntrack::Side;
 
 /// The kind.
 pub(super) static KIND: TargetKind = TargetKind {

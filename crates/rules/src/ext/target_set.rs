@@ -9,7 +9,8 @@ use super::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind, 
 use crate::ipset::{Addition, CounterTest, Query, Sets, Touched};
 use crate::model::Hook;
 use crate::save::What;
-use crate::transit::{Mark, Transit};
+use crate::transit::Transit;
+use packet::Mark;
 
 /// The kind.
 pub(super) static KIND: TargetKind = TargetKind {

@@ -4,9 +4,9 @@
 
 use super::nat::{Nat, PERSISTENT, RANDOM, RANDOM_FULLY};
 use super::{Args, IP, Opt, Support, Target, TargetKind};
-use crate::conntrack::Side;
 use crate::model::Hook;
 use crate::save::What;
+use conntrack::Side;
 
 /// The kind.
 pub(super) static KIND: TargetKind = TargetKind {

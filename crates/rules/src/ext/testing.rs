@@ -1,12 +1,11 @@
 //! Packets for the tests of extensions.
 
-use packet::{Checksums, Link, Packet};
-
 use super::Match;
 use crate::model::{Family, Hook};
 use crate::outcome::Outcome;
-use crate::transit::{Mark, Transit};
+use crate::transit::Transit;
 use host::Host;
+use packet::{Checksums, Link, Mark, Packet};
 
 /// An IPv4 packet with UDP from port 1000 to 53.
 pub(super) fn ipv4_udp(payload: &[u8]) -> Vec<u8> {

@@ -7,9 +7,9 @@ use super::choose::Choice;
 use super::forget::forget;
 use super::range::{Ports, Range, address};
 use super::turn::{Binding, Redirected};
-use crate::conntrack::{Direction, Side};
 use crate::model::{Family, Hook};
 use crate::transit::{Iface, Transit};
+use conntrack::{Direction, Side};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Gives the packet's flow a mapping of `range` at this end, if it certainly comes to that. `None` stands for

@@ -6,7 +6,7 @@
 
 use super::jhash::jhash2;
 use super::range::{Ports, Range, address, has_ports, part, with_end};
-use crate::conntrack::{Direction, Doubt, Flow, Handle, Side, Tracker, Tuple};
+use conntrack::{Direction, Doubt, Flow, Handle, Side, Tracker, Tuple};
 use packet::tcp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

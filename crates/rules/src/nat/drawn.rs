@@ -6,8 +6,8 @@
 use super::Translated;
 use super::range::{address, part, with_end};
 use super::rewrite::end_of;
-use crate::conntrack::{Direction, Side, Tuple, dissect};
 use crate::transit::Transit;
+use conntrack::{Direction, Side, Tuple, dissect};
 use packet::{FlowKey, Packet, Read, icmpv4, icmpv6};
 use std::net::{IpAddr, Ipv4Addr};
 

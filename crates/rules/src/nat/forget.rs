@@ -1,8 +1,8 @@
 //! What a translation that is not known may have changed in a packet.
 
-use crate::conntrack::{CtState, Side, States};
 use crate::model::Family;
 use crate::transit::Transit;
+use conntrack::{CtState, Side, States};
 use packet::{L4, Packet, Read, Upper};
 use std::ops::Range;
 

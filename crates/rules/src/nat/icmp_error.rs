@@ -7,9 +7,9 @@ use super::Translated;
 use super::forget::forget;
 use super::range::address;
 use super::rewrite;
-use crate::conntrack::dissect::{self, Layer};
-use crate::conntrack::{Side, Status, verify};
 use crate::transit::Transit;
+use conntrack::dissect::{self, Layer};
+use conntrack::{Side, Status, verify};
 use packet::{Packet, Read, checksum};
 
 /// Rewrites this end of an error, and the other end of what it quotes.

@@ -1,4 +1,4 @@
-//! Address translation as the Linux kernel does it, on top of [`conntrack`](crate::conntrack).
+//! Address translation as the Linux kernel does it, on top of [`conntrack`](::conntrack).
 //!
 //! The nat chains decide once per flow what becomes of an end: a target takes a mapping from a
 //! [`Range`], and a flow that none has claimed keeps what it has. [`turn`] says what a packet meets at a hook:
@@ -29,8 +29,8 @@ pub use forget::{answers_any, forget, forget_payload, is_translated};
 pub use range::{Ports, Range};
 pub use turn::{Binding, Redirected, Turn, turn};
 
-use crate::conntrack::Side;
 use crate::model::Hook;
+use conntrack::Side;
 use std::net::IpAddr;
 
 /// What became of a packet's end.

@@ -7,8 +7,8 @@
 //! `nf_conntrack_seqadj.c` (`nf_ct_seq_adjust`, `nf_ct_sack_adjust`); RFC 2018.
 
 use super::rewrite::{replace, write as put};
-use crate::conntrack::dissect::{self, Layer};
-use crate::conntrack::{Edit, Renumbering, Replacement, verify};
+use conntrack::dissect::{self, Layer};
+use conntrack::{Edit, Renumbering, Replacement, verify};
 use packet::options::{END, NO_OPERATION};
 use packet::tcp::Flags;
 use packet::{Packet, Read, checksum, tcp};

@@ -2,7 +2,7 @@
 //!
 //! Source: `struct nf_nat_range2` of `include/uapi/linux/netfilter/nf_nat.h`.
 
-use crate::conntrack::{Side, Tuple};
+use conntrack::{Side, Tuple};
 use packet::{icmpv4, icmpv6};
 use std::net::IpAddr;
 

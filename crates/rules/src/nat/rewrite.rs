@@ -8,10 +8,10 @@
 use super::Translated;
 use super::forget::forget;
 use super::range::{address, has_ports, part};
-use crate::conntrack::dissect::{self, Layer};
-use crate::conntrack::verify::{SCTP_CHECKSUM, sctp_sum};
-use crate::conntrack::{Side, Tuple};
 use crate::transit::Transit;
+use conntrack::dissect::{self, Layer};
+use conntrack::verify::{SCTP_CHECKSUM, sctp_sum};
+use conntrack::{Side, Tuple};
 use packet::{Packet, Read, checksum, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp};
 use std::net::IpAddr;
 

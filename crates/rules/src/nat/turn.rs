@@ -3,8 +3,8 @@
 //! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_inet_fn`), `nf_nat_proto.c` (`nf_nat_ipv4_fn`).
 
 use crate::connection::Connection;
-use crate::conntrack::{CtState, Doubt, Flow, Side, Taken};
 use crate::transit::Transit;
+use conntrack::{CtState, Doubt, Flow, Side, Taken};
 use packet::{L4, icmpv4, icmpv6};
 
 /// What a packet meets.

@@ -1,21 +1,19 @@
 //! Nothing unknown: the walk ends as the naive one does, counter for counter. Something unknown: whatever
 //! the truth is, it is among the possible verdicts and between the definite and the possible hits.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-
+use crate::made::{IFACES, Packet, Table, packets, tables};
+use crate::naive::{End, Walk};
 use host::Host;
-use packet::{Checksums, Link};
+use packet::{Checksums, Link, Mark};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRng, TestRunner};
 use rules::eval::{Alive, Memories, Observer, RuleRef, Verdict, Verdicts, walk};
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
-use rules::{Iface, Mark, Transit};
-
-use crate::made::{IFACES, Packet, Table, packets, tables};
-use crate::naive::{End, Walk};
+use rules::{Iface, Transit};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Completions tried for each packet.
 const COMPLETIONS: usize = 12;

@@ -1,14 +1,13 @@
 //! What targets do to a packet.
 
+use crate::ruleset;
 use host::Host;
 use packet::craft::{Addresses, Craft, Message};
-use packet::{Checksums, Link, Packet, Read};
+use packet::{Checksums, Link, Mark, Packet, Read};
 use rules::eval::{Alive, Memories, Observer, Verdict, Verdicts, walk};
-use rules::model::Family::{self, Ipv4, Ipv6};
-use rules::model::{Hook, Ruleset};
-use rules::{Iface, Mark, Semantics, Transit};
-
-use crate::ruleset;
+use rules::model::Family::{Ipv4, Ipv6};
+use rules::model::{Family, Hook, Ruleset};
+use rules::{Iface, Semantics, Transit};
 
 struct Silent;
 

@@ -196,7 +196,7 @@ fn a_case_has_room_for_its_own_connections_and_no_more() {
     tight.ct.max = 3;
     assert_eq!(small(&tight, 100).ct.max, 3, "--ct-max wins");
     let line = "udp 17 29 src=10.0.0.1 dst=10.0.0.2 sport=1 dport=2 [UNREPLIED] src=10.0.0.2 dst=10.0.0.1 sport=2 dport=1\n";
-    let listed = rules::conntrack::Listing::parse(&line.repeat(40)).unwrap();
+    let listed = conntrack::Listing::parse(&line.repeat(40)).unwrap();
     let mut config = Config::default();
     config.ct.start = Some(std::sync::Arc::new(listed));
     assert_eq!(small(&config, 1).ct.max, 42, "what is listed has its place");

@@ -6,8 +6,8 @@ use super::toml::defaults;
 use super::*;
 use crate::cases::{Cases, Given, judge};
 use crate::demo;
+use conntrack::Mode;
 use host::Network;
-use rules::conntrack::Mode;
 use rules::save::LoadOptions;
 
 const RULES: &str = "*filter\n:INPUT ACCEPT\n:FORWARD DROP\n:OUTPUT ACCEPT\n-A FORWARD -p tcp -j ACCEPT\n\

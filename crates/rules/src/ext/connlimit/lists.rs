@@ -18,7 +18,7 @@ mod entry;
 
 use std::collections::HashMap;
 
-use crate::conntrack::{Tuple, Zone};
+use conntrack::{Tuple, Zone};
 use entry::{Entry, Reach, Walk};
 
 /// Entries that a walk takes out before it ends with the next.

@@ -1,7 +1,7 @@
 //! One connection in a list, and what a walk makes of it.
 
 use super::{Fate, TICK, Visit};
-use crate::conntrack::{Direction, Tuple, Zone};
+use conntrack::{Direction, Tuple, Zone};
 
 /// See the module.
 #[derive(Debug)]

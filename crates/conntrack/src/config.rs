@@ -1,0 +1,228 @@
+//! [`Config`]: the settings of connection tracking, with the kernel's defaults.
+//!
+//! Source: `Documentation/networking/nf_conntrack-sysctl.rst`, and the default tables of the protocol
+//! trackers of Linux 6.18. All times are nanoseconds.
+
+use std::sync::Arc;
+
+use crate::listing::Listing;
+use packet::Checksums;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Entries of the table unless the command line says otherwise.
+pub const DEFAULT_MAX: usize = 262_144;
+
+/// What the capture is to the connections in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Their table was empty before it, and it holds every packet: nothing is in doubt.
+    Kernel,
+    /// It may have begun in their middle, and may hold one side of them: see [`Unseen`](super::flow::Unseen).
+    #[default]
+    Midstream,
+    /// Nothing is tracked and every state is unknown.
+    Off,
+}
+
+/// Settings of a [`Tracker`](super::Tracker).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// What becomes of segments of unknown flows.
+    pub mode: Mode,
+    /// The flows that there are when the first packet comes, where they were listed. Then none begins before.
+    pub start: Option<Arc<Listing>>,
+    /// Most flows held at a time (`nf_conntrack_max`); at most 2^30.
+    pub max: usize,
+    /// What the keys of the table's hashes are drawn from; at random where there is none. Nothing but time depends on it.
+    pub seed: Option<u64>,
+    /// Most expected flows at a time (`nf_conntrack_expect_max`).
+    pub expect_max: usize,
+    /// Whether upper-layer checksums are verified (`nf_conntrack_checksum`); a wrong one is INVALID.
+    pub checksums: Checksums,
+    /// Flows are picked up in their middle (`nf_conntrack_tcp_loose`).
+    pub loose: bool,
+    /// Segments out of window are accepted (`nf_conntrack_tcp_be_liberal`).
+    pub liberal: bool,
+    /// Resets out of sequence are accepted (`nf_conntrack_tcp_ignore_invalid_rst`).
+    pub ignore_invalid_rst: bool,
+    /// Retransmissions after which the timeout is shortened (`nf_conntrack_tcp_max_retrans`).
+    pub max_retrans: u8,
+    /// How long flows live without packets.
+    pub timeouts: Timeouts,
+}
+
+impl Config {
+    /// Whether flows may have begun before the capture of which nothing is known.
+    pub(crate) fn may_predate(&self) -> bool {
+        self.mode == Mode::Midstream && self.start.is_none()
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            start: None,
+            max: DEFAULT_MAX,
+            seed: None,
+            expect_max: 4096,
+            checksums: Checksums::default(),
+            loose: true,
+            liberal: false,
+            ignore_invalid_rst: false,
+            max_retrans: 3,
+            timeouts: Timeouts::default(),
+        }
+    }
+}
+
+/// How long flows live without packets, in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeouts {
+    /// TCP by state ([`tcp::State`](super::tcp::State) as index); place 0 is not used.
+    pub tcp: [u64; 10],
+    /// TCP after too many retransmissions.
+    pub tcp_max_retrans: u64,
+    /// TCP with data that the other side has not acknowledged.
+    pub tcp_unacknowledged: u64,
+    /// UDP and UDP-Lite without an answer.
+    pub udp: u64,
+    /// UDP streams.
+    pub udp_stream: u64,
+    /// ICMP queries.
+    pub icmp: u64,
+    /// ICMPv6 queries.
+    pub icmpv6: u64,
+    /// SCTP by state ([`sctp::State`](super::sctp::State) as index); place 0 is not used.
+    pub sctp: [u64; 9],
+    /// GRE without an answer.
+    pub gre: u64,
+    /// GRE with one.
+    pub gre_stream: u64,
+    /// Every other protocol.
+    pub generic: u64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            tcp: [0, 120, 60, 432_000, 120, 60, 30, 120, 10, 120].map(|s: u64| s * SECOND),
+            tcp_max_retrans: 300 * SECOND,
+            tcp_unacknowledged: 300 * SECOND,
+            udp: 30 * SECOND,
+            udp_stream: 120 * SECOND,
+            icmp: 30 * SECOND,
+            icmpv6: 30 * SECOND,
+            sctp: [0, 10, 3, 3, 210, 3, 3, 3, 30].map(|s: u64| s * SECOND),
+            gre: 30 * SECOND,
+            gre_stream: 180 * SECOND,
+            generic: 600 * SECOND,
+        }
+    }
+}
+
+impl Timeouts {
+    /// Sets one by the name of its sysctl without the prefix `nf_conntrack_`, such as
+    /// `tcp_timeout_established`. False where there is no such name.
+    pub fn set(&mut self, name: &str, seconds: u32) -> bool {
+        let Some(place) = self.place(name) else { return false };
+        *place = u64::from(seconds) * SECOND;
+        true
+    }
+
+    fn place(&mut self, name: &str) -> Option<&mut u64> {
+        if let Some(state) = name.strip_prefix("tcp_timeout_") {
+            return self.tcp_place(state);
+        }
+        if let Some(state) = name.strip_prefix("sctp_timeout_") {
+            let index = SCTP_NAMES.iter().position(|other| *other == state)?;
+            return self.sctp.get_mut(index + 1);
+        }
+        Some(match name {
+            "udp_timeout" => &mut self.udp,
+            "udp_timeout_stream" => &mut self.udp_stream,
+            "icmp_timeout" => &mut self.icmp,
+            "icmpv6_timeout" => &mut self.icmpv6,
+            "gre_timeout" => &mut self.gre,
+            "gre_timeout_stream" => &mut self.gre_stream,
+            "generic_timeout" => &mut self.generic,
+            _ => return None,
+        })
+    }
+
+    fn tcp_place(&mut self, state: &str) -> Option<&mut u64> {
+        match state {
+            "max_retrans" => Some(&mut self.tcp_max_retrans),
+            "unacknowledged" => Some(&mut self.tcp_unacknowledged),
+            _ => {
+                let index = TCP_NAMES.iter().position(|other| *other == state)?;
+                self.tcp.get_mut(index + 1)
+            }
+        }
+    }
+
+    /// The longest that a flow of this protocol can live without packets.
+    #[must_use]
+    pub fn longest(&self, protocol: u8) -> u64 {
+        let most = |times: &[u64]| times.iter().copied().max().unwrap_or(0);
+        match protocol {
+            packet::tcp::PROTOCOL => {
+                most(&self.tcp).max(self.tcp_max_retrans).max(self.tcp_unacknowledged)
+            }
+            packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE => self.udp.max(self.udp_stream),
+            packet::icmpv4::PROTOCOL => self.icmp,
+            packet::icmpv6::PROTOCOL => self.icmpv6,
+            packet::sctp::PROTOCOL => most(&self.sctp),
+            packet::gre::PROTOCOL => self.gre.max(self.gre_stream),
+            _ => self.generic,
+        }
+    }
+}
+
+const TCP_NAMES: [&str; 8] = [
+    "syn_sent",
+    "syn_recv",
+    "established",
+    "fin_wait",
+    "close_wait",
+    "last_ack",
+    "time_wait",
+    "close",
+];
+
+const SCTP_NAMES: [&str; 8] = [
+    "closed",
+    "cookie_wait",
+    "cookie_echoed",
+    "established",
+    "shutdown_sent",
+    "shutdown_recd",
+    "shutdown_ack_sent",
+    "heartbeat_sent",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_set_by_sysctl_name() {
+        let mut timeouts = Timeouts::default();
+        assert!(timeouts.set("tcp_timeout_established", 7));
+        assert_eq!(timeouts.tcp[3], 7 * SECOND);
+        assert!(timeouts.set("tcp_timeout_close", 9) && timeouts.set("sctp_timeout_closed", 8));
+        assert_eq!((timeouts.tcp[8], timeouts.sctp[1]), (9 * SECOND, 8 * SECOND));
+        assert!(timeouts.set("udp_timeout_stream", 3) && timeouts.set("generic_timeout", 1));
+        assert_eq!((timeouts.udp_stream, timeouts.generic), (3 * SECOND, SECOND));
+        assert!(!timeouts.set("tcp_timeout_nosuch", 1) && !timeouts.set("dccp_timeout", 1));
+    }
+
+    #[test]
+    fn the_longest_is_of_the_protocol() {
+        let timeouts = Timeouts::default();
+        assert_eq!(timeouts.longest(6), 432_000 * SECOND);
+        assert_eq!(timeouts.longest(17), 120 * SECOND);
+        assert_eq!(timeouts.longest(89), 600 * SECOND);
+    }
+}

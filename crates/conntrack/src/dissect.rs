@@ -1,0 +1,147 @@
+//! Which tuple a packet has, the packet itself or the one quoted in an ICMP error.
+//!
+//! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_ct_get_tuple`, `ipv4_get_l4proto`, `ipv6_get_l4proto`),
+//! `nf_conntrack_proto_gre.c`. DCCP has no tracker of its own in this kernel any more: it is generic.
+
+use crate::key::Tuple;
+use packet::ipv6_ext::{self, Find};
+use packet::{L3, L4, Packet, Read, gre, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp};
+
+/// An upper layer: its protocol and where it starts in the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layer {
+    /// Offset of the network header before it.
+    pub network: usize,
+    /// Whether it is of IPv6.
+    pub is_v6: bool,
+    /// Its protocol.
+    pub protocol: u8,
+    /// Offset of its own header in the frame.
+    pub offset: usize,
+}
+
+/// Why a packet cannot be tracked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unparsable {
+    /// It is malformed: INVALID.
+    Invalid,
+    /// Bytes that decide were not captured.
+    Unknown,
+}
+
+/// Bytes without which a packet is malformed.
+#[inline]
+pub(crate) fn known<T>(read: Read<T>) -> Result<T, Unparsable> {
+    match read {
+        Read::Known(bytes) => Ok(bytes),
+        Read::Absent => Err(Unparsable::Invalid),
+        Read::Unknown => Err(Unparsable::Unknown),
+    }
+}
+
+/// Everything from `offset` to the end of the packet.
+pub(crate) fn rest<'p>(packet: &'p Packet<'_>, offset: usize) -> Read<&'p [u8]> {
+    let len = packet.headers().end.saturating_sub(offset);
+    packet.read_slice(offset, len)
+}
+
+/// The upper layer of the packet.
+#[inline]
+pub fn layer(packet: &Packet<'_>) -> Result<Layer, Unparsable> {
+    let headers = packet.headers();
+    let is_v6 = match headers.l3 {
+        L3::Ipv4 { .. } => false,
+        L3::Ipv6 => true,
+        L3::Unknown => return Err(Unparsable::Unknown),
+        L3::Arp | L3::Other | L3::Fault(_) => return Err(Unparsable::Invalid),
+    };
+    match headers.l4 {
+        L4::Upper(upper) if is_v6 && upper.protocol == ipv6_ext::NO_NEXT => {
+            Err(Unparsable::Invalid)
+        }
+        L4::Upper(upper) => Ok(Layer {
+            network: headers.network,
+            is_v6,
+            protocol: upper.protocol,
+            offset: upper.offset,
+        }),
+        L4::Unknown => Err(Unparsable::Unknown),
+        L4::Fragment { .. } | L4::Broken { .. } | L4::None => Err(Unparsable::Invalid),
+    }
+}
+
+/// The upper layer of a packet quoted at `network`.
+pub fn quoted_layer(packet: &Packet<'_>, network: usize, is_v6: bool) -> Result<Layer, Unparsable> {
+    if is_v6 { quoted_v6(packet, network) } else { quoted_v4(packet, network) }
+}
+
+fn quoted_v4(packet: &Packet<'_>, network: usize) -> Result<Layer, Unparsable> {
+    let header = known(packet.read::<{ ipv4::MIN_HEADER_LEN }>(network))?;
+    let [first, _, _, _, _, _, high, low, _, protocol, ..] = header;
+    let fragment = u16::from_be_bytes([high, low]) & ipv4::OFFSET_MASK;
+    let offset = network + usize::from(first & 0x0f) * 4;
+    if fragment != 0 || offset > packet.headers().end {
+        return Err(Unparsable::Invalid);
+    }
+    Ok(Layer { network, is_v6: false, protocol, offset })
+}
+
+fn quoted_v6(packet: &Packet<'_>, network: usize) -> Result<Layer, Unparsable> {
+    match ipv6_ext::find(packet, network, None) {
+        Find::Found { protocol, offset, fragment_offset: 0 } if protocol != ipv6_ext::NO_NEXT => {
+            Ok(Layer { network, is_v6: true, protocol, offset })
+        }
+        Find::Found { .. } | Find::Missing | Find::Truncated => Err(Unparsable::Invalid),
+        Find::Unknown => Err(Unparsable::Unknown),
+    }
+}
+
+/// The tuple of a layer's packet, in zone 0.
+#[inline]
+pub fn tuple(packet: &Packet<'_>, layer: &Layer) -> Result<Tuple, Unparsable> {
+    let parts = parts(packet, layer)?;
+    if layer.is_v6 {
+        let at = layer.network + ipv6::SOURCE.start;
+        return Ok(Tuple::from_v6(&known(packet.read::<32>(at))?, layer.protocol, parts));
+    }
+    let at = layer.network + ipv4::SOURCE.start;
+    Ok(Tuple::from_v4(known(packet.read::<8>(at))?, layer.protocol, parts))
+}
+
+/// Ports, or what stands for them.
+#[inline]
+fn parts(packet: &Packet<'_>, layer: &Layer) -> Result<[u16; 2], Unparsable> {
+    match layer.protocol {
+        tcp::PROTOCOL | udp::PROTOCOL | udp::PROTOCOL_LITE | sctp::PROTOCOL => {
+            let [a, b, c, d] = known(packet.read::<4>(layer.offset))?;
+            Ok([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
+        }
+        icmpv4::PROTOCOL | icmpv6::PROTOCOL => {
+            let [kind, code, _, _, a, b, _, _] = known(packet.read::<8>(layer.offset))?;
+            Ok([u16::from_be_bytes([a, b]), u16::from_be_bytes([kind, code])])
+        }
+        gre::PROTOCOL => gre_keys(packet, layer.offset),
+        _ => Ok([0, 0]),
+    }
+}
+
+/// The call of a PPTP tunnel; other tunnels have one flow between two hosts. The call of the source is
+/// known only from the tunnel's control connection, which is not followed: it is 0.
+fn gre_keys(packet: &Packet<'_>, offset: usize) -> Result<[u16; 2], Unparsable> {
+    const PPP: u16 = 0x880b;
+    let fixed = match packet.read::<4>(offset) {
+        Read::Known(fixed) => fixed,
+        Read::Absent => return Ok([0, 0]),
+        Read::Unknown => return Err(Unparsable::Unknown),
+    };
+    let [_, version, high, low] = fixed;
+    if version & 0x07 != 1 {
+        return Ok([0, 0]);
+    }
+    match packet.read::<8>(offset) {
+        Read::Absent => Ok([0, 0]),
+        Read::Unknown => Err(Unparsable::Unknown),
+        Read::Known(_) if u16::from_be_bytes([high, low]) != PPP => Err(Unparsable::Invalid),
+        Read::Known([_, _, _, _, _, _, a, b]) => Ok([0, u16::from_be_bytes([a, b])]),
+    }
+}

@@ -1,0 +1,236 @@
+//! The helpers at work: what a packet that survived foretells.
+//!
+//! Source: Linux 6.18 `nf_conntrack_ftp.c`, `nf_conntrack_tftp.c`, and `nf_confirm` of
+//! `nf_conntrack_proto.c`, which runs them.
+
+use crate::dissect::{Unparsable, known, rest};
+use crate::expect::{Expectation, Followed};
+use crate::flow::Flow;
+use crate::ftp::text::Form;
+use crate::ftp::{Found, LineStarts};
+use crate::helper::Helper;
+use crate::key::Direction;
+use crate::lost::End;
+use crate::shift::Shifts;
+use crate::table::Handle;
+use crate::unmodelled::Seen;
+use crate::{dissect, ftp, unmodelled};
+use packet::{Packet, tcp, udp};
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// What the helpers remember of flows.
+#[derive(Debug, Default)]
+pub(crate) struct Helpers {
+    /// Where lines begin in FTP control connections.
+    lines: HashMap<Handle, LineStarts>,
+    /// How far the numbers moved of those that were rewritten.
+    shifts: HashMap<Handle, Shifts>,
+}
+
+/// Where a payload names the flow that it foretells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Offset in the frame.
+    pub(crate) start: usize,
+    /// In bytes.
+    pub(crate) len: usize,
+    pub(crate) form: Form,
+    /// The segment's sequence number.
+    pub(crate) sequence: u32,
+}
+
+/// What a helper makes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Help {
+    /// The packet goes on.
+    Pass,
+    /// It goes on, and foretells this. FTP says so in words.
+    Expect(Expectation, Option<Told>),
+    /// The kernel drops it.
+    Drop,
+    /// Not all of the payload was captured: it goes on or is dropped, and may foretell this.
+    Uncertain([End; 2]),
+    /// It goes on, and may foretell this.
+    Broadcast(End),
+    /// What it makes of the packet is not known.
+    Unmodelled,
+}
+
+impl Helpers {
+    /// Runs the helper of a flow over a packet that is about to leave.
+    pub(crate) fn help(
+        &mut self,
+        packet: &Packet<'_>,
+        (handle, flow): (Handle, &Flow),
+        direction: Direction,
+        is_established: bool,
+    ) -> Help {
+        let Ok(layer) = dissect::layer(packet) else { return Help::Pass };
+        let looked = match flow.helper {
+            Helper::None => return Help::Pass,
+            Helper::Broadcast => return Help::Broadcast(unmodelled::answer(flow)),
+            Helper::Ftp if layer.protocol != tcp::PROTOCOL || !is_established => {
+                return Help::Pass;
+            }
+            Helper::Tftp if layer.protocol != udp::PROTOCOL => return Help::Pass,
+            Helper::Ftp => self.ftp(packet, layer.offset, (handle, flow), direction),
+            Helper::Tftp => tftp(packet, layer.offset, (handle, flow)),
+            _ if (Seen { packet, flow, direction, is_established }).may_tell() => {
+                return Help::Unmodelled;
+            }
+            _ => return Help::Pass,
+        };
+        match looked {
+            Ok(help) => help,
+            Err(Unparsable::Invalid) => Help::Pass,
+            Err(Unparsable::Unknown) => {
+                let direction =
+                    if flow.helper == Helper::Tftp { Direction::Original } else { direction };
+                Help::Uncertain(foretold_by(flow, direction, layer.protocol))
+            }
+        }
+    }
+
+    fn ftp(
+        &mut self,
+        packet: &Packet<'_>,
+        offset: usize,
+        (handle, flow): (Handle, &Flow),
+        direction: Direction,
+    ) -> Result<Help, Unparsable> {
+        let (sequence, payload) = segment(packet, offset)?;
+        let payload_start = packet.headers().end.saturating_sub(payload.len());
+        let speaker = flow.tuple(direction).source();
+        let starts = self.lines.entry(handle).or_default();
+        let found = ftp::look(starts, direction, sequence, payload, speaker);
+        let data = match found {
+            Found::Nothing => return Ok(Help::Pass),
+            Found::Partial => return Ok(Help::Drop),
+            Found::Data(data) => data,
+        };
+        if data.address != speaker {
+            return Ok(Help::Pass);
+        }
+        let back = flow.tuple(direction.opposite());
+        let ends = (back.source(), back.destination(), data.port);
+        let expected = expectation(handle, (flow, direction), ends, (tcp::PROTOCOL, data.port));
+        let start = payload_start + data.start;
+        Ok(Help::Expect(expected, Some(Told { start, len: data.len, form: data.form, sequence })))
+    }
+
+    /// How far the numbers of a flow moved.
+    pub(crate) fn shifts(&self, handle: Handle) -> Shifts {
+        self.shifts.get(&handle).copied().unwrap_or_default()
+    }
+
+    /// A segment of a flow, sent with this sequence number, grew by this.
+    pub(crate) fn grow(&mut self, handle: Handle, direction: Direction, sequence: u32, by: u32) {
+        self.shifts.entry(handle).or_default().grow(direction, sequence, by);
+    }
+
+    /// Where lines begin in a flow's payload is not known any more.
+    pub(crate) fn lose_lines(&mut self, handle: Handle) {
+        self.lines.entry(handle).or_default().lose();
+    }
+
+    /// Forgets a flow.
+    pub(crate) fn forget(&mut self, handle: Handle) {
+        self.lines.remove(&handle);
+        self.shifts.remove(&handle);
+    }
+}
+
+/// A segment's sequence number and payload. Its ports may not be known any more.
+pub(crate) fn segment<'p>(
+    packet: &'p Packet<'_>,
+    offset: usize,
+) -> Result<(u32, &'p [u8]), Unparsable> {
+    const SEQUENCE: usize = 4;
+    const DATA_OFFSET: usize = 12;
+    let sequence = known(packet.read::<4>(offset + SEQUENCE))?;
+    let [words] = known(packet.read::<1>(offset + DATA_OFFSET))?;
+    let payload = known(rest(packet, offset + usize::from(words >> 4) * 4))?;
+    Ok((u32::from_be_bytes(sequence), payload))
+}
+
+/// Whether a segment, wherever its line begins, may be an answer that foretells something.
+pub(crate) fn may_be_ftp_answer(packet: &Packet<'_>, offset: usize, speaker: IpAddr) -> bool {
+    match segment(packet, offset) {
+        Ok((_, payload)) => ftp::may_foretell(Direction::Reply, payload, speaker),
+        Err(flaw) => flaw == Unparsable::Unknown,
+    }
+}
+
+/// Whether a datagram may be a read or write request.
+pub(crate) fn may_be_tftp_request(packet: &Packet<'_>, offset: usize) -> bool {
+    is_tftp_request(packet, offset).unwrap_or_else(|flaw| flaw == Unparsable::Unknown)
+}
+
+fn is_tftp_request(packet: &Packet<'_>, offset: usize) -> Result<bool, Unparsable> {
+    const READ: [u8; 2] = [0, 1];
+    const WRITE: [u8; 2] = [0, 2];
+    let opcode = known(packet.read::<2>(offset + udp::HEADER_LEN))?;
+    Ok(opcode == READ || opcode == WRITE)
+}
+
+/// A read or write request: the server answers from another port.
+fn tftp(
+    packet: &Packet<'_>,
+    offset: usize,
+    (handle, flow): (Handle, &Flow),
+) -> Result<Help, Unparsable> {
+    if !is_tftp_request(packet, offset)? {
+        return Ok(Help::Pass);
+    }
+    let back = flow.tuple(Direction::Reply);
+    let ends = (back.source(), back.destination(), back.destination_part());
+    let own = flow.original.source_part();
+    let expected = expectation(handle, (flow, Direction::Original), ends, (udp::PROTOCOL, own));
+    Ok(Help::Expect(expected, None))
+}
+
+/// What a packet that goes this way of its flow foretells. Where the flow is translated, so is the one to come:
+/// it is sent from where the flow sends to, and to where the speaker is, at this port (`nf_nat_follow_master`).
+fn expectation(
+    master: Handle,
+    (flow, direction): (&Flow, Direction),
+    (source, destination, destination_port): (IpAddr, IpAddr, u16),
+    (protocol, port): (u8, u16),
+) -> Expectation {
+    let speaks = flow.tuple(direction);
+    let follows = flow.is_translated().then(|| Followed {
+        source: speaks.destination(),
+        destination: speaks.source(),
+        port,
+    });
+    Expectation {
+        source,
+        destination,
+        destination_port,
+        protocol,
+        zone: flow.zone(),
+        master,
+        direction,
+        helper: flow.helper,
+        follows,
+    }
+}
+
+/// Where what a packet that goes this way of its flow foretells lies, if it foretells anything, and, where the flow is
+/// translated, replies to that.
+pub(crate) fn foretold_by(flow: &Flow, direction: Direction, protocol: u8) -> [End; 2] {
+    let between = |way| {
+        let tuple = flow.tuple(way);
+        let (from, to) = (tuple.source(), tuple.destination());
+        match (way, flow.lost_ends) {
+            (Direction::Original, _) | (_, [false, false]) => {
+                End::Between(protocol, from, Some(to))
+            }
+            (_, [true, false]) => End::Between(protocol, from, None),
+            (_, [_, true]) => End::Any(protocol),
+        }
+    };
+    let back = direction.opposite();
+    [back, if flow.is_translated() { direction } else { back }].map(between)
+}

@@ -1,0 +1,62 @@
+//! Connections and fragments as the Linux kernel keeps them: which flow a packet is part of, in what state, and of
+//! which fragments it was made.
+//!
+//! Read [`Tracker`] first: one packet at a time goes through [`Tracker::track`] and
+//! [`Tracker::confirm`]. [`Flow`] is an entry of the table, [`CtView`] what is said of one packet. [`defrag`] holds
+//! fragments back until they are a packet again.
+//!
+//! Contract: no sockets, no clock (time is passed in as nanoseconds), no rules, no panic whatever the packets, and
+//! memory bounded by [`Config::max`] and [`defrag::Limits::memory`]. The same packets give the same answers in every
+//! run, whatever the keys of its hashes. What depends on bytes or verdicts that are not known is answered with every
+//! state that remains possible.
+//!
+//! Source: Linux 6.18, the files named in each module; states and times are facts of its behaviour.
+#![forbid(unsafe_code)]
+
+pub mod config;
+pub mod defrag;
+pub mod dissect;
+mod edit;
+mod ends;
+mod evicted;
+mod expect;
+pub mod flow;
+mod ftp;
+mod helper;
+mod helpers;
+mod icmp;
+mod index;
+pub mod key;
+mod listing;
+mod lost;
+mod masters;
+mod others;
+mod protocol;
+pub mod sctp;
+mod shift;
+mod slab;
+mod sources;
+mod step;
+mod table;
+pub mod tcp;
+mod tracker;
+mod translation;
+mod udp;
+mod unmodelled;
+mod unseen;
+pub mod verify;
+mod view;
+
+pub use config::{Config, Mode, Timeouts};
+pub use edit::{Edit, Renumbering, Replacement};
+pub use ends::ends;
+pub use flow::{Counters, Doubt, Flow, Proto, Status, Unseen};
+pub use helper::Helper;
+pub use key::{Direction, Tuple, Zone};
+pub use listing::{Listing, ListingError};
+pub use table::{Handle, TableStats};
+pub use tracker::{
+    AnswerKind, Attachment, Confirmation, Place, Template, Tracker, Visit, answerable, answered,
+};
+pub use translation::Side;
+pub use view::{Certainty, CtState, CtView, Space, States, Taken};

@@ -1,0 +1,104 @@
+//! [`Masters`]: flows with a helper whose replies cannot be found, because how they are translated is not known.
+//! A packet that may be such a reply may foretell what the flow's helper would find in it.
+//!
+//! Contract: bounded; past [`MOST`] a packet that foretells anything may foretell everything. None is
+//! ever forgotten, for nobody knows how long the kernel keeps the flow.
+//!
+//! Source: Linux 6.18 `nf_conntrack_ftp.c`, `nf_conntrack_tftp.c`: between which hosts what they expect lies.
+
+use crate::dissect;
+use crate::flow::Flow;
+use crate::helper::Helper;
+use crate::helpers::{may_be_ftp_answer, may_be_tftp_request};
+use crate::key::Tuple;
+use crate::lost::{End, Lost};
+use crate::table::Handle;
+use packet::{Packet, tcp, udp};
+use std::net::IpAddr;
+
+/// Flows that are remembered one by one.
+const MOST: usize = 1 << 12;
+
+#[derive(Debug)]
+struct Master {
+    handle: Handle,
+    helper: Helper,
+    protocol: u8,
+    client: IpAddr,
+    /// What the client takes for the server.
+    front: IpAddr,
+    /// What replies come from, where that is known.
+    server: Option<(IpAddr, u16)>,
+}
+
+/// The flows.
+#[derive(Debug, Default)]
+pub(crate) struct Masters {
+    known: Vec<Master>,
+    /// There were more.
+    overflowed: bool,
+}
+
+impl Masters {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// Remembers a flow of a helper that looks into replies; the same again as it is now.
+    pub(crate) fn add(&mut self, handle: Handle, flow: &Flow) {
+        if !matches!(flow.helper, Helper::Ftp | Helper::Tftp) {
+            return;
+        }
+        let [_, destination_lost] = flow.lost_ends;
+        let server = (!destination_lost).then(|| (flow.reply.source(), flow.reply.source_part()));
+        let sent = &flow.original;
+        let (client, front, protocol) = (sent.source(), sent.destination(), sent.protocol());
+        let master = Master { handle, helper: flow.helper, protocol, client, front, server };
+        let has_room = self.known.len() < MOST;
+        match self.known.last_mut() {
+            Some(last) if last.handle == handle => *last = master,
+            _ if has_room => self.known.push(master),
+            _ => self.overflowed = true,
+        }
+    }
+
+    /// Whether a packet with this tuple, which may be a reply to any of them, may foretell a flow; what may have
+    /// been foretold goes to the lost.
+    pub(crate) fn may_foretell(&self, packet: &Packet<'_>, tuple: &Tuple, lost: &mut Lost) -> bool {
+        let Ok(layer) = dissect::layer(packet) else { return false };
+        let protocol = layer.protocol;
+        let is_telling = match protocol {
+            tcp::PROTOCOL => may_be_ftp_answer(packet, layer.offset, tuple.source()),
+            udp::PROTOCOL => may_be_tftp_request(packet, layer.offset),
+            _ => false,
+        };
+        if !is_telling {
+            return false;
+        }
+        let server = (tuple.source(), tuple.source_part());
+        let masters = self.known.iter().filter(|master| {
+            master.protocol == protocol && master.server.is_none_or(|known| known == server)
+        });
+        let mut may = self.overflowed;
+        for master in masters {
+            // What is foretold, and replies to it.
+            let (client, front) = (master.client, Some(master.front));
+            let ends = match master.helper {
+                Helper::Ftp => [
+                    End::Between(protocol, client, front),
+                    End::Between(protocol, tuple.source(), None),
+                ],
+                _ => [
+                    End::Between(protocol, tuple.source(), Some(tuple.destination())),
+                    End::Between(protocol, client, front),
+                ],
+            };
+            ends.into_iter().for_each(|end| lost.foretell(end));
+            may = true;
+        }
+        if self.overflowed {
+            lost.foretell(End::Whatever);
+        }
+        may
+    }
+}

@@ -1,0 +1,96 @@
+//! Room in a full table: which flow goes here, and which may have gone in the kernel.
+//!
+//! Source: Linux 6.18 `nf_conntrack_core.c` (`early_drop`, `gc_worker_can_early_drop`).
+
+use super::{Handle, Table};
+use crate::flow::{Doubt, Flow, Status};
+use crate::key::Tuple;
+use crate::tcp;
+
+/// Slots that a full table looks at for a flow that may go.
+const SEARCH: usize = 256;
+
+/// What a full table finds when it looks for room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// A dead flow's.
+    Dead,
+    /// That of one that it evicts.
+    Evicted,
+    /// None, and there is no flow that could go.
+    None,
+    /// None so far.
+    NoneYet,
+}
+
+impl Table {
+    /// Looks for a flow that may go, from where the last search stopped.
+    pub(super) fn make_room(&mut self, now: u64) -> Room {
+        // Here or there, one may go now, or as soon as the kernel has been told that there is no room.
+        self.squeezes = self.squeezes.wrapping_add(1);
+        for _ in 0..SEARCH.min(self.flows.len()) {
+            self.search_at = if self.search_at >= self.flows.len() { 0 } else { self.search_at };
+            let slot = self.search_at as u32;
+            self.search_at += 1;
+            let Some(flow) = self.flows.get(slot as usize) else { continue };
+            if flow.is_confirmed() && flow.is_expired(now) {
+                self.expire(slot);
+                return Room::Dead;
+            }
+            if flow.is_confirmed() && self.may_go(flow) && !flow.has_helper() {
+                self.evict(slot, now);
+                self.passed = 0;
+                return Room::Evicted;
+            }
+            // One that may go, or may not be there, is reason to doubt that there is no room.
+            let is_sure = !self.may_go(flow) && flow.doubt == Doubt::None;
+            self.passed = if is_sure { self.passed + 1 } else { 0 };
+        }
+        if self.passed >= self.flows.len() { Room::None } else { Room::NoneYet }
+    }
+
+    /// Whether the kernel lets this flow go to make room.
+    fn may_go(&self, flow: &Flow) -> bool {
+        !flow.status.contains(Status::ASSURED) || self.pressure && tcp::is_closing(flow)
+    }
+
+    /// A flow with these tuples may be there, though not in here, and live until then.
+    pub(crate) fn miss(&mut self, tuples: [&Tuple; 2], until: u64, now: u64) {
+        let hashes = tuples.map(|tuple| self.hash(tuple));
+        self.evicted.add(hashes, until, now);
+    }
+
+    fn evict(&mut self, slot: u32, now: u64) {
+        let Some(flow) = self.flows.get(slot as usize) else { return };
+        let (original, reply, until) = (flow.original, flow.reply, flow.deadline);
+        self.miss([&original, &reply], until, now);
+        self.release(self.handle(slot));
+        self.stats.early_drops += 1;
+    }
+
+    /// Whether the kernel may have evicted this flow since it was last asked, so that its next packet finds none.
+    pub(crate) fn may_be_evicted(&mut self, handle: Handle) -> bool {
+        let squeezes = self.squeezes;
+        let Some(flow) = self.flow(handle) else { return false };
+        if flow.squeezes == squeezes || !flow.is_confirmed() {
+            return false;
+        }
+        let may_go = self.may_go(flow);
+        if let Some(flow) = self.flow_mut(handle) {
+            flow.squeezes = squeezes;
+        }
+        may_go
+    }
+
+    /// Whether the kernel may have a flow with this tuple that is not in here.
+    #[inline]
+    pub(crate) fn may_have(&self, tuple: &Tuple, now: u64) -> bool {
+        !self.evicted.is_empty() && self.evicted.may_be(self.hash(tuple), now)
+    }
+
+    /// A flow is closing: it may go where none could.
+    #[inline]
+    pub(crate) fn closes(&mut self) {
+        self.passed = 0;
+    }
+}

@@ -1,0 +1,152 @@
+//! [`Segment`]: what tracking reads of a TCP segment, once, and what makes one malformed.
+//!
+//! Source: Linux 6.18 `nf_conntrack_proto_tcp.c` (`tcp_error`, `tcp_options`, `tcp_sack`); RFC 7323
+//! (window scale), RFC 2018 (selective acknowledgements).
+
+use super::window::{after, flag};
+use crate::dissect::{Unparsable, known};
+use packet::options::Options;
+use packet::tcp::Flags;
+use packet::{Packet, Read, tcp};
+
+/// What a segment is to the state machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Syn = 0,
+    SynAck = 1,
+    Fin = 2,
+    Ack = 3,
+    Rst = 4,
+    /// None of these flags.
+    #[default]
+    Bare = 5,
+}
+
+impl Kind {
+    fn of(flags: Flags) -> Self {
+        if flags.contains(Flags::RST) {
+            Self::Rst
+        } else if flags.contains(Flags::SYN) {
+            if flags.contains(Flags::ACK) { Self::SynAck } else { Self::Syn }
+        } else if flags.contains(Flags::FIN) {
+            Self::Fin
+        } else if flags.contains(Flags::ACK) {
+            Self::Ack
+        } else {
+            Self::Bare
+        }
+    }
+
+    /// FIN or RST.
+    pub(super) fn ends(self) -> bool {
+        matches!(self, Self::Fin | Self::Rst)
+    }
+}
+
+/// Combinations of SYN, ACK, FIN, RST and URG that make sense; the other flags may always be set.
+const SENSIBLE: [u8; 9] = [0x02, 0x22, 0x12, 0x04, 0x14, 0x11, 0x31, 0x10, 0x30];
+
+/// A segment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment<'p> {
+    pub(crate) kind: Kind,
+    pub(super) flags: Flags,
+    pub(super) sequence: u32,
+    pub(crate) acknowledgement: u32,
+    /// Sequence number behind its last byte; SYN and FIN count one each.
+    pub(super) end: u32,
+    /// Not scaled.
+    pub(super) window: u16,
+    /// The bytes of the options; `None` where they were not all captured.
+    pub(super) options: Option<&'p [u8]>,
+}
+
+/// What a SYN says of its sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct SynOptions {
+    /// Window scale (0..=14), if it has one.
+    pub(super) scale: Option<u8>,
+    pub(super) sack_permitted: bool,
+}
+
+impl SynOptions {
+    pub(super) fn flags(self) -> u8 {
+        let scale = if self.scale.is_some() { flag::WINDOW_SCALE } else { 0 };
+        scale | if self.sack_permitted { flag::SACK_PERMITTED } else { 0 }
+    }
+}
+
+impl<'p> Segment<'p> {
+    /// The segment at `offset` in the frame.
+    #[inline]
+    pub(crate) fn read(packet: &'p Packet<'_>, offset: usize) -> Result<Self, Unparsable> {
+        let header = known(packet.read::<{ tcp::MIN_HEADER_LEN }>(offset))?;
+        let Some(view) = tcp::Header::new_checked(&header) else { return Err(Unparsable::Invalid) };
+        let len = packet.headers().end.saturating_sub(offset);
+        let header_len = view.header_len();
+        if header_len < tcp::MIN_HEADER_LEN || header_len > len {
+            return Err(Unparsable::Invalid);
+        }
+        let flags = view.flags();
+        let judged = flags.0 & !(Flags::ECE.0 | Flags::CWR.0 | Flags::PSH.0);
+        if !SENSIBLE.contains(&judged) {
+            return Err(Unparsable::Invalid);
+        }
+        let counted = u32::from(flags.contains(Flags::SYN)) + u32::from(flags.contains(Flags::FIN));
+        let payload = (len - header_len) as u32;
+        let options_len = header_len - tcp::MIN_HEADER_LEN;
+        let options = match packet.read_slice(offset + tcp::MIN_HEADER_LEN, options_len) {
+            Read::Known(bytes) => Some(bytes),
+            Read::Unknown | Read::Absent => None,
+        };
+        Ok(Self {
+            kind: Kind::of(flags),
+            flags,
+            sequence: view.sequence(),
+            acknowledgement: view.acknowledgement(),
+            end: view.sequence().wrapping_add(payload).wrapping_add(counted),
+            window: view.window(),
+            options,
+        })
+    }
+
+    pub(super) fn has(&self, flag: Flags) -> bool {
+        self.flags.contains(flag)
+    }
+
+    /// Window scale and permission of selective acknowledgements.
+    pub(super) fn syn_options(&self) -> SynOptions {
+        const SCALE: u8 = 3;
+        const SACK_PERMITTED: u8 = 4;
+        let mut found = SynOptions::default();
+        for option in Options::new(self.options.unwrap_or_default()).map_while(Result::ok) {
+            match (option.kind, option.body) {
+                (SCALE, [scale]) => found.scale = Some((*scale).min(14)),
+                (SACK_PERMITTED, []) => found.sack_permitted = true,
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// The highest acknowledgement number in it, those of its first selective option included.
+    pub(super) fn highest_acknowledged(&self) -> u32 {
+        const SACK: u8 = 5;
+        let mut highest = self.acknowledgement;
+        for option in Options::new(self.options.unwrap_or_default()).map_while(Result::ok) {
+            let (blocks, rest) = option.body.as_chunks::<8>();
+            if option.kind != SACK || blocks.is_empty() || !rest.is_empty() {
+                continue;
+            }
+            for [_, _, _, _, a, b, c, d] in blocks {
+                let right_edge = u32::from_be_bytes([*a, *b, *c, *d]);
+                if after(right_edge, highest) {
+                    highest = right_edge;
+                }
+            }
+            break;
+        }
+        highest
+    }
+}

@@ -1,0 +1,301 @@
+//! Whether a segment fits what was seen of both sides: window tracking with scaling and selective
+//! acknowledgements, and what to make of segments that do not.
+//!
+//! Four bounds: a segment may start where the receiver's window ends at most, end where it began at
+//! least, acknowledge what was sent at most, and not be older than one window.
+//!
+//! Source: Linux 6.18 `nf_conntrack_proto_tcp.c` (`tcp_in_window`); G. van Rooij, "Real Stateful TCP Packet
+//! Filtering in IP Filter", 2000.
+
+use super::segment::Segment;
+use super::{Kind, State, Tcp};
+use crate::key::Direction;
+use crate::step::Arrival;
+use packet::tcp::Flags;
+
+/// Bits of [`Seen::flags`], numbered as in the kernel.
+pub(super) mod flag {
+    pub(in crate::tcp) const WINDOW_SCALE: u8 = 0x01;
+    pub(in crate::tcp) const SACK_PERMITTED: u8 = 0x02;
+    /// Sent the first FIN.
+    pub(in crate::tcp) const CLOSE_INIT: u8 = 0x04;
+    pub(in crate::tcp) const LIBERAL: u8 = 0x08;
+    pub(in crate::tcp) const UNACKNOWLEDGED: u8 = 0x10;
+    /// [`super::Seen::max_ack`] holds something.
+    pub(in crate::tcp) const ACKNOWLEDGED: u8 = 0x20;
+    /// Of the last segment: a challenge may answer it.
+    pub(in crate::tcp) const EXPECTS_CHALLENGE: u8 = 0x40;
+    /// Of the last segment: both sides sent a SYN.
+    pub(in crate::tcp) const SIMULTANEOUS_OPEN: u8 = 0x80;
+}
+
+/// An acknowledgement may be this old in bytes, whatever the window.
+const MAX_ACK_WINDOW: u32 = 66_000;
+
+/// Whether `a` lies before `b`.
+pub(crate) fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+/// Whether `a` lies behind `b`.
+pub(crate) fn after(a: u32, b: u32) -> bool {
+    before(b, a)
+}
+
+/// What was seen of one side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Seen {
+    /// Behind the last byte that it sent.
+    end: u32,
+    /// How far the other side allows it to send.
+    max_end: u32,
+    /// The largest window that it gave; 0 before its first segment.
+    max_window: u32,
+    /// The highest acknowledgement number that it sent.
+    pub(super) max_ack: u32,
+    scale: u8,
+    pub(super) flags: u8,
+}
+
+impl Seen {
+    /// A side that sent up to `end` and gave this window.
+    pub(super) fn at(end: u32, window: u32) -> Self {
+        Self { end, max_end: end, max_window: window.max(1), ..Self::default() }
+    }
+
+    /// The sender of the SYN that begins a flow.
+    pub(super) fn of_syn(segment: &Segment<'_>) -> Self {
+        let options = segment.syn_options();
+        Self {
+            scale: options.scale.unwrap_or(0),
+            flags: options.flags(),
+            ..Self::at(segment.end, u32::from(segment.window))
+        }
+    }
+
+    /// Both sides of a flow that is picked up in its middle: how they scale is not known, so windows are
+    /// not enforced.
+    pub(super) fn picked_up(segment: &Segment<'_>) -> [Self; 2] {
+        let flags = flag::SACK_PERMITTED | flag::LIBERAL;
+        let sender = Self::at(segment.end, u32::from(segment.window));
+        let max_end = sender.end.wrapping_add(sender.max_window);
+        [Self { max_end, flags, ..sender }, Self { flags, ..Self::default() }]
+    }
+
+    /// This, with what else is known of the side.
+    pub(super) fn with(self, scale: u8, flags: u8, max_ack: u32) -> Self {
+        Self { scale, flags, max_ack, ..self }
+    }
+
+    /// As before its first segment, but for being liberal.
+    pub(super) fn forget(&mut self) {
+        *self = Self { flags: self.flags & flag::LIBERAL, ..Self::default() };
+    }
+
+    /// The sender of a SYN, or of the answer to one.
+    fn begin(&mut self, receiver: &mut Self, segment: &Segment<'_>, direction: Direction) {
+        self.end = segment.end;
+        self.max_end = segment.end;
+        self.max_window = u32::from(segment.window).max(1);
+        if segment.options.is_none_or(|options| !options.is_empty()) {
+            let options = segment.syn_options();
+            self.scale = options.scale.unwrap_or(0);
+            self.flags = self.flags & flag::LIBERAL | options.flags();
+        }
+        // Windows are scaled only where both sides say so.
+        if direction == Direction::Reply && self.flags & receiver.flags & flag::WINDOW_SCALE == 0 {
+            self.scale = 0;
+            receiver.scale = 0;
+        }
+    }
+
+    /// The sender of a segment in the middle of a flow of which nothing was seen from it yet.
+    fn join(&mut self, receiver: &mut Self, segment: &Segment<'_>, highest: u32) {
+        self.end = segment.end;
+        self.max_window = (u32::from(segment.window) << self.scale).max(1);
+        self.max_end = segment.end.wrapping_add(self.max_window);
+        if receiver.max_window == 0 {
+            receiver.end = highest;
+            receiver.max_end = highest;
+        } else if highest == receiver.end.wrapping_add(1) {
+            // Most likely it answers a keep-alive.
+            receiver.end = highest;
+        }
+    }
+}
+
+/// What window tracking says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// It fits, or windows are not enforced.
+    In,
+    /// It does not, but it may pass.
+    Ignore,
+    /// It does not.
+    Out,
+    /// It does not by what is known, but options that matter were not captured.
+    Vague,
+}
+
+/// The numbers that a segment is judged by.
+struct Numbers {
+    sequence: u32,
+    end: u32,
+    acknowledgement: u32,
+    /// With selective acknowledgements.
+    highest: u32,
+}
+
+impl Tcp {
+    /// Judges a segment, and learns from it if it fits.
+    pub(super) fn fits(
+        &mut self,
+        segment: &Segment<'_>,
+        arrival: &Arrival,
+        liberal: bool,
+        vague: bool,
+    ) -> Fit {
+        let (state, direction) = (self.state, arrival.direction);
+        let [original, reply] = &mut self.seen;
+        let (sender, receiver) = match direction {
+            Direction::Original => (original, reply),
+            Direction::Reply => (reply, original),
+        };
+        let has_sack = receiver.flags & flag::SACK_PERMITTED != 0;
+        let highest =
+            if has_sack { segment.highest_acknowledged() } else { segment.acknowledgement };
+        let mut numbers = Numbers {
+            sequence: segment.sequence,
+            end: segment.end,
+            acknowledgement: segment.acknowledgement.wrapping_sub(arrival.ahead),
+            highest: highest.wrapping_sub(arrival.ahead),
+        };
+        let is_syn = segment.has(Flags::SYN);
+        let has_ack = segment.has(Flags::ACK);
+        if sender.max_window == 0 {
+            if is_syn {
+                sender.begin(receiver, segment, direction);
+                if !has_ack {
+                    return Fit::In;
+                }
+            } else {
+                sender.join(receiver, segment, numbers.highest);
+            }
+        } else if is_syn
+            && after(segment.end, sender.end)
+            && matches!(state, State::SynSent | State::SynRecv)
+        {
+            // Another SYN with larger numbers: the sender began anew.
+            sender.begin(receiver, segment, direction);
+            if direction == Direction::Reply && !has_ack {
+                return Fit::In;
+            }
+        }
+        let is_broken_reset = segment.kind == Kind::Rst && numbers.acknowledgement == 0;
+        if !has_ack || is_broken_reset {
+            numbers.acknowledgement = receiver.end;
+            numbers.highest = receiver.end;
+        }
+        if segment.kind == Kind::Rst && segment.sequence == 0 && state == State::SynSent {
+            numbers.sequence = sender.end;
+            numbers.end = sender.end;
+        }
+        let fit = bounds(sender, receiver, &numbers);
+        if fit != Fit::In {
+            let lenient = liberal || sender.flags & flag::LIBERAL != 0;
+            let is_vague = vague || (has_sack && segment.options.is_none());
+            return match fit {
+                _ if lenient => Fit::In,
+                Fit::Out if is_vague => Fit::Vague,
+                fit => fit,
+            };
+        }
+        learn(sender, receiver, segment, &numbers);
+        if segment.kind == Kind::Ack {
+            self.count_retransmission(segment, direction, &numbers);
+        }
+        Fit::In
+    }
+
+    fn count_retransmission(
+        &mut self,
+        segment: &Segment<'_>,
+        direction: Direction,
+        numbers: &Numbers,
+    ) {
+        let last = &mut self.last;
+        let is_same = last.is_from(direction)
+            && last.sequence == numbers.sequence
+            && last.acknowledgement == numbers.acknowledgement
+            && last.end == numbers.end
+            && last.window == segment.window;
+        if is_same {
+            self.retrans = self.retrans.wrapping_add(1);
+            return;
+        }
+        last.is_reply = direction == Direction::Reply;
+        last.sequence = numbers.sequence;
+        last.acknowledgement = numbers.acknowledgement;
+        last.end = numbers.end;
+        last.window = segment.window;
+        self.retrans = 0;
+    }
+}
+
+/// The four bounds.
+fn bounds(sender: &mut Seen, receiver: &Seen, numbers: &Numbers) -> Fit {
+    let oldest_ack =
+        receiver.end.wrapping_sub(sender.max_window.max(MAX_ACK_WINDOW)).wrapping_sub(1);
+    let left_edge = sender.end.wrapping_sub(receiver.max_window).wrapping_sub(1);
+    let not_too_old = after(numbers.highest, oldest_ack);
+    let in_window = after(numbers.end, left_edge);
+    let acknowledges_sent = before(numbers.highest, receiver.end.wrapping_add(1));
+    if !before(numbers.sequence, sender.max_end.wrapping_add(1)) {
+        let overshot = numbers.end.wrapping_sub(sender.max_end).wrapping_add(1);
+        let is_near = overshot <= receiver.max_window && receiver.max_window != 0;
+        if is_near && in_window && not_too_old && acknowledges_sent {
+            // Some senders overstep the window a little: the answer to it must fit later on.
+            sender.end = numbers.end;
+            sender.flags |= flag::UNACKNOWLEDGED;
+            return Fit::Ignore;
+        }
+        return Fit::Out;
+    }
+    if !acknowledges_sent {
+        return Fit::Out;
+    }
+    if (receiver.max_window != 0 && !in_window) || !not_too_old {
+        return Fit::Ignore;
+    }
+    Fit::In
+}
+
+/// Takes over what a fitting segment says.
+fn learn(sender: &mut Seen, receiver: &mut Seen, segment: &Segment<'_>, numbers: &Numbers) {
+    let scale = if segment.has(Flags::SYN) { 0 } else { sender.scale };
+    let window = u32::from(segment.window) << scale;
+    let given = window.wrapping_add(numbers.highest.wrapping_sub(numbers.acknowledgement));
+    sender.max_window = sender.max_window.max(given);
+    if after(numbers.end, sender.end) {
+        sender.end = numbers.end;
+        sender.flags |= flag::UNACKNOWLEDGED;
+    }
+    if segment.has(Flags::ACK) {
+        let is_first = sender.flags & flag::ACKNOWLEDGED == 0;
+        if is_first || after(numbers.acknowledgement, sender.max_ack) {
+            sender.max_ack = numbers.acknowledgement;
+            sender.flags |= flag::ACKNOWLEDGED;
+        }
+    }
+    if receiver.max_window != 0 && after(numbers.end, sender.max_end) {
+        let more = numbers.end.wrapping_sub(sender.max_end);
+        receiver.max_window = receiver.max_window.wrapping_add(more);
+    }
+    let allowed = numbers.highest.wrapping_add(window);
+    if after(allowed, receiver.max_end.wrapping_sub(1)) {
+        receiver.max_end = allowed.wrapping_add(u32::from(window == 0));
+    }
+    if numbers.acknowledgement == receiver.end {
+        receiver.flags &= !flag::UNACKNOWLEDGED;
+    }
+}

@@ -1,0 +1,465 @@
+//! [`Tracker`]: one packet's way through tracking, from lookup to confirmation.
+//!
+//! [`Tracker::track`] when the packet comes to PREROUTING or OUTPUT behind the raw table; the answer is
+//! good until the next call. [`Tracker::confirm`] when it leaves by POSTROUTING or INPUT, or
+//! [`Tracker::discard`] when it does not; a new flow that is not confirmed by the next call is discarded.
+//!
+//! Contract: one packet at a time; times never run backwards; no clock, no panic, bounded memory.
+//!
+//! What cannot be known stays open. A flow whose first packet has no certain verdict is kept in doubt
+//! ([`Doubt::Existence`]): its packets are what the flow makes of them or what they would be without it.
+//! Once another packet of it passed ([`Doubt::History`]), they may be part of an established flow or, in
+//! protocols with a state machine, INVALID as well. A flow in doubt lives as long as its protocol's longest
+//! timeout. A packet of which not even the ports were captured is unknown and changes no flow.
+//!
+//! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_in`, `resolve_normal_ct`, `init_conntrack`,
+//! `__nf_conntrack_confirm`).
+
+mod attach;
+mod help;
+mod leave;
+mod life;
+mod query;
+mod start;
+
+use crate::config::{Config, Mode};
+use crate::dissect::{Layer, Unparsable};
+use crate::expect::Expectations;
+use crate::flow::{Doubt, Flow, Status};
+use crate::helper::Helper;
+use crate::helpers::Helpers;
+use crate::icmp::Message;
+use crate::key::{Direction, HashKey, Tuple, Zone};
+use crate::lost::Lost;
+use crate::masters::Masters;
+use crate::protocol::Upper;
+use crate::sources::Sources;
+use crate::step::{Arrival, Step};
+use crate::table::{Handle, Table};
+use crate::view::{Certainty, CtState, CtView, Space, States, Taken};
+use crate::{dissect, icmp, protocol, tcp, unseen};
+pub use attach::{AnswerKind, Attachment, answerable, answered};
+pub use leave::Confirmation;
+use packet::{Checksums, Packet, Read};
+
+/// Where tracking meets a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Place {
+    /// It came in: checksums are verified, if at all.
+    #[default]
+    Prerouting,
+    /// It was made on this host.
+    Output,
+}
+
+/// What `-j CT` in the raw table asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Template {
+    /// Where the flow is looked up.
+    pub zone: Zone,
+    /// The helper of a new flow.
+    pub helper: Helper,
+}
+
+/// A packet's circumstances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Visit {
+    /// Its time in nanoseconds.
+    pub now: u64,
+    /// Its number: the name of a flow that it creates. Greater than 0.
+    pub frame: u64,
+    /// Where it is.
+    pub place: Place,
+    /// The capture says that it came in by an interface.
+    pub came_in: bool,
+    /// What the raw table asked for.
+    pub template: Template,
+    /// Whether it surely got here.
+    pub certainty: Certainty,
+    /// When the capture began, in nanoseconds; `None`: with the first packet.
+    pub began: Option<u64>,
+    /// Its way ends at this host, of which no packet was captured: answers are not seen.
+    pub unheard: bool,
+}
+
+/// Whether all of a packet was captured.
+fn is_captured(packet: &Packet<'_>) -> bool {
+    matches!(packet.read_slice(packet.network_offset(), packet.len()), Read::Known(_))
+}
+
+/// Packets that are read ahead together.
+const BURST: usize = 32;
+
+/// The flows, and everything that hangs on them.
+#[derive(Debug)]
+pub struct Tracker {
+    pub(crate) config: Config,
+    pub(crate) table: Table,
+    expectations: Expectations,
+    helpers: Helpers,
+    /// A flow of the packet under way that is not, or no longer, in the table.
+    loose_end: Option<Handle>,
+    /// The flow of the packet under way, if there may be no tuple left for it: then the kernel drops the
+    /// packet where it leaves.
+    pub(crate) crowded: Option<Handle>,
+    /// Replies whose flow could not be found.
+    pub(crate) lost: Lost,
+    /// Flows with a helper among them.
+    pub(crate) masters: Masters,
+    pub(crate) sources: Sources,
+    /// When the capture began.
+    pub(crate) began: Option<u64>,
+}
+
+impl Tracker {
+    /// Bytes of address space that a table for so many connections reserves at once. Memory is taken as it fills.
+    #[must_use]
+    pub fn reserves(max: usize) -> usize {
+        Table::reserves(max)
+    }
+
+    /// An empty table.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            table: Table::new(config.max, HashKey::new(config.seed)),
+            expectations: Expectations::new(config.expect_max),
+            helpers: Helpers::default(),
+            loose_end: None,
+            crowded: None,
+            lost: Lost::default(),
+            masters: Masters::default(),
+            sources: Sources::default(),
+            began: None,
+            config,
+        }
+    }
+
+    /// Finds or creates a packet's flow and brings it up to date.
+    pub fn track(&mut self, packet: &Packet<'_>, visit: &Visit) -> CtView {
+        self.tie_up();
+        self.crowded = None;
+        if self.config.mode == Mode::Off {
+            return CtView::UNKNOWN;
+        }
+        if self.began.is_none() {
+            self.begin(visit);
+        }
+        match self.resolve(packet, visit) {
+            Ok(view) => view,
+            Err(Unparsable::Invalid) => CtView::INVALID,
+            Err(Unparsable::Unknown) => CtView::UNKNOWN,
+        }
+    }
+
+    /// Reads ahead for packets that are about to be tracked in this zone: memory is waited for once for
+    /// all of a burst, not once for each. Changes nothing.
+    pub fn warm<'a, 'b: 'a>(&self, packets: impl IntoIterator<Item = &'a Packet<'b>>, zone: Zone) {
+        let id = zone.id_in(Direction::Original);
+        let mut hashes = [0; BURST];
+        let mut count = 0;
+        for packet in packets {
+            let Ok(layer) = dissect::layer(packet) else { continue };
+            let Ok(tuple) = dissect::tuple(packet, &layer) else { continue };
+            if let Some(place) = hashes.get_mut(count) {
+                *place = self.table.hash(&tuple.in_zone(id));
+                count += 1;
+            }
+            if count == BURST {
+                self.table.warm(&hashes);
+                count = 0;
+            }
+        }
+        self.table.warm(hashes.get(..count).unwrap_or_default());
+    }
+
+    fn resolve(&mut self, packet: &Packet<'_>, visit: &Visit) -> Result<CtView, Unparsable> {
+        let layer = dissect::layer(packet)?;
+        let verify = visit.place == Place::Prerouting
+            && match self.config.checksums {
+                Checksums::Ignore => false,
+                Checksums::Arrivals => visit.came_in && is_captured(packet),
+                Checksums::Verify => true,
+            };
+        if protocol::is_icmp(layer.protocol) {
+            match icmp::read(packet, &layer, verify)? {
+                Message::Query => {}
+                Message::Exempt => return Ok(CtView::UNTRACKED),
+                Message::Error { about, destination } => {
+                    return Ok(self.error(&about, destination, visit));
+                }
+            }
+        }
+        let tuple = dissect::tuple(packet, &layer)?;
+        match Upper::read(packet, &layer, verify) {
+            Ok(upper) => self.normal(packet, &layer, tuple, &upper, visit),
+            Err(Unparsable::Invalid) => {
+                self.waste(&tuple, visit);
+                Err(Unparsable::Invalid)
+            }
+            Err(Unparsable::Unknown) => self.half_known(&tuple, visit),
+        }
+    }
+
+    /// An ICMP error about a flow.
+    fn error(&mut self, about: &Tuple, destination: std::net::IpAddr, visit: &Visit) -> CtView {
+        let Some((handle, direction)) = self.lookup(about, visit.template.zone, visit.now) else {
+            let is_lost = self.lost.may_be(about);
+            return match is_lost {
+                true => CtView::UNKNOWN,
+                false => self.error_about_unseen(visit),
+            };
+        };
+        let Some(flow) = self.table.flow(handle) else { return CtView::INVALID };
+        if flow.tuple(direction).destination() != destination {
+            return CtView::INVALID;
+        }
+        let related = States::of(CtState::Related);
+        let states = match flow.doubt {
+            Doubt::None => related,
+            Doubt::Existence | Doubt::History => related.or(CtState::Invalid.into()),
+        };
+        let assumed = flow.assumed;
+        CtView { flow: Some(handle), direction, assumed, ..CtView::without_flow(states) }
+    }
+
+    /// The tuple is known, but not whether the packet is well formed: it changes its flow or not, and
+    /// begins one or not.
+    fn half_known(&mut self, tuple: &Tuple, visit: &Visit) -> Result<CtView, Unparsable> {
+        let found = self.lookup(tuple, visit.template.zone, visit.now);
+        let (handle, direction, is_first, space) = match found {
+            Some((handle, direction)) => (handle, direction, false, Space::Enough),
+            None => match self.create(tuple, visit)? {
+                (Some(handle), space) => (handle, Direction::Original, true, space),
+                // The packet begins a flow only if it is well formed, and none is there.
+                (None, _) => return Ok(CtView { space: Space::MayBeFull, ..CtView::UNKNOWN }),
+            },
+        };
+        // Nor is it known where the flow was evicted here, and may be there.
+        let space = if self.may_have_evicted(tuple, visit.template.zone, visit.now) {
+            space.or_tight()
+        } else {
+            space
+        };
+        if is_first {
+            self.loose_end = Some(handle);
+        }
+        self.raise_doubt(handle, Doubt::History, visit.now);
+        Ok(CtView { flow: Some(handle), direction, is_first, space, ..CtView::UNKNOWN })
+    }
+
+    fn normal(
+        &mut self,
+        packet: &Packet<'_>,
+        layer: &Layer,
+        tuple: Tuple,
+        upper: &Upper<'_>,
+        visit: &Visit,
+    ) -> Result<CtView, Unparsable> {
+        // A packet that reopens a flow is looked up once more. Each flow that it reopens is gone, so this ends.
+        loop {
+            let (handle, direction, is_first, space) =
+                match self.lookup(&tuple, visit.template.zone, visit.now) {
+                    // The lost one may be the later of two flows with this tuple.
+                    Some(_) if self.table.has_twins() && self.lost.may_be(&tuple) => {
+                        return self.half_known(&tuple, visit);
+                    }
+                    Some((handle, direction)) => {
+                        (handle, direction, false, self.doubt_evicted(handle, visit.now))
+                    }
+                    None if self.is_out_of_sight(&tuple, visit) => {
+                        return self.half_known(&tuple, visit);
+                    }
+                    None => match self.create(&tuple, visit)? {
+                        (Some(handle), space) => (handle, Direction::Original, true, space),
+                        (None, Space::Full) => {
+                            return Ok(CtView { space: Space::Full, ..CtView::INVALID });
+                        }
+                        (None, space) => return Ok(CtView { space, ..CtView::UNKNOWN }),
+                    },
+                };
+            let ahead = self.ahead(handle, direction, upper);
+            let arrival = Arrival { now: visit.now, direction, bytes: packet.len(), ahead };
+            let Some(flow) = self.table.flow_mut(handle) else { return Err(Unparsable::Invalid) };
+            let mut doubt = flow.doubt;
+            let before = state(flow, direction);
+            if !is_first && doubt == Doubt::None && self.config.mode == Mode::Midstream {
+                unseen::pick_up(flow, direction, upper);
+            }
+            let step = protocol::track(flow, layer.protocol, upper, &arrival, &self.config);
+            let is_closing = tcp::is_closing(flow);
+            if step.ends_flow() && !is_first && visit.certainty == Certainty::Maybe {
+                doubt = Doubt::History;
+            }
+            if is_first && self.config.may_predate() && upper.is_midstream() {
+                flow.assumed = step != Step::Invalid;
+            }
+            if is_closing {
+                self.table.closes();
+            }
+            let is_early =
+                is_first && doubt == Doubt::None && self.may_be_early(&tuple, upper, visit);
+            let step = if doubt == Doubt::None { step } else { in_doubt(step) };
+            match step {
+                Step::Reopen => {
+                    // Gone at once, with what it foretold: the packet is not part of it.
+                    self.table.release(handle);
+                    self.bury();
+                    continue;
+                }
+                Step::Kill => self.retire(handle),
+                Step::Invalid if is_first => {
+                    self.table.release(handle);
+                    return Ok(self.stray(&tuple, upper, visit));
+                }
+                _ => {}
+            }
+            if is_early && let Some(flow) = self.table.flow_mut(handle) {
+                unseen::begin(flow);
+            }
+            let found = Found { handle, direction, is_first, before, doubt };
+            let view = self.view(&found, step, (&tuple, layer, upper), visit);
+            return Ok(CtView { space, ..view });
+        }
+    }
+
+    /// The view of a packet after its flow was brought up to date.
+    fn view(
+        &mut self,
+        found: &Found,
+        step: Step,
+        (tuple, layer, upper): (&Tuple, &Layer, &Upper<'_>),
+        visit: &Visit,
+    ) -> CtView {
+        let handle = found.handle;
+        let is_invalid = step == Step::Invalid;
+        if is_invalid && found.doubt == Doubt::None {
+            if visit.certainty == Certainty::Maybe && !found.is_first {
+                self.raise_doubt(handle, Doubt::History, visit.now);
+            }
+            return CtView::INVALID;
+        }
+        let Some(flow) = self.table.flow_mut(handle) else { return CtView::INVALID };
+        let mut state = if is_invalid { CtState::Invalid } else { found.before };
+        if flow.assumed {
+            flow.status.set(Status::SEEN_REPLY);
+            state = CtState::Established;
+        }
+        if found.direction == Direction::Reply && !is_invalid {
+            flow.status.set(Status::SEEN_REPLY);
+        }
+        let assumed = flow.assumed;
+        let mut states = States::of(state);
+        let mut taken = Taken::Seen;
+        if self.config.mode == Mode::Midstream && !is_invalid && found.doubt == Doubt::None {
+            let met = (found.direction, found.is_first, visit.unheard);
+            (states, taken) = unseen::states(flow, state, layer.protocol, met);
+        }
+        if found.is_first {
+            self.loose_end = Some(handle);
+        }
+        if found.doubt != Doubt::None {
+            states = states.or(found.before.into());
+            let alone = self.without_flow(tuple, layer, upper, visit);
+            if alone != CtState::Invalid.into() {
+                self.expect_own(handle, tuple, visit);
+            }
+            states = states.or(alone);
+        }
+        if found.doubt == Doubt::History || step == Step::Vague {
+            states = states.or(CtState::Established.into());
+            if protocol::has_states(layer.protocol) {
+                states = states.or(CtState::Invalid.into());
+            }
+        }
+        let is_maybe = visit.certainty == Certainty::Maybe && !found.is_first;
+        if step == Step::Vague {
+            taken = Taken::Seen;
+        }
+        if found.doubt != Doubt::None || step == Step::Vague || is_maybe {
+            self.raise_doubt(handle, Doubt::History, visit.now);
+        }
+        CtView {
+            states,
+            flow: Some(handle),
+            direction: found.direction,
+            is_first: found.is_first,
+            assumed,
+            taken,
+            space: Space::Enough,
+        }
+    }
+
+    /// How far a segment's acknowledgement number is ahead of what the other side sent.
+    #[inline]
+    fn ahead(&self, handle: Handle, direction: Direction, upper: &Upper<'_>) -> u32 {
+        match (self.table.flow(handle), upper) {
+            (Some(flow), Upper::Tcp(segment)) if flow.status.contains(Status::SEQ_ADJUST) => {
+                let shift = self.helpers.shifts(handle).of(direction.opposite());
+                shift.of(segment.acknowledgement.wrapping_sub(1))
+            }
+            _ => 0,
+        }
+    }
+
+    /// What a packet would be if its flow did not exist.
+    fn without_flow(
+        &self,
+        tuple: &Tuple,
+        layer: &Layer,
+        upper: &Upper<'_>,
+        visit: &Visit,
+    ) -> States {
+        let tuple = tuple.in_zone(visit.template.zone.id_in(Direction::Original));
+        let Some(reply) = tuple.inverse() else { return CtState::Invalid.into() };
+        let mut flow = Flow::new(tuple, reply, visit.frame);
+        let direction = Direction::Original;
+        let arrival = Arrival { now: visit.now, direction, bytes: 0, ahead: 0 };
+        match protocol::track(&mut flow, layer.protocol, upper, &arrival, &self.config) {
+            Step::Invalid => CtState::Invalid.into(),
+            _ if self.config.may_predate() && upper.is_midstream() => CtState::Established.into(),
+            _ if self.expectations.peek(&tuple, visit.template.zone.id, visit.now).is_some() => {
+                CtState::Related.into()
+            }
+            _ => CtState::New.into(),
+        }
+    }
+
+    /// The flow of a tuple in a zone: first among tuples of the zone's original number, and where its
+    /// reply number differs, then among replies of that.
+    #[inline]
+    fn lookup(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Option<(Handle, Direction)> {
+        let zones = [zone.id_in(Direction::Original), zone.id_in(Direction::Reply)];
+        let [original, reply] = zones;
+        let found = self.table.find_in(&tuple.in_zone(original), zones, now);
+        if found.is_some() || original == reply {
+            return found;
+        }
+        self.table.find_in(&tuple.in_zone(reply), zones, now)
+    }
+}
+
+/// What was found for a packet, before its flow was brought up to date.
+struct Found {
+    handle: Handle,
+    direction: Direction,
+    is_first: bool,
+    before: CtState,
+    doubt: Doubt,
+}
+
+/// A packet's state by its flow.
+fn state(flow: &Flow, direction: Direction) -> CtState {
+    if direction == Direction::Reply || flow.status.contains(Status::SEEN_REPLY) {
+        CtState::Established
+    } else if flow.status.contains(Status::EXPECTED) {
+        CtState::Related
+    } else {
+        CtState::New
+    }
+}
+
+/// In doubt no flow ends: there may be another one that does not.
+fn in_doubt(step: Step) -> Step {
+    if step.ends_flow() { Step::Ignore } else { step }
+}

@@ -1,0 +1,246 @@
+//! A flow's helper has a look at a packet that leaves: what the packet foretells, and what is written into it where
+//! the flow is translated.
+//!
+//! A payload is rewritten once it is known that it is, and to what; from then on the numbers of both directions move.
+//! What hangs on a doubt, or on a port that the kernel draws, leaves the flow in doubt: its payloads and numbers are
+//! not known any more.
+//!
+//! Source: Linux 6.18 `nf_conntrack_proto.c` (`nf_confirm`), `nf_conntrack_ftp.c`, `nf_nat_ftp.c`, `nf_nat_helper.c`
+//! (`nf_nat_exp_find_port`, `nf_nat_mangle_tcp_packet`).
+
+use super::{Confirmation, Tracker};
+use crate::edit::{Edit, Renumbering, Replacement};
+use crate::expect::{Added, Expectation, Followed};
+use crate::flow::{Doubt, Flow, Status};
+use crate::ftp::text::Text;
+use crate::helper::Helper;
+use crate::helpers::{Help, Told};
+use crate::key::{Direction, Tuple};
+use crate::lost::End;
+use crate::table::Handle;
+use crate::unmodelled::{Seen, anything};
+use crate::view::{Certainty, CtState, CtView, States};
+use packet::Packet;
+
+/// Ports that the kernel draws from where the one named is taken, at the least for one of them to be free.
+const ENOUGH: u16 = 128;
+/// Packets above this length may grow too long.
+const LONG: usize = 0xff00;
+
+/// A packet before its flow's helper.
+struct Looked {
+    handle: Handle,
+    direction: Direction,
+    now: u64,
+    /// What becomes of it if the helper does nothing.
+    goes_on: Confirmation,
+    /// The kernel's helper rewrites payloads of the flow.
+    writes: bool,
+}
+
+/// Whether the kernel's helper rewrites payloads of a flow.
+fn writes(flow: &Flow) -> bool {
+    flow.is_translated() && flow.helper.writes()
+}
+
+impl Tracker {
+    /// Runs a flow's helper.
+    pub(super) fn help(
+        &mut self,
+        packet: &Packet<'_>,
+        view: &CtView,
+        handle: Handle,
+        (now, certainty): (u64, Certainty),
+    ) -> Confirmation {
+        let direction = view.direction;
+        let flow = self.table.flow(handle).filter(|flow| flow.helper != Helper::None);
+        let Some(flow) = flow else { return Confirmation::Pass };
+        if view.states.may_be(CtState::Related) && direction == Direction::Reply {
+            return Confirmation::Pass;
+        }
+        let writes = writes(flow);
+        let is_out_of_step = writes && flow.doubt == Doubt::History;
+        if is_out_of_step {
+            self.helpers.lose_lines(handle);
+        }
+        self.live_on(packet, view, handle, now);
+        let Some(flow) = self.table.flow(handle) else { return Confirmation::Pass };
+        // The kernel moves numbers behind the helper, but by what was so before it.
+        let goes_on = match flow.status.contains(Status::SEQ_ADJUST) {
+            _ if is_out_of_step => Confirmation::Rewritten,
+            true => Confirmation::Edited(Edit {
+                text: None,
+                numbers: Some(self.renumbering(handle, direction)),
+            }),
+            false => Confirmation::Pass,
+        };
+        let is_open = flow.lost_ends != [false; 2]
+            || certainty == Certainty::Maybe
+            || flow.doubt != Doubt::None
+            || flow.is_stand_in();
+        let established = view.states.may_be(CtState::Established);
+        match self.helpers.help(packet, (handle, flow), direction, established) {
+            Help::Pass => goes_on,
+            Help::Drop if is_open => Confirmation::MayClash,
+            Help::Drop => Confirmation::Helper,
+            Help::Broadcast(end) => {
+                self.lost.foretell(end);
+                goes_on
+            }
+            Help::Unmodelled => {
+                anything(flow).into_iter().for_each(|end| self.lost.foretell(end));
+                self.may_be_written(handle, writes, now)
+            }
+            Help::Uncertain(ends) => {
+                self.expect_maybe(handle, ends);
+                self.may_be_written(handle, writes, now)
+            }
+            Help::Expect(expectation, told) => {
+                let is_long = writes && packet.len() > LONG;
+                let is_open = is_open || is_long || self.may_be_taken(&expectation);
+                let looked = Looked { handle, direction, now, goes_on, writes };
+                match is_open {
+                    true => self.may_expect(&looked, &expectation),
+                    false => self.expect(&looked, expectation, told),
+                }
+            }
+        }
+    }
+
+    /// The packet is dropped, or may be rewritten where that is done at all.
+    fn may_be_written(&mut self, handle: Handle, writes: bool, now: u64) -> Confirmation {
+        if writes {
+            self.raise_doubt(handle, Doubt::History, now);
+        }
+        Confirmation::MayClash
+    }
+
+    /// Some helpers say how long their flow lives. One in doubt lives longer.
+    fn live_on(&mut self, packet: &Packet<'_>, view: &CtView, handle: Handle, now: u64) {
+        let Some(flow) = self.table.flow_mut(handle) else { return };
+        let is_established = view.states.may_be(CtState::Established);
+        let seen = Seen { packet, flow, direction: view.direction, is_established };
+        if let Some(lifetime) = seen.lifetime()
+            && flow.doubt == Doubt::None
+        {
+            flow.renew(now, lifetime);
+        }
+    }
+
+    fn renumbering(&self, handle: Handle, direction: Direction) -> Renumbering {
+        let shifts = self.helpers.shifts(handle);
+        Renumbering { own: shifts.of(direction), other: shifts.of(direction.opposite()) }
+    }
+
+    /// Whether what a packet foretells may be taken by what another one may have foretold.
+    fn may_be_taken(&self, expectation: &Expectation) -> bool {
+        let Expectation { source, destination, destination_port, protocol, .. } = *expectation;
+        let first = Tuple::new(source, destination, protocol, [0, destination_port]);
+        self.lost.may_be_foretold(&first)
+    }
+
+    /// The packet foretells this, or the kernel's helper did not see it so.
+    fn may_expect(&mut self, looked: &Looked, expectation: &Expectation) -> Confirmation {
+        let ends = self.table.flow(looked.handle).map(|flow| expectation.ends(flow));
+        ends.into_iter().for_each(|ends| self.expect_maybe(looked.handle, ends));
+        if !looked.writes {
+            return Confirmation::MayClash;
+        }
+        self.raise_doubt(looked.handle, Doubt::History, looked.now);
+        // Where the port is taken the kernel draws another one, if there are enough.
+        let port = expectation.destination_port;
+        let may_end = port == 0 || u16::MAX - port < ENOUGH;
+        if may_end { Confirmation::MayClash } else { Confirmation::Rewritten }
+    }
+
+    /// The packet foretells this, if nothing else has.
+    fn expect(
+        &mut self,
+        looked: &Looked,
+        expectation: Expectation,
+        told: Option<Told>,
+    ) -> Confirmation {
+        let added = self.expectations.add(expectation, looked.now);
+        let told = told.filter(|_| looked.writes);
+        let port = expectation.destination_port;
+        match (added, told) {
+            (Added::Full, _) | (Added::Clash, None) => return Confirmation::Helper,
+            (Added::Clash, Some(_)) => return self.draw_port(looked, &expectation),
+            (Added::Yes, _) => {}
+        }
+        if let Some(master) = self.table.flow_mut(looked.handle) {
+            master.expecting = 1;
+        }
+        match told {
+            None => looked.goes_on,
+            // The kernel takes port 0, which it was told, for none.
+            Some(_) if port == 0 => Confirmation::Helper,
+            Some(told) => self.rewrite(looked, &told, port),
+        }
+    }
+
+    /// The port is taken: the kernel draws another one of those above, 65535 left out.
+    fn draw_port(&mut self, looked: &Looked, expectation: &Expectation) -> Confirmation {
+        let above = u16::MAX - expectation.destination_port;
+        if above <= 1 {
+            // There is none but the one that is taken.
+            return Confirmation::Helper;
+        }
+        self.expectations.forget(looked.handle);
+        let ends = self.table.flow(looked.handle).map(|flow| expectation.ends(flow));
+        ends.into_iter().for_each(|[first, _]| self.lost.foretell(first));
+        // Replies come from the port that was named, whatever port they go to.
+        if let Some(Followed { destination, port, .. }) = expectation.follows {
+            self.lost.expect_from(expectation.protocol, destination, port);
+        }
+        self.raise_doubt(looked.handle, Doubt::History, looked.now);
+        if above < ENOUGH { Confirmation::MayClash } else { Confirmation::Rewritten }
+    }
+
+    /// What replies are sent to takes the place of the speaker's address.
+    fn rewrite(&mut self, looked: &Looked, told: &Told, port: u16) -> Confirmation {
+        let Looked { handle, direction, .. } = *looked;
+        let Some(flow) = self.table.flow_mut(handle) else { return Confirmation::Pass };
+        let address = flow.tuple(direction.opposite()).destination();
+        let text = Text::of(told.form, address, port);
+        let replacement = Replacement { start: told.start, len: told.len, text };
+        let growth = replacement.growth();
+        if growth != 0 {
+            flow.status.set(Status::SEQ_ADJUST);
+            self.helpers.grow(handle, direction, told.sequence, growth);
+        }
+        let numbers = match looked.goes_on {
+            Confirmation::Edited(before) => before.numbers,
+            _ => None,
+        };
+        Confirmation::Edited(Edit { text: Some(replacement), numbers })
+    }
+
+    /// Whether the kernel's helper saw this is not known, nor whether it took the place of what was foretold before.
+    fn expect_maybe(&mut self, master: Handle, ends: [End; 2]) {
+        let flow = self.table.flow(master);
+        let before = self.expectations.of(master).zip(flow).map(|(found, flow)| found.ends(flow));
+        before.into_iter().chain([ends]).flatten().for_each(|end| self.lost.foretell(end));
+        self.expectations.forget(master);
+    }
+
+    /// Whether the packet may be a reply to a flow that was not found, and its helper may have a look.
+    pub(super) fn may_be_helped(&mut self, packet: &Packet<'_>, view: &CtView) -> bool {
+        let flow = view.flow.filter(|_| !self.masters.is_empty());
+        let Some(flow) = flow.and_then(|handle| self.table.flow(handle)) else { return false };
+        if !flow.is_stand_in() && view.states != States::ANY {
+            return false;
+        }
+        let tuple = *flow.tuple(view.direction);
+        self.masters.may_foretell(packet, &tuple, &mut self.lost)
+    }
+
+    /// The packet comes back to this host by `lo`, where the helper sees it once more, and its numbers as they moved.
+    /// That is not followed: of a flow whose payloads are rewritten nothing is known from here on.
+    pub fn loops_back(&mut self, view: &CtView, now: u64) {
+        let Some(handle) = view.flow else { return };
+        if self.table.flow(handle).is_some_and(writes) {
+            self.raise_doubt(handle, Doubt::History, now);
+        }
+    }
+}

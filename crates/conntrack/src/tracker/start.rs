@@ -1,0 +1,105 @@
+//! The flows that there are when the first packet comes.
+
+use super::{Tracker, Visit};
+use crate::flow::{Doubt, Flow, Proto, Status};
+use crate::key::Tuple;
+use crate::listing::{Listed, State};
+use crate::sctp::Sctp;
+use crate::tcp::Tcp;
+
+const SECOND: u64 = 1_000_000_000;
+
+impl Tracker {
+    /// The first packet: the capture begins, with the flows that were listed.
+    pub(super) fn begin(&mut self, visit: &Visit) {
+        let now = visit.began.unwrap_or(visit.now);
+        self.began = Some(now);
+        let Some(listing) = self.config.start.clone() else { return };
+        for listed in &listing.flows {
+            self.put(listed, now);
+        }
+    }
+
+    fn put(&mut self, listed: &Listed, now: u64) {
+        let (Some(handle), _) = self.table.allocate(flow(listed, now), now) else { return };
+        if self.table.confirm(handle, now).is_err() {
+            // Of two flows with one tuple the later one was listed.
+            self.table.release(handle);
+            return;
+        }
+        if listed.is_translated() {
+            self.note_source(handle);
+        }
+    }
+}
+
+impl Listed {
+    fn is_translated(&self) -> bool {
+        plain(&self.original).is_some_and(|expected| expected != plain_zone(&self.reply))
+    }
+}
+
+/// What replies look like without translation, whatever their zone.
+fn plain(original: &Tuple) -> Option<Tuple> {
+    original.in_zone(0).inverse()
+}
+
+fn plain_zone(tuple: &Tuple) -> Tuple {
+    tuple.in_zone(0)
+}
+
+/// An answered flow of UDP is a stream from this age on, and how old a listed one is is not known: 2 seconds at most are
+/// missing.
+const STREAM_AGE: u64 = 2 * SECOND;
+
+fn flow(listed: &Listed, now: u64) -> Flow {
+    let Listed { original, reply, .. } = listed;
+    let mut flow = Flow::new(*original, *reply, 0);
+    flow.listed = true;
+    flow.deadline = listed.left.saturating_mul(SECOND);
+    flow.mark = listed.mark;
+    flow.helper = listed.helper;
+    let status = [
+        (listed.replied, Status::SEEN_REPLY),
+        (listed.assured, Status::ASSURED),
+        (has_other_source(original, reply), Status::SRC_NAT),
+        (has_other_destination(original, reply), Status::DST_NAT),
+        (true, Status::SRC_NAT_DONE),
+        (true, Status::DST_NAT_DONE),
+    ];
+    for (_, bit) in status.into_iter().filter(|(is_set, _)| *is_set) {
+        flow.status.set(bit);
+    }
+    flow.proto = match (listed.state, original.protocol()) {
+        (State::Tcp(state), _) => Proto::Tcp(Tcp::listed(state)),
+        (State::Plain, packet::tcp::PROTOCOL) => {
+            Proto::Tcp(Tcp::listed(crate::tcp::State::Established))
+        }
+        (State::Sctp(state), _) => {
+            // Its verification tags are not listed.
+            flow.doubt = Doubt::History;
+            Proto::Sctp(Sctp::listed(state))
+        }
+        (State::Plain, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE) => {
+            Proto::Udp { stream_from: now.saturating_add(STREAM_AGE) }
+        }
+        (State::Plain, _) => Proto::Generic,
+    };
+    flow
+}
+
+/// Replies go to another end than the original came from.
+fn has_other_source(original: &Tuple, reply: &Tuple) -> bool {
+    let Some(expected) = plain(original) else { return false };
+    let is_icmp = crate::protocol::is_icmp(original.protocol());
+    let part = |tuple: &Tuple| if is_icmp { tuple.source_part() } else { tuple.destination_part() };
+    (reply.destination(), part(reply)) != (expected.destination(), part(&expected))
+}
+
+/// Replies come from another end than the original went to.
+fn has_other_destination(original: &Tuple, reply: &Tuple) -> bool {
+    let Some(expected) = plain(original) else { return false };
+    let is_icmp = crate::protocol::is_icmp(original.protocol());
+    let part = |tuple: &Tuple| if is_icmp { 0 } else { tuple.source_part() };
+    (reply.source(), part(reply)) != (expected.source(), part(&expected))
+}
