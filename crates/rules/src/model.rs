@@ -8,7 +8,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ext::{MatchUse, TargetUse, value};
+use crate::ext::kit::value;
+use crate::ext::{MatchUse, TargetUse};
 use crate::semantics::Semantics;
 
 /// Protocol family of a ruleset.

@@ -3,7 +3,7 @@
 //! Source: the manual pages of the four tools; both sides of each pair were measured to match the same packets.
 
 use super::extension;
-use crate::ext::value;
+use crate::ext::kit::value;
 use crate::family::ethertype_name;
 use crate::model::{
     Action, Chain, Family, Field, FieldTest, Header, IfaceTest, MaskedAddr, Rule, Table,

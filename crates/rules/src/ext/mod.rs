@@ -1,31 +1,24 @@
 //! Extensions: one file per match and per target, with all there is to it: options, checks, canonical
-//! text, evaluation, tests. To add one, write its file and name its kind in [`MATCHES`] or [`TARGETS`].
+//! text, evaluation, tests. To add one, write its file in `matches/` or `targets/` and name its kind in [`MATCHES`] or
+//! [`TARGETS`]; what several are made of is in `kit/`.
 
-mod args;
 mod catalogue;
-mod host;
-mod inet;
-mod number;
-mod opaque;
-mod printer;
-mod rate;
-#[cfg(test)]
-mod testing;
-pub(crate) mod value;
-mod words;
+pub(crate) mod kit;
+mod matches;
+mod targets;
 
 use std::fmt;
 
-pub use args::{Args, Given, Opt};
 pub use catalogue::{
     MATCHES, Supported, TARGETS, find_implied, find_match, find_match_with, find_target,
     is_foreign_target, supported,
 };
-pub(crate) use icmp::icmp_type;
-pub use opaque::{Opaque, OpaqueWord};
-pub use ports::PortRanges;
-pub use printer::Printer;
-pub use recent::RecentLists;
+pub use kit::args::{Args, Given, Opt};
+pub use kit::opaque::{Opaque, OpaqueWord};
+pub use kit::ports::PortRanges;
+pub use kit::printer::Printer;
+pub(crate) use matches::icmp::icmp_type;
+pub use matches::recent::RecentLists;
 
 use crate::eval::LONGEST;
 use crate::ipset::Sets;
@@ -33,7 +26,7 @@ use crate::model::Family;
 use crate::outcome::Outcome;
 use crate::save::What;
 use crate::transit::Transit;
-use ::conntrack::States;
+use conntrack::States;
 
 /// A parsed match: immutable, shared by every packet and thread.
 pub trait Match: fmt::Debug + Send + Sync {
@@ -252,127 +245,3 @@ pub struct TargetUse {
     /// The target.
     pub body: Box<dyn Target>,
 }
-
-mod addrtype;
-mod ah;
-mod among;
-mod arp;
-mod bpf;
-mod cgroup;
-mod cluster;
-mod comment;
-mod connbytes;
-mod connlabel;
-mod connlimit;
-mod connmark;
-mod conntrack;
-mod cpu;
-mod dccp;
-mod devgroup;
-mod dscp;
-mod dst;
-mod ecn;
-mod esp;
-mod eui64;
-mod frag;
-mod hashlimit;
-mod hbh;
-mod helper;
-mod icmp;
-mod ip;
-mod ipcomp;
-mod iprange;
-mod ipv6_chain;
-mod ipv6header;
-mod ipvs;
-mod length;
-mod limit;
-mod llc;
-mod mac;
-mod mark;
-mod mh;
-mod multiport;
-mod nat;
-mod native;
-mod nfacct;
-mod npt;
-mod option_header;
-mod option_walk;
-mod osf;
-mod owner;
-mod physdev;
-mod pkttype;
-mod policy;
-mod ports;
-mod quota;
-mod rateest;
-mod realm;
-mod recent;
-mod rpfilter;
-mod rt;
-mod sctp;
-mod set;
-mod socket;
-mod span;
-mod srh;
-mod state;
-mod statistic;
-mod stp;
-mod string;
-mod tcp;
-mod tcp_header;
-mod tcpmss;
-mod time;
-mod tos;
-mod ttl;
-mod u32;
-mod udp;
-mod verdict;
-mod vlan;
-mod watch;
-
-mod target_arpreply;
-mod target_audit;
-mod target_checksum;
-mod target_classify;
-mod target_clusterip;
-mod target_connmark;
-mod target_connsecmark;
-mod target_ct;
-mod target_dnat;
-mod target_dnpt;
-mod target_dscp;
-mod target_ecn;
-mod target_hmark;
-mod target_idletimer;
-mod target_led;
-mod target_log;
-mod target_mac;
-mod target_mangle;
-mod target_mark;
-mod target_mark_frame;
-mod target_masquerade;
-mod target_netmap;
-mod target_nflog;
-mod target_nfqueue;
-mod target_notrack;
-mod target_queue;
-mod target_rateest;
-mod target_redirect;
-mod target_reject;
-mod target_secmark;
-mod target_set;
-mod target_snat;
-mod target_snpt;
-mod target_synproxy;
-mod target_tcpmss;
-mod target_tcpoptstrip;
-mod target_tee;
-mod target_tos;
-mod target_tproxy;
-mod target_trace;
-mod target_ttl;
-mod target_ulog;
-
-#[cfg(test)]
-mod probe;

@@ -4,7 +4,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::kind::Dim;
 use super::{Ifaces, Key, Set, number};
-use crate::ext::value;
+use crate::ext::kit::value;
 use crate::model::Family;
 use crate::save::What;
 

@@ -4,7 +4,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::ext::{icmp_type, value};
+use crate::ext::icmp_type;
+use crate::ext::kit::value;
 use crate::family::protocol_number;
 use crate::model::Family;
 

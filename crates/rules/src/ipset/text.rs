@@ -10,7 +10,7 @@ use super::element::{Element, MAX_EXPANDED};
 use super::kind::{Dim, KINDS, Kind};
 use super::store::{Extra, Store};
 use super::{Ifaces, Key, Member, Set, Sets, number};
-use crate::ext::value;
+use crate::ext::kit::value;
 use crate::model::Family;
 use crate::save::{LoadError, What};
 

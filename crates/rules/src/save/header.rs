@@ -5,7 +5,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::{What, Word};
-use crate::ext::value;
+use crate::ext::kit::value;
 use crate::family::{ethertype_number, protocol_number};
 use crate::model::{Family, Field, FieldTest, IfaceTest, MaskedAddr, ProtocolTest};
 

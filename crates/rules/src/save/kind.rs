@@ -1,7 +1,7 @@
 //! What kind of text this is: the family it speaks of, and the texts that are not save text, by name.
 
 use super::FamilyFrom;
-use crate::ext::value;
+use crate::ext::kit::value;
 use crate::family::{ethertype_number, protocol_number};
 use crate::model::Family;
 use crate::semantics::Semantics;

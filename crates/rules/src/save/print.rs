@@ -6,7 +6,8 @@
 use std::fmt::Write;
 
 use super::dialect::Part;
-use crate::ext::{MatchUse, Printer, value};
+use crate::ext::kit::value;
+use crate::ext::{MatchUse, Printer};
 use crate::family::{ethertype_name, protocol_name};
 use crate::model::{
     Action, Chain, Counters, End, Family, Field, FieldTest, Header, IfaceTest, MaskedAddr,

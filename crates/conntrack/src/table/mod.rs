@@ -1,0 +1,381 @@
+//! [`Table`]: the flows, found by either tuple, bounded in number.
+//!
+//! Contract: at most [`Config::max`](super::Config) flows. A dead flow is never found; its slot is taken
+//! back when a lookup meets it or the sweep does, which looks at [`SWEEP`] slots for every new flow, so no
+//! packet pays for a scan.
+//!
+//! A full table evicts an unassured flow, else the new one is refused. The kernel does so as well, but among the few
+//! that lie where a hash with a secret key puts the new one: which flow went there, and whether any did, is not known.
+//! So every flow that might have gone is in doubt ([`Table::may_be_evicted`]), and one that went here may still be
+//! there ([`Table::may_have`]). Which flow goes here depends on the order of packets alone.
+//!
+//! Source: Linux `nf_conntrack_core.c` (`early_drop`, `gc_worker`, `__nf_conntrack_confirm`).
+
+mod room;
+
+use crate::evicted::Evicted;
+use crate::flow::{Doubt, Flow, Status};
+use crate::index::{Index, Place};
+use crate::key::{Direction, HashKey, Tuple};
+use crate::slab::Slab;
+use crate::view::Space;
+use room::Room;
+
+/// Slots that the sweep looks at for every new flow.
+const SWEEP: usize = 4;
+/// Slots have 30 bits.
+const MOST: usize = 1 << 30;
+
+/// A flow by its slot; it leads nowhere once the flow is gone, also when the slot is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Handle {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+/// What happened to the table so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TableStats {
+    /// Flows made, confirmed or not.
+    pub created: u64,
+    /// Flows evicted to make room.
+    pub early_drops: u64,
+    /// New flows refused for want of room.
+    pub refused: u64,
+    /// Flows that died of their timeout.
+    pub expired: u64,
+}
+
+/// Why a flow cannot be confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    /// This one has one of its tuples.
+    With(Handle),
+    /// It is gone.
+    Gone,
+}
+
+/// The flows.
+#[derive(Debug)]
+pub(crate) struct Table {
+    flows: Slab,
+    free: Vec<u32>,
+    index: Index,
+    max: usize,
+    sweep_at: usize,
+    /// Zones of one direction were in use: two flows may have one tuple.
+    has_twins: bool,
+    /// A flow was refused: since then flows that are closing may go, too.
+    pressure: bool,
+    /// How often a flow may have gone to make room.
+    squeezes: u32,
+    /// Where the search for a flow that may go stands, and slots that it has passed since it found one.
+    search_at: usize,
+    passed: usize,
+    /// Flows that are not in here, although the kernel may have them.
+    evicted: Evicted,
+    key: HashKey,
+    stats: TableStats,
+    /// Flows with a helper that are gone: what hangs on them must go too.
+    buried: Vec<Handle>,
+}
+
+impl Table {
+    pub(crate) fn new(max: usize, key: HashKey) -> Self {
+        let max = Self::bounded(max);
+        Self {
+            flows: Slab::default(),
+            free: Vec::new(),
+            index: Index::new(max),
+            max,
+            sweep_at: 0,
+            has_twins: false,
+            pressure: false,
+            squeezes: 0,
+            search_at: 0,
+            passed: 0,
+            evicted: Evicted::default(),
+            key,
+            stats: TableStats::default(),
+            buried: Vec::new(),
+        }
+    }
+
+    fn bounded(max: usize) -> usize {
+        max.clamp(1, MOST)
+    }
+
+    /// Bytes of address space that it reserves, whether used or not.
+    pub(crate) fn reserves(max: usize) -> usize {
+        Index::bytes_for(Self::bounded(max))
+    }
+
+    /// Flows in it, those included that died and were not met yet.
+    pub(crate) fn len(&self) -> usize {
+        self.flows.len() - self.free.len()
+    }
+
+    /// The hash of a tuple in this table.
+    #[inline]
+    pub(crate) fn hash(&self, tuple: &Tuple) -> u64 {
+        tuple.hash(&self.key)
+    }
+
+    pub(crate) fn stats(&self) -> TableStats {
+        self.stats
+    }
+
+    /// Bytes that it takes when full.
+    pub(crate) fn bytes_when_full(&self) -> usize {
+        self.max * (size_of::<Flow>() + size_of::<u32>()) + self.index.bytes()
+    }
+
+    pub(crate) fn flow(&self, handle: Handle) -> Option<&Flow> {
+        self.flows.get(handle.slot as usize).filter(|flow| flow.generation == handle.generation)
+    }
+
+    pub(crate) fn flow_mut(&mut self, handle: Handle) -> Option<&mut Flow> {
+        self.flows.get_mut(handle.slot as usize).filter(|flow| flow.generation == handle.generation)
+    }
+
+    fn handle(&self, slot: u32) -> Handle {
+        let generation = self.flows.get(slot as usize).map_or(0, |flow| flow.generation);
+        Handle { slot, generation }
+    }
+
+    /// The living flow of which one tuple, zone included, is this one. `want` restricts the direction. Of
+    /// several, which zones of one direction allow, the one that was confirmed last.
+    #[inline]
+    pub(crate) fn find(
+        &mut self,
+        tuple: &Tuple,
+        want: Option<Direction>,
+        now: u64,
+    ) -> Option<(Handle, Direction)> {
+        loop {
+            let found = self.place_of(tuple, want)?;
+            let flow = self.flows.get(found.slot as usize)?;
+            if flow.is_expired(now) {
+                self.expire(found.slot);
+                if self.has_twins {
+                    continue;
+                }
+                return None;
+            }
+            // A flow to oneself on one port has equal tuples: the kernel finds the reply first.
+            let is_reply = found.direction == Direction::Reply || flow.reply == *tuple;
+            let direction = if is_reply { Direction::Reply } else { Direction::Original };
+            return Some((self.handle(found.slot), direction));
+        }
+    }
+
+    /// Two flows may have one tuple.
+    #[inline]
+    pub(crate) fn has_twins(&self) -> bool {
+        self.has_twins
+    }
+
+    #[inline]
+    fn place_of(&self, tuple: &Tuple, want: Option<Direction>) -> Option<Place> {
+        let hash = self.hash(tuple);
+        let born = |place: Place| {
+            let flow = self
+                .flows
+                .get(place.slot as usize)
+                .filter(|_| want.is_none_or(|want| want == place.direction))?;
+            (flow.tuple(place.direction) == tuple).then_some(flow.born)
+        };
+        if !self.has_twins {
+            return self.index.find(hash, |place| born(place).is_some());
+        }
+        let mut last = None;
+        self.index.find(hash, |place| {
+            last = last.max(
+                born(place).map(|born| (born, place.slot, place.direction == Direction::Reply)),
+            );
+            false
+        });
+        let (_, slot, is_reply) = last?;
+        let direction = if is_reply { Direction::Reply } else { Direction::Original };
+        Some(Place { slot, direction })
+    }
+
+    /// The living flow that has this tuple, seen from the zones of an original and a reply tuple: a flow has it
+    /// in the direction whose zone this is, and in either where both are one (`nf_ct_key_equal`).
+    #[inline]
+    pub(crate) fn find_in(
+        &mut self,
+        tuple: &Tuple,
+        [original, reply]: [u16; 2],
+        now: u64,
+    ) -> Option<(Handle, Direction)> {
+        let want = match (original == tuple.zone(), reply == tuple.zone()) {
+            (true, true) => None,
+            (true, false) => Some(Direction::Original),
+            (false, _) => Some(Direction::Reply),
+        };
+        self.find(tuple, want, now)
+    }
+
+    /// Reads what lookups of these hashes will read, all at once, so that they need not wait for memory
+    /// one after the other.
+    pub(crate) fn warm(&self, hashes: &[u64]) {
+        let buckets = hashes.iter().fold(0, |sum, hash| sum ^ self.index.touch(*hash));
+        std::hint::black_box(buckets);
+        let flows = hashes.iter().fold(0, |sum, hash| {
+            let flow = self.index.guess(*hash).and_then(|p| self.flows.get(p.slot as usize));
+            sum ^ flow.map_or(0, Flow::touch)
+        });
+        std::hint::black_box(flows);
+    }
+
+    /// A slot for a flow that is in nobody's way and never will be found. `None` when the table is full.
+    pub(crate) fn lodge(&mut self, flow: Flow) -> Option<Handle> {
+        (self.len() < self.max).then(|| self.place(flow))
+    }
+
+    /// A slot for a new flow; it is found only once it is confirmed. `None` when the table is full; and how surely the
+    /// kernel has room for it.
+    pub(crate) fn allocate(&mut self, flow: Flow, now: u64) -> (Option<Handle>, Space) {
+        self.sweep(now);
+        let space = match self.len() >= self.max {
+            false if self.len().saturating_add(self.evicted.most(now)) < self.max => Space::Enough,
+            // Here there is room, as those went that the kernel may have kept.
+            false => {
+                self.squeezes = self.squeezes.wrapping_add(1);
+                Space::MayBeFull
+            }
+            true => match self.make_room(now) {
+                Room::Dead => Space::Enough,
+                Room::Evicted | Room::NoneYet => Space::MayBeFull,
+                Room::None => Space::Full,
+            },
+        };
+        if self.len() >= self.max {
+            self.stats.refused += 1;
+            self.pressure = true;
+            return (None, space);
+        }
+        self.stats.created += 1;
+        let mut flow = flow;
+        flow.squeezes = self.squeezes;
+        (Some(self.place(flow)), space)
+    }
+
+    fn place(&mut self, mut flow: Flow) -> Handle {
+        if let Some(slot) = self.free.pop()
+            && let Some(place) = self.flows.get_mut(slot as usize)
+        {
+            flow.generation = place.generation;
+            *place = flow;
+            return self.handle(slot);
+        }
+        let slot = self.flows.len() as u32;
+        self.flows.push(flow);
+        self.handle(slot)
+    }
+
+    /// Makes a flow findable by both tuples, or changes nothing.
+    pub(crate) fn confirm(&mut self, handle: Handle, now: u64) -> Result<(), Conflict> {
+        let Some(flow) = self.flow(handle) else { return Err(Conflict::Gone) };
+        let (original, mut reply) = (flow.original, flow.reply);
+        if flow.lost_ends != [false; 2] {
+            // What its replies look like is not known: none is found.
+            reply = original;
+        }
+        let zones = [original.zone(), flow.reply.zone()];
+        for tuple in [original, reply] {
+            if let Some((other, _)) = self.find_in(&tuple, zones, now) {
+                return Err(Conflict::With(other));
+            }
+        }
+        self.has_twins |= zones[0] != zones[1];
+        self.link(handle.slot, &original, &reply);
+        if let Some(flow) = self.flow_mut(handle) {
+            flow.status.set(Status::CONFIRMED);
+            flow.deadline = flow.deadline.saturating_add(now);
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, slot: u32, original: &Tuple, reply: &Tuple) {
+        let [first, second] = places(slot);
+        self.index.insert(self.hash(original), first);
+        if reply != original {
+            self.index.insert(self.hash(reply), second);
+        }
+    }
+
+    /// Takes a flow out of the table; its handle stays good until [`Self::release`].
+    pub(crate) fn unlink(&mut self, handle: Handle) {
+        let Some(flow) = self.flow_mut(handle) else { return };
+        if flow.is_confirmed() && flow.status.set(Status::DYING) {
+            let tuples = [flow.original, flow.reply];
+            for (tuple, place) in tuples.iter().zip(places(handle.slot)) {
+                let hash = self.hash(tuple);
+                self.index.remove(hash, place);
+            }
+        }
+    }
+
+    /// Takes a flow out of the table and gives its slot back.
+    pub(crate) fn release(&mut self, handle: Handle) {
+        self.unlink(handle);
+        let Some(flow) = self.flow_mut(handle) else { return };
+        flow.generation = flow.generation.wrapping_add(1);
+        flow.deadline = u64::MAX;
+        flow.status = Status::default();
+        if flow.has_helper() {
+            self.buried.push(handle);
+        }
+        self.free.push(handle.slot);
+    }
+
+    /// The flows with a helper that went since the last call.
+    pub(crate) fn take_buried(&mut self) -> Vec<Handle> {
+        std::mem::take(&mut self.buried)
+    }
+
+    /// Whether there is anything for [`Self::take_buried`].
+    #[inline]
+    pub(crate) fn has_buried(&self) -> bool {
+        !self.buried.is_empty()
+    }
+
+    fn expire(&mut self, slot: u32) {
+        self.stats.expired += 1;
+        self.release(self.handle(slot));
+    }
+
+    /// Looks at the next slots for the dead.
+    fn sweep(&mut self, now: u64) {
+        for _ in 0..SWEEP.min(self.flows.len()) {
+            self.sweep_at = if self.sweep_at >= self.flows.len() { 0 } else { self.sweep_at };
+            let slot = self.sweep_at;
+            self.sweep_at += 1;
+            let is_dead = |flow: &&Flow| flow.is_confirmed() && flow.is_expired(now);
+            if self.flows.get(slot).filter(is_dead).is_some() {
+                self.expire(slot as u32);
+            }
+        }
+    }
+
+    /// Every living flow, by slot.
+    pub(crate) fn living(&self, now: u64) -> impl Iterator<Item = &Flow> {
+        self.flows.iter().filter(move |flow| {
+            flow.is_confirmed() && !flow.is_expired(now) && !flow.status.contains(Status::DYING)
+        })
+    }
+
+    /// Living flows whose state is not certain.
+    pub(crate) fn doubtful(&self, now: u64) -> usize {
+        self.living(now).filter(|flow| flow.doubt != Doubt::None).count()
+    }
+}
+
+fn places(slot: u32) -> [Place; 2] {
+    [Direction::Original, Direction::Reply].map(|direction| Place { slot, direction })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! `-m cgroup`: the control group of the socket that sent or gets the packet.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_cgroup.c`.
+
+use crate::ext::kit::number;
+use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::model::Hook;
+use crate::save::What;
+
+const MAX_PATH: usize = 511;
+
+/// The kind.
+pub(crate) static KIND: MatchKind = MatchKind {
+    name: "cgroup",
+    aliases: &[],
+    families: IP,
+    protocol: None,
+    options: &[Opt::value("path").invertible(), Opt::value("cgroup").invertible()],
+    support: Support::Parsed,
+    parse,
+};
+
+#[derive(Debug)]
+struct Cgroup {
+    group: Group,
+    invert: bool,
+}
+
+#[derive(Debug)]
+enum Group {
+    Path(Box<str>),
+    Class(u32),
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    args.needs_hook(&[Hook::Input, Hook::Output, Hook::Postrouting])?;
+    args.any_of(&["path", "cgroup"])?;
+    args.one_of(&["path", "cgroup"])?;
+    let given = args.get("path").map_or_else(|| args.required("cgroup"), Ok)?;
+    let group = match given.name {
+        "path" if given.text().len() > MAX_PATH => {
+            return Err(given.expected(format!("at most {MAX_PATH} bytes")));
+        }
+        "path" => Group::Path(given.text().into()),
+        _ => Group::Class(number::u32(given)?),
+    };
+    Ok(Box::new(Cgroup { group, invert: given.invert }))
+}
+
+impl Match for Cgroup {
+    fn print(&self, to: &mut Printer) {
+        match &self.group {
+            Group::Path(path) => to.string(self.invert, "path", path),
+            Group::Class(class) => to.option(self.invert, "cgroup", class),
+        };
+    }
+}

@@ -1,0 +1,51 @@
+//! `-m connmark`: the connection's mark under a mask.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_connmark.c`.
+
+use crate::connection::Seen;
+use crate::ext::kit::number;
+use crate::ext::matches::mark::masked_text;
+use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::outcome::Outcome;
+use crate::save::What;
+use crate::transit::Transit;
+
+/// The kind.
+pub(crate) static KIND: MatchKind = MatchKind {
+    name: "connmark",
+    aliases: &[],
+    families: IP,
+    protocol: None,
+    options: &[Opt::value("mark").invertible()],
+    support: Support::Evaluated,
+    parse,
+};
+
+#[derive(Debug)]
+struct Connmark {
+    value: u32,
+    mask: u32,
+    invert: bool,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    let given = args.required("mark")?;
+    let (value, mask) = number::named_masked(given, &[])?;
+    Ok(Box::new(Connmark { value, mask, invert: given.invert }))
+}
+
+impl Match for Connmark {
+    fn print(&self, to: &mut Printer) {
+        to.option(self.invert, "mark", masked_text(self.value, self.mask));
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match transit.ct.marked() {
+            Seen::Flow(flow) => {
+                Outcome::from_bool((flow.mark & self.mask == self.value) != self.invert)
+            }
+            Seen::None => Outcome::NO,
+            Seen::Unknown => Outcome::MAYBE,
+        }
+    }
+}

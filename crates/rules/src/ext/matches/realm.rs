@@ -1,0 +1,43 @@
+//! `-m realm`: the routing realm of the packet's route.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_realm.c`.
+
+use crate::ext::kit::number;
+use crate::ext::matches::mark::masked_text;
+use crate::ext::{Args, Match, MatchKind, Opt, Printer, Support, V4};
+use crate::model::Hook;
+use crate::save::What;
+
+/// The name that every `rt_realms` file gives to realm 0.
+const NAMES: &[(&str, u32)] = &[("cosmos", 0)];
+
+/// The kind.
+pub(crate) static KIND: MatchKind = MatchKind {
+    name: "realm",
+    aliases: &[],
+    families: V4,
+    protocol: None,
+    options: &[Opt::value("realm").invertible()],
+    support: Support::Parsed,
+    parse,
+};
+
+#[derive(Debug)]
+struct Realm {
+    value: u32,
+    mask: u32,
+    invert: bool,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    args.needs_hook(&[Hook::Input, Hook::Forward, Hook::Output, Hook::Postrouting])?;
+    let given = args.required("realm")?;
+    let (value, mask) = number::named_masked(given, NAMES)?;
+    Ok(Box::new(Realm { value, mask, invert: given.invert }))
+}
+
+impl Match for Realm {
+    fn print(&self, to: &mut Printer) {
+        to.option(self.invert, "realm", masked_text(self.value, self.mask));
+    }
+}

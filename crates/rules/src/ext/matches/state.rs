@@ -1,0 +1,47 @@
+//! `-m state`: the connection's state, the older name of `-m conntrack --ctstate`.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_conntrack.c`.
+
+use crate::ext::kit::words;
+use crate::ext::matches::conntrack::{STATES, states, states_of};
+use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::outcome::Outcome;
+use crate::save::What;
+use crate::transit::Transit;
+use conntrack::States;
+
+/// The kind.
+pub(crate) static KIND: MatchKind = MatchKind {
+    name: "state",
+    aliases: &[],
+    families: IP,
+    protocol: None,
+    options: &[Opt::value("state").invertible()],
+    support: Support::Evaluated,
+    parse,
+};
+
+#[derive(Debug)]
+struct State {
+    states: u8,
+    invert: bool,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    let given = args.required("state")?;
+    Ok(Box::new(State { states: words::bits(given, &STATES)?, invert: given.invert }))
+}
+
+impl Match for State {
+    fn print(&self, to: &mut Printer) {
+        to.option(self.invert, "state", words::text(self.states, &STATES));
+    }
+
+    fn states(&self) -> Option<States> {
+        states_of(self.states, self.invert)
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        states(self.states, &transit.ct).invert(self.invert)
+    }
+}

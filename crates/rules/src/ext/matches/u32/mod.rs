@@ -1,0 +1,191 @@
+//! `-m u32`: tests of 32-bit words at computed offsets, `6&0xFF=17&&0>>22&0x3C@0=1:1023,4096`.
+//!
+//! Offsets count from the network header. A word that the packet does not hold makes the whole match
+//! false before `!` is applied, so `! --u32` matches short packets. Source: iptables-extensions(8);
+//! kernel `net/netfilter/xt_u32.c`.
+
+mod grammar;
+
+use packet::Read;
+
+use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::outcome::Outcome;
+use crate::save::What;
+use crate::transit::Transit;
+
+/// Operations that take about the time of a rule.
+const OPERATIONS_A_STEP: usize = 8;
+
+/// The kind.
+pub(crate) static KIND: MatchKind = MatchKind {
+    name: "u32",
+    aliases: &[],
+    families: IP,
+    protocol: None,
+    options: &[Opt::value("u32").invertible()],
+    support: Support::Evaluated,
+    parse,
+};
+
+#[derive(Debug)]
+struct U32 {
+    tests: Box<[Test]>,
+    invert: bool,
+}
+
+/// One operand of `&&`: a place, and the ranges its word may lie in.
+#[derive(Debug, PartialEq, Eq)]
+struct Test {
+    start: u32,
+    steps: Box<[(Operator, u32)]>,
+    ranges: Box<[(u32, u32)]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    And,
+    Left,
+    Right,
+    /// Move by the value so far and read the word at the number.
+    At,
+}
+
+impl Operator {
+    const ALL: [(&'static str, Self); 4] =
+        [("&", Self::And), ("<<", Self::Left), (">>", Self::Right), ("@", Self::At)];
+
+    fn text(self) -> &'static str {
+        Self::ALL.iter().find(|(_, operator)| *operator == self).map_or("", |(text, _)| text)
+    }
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
+    let given = args.required("u32")?;
+    let tests = grammar::parse(given.text()).map_err(|wrong| {
+        given.expected(format!("{} at character {}", wrong.expected, wrong.offset + 1))
+    })?;
+    Ok(Box::new(U32 { tests: tests.into(), invert: given.invert }))
+}
+
+impl Test {
+    fn text(&self) -> String {
+        let steps = self.steps.iter().map(|(op, number)| format!("{}{number:#x}", op.text()));
+        let ranges = self.ranges.iter().map(|(low, high)| match low == high {
+            true => format!("{low:#x}"),
+            false => format!("{low:#x}:{high:#x}"),
+        });
+        let ranges: Vec<String> = ranges.collect();
+        format!("{:#x}{}={}", self.start, steps.collect::<String>(), ranges.join(","))
+    }
+
+    fn judge(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match self.value(transit) {
+            Read::Known(value) => {
+                Outcome::from_bool(self.ranges.iter().any(|(a, b)| (*a..=*b).contains(&value)))
+            }
+            Read::Unknown => Outcome::MAYBE,
+            Read::Absent => Outcome::NO,
+        }
+    }
+
+    /// The value at the place; absent where the kernel gives up.
+    fn value(&self, transit: &Transit<'_, '_>) -> Read<u32> {
+        let mut base = 0_u32;
+        let mut value = word(transit, 0, self.start);
+        for (operator, number) in &self.steps {
+            value = match (operator, value) {
+                (_, Read::Absent) => return Read::Absent,
+                (Operator::And, Read::Known(value)) => Read::Known(value & number),
+                (Operator::And, Read::Unknown) if *number == 0 => Read::Known(0),
+                (Operator::Left, Read::Known(value)) => Read::Known(value.wrapping_shl(*number)),
+                (Operator::Right, Read::Known(value)) => Read::Known(value.wrapping_shr(*number)),
+                (Operator::At, Read::Known(value)) => match base.checked_add(value) {
+                    Some(moved) => {
+                        base = moved;
+                        word(transit, base, *number)
+                    }
+                    None => return Read::Absent,
+                },
+                (Operator::At, Read::Unknown) => return Read::Unknown,
+                (_, Read::Unknown) => Read::Unknown,
+            };
+        }
+        value
+    }
+}
+
+/// The word at `base + offset` from the network header, in host byte order.
+fn word(transit: &Transit<'_, '_>, base: u32, offset: u32) -> Read<u32> {
+    match (base as usize).checked_add(offset as usize) {
+        Some(at) => transit.net(at).map(u32::from_be_bytes),
+        None => Read::Absent,
+    }
+}
+
+impl Match for U32 {
+    fn print(&self, to: &mut Printer) {
+        let tests: Vec<String> = self.tests.iter().map(Test::text).collect();
+        to.option(self.invert, "u32", format_args!("\"{}\"", tests.join("&&")));
+    }
+
+    fn work(&self, _bytes: usize) -> u32 {
+        let operations = self.tests.iter().map(|test| test.steps.len() + test.ranges.len());
+        (operations.sum::<usize>() / OPERATIONS_A_STEP) as u32
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let all =
+            self.tests.iter().fold(Outcome::YES, |sum, test| sum.and_then(|| test.judge(transit)));
+        all.invert(self.invert)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ext::kit::testing::{ipv4_udp, judge, judge_cut};
+
+    fn match_of(text: &str, invert: bool) -> U32 {
+        U32 { tests: grammar::parse(text).unwrap().into(), invert }
+    }
+
+    fn holds(text: &str) -> Outcome {
+        judge(&match_of(text, false), &ipv4_udp(b"abcdefgh"))
+    }
+
+    #[test]
+    fn words_are_masked_shifted_and_compared() {
+        assert_eq!(holds("6&0xFF=17"), Outcome::YES);
+        assert_eq!(holds("6&0xFF=1:5,17"), Outcome::YES);
+        assert_eq!(holds("6&0xFF=16,18:20"), Outcome::NO);
+        assert_eq!(holds("0>>28=4"), Outcome::YES);
+        assert_eq!(holds("6&0xFF<<4=0x110"), Outcome::YES);
+        assert_eq!(holds("6&0xFF=17&&0>>28=5"), Outcome::NO);
+        assert_eq!(holds("0<<31=0x80000000"), Outcome::NO);
+    }
+
+    #[test]
+    fn at_moves_by_the_value() {
+        assert_eq!(holds("0>>22&0x3C@8=0x61626364"), Outcome::YES);
+        assert_eq!(holds("0>>22&0x3C@0>>16=1000"), Outcome::YES);
+        assert_eq!(holds("0>>22&0x3C@12=0x65666768"), Outcome::YES);
+    }
+
+    #[test]
+    fn beyond_the_packet_it_is_false_and_inverted_true() {
+        assert_eq!(holds("0>>22&0x3C@13=0:0xffffffff"), Outcome::NO);
+        assert_eq!(holds("0xffffffff=0:0xffffffff"), Outcome::NO);
+        assert_eq!(holds("4@0=0:0xffffffff"), Outcome::NO);
+        assert_eq!(judge(&match_of("33=0", true), &ipv4_udp(b"abcdefgh")), Outcome::YES);
+    }
+
+    #[test]
+    fn bytes_that_were_not_captured_are_unknown() {
+        let packet = ipv4_udp(b"abcdefgh");
+        let cut = |text| judge_cut(&match_of(text, false), &packet, 28);
+        assert_eq!(cut("28=0x61626364"), Outcome::MAYBE);
+        assert_eq!(cut("28=0x61626364&&6&0xFF=6"), Outcome::NO);
+        assert_eq!(cut("28&0=0"), Outcome::YES);
+        assert_eq!(cut("33=0"), Outcome::NO);
+    }
+}

@@ -1,0 +1,23 @@
+//! `-j MASQUERADE`: translates the source of the connection to the address of the outgoing interface.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_MASQUERADE.c`.
+
+use crate::ext::targets::nat::{From, Nat, RANDOM, RANDOM_FULLY};
+use crate::ext::{Args, IP, Opt, Support, Target, TargetKind};
+use crate::model::Hook;
+use crate::save::What;
+
+/// The kind.
+pub(crate) static KIND: TargetKind = TargetKind {
+    name: "MASQUERADE",
+    families: IP,
+    options: &[Opt::value("to-ports"), RANDOM, RANDOM_FULLY],
+    support: Support::Evaluated,
+    parse,
+};
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
+    args.needs_table(&["nat"])?;
+    args.needs_hook(&[Hook::Postrouting])?;
+    Ok(Box::new(Nat::with_ports(args, From::Output)?.without_shift(args)?))
+}

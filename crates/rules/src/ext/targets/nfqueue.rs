@@ -1,0 +1,69 @@
+//! `-j NFQUEUE`: hands the packet to a program, whose verdict is unknown.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_NFQUEUE.c`.
+
+use crate::ext::kit::value;
+use crate::ext::{Args, Given, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::save::What;
+
+/// The kind.
+pub(crate) static KIND: TargetKind = TargetKind {
+    name: "NFQUEUE",
+    families: IP,
+    options: &[
+        Opt::value("queue-num"),
+        Opt::value("queue-balance"),
+        Opt::flag("queue-bypass"),
+        Opt::flag("queue-cpu-fanout"),
+    ],
+    support: Support::Parsed,
+    parse,
+};
+
+const MAX_BALANCED: u64 = 65534;
+
+#[derive(Debug)]
+struct Nfqueue {
+    first: u16,
+    /// The last queue of `--queue-balance`.
+    last: Option<u16>,
+    bypass: bool,
+    cpu_fanout: bool,
+}
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
+    args.one_of(&["queue-num", "queue-balance"])?;
+    let cpu_fanout = args.has("queue-cpu-fanout");
+    let (first, last) = match (args.get("queue-balance"), args.get("queue-num")) {
+        (Some(given), _) => balance(given)?,
+        (None, _) if cpu_fanout => return Err(args.expected("--queue-balance")),
+        (None, Some(given)) => {
+            let number = value::u16(given.text());
+            (number.ok_or_else(|| given.expected("a queue number 0-65535"))?, None)
+        }
+        (None, None) => (0, None),
+    };
+    Ok(Box::new(Nfqueue { first, last, bypass: args.has("queue-bypass"), cpu_fanout }))
+}
+
+fn balance(given: &Given<'_>) -> Result<(u16, Option<u16>), What> {
+    value::range(given.text(), ':', MAX_BALANCED)
+        .filter(|(first, last)| first < last)
+        .map(|(first, last)| (first as u16, Some(last as u16)))
+        .ok_or_else(|| given.expected("a range first:last of queues 0-65534"))
+}
+
+impl Target for Nfqueue {
+    fn print(&self, to: &mut Printer) {
+        match self.last {
+            Some(last) => to.option(false, "queue-balance", format_args!("{}:{last}", self.first)),
+            None => to.option(false, "queue-num", self.first),
+        };
+        if self.bypass {
+            to.flag(false, "queue-bypass");
+        }
+        if self.cpu_fanout {
+            to.flag(false, "queue-cpu-fanout");
+        }
+    }
+}

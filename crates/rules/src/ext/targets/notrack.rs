@@ -1,0 +1,29 @@
+//! `-j NOTRACK`: the older name of `-j CT --notrack`, which is printed as it was given.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_CT.c`.
+
+use crate::connection::Wish;
+use crate::ext::{Args, Effect, IP, Printer, Support, Target, TargetKind};
+use crate::save::What;
+use crate::transit::Transit;
+
+/// The kind.
+pub(crate) static KIND: TargetKind =
+    TargetKind { name: "NOTRACK", families: IP, options: &[], support: Support::Evaluated, parse };
+
+#[derive(Debug)]
+struct Notrack;
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
+    args.needs_table(&["raw"])?;
+    Ok(Box::new(Notrack))
+}
+
+impl Target for Notrack {
+    fn print(&self, _to: &mut Printer) {}
+
+    fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
+        transit.ct.wish(Wish::Untracked, transit.certain);
+        Effect::Continue
+    }
+}

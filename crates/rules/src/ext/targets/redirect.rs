@@ -1,0 +1,23 @@
+//! `-j REDIRECT`: translates the destination of the connection to this host.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_REDIRECT.c`.
+
+use crate::ext::targets::nat::{From, Nat, RANDOM};
+use crate::ext::{Args, IP, Opt, Support, Target, TargetKind};
+use crate::model::Hook;
+use crate::save::What;
+
+/// The kind.
+pub(crate) static KIND: TargetKind = TargetKind {
+    name: "REDIRECT",
+    families: IP,
+    options: &[Opt::value("to-ports"), RANDOM],
+    support: Support::Evaluated,
+    parse,
+};
+
+fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
+    args.needs_table(&["nat"])?;
+    args.needs_hook(&[Hook::Prerouting, Hook::Output])?;
+    Ok(Box::new(Nat::with_ports(args, From::Input)?.without_shift(args)?))
+}
