@@ -1,12 +1,52 @@
-//! What differs between families, as values: names, tables, hooks, protocols.
+//! [`Family`] and [`Hook`], and what differs between families, as values: names, tables, hooks.
 //!
 //! Source: iptables(8) and ip6tables(8) "TABLES"; `NF_IP_PRI_*` in the kernel's
-//! `include/uapi/linux/netfilter_ipv4.h` for the order of tables at a hook; IANA protocol numbers with
-//! the names that `/etc/protocols` of Debian 12 prints.
+//! `include/uapi/linux/netfilter_ipv4.h` for the order of tables at a hook.
 
-use packet::LinkHeader;
+/// Protocol family of a ruleset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Family {
+    /// IPv4 (iptables).
+    Ipv4,
+    /// IPv6 (ip6tables).
+    Ipv6,
+    /// ARP (arptables).
+    Arp,
+    /// Ethernet bridge (ebtables).
+    Bridge,
+}
 
-use crate::model::{Family, Hook};
+/// A place in the stack at which built-in chains are attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Hook {
+    /// On arrival, before any routing decision.
+    Prerouting,
+    /// To this host.
+    Input,
+    /// Through this host.
+    Forward,
+    /// From this host.
+    Output,
+    /// On departure, after routing.
+    Postrouting,
+    /// Bridge only: before the decision to bridge.
+    Brouting,
+}
+
+impl Hook {
+    /// The name of the built-in chain at this hook.
+    #[must_use]
+    pub fn chain_name(self) -> &'static str {
+        match self {
+            Self::Prerouting => "PREROUTING",
+            Self::Input => "INPUT",
+            Self::Forward => "FORWARD",
+            Self::Output => "OUTPUT",
+            Self::Postrouting => "POSTROUTING",
+            Self::Brouting => "BROUTING",
+        }
+    }
+}
 
 /// A table that a family knows.
 #[derive(Debug)]
@@ -102,134 +142,4 @@ impl Family {
             Self::Bridge => 6,
         }
     }
-}
-
-/// EtherTypes and their printed names; the first name of a number is the one printed. From ebtables'
-/// `/etc/ethertypes`.
-const ETHERTYPES: &[(u16, &str)] = &[
-    (LinkHeader::LLC, "Length"),
-    (0x0800, "IPv4"),
-    (0x0800, "ip"),
-    (0x0800, "ip4"),
-    (0x0805, "X25"),
-    (0x0806, "ARP"),
-    (0x0806, "ether-arp"),
-    (0x08ff, "FR_ARP"),
-    (0x08ff, "BPQ"),
-    (0x6000, "DEC"),
-    (0x6001, "DNA_DL"),
-    (0x6002, "DNA_RC"),
-    (0x6003, "DNA_RT"),
-    (0x6004, "LAT"),
-    (0x6005, "DIAG"),
-    (0x6006, "CUST"),
-    (0x6007, "SCA"),
-    (0x6558, "TEB"),
-    (0x6559, "RAW_FR"),
-    (0x8035, "RARP"),
-    (0x809b, "ATALK"),
-    (0x80f3, "AARP"),
-    (0x8100, "802_1Q"),
-    (0x8100, "8021q"),
-    (0x8100, "1q"),
-    (0x8100, "802.1q"),
-    (0x8100, "dot1q"),
-    (0x8137, "IPX"),
-    (0x8191, "NetBEUI"),
-    (0x86dd, "IPv6"),
-    (0x86dd, "ip6"),
-    (0x880b, "PPP"),
-    (0x884c, "ATMMPOA"),
-    (0x8863, "PPP_DISC"),
-    (0x8864, "PPP_SES"),
-    (0x8884, "ATMFATE"),
-    (0x88cc, "LLDP"),
-    (0x9000, "loop"),
-];
-
-/// The printed name of an EtherType, if it has one.
-#[must_use]
-pub(crate) fn ethertype_name(number: u16) -> Option<&'static str> {
-    ETHERTYPES.iter().find(|(n, _)| *n == number).map(|(_, name)| *name)
-}
-
-/// The number of the name of an EtherType, in any case of letters.
-#[must_use]
-pub(crate) fn ethertype_number(name: &str) -> Option<u16> {
-    ETHERTYPES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(number, _)| *number)
-}
-
-/// Protocol numbers and their printed names; the first name of a number is the one printed.
-const PROTOCOLS: &[(u8, &str)] = &[
-    (0, "all"),
-    (1, "icmp"),
-    (2, "igmp"),
-    (3, "ggp"),
-    (4, "ipencap"),
-    (5, "st"),
-    (6, "tcp"),
-    (8, "egp"),
-    (9, "igp"),
-    (12, "pup"),
-    (17, "udp"),
-    (20, "hmp"),
-    (22, "xns-idp"),
-    (27, "rdp"),
-    (29, "iso-tp4"),
-    (33, "dccp"),
-    (36, "xtp"),
-    (37, "ddp"),
-    (38, "idpr-cmtp"),
-    (41, "ipv6"),
-    (43, "ipv6-route"),
-    (44, "ipv6-frag"),
-    (45, "idrp"),
-    (46, "rsvp"),
-    (47, "gre"),
-    (50, "esp"),
-    (51, "ah"),
-    (57, "skip"),
-    (58, "ipv6-icmp"),
-    (58, "icmpv6"),
-    (58, "icmp6"),
-    (59, "ipv6-nonxt"),
-    (60, "ipv6-opts"),
-    (73, "rspf"),
-    (81, "vmtp"),
-    (88, "eigrp"),
-    (89, "ospf"),
-    (93, "ax.25"),
-    (94, "ipip"),
-    (97, "etherip"),
-    (98, "encap"),
-    (103, "pim"),
-    (108, "ipcomp"),
-    (112, "vrrp"),
-    (115, "l2tp"),
-    (124, "isis"),
-    (132, "sctp"),
-    (133, "fc"),
-    (135, "mobility-header"),
-    (135, "ipv6-mh"),
-    (135, "mh"),
-    (136, "udplite"),
-    (137, "mpls-in-ip"),
-    (138, "manet"),
-    (139, "hip"),
-    (140, "shim6"),
-    (141, "wesp"),
-    (142, "rohc"),
-    (143, "ethernet"),
-];
-
-/// The printed name of a protocol number, if it has one.
-#[must_use]
-pub fn protocol_name(number: u8) -> Option<&'static str> {
-    PROTOCOLS.iter().find(|(n, _)| *n == number).map(|(_, name)| *name)
-}
-
-/// The number of a protocol name, in any case of letters.
-#[must_use]
-pub fn protocol_number(name: &str) -> Option<u8> {
-    PROTOCOLS.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(number, _)| *number)
 }

@@ -1,5 +1,4 @@
-//! [`Semantics`]: which of the two implementations of iptables carries out the rules, and the one place
-//! that says what each makes of an upper layer that is cut, hidden or absent.
+//! [`Semantics`]: which of the two implementations of iptables carries out the rules.
 //!
 //! Legacy xtables reads a whole header or drops the packet on the spot (`hotdrop`). iptables-nft turns
 //! `-p`, the tests of `-m tcp` and `-m udp` and a few more into nf_tables expressions that read single
@@ -11,12 +10,6 @@
 //! `nft_payload_eval` in `net/netfilter/nft_payload.c`; `nft --debug=netlink` of rules loaded by
 //! iptables-nft 1.8.9, and packets sent through both implementations on Linux 6.18. Before 1.8.8 the tool
 //! left `-m tcp` and `-m udp` to xtables.
-
-use packet::ipv6_ext::{self, AUTH, Find};
-use packet::{L4, Upper};
-
-use crate::model::Family;
-use crate::transit::Transit;
 
 /// Which implementation carries out the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -35,29 +28,6 @@ impl Semantics {
         match self {
             Self::Legacy => "legacy",
             Self::Nft => "nft",
-        }
-    }
-}
-
-impl Transit<'_, '_> {
-    /// The upper layer as the implementation finds it. Both skip extension headers of IPv6, but nf_tables
-    /// stops at an authentication header: to it, AH is the protocol of the packet.
-    #[inline]
-    #[must_use]
-    pub fn upper_layer(&self) -> L4 {
-        match (self.semantics, self.family) {
-            (Semantics::Nft, Family::Ipv6) => self.stopped_at_auth(),
-            _ => self.packet.headers().l4,
-        }
-    }
-
-    fn stopped_at_auth(&self) -> L4 {
-        let network = self.packet.network_offset();
-        match ipv6_ext::find(&*self.packet, network, Some(AUTH)) {
-            Find::Found { offset, fragment_offset: 0, .. } => {
-                L4::Upper(Upper { protocol: AUTH, offset })
-            }
-            _ => self.packet.headers().l4,
         }
     }
 }

@@ -4,13 +4,13 @@
 //! Changes made on a branch that may not have been taken ([`Transit::certain`] is false) join the old
 //! value and the new one, so what is known afterwards holds on either branch.
 
-use packet::{L3, Mark, Packet, Read, ipv4, ipv6};
-
 use crate::connection::Connection;
+use crate::family::{Family, Hook};
 use crate::ipset::Sets;
-use crate::model::{Family, Hook};
 use crate::semantics::Semantics;
 use host::Host;
+use packet::ipv6_ext::{AUTH, Find};
+use packet::{L3, L4, Mark, Packet, Read, Upper, ipv4, ipv6, ipv6_ext};
 
 /// One packet at one hook.
 #[derive(Debug)]
@@ -128,6 +128,27 @@ impl Transit<'_, '_> {
         }
         if !(self.certain && self.packet.write_link(offset, bytes)) {
             self.packet.forget(offset..offset.saturating_add(bytes.len()));
+        }
+    }
+
+    /// The upper layer as the implementation finds it. Both skip extension headers of IPv6, but nf_tables
+    /// stops at an authentication header: to it, AH is the protocol of the packet.
+    #[inline]
+    #[must_use]
+    pub fn upper_layer(&self) -> L4 {
+        match (self.semantics, self.family) {
+            (Semantics::Nft, Family::Ipv6) => self.stopped_at_auth(),
+            _ => self.packet.headers().l4,
+        }
+    }
+
+    fn stopped_at_auth(&self) -> L4 {
+        let network = self.packet.network_offset();
+        match ipv6_ext::find(&*self.packet, network, Some(AUTH)) {
+            Find::Found { offset, fragment_offset: 0, .. } => {
+                L4::Upper(Upper { protocol: AUTH, offset })
+            }
+            _ => self.packet.headers().l4,
         }
     }
 

@@ -2,46 +2,13 @@
 //!
 //! Source: the manual pages of the four tools; both sides of each pair were measured to match the same packets.
 
+use super::draft::{Draft, ethertype, prefix};
 use super::extension;
-use crate::ext::kit::value;
-use crate::family::ethertype_name;
-use crate::model::{
-    Action, Chain, Family, Field, FieldTest, Header, IfaceTest, MaskedAddr, Rule, Table,
-};
-
-/// A rule in the other family's words, in any order.
-#[derive(Debug, Default)]
-pub(super) struct Draft {
-    tests: Vec<String>,
-    verdict: String,
-    /// What it does not say any more, though it matches the same packets.
-    pub(super) notes: Vec<String>,
-}
-
-impl Draft {
-    pub(super) fn words(&self) -> String {
-        format!("{} {}", self.tests.join(" "), self.verdict)
-    }
-
-    pub(super) fn test(&mut self, text: impl Into<String>) {
-        self.tests.push(text.into());
-    }
-}
-
-/// The EtherType of a family's packets, as bridge rules spell it.
-pub(super) fn ethertype(family: Family) -> Option<&'static str> {
-    match family {
-        Family::Ipv4 => Some("IPv4"),
-        Family::Ipv6 => Some("IPv6"),
-        Family::Arp => Some("ARP"),
-        Family::Bridge => None,
-    }
-}
-
-/// The prefix of a bridge's options on packets of a family.
-pub(super) fn prefix(family: Family) -> &'static str {
-    if family == Family::Ipv6 { "ip6" } else { "ip" }
-}
+use crate::family::Family;
+use crate::header::{Field, FieldTest, Header, IfaceTest, MaskedAddr};
+use crate::model::{Action, Chain, Rule, Table};
+use crate::names::ethertype_name;
+use crate::value;
 
 /// The chain that a rule jumps or goes to.
 pub(super) fn jump<'t>(table: &'t Table, rule: &Rule) -> Option<&'t Chain> {

@@ -2,10 +2,10 @@
 //!
 //! Source: the manual pages of the four tools; both sides of each pair were measured to match the same packets.
 
-use super::between::{Draft, prefix};
+use super::draft::{Draft, prefix};
 use super::piece::{Piece, pieces};
 use crate::ext::{MatchUse, TargetUse};
-use crate::model::Family;
+use crate::family::Family;
 
 /// A match in the other family's words.
 pub(super) fn one_match(

@@ -7,15 +7,17 @@
 //! Contract: rules of the same family come back as they print. Chains are kept, empty or not.
 
 mod between;
+mod draft;
 mod extension;
 mod piece;
 
 use std::fmt::Write;
 
-use crate::model::{Chain, Counters, End, Family, Policy, Rule, Ruleset, Table};
+use crate::family::Family;
+use crate::model::{Chain, Counters, End, Policy, Rule, Ruleset, Table};
 use crate::save::{LoadOptions, load, print_rule, print_ruleset};
 
-use between::Draft;
+use draft::{Draft, ethertype};
 
 /// Something that the other family's text does not say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +113,7 @@ impl Conversion {
             End::Policy(policy) if chain.base.is_none() => policy.to_string(),
             _ => return,
         };
-        let kind = between::ethertype(self.from).filter(|_| self.to == Family::Bridge);
+        let kind = ethertype(self.from).filter(|_| self.to == Family::Bridge);
         let test = kind.map_or_else(String::new, |kind| format!(" -p {kind}"));
         let _ = match self.to.dialect().target_first {
             true => writeln!(text, "-A {} -j {verdict}", chain.name),

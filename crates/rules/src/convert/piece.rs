@@ -1,7 +1,7 @@
 //! A match or target as its printed options, which is the form that translations read.
 
 use crate::ext::Printer;
-use crate::save::words;
+use crate::lexer::words;
 
 /// One printed option.
 #[derive(Debug, Clone, PartialEq, Eq)]

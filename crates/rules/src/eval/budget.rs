@@ -1,12 +1,13 @@
 //! How much work a walk may be, and what becomes of chains that ask for more.
 //!
-//! Work is counted in steps: one for each rule, and one for every [`BYTES_A_STEP`] bytes that a match looks at beyond
+//! Work is counted in steps: one for each rule, and one for every [`BYTES_A_STEP`](crate::ext::kit::work) bytes that a match looks at beyond
 //! the headers ([`crate::ext::Match::work`]).
 //!
 //! Contract: a walk takes at most [`MAX_STEPS`] and what one rule takes. Whether some packet's may take more is known
 //! from the rules alone ([`exceeded`]), so that rules under which that happens are walked by one thread: which packets
 //! a chain is given up for depends on the packets before.
 
+use crate::ext::kit::work::LONGEST;
 use crate::model::{Action, Chain, Table};
 
 /// Steps that one walk may take. Chains that jump to each other twice over make walks exponential in the text; the
@@ -15,18 +16,6 @@ pub const MAX_STEPS: u32 = 1 << 22;
 
 /// Packets that a chain is walked for in vain, before it is given up at once for those that follow.
 pub const PATIENCE: u32 = 8;
-
-/// Bytes that are looked at in about the time that a rule takes.
-const BYTES_A_STEP: usize = 64;
-
-/// Bytes that a match is charged for at most: the longest frame that captures hold.
-pub(crate) const LONGEST: usize = 1 << 18;
-
-/// Steps that it takes to look at so many bytes of a packet.
-#[must_use]
-pub(crate) fn steps_of(bytes: usize) -> u32 {
-    bytes.min(LONGEST).div_ceil(BYTES_A_STEP) as u32
-}
 
 /// The first built-in chain in which a walk may take more steps than [`MAX_STEPS`].
 pub(crate) fn exceeded(table: &Table) -> Option<usize> {

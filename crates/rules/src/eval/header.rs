@@ -7,7 +7,8 @@
 use packet::{L4, Read, arp, ethernet, tcp, udp};
 
 use super::Cause;
-use crate::model::{Family, Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
+use crate::family::Family;
+use crate::header::{Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
 use crate::outcome::Outcome;
 use crate::semantics::Semantics;
 use crate::transit::{Iface, Transit};

@@ -24,13 +24,14 @@ pub use memories::Memories;
 pub use tests_of::{Test, tests_of, tests_of_text};
 pub use verdicts::{By, Verdict, Verdicts};
 
-pub(crate) use budget::{LONGEST, exceeded, steps_of};
+pub(crate) use budget::exceeded;
 pub(crate) use header::Key;
 pub(crate) use machine::run;
 pub(crate) use source::{Source, Step, Stored, Test as HeaderTest, step_of};
 
 use crate::ext::Memory;
-use crate::model::{Hook, Ruleset};
+use crate::family::Hook;
+use crate::model::Ruleset;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 use source::Model;

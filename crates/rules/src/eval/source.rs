@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::header::{self, Key};
 use crate::ext::TargetUse;
-use crate::model::{Action, Chain, End, Hook, Policy, Rule, Table};
+use crate::family::Hook;
+use crate::model::{Action, Chain, End, Policy, Rule, Table};
 
 /// What holds the rules of one table.
 pub(crate) trait Source<'r> {

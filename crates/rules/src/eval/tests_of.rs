@@ -2,7 +2,9 @@
 
 use super::header::{self, Key};
 use crate::ext::Printer;
-use crate::model::{Family, Header, Rule};
+use crate::family::Family;
+use crate::header::Header;
+use crate::model::Rule;
 use crate::outcome::Outcome;
 use crate::save::{print_header, print_match};
 use crate::transit::Transit;

@@ -1,7 +1,7 @@
 //! The tables of all kinds, and how they are found by name, by protocol and by option.
 
 use super::{MatchKind, Support, TargetKind, matches, targets};
-use crate::model::Family;
+use crate::family::Family;
 
 /// Every kind of match.
 pub static MATCHES: &[&MatchKind] = &[

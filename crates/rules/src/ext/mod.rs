@@ -17,14 +17,13 @@ pub use kit::args::{Args, Given, Opt};
 pub use kit::opaque::{Opaque, OpaqueWord};
 pub use kit::ports::PortRanges;
 pub use kit::printer::Printer;
-pub(crate) use matches::icmp::icmp_type;
-pub use matches::recent::RecentLists;
+pub use kit::recent_lists::RecentLists;
 
-use crate::eval::LONGEST;
+use self::kit::work::LONGEST;
+use crate::error::What;
+use crate::family::Family;
 use crate::ipset::Sets;
-use crate::model::Family;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 use conntrack::States;
 
@@ -197,6 +196,12 @@ pub struct MatchKind {
     pub parse: fn(&Args<'_>) -> Result<Box<dyn Match>, What>,
 }
 
+impl fmt::Debug for MatchKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
 /// A kind of target.
 pub struct TargetKind {
     /// Name after `-j`.
@@ -209,6 +214,12 @@ pub struct TargetKind {
     pub support: Support,
     /// Reads it.
     pub parse: fn(&Args<'_>) -> Result<Box<dyn Target>, What>,
+}
+
+impl fmt::Debug for TargetKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 /// A match as a rule holds it.

@@ -4,9 +4,9 @@ use smallvec::{SmallVec, smallvec};
 
 use super::kind::Dim;
 use super::{Ifaces, Key, Set, number};
-use crate::ext::kit::value;
-use crate::model::Family;
-use crate::save::What;
+use crate::error::What;
+use crate::family::Family;
+use crate::value;
 
 /// Most keys that ranges may add to a file in all.
 pub(super) const MAX_EXPANDED: u64 = 1 << 22;

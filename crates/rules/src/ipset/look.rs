@@ -6,7 +6,7 @@ use packet::{L4, Read, ipv4, ipv6, ipv6_ext};
 
 use super::kind::Dim;
 use super::{Key, Set};
-use crate::model::Family;
+use crate::family::Family;
 use crate::transit::{Iface, Transit};
 
 /// Why there is no key.

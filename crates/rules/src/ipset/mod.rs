@@ -26,7 +26,7 @@ use key::Key;
 use kind::Kind;
 use store::Store;
 
-use crate::model::Family;
+use crate::family::Family;
 
 pub(crate) use change::Addition;
 pub(crate) use search::{CounterTest, Query, Touched};

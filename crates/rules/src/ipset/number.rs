@@ -2,12 +2,10 @@
 //!
 //! Source: ipset(8) "generic data types"; ICMP types print by name where they have one.
 
+use crate::family::Family;
+use crate::names::{icmp_type, protocol_number};
+use crate::value;
 use std::net::{Ipv4Addr, Ipv6Addr};
-
-use crate::ext::icmp_type;
-use crate::ext::kit::value;
-use crate::family::protocol_number;
-use crate::model::Family;
 
 /// A decimal or hexadecimal number.
 pub(super) fn number(text: &str, max: u64) -> Option<u64> {

@@ -10,9 +10,9 @@ use super::element::{Element, MAX_EXPANDED};
 use super::kind::{Dim, KINDS, Kind};
 use super::store::{Extra, Store};
 use super::{Ifaces, Key, Member, Set, Sets, number};
-use crate::ext::kit::value;
-use crate::model::Family;
-use crate::save::{LoadError, What};
+use crate::error::{LoadError, What};
+use crate::family::Family;
+use crate::value;
 
 const SECOND: u64 = 1_000_000_000;
 const MAX_NAME: usize = 31;

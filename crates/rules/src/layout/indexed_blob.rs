@@ -4,12 +4,12 @@
 //! that is emptied leaves its place in the table of offsets, so that taking one away moves no index: the next
 //! chain that is added takes it over.
 
-use std::sync::Arc;
-
-use super::code::{self, Coded, Run};
-use super::{Corrupt, Footprint, Layout, Policies, splice_rules};
+use super::code::{Coded, Run};
+use super::{Corrupt, Footprint, Layout, Policies, code, splice_rules};
 use crate::eval::{HeaderTest, Key, Source};
-use crate::model::{End, Hook, Policy, Rule, Table};
+use crate::family::Hook;
+use crate::model::{End, Policy, Rule, Table};
+use std::sync::Arc;
 
 /// See the module.
 #[derive(Debug)]

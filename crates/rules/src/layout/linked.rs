@@ -2,12 +2,11 @@
 //!
 //! The study's first prototypes were built so, and took 2.7 times the memory and 2.8 times the time.
 
-use std::sync::Arc;
-
-use super::code;
-use super::{Corrupt, Footprint, Layout, Policies};
+use super::{Corrupt, Footprint, Layout, Policies, code};
 use crate::eval::{HeaderTest, Key, Source, Step, Stored, step_of};
-use crate::model::{Action, End, Hook, Policy, Rule, Table};
+use crate::family::Hook;
+use crate::model::{Action, End, Policy, Rule, Table};
+use std::sync::Arc;
 
 /// See the module.
 #[derive(Debug)]

@@ -35,7 +35,8 @@ pub use pooled::Pooled;
 pub use table_blob::TableBlob;
 
 use crate::eval::{Alive, Memories, Observer, Verdicts, run};
-use crate::model::{End, Family, Hook, Policy, Rule, Table};
+use crate::family::{Family, Hook};
+use crate::model::{End, Policy, Rule, Table};
 use crate::transit::Transit;
 
 /// Which layout.

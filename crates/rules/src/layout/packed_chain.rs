@@ -5,14 +5,14 @@
 //!
 //! Source: "Xtables2: Love for blobs", packed chains; the array in two levels and the segments are ours.
 
-use std::sync::Arc;
-
-use super::code::{self, Coded, Run};
+use super::code::{Coded, Run};
 use super::paged::Paged;
 use super::segment::{Segment, Segments};
-use super::{Corrupt, Footprint, Layout, Policies};
+use super::{Corrupt, Footprint, Layout, Policies, code};
 use crate::eval::{HeaderTest, Key, Source};
-use crate::model::{End, Hook, Policy, Rule, Table};
+use crate::family::Hook;
+use crate::model::{End, Policy, Rule, Table};
+use std::sync::Arc;
 
 /// See the module.
 #[derive(Debug, Clone, Default)]

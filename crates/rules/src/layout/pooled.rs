@@ -1,13 +1,12 @@
 //! Linked rules whose pieces come from a pool for each type: the study's second try at small allocations,
 //! which "showed no improvement". Links are indices into the pools.
 
-use std::sync::Arc;
-
-use super::code;
 use super::linked::Parts;
-use super::{Corrupt, Footprint, Layout, Policies};
+use super::{Corrupt, Footprint, Layout, Policies, code};
 use crate::eval::{HeaderTest, Key, Source, Step, Stored, step_of};
-use crate::model::{Action, End, Hook, Policy, Rule, Table};
+use crate::family::Hook;
+use crate::model::{Action, End, Policy, Rule, Table};
+use std::sync::Arc;
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;

@@ -3,12 +3,12 @@
 //! A chain is a head word (its index, the words of its rules) and its rules. A change moves what lies behind
 //! it, so the jumps to all of that are changed too.
 
-use std::sync::Arc;
-
-use super::code::{self, Coded, Run};
-use super::{Corrupt, Footprint, Layout, Policies, splice_rules};
+use super::code::{Coded, Run};
+use super::{Corrupt, Footprint, Layout, Policies, code, splice_rules};
 use crate::eval::{HeaderTest, Key, Source};
-use crate::model::{End, Hook, Policy, Rule, Table};
+use crate::family::Hook;
+use crate::model::{End, Policy, Rule, Table};
+use std::sync::Arc;
 
 /// See the module.
 #[derive(Debug)]

@@ -6,8 +6,8 @@
 use super::choose::Choice;
 use super::forget::forget;
 use super::range::{Ports, Range, address};
-use super::turn::{Binding, Redirected};
-use crate::model::{Family, Hook};
+use crate::family::{Family, Hook};
+use crate::nat::binding::{Binding, Redirected};
 use crate::transit::{Iface, Transit};
 use conntrack::{Direction, Side};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

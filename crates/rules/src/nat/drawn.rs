@@ -7,39 +7,8 @@ use super::Translated;
 use super::range::{address, part, with_end};
 use super::rewrite::end_of;
 use crate::transit::Transit;
-use conntrack::{Direction, Side, Tuple, dissect};
-use packet::{FlowKey, Packet, Read, icmpv4, icmpv6};
-use std::net::{IpAddr, Ipv4Addr};
-
-/// The ends of a packet as it was seen after all its translations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Drawn {
-    /// Source address.
-    pub source: IpAddr,
-    /// Destination address.
-    pub destination: IpAddr,
-    /// Ports, or the identifier of an ICMP query twice; none where it has none.
-    pub ports: Option<[u16; 2]>,
-}
-
-impl Drawn {
-    /// The ends of a packet as it is, as far as they are known.
-    #[must_use]
-    pub fn of(packet: &Packet<'_>) -> Self {
-        let none = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        match FlowKey::of(packet) {
-            Read::Known(FlowKey { source, destination, source_port, destination_port, .. }) => {
-                Self { source, destination, ports: Some([source_port, destination_port]) }
-            }
-            Read::Unknown | Read::Absent => Self { source: none, destination: none, ports: None },
-        }
-    }
-
-    /// As a tuple of a protocol.
-    fn tuple(&self, protocol: u8) -> Tuple {
-        Tuple::new(self.source, self.destination, protocol, self.ports.unwrap_or_default())
-    }
-}
+use conntrack::{Direction, Side, dissect};
+use packet::{icmpv4, icmpv6};
 
 /// Gives the packet's flow, which it begins, what it was seen to be given at this end; false where nothing was seen,
 /// or the flow is not of its making.

@@ -1,6 +1,6 @@
 //! What a translation that is not known may have changed in a packet.
 
-use crate::model::Family;
+use crate::family::Family;
 use crate::transit::Transit;
 use conntrack::{CtState, Side, States};
 use packet::{L4, Packet, Read, Upper};

@@ -1,4 +1,4 @@
-//! Address translation as the Linux kernel does it, on top of [`conntrack`](::conntrack).
+//! Address translation as the Linux kernel does it, on top of [`conntrack`].
 //!
 //! The nat chains decide once per flow what becomes of an end: a target takes a mapping from a
 //! [`Range`], and a flow that none has claimed keeps what it has. [`turn`] says what a packet meets at a hook:
@@ -13,6 +13,7 @@
 //! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_inet_fn`, `nf_nat_setup_info`), `nf_nat_proto.c`.
 
 mod bind;
+mod binding;
 mod choose;
 mod drawn;
 mod forget;
@@ -24,12 +25,13 @@ pub mod rewrite;
 mod turn;
 
 pub use bind::{bind, bind_null, bind_unknown, masquerade, redirect};
-pub use drawn::{Drawn, bind_drawn, undo, write_drawn};
+pub use binding::{Binding, Drawn, Redirected};
+pub use drawn::{bind_drawn, undo, write_drawn};
 pub use forget::{answers_any, forget, forget_payload, is_translated};
 pub use range::{Ports, Range};
-pub use turn::{Binding, Redirected, Turn, turn};
+pub use turn::{Turn, turn};
 
-use crate::model::Hook;
+use crate::family::Hook;
 use conntrack::Side;
 use std::net::IpAddr;
 

@@ -22,32 +22,6 @@ pub enum Turn {
     Doubt,
 }
 
-/// What came of a flow's end in the nat chains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Binding {
-    /// No target decides here: those that may be reached leave the end unknown.
-    #[default]
-    Closed,
-    /// No target has claimed it yet.
-    Open,
-    /// A target gave it a mapping.
-    Bound,
-    /// A target gave it a mapping that is not known, or may have.
-    Lost,
-}
-
-/// Whether `REDIRECT` sent a packet to this host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Redirected {
-    /// No.
-    #[default]
-    No,
-    /// It may have.
-    Maybe,
-    /// Yes.
-    Certainly,
-}
-
 /// What the packet meets here, where `side` is translated.
 #[must_use]
 pub fn turn(transit: &Transit<'_, '_>, side: Side) -> Turn {

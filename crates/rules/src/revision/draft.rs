@@ -1,15 +1,14 @@
 //! One table of a transaction: its chains thawed where they are touched, and who jumps where.
 
+use super::choice::{Refused, Which, place};
+use super::{Head, TableRevision, reach};
+use crate::family::Family;
+use crate::layout::segment::{Draft, Segments};
+use crate::layout::{Layout, code};
+use crate::model::{Action, Base, Counters, Policy, Rule};
+use crate::save::print_named;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-use super::transaction::{Refused, Which, place};
-use super::{Head, TableRevision, reach};
-use crate::layout::Layout;
-use crate::layout::code;
-use crate::layout::segment::{Draft, Segments};
-use crate::model::{Action, Base, Counters, Family, Policy, Rule};
-use crate::save::print_named;
 
 /// A table being changed.
 #[derive(Debug)]

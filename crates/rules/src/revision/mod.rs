@@ -11,6 +11,7 @@
 //! Unlike the kernel, which looks for loops only where a packet could get, a revision holds none at all: then
 //! a new jump has to look at what it leads to and at nothing else.
 
+mod choice;
 mod draft;
 mod numbers;
 mod reach;
@@ -22,14 +23,16 @@ use std::sync::Arc;
 
 use rpds::HashTrieMapSync;
 
+pub use choice::{Refused, Which};
 pub use numbers::Numbers;
-pub use transaction::{Refused, Transaction, Which};
+pub use transaction::Transaction;
 
 use crate::eval::{Alive, Memories, Observer, Verdicts, run};
+use crate::family::Family;
 use crate::layout::paged::Paged;
 use crate::layout::segment::Segments;
 use crate::layout::{Corrupt, Footprint, Layout, PackedChains, Policies, has_wide_addresses};
-use crate::model::{Base, Chain, End, Family, Rule, Ruleset, Table};
+use crate::model::{Base, Chain, End, Rule, Ruleset, Table};
 use crate::semantics::Semantics;
 use crate::transit::Transit;
 

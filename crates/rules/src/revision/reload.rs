@@ -133,7 +133,7 @@ impl Transaction<'_> {
 
 impl TableDraft {
     /// Whether a chain has these rules already.
-    fn is_same(&mut self, chain: u32, rules: &[Rule], family: crate::model::Family) -> bool {
+    fn is_same(&mut self, chain: u32, rules: &[Rule], family: crate::family::Family) -> bool {
         let table = &self.table;
         let Some(old) = table.chains.chains.get(chain as usize) else { return rules.is_empty() };
         let same = |(old, new): (&Arc<Rule>, &Rule)| {

@@ -4,9 +4,11 @@
 //! is one transaction, however many tables it names.
 
 use super::{Numbers, Refused, Revision, Transaction, Which};
+use crate::error::{LoadError, What};
+use crate::lexer::{Word, words};
 use crate::model::{End, Rule};
-use crate::save::line::{self, Chain};
-use crate::save::{LoadError, What, Word, chain_name, policy, words};
+use crate::save::line::Chain;
+use crate::save::{chain_name, line, policy};
 
 impl Revision {
     /// The revision that a text makes of this one.

@@ -2,43 +2,13 @@
 //!
 //! Chains that it touches are thawed once, changed in place, and frozen when it commits.
 
-use std::fmt;
 use std::sync::Arc;
 
+use super::choice::{Refused, Which, place};
 use super::draft::TableDraft;
 use super::{Head, Numbers, Revision, TableRevision};
-use crate::model::{Base, End, Family, Hook, Policy, Rule};
-
-/// Why a change was not taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused(pub String);
-
-impl Refused {
-    pub(super) fn new(what: impl Into<String>) -> Self {
-        Self(what.into())
-    }
-
-    pub(super) fn looped(from: &str, to: &str) -> Self {
-        Self(format!("no loop of chains, found the jump {from} -> {to}"))
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected {}", self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-/// Which rule of a chain.
-#[derive(Debug)]
-pub enum Which {
-    /// By its number, from 1, as users count.
-    Number(usize),
-    /// The first one that reads the same.
-    Same(Box<Rule>),
-}
+use crate::family::{Family, Hook};
+use crate::model::{Base, End, Policy, Rule};
 
 /// See the module. What is refused leaves the transaction as it was.
 #[derive(Debug)]
@@ -306,14 +276,6 @@ impl<'n> Transaction<'n> {
             rule
         };
         rules.into_iter().map(number).collect()
-    }
-}
-
-/// The place of this number, counted from 1, of so many.
-pub(super) fn place(number: usize, places: usize) -> Result<usize, Refused> {
-    match number {
-        1.. if number <= places => Ok(number - 1),
-        _ => Err(Refused::new(format!("a rule number from 1 to {places}, found {number}"))),
     }
 }
 

@@ -5,7 +5,8 @@
 //! with iptables 1.8.9. The tools check `:CHAIN` lines less than `-N`: they take a quote, a control
 //! character or a leading `!` there and print what they do not take again.
 
-use super::{What, Word};
+use crate::error::What;
+use crate::lexer::Word;
 
 /// Longest name in bytes: `XT_EXTENSION_MAXNAMELEN` less its NUL.
 const MAX_LEN: usize = 28;

@@ -4,7 +4,8 @@
 //! Source: iptables(8), arptables-nft(8), ebtables-nft(8); text of their save commands, version 1.8.9 (the
 //! one measured) and 1.8.13 (that of the acceptance cases).
 
-use crate::model::{Family, Field};
+use crate::family::Family;
+use crate::header::Field;
 
 /// A test that needs no extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

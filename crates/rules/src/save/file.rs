@@ -1,14 +1,15 @@
 //! Reads a whole file of save text, line by line.
 
 use super::kind::{family_of, other_text, semantics_of};
-use super::lexer::{bare_words, words};
 use super::open_table::OpenTable;
 use super::options::Words;
-use super::rule::{self, RuleLine};
-use super::{FamilyFrom, LoadError, LoadOptions, Loaded, Warnings, What, Word, numbers};
+use super::rule::RuleLine;
+use super::{FamilyFrom, LoadOptions, Loaded, Warnings, numbers, rule};
+use crate::error::{LoadError, What};
 use crate::ext;
-use crate::family::TableKind;
-use crate::model::{Counters, Family, Ruleset, Table};
+use crate::family::{Family, TableKind};
+use crate::lexer::{Word, bare_words, words};
+use crate::model::{Counters, Ruleset, Table};
 use crate::semantics::Semantics;
 
 /// Most bytes of rules that address lists may stand for in a file: `-s a,b,c -d x,y,z` is one rule per pair, each with

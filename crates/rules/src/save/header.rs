@@ -4,10 +4,12 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{What, Word};
-use crate::ext::kit::value;
-use crate::family::{ethertype_number, protocol_number};
-use crate::model::{Family, Field, FieldTest, IfaceTest, MaskedAddr, ProtocolTest};
+use crate::error::What;
+use crate::family::Family;
+use crate::header::{Field, FieldTest, IfaceTest, MaskedAddr, ProtocolTest};
+use crate::lexer::Word;
+use crate::names::{ethertype_number, protocol_number};
+use crate::value;
 
 /// `IFNAMSIZ` - 1.
 const MAX_IFACE: usize = 15;

@@ -1,10 +1,10 @@
 //! What kind of text this is: the family it speaks of, and the texts that are not save text, by name.
 
 use super::FamilyFrom;
-use crate::ext::kit::value;
-use crate::family::{ethertype_number, protocol_number};
-use crate::model::Family;
+use crate::family::Family;
+use crate::names::{ethertype_number, protocol_number};
 use crate::semantics::Semantics;
+use crate::value;
 
 /// The family that `text` tells, or the assumption that it is IPv4.
 pub(super) fn family_of(text: &str) -> (Family, FamilyFrom) {

@@ -1,9 +1,12 @@
 //! Reads the rules of one line for a table that stands already: every chain it names must be there.
 
 use super::options::Words;
-use super::rule::{self, RuleLine, Setting, Verdict};
-use super::{Warnings, What, Word};
-use crate::model::{Action, Family, Hook, Rule};
+use super::rule::{RuleLine, Setting, Verdict};
+use super::{Warnings, rule};
+use crate::error::What;
+use crate::family::{Family, Hook};
+use crate::lexer::Word;
+use crate::model::{Action, Rule};
 
 /// The chain that the line is for.
 #[derive(Debug, Clone, Copy)]

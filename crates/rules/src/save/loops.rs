@@ -2,7 +2,7 @@
 //!
 //! The kernel refuses these too (`mark_source_chains`). A loop that nothing reaches is harmless.
 
-use super::LoadError;
+use crate::error::LoadError;
 use crate::model::{Action, Table};
 
 #[derive(Clone, Copy, PartialEq, Eq)]

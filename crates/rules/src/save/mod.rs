@@ -12,7 +12,6 @@ mod dialect;
 mod file;
 mod header;
 mod kind;
-mod lexer;
 pub(crate) mod line;
 mod loops;
 pub(crate) mod numbers;
@@ -22,15 +21,14 @@ pub(crate) mod policy;
 mod print;
 mod rule;
 
-use std::fmt;
-
+pub use crate::error::{LoadError, What};
+pub use crate::lexer::{Word, words};
 pub use file::load;
-pub use lexer::{Word, words};
-pub(crate) use options::Loading;
 pub(crate) use print::{print_header, print_match, print_named};
 pub use print::{print_rule, print_ruleset};
 
-use crate::model::{Family, Ruleset};
+use crate::family::Family;
+use crate::model::Ruleset;
 
 /// How [`load`] reads.
 #[derive(Debug, Clone, Copy, Default)]
@@ -78,55 +76,8 @@ pub struct Warning {
     pub count: u32,
 }
 
-/// Why a ruleset was refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoadError {
-    /// Line, from 1.
-    pub line: u32,
-    /// Column in bytes, from 1.
-    pub column: u32,
-    /// What was expected there.
-    pub what: String,
-}
-
-/// What was expected at a column; the line is added by whoever reads lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct What {
-    /// Column in bytes, from 1.
-    pub column: u32,
-    /// What was expected.
-    pub what: String,
-}
-
-impl What {
-    /// `what` was expected at `column`.
-    pub fn new(column: u32, what: impl Into<String>) -> Self {
-        Self { column, what: what.into() }
-    }
-
-    /// The same, in a line.
-    #[must_use]
-    pub fn at_line(mut self, line: u32) -> LoadError {
-        if self.what.len() > MAX_WHAT {
-            self.what.truncate(self.what.floor_char_boundary(MAX_WHAT));
-            self.what.push('…');
-        }
-        LoadError { line, column: self.column, what: self.what }
-    }
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: expected {}", self.line, self.column, self.what)
-    }
-}
-
-impl std::error::Error for LoadError {}
-
 /// Kinds of warnings kept apart; a text can name as many unknown matches as it has lines.
 const MAX_WARNINGS: usize = 64;
-/// Most bytes of an error's text: what was found there may be a word of any length.
-const MAX_WHAT: usize = 240;
 
 /// Collects warnings, one entry for each kind.
 #[derive(Debug, Default)]

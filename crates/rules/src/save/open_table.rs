@@ -9,8 +9,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::rule::{Place, RuleLine, Setting, Verdict};
-use super::{LoadError, What, Word, chain_name, loops, policy};
-use crate::model::{Action, Base, Chain, Counters, End, Family, Header, Hook, Policy, Rule, Table};
+use super::{chain_name, loops, policy};
+use crate::error::{LoadError, What};
+use crate::family::{Family, Hook};
+use crate::header::Header;
+use crate::lexer::Word;
+use crate::model::{Action, Base, Chain, Counters, End, Policy, Rule, Table};
 
 /// Most rules that `-I` may move along in all: each insertion moves those behind it, so a long text of
 /// insertions could take hours.

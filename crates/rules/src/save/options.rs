@@ -4,41 +4,15 @@
 //! An option belongs to the newest match or target that declares it; failing that to the match that `-p`
 //! brings along; failing that it may abbreviate one. Source: iptables `command_default`, getopt_long(3).
 
+use super::Warnings;
+use crate::error::What;
+use crate::ext;
+use crate::ext::kit::args::Loading;
+use crate::ext::{Given, MatchKind, OpaqueWord, Opt, TargetKind};
+use crate::family::Family;
+use crate::header::ProtocolTest;
+use crate::lexer::{Unquoted, Word, words};
 use std::borrow::Cow;
-
-use super::lexer::{Unquoted, words};
-use super::{Warnings, What, Word};
-use crate::ext::{self, Given, MatchKind, OpaqueWord, Opt, TargetKind};
-use crate::model::{Family, ProtocolTest};
-
-/// A match or target that a rule has named, with the options it was given so far.
-#[derive(Debug)]
-pub(crate) struct Loading<'a, K: 'static> {
-    /// What it is; `None` for one that tamis does not know.
-    pub(crate) kind: Option<&'static K>,
-    pub(crate) name: Word<'a>,
-    pub(crate) given: Vec<Given<'a>>,
-    /// The words of an unknown one.
-    pub(crate) words: Vec<OpaqueWord>,
-}
-
-impl<'a, K> Loading<'a, K> {
-    pub(super) fn new(kind: Option<&'static K>, name: Word<'a>) -> Self {
-        Self { kind, name, given: Vec::new(), words: Vec::new() }
-    }
-}
-
-impl std::fmt::Debug for MatchKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl std::fmt::Debug for TargetKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
 
 /// Where the next unknown option goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

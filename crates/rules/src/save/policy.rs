@@ -1,7 +1,9 @@
 //! The words for what a chain does at its end.
 
-use super::{What, Word};
-use crate::model::{End, Family, Policy};
+use crate::error::What;
+use crate::family::Family;
+use crate::lexer::Word;
+use crate::model::{End, Policy};
 
 /// The policy of a built-in chain.
 pub(crate) fn built_in(word: &Word<'_>) -> Result<Policy, What> {

@@ -6,13 +6,12 @@
 use std::fmt::Write;
 
 use super::dialect::Part;
-use crate::ext::kit::value;
 use crate::ext::{MatchUse, Printer};
-use crate::family::{ethertype_name, protocol_name};
-use crate::model::{
-    Action, Chain, Counters, End, Family, Field, FieldTest, Header, IfaceTest, MaskedAddr,
-    ProtocolTest, Rule, Ruleset, Table,
-};
+use crate::family::Family;
+use crate::header::{Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
+use crate::model::{Action, Chain, Counters, End, Rule, Ruleset, Table};
+use crate::names::{ethertype_name, protocol_name};
+use crate::value;
 
 /// One rule as `-A CHAIN …`.
 #[must_use]

@@ -3,8 +3,11 @@
 //! The front end collects options by these declarations, so that each extension's `parse` sees only
 //! its own, in order, with their columns.
 
-use crate::model::{Family, Field, FieldTest, Hook, ProtocolTest};
-use crate::save::{Loading, What, Word};
+use crate::error::What;
+use crate::ext::kit::opaque::OpaqueWord;
+use crate::family::{Family, Hook};
+use crate::header::{Field, FieldTest, ProtocolTest};
+use crate::lexer::Word;
 
 use crate::ext::MatchKind;
 
@@ -120,6 +123,23 @@ impl Given<'_> {
     }
 }
 
+/// A match or target that a rule has named, with the options it was given so far.
+#[derive(Debug)]
+pub(crate) struct Loading<'a, K: 'static> {
+    /// What it is; `None` for one that tamis does not know.
+    pub(crate) kind: Option<&'static K>,
+    pub(crate) name: Word<'a>,
+    pub(crate) given: Vec<Given<'a>>,
+    /// The words of an unknown one.
+    pub(crate) words: Vec<OpaqueWord>,
+}
+
+impl<'a, K> Loading<'a, K> {
+    pub(crate) fn new(kind: Option<&'static K>, name: Word<'a>) -> Self {
+        Self { kind, name, given: Vec::new(), words: Vec::new() }
+    }
+}
+
 /// Everything a rule says to one match or target.
 #[derive(Debug)]
 pub struct Args<'a> {
@@ -201,7 +221,7 @@ impl<'a> Args<'a> {
             _ => {
                 let names: Vec<&str> = numbers
                     .iter()
-                    .filter_map(|number| crate::family::protocol_name(*number))
+                    .filter_map(|number| crate::names::protocol_name(*number))
                     .collect();
                 Err(self.expected(format!("-p {}", names.join(" or -p "))))
             }
@@ -216,7 +236,7 @@ impl<'a> Args<'a> {
             return Ok(());
         }
         let names: Vec<&str> =
-            numbers.iter().filter_map(|number| crate::family::ethertype_name(*number)).collect();
+            numbers.iter().filter_map(|number| crate::names::ethertype_name(*number)).collect();
         Err(self.expected(format!("-p {}", names.join(" or -p "))))
     }
 

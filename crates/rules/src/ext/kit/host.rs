@@ -6,10 +6,10 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use crate::error::What;
 use crate::ext::Given;
-use crate::ext::kit::value;
-use crate::model::Family;
-use crate::save::What;
+use crate::family::Family;
+use crate::value;
 
 /// Address and mask in network byte order; IPv4 uses the first 4 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,10 +12,11 @@ pub(crate) mod printer;
 #[cfg(test)]
 pub(crate) mod probe;
 pub(crate) mod rate;
+pub(crate) mod recent_lists;
 pub(crate) mod span;
 pub(crate) mod tcp_header;
 #[cfg(test)]
 pub(crate) mod testing;
-pub(crate) mod value;
 pub(crate) mod verdict;
 pub(crate) mod words;
+pub(crate) mod work;

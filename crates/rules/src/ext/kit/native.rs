@@ -7,7 +7,7 @@
 use packet::{L4, Read, ipv4};
 
 use crate::ext::kit::ports::PortTest;
-use crate::model::Family;
+use crate::family::Family;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 

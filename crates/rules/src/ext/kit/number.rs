@@ -1,9 +1,9 @@
 //! Options whose value is one number, with the error that names the range.
 
+use crate::error::What;
 use crate::ext::Given;
-use crate::ext::kit::value;
-use crate::family::protocol_number;
-use crate::save::What;
+use crate::names::protocol_number;
+use crate::value;
 
 /// A number of at least `low` and at most `high`.
 pub(crate) fn between(given: &Given<'_>, low: u64, high: u64) -> Result<u64, What> {

@@ -2,11 +2,11 @@
 
 use packet::{L4, Read};
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Given, Opt, Printer};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// `--sport` as the protocol matches declare it.
 pub(crate) const SPORT: Opt = Opt::value("sport").alias(&["source-port"]).invertible();

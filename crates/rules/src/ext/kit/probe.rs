@@ -3,10 +3,12 @@
 
 use packet::{Checksums, Link, Packet};
 
+use crate::error::LoadError;
 use crate::ext::Effect;
-use crate::model::{Action, Family, Hook, Ruleset};
+use crate::family::{Family, Hook};
+use crate::model::{Action, Ruleset};
 use crate::outcome::Outcome;
-use crate::save::{LoadError, LoadOptions, load, print_rule};
+use crate::save::{LoadOptions, load, print_rule};
 use crate::transit::{Iface, Transit};
 use host::Host;
 

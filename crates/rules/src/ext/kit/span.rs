@@ -3,10 +3,10 @@
 //!
 //! Source: iptables `xtopt_parse_mint` in libxtables/xtoptions.c.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Given, Printer};
 use crate::outcome::Outcome;
-use crate::save::What;
+use crate::value;
 
 /// An inclusive range of numbers up to `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use packet::{L3, L4, Read, checksum};
 
 use crate::ext::Effect;
-use crate::model::Family;
+use crate::family::Family;
 use crate::transit::Transit;
 
 /// Protocol number.

@@ -1,7 +1,7 @@
 //! Packets for the tests of extensions.
 
 use crate::ext::Match;
-use crate::model::{Family, Hook};
+use crate::family::{Family, Hook};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 use host::Host;

@@ -2,8 +2,8 @@
 //!
 //! Source: ebtables-nft(8), arptables-nft(8).
 
+use crate::error::What;
 use crate::ext::{Args, Effect};
-use crate::save::What;
 
 const VERDICTS: [(&str, Effect); 4] = [
     ("ACCEPT", Effect::Accept),

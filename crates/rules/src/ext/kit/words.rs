@@ -1,7 +1,7 @@
 //! Options whose value is one of a few words, or a comma list of them.
 
+use crate::error::What;
 use crate::ext::Given;
-use crate::save::What;
 
 /// The meaning of a word, which must be spelt as it stands.
 pub(crate) fn one_of<T: Copy>(given: &Given<'_>, words: &[(&str, T)]) -> Result<T, What> {

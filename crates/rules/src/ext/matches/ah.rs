@@ -7,14 +7,15 @@
 
 use packet::ipv6_ext;
 
+use crate::error::What;
+use crate::ext::kit::ipv6_chain;
 use crate::ext::kit::ports::{header_start, upper_start};
 use crate::ext::kit::span::Span;
-use crate::ext::kit::{ipv6_chain, value};
 use crate::ext::{Args, Match, MatchKind, Opt, Printer, Support, V4, V6};
-use crate::model::Family;
+use crate::family::Family;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 const PROTOCOL: u8 = ipv6_ext::AUTH;
 /// Next header, length, reserved (2), SPI (4), sequence number (4).

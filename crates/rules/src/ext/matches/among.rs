@@ -9,12 +9,12 @@
 
 use packet::{Read, arp, ethernet, ethertype, ipv4};
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, BRIDGE, Given, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::semantics::Semantics;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {

@@ -2,10 +2,10 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_cgroup.c`.
 
+use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
 
 const MAX_PATH: usize = 511;
 

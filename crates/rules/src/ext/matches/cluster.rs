@@ -3,9 +3,9 @@
 //! Nodes are kept as a mask of node numbers, and print so. Source: iptables-extensions(8); kernel
 //! `net/netfilter/xt_cluster.c`.
 
+use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::save::What;
 
 const MAX_NODES: u64 = 32;
 

@@ -2,9 +2,9 @@
 //!
 //! Source: iptables-extensions(8).
 
+use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 const MAX_BYTES: usize = 255;

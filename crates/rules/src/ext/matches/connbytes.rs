@@ -4,11 +4,12 @@
 //! so. Source: iptables-extensions(8); kernel `net/netfilter/xt_connbytes.c`.
 
 use crate::connection::Seen;
-use crate::ext::kit::{value, words};
+use crate::error::What;
+use crate::ext::kit::words;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 use conntrack::{Direction, Flow};
 
 /// The kind.

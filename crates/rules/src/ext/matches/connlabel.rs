@@ -4,11 +4,11 @@
 //! kernel `net/netfilter/xt_connlabel.c`, which has 128 labels.
 
 use crate::connection::Seen;
+use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
 use crate::ipset::Sets;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 const MAX_LABEL: u64 = 127;

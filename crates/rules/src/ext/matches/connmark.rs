@@ -3,11 +3,11 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_connmark.c`.
 
 use crate::connection::Seen;
+use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::matches::mark::masked_text;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.

@@ -3,14 +3,15 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_conntrack.c`.
 
 use crate::connection::{Connection, Seen};
+use crate::error::What;
 use crate::ext::kit::host::HostMask;
 use crate::ext::kit::ports::range_text;
-use crate::ext::kit::{number, value, words};
+use crate::ext::kit::{number, words};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::model::Family;
+use crate::family::Family;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 use conntrack::{CtState, Direction, Flow, States, Status};
 
 /// The kind.

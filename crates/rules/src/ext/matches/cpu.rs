@@ -2,9 +2,9 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_cpu.c`.
 
+use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::save::What;
 
 /// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {

@@ -4,13 +4,13 @@
 
 use packet::Read;
 
+use crate::error::What;
 use crate::ext::kit::option_walk::has_option;
 use crate::ext::kit::ports::{DPORT, PortTest, SPORT, header_start, upper_start};
-use crate::ext::kit::value;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 const PROTOCOL: u8 = 33;
 /// Length of the generic header without the extended sequence number.
@@ -182,7 +182,7 @@ impl Match for Dccp {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn types_print_by_number() {

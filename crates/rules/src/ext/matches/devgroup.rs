@@ -2,11 +2,11 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_devgroup.c`.
 
+use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::matches::mark::masked_text;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
 
 /// The name that every group file gives to group 0.
 const NAMES: &[(&str, u32)] = &[("default", 0)];

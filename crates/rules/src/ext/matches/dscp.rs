@@ -5,11 +5,11 @@
 
 use packet::Read;
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
@@ -101,7 +101,7 @@ impl Match for Dscp {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn classes_print_as_numbers() {

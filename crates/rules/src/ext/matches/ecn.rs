@@ -4,12 +4,13 @@
 //! are payload (IPv4) or bytes of the IPv6 header. A packet that ends before them does not match, be it
 //! inverted. Source: iptables-extensions(8); kernel `net/netfilter/xt_ecn.c`; RFC 3168.
 
+use crate::error::What;
+use crate::ext::kit::tcp_header;
 use crate::ext::kit::tcp_header::{CWR, ECE};
-use crate::ext::kit::{tcp_header, value};
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 use packet::Read;
 
 /// The kind.
@@ -101,7 +102,7 @@ impl Match for Ecn {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, ipv6, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     fn tcp(flags: u8) -> [u8; 20] {
         let mut tcp = [0; 20];

@@ -2,11 +2,11 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_esp.c`; RFC 4303.
 
+use crate::error::What;
 use crate::ext::kit::ports::upper_start;
 use crate::ext::kit::span::Span;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 const PROTOCOL: u8 = 50;
@@ -46,7 +46,7 @@ impl Match for Esp {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, ipv6, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn a_full_range_is_not_printed_unless_inverted() {

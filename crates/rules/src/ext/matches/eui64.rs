@@ -6,10 +6,10 @@
 
 use packet::{Read, ethertype};
 
+use crate::error::What;
 use crate::ext::{Args, Match, MatchKind, Printer, Support, V6};
-use crate::model::Hook;
+use crate::family::Hook;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.
@@ -54,7 +54,7 @@ impl Match for Eui64 {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv6, read_in};
-    use crate::model::Family;
+    use crate::family::Family;
     use packet::Link;
 
     #[test]

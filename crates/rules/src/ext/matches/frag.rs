@@ -5,13 +5,14 @@
 
 use packet::ipv6_ext::{self, MORE_FRAGMENTS, OFFSET_MASK};
 
+use crate::error::What;
+use crate::ext::kit::ipv6_chain;
 use crate::ext::kit::ports::header_start;
 use crate::ext::kit::span::Span;
-use crate::ext::kit::{ipv6_chain, value};
 use crate::ext::{Args, Match, MatchKind, Opt, Printer, Support, V6};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 const HEADER: usize = 8;
 /// The two bits between the offset and [`MORE_FRAGMENTS`].
@@ -106,7 +107,7 @@ impl Match for Frag {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv6, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     fn fragment(reserved: u8, field: u16, id: u32) -> Vec<u8> {
         let mut header = vec![17, reserved];

@@ -3,9 +3,9 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_helper.c`.
 
 use crate::connection::Seen;
+use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 const MAX_BYTES: usize = 29;

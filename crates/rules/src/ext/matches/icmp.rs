@@ -4,13 +4,14 @@
 //! Source: iptables-extensions(8), ICMP type names of `iptables -p icmp -h`; kernel `xt_tcpudp.c`;
 //! RFC 792, RFC 4443.
 
+use crate::error::What;
 use crate::ext::kit::ports::upper_header;
-use crate::ext::kit::value;
 use crate::ext::{Args, Given, Match, MatchKind, Opt, Printer, Support, V4, V6};
-use crate::model::Family;
+use crate::family::Family;
+use crate::names::{IcmpName, icmp_names};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// IPv4.
 pub(crate) static ICMP: MatchKind = MatchKind {
@@ -34,93 +35,6 @@ pub(crate) static ICMP6: MatchKind = MatchKind {
     parse,
 };
 
-/// A name, its type, and its range of codes.
-type Name = (&'static str, u8, u8, u8);
-
-/// Type and first code of a name.
-pub(crate) fn icmp_type(name: &str, family: Family) -> Option<(u8, u8)> {
-    let names = if family == Family::Ipv6 { NAMES_V6 } else { NAMES_V4 };
-    names.iter().find(|(known, ..)| *known == name).map(|(_, kind, code, _)| (*kind, *code))
-}
-
-const NAMES_V4: &[Name] = &[
-    ("any", 0xff, 0, 0xff),
-    ("echo-reply", 0, 0, 0xff),
-    ("pong", 0, 0, 0xff),
-    ("destination-unreachable", 3, 0, 0xff),
-    ("network-unreachable", 3, 0, 0),
-    ("host-unreachable", 3, 1, 1),
-    ("protocol-unreachable", 3, 2, 2),
-    ("port-unreachable", 3, 3, 3),
-    ("fragmentation-needed", 3, 4, 4),
-    ("source-route-failed", 3, 5, 5),
-    ("network-unknown", 3, 6, 6),
-    ("host-unknown", 3, 7, 7),
-    ("network-prohibited", 3, 9, 9),
-    ("host-prohibited", 3, 10, 10),
-    ("TOS-network-unreachable", 3, 11, 11),
-    ("TOS-host-unreachable", 3, 12, 12),
-    ("communication-prohibited", 3, 13, 13),
-    ("host-precedence-violation", 3, 14, 14),
-    ("precedence-cutoff", 3, 15, 15),
-    ("source-quench", 4, 0, 0xff),
-    ("redirect", 5, 0, 0xff),
-    ("network-redirect", 5, 0, 0),
-    ("host-redirect", 5, 1, 1),
-    ("TOS-network-redirect", 5, 2, 2),
-    ("TOS-host-redirect", 5, 3, 3),
-    ("echo-request", 8, 0, 0xff),
-    ("ping", 8, 0, 0xff),
-    ("router-advertisement", 9, 0, 0xff),
-    ("router-solicitation", 10, 0, 0xff),
-    ("time-exceeded", 11, 0, 0xff),
-    ("ttl-exceeded", 11, 0, 0xff),
-    ("ttl-zero-during-transit", 11, 0, 0),
-    ("ttl-zero-during-reassembly", 11, 1, 1),
-    ("parameter-problem", 12, 0, 0xff),
-    ("ip-header-bad", 12, 0, 0),
-    ("required-option-missing", 12, 1, 1),
-    ("timestamp-request", 13, 0, 0xff),
-    ("timestamp-reply", 14, 0, 0xff),
-    ("address-mask-request", 17, 0, 0xff),
-    ("address-mask-reply", 18, 0, 0xff),
-];
-
-const NAMES_V6: &[Name] = &[
-    ("destination-unreachable", 1, 0, 0xff),
-    ("no-route", 1, 0, 0),
-    ("communication-prohibited", 1, 1, 1),
-    ("beyond-scope", 1, 2, 2),
-    ("address-unreachable", 1, 3, 3),
-    ("port-unreachable", 1, 4, 4),
-    ("failed-policy", 1, 5, 5),
-    ("reject-route", 1, 6, 6),
-    ("packet-too-big", 2, 0, 0xff),
-    ("time-exceeded", 3, 0, 0xff),
-    ("ttl-exceeded", 3, 0, 0xff),
-    ("ttl-zero-during-transit", 3, 0, 0),
-    ("ttl-zero-during-reassembly", 3, 1, 1),
-    ("parameter-problem", 4, 0, 0xff),
-    ("bad-header", 4, 0, 0),
-    ("unknown-header-type", 4, 1, 1),
-    ("unknown-option", 4, 2, 2),
-    ("echo-request", 128, 0, 0xff),
-    ("ping", 128, 0, 0xff),
-    ("echo-reply", 129, 0, 0xff),
-    ("pong", 129, 0, 0xff),
-    ("mld-listener-query", 130, 0, 0xff),
-    ("mld-listener-report", 131, 0, 0xff),
-    ("mld-listener-done", 132, 0, 0xff),
-    ("mld-listener-reduction", 132, 0, 0xff),
-    ("router-solicitation", 133, 0, 0xff),
-    ("router-advertisement", 134, 0, 0xff),
-    ("neighbour-solicitation", 135, 0, 0xff),
-    ("neighbor-solicitation", 135, 0, 0xff),
-    ("neighbour-advertisement", 136, 0, 0xff),
-    ("neighbor-advertisement", 136, 0, 0xff),
-    ("redirect", 137, 0, 0xff),
-];
-
 #[derive(Debug)]
 struct Icmp {
     option: &'static str,
@@ -137,7 +51,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     let (protocol, option) = if v4 { (1, "icmp-type") } else { (58, "icmpv6-type") };
     args.needs_protocol(&[protocol])?;
     let given = args.required(option)?;
-    let names = if v4 { NAMES_V4 } else { NAMES_V6 };
+    let names = icmp_names(args.family);
     let (kind, low, high) = parse_type(given.text(), names).ok_or_else(|| {
         given.expected("a type 0-255, type/code, or an unambiguous ICMP type name")
     })?;
@@ -156,7 +70,7 @@ pub(crate) struct IcmpTest {
 impl IcmpTest {
     /// Reads a name, or `TYPE[:TYPE][/CODE[:CODE]]`.
     pub(crate) fn parse(given: &Given<'_>, family: Family) -> Result<Self, What> {
-        let names = if family == Family::Ipv6 { NAMES_V6 } else { NAMES_V4 };
+        let names = icmp_names(family);
         let exact = names.iter().find(|(name, ..)| name.eq_ignore_ascii_case(given.text()));
         let read = match exact {
             Some((_, kind, low, high)) => Some(((*kind, *kind), (*low, *high))),
@@ -183,10 +97,10 @@ impl IcmpTest {
 
     /// Prints the name where there is one.
     pub(crate) fn print(&self, option: &str, family: Family, to: &mut Printer) {
-        let names = if family == Family::Ipv6 { NAMES_V6 } else { NAMES_V4 };
+        let names = icmp_names(family);
         let (kind, last) = self.kinds;
         let (low, high) = self.codes;
-        let is = |name: &&Name| kind == last && (name.1, name.2, name.3) == (kind, low, high);
+        let is = |name: &&IcmpName| kind == last && (name.1, name.2, name.3) == (kind, low, high);
         let range = |(low, high): (u8, u8)| match low == high {
             true => low.to_string(),
             false => format!("{low}:{high}"),
@@ -202,7 +116,7 @@ impl IcmpTest {
     }
 }
 
-fn parse_type(text: &str, names: &[Name]) -> Option<(u8, u8, u8)> {
+fn parse_type(text: &str, names: &[IcmpName]) -> Option<(u8, u8, u8)> {
     if let Some((_, kind, low, high)) = find_name(text, names) {
         return Some((kind, low, high));
     }
@@ -214,7 +128,7 @@ fn parse_type(text: &str, names: &[Name]) -> Option<(u8, u8, u8)> {
 }
 
 /// The name in any case, or a prefix of exactly one meaning.
-fn find_name(text: &str, names: &[Name]) -> Option<Name> {
+fn find_name(text: &str, names: &[IcmpName]) -> Option<IcmpName> {
     if let Some(exact) = names.iter().find(|(name, ..)| name.eq_ignore_ascii_case(text)) {
         return Some(*exact);
     }

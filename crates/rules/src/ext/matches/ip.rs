@@ -8,15 +8,17 @@
 
 use packet::{Read, ethertype, ipv4, ipv6, ipv6_ext};
 
+use crate::error::What;
 use crate::ext::kit::ports::PortTest;
-use crate::ext::kit::{native, number, value};
+use crate::ext::kit::{native, number};
 use crate::ext::matches::icmp::IcmpTest;
 use crate::ext::{Args, BRIDGE, Given, Match, MatchKind, Opt, Printer, Support};
-use crate::family::protocol_name;
-use crate::model::{Family, MaskedAddr, ProtocolTest};
+use crate::family::Family;
+use crate::header::{MaskedAddr, ProtocolTest};
+use crate::names::protocol_name;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// IPv4.
 pub(crate) static V4_KIND: MatchKind = MatchKind {

@@ -4,11 +4,11 @@
 //! all; both are kept. `--compres` is carried to the kernel, which does not look at it.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_ipcomp.c`; RFC 3173.
 
+use crate::error::What;
 use crate::ext::kit::ports::upper_start;
 use crate::ext::kit::span::Span;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 const PROTOCOL: u8 = 108;
@@ -57,7 +57,7 @@ impl Match for Ipcomp {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn no_option_is_cpi_zero() {

@@ -4,12 +4,12 @@
 
 use packet::Read;
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::model::Family;
+use crate::family::Family;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {

@@ -7,11 +7,12 @@
 
 use packet::{Read, ipv6, ipv6_ext};
 
-use crate::ext::kit::{ipv6_chain, value};
+use crate::error::What;
+use crate::ext::kit::ipv6_chain;
 use crate::ext::{Args, Given, Match, MatchKind, Opt, Printer, Support, V6};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
@@ -147,7 +148,7 @@ impl Match for Ipv6Header {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv6, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn names_print_in_one_order() {

@@ -2,11 +2,12 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_ipvs.c`.
 
+use crate::error::What;
 use crate::ext::kit::host::HostMask;
-use crate::ext::kit::{number, value, words};
+use crate::ext::kit::{number, words};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::model::Family;
-use crate::save::What;
+use crate::family::Family;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {

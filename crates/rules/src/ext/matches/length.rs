@@ -6,11 +6,11 @@
 
 use packet::{Read, ipv4};
 
+use crate::error::What;
 use crate::ext::kit::span::Span;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::model::Family;
+use crate::family::Family;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.

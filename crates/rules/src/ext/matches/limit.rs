@@ -6,12 +6,12 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_limit.c`, which computes the bucket in 32
 //! bits and refuses what overflows. What only some kernels refuse is taken.
 
+use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::kit::rate::{Rate, rate_text};
 use crate::ext::{Args, Families, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
-use crate::model::Family;
+use crate::family::Family;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 const SCALE: u64 = 10_000;

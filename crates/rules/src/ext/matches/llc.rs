@@ -4,9 +4,9 @@
 
 use packet::{LinkHeader, Read};
 
+use crate::error::What;
 use crate::ext::{Args, BRIDGE, Given, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.

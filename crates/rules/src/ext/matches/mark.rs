@@ -2,11 +2,11 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_mark.c`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, BRIDGE, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {

@@ -5,13 +5,13 @@
 
 use packet::ipv6_ext;
 
+use crate::error::What;
 use crate::ext::kit::ports::upper_start;
 use crate::ext::kit::span::Span;
-use crate::ext::kit::value;
 use crate::ext::{Args, Given, Match, MatchKind, Opt, Printer, Support, V6};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 const PROTOCOL: u8 = ipv6_ext::MOBILITY;
 /// Payload protocol, length, type, reserved, checksum (2).
@@ -106,7 +106,7 @@ impl Match for Mh {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv6, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn names_print_as_numbers() {

@@ -3,12 +3,12 @@
 //! It reads the four bytes of both ports and nothing else; a packet that ends before them is a hot drop.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_multiport.c`.
 
+use crate::error::What;
 use crate::ext::kit::ports::{ports, range_text};
-use crate::ext::kit::value;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// Protocols with ports in their first four bytes: tcp, udp, dccp, sctp, udplite.
 const PROTOCOLS: &[u8] = &[6, 17, 33, 132, 136];

@@ -3,8 +3,8 @@
 //! Whether the object exists is not known here. Source: iptables-extensions(8); kernel
 //! `net/netfilter/xt_nfacct.c`.
 
+use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::save::What;
 
 const MAX_BYTES: usize = 31;
 

@@ -8,12 +8,13 @@
 
 use packet::{Read, ipv6_ext};
 
+use crate::error::What;
+use crate::ext::kit::ipv6_chain;
 use crate::ext::kit::ports::header_start;
-use crate::ext::kit::{ipv6_chain, value};
 use crate::ext::{Args, Given, Match, MatchKind, Opt, Printer, Support, V6};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// Hop-by-hop options.
 pub(crate) static HBH: MatchKind = MatchKind {
@@ -200,7 +201,7 @@ impl Match for OptionHeader {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv6, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn lists_read_and_print() {

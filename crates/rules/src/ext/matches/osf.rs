@@ -2,10 +2,10 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_osf.c`.
 
+use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, Match, MatchKind, Opt, Printer, Support, V4};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
 
 const TCP: u8 = 6;
 const MAX_GENRE: usize = 31;

@@ -2,10 +2,10 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_owner.c`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
+use crate::value;
 
 /// -1 is no user: the last number is one less.
 const MAX_ID: u64 = u32::MAX as u64 - 1;

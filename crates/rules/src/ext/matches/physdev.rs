@@ -8,10 +8,11 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_physdev.c` (`physdev_mt`, `physdev_mt_check`),
 //! `net/bridge/br_netfilter_hooks.c` (`setup_pre_routing`, `br_nf_forward_ip`).
 
+use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::model::{Hook, IfaceTest};
+use crate::family::Hook;
+use crate::header::IfaceTest;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::{BridgeNote, Iface, Transit};
 
 const MAX_NAME: usize = 15;
@@ -170,7 +171,7 @@ impl Match for Physdev {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{ipv4, print, read_in};
-    use crate::model::Family;
+    use crate::family::Family;
     use host::Host;
     use packet::{Checksums, Link, Packet};
 

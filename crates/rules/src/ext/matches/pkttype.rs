@@ -5,13 +5,13 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_pkttype.c`; `PACKET_*` of
 //! `linux/if_packet.h`.
 
-use crate::ext::kit::value;
 use crate::ext::{Args, BRIDGE, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::value;
 use packet::{Read, ethernet};
 
-use crate::model::Hook;
+use crate::error::What;
+use crate::family::Hook;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.
@@ -129,7 +129,7 @@ impl Match for PacketType {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, print};
-    use crate::model::Family;
+    use crate::family::Family;
     use packet::Link;
 
     #[test]

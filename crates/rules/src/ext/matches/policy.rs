@@ -3,13 +3,13 @@
 //! A captured packet carries no transform state, so `--pol none` matches it; whether any other policy
 //! would have is unknown. Source: iptables-extensions(8); kernel `net/netfilter/xt_policy.c`.
 
+use crate::error::What;
 use crate::ext::kit::host::HostMask;
 use crate::ext::kit::{number, words};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::family::protocol_name;
-use crate::model::{Family, Hook};
+use crate::family::{Family, Hook};
+use crate::names::protocol_name;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 const MAX_ELEMENTS: usize = 4;

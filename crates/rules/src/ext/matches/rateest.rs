@@ -2,9 +2,9 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_rateest.c`.
 
+use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::save::What;
 
 const MAX_NAME: usize = 15;
 
@@ -185,7 +185,7 @@ impl Match for Rateest {
 #[cfg(test)]
 mod tests {
     use crate::ext::kit::probe::print;
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn the_comparison_stands_once() {

@@ -2,11 +2,11 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_realm.c`.
 
+use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::matches::mark::masked_text;
 use crate::ext::{Args, Match, MatchKind, Opt, Printer, Support, V4};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
 
 /// The name that every `rt_realms` file gives to realm 0.
 const NAMES: &[(&str, u32)] = &[("cosmos", 0)];

@@ -8,10 +8,10 @@ use std::net::IpAddr;
 use host::{Incoming, WayBack};
 use packet::{ipv4, ipv6};
 
+use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::model::{Family, Hook};
+use crate::family::{Family, Hook};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::{Iface, Transit};
 
 /// Flags in printing order.

@@ -6,13 +6,14 @@
 
 use packet::{Read, ipv6_ext};
 
+use crate::error::What;
+use crate::ext::kit::ipv6_chain;
 use crate::ext::kit::ports::header_start;
 use crate::ext::kit::span::Span;
-use crate::ext::kit::{ipv6_chain, value};
 use crate::ext::{Args, Given, Match, MatchKind, Opt, Printer, Support, V6};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// Most addresses in a list (`IP6T_RT_HOPS`).
 const MAX_ADDRESSES: usize = 16;
@@ -182,7 +183,7 @@ impl Match for Rt {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv6, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn type_zero_options_need_type_zero_before_them() {

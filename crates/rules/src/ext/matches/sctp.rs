@@ -8,12 +8,12 @@
 
 use packet::Read;
 
+use crate::error::What;
 use crate::ext::kit::ports::{DPORT, PortTest, SPORT, upper_start};
-use crate::ext::kit::value;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 const PROTOCOL: u8 = 132;
 /// Ports, verification tag, checksum.
@@ -286,7 +286,7 @@ impl Match for Sctp {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn chunks_print_by_number_with_their_flags() {

@@ -3,11 +3,11 @@
 //! Rules are read without the sets: one that does not exist makes the match unknown. Source:
 //! iptables-extensions(8); kernel `net/netfilter/xt_set.c`.
 
+use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
 use crate::ipset::{CounterTest, Query, Sets, Touched};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 const MAX_NAME: usize = 31;

@@ -2,9 +2,9 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_socket.c`.
 
+use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
 
 /// Flags in printing order.
 const FLAGS: [&str; 3] = ["transparent", "nowildcard", "restore-skmark"];

@@ -8,12 +8,13 @@
 
 use packet::{Read, ipv6_ext};
 
+use crate::error::What;
+use crate::ext::kit::ipv6_chain;
 use crate::ext::kit::ports::header_start;
-use crate::ext::kit::{ipv6_chain, value};
 use crate::ext::{Args, Match, MatchKind, Opt, Printer, Support, V6};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// Bytes before the segment list: next header, length, type, segments left, last entry, flags, tag (2).
 const FIXED: usize = 8;
@@ -229,7 +230,7 @@ impl Match for Srh {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv6, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn the_last_number_of_a_field_counts_for_all_its_options() {

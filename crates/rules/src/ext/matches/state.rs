@@ -2,11 +2,11 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_conntrack.c`.
 
+use crate::error::What;
 use crate::ext::kit::words;
 use crate::ext::matches::conntrack::{STATES, states, states_of};
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 use conntrack::States;
 

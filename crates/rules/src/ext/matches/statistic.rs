@@ -5,10 +5,10 @@
 //! match is unknown, but for the probabilities 0 and 1. Source: iptables-extensions(8); kernel
 //! `net/netfilter/xt_statistic.c`.
 
+use crate::error::What;
 use crate::ext::kit::{number, words};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 /// Probability 1: the kernel compares with 31 random bits.

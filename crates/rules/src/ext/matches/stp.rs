@@ -8,11 +8,12 @@
 
 use packet::Read;
 
-use crate::ext::kit::{native, value};
+use crate::error::What;
+use crate::ext::kit::native;
 use crate::ext::{Args, BRIDGE, Given, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {

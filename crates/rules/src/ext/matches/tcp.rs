@@ -6,14 +6,15 @@
 
 use packet::{L4, Read};
 
+use crate::error::What;
+use crate::ext::kit::native;
 use crate::ext::kit::option_walk::has_option;
 use crate::ext::kit::ports::{DPORT, PortRanges, PortTest, SPORT, upper_start};
-use crate::ext::kit::{native, value};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::semantics::Semantics;
 use crate::transit::Transit;
+use crate::value;
 
 const PROTOCOL: u8 = 6;
 const HEADER: usize = 20;

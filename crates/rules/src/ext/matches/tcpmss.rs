@@ -6,6 +6,7 @@
 
 use packet::Read;
 
+use crate::error::What;
 use crate::ext::kit::option_walk::find_mss;
 use crate::ext::kit::ports::header_start;
 use crate::ext::kit::span::Span;
@@ -13,7 +14,6 @@ use crate::ext::kit::tcp_header;
 use crate::ext::kit::tcp_header::MIN_LEN;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.
@@ -71,7 +71,7 @@ impl Match for Tcpmss {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, ipv6, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     fn syn(words: u8, options: &[u8]) -> Vec<u8> {
         let mut tcp = vec![0; 20];

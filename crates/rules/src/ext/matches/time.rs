@@ -3,9 +3,9 @@
 //! Without `--datestop` the tool stores the last second of 31 bits, and prints it. Source:
 //! iptables-extensions(8); kernel `net/netfilter/xt_time.c`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::save::What;
+use crate::value;
 
 const DAY: u32 = 86_400;
 const LAST_OF_DAY: u32 = DAY - 1;

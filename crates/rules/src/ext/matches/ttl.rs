@@ -4,11 +4,11 @@
 
 use packet::Read;
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Match, MatchKind, Opt, Printer, Support, V4, V6};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// IPv4.
 pub(crate) static TTL: MatchKind = MatchKind {
@@ -91,7 +91,7 @@ impl Match for Ttl {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, ipv6, print};
-    use crate::model::Family;
+    use crate::family::Family;
 
     #[test]
     fn one_test_is_given() {

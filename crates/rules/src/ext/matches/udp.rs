@@ -2,11 +2,11 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_tcpudp.c`.
 
+use crate::error::What;
 use crate::ext::kit::native;
 use crate::ext::kit::ports::{DPORT, PortRanges, PortTest, SPORT, ports};
 use crate::ext::{Args, IP, Match, MatchKind, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::semantics::Semantics;
 use crate::transit::Transit;
 

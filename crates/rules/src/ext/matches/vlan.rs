@@ -5,11 +5,11 @@
 
 use packet::{Read, ethertype, vlan};
 
+use crate::error::What;
 use crate::ext::kit::{native, number};
 use crate::ext::{Args, BRIDGE, Match, MatchKind, Opt, Printer, Support};
-use crate::family::ethertype_number;
+use crate::names::ethertype_number;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.

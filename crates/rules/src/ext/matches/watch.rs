@@ -2,11 +2,12 @@
 //!
 //! Source: ebtables-nft(8) "WATCHER EXTENSIONS"; syslog(3) for the levels.
 
-use crate::ext::kit::{number, value};
+use crate::error::What;
+use crate::ext::kit::number;
 use crate::ext::{Args, BRIDGE, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// To the kernel's log.
 pub(crate) static LOG: MatchKind = MatchKind {

@@ -4,11 +4,12 @@
 
 use packet::{Read, ethertype};
 
-use crate::ext::kit::{value, verdict};
+use crate::error::What;
+use crate::ext::kit::verdict;
 use crate::ext::{Args, BRIDGE, Effect, Opt, Printer, Support, Target, TargetKind};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {

@@ -3,8 +3,8 @@
 //! A packet that came in by a wire holds its checksum already, so nothing changes.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_CHECKSUM.c`.
 
+use crate::error::What;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.

@@ -2,9 +2,9 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_CLASSIFY.c`.
 
+use crate::error::What;
 use crate::ext::{ARP, Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
 use crate::transit::Transit;
 
 /// The kind.

@@ -3,10 +3,10 @@
 //!
 //! Source: iptables-extensions(8); `linux/netfilter_ipv4/ipt_CLUSTERIP.h`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Opt, Printer, Support, Target, TargetKind, V4};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {

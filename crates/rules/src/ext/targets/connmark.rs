@@ -5,10 +5,10 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_connmark.c`.
 
 use crate::connection::Seen;
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 use packet::Mark;
 
 /// The kind.

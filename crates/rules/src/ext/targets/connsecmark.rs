@@ -3,8 +3,8 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_CONNSECMARK.c`.
 
+use crate::error::What;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.

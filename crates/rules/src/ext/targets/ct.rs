@@ -4,11 +4,11 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_CT.c`.
 
 use crate::connection::Wish;
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::ipset::Sets;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 use conntrack::{self, Template};
 
 /// The kind.

@@ -4,9 +4,9 @@
 
 use packet::Read;
 
+use crate::error::What;
 use crate::ext::matches::dscp::parse_dscp;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.
@@ -43,7 +43,7 @@ impl Target for SetDscp {
 #[cfg(test)]
 mod tests {
     use crate::ext::kit::probe::{Frame, ipv4, ipv6, print, read_in};
-    use crate::model::Family;
+    use crate::family::Family;
     use crate::outcome::Outcome;
 
     #[test]

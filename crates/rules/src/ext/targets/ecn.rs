@@ -4,11 +4,12 @@
 //! header that is short drops the packet. Source: iptables-extensions(8); kernel
 //! `net/ipv4/netfilter/ipt_ECN.c`; options besides `--ecn-tcp-remove` are undocumented.
 
+use crate::error::What;
+use crate::ext::kit::tcp_header;
 use crate::ext::kit::tcp_header::{CWR, ECE, FLAGS, MIN_LEN};
-use crate::ext::kit::{tcp_header, value};
 use crate::ext::{Args, Effect, Given, Opt, Printer, Support, Target, TargetKind, V4};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 use packet::{L3, Read, ipv4};
 
 /// The kind.
@@ -133,7 +134,7 @@ impl Target for SetEcn {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, print};
-    use crate::model::Family;
+    use crate::family::Family;
     use crate::outcome::Outcome;
 
     #[test]

@@ -3,10 +3,10 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_HMARK.c`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 use packet::Mark;
 
 /// The kind.

@@ -2,10 +2,10 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_IDLETIMER.c`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {

@@ -2,10 +2,10 @@
 //!
 //! Source: iptables-extensions(8); syslog(3) for the levels.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 const MAX_PREFIX: usize = 29;
 const DEFAULT_LEVEL: u8 = 4;

@@ -7,11 +7,12 @@
 
 use packet::{Read, arp, ethernet, ethertype};
 
-use crate::ext::kit::{value, verdict};
+use crate::error::What;
+use crate::ext::kit::verdict;
 use crate::ext::{Args, BRIDGE, Effect, Opt, Printer, Support, Target, TargetKind};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
 use crate::transit::Transit;
+use crate::value;
 
 /// Another source.
 pub(crate) static SNAT: TargetKind = TargetKind {

@@ -4,11 +4,12 @@
 
 use packet::arp;
 
-use crate::ext::kit::{value, verdict};
+use crate::error::What;
+use crate::ext::kit::verdict;
 use crate::ext::{ARP, Args, Effect, Opt, Printer, Support, Target, TargetKind};
-use crate::model::Field;
-use crate::save::What;
+use crate::header::Field;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {

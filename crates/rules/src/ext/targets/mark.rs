@@ -3,10 +3,10 @@
 //! Every spelling is one operation, `mark = (mark & ~mask) ^ value`, and prints as `--set-xmark`.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_mark.c`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{ARP, Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 use packet::Mark;
 
 /// The kind.

@@ -2,11 +2,12 @@
 //!
 //! Source: ebtables-nft(8); kernel `net/bridge/netfilter/ebt_mark.c`.
 
-use crate::ext::kit::{value, verdict};
+use crate::error::What;
+use crate::ext::kit::verdict;
 use crate::ext::targets::mark::SetMark;
 use crate::ext::{Args, BRIDGE, Effect, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {

@@ -2,10 +2,10 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_MASQUERADE.c`.
 
+use crate::error::What;
 use crate::ext::targets::nat::{From, Nat, RANDOM, RANDOM_FULLY};
 use crate::ext::{Args, IP, Opt, Support, Target, TargetKind};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {

@@ -3,15 +3,14 @@
 //! Source: iptables-extensions(8) DNAT, SNAT; kernel `net/netfilter/xt_nat.c`, `xt_MASQUERADE.c`,
 //! `xt_REDIRECT.c`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, Given, Opt, Printer, Target};
-use crate::model::Family;
-use crate::nat::{self, Ports, Range};
-use crate::save::What;
+use crate::family::Family;
+use crate::nat::{Ports, Range};
 use crate::transit::Transit;
+use crate::{nat, value};
 use conntrack::Side;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// `--random` as the NAT targets declare it.
 pub(crate) const RANDOM: Opt = Opt::flag("random");

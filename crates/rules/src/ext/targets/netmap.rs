@@ -3,15 +3,14 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_NETMAP.c`.
 
-use std::net::IpAddr;
-
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::model::Family;
-use crate::nat::{self, Range};
-use crate::save::What;
+use crate::family::Family;
+use crate::nat::Range;
 use crate::transit::Transit;
+use crate::{nat, value};
 use conntrack::Side;
+use std::net::IpAddr;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {

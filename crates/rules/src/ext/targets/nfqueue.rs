@@ -2,9 +2,9 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_NFQUEUE.c`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Given, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {

@@ -3,8 +3,8 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_CT.c`.
 
 use crate::connection::Wish;
+use crate::error::What;
 use crate::ext::{Args, Effect, IP, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
 
 /// The kind.

@@ -6,11 +6,11 @@
 
 use packet::{L4, Read};
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, Opt, Printer, Support, Target, TargetKind, V6};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
 use crate::transit::Transit;
+use crate::value;
 
 /// The options of both targets.
 const OPTIONS: &[Opt] = &[Opt::value("src-pfx"), Opt::value("dst-pfx")];

@@ -2,8 +2,8 @@
 //!
 //! Source: iptables(8) "TARGETS"; kernel `net/netfilter/nf_queue.c`.
 
+use crate::error::What;
 use crate::ext::{Args, IP, Printer, Support, Target, TargetKind};
-use crate::save::What;
 
 /// The kind.
 pub(crate) static KIND: TargetKind =

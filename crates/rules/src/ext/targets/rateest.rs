@@ -4,10 +4,10 @@
 //! worked out from these, so it may differ from what was given.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_RATEEST.c`, `net/core/gen_estimator.c`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {

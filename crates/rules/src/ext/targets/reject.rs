@@ -2,9 +2,9 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/ipv4/netfilter/ipt_REJECT.c`, `ip6t_REJECT.c`.
 
+use crate::error::What;
 use crate::ext::{Answer, Args, Effect, Opt, Printer, Support, Target, TargetKind, V4, V6};
-use crate::model::{Family, Hook};
-use crate::save::What;
+use crate::family::{Family, Hook};
 use crate::transit::Transit;
 use packet::{L4, Read, tcp};
 

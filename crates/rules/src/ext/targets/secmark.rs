@@ -2,10 +2,10 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_SECMARK.c`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 const MAX_CONTEXT: usize = 255;
 

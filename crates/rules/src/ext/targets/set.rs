@@ -4,13 +4,13 @@
 //! changed, and marks from it are unknown.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_set.c`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::matches::set::sides_text;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::family::Hook;
 use crate::ipset::{Addition, CounterTest, Query, Sets, Touched};
-use crate::model::Hook;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 use packet::Mark;
 
 /// The kind.

@@ -2,10 +2,10 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_nat.c`.
 
+use crate::error::What;
 use crate::ext::targets::nat::{Nat, PERSISTENT, RANDOM, RANDOM_FULLY};
 use crate::ext::{Args, IP, Opt, Support, Target, TargetKind};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
 use conntrack::Side;
 
 /// The kind.

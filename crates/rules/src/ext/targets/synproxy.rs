@@ -3,10 +3,10 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/ipv4/netfilter/ipt_SYNPROXY.c`, `ip6t_SYNPROXY.c`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::model::Hook;
-use crate::save::What;
+use crate::family::Hook;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {

@@ -5,13 +5,14 @@
 //! lengths before it become unknown. The checksum is told of the change as an aligned word even where the
 //! option lies across two. Source: iptables-extensions(8); kernel `net/netfilter/xt_TCPMSS.c`.
 
+use crate::error::What;
 use crate::ext::kit::option_walk::find_mss;
+use crate::ext::kit::tcp_header;
 use crate::ext::kit::tcp_header::{MIN_LEN, WORDS};
-use crate::ext::kit::{tcp_header, value};
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::model::{Family, Hook};
-use crate::save::What;
+use crate::family::{Family, Hook};
 use crate::transit::Transit;
+use crate::value;
 use packet::{Read, ipv4, ipv6};
 
 /// The kind.

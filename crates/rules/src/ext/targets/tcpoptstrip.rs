@@ -3,12 +3,13 @@
 //! Even without an option to strip it drops a packet whose TCP header is short or claims more than there
 //! is. Source: iptables-extensions(8); kernel `net/netfilter/xt_TCPOPTSTRIP.c`.
 
+use crate::error::What;
 use crate::ext::kit::option_walk::options;
+use crate::ext::kit::tcp_header;
 use crate::ext::kit::tcp_header::MIN_LEN;
-use crate::ext::kit::{tcp_header, value};
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 use packet::Read;
 
 /// The kind.
@@ -106,7 +107,7 @@ impl Target for Strip {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, ipv6, print, read_in};
-    use crate::model::Family;
+    use crate::family::Family;
     use crate::outcome::Outcome;
 
     #[test]

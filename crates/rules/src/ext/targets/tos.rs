@@ -5,12 +5,12 @@
 
 use packet::Read;
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::matches::tos;
 use crate::ext::matches::tos::{parse_tos, tos_text};
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
@@ -67,7 +67,7 @@ impl Target for SetTos {
 #[cfg(test)]
 mod tests {
     use crate::ext::kit::probe::{Frame, ipv4, ipv6, print};
-    use crate::model::Family;
+    use crate::family::Family;
     use crate::outcome::Outcome;
 
     #[test]

@@ -4,10 +4,10 @@
 
 use packet::Read;
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, Opt, Printer, Support, Target, TargetKind, V4, V6};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// IPv4.
 pub(crate) static TTL: TargetKind = TargetKind {
@@ -82,7 +82,7 @@ impl Target for SetTtl {
 mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv4, ipv6, print, read_in};
-    use crate::model::Family;
+    use crate::family::Family;
     use crate::outcome::Outcome;
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! Source: iptables-extensions(8); `linux/netfilter_ipv4/ipt_ULOG.h`.
 
-use crate::ext::kit::value;
+use crate::error::What;
 use crate::ext::{Args, Effect, Opt, Printer, Support, Target, TargetKind, V4};
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {

@@ -35,7 +35,8 @@ pub(crate) use run::{Coded, Run};
 pub(super) use test::{has_addresses, refuses_addresses, rest};
 
 use crate::ext::PortRanges;
-use crate::model::{Action, Header, MaskedAddr, Rule};
+use crate::header::{Header, MaskedAddr};
+use crate::model::{Action, Rule};
 
 const LEN: u64 = 0x1f;
 const SOURCE: u32 = 5;

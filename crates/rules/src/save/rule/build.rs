@@ -1,12 +1,13 @@
 //! What a line with a rule becomes: its headers and its extensions, and whether its chain may have it.
 
 use super::{RuleLine, Verdict};
+use crate::error::What;
+use crate::ext::kit::args::Loading;
 use crate::ext::{
     Args, Match, MatchKind, MatchUse, Opaque, Support, Target, TargetKind, TargetUse,
 };
-use crate::model::{Family, Header, Hook, MaskedAddr};
-use crate::save::What;
-use crate::save::options::Loading;
+use crate::family::{Family, Hook};
+use crate::header::{Header, MaskedAddr};
 
 /// What the reader of a rule has to know of its surroundings.
 #[derive(Debug, Clone, Copy)]

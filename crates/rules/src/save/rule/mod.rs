@@ -3,10 +3,15 @@
 mod build;
 
 use super::dialect::Part;
-use super::options::{Extensions, Loading, Newest, Words, is_bang};
-use super::{Warnings, What, Word, header};
+use super::options::{Extensions, Newest, Words, is_bang};
+use super::{Warnings, header};
+use crate::error::What;
 use crate::ext;
-use crate::model::{Counters, Family, Header};
+use crate::ext::kit::args::Loading;
+use crate::family::Family;
+use crate::header::Header;
+use crate::lexer::Word;
+use crate::model::Counters;
 use header::Addresses;
 use smallvec::smallvec;
 

@@ -12,10 +12,10 @@ use std::net::Ipv6Addr;
 
 use packet::{Read, ipv4, ipv6};
 
+use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::model::{Family, Hook};
+use crate::family::{Family, Hook};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::{Iface, Transit};
 use types::{NAMES, NOT_IPV6, TOLD_BY_ROUTE, is_of_kinds, types_v4, types_v6};
 

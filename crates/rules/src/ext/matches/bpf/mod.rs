@@ -8,9 +8,9 @@ mod check;
 mod instruction;
 mod run;
 
+use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 use instruction::Instruction;
 

@@ -6,7 +6,7 @@
 use packet::Read;
 
 use super::instruction::{Alu, Comparison, Instruction, Operand, Operation, Register, Source};
-use crate::model::Family;
+use crate::family::Family;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 

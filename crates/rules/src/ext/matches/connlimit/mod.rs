@@ -13,12 +13,13 @@ mod lists;
 
 use self::lists::{Counted, Fate, Flows, Key, Lists, Standing, Visit};
 use crate::connection::{Seen, Wish};
-use crate::ext::kit::{number, value};
+use crate::error::What;
+use crate::ext::kit::number;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
-use crate::model::Family;
+use crate::family::Family;
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
+use crate::value;
 use conntrack::dissect::Unparsable;
 use conntrack::tcp::State;
 use conntrack::{

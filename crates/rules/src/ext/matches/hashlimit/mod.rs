@@ -6,10 +6,11 @@
 
 mod bytes;
 
+use crate::error::What;
 use crate::ext::kit::rate::{Rate, rate_text};
-use crate::ext::kit::{number, value, words};
+use crate::ext::kit::{number, words};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::save::What;
+use crate::value;
 
 const SCALE: u64 = 1_000_000;
 const DEFAULT_BURST: u64 = 5;

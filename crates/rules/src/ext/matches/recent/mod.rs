@@ -5,20 +5,16 @@
 //!
 //! Source: iptables-extensions(8); Linux 6.18 `net/netfilter/xt_recent.c`.
 
-mod list;
-mod ring;
-
-use std::collections::HashMap;
-
 use packet::Read;
 
-use self::list::{Action, List, Question, Visitor};
-use crate::ext::kit::{number, value};
+use crate::error::What;
+use crate::ext::kit::number;
+use crate::ext::kit::recent_lists::{Action, Question, RecentLists, Visitor};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, Support};
-use crate::model::{Family, Hook};
+use crate::family::{Family, Hook};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::{Iface, Transit};
+use crate::value;
 
 const MAX_NAME: usize = 199;
 const MAX_HITS: u64 = 65_535;
@@ -113,25 +109,6 @@ fn parse_name(given: &Given<'_>) -> Result<Box<str>, What> {
     Ok(name.into())
 }
 
-/// The lists of a ruleset.
-#[derive(Debug, Default)]
-pub struct RecentLists {
-    names: HashMap<Box<str>, usize>,
-    lists: Vec<(List, [u8; 16])>,
-}
-
-impl RecentLists {
-    /// The number of a list, which a rule with this mask makes if it is the first to name it.
-    fn join(&mut self, name: &str, mask: [u8; 16], room: usize) -> usize {
-        let at = *self.names.entry(name.into()).or_insert_with(|| {
-            self.lists.push((List::new(room), mask));
-            self.lists.len() - 1
-        });
-        self.lists[at].0.widen(room);
-        at
-    }
-}
-
 /// A rule's part in a list.
 #[derive(Debug)]
 struct Looking {
@@ -185,7 +162,7 @@ impl Memory for Looking {
         if self.list.is_none() {
             self.join(lists);
         }
-        let list = self.list.and_then(|at| lists.lists.get_mut(at));
+        let list = self.list.and_then(|at| lists.get_mut(at));
         let Some((list, mask)) = list else { return Outcome::MAYBE };
         let Some(visitor) = self.visitor(transit, *mask) else {
             // Some address is entered, or changed.

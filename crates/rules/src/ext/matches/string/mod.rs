@@ -14,11 +14,11 @@ use std::ops::Range;
 use memchr::memmem::Finder;
 use packet::Read;
 
-use crate::eval::steps_of;
+use crate::error::What;
+use crate::ext::kit::work::steps_of;
 use crate::ext::kit::{number, words};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 use capitals::Capitals;
 use pattern::fold;

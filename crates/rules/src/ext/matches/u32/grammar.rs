@@ -5,7 +5,7 @@
 //! iptables-extensions(8), "u32"; `XT_U32_MAXSIZE`.
 
 use super::{Operator, Test};
-use crate::ext::kit::value;
+use crate::value;
 
 const MAX: usize = 10;
 

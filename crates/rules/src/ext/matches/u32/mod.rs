@@ -8,9 +8,9 @@ mod grammar;
 
 use packet::Read;
 
+use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::save::What;
 use crate::transit::Transit;
 
 /// Operations that take about the time of a rule.

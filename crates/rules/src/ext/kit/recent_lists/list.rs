@@ -14,7 +14,7 @@ const MOST: usize = 100;
 
 /// What a rule does with an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(crate) enum Action {
     Set,
     Check,
     Update,
@@ -23,30 +23,30 @@ pub(super) enum Action {
 
 /// What a rule asks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Question {
-    pub(super) action: Action,
-    pub(super) invert: bool,
+pub(crate) struct Question {
+    pub(crate) action: Action,
+    pub(crate) invert: bool,
     /// Older times do not count.
-    pub(super) seconds: Option<u32>,
+    pub(crate) seconds: Option<u32>,
     /// Fewer times do not match.
-    pub(super) hits: u32,
+    pub(crate) hits: u32,
     /// The address is another one with another TTL.
-    pub(super) by_ttl: bool,
+    pub(crate) by_ttl: bool,
     /// The oldest address goes if it is too old.
-    pub(super) reaps: bool,
+    pub(crate) reaps: bool,
 }
 
 /// The packet that it asks about.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Visitor {
+pub(crate) struct Visitor {
     /// Masked.
-    pub(super) address: [u8; 16],
+    pub(crate) address: [u8; 16],
     /// As it was before forwarding; `None` where that is not known.
-    pub(super) ttl: Option<u8>,
+    pub(crate) ttl: Option<u8>,
     /// Nanoseconds.
-    pub(super) now: u64,
+    pub(crate) now: u64,
     /// Whether it surely reached the rule.
-    pub(super) certain: bool,
+    pub(crate) certain: bool,
 }
 
 #[derive(Debug)]
@@ -60,7 +60,7 @@ struct Entry {
 
 /// One list, the address that was entered or updated longest ago first.
 #[derive(Debug)]
-pub(super) struct List {
+pub(crate) struct List {
     entries: Vec<Entry>,
     /// Times of each address.
     room: usize,
@@ -72,28 +72,28 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) fn new(room: usize) -> Self {
+    pub(crate) fn new(room: usize) -> Self {
         Self { entries: Vec::new(), room, is_vague: false, is_lost: false, seen: None }
     }
 
     /// Makes room for as many times of each address.
-    pub(super) fn widen(&mut self, room: usize) {
+    pub(crate) fn widen(&mut self, room: usize) {
         self.room = self.room.max(room);
     }
 
     /// Nothing is known of it any more.
-    pub(super) fn lose(&mut self) {
+    pub(crate) fn lose(&mut self) {
         self.is_lost = true;
         self.entries.clear();
     }
 
     /// How often the address that the last rule asked about was seen, at least and at most.
-    pub(super) fn seen(&self) -> Option<[usize; 2]> {
+    pub(crate) fn seen(&self) -> Option<[usize; 2]> {
         self.seen
     }
 
     /// Does what the rule says, and tells whether it matches.
-    pub(super) fn ask(&mut self, question: &Question, visitor: &Visitor) -> Outcome {
+    pub(crate) fn ask(&mut self, question: &Question, visitor: &Visitor) -> Outcome {
         let Question { action, invert, .. } = *question;
         self.seen = None;
         if self.is_lost {

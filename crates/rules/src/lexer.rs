@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::What;
+use crate::error::What;
 
 /// One word of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,20 +20,20 @@ pub struct Word<'a> {
 
 /// The words of a line without quotes, one by one.
 #[derive(Debug)]
-pub(super) struct Unquoted<'a> {
+pub(crate) struct Unquoted<'a> {
     line: &'a str,
     at: usize,
 }
 
 impl<'a> Unquoted<'a> {
     /// `None` if the line has a quote.
-    pub(super) fn of(line: &'a str) -> Option<Self> {
+    pub(crate) fn of(line: &'a str) -> Option<Self> {
         memchr::memchr(b'"', line.as_bytes()).is_none().then_some(Self { line, at: 0 })
     }
 
     /// Whether the next word starts with this byte.
     #[inline]
-    pub(super) fn is_at(&self, byte: u8) -> bool {
+    pub(crate) fn is_at(&self, byte: u8) -> bool {
         let mut left = self.line.as_bytes().iter().skip(self.at);
         left.find(|byte| !is_blank(**byte)) == Some(&byte)
     }
@@ -91,7 +91,7 @@ pub fn words(line: &str, column: u32) -> Result<Vec<Word<'_>>, What> {
 }
 
 /// The words of a `:CHAIN` line, in which a quote is a character like others.
-pub(super) fn bare_words(line: &str, column: u32) -> Vec<Word<'_>> {
+pub(crate) fn bare_words(line: &str, column: u32) -> Vec<Word<'_>> {
     let words = line.split(|c: char| c.is_ascii() && is_blank(c as u8)).filter(|w| !w.is_empty());
     let begins = |word: &str| column + (word.as_ptr() as usize - line.as_ptr() as usize) as u32;
     words
