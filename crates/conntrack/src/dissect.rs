@@ -145,3 +145,16 @@ fn gre_keys(packet: &Packet<'_>, offset: usize) -> Result<[u16; 2], Unparsable> 
         Read::Known([_, _, _, _, _, _, a, b]) => Ok([0, u16::from_be_bytes([a, b])]),
     }
 }
+
+/// A segment's sequence number and payload. Its ports may not be known any more.
+pub(crate) fn segment<'p>(
+    packet: &'p Packet<'_>,
+    offset: usize,
+) -> Result<(u32, &'p [u8]), Unparsable> {
+    const SEQUENCE: usize = 4;
+    const DATA_OFFSET: usize = 12;
+    let sequence = known(packet.read::<4>(offset + SEQUENCE))?;
+    let [words] = known(packet.read::<1>(offset + DATA_OFFSET))?;
+    let payload = known(rest(packet, offset + usize::from(words >> 4) * 4))?;
+    Ok((u32::from_be_bytes(sequence), payload))
+}

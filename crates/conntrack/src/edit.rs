@@ -1,6 +1,6 @@
 //! [`Edit`]: what the kernel writes into a packet of a connection whose helper rewrites payloads.
 //!
-//! The tracker says what; [`crate::nat::payload`] writes it.
+//! The tracker says what; whoever translates writes it.
 
 use crate::ftp::text::Text;
 use crate::shift::Shift;

@@ -8,10 +8,9 @@
 
 use crate::flow::Flow;
 use crate::helper::Helper;
-use crate::helpers::foretold_by;
+use crate::index::Handle;
 use crate::key::{Direction, Tuple};
-use crate::lost::End;
-use crate::table::Handle;
+use crate::lost::{End, expected_by};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
@@ -71,7 +70,7 @@ impl Expectation {
 
     /// What is known of it where it is not known whether it waits, and of replies to it.
     pub(crate) fn ends(&self, master: &Flow) -> [End; 2] {
-        foretold_by(master, self.direction, self.protocol)
+        expected_by(master, self.direction, self.protocol)
     }
 }
 

@@ -8,58 +8,8 @@
 use crate::helper::Helper;
 use crate::key::{Direction, Tuple};
 use crate::sctp::Sctp;
+use crate::status::{Side, Status};
 use crate::tcp::Tcp;
-use crate::translation::Side;
-
-/// Bits of [`Flow::status`], with the kernel's numbers, as `--ctstatus` compares them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Status(u32);
-
-impl Status {
-    /// An expectation foretold it.
-    pub const EXPECTED: Self = Self(1);
-    /// Packets went both ways.
-    pub const SEEN_REPLY: Self = Self(1 << 1);
-    /// It is not dropped early.
-    pub const ASSURED: Self = Self(1 << 2);
-    /// Its first packet survived.
-    pub const CONFIRMED: Self = Self(1 << 3);
-    /// Its source is translated.
-    pub const SRC_NAT: Self = Self(1 << 4);
-    /// Its destination is translated.
-    pub const DST_NAT: Self = Self(1 << 5);
-    /// Its payload was rewritten to another length: its TCP numbers are moved.
-    pub const SEQ_ADJUST: Self = Self(1 << 6);
-    /// Source translation was decided (also where it changes nothing).
-    pub const SRC_NAT_DONE: Self = Self(1 << 7);
-    /// Destination translation was decided.
-    pub const DST_NAT_DONE: Self = Self(1 << 8);
-    /// It is no longer in the table.
-    pub const DYING: Self = Self(1 << 9);
-    /// Its timeout is not renewed.
-    pub const FIXED_TIMEOUT: Self = Self(1 << 10);
-
-    /// The bits.
-    #[must_use]
-    pub const fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// Whether all bits of `other` are set.
-    #[inline]
-    #[must_use]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Sets the bits of `other`; false where they all were set before.
-    #[inline]
-    pub fn set(&mut self, other: Self) -> bool {
-        let news = !self.contains(other);
-        self.0 |= other.0;
-        news
-    }
-}
 
 /// What cannot be known of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -207,7 +157,7 @@ impl Flow {
     /// Some end of it is translated.
     #[must_use]
     pub fn is_translated(&self) -> bool {
-        self.status.0 & (Status::SRC_NAT.0 | Status::DST_NAT.0) != 0
+        self.status.contains(Status::SRC_NAT) || self.status.contains(Status::DST_NAT)
     }
 
     /// Status bits.

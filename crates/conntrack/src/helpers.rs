@@ -3,18 +3,18 @@
 //! Source: Linux 6.18 `nf_conntrack_ftp.c`, `nf_conntrack_tftp.c`, and `nf_confirm` of
 //! `nf_conntrack_proto.c`, which runs them.
 
-use crate::dissect::{Unparsable, known, rest};
+use crate::dissect::{Unparsable, known, segment};
 use crate::expect::{Expectation, Followed};
 use crate::flow::Flow;
 use crate::ftp::text::Form;
 use crate::ftp::{Found, LineStarts};
 use crate::helper::Helper;
+use crate::index::Handle;
 use crate::key::Direction;
-use crate::lost::End;
+use crate::lost::{End, answer, expected_by};
 use crate::shift::Shifts;
-use crate::table::Handle;
 use crate::unmodelled::Seen;
-use crate::{dissect, ftp, unmodelled};
+use crate::{dissect, ftp};
 use packet::{Packet, tcp, udp};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -69,7 +69,7 @@ impl Helpers {
         let Ok(layer) = dissect::layer(packet) else { return Help::Pass };
         let looked = match flow.helper {
             Helper::None => return Help::Pass,
-            Helper::Broadcast => return Help::Broadcast(unmodelled::answer(flow)),
+            Helper::Broadcast => return Help::Broadcast(answer(flow)),
             Helper::Ftp if layer.protocol != tcp::PROTOCOL || !is_established => {
                 return Help::Pass;
             }
@@ -87,7 +87,7 @@ impl Helpers {
             Err(Unparsable::Unknown) => {
                 let direction =
                     if flow.helper == Helper::Tftp { Direction::Original } else { direction };
-                Help::Uncertain(foretold_by(flow, direction, layer.protocol))
+                Help::Uncertain(expected_by(flow, direction, layer.protocol))
             }
         }
     }
@@ -139,19 +139,6 @@ impl Helpers {
         self.lines.remove(&handle);
         self.shifts.remove(&handle);
     }
-}
-
-/// A segment's sequence number and payload. Its ports may not be known any more.
-pub(crate) fn segment<'p>(
-    packet: &'p Packet<'_>,
-    offset: usize,
-) -> Result<(u32, &'p [u8]), Unparsable> {
-    const SEQUENCE: usize = 4;
-    const DATA_OFFSET: usize = 12;
-    let sequence = known(packet.read::<4>(offset + SEQUENCE))?;
-    let [words] = known(packet.read::<1>(offset + DATA_OFFSET))?;
-    let payload = known(rest(packet, offset + usize::from(words >> 4) * 4))?;
-    Ok((u32::from_be_bytes(sequence), payload))
 }
 
 /// Whether a segment, wherever its line begins, may be an answer that foretells something.
@@ -215,22 +202,4 @@ fn expectation(
         helper: flow.helper,
         follows,
     }
-}
-
-/// Where what a packet that goes this way of its flow foretells lies, if it foretells anything, and, where the flow is
-/// translated, replies to that.
-pub(crate) fn foretold_by(flow: &Flow, direction: Direction, protocol: u8) -> [End; 2] {
-    let between = |way| {
-        let tuple = flow.tuple(way);
-        let (from, to) = (tuple.source(), tuple.destination());
-        match (way, flow.lost_ends) {
-            (Direction::Original, _) | (_, [false, false]) => {
-                End::Between(protocol, from, Some(to))
-            }
-            (_, [true, false]) => End::Between(protocol, from, None),
-            (_, [_, true]) => End::Any(protocol),
-        }
-    };
-    let back = direction.opposite();
-    [back, if flow.is_translated() { direction } else { back }].map(between)
 }

@@ -15,6 +15,13 @@ const CELLS: usize = 7;
 /// Places that an average bucket holds when the table is full.
 const LOAD: usize = 4;
 
+/// A flow by its slot; it leads nowhere once the flow is gone, also when the slot is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Handle {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
 /// One direction of the flow in one slot of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {

@@ -36,27 +36,27 @@ pub mod sctp;
 mod shift;
 mod slab;
 mod sources;
+mod status;
 mod step;
 mod table;
 pub mod tcp;
 mod tracker;
-mod translation;
 mod udp;
 mod unmodelled;
-mod unseen;
 pub mod verify;
 mod view;
 
 pub use config::{Config, Mode, Timeouts};
 pub use edit::{Edit, Renumbering, Replacement};
 pub use ends::ends;
-pub use flow::{Counters, Doubt, Flow, Proto, Status, Unseen};
+pub use flow::{Counters, Doubt, Flow, Proto, Unseen};
 pub use helper::Helper;
+pub use index::Handle;
 pub use key::{Direction, Tuple, Zone};
 pub use listing::{Listing, ListingError};
-pub use table::{Handle, TableStats};
+pub use status::{Side, Status};
+pub use table::TableStats;
 pub use tracker::{
     AnswerKind, Attachment, Confirmation, Place, Template, Tracker, Visit, answerable, answered,
 };
-pub use translation::Side;
 pub use view::{Certainty, CtState, CtView, Space, States, Taken};

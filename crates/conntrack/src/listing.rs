@@ -7,8 +7,8 @@
 
 use crate::helper::Helper;
 use crate::key::{Tuple, Zone};
-use crate::sctp;
-use crate::tcp;
+use crate::sctp::State as SctpState;
+use crate::tcp::State as TcpState;
 use packet::{icmpv4, icmpv6};
 use std::fmt;
 use std::net::IpAddr;
@@ -40,8 +40,8 @@ pub(crate) struct Listed {
 pub(crate) enum State {
     /// None.
     Plain,
-    Tcp(tcp::State),
-    Sctp(sctp::State),
+    Tcp(TcpState),
+    Sctp(SctpState),
 }
 
 /// A line that is no flow.
@@ -211,8 +211,8 @@ impl<'t> Words<'t> {
     fn state(&mut self, protocol: u8) -> Result<State, ListingError> {
         let word = self.peek().1;
         let state = match protocol {
-            packet::tcp::PROTOCOL => tcp::State::named(word).map(State::Tcp),
-            packet::sctp::PROTOCOL => sctp::State::named(word).map(State::Sctp),
+            packet::tcp::PROTOCOL => TcpState::named(word).map(State::Tcp),
+            packet::sctp::PROTOCOL => SctpState::named(word).map(State::Sctp),
             _ => {
                 // Other protocols may have one, which is nothing here.
                 if !word.contains('=') && !word.starts_with('[') {
@@ -334,7 +334,7 @@ mod tests {
         let flow = one(TCP);
         assert_eq!(flow.original.to_string(), "10.0.0.1:40000 > 192.0.2.1:80 proto 6");
         assert_eq!(flow.reply.to_string(), "10.0.0.9:8080 > 10.0.0.1:40000 proto 6");
-        assert_eq!((flow.left, flow.state), (431_999, State::Tcp(tcp::State::Established)));
+        assert_eq!((flow.left, flow.state), (431_999, State::Tcp(TcpState::Established)));
         assert!(flow.replied && flow.assured);
         assert_eq!((flow.mark, flow.helper), (7, Helper::None));
         assert_eq!(one(&format!("ipv4     2 {TCP}")), flow);
@@ -362,7 +362,7 @@ mod tests {
         let sctp =
             one("sctp 132 9 COOKIE_WAIT src=10.0.0.1 dst=10.0.0.2 sport=1 dport=2 [UNREPLIED] \
             src=10.0.0.2 dst=10.0.0.1 sport=2 dport=1 mark=0 use=1");
-        assert_eq!(sctp.state, State::Sctp(sctp::State::CookieWait));
+        assert_eq!(sctp.state, State::Sctp(SctpState::CookieWait));
         let carried =
             one("tcp 6 src=10.0.0.1 dst=10.0.0.2 sport=1 dport=2 src=10.0.0.2 dst=10.0.0.1 \
             sport=2 dport=1 [OFFLOAD] mark=0 use=3");

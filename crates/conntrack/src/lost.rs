@@ -5,8 +5,9 @@
 //! Contract: bounded. It only ever says "may be": past [`MOST`] ends, everything of a protocol may be such a
 //! reply. Ends are never forgotten, for nobody knows how long the kernel keeps the flow.
 
-use crate::key::Tuple;
-use packet::{icmpv4, icmpv6};
+use crate::flow::Flow;
+use crate::key::{Direction, Tuple};
+use packet::{icmpv4, icmpv6, udp};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -147,6 +148,44 @@ fn part(tuple: &Tuple, part: u16) -> u16 {
 
 fn destination_part(tuple: &Tuple) -> u16 {
     part(tuple, tuple.destination_part())
+}
+
+/// Where what a packet that goes this way of its flow foretells lies, if it foretells anything, and, where the flow is
+/// translated, replies to that.
+pub(crate) fn expected_by(flow: &Flow, direction: Direction, protocol: u8) -> [End; 2] {
+    let between = |way| {
+        let tuple = flow.tuple(way);
+        let (from, to) = (tuple.source(), tuple.destination());
+        match (way, flow.lost_ends) {
+            (Direction::Original, _) | (_, [false, false]) => {
+                End::Between(protocol, from, Some(to))
+            }
+            (_, [true, false]) => End::Between(protocol, from, None),
+            (_, [_, true]) => End::Any(protocol),
+        }
+    };
+    let back = direction.opposite();
+    [back, if flow.is_translated() { direction } else { back }].map(between)
+}
+
+/// Helpers of all sorts expect flows that one of their flow's hosts takes part in.
+pub(crate) fn anything(flow: &Flow) -> [End; 4] {
+    match flow.lost_ends {
+        [false, false] => {
+            let (sent, back) = (&flow.original, &flow.reply);
+            [sent.source(), sent.destination(), back.source(), back.destination()].map(End::With)
+        }
+        _ => [End::Whatever; 4],
+    }
+}
+
+/// A broadcast is answered from anywhere.
+pub(crate) fn answer(flow: &Flow) -> End {
+    let back = &flow.reply;
+    match flow.lost_ends {
+        [false, _] => End::To(udp::PROTOCOL, back.destination(), back.destination_part()),
+        [true, _] => End::Any(udp::PROTOCOL),
+    }
 }
 
 #[cfg(test)]

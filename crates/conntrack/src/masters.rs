@@ -10,9 +10,9 @@ use crate::dissect;
 use crate::flow::Flow;
 use crate::helper::Helper;
 use crate::helpers::{may_be_ftp_answer, may_be_tftp_request};
+use crate::index::Handle;
 use crate::key::Tuple;
 use crate::lost::{End, Lost};
-use crate::table::Handle;
 use packet::{Packet, tcp, udp};
 use std::net::IpAddr;
 

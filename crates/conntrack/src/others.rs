@@ -4,7 +4,8 @@
 //! `nf_conntrack_proto_gre.c`, `nf_conntrack_proto_generic.c`.
 
 use crate::config::Timeouts;
-use crate::flow::{Flow, Status};
+use crate::flow::Flow;
+use crate::status::Status;
 use crate::step::{Arrival, Step};
 
 /// An ICMP query or answer. Flows begin with echo, timestamp, information and address mask requests.

@@ -5,8 +5,8 @@
 //! of their source, have doubled, or when they are met as the latest. An addition costs the same on average, however
 //! many flows a source has. Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_bysource`).
 
+use crate::index::Handle;
 use crate::key::Tuple;
-use crate::table::Handle;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 

@@ -5,7 +5,8 @@
 
 use crate::config::Timeouts;
 use crate::dissect::{Layer, Unparsable, known};
-use crate::flow::{Flow, Proto, Status};
+use crate::flow::{Flow, Proto};
+use crate::status::Status;
 use crate::step::{Arrival, Step};
 use crate::verify;
 use packet::{Packet, Read, udp};

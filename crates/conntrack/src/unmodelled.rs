@@ -7,12 +7,10 @@
 //! `nf_conntrack_sip.c`, `nf_conntrack_h323_main.c`; ITU-T H.225.0 (RasMessage), RFC 1006 (TPKT).
 
 use crate::dissect;
-use crate::dissect::{Unparsable, known, rest};
+use crate::dissect::{Unparsable, known, rest, segment};
 use crate::flow::Flow;
 use crate::helper::Helper;
-use crate::helpers::segment;
 use crate::key::Direction;
-use crate::lost::End;
 use packet::{Packet, tcp, udp};
 
 const SECOND: u64 = 1_000_000_000;
@@ -115,24 +113,4 @@ fn starts_sip(payload: &[u8]) -> bool {
 
 fn holds(payload: &[u8], text: &[u8]) -> bool {
     payload.windows(text.len()).any(|window| window == text)
-}
-
-/// Helpers of all sorts expect flows that one of their flow's hosts takes part in.
-pub(crate) fn anything(flow: &Flow) -> [End; 4] {
-    match flow.lost_ends {
-        [false, false] => {
-            let (sent, back) = (&flow.original, &flow.reply);
-            [sent.source(), sent.destination(), back.source(), back.destination()].map(End::With)
-        }
-        _ => [End::Whatever; 4],
-    }
-}
-
-/// A broadcast is answered from anywhere.
-pub(crate) fn answer(flow: &Flow) -> End {
-    let back = &flow.reply;
-    match flow.lost_ends {
-        [false, _] => End::To(udp::PROTOCOL, back.destination(), back.destination_part()),
-        [true, _] => End::Any(udp::PROTOCOL),
-    }
 }

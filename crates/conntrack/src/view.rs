@@ -1,7 +1,7 @@
 //! [`CtView`]: what tracking says of one packet, for matches and targets to read.
 
+use crate::index::Handle;
 use crate::key::Direction;
-use crate::table::Handle;
 use std::fmt;
 
 /// A connection state, as `--ctstate` names it.

@@ -14,10 +14,11 @@
 mod room;
 
 use crate::evicted::Evicted;
-use crate::flow::{Doubt, Flow, Status};
-use crate::index::{Index, Place};
+use crate::flow::{Doubt, Flow};
+use crate::index::{Handle, Index, Place};
 use crate::key::{Direction, HashKey, Tuple};
 use crate::slab::Slab;
+use crate::status::Status;
 use crate::view::Space;
 use room::Room;
 
@@ -25,13 +26,6 @@ use room::Room;
 const SWEEP: usize = 4;
 /// Slots have 30 bits.
 const MOST: usize = 1 << 30;
-
-/// A flow by its slot; it leads nowhere once the flow is gone, also when the slot is used again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Handle {
-    pub(crate) slot: u32,
-    pub(crate) generation: u32,
-}
 
 /// What happened to the table so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,9 +2,11 @@
 //!
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`early_drop`, `gc_worker_can_early_drop`).
 
-use super::{Handle, Table};
-use crate::flow::{Doubt, Flow, Status};
+use super::Table;
+use crate::flow::{Doubt, Flow};
+use crate::index::Handle;
 use crate::key::Tuple;
+use crate::status::Status;
 use crate::tcp;
 
 /// Slots that a full table looks at for a flow that may go.

@@ -7,55 +7,24 @@
 //!
 //! Source: Linux 6.18 `nf_conntrack_proto_tcp.c`; RFC 9293, RFC 5961 (challenge acknowledgements).
 
+mod record;
 mod segment;
 mod states;
 mod window;
 
+pub use record::Tcp;
 pub use states::State;
 
-pub(super) use segment::{Kind, Segment};
-pub(super) use window::{after, before};
+pub(super) use segment::{Kind, Segment, after, before};
 
 use super::config::Config;
-use super::flow::{Flow, Proto, Status};
+use super::flow::{Flow, Proto};
 use super::key::Direction;
 use super::step::{Arrival, Step};
+use crate::status::Status;
+use record::Seen;
+use segment::flag;
 use states::Next;
-use window::{Seen, flag};
-
-/// What is remembered of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tcp {
-    /// Its state.
-    pub state: State,
-    seen: [Seen; 2],
-    last: Last,
-    retrans: u8,
-}
-
-/// The last segment of note: in window, or let through though it does not fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Last {
-    sequence: u32,
-    acknowledgement: u32,
-    end: u32,
-    window: u16,
-    kind: Kind,
-    is_reply: bool,
-    scale: u8,
-    flags: u8,
-}
-
-impl Last {
-    fn is_from(&self, direction: Direction) -> bool {
-        self.is_reply == (direction == Direction::Reply)
-    }
-
-    fn note(&mut self, kind: Kind, direction: Direction) {
-        self.kind = kind;
-        self.is_reply = direction == Direction::Reply;
-    }
-}
 
 impl Tcp {
     fn seen(&mut self, direction: Direction) -> &mut Seen {
@@ -283,7 +252,7 @@ impl Tcp {
                 return Course::Window(old, new);
             }
             let expected = peer.max_ack;
-            if window::before(segment.sequence, expected) && !config.ignore_invalid_rst {
+            if before(segment.sequence, expected) && !config.ignore_invalid_rst {
                 return Course::Invalid;
             }
             let in_train = self.last.kind == Kind::Ack

@@ -3,7 +3,6 @@
 //! Source: Linux 6.18 `nf_conntrack_proto_tcp.c` (`tcp_error`, `tcp_options`, `tcp_sack`); RFC 7323
 //! (window scale), RFC 2018 (selective acknowledgements).
 
-use super::window::{after, flag};
 use crate::dissect::{Unparsable, known};
 use packet::options::Options;
 use packet::tcp::Flags;
@@ -149,4 +148,30 @@ impl<'p> Segment<'p> {
         }
         highest
     }
+}
+
+/// Bits of [`Seen::flags`](super::record::Seen::flags), numbered as in the kernel.
+pub(super) mod flag {
+    pub(in crate::tcp) const WINDOW_SCALE: u8 = 0x01;
+    pub(in crate::tcp) const SACK_PERMITTED: u8 = 0x02;
+    /// Sent the first FIN.
+    pub(in crate::tcp) const CLOSE_INIT: u8 = 0x04;
+    pub(in crate::tcp) const LIBERAL: u8 = 0x08;
+    pub(in crate::tcp) const UNACKNOWLEDGED: u8 = 0x10;
+    /// [`Seen::max_ack`](super::super::record::Seen::max_ack) holds something.
+    pub(in crate::tcp) const ACKNOWLEDGED: u8 = 0x20;
+    /// Of the last segment: a challenge may answer it.
+    pub(in crate::tcp) const EXPECTS_CHALLENGE: u8 = 0x40;
+    /// Of the last segment: both sides sent a SYN.
+    pub(in crate::tcp) const SIMULTANEOUS_OPEN: u8 = 0x80;
+}
+
+/// Whether `a` lies before `b`.
+pub(crate) fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+/// Whether `a` lies behind `b`.
+pub(crate) fn after(a: u32, b: u32) -> bool {
+    before(b, a)
 }

@@ -7,122 +7,15 @@
 //! Source: Linux 6.18 `nf_conntrack_proto_tcp.c` (`tcp_in_window`); G. van Rooij, "Real Stateful TCP Packet
 //! Filtering in IP Filter", 2000.
 
-use super::segment::Segment;
-use super::{Kind, State, Tcp};
+use super::record::{Seen, Tcp};
+use super::segment::{Kind, Segment, after, before, flag};
+use super::states::State;
 use crate::key::Direction;
 use crate::step::Arrival;
 use packet::tcp::Flags;
 
-/// Bits of [`Seen::flags`], numbered as in the kernel.
-pub(super) mod flag {
-    pub(in crate::tcp) const WINDOW_SCALE: u8 = 0x01;
-    pub(in crate::tcp) const SACK_PERMITTED: u8 = 0x02;
-    /// Sent the first FIN.
-    pub(in crate::tcp) const CLOSE_INIT: u8 = 0x04;
-    pub(in crate::tcp) const LIBERAL: u8 = 0x08;
-    pub(in crate::tcp) const UNACKNOWLEDGED: u8 = 0x10;
-    /// [`super::Seen::max_ack`] holds something.
-    pub(in crate::tcp) const ACKNOWLEDGED: u8 = 0x20;
-    /// Of the last segment: a challenge may answer it.
-    pub(in crate::tcp) const EXPECTS_CHALLENGE: u8 = 0x40;
-    /// Of the last segment: both sides sent a SYN.
-    pub(in crate::tcp) const SIMULTANEOUS_OPEN: u8 = 0x80;
-}
-
 /// An acknowledgement may be this old in bytes, whatever the window.
 const MAX_ACK_WINDOW: u32 = 66_000;
-
-/// Whether `a` lies before `b`.
-pub(crate) fn before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
-
-/// Whether `a` lies behind `b`.
-pub(crate) fn after(a: u32, b: u32) -> bool {
-    before(b, a)
-}
-
-/// What was seen of one side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Seen {
-    /// Behind the last byte that it sent.
-    end: u32,
-    /// How far the other side allows it to send.
-    max_end: u32,
-    /// The largest window that it gave; 0 before its first segment.
-    max_window: u32,
-    /// The highest acknowledgement number that it sent.
-    pub(super) max_ack: u32,
-    scale: u8,
-    pub(super) flags: u8,
-}
-
-impl Seen {
-    /// A side that sent up to `end` and gave this window.
-    pub(super) fn at(end: u32, window: u32) -> Self {
-        Self { end, max_end: end, max_window: window.max(1), ..Self::default() }
-    }
-
-    /// The sender of the SYN that begins a flow.
-    pub(super) fn of_syn(segment: &Segment<'_>) -> Self {
-        let options = segment.syn_options();
-        Self {
-            scale: options.scale.unwrap_or(0),
-            flags: options.flags(),
-            ..Self::at(segment.end, u32::from(segment.window))
-        }
-    }
-
-    /// Both sides of a flow that is picked up in its middle: how they scale is not known, so windows are
-    /// not enforced.
-    pub(super) fn picked_up(segment: &Segment<'_>) -> [Self; 2] {
-        let flags = flag::SACK_PERMITTED | flag::LIBERAL;
-        let sender = Self::at(segment.end, u32::from(segment.window));
-        let max_end = sender.end.wrapping_add(sender.max_window);
-        [Self { max_end, flags, ..sender }, Self { flags, ..Self::default() }]
-    }
-
-    /// This, with what else is known of the side.
-    pub(super) fn with(self, scale: u8, flags: u8, max_ack: u32) -> Self {
-        Self { scale, flags, max_ack, ..self }
-    }
-
-    /// As before its first segment, but for being liberal.
-    pub(super) fn forget(&mut self) {
-        *self = Self { flags: self.flags & flag::LIBERAL, ..Self::default() };
-    }
-
-    /// The sender of a SYN, or of the answer to one.
-    fn begin(&mut self, receiver: &mut Self, segment: &Segment<'_>, direction: Direction) {
-        self.end = segment.end;
-        self.max_end = segment.end;
-        self.max_window = u32::from(segment.window).max(1);
-        if segment.options.is_none_or(|options| !options.is_empty()) {
-            let options = segment.syn_options();
-            self.scale = options.scale.unwrap_or(0);
-            self.flags = self.flags & flag::LIBERAL | options.flags();
-        }
-        // Windows are scaled only where both sides say so.
-        if direction == Direction::Reply && self.flags & receiver.flags & flag::WINDOW_SCALE == 0 {
-            self.scale = 0;
-            receiver.scale = 0;
-        }
-    }
-
-    /// The sender of a segment in the middle of a flow of which nothing was seen from it yet.
-    fn join(&mut self, receiver: &mut Self, segment: &Segment<'_>, highest: u32) {
-        self.end = segment.end;
-        self.max_window = (u32::from(segment.window) << self.scale).max(1);
-        self.max_end = segment.end.wrapping_add(self.max_window);
-        if receiver.max_window == 0 {
-            receiver.end = highest;
-            receiver.max_end = highest;
-        } else if highest == receiver.end.wrapping_add(1) {
-            // Most likely it answers a keep-alive.
-            receiver.end = highest;
-        }
-    }
-}
 
 /// What window tracking says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

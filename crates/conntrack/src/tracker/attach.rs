@@ -8,13 +8,14 @@
 //! `icmp.c` (`icmp_glue_bits`).
 
 use super::Tracker;
-use crate::dissect::{self, Layer};
-use crate::flow::{Flow, Status};
-use crate::icmp::{self, Message};
+use crate::dissect::Layer;
+use crate::flow::Flow;
+use crate::icmp::Message;
+use crate::index::Handle;
 use crate::key::{Direction, Tuple};
-use crate::protocol;
-use crate::table::Handle;
+use crate::status::Status;
 use crate::view::{CtState, CtView, States};
+use crate::{dissect, icmp, protocol};
 use packet::{Packet, Read, tcp};
 
 /// Kinds of answers, as they are told apart on the wire.

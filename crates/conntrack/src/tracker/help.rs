@@ -11,14 +11,15 @@
 use super::{Confirmation, Tracker};
 use crate::edit::{Edit, Renumbering, Replacement};
 use crate::expect::{Added, Expectation, Followed};
-use crate::flow::{Doubt, Flow, Status};
+use crate::flow::{Doubt, Flow};
 use crate::ftp::text::Text;
 use crate::helper::Helper;
 use crate::helpers::{Help, Told};
+use crate::index::Handle;
 use crate::key::{Direction, Tuple};
-use crate::lost::End;
-use crate::table::Handle;
-use crate::unmodelled::{Seen, anything};
+use crate::lost::{End, anything};
+use crate::status::Status;
+use crate::unmodelled::Seen;
 use crate::view::{Certainty, CtState, CtView, States};
 use packet::Packet;
 

@@ -6,8 +6,9 @@
 use super::Tracker;
 use crate::edit::Edit;
 use crate::flow::{Doubt, Unseen};
+use crate::index::Handle;
 use crate::key::Direction;
-use crate::table::{Conflict, Handle};
+use crate::table::Conflict;
 use crate::tcp;
 use crate::view::{Certainty, CtView};
 use packet::Packet;

@@ -2,9 +2,10 @@
 
 use super::{Tracker, Visit};
 use crate::dissect::Unparsable;
-use crate::flow::{Doubt, Flow, Status};
+use crate::flow::{Doubt, Flow};
+use crate::index::Handle;
 use crate::key::{Direction, Tuple};
-use crate::table::Handle;
+use crate::status::Status;
 use crate::view::{Certainty, Space};
 
 impl Tracker {

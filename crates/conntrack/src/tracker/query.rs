@@ -5,8 +5,9 @@
 use super::Tracker;
 use crate::config::Config;
 use crate::flow::{Doubt, Flow};
+use crate::index::Handle;
 use crate::key::{Direction, Tuple, Zone};
-use crate::table::{Handle, TableStats};
+use crate::table::TableStats;
 
 impl Tracker {
     /// Nothing is known of a flow any more: it may have been changed.

@@ -1,10 +1,11 @@
 //! The flows that there are when the first packet comes.
 
 use super::{Tracker, Visit};
-use crate::flow::{Doubt, Flow, Proto, Status};
+use crate::flow::{Doubt, Flow, Proto};
 use crate::key::Tuple;
 use crate::listing::{Listed, State};
 use crate::sctp::Sctp;
+use crate::status::Status;
 use crate::tcp::Tcp;
 
 const SECOND: u64 = 1_000_000_000;

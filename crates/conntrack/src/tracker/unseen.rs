@@ -8,9 +8,10 @@
 //! Source: timeouts and states as in the trackers of the protocols.
 
 use crate::config::Mode;
-use crate::flow::{Flow, Status, Unseen};
+use crate::flow::{Flow, Unseen};
 use crate::key::{Direction, Tuple};
 use crate::protocol::{Upper, is_icmp};
+use crate::status::Status;
 use crate::tcp;
 use crate::tracker::{Tracker, Visit};
 use crate::view::{CtState, CtView, States, Taken};

@@ -4,54 +4,11 @@
 //! `nf_nat_core.c` (`find_appropriate_src`).
 
 use crate::expect::Followed;
-use crate::flow::{Doubt, Flow, Status};
+use crate::flow::{Doubt, Flow};
+use crate::index::Handle;
 use crate::key::{Direction, Tuple};
-use crate::table::Handle;
+use crate::status::{Side, Status};
 use crate::tracker::Tracker;
-
-/// An end of a flow that is translated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Source address and port.
-    Source,
-    /// Destination address and port.
-    Destination,
-}
-
-impl Side {
-    /// The other one.
-    #[must_use]
-    pub fn opposite(self) -> Self {
-        match self {
-            Self::Source => Self::Destination,
-            Self::Destination => Self::Source,
-        }
-    }
-
-    /// The bit of a flow of which this end is translated.
-    #[must_use]
-    pub fn translated(self) -> Status {
-        match self {
-            Self::Source => Status::SRC_NAT,
-            Self::Destination => Status::DST_NAT,
-        }
-    }
-
-    /// The bit of a flow for which it is decided whether this end is translated.
-    #[must_use]
-    pub fn decided(self) -> Status {
-        match self {
-            Self::Source => Status::SRC_NAT_DONE,
-            Self::Destination => Status::DST_NAT_DONE,
-        }
-    }
-
-    /// The end that a packet of a flow has to have rewritten where this end of the packet is.
-    #[must_use]
-    pub fn seen_from(self, direction: Direction) -> Self {
-        if direction == Direction::Reply { self.opposite() } else { self }
-    }
-}
 
 impl Tracker {
     /// Sets what replies look like, and so how the flow is translated, before it is confirmed. `status`
