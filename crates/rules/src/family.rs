@@ -57,26 +57,45 @@ pub struct TableKind {
     pub hooks: &'static [Hook],
 }
 
+impl TableKind {
+    /// Decides what passes.
+    pub const FILTER: &str = "filter";
+    /// Translates addresses.
+    pub const NAT: &str = "nat";
+    /// Before connection tracking.
+    pub const RAW: &str = "raw";
+    /// Changes packets.
+    pub const MANGLE: &str = "mangle";
+    /// Marks packets for mandatory access control.
+    pub const SECURITY: &str = "security";
+    /// Decides what a bridge routes instead.
+    pub const BROUTE: &str = "broute";
+}
+
 use Hook::{Brouting, Forward, Input, Output, Postrouting, Prerouting};
 
 /// Tables of IPv4 and IPv6 in the order in which they are walked at a hook. `nat` stands where
 /// destination NAT does; at POSTROUTING and INPUT it comes last as well.
 const IP_TABLES: &[TableKind] = &[
-    TableKind { name: "raw", hooks: &[Prerouting, Output] },
-    TableKind { name: "mangle", hooks: &[Prerouting, Input, Forward, Output, Postrouting] },
-    TableKind { name: "nat", hooks: &[Prerouting, Input, Output, Postrouting] },
-    TableKind { name: "filter", hooks: &[Input, Forward, Output] },
-    TableKind { name: "security", hooks: &[Input, Forward, Output] },
+    TableKind { name: TableKind::RAW, hooks: &[Prerouting, Output] },
+    TableKind {
+        name: TableKind::MANGLE,
+        hooks: &[Prerouting, Input, Forward, Output, Postrouting],
+    },
+    TableKind { name: TableKind::NAT, hooks: &[Prerouting, Input, Output, Postrouting] },
+    TableKind { name: TableKind::FILTER, hooks: &[Input, Forward, Output] },
+    TableKind { name: TableKind::SECURITY, hooks: &[Input, Forward, Output] },
 ];
 
 /// Tables of ARP.
-const ARP_TABLES: &[TableKind] = &[TableKind { name: "filter", hooks: &[Input, Output, Forward] }];
+const ARP_TABLES: &[TableKind] =
+    &[TableKind { name: TableKind::FILTER, hooks: &[Input, Output, Forward] }];
 
 /// Tables of bridges, in the order in which they are walked.
 const BRIDGE_TABLES: &[TableKind] = &[
-    TableKind { name: "broute", hooks: &[Brouting] },
-    TableKind { name: "nat", hooks: &[Prerouting, Output, Postrouting] },
-    TableKind { name: "filter", hooks: &[Input, Forward, Output] },
+    TableKind { name: TableKind::BROUTE, hooks: &[Brouting] },
+    TableKind { name: TableKind::NAT, hooks: &[Prerouting, Output, Postrouting] },
+    TableKind { name: TableKind::FILTER, hooks: &[Input, Forward, Output] },
 ];
 
 impl Family {

@@ -4,6 +4,7 @@
 //! A rule that no walk reaches does not count. Whether there is room for a connection, and what fragments
 //! wait, hangs on all packets whatever the rules: that is for whoever shares them out to watch.
 
+use crate::family::TableKind;
 use std::fmt;
 
 use crate::eval::{self, Cause, RuleRef};
@@ -58,7 +59,7 @@ impl Ruleset {
     #[must_use]
     pub fn class(&self, tracked: bool, sets: Option<&Sets>) -> Class {
         let is_tracked = tracked && self.tracks();
-        if is_tracked && self.table("nat").is_some() {
+        if is_tracked && self.table(TableKind::NAT).is_some() {
             return Class::Global(Because::Nat);
         }
         if let Some(at) = self.exceeds() {

@@ -1,7 +1,7 @@
 //! The host's own answers to packets that it does not let through: resets and ICMP errors carry the connection of
 //! the packet answered, whether that was confirmed or not, and are RELATED from the first hook on.
 //!
-//! [`Answered`] is what the answer is told by, [`Tracker::keep`] sets the connection aside when the packet is
+//! [`answered`] is what the answer is told by, [`Tracker::keep`] sets the connection aside when the packet is
 //! dropped, [`Tracker::attach`] gives it to the answer. Tracking does not see the answer: no state moves.
 //!
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_attach`, `nf_conntrack_in`), `nf_reject_ipv4.c`,

@@ -13,7 +13,7 @@ mod piece;
 
 use std::fmt::Write;
 
-use crate::family::Family;
+use crate::family::{Family, TableKind};
 use crate::model::{Chain, Counters, End, Policy, Rule, Ruleset, Table};
 use crate::save::{LoadOptions, load, print_rule, print_ruleset};
 
@@ -64,7 +64,8 @@ impl Conversion {
     fn table(&mut self, table: &Table) -> String {
         // Tables of one name do one thing in all families but nat, whose rules translate different addresses.
         let both_ip = self.from.is_ip() && self.to.is_ip();
-        let known = self.to.table(table.name).filter(|_| both_ip || table.name == "filter");
+        let known =
+            self.to.table(table.name).filter(|_| both_ip || table.name == TableKind::FILTER);
         let Some(kind) = known else {
             for chain in &table.chains {
                 for rule in &chain.rules {

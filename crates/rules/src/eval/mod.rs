@@ -30,7 +30,7 @@ pub(crate) use machine::run;
 pub(crate) use source::{Source, Step, Stored, Test as HeaderTest, step_of};
 
 use crate::ext::Memory;
-use crate::family::Hook;
+use crate::family::{Hook, TableKind};
 use crate::model::Ruleset;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -140,7 +140,8 @@ pub fn walk(
 pub fn tables_at(ruleset: &Ruleset, hook: Hook) -> impl Iterator<Item = usize> + '_ {
     ruleset.family.tables().iter().filter_map(move |kind| {
         let index = ruleset.tables.iter().position(|table| table.name == kind.name)?;
-        let translates = ruleset.family.is_ip() && kind.name == "nat" && kind.hooks.contains(&hook);
+        let translates =
+            ruleset.family.is_ip() && kind.name == TableKind::NAT && kind.hooks.contains(&hook);
         (translates || ruleset.tables[index].base_chain(hook).is_some()).then_some(index)
     })
 }

@@ -60,6 +60,11 @@ pub trait Match: fmt::Debug + Send + Sync {
         None
     }
 
+    /// A rule with it, anywhere, makes the kernel track connections.
+    fn tracks(&self) -> bool {
+        false
+    }
+
     /// What is not known where it cannot tell, if its name does not say that.
     fn asks_for(&self) -> Option<&'static str> {
         None
@@ -109,6 +114,16 @@ pub trait Target: fmt::Debug + Send + Sync {
 
     /// It only logs or counts: nothing that happens to the packet hangs on it.
     fn only_watches(&self) -> bool {
+        false
+    }
+
+    /// A rule with it, anywhere, makes the kernel track connections.
+    fn tracks(&self) -> bool {
+        false
+    }
+
+    /// It gives flows other addresses or ports.
+    fn translates(&self) -> bool {
         false
     }
 

@@ -54,4 +54,8 @@ impl Match for Cluster {
         to.option(false, "cluster-total-nodes", self.nodes);
         to.option(false, "cluster-hash-seed", format_args!("{:#010x}", self.seed));
     }
+
+    fn tracks(&self) -> bool {
+        true
+    }
 }

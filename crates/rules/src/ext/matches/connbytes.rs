@@ -85,6 +85,10 @@ impl Match for Connbytes {
             Seen::Unknown => Outcome::MAYBE,
         }
     }
+
+    fn tracks(&self) -> bool {
+        true
+    }
 }
 
 impl Connbytes {

@@ -58,6 +58,10 @@ impl Match for Connlabel {
         let Self { label, invert, .. } = *self;
         self.set.then(|| Box::new(Setter { label, invert }) as Box<dyn Memory>)
     }
+
+    fn tracks(&self) -> bool {
+        true
+    }
 }
 
 /// `--set`: labels the connection, which then has the label.

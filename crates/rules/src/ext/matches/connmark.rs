@@ -48,4 +48,8 @@ impl Match for Connmark {
             Seen::Unknown => Outcome::MAYBE,
         }
     }
+
+    fn tracks(&self) -> bool {
+        true
+    }
 }

@@ -187,6 +187,10 @@ impl Match for Conntrack {
             Seen::Unknown => Outcome::MAYBE,
         })
     }
+
+    fn tracks(&self) -> bool {
+        true
+    }
 }
 
 impl Conntrack {

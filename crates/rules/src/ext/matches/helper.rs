@@ -57,4 +57,8 @@ impl Match for Helper {
         let called = self.name.is_empty() || self.name.starts_with(name);
         Outcome::from_bool(called != self.invert)
     }
+
+    fn tracks(&self) -> bool {
+        true
+    }
 }

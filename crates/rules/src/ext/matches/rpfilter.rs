@@ -10,7 +10,7 @@ use packet::{ipv4, ipv6};
 
 use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
-use crate::family::{Family, Hook};
+use crate::family::{Family, Hook, TableKind};
 use crate::outcome::Outcome;
 use crate::transit::{Iface, Transit};
 
@@ -54,7 +54,7 @@ struct Rpfilter {
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
-    args.needs_table(&["raw", "mangle"])?;
+    args.needs_table(&[TableKind::RAW, TableKind::MANGLE])?;
     args.needs_hook(&[Hook::Prerouting])?;
     Ok(Box::new(Rpfilter { flags: FLAGS.map(|name| args.has(name)) }))
 }

@@ -44,4 +44,8 @@ impl Match for State {
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         states(self.states, &transit.ct).invert(self.invert)
     }
+
+    fn tracks(&self) -> bool {
+        true
+    }
 }

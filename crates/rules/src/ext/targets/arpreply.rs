@@ -7,7 +7,7 @@ use packet::{Read, ethertype};
 use crate::error::What;
 use crate::ext::kit::verdict;
 use crate::ext::{Args, BRIDGE, Effect, Opt, Printer, Support, Target, TargetKind};
-use crate::family::Hook;
+use crate::family::{Hook, TableKind};
 use crate::transit::Transit;
 use crate::value;
 
@@ -31,7 +31,7 @@ struct Arpreply {
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
     args.needs_ethertype(&[ethertype::ARP])?;
-    args.needs_table(&["nat", "broute"])?;
+    args.needs_table(&[TableKind::NAT, TableKind::BROUTE])?;
     args.needs_hook(&[Hook::Prerouting, Hook::Brouting])?;
     let mac = match args.get("arpreply-mac") {
         Some(given) => {

@@ -5,6 +5,7 @@
 
 use crate::error::What;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::family::TableKind;
 use crate::transit::Transit;
 
 /// The kind.
@@ -20,7 +21,7 @@ pub(crate) static KIND: TargetKind = TargetKind {
 struct Checksum;
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["mangle"])?;
+    args.needs_table(&[TableKind::MANGLE])?;
     args.required("checksum-fill")?;
     Ok(Box::new(Checksum))
 }

@@ -156,6 +156,10 @@ impl Target for Connmark {
         }
         Effect::Continue
     }
+
+    fn tracks(&self) -> bool {
+        true
+    }
 }
 
 impl Connmark {

@@ -5,6 +5,7 @@
 
 use crate::error::What;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::family::TableKind;
 use crate::transit::Transit;
 
 /// The kind.
@@ -22,7 +23,7 @@ struct Connsecmark {
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["mangle", "security"])?;
+    args.needs_table(&[TableKind::MANGLE, TableKind::SECURITY])?;
     args.any_of(&["save", "restore"])?;
     args.one_of(&["save", "restore"])?;
     Ok(Box::new(Connsecmark { operation: if args.has("save") { "save" } else { "restore" } }))
@@ -38,6 +39,10 @@ impl Target for Connsecmark {
     }
 
     fn only_watches(&self) -> bool {
+        true
+    }
+
+    fn tracks(&self) -> bool {
         true
     }
 }

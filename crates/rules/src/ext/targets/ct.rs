@@ -6,6 +6,7 @@
 use crate::connection::Wish;
 use crate::error::What;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::family::TableKind;
 use crate::ipset::Sets;
 use crate::transit::Transit;
 use crate::value;
@@ -71,7 +72,7 @@ struct Zone {
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["raw"])?;
+    args.needs_table(&[TableKind::RAW])?;
     let mut ct = Ct { notrack: args.has("notrack"), ..Ct::default() };
     for given in args.given {
         match given.name {
@@ -190,5 +191,9 @@ impl Target for Ct {
         let wish = self.wish(transit);
         transit.ct.wish(wish, transit.certain);
         Effect::Continue
+    }
+
+    fn tracks(&self) -> bool {
+        true
     }
 }

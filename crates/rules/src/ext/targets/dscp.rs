@@ -2,6 +2,7 @@
 //!
 //! Source: iptables-extensions(8); kernel `dscp_tg` in `net/netfilter/xt_DSCP.c`.
 
+use crate::family::TableKind;
 use packet::Read;
 
 use crate::error::What;
@@ -22,7 +23,7 @@ pub(crate) static KIND: TargetKind = TargetKind {
 struct SetDscp(u8);
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["mangle"])?;
+    args.needs_table(&[TableKind::MANGLE])?;
     let (dscp, _) = parse_dscp(args, "set-dscp", "set-dscp-class")?;
     Ok(Box::new(SetDscp(dscp)))
 }

@@ -8,6 +8,7 @@ use crate::error::What;
 use crate::ext::kit::tcp_header;
 use crate::ext::kit::tcp_header::{CWR, ECE, FLAGS, MIN_LEN};
 use crate::ext::{Args, Effect, Given, Opt, Printer, Support, Target, TargetKind, V4};
+use crate::family::TableKind;
 use crate::transit::Transit;
 use crate::value;
 use packet::{L3, Read, ipv4};
@@ -38,7 +39,7 @@ struct SetEcn {
 const REMOVE: SetEcn = SetEcn { ece: Some(false), cwr: Some(false), ect: None };
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["mangle"])?;
+    args.needs_table(&[TableKind::MANGLE])?;
     args.any_of(&["ecn-tcp-remove", "ecn-tcp-cwr", "ecn-tcp-ece", "ecn-ip-ect"])?;
     args.one_of(&["ecn-tcp-remove", "ecn-tcp-cwr"])?;
     args.one_of(&["ecn-tcp-remove", "ecn-tcp-ece"])?;

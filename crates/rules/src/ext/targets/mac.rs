@@ -10,7 +10,7 @@ use packet::{Read, arp, ethernet, ethertype};
 use crate::error::What;
 use crate::ext::kit::verdict;
 use crate::ext::{Args, BRIDGE, Effect, Opt, Printer, Support, Target, TargetKind};
-use crate::family::Hook;
+use crate::family::{Hook, TableKind};
 use crate::transit::Transit;
 use crate::value;
 
@@ -70,7 +70,7 @@ fn mac(args: &Args<'_>, name: &str) -> Result<[u8; 6], What> {
 }
 
 fn parse_snat(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["nat"])?;
+    args.needs_table(&[TableKind::NAT])?;
     args.needs_hook(&[Hook::Postrouting])?;
     Ok(Box::new(Snat {
         mac: mac(args, "to-src")?,
@@ -80,14 +80,14 @@ fn parse_snat(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
 }
 
 fn parse_dnat(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["nat", "broute"])?;
+    args.needs_table(&[TableKind::NAT, TableKind::BROUTE])?;
     args.needs_hook(&[Hook::Prerouting, Hook::Output, Hook::Brouting])?;
     let verdict = verdict::parse(args, "dnat-target", Effect::Accept)?;
     Ok(Box::new(Dnat { mac: mac(args, "to-dst")?, verdict }))
 }
 
 fn parse_redirect(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["nat", "broute"])?;
+    args.needs_table(&[TableKind::NAT, TableKind::BROUTE])?;
     args.needs_hook(&[Hook::Prerouting, Hook::Brouting])?;
     let verdict = verdict::parse(args, "redirect-target", Effect::Accept)?;
     Ok(Box::new(Redirect { verdict }))

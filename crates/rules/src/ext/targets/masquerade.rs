@@ -5,7 +5,7 @@
 use crate::error::What;
 use crate::ext::targets::nat::{From, Nat, RANDOM, RANDOM_FULLY};
 use crate::ext::{Args, IP, Opt, Support, Target, TargetKind};
-use crate::family::Hook;
+use crate::family::{Hook, TableKind};
 
 /// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
@@ -17,7 +17,7 @@ pub(crate) static KIND: TargetKind = TargetKind {
 };
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["nat"])?;
+    args.needs_table(&[TableKind::NAT])?;
     args.needs_hook(&[Hook::Postrouting])?;
     Ok(Box::new(Nat::with_ports(args, From::Output)?.without_shift(args)?))
 }

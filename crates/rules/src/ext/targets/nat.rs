@@ -218,6 +218,14 @@ impl Target for Nat {
         }
         Effect::Accept
     }
+
+    fn tracks(&self) -> bool {
+        true
+    }
+
+    fn translates(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use crate::error::What;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::family::Family;
+use crate::family::{Family, TableKind};
 use crate::nat::Range;
 use crate::transit::Transit;
 use crate::{nat, value};
@@ -29,7 +29,7 @@ struct Netmap {
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["nat"])?;
+    args.needs_table(&[TableKind::NAT])?;
     let addr_len = args.family.addr_len();
     let given = args.required("to")?;
     let (addr, mask) =
@@ -47,6 +47,14 @@ impl Target for Netmap {
         let range = self.mapped(transit, side).map(Range::address);
         nat::bind(transit, side, range.as_ref());
         Effect::Accept
+    }
+
+    fn tracks(&self) -> bool {
+        true
+    }
+
+    fn translates(&self) -> bool {
+        true
     }
 }
 

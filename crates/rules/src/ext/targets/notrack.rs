@@ -5,6 +5,7 @@
 use crate::connection::Wish;
 use crate::error::What;
 use crate::ext::{Args, Effect, IP, Printer, Support, Target, TargetKind};
+use crate::family::TableKind;
 use crate::transit::Transit;
 
 /// The kind.
@@ -15,7 +16,7 @@ pub(crate) static KIND: TargetKind =
 struct Notrack;
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["raw"])?;
+    args.needs_table(&[TableKind::RAW])?;
     Ok(Box::new(Notrack))
 }
 
@@ -25,5 +26,9 @@ impl Target for Notrack {
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
         transit.ct.wish(Wish::Untracked, transit.certain);
         Effect::Continue
+    }
+
+    fn tracks(&self) -> bool {
+        true
     }
 }

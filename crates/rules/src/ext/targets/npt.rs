@@ -8,7 +8,7 @@ use packet::{L4, Read};
 
 use crate::error::What;
 use crate::ext::{Args, Effect, Opt, Printer, Support, Target, TargetKind, V6};
-use crate::family::Hook;
+use crate::family::{Hook, TableKind};
 use crate::transit::Transit;
 use crate::value;
 
@@ -77,7 +77,7 @@ impl Npt {
     }
 
     fn parse(args: &Args<'_>, addr_at: usize, quoted_at: usize) -> Result<Self, What> {
-        args.needs_table(&["mangle"])?;
+        args.needs_table(&[TableKind::MANGLE])?;
         let (from, to) = (Prefix::parse(args, "src-pfx")?, Prefix::parse(args, "dst-pfx")?);
         Ok(Self { addr_at, quoted_at, from, to })
     }

@@ -4,7 +4,7 @@
 
 use crate::error::What;
 use crate::ext::{Answer, Args, Effect, Opt, Printer, Support, Target, TargetKind, V4, V6};
-use crate::family::{Family, Hook};
+use crate::family::{Family, Hook, TableKind};
 use crate::transit::Transit;
 use packet::{L4, Read, tcp};
 
@@ -55,7 +55,7 @@ struct Reject {
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["filter"])?;
+    args.needs_table(&[TableKind::FILTER])?;
     args.needs_hook(&[Hook::Input, Hook::Forward, Hook::Output])?;
     let names = if args.family == Family::Ipv6 { WITH_V6 } else { WITH_V4 };
     let (with, _, answer) = match args.get("reject-with") {

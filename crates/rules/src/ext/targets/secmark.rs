@@ -4,6 +4,7 @@
 
 use crate::error::What;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::family::TableKind;
 use crate::transit::Transit;
 use crate::value;
 
@@ -24,7 +25,7 @@ struct Secmark {
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["mangle", "security"])?;
+    args.needs_table(&[TableKind::MANGLE, TableKind::SECURITY])?;
     let given = args.required("selctx")?;
     if given.text().is_empty() {
         return Err(given.expected("a security context"));

@@ -7,7 +7,7 @@
 use crate::error::What;
 use crate::ext::matches::set::sides_text;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::family::Hook;
+use crate::family::{Hook, TableKind};
 use crate::ipset::{Addition, CounterTest, Query, Sets, Touched};
 use crate::transit::Transit;
 use crate::value;
@@ -107,7 +107,7 @@ fn maps(args: &Args<'_>) -> Result<[bool; 3], What> {
         return if any { Err(args.expected("--map-set for --map-…")) } else { Ok(maps) };
     }
     args.any_of(&MAPS)?;
-    args.needs_table(&["mangle"])?;
+    args.needs_table(&[TableKind::MANGLE])?;
     if maps[1] || maps[2] {
         args.needs_hook(&[Hook::Forward, Hook::Output, Hook::Postrouting])?;
     }

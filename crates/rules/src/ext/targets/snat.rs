@@ -5,7 +5,7 @@
 use crate::error::What;
 use crate::ext::targets::nat::{Nat, PERSISTENT, RANDOM, RANDOM_FULLY};
 use crate::ext::{Args, IP, Opt, Support, Target, TargetKind};
-use crate::family::Hook;
+use crate::family::{Hook, TableKind};
 use conntrack::Side;
 
 /// The kind.
@@ -18,7 +18,7 @@ pub(crate) static KIND: TargetKind = TargetKind {
 };
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["nat"])?;
+    args.needs_table(&[TableKind::NAT])?;
     args.needs_hook(&[Hook::Input, Hook::Postrouting])?;
     let nat = Nat::with_addresses(args, "to-source", Side::Source)?;
     Ok(Box::new(nat.without_shift(args)?))

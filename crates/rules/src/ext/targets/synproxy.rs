@@ -67,4 +67,8 @@ impl Target for Synproxy {
             to.flag(false, "ecn");
         }
     }
+
+    fn tracks(&self) -> bool {
+        true
+    }
 }

@@ -8,6 +8,7 @@ use crate::ext::kit::option_walk::options;
 use crate::ext::kit::tcp_header;
 use crate::ext::kit::tcp_header::MIN_LEN;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::family::TableKind;
 use crate::transit::Transit;
 use crate::value;
 use packet::Read;
@@ -32,7 +33,7 @@ const NOP: u8 = 1;
 struct Strip(Box<[u8]>);
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["mangle"])?;
+    args.needs_table(&[TableKind::MANGLE])?;
     args.needs_protocol(&[tcp_header::PROTOCOL])?;
     let kinds = args.get("strip-options").map(parse_kinds).transpose()?;
     Ok(Box::new(Strip(kinds.unwrap_or_default())))

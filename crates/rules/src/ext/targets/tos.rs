@@ -3,6 +3,7 @@
 //! Every spelling is one operation, `tos = (tos & ~mask) ^ value`, and prints as `--set-tos`. Source:
 //! iptables-extensions(8); kernel `tos_tg` in `net/netfilter/xt_DSCP.c`.
 
+use crate::family::TableKind;
 use packet::Read;
 
 use crate::error::What;
@@ -33,7 +34,7 @@ struct SetTos {
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["mangle"])?;
+    args.needs_table(&[TableKind::MANGLE])?;
     let names = ["set-tos", "and-tos", "or-tos", "xor-tos"];
     args.any_of(&names)?;
     args.one_of(&names)?;

@@ -5,7 +5,7 @@
 
 use crate::error::What;
 use crate::ext::{Args, IP, Opt, Printer, Support, Target, TargetKind};
-use crate::family::Hook;
+use crate::family::{Hook, TableKind};
 use crate::value;
 
 /// The kind.
@@ -27,7 +27,7 @@ struct Tproxy {
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["mangle"])?;
+    args.needs_table(&[TableKind::MANGLE])?;
     args.needs_hook(&[Hook::Prerouting])?;
     args.needs_protocol(&[6, 17])?;
     let addr_len = args.family.addr_len();

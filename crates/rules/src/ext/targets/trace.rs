@@ -4,6 +4,7 @@
 
 use crate::error::What;
 use crate::ext::{Args, Effect, IP, Printer, Support, Target, TargetKind};
+use crate::family::TableKind;
 use crate::transit::Transit;
 
 /// The kind.
@@ -14,7 +15,7 @@ pub(crate) static KIND: TargetKind =
 struct Trace;
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["raw"])?;
+    args.needs_table(&[TableKind::RAW])?;
     Ok(Box::new(Trace))
 }
 

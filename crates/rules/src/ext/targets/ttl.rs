@@ -2,6 +2,7 @@
 //!
 //! Sums stop at 255 and 0. Source: iptables-extensions(8); kernel `net/netfilter/xt_HL.c`.
 
+use crate::family::TableKind;
 use packet::Read;
 
 use crate::error::What;
@@ -42,7 +43,7 @@ enum Change {
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
-    args.needs_table(&["mangle"])?;
+    args.needs_table(&[TableKind::MANGLE])?;
     let names = match args.family.addr_len() {
         4 => ["ttl-set", "ttl-dec", "ttl-inc"],
         _ => ["hl-set", "hl-dec", "hl-inc"],

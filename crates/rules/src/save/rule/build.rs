@@ -6,7 +6,7 @@ use crate::ext::kit::args::Loading;
 use crate::ext::{
     Args, Match, MatchKind, MatchUse, Opaque, Support, Target, TargetKind, TargetUse,
 };
-use crate::family::{Family, Hook};
+use crate::family::{Family, Hook, TableKind};
 use crate::header::{Header, MaskedAddr};
 
 /// What the reader of a rule has to know of its surroundings.
@@ -64,7 +64,7 @@ impl<'a> RuleLine<'a> {
             Some(Hook::Brouting | Hook::Prerouting | Hook::Input) if has_output => refuse("-o"),
             Some(Hook::Output | Hook::Postrouting) if has_input => refuse("-i"),
             _ if at.family.is_ip()
-                && at.table == "nat"
+                && at.table == TableKind::NAT
                 && matches!(self.verdict, Some(Verdict::Drop)) =>
             {
                 Err(What::new(column, "no -j DROP in table nat, which is not for filtering"))

@@ -86,6 +86,10 @@ impl Match for Connlimit {
     fn memory(&self) -> Option<Box<dyn Memory>> {
         Some(Box::new(Counting { rule: *self, lists: Lists::default(), last: None }))
     }
+
+    fn tracks(&self) -> bool {
+        true
+    }
 }
 
 impl Connlimit {
