@@ -62,7 +62,8 @@ impl Helpers {
     pub(crate) fn help(
         &mut self,
         packet: &Packet<'_>,
-        (handle, flow): (Handle, &Flow),
+        handle: Handle,
+        flow: &Flow,
         direction: Direction,
         is_established: bool,
     ) -> Help {
@@ -74,8 +75,8 @@ impl Helpers {
                 return Help::Pass;
             }
             Helper::Tftp if layer.protocol != udp::PROTOCOL => return Help::Pass,
-            Helper::Ftp => self.ftp(packet, layer.offset, (handle, flow), direction),
-            Helper::Tftp => tftp(packet, layer.offset, (handle, flow)),
+            Helper::Ftp => self.ftp(packet, layer.offset, handle, flow, direction),
+            Helper::Tftp => tftp(packet, layer.offset, handle, flow),
             _ if (Seen { packet, flow, direction, is_established }).may_tell() => {
                 return Help::Unmodelled;
             }
@@ -96,7 +97,8 @@ impl Helpers {
         &mut self,
         packet: &Packet<'_>,
         offset: usize,
-        (handle, flow): (Handle, &Flow),
+        handle: Handle,
+        flow: &Flow,
         direction: Direction,
     ) -> Result<Help, Unparsable> {
         let (sequence, payload) = segment(packet, offset)?;
@@ -113,8 +115,17 @@ impl Helpers {
             return Ok(Help::Pass);
         }
         let back = flow.tuple(direction.opposite());
-        let ends = (back.source(), back.destination(), data.port);
-        let expected = expectation(handle, (flow, direction), ends, (tcp::PROTOCOL, data.port));
+        let expected = Expectation {
+            source: back.source(),
+            destination: back.destination(),
+            destination_port: data.port,
+            protocol: tcp::PROTOCOL,
+            zone: flow.zone(),
+            master: handle,
+            direction,
+            helper: flow.helper,
+            follows: followed(flow, direction, data.port),
+        };
         let start = payload_start + data.start;
         Ok(Help::Expect(expected, Some(Told { start, len: data.len, form: data.form, sequence })))
     }
@@ -165,41 +176,34 @@ fn is_tftp_request(packet: &Packet<'_>, offset: usize) -> Result<bool, Unparsabl
 fn tftp(
     packet: &Packet<'_>,
     offset: usize,
-    (handle, flow): (Handle, &Flow),
+    handle: Handle,
+    flow: &Flow,
 ) -> Result<Help, Unparsable> {
     if !is_tftp_request(packet, offset)? {
         return Ok(Help::Pass);
     }
     let back = flow.tuple(Direction::Reply);
-    let ends = (back.source(), back.destination(), back.destination_part());
-    let own = flow.original.source_part();
-    let expected = expectation(handle, (flow, Direction::Original), ends, (udp::PROTOCOL, own));
+    let expected = Expectation {
+        source: back.source(),
+        destination: back.destination(),
+        destination_port: back.destination_part(),
+        protocol: udp::PROTOCOL,
+        zone: flow.zone(),
+        master: handle,
+        direction: Direction::Original,
+        helper: flow.helper,
+        follows: followed(flow, Direction::Original, flow.original.source_part()),
+    };
     Ok(Help::Expect(expected, None))
 }
 
-/// What a packet that goes this way of its flow foretells. Where the flow is translated, so is the one to come:
-/// it is sent from where the flow sends to, and to where the speaker is, at this port (`nf_nat_follow_master`).
-fn expectation(
-    master: Handle,
-    (flow, direction): (&Flow, Direction),
-    (source, destination, destination_port): (IpAddr, IpAddr, u16),
-    (protocol, port): (u8, u16),
-) -> Expectation {
+/// What becomes of the flow that a packet in this direction of its flow makes expected, where its flow is translated: it
+/// is sent from where the flow sends to, and to where the speaker is, at this port (`nf_nat_follow_master`).
+fn followed(flow: &Flow, direction: Direction, port: u16) -> Option<Followed> {
     let speaks = flow.tuple(direction);
-    let follows = flow.is_translated().then(|| Followed {
+    flow.is_translated().then(|| Followed {
         source: speaks.destination(),
         destination: speaks.source(),
         port,
-    });
-    Expectation {
-        source,
-        destination,
-        destination_port,
-        protocol,
-        zone: flow.zone(),
-        master,
-        direction,
-        helper: flow.helper,
-        follows,
-    }
+    })
 }

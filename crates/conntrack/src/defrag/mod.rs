@@ -144,8 +144,8 @@ impl Defrag {
         carried: Carried,
     ) -> Defragged {
         match packet.headers().l3 {
-            L3::Ipv4 { header_len } => self.push_v4(packet, header_len, (now, zone), carried),
-            L3::Ipv6 => self.push_v6(packet, (now, zone), carried),
+            L3::Ipv4 { header_len } => self.push_v4(packet, header_len, now, zone, carried),
+            L3::Ipv6 => self.push_v6(packet, now, zone, carried),
             L3::Unknown => Defragged::Unknown,
             L3::Arp | L3::Other | L3::Fault(_) => Defragged::Pass,
         }

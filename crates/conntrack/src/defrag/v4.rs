@@ -49,7 +49,8 @@ impl Defrag {
         &mut self,
         packet: &Packet<'_>,
         header_len: usize,
-        (now, zone): (u64, u16),
+        now: u64,
+        zone: u16,
         carried: Carried,
     ) -> Defragged {
         let Read::Known(header) = packet.net::<{ ipv4::MIN_HEADER_LEN }>(0) else {

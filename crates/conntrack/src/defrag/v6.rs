@@ -43,7 +43,8 @@ impl Defrag {
     pub(super) fn push_v6(
         &mut self,
         packet: &Packet<'_>,
-        (now, zone): (u64, u16),
+        now: u64,
+        zone: u16,
         carried: Carried,
     ) -> Defragged {
         let network = packet.network_offset();
@@ -69,7 +70,7 @@ impl Defrag {
             Read::Known(true) | Read::Absent => return Defragged::Pass,
             Read::Unknown => return Defragged::Unknown,
         }
-        let fragment = fragment(&header, (at, named_at), &field, network, zone);
+        let fragment = fragment(&header, at, named_at, &field, network, zone);
         match fragment {
             Some(fragment) => self.queue_v6(packet, &fragment, now, carried),
             None => Defragged::Dropped(Refusal::Malformed),
@@ -189,7 +190,8 @@ fn lacks_headers(packet: &Packet<'_>, at: usize, field: &[u8; 8]) -> Read<bool> 
 /// `None` where it would end beyond what a packet may hold.
 fn fragment(
     header: &[u8; ipv6::HEADER_LEN],
-    (at, named_at): (usize, usize),
+    at: usize,
+    named_at: usize,
     field: &[u8; 8],
     network: usize,
     zone: u16,

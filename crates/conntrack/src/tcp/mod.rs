@@ -148,13 +148,13 @@ pub(super) fn track(
                     return Step::Invalid;
                 }
                 window::Fit::Vague => {
-                    settle(flow, segment, arrival, config, (old, new));
+                    settle(flow, segment, arrival, config, old, new);
                     return Step::Vague;
                 }
             }
         }
     };
-    settle(flow, segment, arrival, config, (old, new))
+    settle(flow, segment, arrival, config, old, new)
 }
 
 impl Tcp {
@@ -285,7 +285,8 @@ fn settle(
     segment: &Segment<'_>,
     arrival: &Arrival,
     config: &Config,
-    (old, new): (State, State),
+    old: State,
+    new: State,
 ) -> Step {
     let direction = arrival.direction;
     let seen_reply = flow.status.contains(Status::SEEN_REPLY);

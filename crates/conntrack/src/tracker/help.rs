@@ -51,7 +51,8 @@ impl Tracker {
         packet: &Packet<'_>,
         view: &CtView,
         handle: Handle,
-        (now, certainty): (u64, Certainty),
+        now: u64,
+        certainty: Certainty,
     ) -> Confirmation {
         let direction = view.direction;
         let flow = self.table.flow(handle).filter(|flow| flow.helper != Helper::None);
@@ -80,7 +81,7 @@ impl Tracker {
             || flow.doubt != Doubt::None
             || flow.is_stand_in();
         let established = view.states.may_be(CtState::Established);
-        match self.helpers.help(packet, (handle, flow), direction, established) {
+        match self.helpers.help(packet, handle, flow, direction, established) {
             Help::Pass => goes_on,
             Help::Drop if is_open => Confirmation::MayClash,
             Help::Drop => Confirmation::Helper,

@@ -46,7 +46,7 @@ impl Tracker {
         let is_early = self.table.flow(handle).is_some_and(|flow| flow.unseen == Unseen::Beginning);
         let certainty = if is_early { Certainty::Certain } else { certainty };
         let may_be_helped = self.may_be_helped(packet, view);
-        let goes_on = match self.help(packet, view, handle, (now, certainty)) {
+        let goes_on = match self.help(packet, view, handle, now, certainty) {
             Confirmation::Helper => return Confirmation::Helper,
             _ if may_be_helped || self.crowded == Some(handle) => Confirmation::MayClash,
             helped => helped,

@@ -322,7 +322,7 @@ impl Tracker {
                 unseen::begin(flow);
             }
             let found = Found { handle, direction, is_first, before, doubt };
-            let view = self.view(&found, step, (&tuple, layer, upper), visit);
+            let view = self.view(&found, step, &tuple, layer, upper, visit);
             return Ok(CtView { space, ..view });
         }
     }
@@ -332,7 +332,9 @@ impl Tracker {
         &mut self,
         found: &Found,
         step: Step,
-        (tuple, layer, upper): (&Tuple, &Layer, &Upper<'_>),
+        tuple: &Tuple,
+        layer: &Layer,
+        upper: &Upper<'_>,
         visit: &Visit,
     ) -> CtView {
         let handle = found.handle;
@@ -356,8 +358,9 @@ impl Tracker {
         let mut states = States::of(state);
         let mut taken = Taken::Seen;
         if self.config.mode == Mode::Midstream && !is_invalid && found.doubt == Doubt::None {
-            let met = (found.direction, found.is_first, visit.unheard);
-            (states, taken) = unseen::states(flow, state, layer.protocol, met);
+            let (direction, protocol) = (found.direction, layer.protocol);
+            (states, taken) =
+                unseen::states(flow, state, protocol, direction, found.is_first, visit.unheard);
         }
         if found.is_first {
             self.loose_end = Some(handle);

@@ -38,7 +38,9 @@ pub(crate) fn states(
     flow: &mut Flow,
     state: CtState,
     protocol: u8,
-    (direction, is_first, unheard): (Direction, bool, bool),
+    direction: Direction,
+    is_first: bool,
+    unheard: bool,
 ) -> (States, Taken) {
     if direction == Direction::Reply {
         flow.unseen = Unseen::Nothing;

@@ -20,8 +20,10 @@ pub(super) fn jump<'t>(table: &'t Table, rule: &Rule) -> Option<&'t Chain> {
 
 /// Translates a rule, or says what cannot be.
 pub(super) fn translate(
-    (from, to): (Family, Family),
-    (table, rule): (&Table, &Rule),
+    from: Family,
+    to: Family,
+    table: &Table,
+    rule: &Rule,
 ) -> Result<Draft, String> {
     let mut draft = Draft::default();
     let none = Header::default();
@@ -38,7 +40,7 @@ pub(super) fn translate(
         _ => return Err(format!("{} rules see no packets of {}", to.tool(), from.tool())),
     }
     for used in &rule.matches {
-        extension::one_match((from, to), used, &mut draft)?;
+        extension::one_match(from, to, used, &mut draft)?;
     }
     draft.verdict = match &rule.action {
         Action::None => match to.dialect().no_verdict {
@@ -55,7 +57,7 @@ pub(super) fn translate(
             }
             format!("{word} {}", jump(table, rule).map_or("?", |chain| &chain.name))
         }
-        Action::Target(used) => extension::target((from, to), used)?,
+        Action::Target(used) => extension::target(from, to, used)?,
     };
     Ok(draft)
 }

@@ -9,7 +9,8 @@ use crate::family::Family;
 
 /// A match in the other family's words.
 pub(super) fn one_match(
-    (from, to): (Family, Family),
+    from: Family,
+    to: Family,
     used: &MatchUse,
     draft: &mut Draft,
 ) -> Result<(), String> {
@@ -140,7 +141,7 @@ fn match_to_ip(to: Family, option: &str, piece: &Piece, all: &[Piece]) -> Option
 }
 
 /// A target in the other family's words.
-pub(super) fn target((from, to): (Family, Family), used: &TargetUse) -> Result<String, String> {
+pub(super) fn target(from: Family, to: Family, used: &TargetUse) -> Result<String, String> {
     let pieces = pieces(|to| used.body.print(to));
     let both_ip = from.is_ip() && to.is_ip();
     let translated = match (to, &*used.name) {

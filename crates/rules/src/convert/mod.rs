@@ -81,7 +81,7 @@ impl Conversion {
         }
         for chain in &table.chains {
             for rule in &chain.rules {
-                self.rule((table, chain, rule), &mut text);
+                self.rule(table, chain, rule, &mut text);
             }
             self.end(chain, &mut text);
         }
@@ -122,9 +122,9 @@ impl Conversion {
         };
     }
 
-    fn rule(&mut self, (table, chain, rule): (&Table, &Chain, &Rule), text: &mut String) {
+    fn rule(&mut self, table: &Table, chain: &Chain, rule: &Rule, text: &mut String) {
         let source = print_rule(self.from, table, chain, rule);
-        let translated = between::translate((self.from, self.to), (table, rule))
+        let translated = between::translate(self.from, self.to, table, rule)
             .and_then(|draft| self.printed(table, chain, rule, &draft).map(|line| (line, draft)));
         match translated {
             Ok((line, draft)) => {

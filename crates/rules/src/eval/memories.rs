@@ -61,7 +61,8 @@ impl Memories {
     /// with the first packet.
     pub(super) fn evaluate(
         &mut self,
-        (at, body): (u32, &dyn Match),
+        at: u32,
+        body: &dyn Match,
         certain: bool,
         transit: &mut Transit<'_, '_>,
     ) -> Outcome {

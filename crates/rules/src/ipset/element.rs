@@ -156,13 +156,13 @@ fn spread(keys: &mut Keys, part: &Part, index: usize) -> Option<()> {
         }),
         Part::Mac(mac) => keys.iter_mut().for_each(|key| key.set_mac(*mac)),
         Part::Word(word) => keys.iter_mut().for_each(|key| key.set_rest(*word)),
-        Part::Addresses(first, last) => multiply(keys, (*first, *last), |key, addr| {
+        Part::Addresses(first, last) => multiply(keys, *first, *last, |key, addr| {
             let mut bytes = [0; 16];
             bytes[..4].copy_from_slice(&addr.to_be_bytes());
             key.set_addr(index, &bytes);
         })?,
         Part::Ports(protocol, first, last) => {
-            multiply(keys, (u32::from(*first), u32::from(*last)), |key, port| {
+            multiply(keys, u32::from(*first), u32::from(*last), |key, port| {
                 key.set_port(*protocol, port as u16);
             })?;
         }
@@ -170,11 +170,7 @@ fn spread(keys: &mut Keys, part: &Part, index: usize) -> Option<()> {
     Some(())
 }
 
-fn multiply(
-    keys: &mut Keys,
-    (first, last): (u32, u32),
-    write: impl Fn(&mut Key, u32),
-) -> Option<()> {
+fn multiply(keys: &mut Keys, first: u32, last: u32, write: impl Fn(&mut Key, u32)) -> Option<()> {
     if first == last {
         keys.iter_mut().for_each(|key| write(key, first));
         return Some(());

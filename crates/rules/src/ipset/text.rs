@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn find(&mut self, (name, column): (&'a str, u32)) -> Result<u32, What> {
+    fn find(&mut self, name: &'a str, column: u32) -> Result<u32, What> {
         if let Some((newest, index)) = self.newest
             && newest == name
         {
@@ -138,12 +138,12 @@ impl<'a> Reader<'a> {
     }
 
     fn add(&mut self, words: &mut Words<'a>) -> Result<(), What> {
-        let name = words.value("add")?;
-        let index = self.find(name)?;
+        let (set_name, set_column) = words.value("add")?;
+        let index = self.find(set_name, set_column)?;
         let (text, column) = words.value("add")?;
         let options = options(&self.sets.sets[index as usize], words)?;
         if self.sets.sets[index as usize].is_list() {
-            return self.add_member(index, (text, column), options.extra);
+            return self.add_member(index, text, column, options.extra);
         }
         let set = &mut self.sets.sets[index as usize];
         let Element { keys, mac } = set.element(text, column, options.is_wildcard)?;
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
         }
         for key in &keys {
             set.put(key, mac, &options).ok_or_else(|| {
-                let what = format!("at most {} elements (maxelem) in set {}", set.max, name.0);
+                let what = format!("at most {} elements (maxelem) in set {}", set.max, set_name);
                 What::new(column, what)
             })?;
         }
@@ -166,7 +166,8 @@ impl<'a> Reader<'a> {
     fn add_member(
         &mut self,
         list: u32,
-        (name, column): (&'a str, u32),
+        name: &'a str,
+        column: u32,
         extra: Extra,
     ) -> Result<(), What> {
         let member = self.sets.index(name);

@@ -118,7 +118,7 @@ impl Choice<'_> {
             Some([first, last]) if first == last => first,
             Some(bounds) => {
                 let zone = self.tracker.flow(self.flow).map_or(0, Flow::zone);
-                spread((tuple, zone), bounds, side, range.persistent)
+                spread(tuple, zone, bounds, side, range.persistent)
             }
         };
         with_end(tuple, side, address, None)
@@ -160,7 +160,8 @@ impl Choice<'_> {
 /// One address of several, the same each time for the same two ends, or with `persistent` the same source.
 /// The words are hashed as a little-endian host holds them.
 fn spread(
-    (tuple, zone): (&Tuple, u16),
+    tuple: &Tuple,
+    zone: u16,
     [first, last]: [IpAddr; 2],
     side: Side,
     persistent: bool,

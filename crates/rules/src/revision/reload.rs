@@ -58,8 +58,8 @@ impl Transaction<'_> {
         for (chain, index) in chains.into_iter().zip(&indices) {
             let Chain { name: chain_name, base, end, rules, .. } = chain;
             match base {
-                Some(base) => self.set_policy((name, &chain_name), base.policy)?,
-                None => self.set_end((name, &chain_name), end)?,
+                Some(base) => self.set_policy(name, &chain_name, base.policy)?,
+                None => self.set_end(name, &chain_name, end)?,
             }
             let own = |rule: Arc<Rule>| {
                 let Some(rule) = Arc::into_inner(rule) else {
@@ -106,7 +106,7 @@ impl Transaction<'_> {
                 }
             };
             let rules: Vec<Result<Arc<Rule>, Rule>> = rules.into_iter().map(keep).collect();
-            self.fill((table, &name), rules)?;
+            self.fill(table, &name, rules)?;
             self.drop_rules(old.into_values().flatten());
         }
         Ok(())

@@ -102,12 +102,11 @@ impl Transaction<'_> {
 
     /// What a chain that was made or emptied does at its end; one that became a built-in one has a policy.
     fn end(&mut self, table: &str, name: &Word<'_>, end: End) -> Result<(), What> {
-        let at = (table, &*name.text);
         let hook = self.chain(table, &name.text).and_then(|chain| self.hook(table, chain));
         let set = match (end, hook) {
-            (End::Policy(policy), Some(_)) => self.set_policy(at, policy),
+            (End::Policy(policy), Some(_)) => self.set_policy(table, &name.text, policy),
             (End::Return, Some(_)) => Ok(()),
-            (end, None) => self.set_end(at, end),
+            (end, None) => self.set_end(table, &name.text, end),
         };
         set.map_err(|why| What::new(name.column, why.0))
     }
@@ -119,7 +118,7 @@ impl Transaction<'_> {
 
     fn policy(&mut self, table: &str, name: &Word<'_>, policy: &Word<'_>) -> Result<(), What> {
         let policy = policy::built_in(policy)?;
-        self.set_policy((table, &name.text), policy).map_err(|why| What::new(name.column, why.0))
+        self.set_policy(table, &name.text, policy).map_err(|why| What::new(name.column, why.0))
     }
 
     fn command(&mut self, table: &'static str, command: Command<'_>) -> Result<(), What> {
@@ -129,24 +128,23 @@ impl Transaction<'_> {
         }
         let chain = command.word(1, "the chain")?.clone();
         let name = &*chain.text;
-        let at = (table, name);
         let refused = |why: Refused| What::new(chain.column, why.0);
         match &*verb.text {
             "-A" | "--append" => {
                 let rules = self.rules(table, &chain, command)?;
-                self.insert(at, None, rules).map_err(refused)
+                self.insert(table, name, None, rules).map_err(refused)
             }
             "-I" | "--insert" => {
                 let number = command.number(2);
                 let from = if number.is_some() { 3 } else { 2 };
                 let rules = self.rules(table, &chain, command.appending(from))?;
-                self.insert(at, Some(number.unwrap_or(1)), rules).map_err(refused)
+                self.insert(table, name, Some(number.unwrap_or(1)), rules).map_err(refused)
             }
             "-R" | "--replace" => {
                 let none = || What::new(command.end, "the number of a rule");
                 let number = command.number(2).ok_or_else(none)?;
                 let rules = self.rules(table, &chain, command.appending(3))?;
-                self.replace(at, number, rules).map_err(refused)
+                self.replace(table, name, number, rules).map_err(refused)
             }
             "-D" | "--delete" => self.take(table, &chain, command),
             "-F" | "--flush" => self.flush(table, Some(name)).map_err(refused),
@@ -172,13 +170,12 @@ impl Transaction<'_> {
         chain: &Word<'_>,
         command: Command<'_>,
     ) -> Result<(), What> {
-        let at = (table, &*chain.text);
         let refused = |why: Refused| What::new(chain.column, why.0);
         if let (Some(number), 3) = (command.number(2), command.list.len()) {
-            return self.delete(at, &Which::Number(number)).map_err(refused);
+            return self.delete(table, &chain.text, &Which::Number(number)).map_err(refused);
         }
         for rule in self.rules(table, chain, command.appending(2))? {
-            self.delete(at, &Which::Same(Box::new(rule))).map_err(refused)?;
+            self.delete(table, &chain.text, &Which::Same(Box::new(rule))).map_err(refused)?;
         }
         Ok(())
     }

@@ -41,7 +41,8 @@ impl<'n> Transaction<'n> {
     /// No such place, or a jump that would close a loop.
     pub fn insert(
         &mut self,
-        (table, chain): (&str, &str),
+        table: &str,
+        chain: &str,
         at: Option<usize>,
         rules: Vec<Rule>,
     ) -> Result<(), Refused> {
@@ -59,7 +60,7 @@ impl<'n> Transaction<'n> {
     ///
     /// # Errors
     /// There is no such rule.
-    pub fn delete(&mut self, (table, chain): (&str, &str), which: &Which) -> Result<(), Refused> {
+    pub fn delete(&mut self, table: &str, chain: &str, which: &Which) -> Result<(), Refused> {
         let family = self.family;
         let (draft, chain) = find(&mut self.tables, table, chain)?;
         let at = draft.find(chain, which, family)?;
@@ -73,7 +74,8 @@ impl<'n> Transaction<'n> {
     /// There is no such rule, or a jump would close a loop.
     pub fn replace(
         &mut self,
-        (table, chain): (&str, &str),
+        table: &str,
+        chain: &str,
         number: usize,
         rules: Vec<Rule>,
     ) -> Result<(), Refused> {
@@ -107,17 +109,13 @@ impl<'n> Transaction<'n> {
     ///
     /// # Errors
     /// There is no such chain with a policy.
-    pub fn set_policy(
-        &mut self,
-        (table, chain): (&str, &str),
-        policy: Policy,
-    ) -> Result<(), Refused> {
+    pub fn set_policy(&mut self, table: &str, chain: &str, policy: Policy) -> Result<(), Refused> {
         let family = self.family;
         let (draft, index) = find(&mut self.tables, table, chain)?;
         let head = draft.head(index);
         let Some(base) = head.base else {
             if family.dialect().user_policies {
-                return self.set_end((table, chain), End::Policy(policy));
+                return self.set_end(table, chain, End::Policy(policy));
             }
             return Err(Refused::new(format!("a built-in chain, found {}", head.name)));
         };
@@ -131,7 +129,7 @@ impl<'n> Transaction<'n> {
     ///
     /// # Errors
     /// There is no such user chain, or the family's have no policies.
-    pub fn set_end(&mut self, (table, chain): (&str, &str), end: End) -> Result<(), Refused> {
+    pub fn set_end(&mut self, table: &str, chain: &str, end: End) -> Result<(), Refused> {
         let has_policies = self.family.dialect().user_policies;
         let (draft, index) = find(&mut self.tables, table, chain)?;
         let head = draft.head(index);
@@ -248,7 +246,8 @@ impl<'n> Transaction<'n> {
     /// Puts rules at the end of a chain: those that it had before, and new ones.
     pub(super) fn fill(
         &mut self,
-        (table, chain): (&str, &str),
+        table: &str,
+        chain: &str,
         rules: Vec<Result<Arc<Rule>, Rule>>,
     ) -> Result<(), Refused> {
         let (draft, chain) = find(&mut self.tables, table, chain)?;

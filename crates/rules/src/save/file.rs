@@ -4,7 +4,7 @@ use super::kind::{family_of, other_text, semantics_of};
 use super::open_table::OpenTable;
 use super::options::Words;
 use super::rule::RuleLine;
-use super::{FamilyFrom, LoadOptions, Loaded, Warnings, numbers, rule};
+use super::{FamilyFrom, LineWarnings, LoadOptions, Loaded, Warnings, numbers, rule};
 use crate::error::{LoadError, What};
 use crate::ext;
 use crate::family::{Family, TableKind};
@@ -210,7 +210,8 @@ impl<'a, 'o> File<'a, 'o> {
         list.read_as(self.family);
         let (place, chain) = rule::command(&mut list)?;
         let mut parsed = RuleLine::new(place, chain, self.family);
-        parsed.read(&mut list, is_chain, (number, &mut self.warnings))?;
+        let warnings = &mut LineWarnings { warnings: &mut self.warnings, line: number };
+        parsed.read(&mut list, is_chain, warnings)?;
         if parsed.other_family {
             self.warnings.add(number, "rules of the other family (-4, -6) are left out");
             return Ok(());
@@ -276,7 +277,7 @@ impl<'a, 'o> File<'a, 'o> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let index = open.rule_chain(&parsed.chain)?;
         for header in parsed.headers() {
-            open.add_rule(index, number, parsed, (header, counters), self.options.strict)?;
+            open.add_rule(index, number, parsed, header, counters, self.options.strict)?;
         }
         Ok(())
     }

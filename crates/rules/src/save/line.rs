@@ -2,7 +2,7 @@
 
 use super::options::Words;
 use super::rule::{RuleLine, Setting, Verdict};
-use super::{Warnings, rule};
+use super::{LineWarnings, Warnings, rule};
 use crate::error::What;
 use crate::family::{Family, Hook};
 use crate::lexer::Word;
@@ -30,7 +30,7 @@ pub(crate) fn rules(
     let words = &mut Words::new(list, end);
     let (place, own) = rule::command(words)?;
     let mut parsed = RuleLine::new(place, own, family);
-    parsed.read(words, is_chain, (1, warnings))?;
+    parsed.read(words, is_chain, &mut LineWarnings { warnings, line: 1 })?;
     if parsed.other_family {
         return Err(What::new(1, "a rule of this family, without the other's -4 or -6"));
     }

@@ -79,6 +79,23 @@ pub struct Warning {
 /// Kinds of warnings kept apart; a text can name as many unknown matches as it has lines.
 const MAX_WARNINGS: usize = 64;
 
+/// The warnings of a text, as one of its lines adds to them.
+#[derive(Debug)]
+struct LineWarnings<'w> {
+    warnings: &'w mut Warnings,
+    line: u32,
+}
+
+impl LineWarnings<'_> {
+    fn add(&mut self, what: impl Into<String>) {
+        self.warnings.add(self.line, what);
+    }
+
+    fn lenient(&mut self, column: u32, what: &str) -> Result<(), What> {
+        self.warnings.lenient(self.line, column, what)
+    }
+}
+
 /// Collects warnings, one entry for each kind.
 #[derive(Debug, Default)]
 struct Warnings {

@@ -147,7 +147,8 @@ impl<'a> OpenTable<'a> {
         index: usize,
         line: u32,
         parsed: &RuleLine<'a>,
-        (header, counters): (Option<Box<Header>>, Counters),
+        header: Option<Box<Header>>,
+        counters: Counters,
         strict: bool,
     ) -> Result<(), What> {
         let chain = &self.table.chains[index];
@@ -166,14 +167,14 @@ impl<'a> OpenTable<'a> {
                 self.note_target(&target.name, line);
                 Action::Target(target)
             }
-            None => self.action(parsed, (index, place), line),
+            None => self.action(parsed, index, place, line),
         };
         let rule = Rule { header, matches: built.matches, action, counters, line, slot: 0 };
-        self.put((index, place), rule)
+        self.put(index, place, rule)
     }
 
     /// Puts a rule in its place; those behind it move along.
-    fn put(&mut self, (chain, place): (usize, usize), rule: Rule) -> Result<(), What> {
+    fn put(&mut self, chain: usize, place: usize, rule: Rule) -> Result<(), What> {
         let rules = &mut self.table.chains[chain].rules;
         if place == rules.len() {
             rules.push(Arc::new(rule));
@@ -196,12 +197,7 @@ impl<'a> OpenTable<'a> {
     }
 
     /// What the rule does, but for targets.
-    fn action(
-        &mut self,
-        parsed: &RuleLine<'a>,
-        (chain, rule): (usize, usize),
-        line: u32,
-    ) -> Action {
+    fn action(&mut self, parsed: &RuleLine<'a>, chain: usize, rule: usize, line: u32) -> Action {
         let (name, goto) = match &parsed.verdict {
             None => return Action::None,
             Some(Verdict::Accept) => return Action::Accept,

@@ -4,7 +4,7 @@
 //! An option belongs to the newest match or target that declares it; failing that to the match that `-p`
 //! brings along; failing that it may abbreviate one. Source: iptables `command_default`, getopt_long(3).
 
-use super::Warnings;
+use super::LineWarnings;
 use crate::error::What;
 use crate::ext;
 use crate::ext::kit::args::Loading;
@@ -139,7 +139,7 @@ impl<'a> Words<'a> {
     }
 
     /// A `!` between an option and its value, as old tools wrote it.
-    pub(super) fn late_invert(&mut self, line: u32, warnings: &mut Warnings) -> Result<bool, What> {
+    pub(super) fn late_invert(&mut self, warnings: &mut LineWarnings<'_>) -> Result<bool, What> {
         if !self.may_be_bang() {
             return Ok(false);
         }
@@ -149,7 +149,7 @@ impl<'a> Words<'a> {
                 self.next();
                 return Ok(true);
             }
-            warnings.lenient(line, column, "`!` after its option (`-d ! x` for `! -d x`)")?;
+            warnings.lenient(column, "`!` after its option (`-d ! x` for `! -d x`)")?;
             self.next();
         }
         Ok(late.is_some())
@@ -182,7 +182,7 @@ impl<'a> Extensions<'a> {
         mut invert: bool,
         words: &mut Words<'a>,
         protocol: Option<ProtocolTest>,
-        (line, warnings): (u32, &mut Warnings),
+        warnings: &mut LineWarnings<'_>,
     ) -> Result<(), What> {
         let Some(owner) = self.owner(&option.text, protocol) else {
             return self.take_unknown(option, invert, words);
@@ -191,7 +191,7 @@ impl<'a> Extensions<'a> {
             Owner::Match(_, opt) | Owner::Target(opt) => opt,
         };
         if opt.values > 0 && opt.invert && !invert {
-            invert = words.late_invert(line, warnings)?;
+            invert = words.late_invert(warnings)?;
         }
         if invert && !opt.invert {
             return Err(What::new(option.column, format!("no ! before --{}", opt.name)));

@@ -25,7 +25,8 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     /// Nothing is known of what is left of the walk, nor of what its rules may have changed.
     pub(super) fn give_up(
         &mut self,
-        (chain, rule): (u32, u32),
+        chain: u32,
+        rule: u32,
         cause: Cause,
         transit: &mut Transit<'_, '_>,
     ) {

@@ -114,7 +114,7 @@ enum Entry {
 impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     fn run(&mut self, base: (u32, S::Cursor), entry: Alive, transit: &mut Transit<'_, '_>) {
         if self.memories.given_up.at_once(self.number, base.0) {
-            return self.give_up((base.0, 0), Cause::Patience, transit);
+            return self.give_up(base.0, 0, Cause::Patience, transit);
         }
         let mut stack = Stack::new();
         stack.push(frame(base, (entry, transit.ct.view.states), Entry::Base));
@@ -125,11 +125,11 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
             };
             self.look_up();
             if let Some(cause) = self.over {
-                let at = (frame.index, frame.next.saturating_sub(1));
+                let (chain, rule) = (frame.index, frame.next.saturating_sub(1));
                 if cause == Cause::Steps {
                     self.memories.given_up.count(self.number, base.0);
                 }
-                return self.give_up(at, cause, transit);
+                return self.give_up(chain, rule, cause, transit);
             }
             match found {
                 Some((stored, at, outcome)) => {
@@ -172,12 +172,13 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                     self.observer.rule(at, Outcome::YES, here, transit);
                     Outcome::YES
                 }
-                Test::AskMatches => self.judge(stored.rule(), at, (Outcome::YES, None), transit),
+                Test::AskMatches => self.judge(stored.rule(), at, Outcome::YES, None, transit),
                 Test::Ask => {
                     let rule = stored.rule();
                     let header = rule.header.as_ref();
                     let start = header.map(|header| header::judge(header, &self.key, transit));
-                    self.judge(rule, at, start.unwrap_or((Outcome::YES, None)), transit)
+                    let (outcome, cause) = start.unwrap_or((Outcome::YES, None));
+                    self.judge(rule, at, outcome, cause, transit)
                 }
             };
             if outcome == Outcome::YES && stored.only_counts() {
@@ -210,7 +211,8 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         &mut self,
         rule: &Rule,
         at: RuleRef,
-        (mut outcome, mut cause): (Outcome, Option<Cause>),
+        mut outcome: Outcome,
+        mut cause: Option<Cause>,
         transit: &mut Transit<'_, '_>,
     ) -> Outcome {
         self.open = None;
@@ -224,7 +226,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                 Some(slot) => {
                     // A match that matches and drops at once ends the walk only after those of its rule.
                     let certain = self.here == Alive::Certain && outcome.is_known();
-                    let answer = self.memories.evaluate((slot, &*used.body), certain, transit);
+                    let answer = self.memories.evaluate(slot, &*used.body, certain, transit);
                     if O::SEES_RULES
                         && let Some(memory) = self.memories.of_match(slot)
                     {
@@ -317,10 +319,10 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
             Step::Drop => self.end(Verdict::Drop, by, sure, stack),
             Step::Return => self.go_back(sure, stack),
             Step::Jump(to) => {
-                return self.enter(to, Entry::Jump { sure }, (sure, open), stack, transit);
+                return self.enter(to, Entry::Jump { sure }, sure, open, stack, transit);
             }
             Step::Goto(to) => {
-                return self.enter(to, Entry::Goto { sure }, (sure, open), stack, transit);
+                return self.enter(to, Entry::Goto { sure }, sure, open, stack, transit);
             }
             Step::Target(target) => {
                 let effect = target.body.apply(transit);
@@ -396,7 +398,8 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         &mut self,
         to: u32,
         entry: Entry,
-        (sure, open): (bool, Option<States>),
+        sure: bool,
+        open: Option<States>,
         stack: &mut Stack<S::Cursor>,
         transit: &mut Transit<'_, '_>,
     ) {

@@ -47,7 +47,7 @@ pub(crate) fn parse_tos(text: &str) -> Option<(u8, u8)> {
 }
 
 /// Value and mask as they are printed.
-pub(crate) fn tos_text((tos, mask): (u8, u8)) -> String {
+pub(crate) fn tos_text(tos: u8, mask: u8) -> String {
     format!("{tos:#04x}/{mask:#04x}")
 }
 
@@ -66,7 +66,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 
 impl Match for Tos {
     fn print(&self, to: &mut Printer) {
-        to.option(self.invert, "tos", tos_text((self.tos, self.mask)));
+        to.option(self.invert, "tos", tos_text(self.tos, self.mask));
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {

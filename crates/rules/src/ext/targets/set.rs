@@ -176,7 +176,10 @@ impl Target for Set {
                 sets.touch(&touched, transit.certain, transit.packet.len() as u64);
             }
             match found {
-                Some(true) => self.map_mark(touched.mark.unwrap_or((0, 0)), transit),
+                Some(true) => {
+                    let (value, mask) = touched.mark.unwrap_or((0, 0));
+                    self.map_mark(value, mask, transit);
+                }
                 Some(false) => {}
                 None => self.map_unknown(transit),
             }
@@ -187,7 +190,7 @@ impl Target for Set {
 }
 
 impl Set {
-    fn map_mark(&self, (value, mask): (u32, u32), transit: &mut Transit<'_, '_>) {
+    fn map_mark(&self, value: u32, mask: u32, transit: &mut Transit<'_, '_>) {
         let [true, ..] = self.maps else { return };
         let unknown = transit.mark.unknown & !mask;
         let value = ((transit.mark.value & !mask) ^ value) & !unknown;

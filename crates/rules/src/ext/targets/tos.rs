@@ -54,7 +54,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
 
 impl Target for SetTos {
     fn print(&self, to: &mut Printer) {
-        to.option(false, "set-tos", tos_text((self.value, self.mask)));
+        to.option(false, "set-tos", tos_text(self.value, self.mask));
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {

@@ -4,7 +4,7 @@ mod build;
 
 use super::dialect::Part;
 use super::options::{Extensions, Newest, Words, is_bang};
-use super::{Warnings, header};
+use super::{LineWarnings, header};
 use crate::error::What;
 use crate::ext;
 use crate::ext::kit::args::Loading;
@@ -137,11 +137,11 @@ impl<'a> RuleLine<'a> {
         &mut self,
         words: &mut Words<'a>,
         is_chain: impl Fn(&str) -> bool,
-        (line, warnings): (u32, &mut Warnings),
+        warnings: &mut LineWarnings<'_>,
     ) -> Result<(), What> {
         self.insert_number(words);
         while let Some(word) = words.next() {
-            self.option(word, words, &is_chain, (line, warnings))?;
+            self.option(word, words, &is_chain, warnings)?;
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl<'a> RuleLine<'a> {
         word: Word<'a>,
         words: &mut Words<'a>,
         is_chain: &impl Fn(&str) -> bool,
-        (line, warnings): (u32, &mut Warnings),
+        warnings: &mut LineWarnings<'_>,
     ) -> Result<(), What> {
         let (invert, word) = if is_bang(&word) { (true, words.value("!")?) } else { (false, word) };
         if word.quoted || !word.text.starts_with('-') {
@@ -172,31 +172,33 @@ impl<'a> RuleLine<'a> {
         // `--proto` is also an option of `-m policy`, which has it once it is loaded.
         let known = self.extensions.family.dialect().part(&word.text);
         match known.filter(|_| !self.extensions.declare(&word.text)) {
-            Some(part) => self.test(part, invert, &word, words, (line, warnings)),
-            None => self.plain_option(word, invert, words, is_chain, (line, warnings)),
+            Some((part, name)) => self.test(part, name, invert, &word, words, warnings),
+            None => self.plain_option(word, invert, words, is_chain, warnings),
         }
     }
 
     /// A test that needs no extension.
     fn test(
         &mut self,
-        (part, name): (Part, &'static str),
+        part: Part,
+        name: &'static str,
         invert: bool,
         word: &Word<'a>,
         words: &mut Words<'a>,
-        (line, warnings): (u32, &mut Warnings),
+        warnings: &mut LineWarnings<'_>,
     ) -> Result<(), What> {
         let family = self.extensions.family;
         if part == Part::Fragment {
-            self.once((bit_of(part), name), word)?;
+            self.once(bit_of(part), name, word)?;
             if family != Family::Ipv4 {
                 return Err(What::new(word.column, "no -f: only IPv4 has it (-m frag)"));
             }
             self.header.fragment = Some(invert);
             return Ok(());
         }
-        let option = (bit_of(part), name);
-        let (invert, value) = self.value(option, invert, word, words, (line, warnings))?;
+        self.once(bit_of(part), name, word)?;
+        let invert = invert || words.late_invert(warnings)?;
+        let value = words.value(&word.text)?;
         if matches!(part, Part::Source | Part::Destination) {
             self.list_bytes += value.text.len();
         }
@@ -225,11 +227,11 @@ impl<'a> RuleLine<'a> {
         invert: bool,
         words: &mut Words<'a>,
         is_chain: &impl Fn(&str) -> bool,
-        (line, warnings): (u32, &mut Warnings),
+        warnings: &mut LineWarnings<'_>,
     ) -> Result<(), What> {
         let Some(plain) = Plain::named(&word.text) else {
             let protocol = self.header.protocol;
-            return self.extensions.take(&word, invert, words, protocol, (line, warnings));
+            return self.extensions.take(&word, invert, words, protocol, warnings);
         };
         if plain == Plain::Match && !self.extensions.family.dialect().names_matches {
             return Err(What::new(word.column, "the options of a match, which need no -m here"));
@@ -238,14 +240,14 @@ impl<'a> RuleLine<'a> {
             return Err(What::new(word.column, format!("no ! before {}", word.text)));
         }
         match plain {
-            Plain::Match => self.load_match(words.value("-m")?, (line, warnings)),
+            Plain::Match => self.load_match(words.value("-m")?, warnings),
             Plain::Jump => {
-                self.once((JUMP, "-j"), &word)?;
+                self.once(JUMP, "-j", &word)?;
                 let name = words.value("-j")?;
                 self.jump(name, is_chain)
             }
             Plain::Goto => {
-                self.once((JUMP, "-j"), &word)?;
+                self.once(JUMP, "-j", &word)?;
                 self.verdict = Some(Verdict::Goto(words.value("-g")?));
                 Ok(())
             }
@@ -257,20 +259,7 @@ impl<'a> RuleLine<'a> {
         }
     }
 
-    fn value(
-        &mut self,
-        option: (u32, &'static str),
-        invert: bool,
-        word: &Word<'a>,
-        words: &mut Words<'a>,
-        (line, warnings): (u32, &mut Warnings),
-    ) -> Result<(bool, Word<'a>), What> {
-        self.once(option, word)?;
-        let invert = invert || words.late_invert(line, warnings)?;
-        Ok((invert, words.value(&word.text)?))
-    }
-
-    fn once(&mut self, (bit, name): (u32, &'static str), word: &Word<'_>) -> Result<(), What> {
+    fn once(&mut self, bit: u32, name: &'static str, word: &Word<'_>) -> Result<(), What> {
         if self.seen & bit != 0 {
             return Err(What::new(word.column, format!("{name} only once")));
         }
@@ -291,11 +280,7 @@ impl<'a> RuleLine<'a> {
         Ok(())
     }
 
-    fn load_match(
-        &mut self,
-        name: Word<'a>,
-        (line, warnings): (u32, &mut Warnings),
-    ) -> Result<(), What> {
+    fn load_match(&mut self, name: Word<'a>, warnings: &mut LineWarnings<'_>) -> Result<(), What> {
         let odd = |c: char| c.is_whitespace() || c.is_control() || c == '"';
         if name.text.is_empty() || name.text.starts_with('-') || name.text.contains(odd) {
             return Err(What::new(
@@ -305,7 +290,7 @@ impl<'a> RuleLine<'a> {
         }
         let kind = ext::find_match(&name.text, self.extensions.family);
         if kind.is_none() {
-            warnings.add(line, format!("-m {}: not evaluated, kept as it stands", name.text));
+            warnings.add(format!("-m {}: not evaluated, kept as it stands", name.text));
         }
         self.extensions.matches.push(Loading::new(kind, name));
         self.extensions.newest = Newest::Match;

@@ -187,7 +187,7 @@ impl List {
         if question.reaps {
             let kept = updates.then_some(self.entries[at].address);
             let kept_surely = outcome == Outcome::YES && sure;
-            self.reap(question.seconds.unwrap_or(0), visitor, (kept, kept_surely));
+            self.reap(question.seconds.unwrap_or(0), visitor, kept, kept_surely);
         }
         let at = self.entries.iter().position(|entry| entry.address == visitor.address);
         if let Some(at) = at.filter(|_| updates) {
@@ -197,7 +197,7 @@ impl List {
     }
 
     /// Forgets the oldest address, unless its last time is young enough or it is about to be updated.
-    fn reap(&mut self, seconds: u32, visitor: &Visitor, (kept, surely): (Option<[u8; 16]>, bool)) {
+    fn reap(&mut self, seconds: u32, visitor: &Visitor, kept: Option<[u8; 16]>, surely: bool) {
         let is_exact = !self.is_vague && self.entries.first().is_some_and(|entry| entry.sure);
         let candidates = if is_exact { 1 } else { self.entries.len() };
         for at in (0..candidates).rev() {

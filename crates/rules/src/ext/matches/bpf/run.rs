@@ -80,8 +80,8 @@ impl Machine<'_, '_, '_> {
             Operation::Negate => self.a = self.a.map(u32::wrapping_neg),
             Operation::Jump => return Ok(at.k as usize),
             Operation::Branch(comparison, operand) => {
-                let both = self.a.zip(self.operand(operand, at.k)).ok_or(Outcome::MAYBE)?;
-                return Ok(if holds(comparison, both) { at.jt } else { at.jf }.into());
+                let (a, b) = self.a.zip(self.operand(operand, at.k)).ok_or(Outcome::MAYBE)?;
+                return Ok(if holds(comparison, a, b) { at.jt } else { at.jf }.into());
             }
             Operation::ReturnK => return Err(returned(Some(at.k))),
             Operation::ReturnA => return Err(returned(self.a)),
@@ -171,7 +171,7 @@ impl Machine<'_, '_, '_> {
     }
 }
 
-fn holds(comparison: Comparison, (a, b): (u32, u32)) -> bool {
+fn holds(comparison: Comparison, a: u32, b: u32) -> bool {
     match comparison {
         Comparison::Equal => a == b,
         Comparison::Greater => a > b,

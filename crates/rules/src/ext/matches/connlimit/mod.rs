@@ -227,7 +227,7 @@ fn who(transit: &mut Transit<'_, '_>, zone: Option<Zone>, now: u64) -> Who {
     match (transit.ct.flow(), zone) {
         (Seen::Flow(flow), _) => {
             let tuple = *flow.tuple(Direction::Original);
-            Who::One(visit((tuple, zone_of(flow)), flow, now))
+            Who::One(visit(tuple, zone_of(flow), flow, now))
         }
         (Seen::None, Some(zone)) => without_flow(transit, zone, now),
         (Seen::Unknown, Some(zone)) if is_template => without_flow(transit, zone, now),
@@ -235,7 +235,7 @@ fn who(transit: &mut Transit<'_, '_>, zone: Option<Zone>, now: u64) -> Who {
     }
 }
 
-fn visit((tuple, zone): (Tuple, Zone), flow: &Flow, now: u64) -> Visit {
+fn visit(tuple: Tuple, zone: Zone, flow: &Flow, now: u64) -> Visit {
     let status = flow.status();
     Visit {
         now,
@@ -265,7 +265,7 @@ fn without_flow(transit: &mut Transit<'_, '_>, zone: Zone, now: u64) -> Who {
     let found = tracker.find(&tuple, zone, now).and_then(|(handle, _)| tracker.flow(handle));
     match found {
         Some(flow) if flow.doubt() != Doubt::None => Who::Unknown,
-        Some(flow) => Who::One(visit((tuple, zone), flow, now)),
+        Some(flow) => Who::One(visit(tuple, zone, flow, now)),
         None => {
             let standing = Standing::Begins;
             Who::One(Visit { now, certain: true, tuple, zone, born: 0, standing })
