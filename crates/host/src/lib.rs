@@ -16,6 +16,8 @@ pub mod neighbours;
 mod network;
 mod policy;
 mod read;
+mod route;
+mod routed;
 pub mod routes;
 mod search;
 pub mod sighting;
@@ -26,19 +28,20 @@ mod text;
 
 pub use addresses::{Address, Addresses};
 pub use back::WayBack;
-pub use decide::{Assumed, FrameKind, Incoming, Missing, Outgoing, Reached, Refused, Routed};
 pub use groups::Groups;
 pub use links::{Link, LinkKind, Links};
 pub use network::Network;
 pub use policy::{Policy, PolicyRule};
 pub use read::HostError;
+pub use routed::{Assumed, FrameKind, Incoming, Missing, Outgoing, Reached, Refused, Routed};
 pub use sysctl::Sysctl;
 pub use text::TextError;
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::neighbours::{Neighbour, Port};
-use crate::routes::{LOCAL, Route, RouteKind, Routes};
+use crate::route::{LOCAL, Route, RouteKind};
+use crate::routes::Routes;
 
 /// The host as the command line and the files of a folder describe it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
