@@ -236,9 +236,9 @@ impl Host {
             return Ok(());
         }
         let accepts = |name| {
-            let said =
+            let given =
                 self.sysctl.as_ref().and_then(|all| all.of(false, name, Key::AcceptSourceRoute));
-            said.is_some_and(|value| value != 0)
+            given.is_some_and(|value| value != 0)
         };
         let input = packet.input.ok_or(Routed::Unknown(Missing::Input))?;
         match routed {

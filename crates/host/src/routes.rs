@@ -132,7 +132,7 @@ fn read_route(line: &Line<'_>, after_v6: bool) -> Result<Route, TextError> {
         via => Some(via),
     });
     let v6 = || match (gateway.flatten().and_then(|via| via.parse().ok()), source) {
-        // An IPv4 route may go by an IPv6 gateway, which is then said.
+        // An IPv4 route may go by an IPv6 gateway, which is then named.
         _ if word("via") == Some("inet6") => false,
         (Some(addr), _) | (None, Some(addr)) => addr.is_ipv6(),
         // Only IPv6 routes have a preference, and refuse on an interface.

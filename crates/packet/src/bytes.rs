@@ -283,7 +283,7 @@ impl<'a> Packet<'a> {
         self.clear = self.clear.min(new.0);
     }
 
-    /// Where the last unknown bytes in a range end, inside it or behind; `None` if all of it is known.
+    /// Where the last unknown bytes in a range end, inside it or after it; `None` if all of it is known.
     #[must_use]
     pub fn unknown_until(&self, range: Range<usize>) -> Option<usize> {
         if range.end > self.bytes.len().min(self.headers.end) {

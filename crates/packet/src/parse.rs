@@ -58,7 +58,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Finds the headers of an Ethernet frame as a bridge sees it: the link header with one VLAN tag, and behind
+/// Finds the headers of an Ethernet frame as a bridge sees it: the link header with one VLAN tag, and after
 /// it whatever the frame holds, to its end. `link.ethertype` is that of the tag where there is one. The
 /// network header is [`L3::Other`], or a fault where a bridge takes no such frame.
 #[must_use]
