@@ -16,6 +16,7 @@ mod error;
 pub mod file_id;
 mod filter;
 mod frames;
+mod gate;
 mod input;
 pub mod json_text;
 mod lane;

@@ -19,6 +19,7 @@ use packet::{Checksums, Packet};
 use pktio::FrameMeta;
 
 use crate::error::Error;
+use crate::gate::Gate;
 use crate::lane::{Counted, Lane};
 use crate::run::link_of;
 use crate::select::Selection;
@@ -77,7 +78,8 @@ pub(crate) enum Split {
 struct Judge<'s> {
     to: SyncSender<Batch>,
     from: Receiver<Batch>,
-    thread: ScopedJoinHandle<'s, Counted>,
+    /// Nothing where not all judges started.
+    thread: ScopedJoinHandle<'s, Option<Counted>>,
 }
 
 /// A batch that judges have, whole or in parts.
@@ -110,26 +112,30 @@ pub(crate) fn beside(
     sink: &mut Sink<'_, '_>,
     wanted: (&mut Selection, &mut Option<Progress<'_>>),
 ) -> Result<Ended, Error> {
+    let wanted_threads = lanes.len();
+    // One judge may be given all that is under way.
+    let most = IN_FLIGHT * wanted_threads;
+    let gate = Gate::default();
     thread::scope(|scope| {
-        // One judge may be given all that is under way.
-        let wanted_threads = lanes.len();
-        let most = IN_FLIGHT * wanted_threads;
-        let judges = lanes.into_iter().map(|mut lane| {
+        let mut lanes = lanes.into_iter();
+        let judges = gate.start(wanted_threads, |_| {
             let (to, batches) = sync_channel::<Batch>(most);
             let (back, from) = sync_channel(most);
+            let (lane, gate) = (lanes.next(), &gate);
             let work = move || {
+                let is_open = gate.wait();
+                let mut lane = lane.filter(|_| is_open)?;
                 for mut batch in batches {
                     lane.judge(&mut batch);
                     if back.send(batch).is_err() {
                         break;
                     }
                 }
-                lane.counted()
+                Some(lane.counted())
             };
             let thread = thread::Builder::new().spawn_scoped(scope, work)?;
             Ok(Judge { to, from, thread })
         });
-        let judges = judges.collect::<Result<_, _>>();
         let judges = judges.map_err(|source| Error::Threads { wanted: wanted_threads, source })?;
         let mut run =
             Run { judges, split, flying: VecDeque::new(), idle: Vec::new(), turn: 0, why: None };
@@ -249,7 +255,7 @@ impl Run<'_> {
     /// Sends the judges home and adds up what they counted.
     fn end(self, again: Option<Alone>) -> Ended {
         let threads = self.judges.into_iter().map(|judge| judge.thread);
-        let counted = threads.map(|thread| match thread.join() {
+        let counted = threads.filter_map(|thread| match thread.join() {
             Ok(counted) => counted,
             Err(panic) => std::panic::resume_unwind(panic),
         });
