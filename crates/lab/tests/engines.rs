@@ -2,8 +2,8 @@
 
 use access::model::Model;
 use access::{Address, Body, Config, Data, Decide, Packet, Permits};
-use lab::studies::access::catalogue::{Built, Choices, Kind};
-use lab::studies::access::striped_map::Settings;
+use engines::catalogue::{Built, Choices, Kind};
+use engines::striped_map::Settings;
 use proptest::prelude::*;
 
 /// What a test does to an engine, in a space of some addresses.

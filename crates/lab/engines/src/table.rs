@@ -108,7 +108,7 @@ mod real {
 #[cfg(loom)]
 mod model {
     use super::Index;
-    use crate::studies::access::sync::RwLock;
+    use crate::sync::RwLock;
     use access::Address;
 
     /// See the module. Values are leaked: a model has few.

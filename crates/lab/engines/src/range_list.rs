@@ -51,7 +51,7 @@ impl<A: Address> RangeList<A> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use access::RangeSet;
