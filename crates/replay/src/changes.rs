@@ -96,9 +96,9 @@ impl<'n> Versus<'n> {
         bytes: &mut [u8],
         arrival: &Arrival<'_>,
     ) -> (Disposition, Decider) {
-        self.recorder.next_packet();
-        let end = self.handler.handle(bytes, arrival, &mut self.recorder).end;
-        (end, Decider::of(&end, self.recorder.first_cause()))
+        let mut packet = self.recorder.packet();
+        let end = self.handler.handle(bytes, arrival, &mut packet).end;
+        (end, packet.finish(&end).by)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod annotate;
 pub mod bans_file;
+mod batch;
 pub mod cases;
 pub mod changes;
 pub mod contradictions;
@@ -15,10 +16,10 @@ mod distinct;
 mod error;
 pub mod file_id;
 mod filter;
-mod frames;
 mod input;
 pub mod json_text;
 mod lane;
+mod link;
 mod logged;
 mod near;
 mod outputs;

@@ -13,8 +13,6 @@ use std::time::Instant;
 
 use access::list::Schedule;
 use dataplane::Config;
-use packet::Link;
-use pktio::LinkType;
 use rules::Class;
 use rules::conntrack::{Mode, Tracker};
 
@@ -28,24 +26,13 @@ use crate::room::Room;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::sink::Sink;
-use crate::source::{CaptureName, Numbers, Source};
+use crate::source::{Numbers, Reading, Source};
 use crate::split::Split;
 use crate::spotter::Spotter;
-use crate::stoppable;
 use crate::threads::{self, Alone, Ended};
 
-/// Which packets to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum List {
-    /// Dropped ones.
-    Drop,
-    /// Rejected ones.
-    Reject,
-    /// Those whose verdict is unknown.
-    Unknown,
-    /// Those whose verdict is another under [`Wanted::versus`].
-    Change,
-}
+pub use crate::link::link_of;
+pub use crate::sink::List;
 
 /// What a replay is to do besides counting.
 #[derive(Default)]
@@ -122,12 +109,16 @@ pub fn replay<'f>(
         wanted.verdicts.take(),
         (wanted.list, wanted.page),
     );
-    let mut source =
-        Source::new(captures, wanted.stop.clone(), 0, Some(Spotter::new(files, config)));
+    let reading = Reading {
+        selection: std::mem::take(&mut wanted.selection),
+        progress: wanted.progress.take(),
+        stop: wanted.stop.clone(),
+    };
+    let mut source = Source::new(captures, Some(Spotter::new(files, config)), reading);
     let counted = if wanted.threads <= 1 {
-        vec![alone(rules, &mut source, &mut sink, wanted)?]
+        vec![alone(rules, &mut source, &mut sink)?]
     } else {
-        several(rules, captures, (&mut source, &mut sink), &mut report, wanted)?
+        several(rules, &mut source, &mut sink, &mut report, wanted.threads)?
     };
     let all = counted.into_iter().reduce(|mut all, one| {
         all.merge(one);
@@ -137,11 +128,12 @@ pub fn replay<'f>(
         rules.report(&mut report);
         new.map(Recorder::into_counters)
     });
-    source.read.report(&mut report);
+    let (read, selection) = source.finish();
+    read.report(&mut report);
+    report.selection = selection;
     let groups = sink.finish(&mut report)?;
     let found = new.zip(groups).zip(new_counters);
     report.changes = found.map(|((files, groups), counters)| groups.finish(files, counters));
-    report.selection = std::mem::take(&mut wanted.selection);
     report.warn_of_options();
     report.elapsed_s = started.elapsed().as_secs_f64();
     Ok(report)
@@ -150,31 +142,28 @@ pub fn replay<'f>(
 /// Judges on this thread.
 fn alone(
     rules: Rules<'_>,
-    source: &mut Source<'_>,
+    source: &mut Source<'_, '_>,
     sink: &mut Sink<'_, '_>,
-    wanted: &mut Wanted<'_>,
 ) -> Result<Counted, Error> {
     let lane = Lane::new(rules, sink.keeps());
-    threads::alone(lane, source, sink, (&mut wanted.selection, &mut wanted.progress))
+    threads::alone(lane, source, sink)
 }
 
 /// Judges on as many threads as the rules allow. Where packets turn out to hang together, starts again with
 /// one judge.
 fn several<'c>(
     mut rules: Rules<'c>,
-    captures: &'c [String],
-    (source, sink): (&mut Source<'c>, &mut Sink<'_, '_>),
+    source: &mut Source<'c, '_>,
+    sink: &mut Sink<'_, '_>,
     report: &mut Report<'_>,
-    wanted: &mut Wanted<'_>,
+    threads: usize,
 ) -> Result<Vec<Counted>, Error> {
     let mut split = match report.class {
         Class::Pure => threads::Split::Batches,
         Class::PerFlow => threads::Split::Addresses { connections: rules.config.ct.max as u64 },
         Class::Global(_) => threads::Split::None,
     };
-    if report.class == Class::PerFlow
-        && captures.iter().any(|name| stoppable::may_wait(&CaptureName::parse(name).file))
-    {
+    if report.class == Class::PerFlow && source.may_wait() {
         report.one_judge = Some(Alone::Once);
         split = threads::Split::None;
     }
@@ -185,14 +174,11 @@ fn several<'c>(
     loop {
         let judges = match split {
             threads::Split::None => 1,
-            threads::Split::Batches => wanted.threads,
-            threads::Split::Addresses { .. } => {
-                wanted.threads.min(most_tables(rules.config.ct.max))
-            }
+            threads::Split::Batches => threads,
+            threads::Split::Addresses { .. } => threads.min(most_tables(rules.config.ct.max)),
         };
         let lanes = (0..judges).map(|_| Lane::new(rules, sink.keeps())).collect();
-        let selection = (&mut wanted.selection, &mut wanted.progress);
-        match threads::beside(lanes, split, source, sink, selection)? {
+        match threads::beside(lanes, split, source, sink)? {
             Ended::Done(counted, why) => {
                 report.one_judge = report.one_judge.or(why);
                 return Ok(counted);
@@ -203,7 +189,7 @@ fn several<'c>(
                 // What was written is to come to the same once more.
                 rules.stop = None;
                 let spotter = Some(Spotter::new(rules.files, rules.config));
-                *source = Source::new(captures, wanted.stop.clone(), sink.rewind(), spotter);
+                source.restart(spotter, sink.rewind());
             }
         }
     }
@@ -242,21 +228,4 @@ fn comparable(old: &[RulesFile], new: &[RulesFile]) -> Result<(), Error> {
             found: file.ruleset.family.tool(),
         }),
     }
-}
-
-/// How to read frames of a capture's link type, if tamis can.
-#[must_use]
-pub fn link_of(link_type: LinkType) -> Option<Link> {
-    Some(match link_type {
-        LinkType::ETHERNET => Link::Ethernet,
-        LinkType::RAW | LinkType(12 | 14) => Link::Raw,
-        LinkType::IPV4 => Link::Ipv4,
-        LinkType::IPV6 => Link::Ipv6,
-        LinkType::LINUX_SLL => Link::Sll,
-        LinkType::LINUX_SLL2 => Link::Sll2,
-        LinkType::NULL => Link::Null,
-        LinkType::LOOP => Link::Loop,
-        LinkType::NFLOG => Link::Nflog,
-        _ => return None,
-    })
 }

@@ -10,18 +10,32 @@ use packet::Link;
 use pktio::Frame;
 use rules::model::Family;
 
+use crate::batch::{Arrived, Batch, Outcome, seen_at};
 use crate::changes::Groups;
 use crate::decider::{Decider, Place};
 use crate::error::Error;
 use crate::lane::{Keeps, Rules};
+use crate::link::link_of;
 use crate::logged::Loggers;
 use crate::outputs::{Judged, Outputs, Words, failed};
 use crate::report::examples::{Example, Examples};
 use crate::report::timeline::Timeline;
 use crate::report::{Listed, Report};
 use crate::rules_file::RulesFile;
-use crate::run::{List, link_of};
-use crate::source::{Arrived, Batch, Numbers, Outcome, seen_at};
+use crate::source::Numbers;
+
+/// Which packets to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    /// Dropped ones.
+    Drop,
+    /// Rejected ones.
+    Reject,
+    /// Those whose verdict is unknown.
+    Unknown,
+    /// Those whose verdict is another under [`versus`](crate::run::Wanted::versus).
+    Change,
+}
 
 /// Where judged packets go.
 pub(crate) struct Sink<'f, 'w> {

@@ -18,12 +18,12 @@ use packet::{Checksums, Packet};
 use pktio::FrameMeta;
 use rules::conntrack::ends;
 
+use crate::batch::{Batch, seen_at};
 use crate::error::Error;
 use crate::lane::{Counted, Lane};
-use crate::run::link_of;
-use crate::select::Selection;
+use crate::link::link_of;
 use crate::sink::Sink;
-use crate::source::{Batch, Progress, Source, seen_at};
+use crate::source::Source;
 
 /// Batches on their way to a judge, under its hands, and on their way back.
 const IN_FLIGHT: usize = 3;
@@ -90,12 +90,11 @@ enum Flight {
 /// Runs a replay with one judge on this thread.
 pub(crate) fn alone(
     mut lane: Lane<'_>,
-    source: &mut Source<'_>,
+    source: &mut Source<'_, '_>,
     sink: &mut Sink<'_, '_>,
-    (selection, progress): (&mut Selection, &mut Option<Progress<'_>>),
 ) -> Result<Counted, Error> {
     let mut batch = Batch::default();
-    while source.next(&mut batch, selection, progress)? {
+    while source.next(&mut batch)? {
         lane.judge(&mut batch);
         sink.take(&mut batch)?;
     }
@@ -106,9 +105,8 @@ pub(crate) fn alone(
 pub(crate) fn beside(
     lanes: Vec<Lane<'_>>,
     split: Split,
-    source: &mut Source<'_>,
+    source: &mut Source<'_, '_>,
     sink: &mut Sink<'_, '_>,
-    wanted: (&mut Selection, &mut Option<Progress<'_>>),
 ) -> Result<Ended, Error> {
     thread::scope(|scope| {
         // One judge may be given all that is under way.
@@ -133,7 +131,7 @@ pub(crate) fn beside(
         let judges = judges.map_err(|source| Error::Threads { wanted: wanted_threads, source })?;
         let mut run =
             Run { judges, split, flying: VecDeque::new(), idle: Vec::new(), turn: 0, why: None };
-        let again = run.pump(source, sink, wanted)?;
+        let again = run.pump(source, sink)?;
         Ok(run.end(again))
     })
 }
@@ -155,9 +153,8 @@ impl Run<'_> {
     /// Reads, gives out and takes back until the captures end, or packets turn out to hang together.
     fn pump(
         &mut self,
-        source: &mut Source<'_>,
+        source: &mut Source<'_, '_>,
         sink: &mut Sink<'_, '_>,
-        (selection, progress): (&mut Selection, &mut Option<Progress<'_>>),
     ) -> Result<Option<Alone>, Error> {
         let mut more = true;
         while more || !self.flying.is_empty() {
@@ -168,7 +165,7 @@ impl Run<'_> {
                 continue;
             }
             let mut batch = self.idle.pop().unwrap_or_default();
-            more = source.next(&mut batch, selection, progress)?;
+            more = source.next(&mut batch)?;
             if more && let Err(alone) = self.give_out(batch) {
                 return Ok(Some(alone));
             }

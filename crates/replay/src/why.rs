@@ -3,8 +3,6 @@
 mod json;
 mod text;
 
-use std::ops::ControlFlow;
-
 use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Skip, Why};
 use host::sighting::Sighting;
 use packet::{Checksums, Link, Packet};
@@ -15,16 +13,16 @@ use rules::model::{Family, Hook};
 use rules::nat::Translated;
 use rules::{Iface, Outcome, Seen, Transit};
 
+use crate::batch::{Batch, StreamFrame};
 use crate::error::Error;
-use crate::frames;
-use crate::lane::skip;
 use crate::logged::Loggers;
 use crate::near::Misses;
-use crate::recorder::Recorder;
+use crate::recorder::{OnePacket, Recorder};
 use crate::report::Report;
 use crate::rules_file::RulesFile;
-use crate::source::{Numbers, capture_of};
+use crate::source::{Numbers, Reading, Source, capture_of};
 use crate::spec::{Spec, arrivals};
+use crate::spotter::Spotter;
 use text::edit_text;
 
 /// Steps that a story tells, so that rules by the million cannot fill the memory. Past it, rules that did
@@ -167,43 +165,50 @@ pub fn of_capture<'f>(
         .parse(packet)
         .ok_or_else(|| Error::NoSuchPacket { number: packet.to_owned(), packets: None })?;
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
-    let mut seen = None;
-    let stream = frames::each(captures, (files, config), |frame| {
-        let is_it = frame.number == number;
-        if is_it && frame.sighting != Sighting::Unknown {
-            let left = frame.arrival.as_ref().and_then(|arrival| arrival.left);
-            seen = Some(SeenAs { sighting: frame.sighting, left: left.map(|left| left.number) });
-        }
-        let skipped = skip(frame.sighting).filter(|_| is_it);
-        match frame.arrival {
-            Some(arrival) if skipped.is_some() => {
-                let packet = shown(frame.bytes, &arrival);
-                let story = not_walked(files, config, packet, skipped);
-                return ControlFlow::Break(story);
+    let mut source = Source::new(captures, Some(Spotter::new(files, config)), Reading::default());
+    let mut batch = Batch::default();
+    while source.next(&mut batch)? {
+        for frame in batch.frames() {
+            if frame.arrived.number == number {
+                let story = of_frame(frame, &mut handler, (files, config), near);
+                let report = Report { numbers, ..story.report };
+                return Ok(Story { report, ..story });
             }
-            Some(_) if skip(frame.sighting).is_some() => {}
-            Some(arrival) if is_it => {
-                let story = tell(&mut handler, (files, config), (frame.bytes, &arrival), near);
-                return ControlFlow::Break(story);
-            }
-            Some(arrival) => {
+            if let (Some(link), None) = (frame.link(), frame.skip()) {
+                let arrival = frame.arrival(link, config.pair);
                 handler.handle(frame.bytes, &arrival, &mut Unseen);
             }
-            None if is_it => {
-                let packet = format!("a frame of link type {}", frame.link_type.0);
-                return ControlFlow::Break(not_walked(files, config, packet, None));
-            }
-            None => {}
         }
-        ControlFlow::Continue(())
-    })?;
-    let mut story = stream.broke.ok_or_else(|| Error::NoSuchPacket {
-        number: packet.to_owned(),
-        packets: stream.frames.get(capture_of(number)).copied(),
-    })?;
-    story.report.numbers = numbers;
-    story.seen = seen;
-    Ok(story)
+    }
+    let packets = source.read.packets_of_each().get(capture_of(number)).copied();
+    Err(Error::NoSuchPacket { number: packet.to_owned(), packets })
+}
+
+/// The story of a frame of a capture.
+fn of_frame<'f>(
+    frame: StreamFrame<'_>,
+    handler: &mut Handler<'_>,
+    (files, config): (&'f [RulesFile], &'f Config),
+    near: Option<usize>,
+) -> Story<'f> {
+    let sighting = frame.seen.sighting;
+    let left = frame.seen.left.map(|left| left.number);
+    let seen = (sighting != Sighting::Unknown).then_some(SeenAs { sighting, left });
+    let story = match (frame.link(), frame.skip()) {
+        (None, _) => {
+            let packet = format!("a frame of link type {}", frame.meta.link_type.0);
+            not_walked(files, config, packet, None)
+        }
+        (Some(link), Some(skip)) => {
+            let arrival = frame.arrival(link, config.pair);
+            not_walked(files, config, shown(frame.bytes, &arrival), Some(skip))
+        }
+        (Some(link), None) => {
+            let arrival = frame.arrival(link, config.pair);
+            tell(handler, (files, config), (frame.bytes, &arrival), near)
+        }
+    };
+    Story { seen, ..story }
 }
 
 /// The story of a frame that is no packet of its own, or that cannot be read.
@@ -242,15 +247,21 @@ fn tell<'f>(
         Link::Nflog => Loggers::of(files).of_frame(bytes).into_iter().map(str::to_owned).collect(),
         _ => Vec::new(),
     };
-    let recorder = Recorder::new(files, false);
+    let mut recorder = Recorder::new(files, false);
     let misses = near.map(Misses::of_most);
-    let mut teller =
-        Teller { files, recorder, steps: Vec::new(), untold: 0, remarks: Vec::new(), misses };
+    let mut teller = Teller {
+        files,
+        counted: recorder.packet(),
+        steps: Vec::new(),
+        untold: 0,
+        remarks: Vec::new(),
+        misses,
+    };
     let end = handler.handle(bytes, arrival, &mut teller).end;
-    teller.recorder.ended(&end);
+    let Teller { counted, steps, untold, misses, .. } = teller;
+    counted.finish(&end);
     let mut report = Report::new(files, config);
-    teller.recorder.report(&mut report);
-    let Teller { steps, untold, misses, .. } = teller;
+    recorder.report(&mut report);
     Story { report, before: Vec::new(), packet, end, steps, untold, misses, seen: None, logged }
 }
 
@@ -261,9 +272,9 @@ impl eval::Observer for Unseen {}
 impl Observer for Unseen {}
 
 /// Writes down what happens.
-struct Teller<'f> {
+struct Teller<'f, 'r> {
     files: &'f [RulesFile],
-    recorder: Recorder,
+    counted: OnePacket<'r>,
     steps: Vec<Step>,
     untold: u64,
     /// Of the rule that is being evaluated.
@@ -271,7 +282,7 @@ struct Teller<'f> {
     misses: Option<Misses>,
 }
 
-impl Teller<'_> {
+impl Teller<'_, '_> {
     /// Whether there is room for one more step; counts it if there is not.
     fn room(&mut self, matches: bool) -> bool {
         let most = if matches { 2 * MOST_STEPS } else { MOST_STEPS };
@@ -287,7 +298,7 @@ impl Teller<'_> {
     }
 }
 
-impl eval::Observer for Teller<'_> {
+impl eval::Observer for Teller<'_, '_> {
     fn rule(&mut self, at: RuleRef, outcome: Outcome, alive: Alive, transit: &Transit<'_, '_>) {
         let remarks = std::mem::take(&mut self.remarks);
         let room = self.room(outcome != Outcome::NO);
@@ -315,22 +326,22 @@ impl eval::Observer for Teller<'_> {
     }
 
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
-        self.recorder.hit(at, certain, transit);
+        self.counted.hit(at, certain, transit);
     }
 
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
-        self.recorder.policy(table, chain, certain, transit);
+        self.counted.policy(table, chain, certain, transit);
         self.tell(Step::Policy { table, chain });
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
-        self.recorder.unknown(at, cause);
+        self.counted.unknown(at, cause);
     }
 }
 
-impl Observer for Teller<'_> {
+impl Observer for Teller<'_, '_> {
     fn starts(&mut self, family: Family, path: Path, input: Iface<'_>, output: Iface<'_>) {
-        self.recorder.starts(family, path, input, output);
+        self.counted.starts(family, path, input, output);
         self.tell(Step::Starts { path, input: iface_text(input), output: iface_text(output) });
     }
 
@@ -343,7 +354,7 @@ impl Observer for Teller<'_> {
     }
 
     fn hangs_on(&mut self, why: Why) {
-        self.recorder.hangs_on(why);
+        self.counted.hangs_on(why);
     }
 
     fn tracked(&mut self, view: &CtView, flow: Seen<'_>) {
@@ -372,7 +383,7 @@ impl Observer for Teller<'_> {
     }
 
     fn rerouted(&mut self, from: Path, to: Path, input: Iface<'_>, output: Iface<'_>) {
-        self.recorder.rerouted(from, to, input, output);
+        self.counted.rerouted(from, to, input, output);
         let (input, output) = (iface_text(input), iface_text(output));
         self.tell(Step::Rerouted { path: to, input, output });
     }

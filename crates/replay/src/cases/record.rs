@@ -11,7 +11,6 @@
 mod toml;
 
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
 
 use dataplane::{Config, Handler, Judgement, Observer, Path};
 use packet::{Checksums, FlowKey, Packet, tcp, udp, visible};
@@ -20,13 +19,13 @@ use rules::{Iface, eval};
 
 use super::judge::conversation;
 use super::{Got, PlaceName};
+use crate::batch::{Batch, StreamFrame};
 use crate::error::Error;
-use crate::frames::{self, Frame};
-use crate::lane::skip;
 use crate::rules_file::RulesFile;
-use crate::source::Numbers;
+use crate::source::{Numbers, Reading, Source};
 use crate::spec;
 use crate::spec::words::{Detail, of_packet};
+use crate::spotter::Spotter;
 
 /// Flows whose first packets are remembered.
 const FLOWS: usize = 4096;
@@ -111,12 +110,16 @@ pub fn record<'f>(
         limit,
     };
     let mut before = Vec::new();
-    let stream = frames::each(captures, (files, config), |frame| {
-        taking.take(frame, &mut before);
-        ControlFlow::<()>::Continue(())
-    })?;
+    let mut source = Source::new(captures, Some(Spotter::new(files, config)), Reading::default());
+    let mut batch = Batch::default();
+    while source.next(&mut batch)? {
+        for frame in batch.frames() {
+            taking.take(frame, &mut before);
+        }
+    }
     let mut recording = taking.recording;
-    (recording.packets, recording.warnings) = (stream.frames.iter().sum(), stream.warnings);
+    recording.packets = source.read.packets_of_each().iter().sum();
+    recording.warnings = source.read.into_warnings();
     if recording.cases.is_empty() {
         return Err(Error::NothingToRecord { found: recording.found() });
     }
@@ -135,15 +138,12 @@ struct Taking<'f> {
 
 impl Taking<'_> {
     /// Takes in one frame; `before` is room for it as it was captured.
-    fn take(&mut self, frame: Frame<'_>, before: &mut Vec<u8>) {
-        let Some(arrival) = frame.arrival else {
+    fn take(&mut self, frame: StreamFrame<'_>, before: &mut Vec<u8>) {
+        let (Some(link), None) = (frame.link(), frame.skip()) else {
             self.recording.skipped += 1;
             return;
         };
-        if skip(frame.sighting).is_some() {
-            self.recording.skipped += 1;
-            return;
-        }
+        let arrival = frame.arrival(link, self.recording.config.pair);
         // The handler rewrites the frame in place.
         before.clear();
         before.extend_from_slice(frame.bytes);
@@ -158,7 +158,7 @@ impl Taking<'_> {
             Judgement::Unknown => self.recording.unknown += 1,
             Judgement::Accept(_) | Judgement::Drop(_) | Judgement::Reject(_) => {
                 let got = Got::of(&end, self.recording.files);
-                self.judged((frame.number, &packet), &got, &passing);
+                self.judged((frame.arrived.number, &packet), &got, &passing);
             }
         }
         self.opens(&packet, &passing);

@@ -34,13 +34,10 @@ impl Recorder {
             paths,
             input_unknown,
             output_unknown,
-            // The same rules and wishes for all, and what is known of one packet.
-            families: _,
-            current: _,
             causes,
+            // The same for all.
+            families: _,
             notes_sides: _,
-            sides: _,
-            states: _,
             stop: _,
         } = other;
         for (ours, theirs) in self.counters.iter_mut().zip(&counters) {
