@@ -15,11 +15,11 @@ use rules::Semantics;
 use rules::conntrack::Mode;
 use rules::model::Family;
 
-use crate::args::standard_input_once;
 use crate::interrupt;
 use crate::outputs::Files;
 use crate::progress::Progress;
 use crate::screen;
+use crate::standard_input::standard_input_once;
 use crate::walk_args::{SemanticsChoice, WalkArgs};
 
 /// Exit code of a replay in which `--fail-on` found something.

@@ -11,9 +11,9 @@ use replay::cases::{Cases, Given, NamedFile, Results, judge, record};
 use replay::{Room, Target, json_text, shell, spec};
 use rules::conntrack::Mode;
 
-use crate::args::standard_input_once;
 use crate::outputs::Files;
 use crate::screen;
+use crate::standard_input::standard_input_once;
 use crate::walk_args::WalkArgs;
 
 /// `tamis test`.

@@ -9,9 +9,9 @@ use replay::why::{self, Story};
 use replay::{RulesFile, json_text};
 use rules::conntrack::Mode;
 
-use crate::args::standard_input_once;
 use crate::replay_command::command_line;
 use crate::screen;
+use crate::standard_input::standard_input_once;
 use crate::walk_args::WalkArgs;
 
 /// `tamis why`.

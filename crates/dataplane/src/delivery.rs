@@ -8,13 +8,14 @@
 //! dev`), `inet_frag_reasm_prepare` (`net/ipv4/inet_fragment.c`: `skb_morph`), `ip6_input_finish` (`net/ipv6/ip6_input.c`).
 
 use host::Host;
+use packet::ipv6_ext::{self, Find};
+use packet::{L3, L4, Packet, Read};
 use rules::Iface;
 use rules::defrag::{Carried, Defrag, Defragged, Limits, Whole};
 use rules::model::{Family, Hook};
 
 use crate::disposition::{DropReason, Judgement, Skip, Why};
-use crate::handler::Observer;
-use crate::plan::is_fragment;
+use crate::observer::Observer;
 use crate::walk::Walk;
 
 /// What the host's settings allow fragments.
@@ -96,4 +97,25 @@ pub(crate) fn goes<'a>(
     walk.hook(Hook::Input, (input, Iface::Absent), observer);
     walk.confirm(observer);
     walk.judgement()
+}
+
+/// A fragment of any kind, the first included.
+#[must_use]
+pub fn is_fragment(packet: &Packet<'_>) -> bool {
+    match packet.headers().l3 {
+        L3::Ipv4 { .. } => match packet.net::<2>(6) {
+            // More fragments, or an offset.
+            Read::Known(field) => u16::from_be_bytes(field) & 0x3fff != 0,
+            _ => true,
+        },
+        L3::Ipv6 => {
+            let network = packet.headers().network;
+            match ipv6_ext::find(packet, network, Some(ipv6_ext::FRAGMENT)) {
+                Find::Found { .. } | Find::Unknown => true,
+                Find::Missing => matches!(packet.headers().l4, L4::Fragment { .. }),
+                Find::Truncated => false,
+            }
+        }
+        _ => false,
+    }
 }

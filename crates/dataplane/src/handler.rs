@@ -9,68 +9,34 @@
 use access::list::{Denied, Schedule};
 use host::{Assumed, Host};
 use packet::{Checksums, FlowKey, L3, Link, Packet};
-use rules::conntrack::{CtView, Edit, Side, States, Visit, Zone};
+use rules::conntrack::{Visit, Zone};
 use rules::defrag::Defragged;
 use rules::eval;
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
-use rules::nat::Translated;
-use rules::{BridgeNote, Connection, Iface, Mark, Seen, Transit};
+use rules::{BridgeNote, Connection, Iface, Mark, Transit};
 use smallvec::SmallVec;
 
 use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::config::Config;
+use crate::course::{Course, bridged, course_of, family_of, of_host};
 use crate::delivery::{self, Delivered, Delivery};
 use crate::disposition::{
     Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why,
 };
 use crate::hooked;
 use crate::interfaces;
-use crate::path::{Course, Fate, Path, Way, addresses, bridged, course_of, family_of, of_host};
+use crate::observer::Observer;
+use crate::path::Path;
 use crate::plan::Plan;
 use crate::reroute::{self, Before};
 use crate::walk::{Sizes, Walk};
+use crate::way::{Fate, Way, addresses};
 
 /// Frames that are read ahead together.
 pub const BURST: usize = 32;
-
-/// Sees what a packet passes. Every method does nothing by default.
-pub trait Observer: eval::Observer {
-    /// The packet was parsed and starts its walk.
-    fn starts(&mut self, _family: Family, _path: Path, _input: Iface<'_>, _output: Iface<'_>) {}
-
-    /// The walk enters a built-in chain of a table.
-    fn enters(&mut self, _table: u32, _hook: Hook) {}
-
-    /// Time to live was lowered, or ran out.
-    fn ttl(&mut self, _left: Option<u8>) {}
-
-    /// Tracking found the packet's connection, or made it.
-    fn tracked(&mut self, _view: &CtView, _flow: Seen<'_>) {}
-
-    /// An end of the packet was translated, to what is known or not.
-    fn translated(&mut self, _side: Side, _to: Translated) {}
-
-    /// A helper's connection is about to have this written into the packet.
-    fn edited(&mut self, _packet: &Packet<'_>, _edit: &Edit) {}
-
-    /// Its destination is another one, and so is its path, or an interface on it.
-    fn rerouted(&mut self, _from: Path, _to: Path, _input: Iface<'_>, _output: Iface<'_>) {}
-
-    /// The packet leaves, as rewritten so far; nothing rewrites it any more.
-    fn leaves(&mut self, _packet: &Packet<'_>) {}
-
-    /// The packet leaves; this is its connection now.
-    fn settled(&mut self, _flow: Seen<'_>) {}
-
-    /// Its states do not agree on a verdict, which is that of these.
-    fn taken(&mut self, _states: States) {}
-
-    /// The verdict hangs on this, which is no rule's doing.
-    fn hangs_on(&mut self, _why: Why) {}
-}
 
 /// Sees nothing.
 struct Nobody;

@@ -11,20 +11,12 @@ use packet::nflog::Record;
 use rules::Iface;
 use rules::model::Hook;
 
-use crate::arrival::{Arrival, Origin};
+use crate::arrival::{Arrival, Hooked, Origin};
 use crate::config::Config;
-use crate::handler::Observer;
-use crate::path::{Path, Way};
+use crate::observer::Observer;
+use crate::path::Path;
 use crate::walk::Walk;
-
-/// Where a packet was recorded, if not at the beginning of its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hooked {
-    /// The hook.
-    pub hook: Hook,
-    /// The way that it is on there.
-    pub path: Path,
-}
+use crate::way::Way;
 
 /// The arrival of a packet that a rule recorded, as its record says.
 pub(crate) fn arrival<'a>(

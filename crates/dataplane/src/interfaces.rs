@@ -9,7 +9,8 @@ use rules::Iface;
 
 use crate::arrival::{Arrival, Origin};
 use crate::config::Config;
-use crate::path::{Path, addresses};
+use crate::path::Path;
+use crate::way::addresses;
 
 /// Packet type of a cooked capture for frames that the host sent (`PACKET_OUTGOING`).
 pub(crate) const OUTGOING: u8 = 4;

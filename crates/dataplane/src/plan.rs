@@ -1,7 +1,6 @@
 //! [`Plan`]: the rules of one family with what their packets leave behind for those that follow.
 
-use packet::ipv6_ext::{self, Find};
-use packet::{L3, L4, Packet, Read};
+use packet::Packet;
 use rules::Class;
 use rules::conntrack::{Mode, Tracker};
 use rules::defrag::{Defrag, Defragged};
@@ -12,9 +11,10 @@ use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::config::Config;
-use crate::delivery::{self, Delivery};
+use crate::course::Course;
+use crate::delivery::{self, Delivery, is_fragment};
 use crate::interfaces;
-use crate::path::{Course, Path};
+use crate::path::Path;
 use crate::walk::Tables;
 
 /// A ruleset with what its walk needs at hand.
@@ -110,26 +110,5 @@ impl<'r> Plan<'r> {
             own: None,
             delivery: Delivery::default(),
         }
-    }
-}
-
-/// A fragment of any kind, the first included.
-#[must_use]
-pub fn is_fragment(packet: &Packet<'_>) -> bool {
-    match packet.headers().l3 {
-        L3::Ipv4 { .. } => match packet.net::<2>(6) {
-            // More fragments, or an offset.
-            Read::Known(field) => u16::from_be_bytes(field) & 0x3fff != 0,
-            _ => true,
-        },
-        L3::Ipv6 => {
-            let network = packet.headers().network;
-            match ipv6_ext::find(packet, network, Some(ipv6_ext::FRAGMENT)) {
-                Find::Found { .. } | Find::Unknown => true,
-                Find::Missing => matches!(packet.headers().l4, L4::Fragment { .. }),
-                Find::Truncated => false,
-            }
-        }
-        _ => false,
     }
 }

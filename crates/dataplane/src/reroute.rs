@@ -15,10 +15,12 @@ use rules::{Iface, Mark};
 use crate::arrival::Arrival;
 use crate::bridge;
 use crate::config::Config;
-use crate::handler::Observer;
+use crate::course::{Course, arrived, is_told, sent, tos_of};
 use crate::interfaces;
-use crate::path::{Course, Fate, Path, Way, addresses, arrived, is_told, sent, tos_of};
+use crate::observer::Observer;
+use crate::path::Path;
 use crate::walk::Walk;
+use crate::way::{Fate, Way, addresses};
 
 /// What decided a packet's way when it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,10 +20,9 @@ use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, bind_unknown, forget_payload, side_at, undo};
 use rules::{BridgeNote, Connection, Iface, Mark, Transit, Wish};
 
-use crate::arrival::Left;
-use crate::bridge::Passed;
+use crate::arrival::{Left, Passed};
 use crate::disposition::{DropReason, Midstream, Why};
-use crate::handler::Observer;
+use crate::observer::Observer;
 
 pub(crate) use size::Sizes;
 use tables::Role;

@@ -6,12 +6,10 @@
 
 use std::collections::HashMap;
 
-use dataplane::{Arrival, Counters, Disposition, Handler};
+use dataplane::{Counters, Disposition};
 use rules::model::Family;
 
 use crate::decider::Decider;
-use crate::lane::Rules;
-use crate::recorder::Recorder;
 use crate::report::examples::{EACH, Example};
 use crate::rules_file::RulesFile;
 
@@ -70,37 +68,6 @@ impl Changes {
 
 /// The two deciders and the two verdicts.
 type Key = (Decider, Decider, &'static str, &'static str);
-
-/// The judge under the new rules, beside the first one.
-pub(crate) struct Versus<'n> {
-    pub(crate) handler: Handler<'n>,
-    pub(crate) recorder: Recorder,
-}
-
-impl<'n> Versus<'n> {
-    /// The old rules judge families that `new` has none for.
-    pub(crate) fn new(new: &'n [RulesFile], rules: Rules<'n>) -> Self {
-        let Rules { files: old, config, stop, .. } = rules;
-        let replaced = |family: Family| new.iter().any(|file| file.ruleset.family == family);
-        let kept = old.iter().filter(|file| !replaced(file.ruleset.family));
-        let files: Vec<&RulesFile> = new.iter().chain(kept).collect();
-        Self {
-            handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
-            recorder: Recorder::new(files, false).stopped_by(stop.cloned()),
-        }
-    }
-
-    /// What becomes of a packet under the new rules; `bytes` are as captured, and may be rewritten.
-    pub(crate) fn judge(
-        &mut self,
-        bytes: &mut [u8],
-        arrival: &Arrival<'_>,
-    ) -> (Disposition, Decider) {
-        let mut packet = self.recorder.packet();
-        let end = self.handler.handle(bytes, arrival, &mut packet).end;
-        (end, packet.finish(&end).by)
-    }
-}
 
 /// The groups of packets that change verdict.
 #[derive(Debug, Default)]

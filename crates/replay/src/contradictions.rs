@@ -7,10 +7,8 @@ use std::collections::HashMap;
 
 use dataplane::{DropReason, Judgement, Left, Outcome, Path};
 use packet::FlowKey;
-use serde_json::{Value, json};
 
 use crate::decider::Decider;
-use crate::report::Report;
 
 /// What a capture contradicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -109,36 +107,4 @@ fn is_as_seen(tuple: &FlowKey, left: &Left<'_>) -> bool {
     let ports = left.ports.unwrap_or([tuple.source_port, tuple.destination_port]);
     (tuple.source, tuple.destination) == (left.source, left.destination)
         && [tuple.source_port, tuple.destination_port] == ports
-}
-
-impl Report<'_> {
-    /// What is contradicted, in words, with the line of a rule.
-    pub(super) fn contradicted(&self, what: Contradicted) -> (Option<u32>, String) {
-        match what {
-            Contradicted::Drop(decider) => {
-                let place = decider
-                    .place(|family| self.files.iter().find(|file| file.ruleset.family == family));
-                (place.line, place.text)
-            }
-            Contradicted::ToHost => (None, "evaluated as packets for the host itself".to_owned()),
-            Contradicted::Translation => {
-                (None, "evaluated as leaving with other addresses or ports".to_owned())
-            }
-        }
-    }
-
-    /// `contradictions` of the JSON report.
-    pub(super) fn contradictions_json(&self) -> Value {
-        let by = self.contradictions.by().into_iter().map(|(what, count)| {
-            let (line, rule) = self.contradicted(what);
-            json!({
-                "line": line,
-                "rule": rule,
-                "packets": count.packets,
-                "example_frame": self.numbers.frame(count.example),
-                "example_capture": self.numbers.file(count.example),
-            })
-        });
-        json!({ "packets": self.contradictions.packets(), "by": by.collect::<Vec<_>>() })
-    }
 }

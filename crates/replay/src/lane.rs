@@ -6,11 +6,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use dataplane::{BURST, Config, Disposition, Handler, Skip};
+use dataplane::{Arrival, BURST, Config, Disposition, Handler, Skip};
 use host::sighting::Sighting;
+use rules::model::Family;
 
 use crate::batch::{Batch, Outcome, StreamFrame};
-use crate::changes::Versus;
+use crate::decider::Decider;
 use crate::recorder::{Finished, Recorder};
 use crate::rules_file::RulesFile;
 
@@ -134,6 +135,37 @@ impl<'f> Lane<'f> {
         };
         let Finished { by, sides, states } = packet.finish(&end);
         self.keeps.outcomes.then_some(Outcome { end, by, new, sides, states })
+    }
+}
+
+/// The judge under the new rules, beside the first one.
+pub(crate) struct Versus<'n> {
+    pub(crate) handler: Handler<'n>,
+    pub(crate) recorder: Recorder,
+}
+
+impl<'n> Versus<'n> {
+    /// The old rules judge families that `new` has none for.
+    pub(crate) fn new(new: &'n [RulesFile], rules: Rules<'n>) -> Self {
+        let Rules { files: old, config, stop, .. } = rules;
+        let replaced = |family: Family| new.iter().any(|file| file.ruleset.family == family);
+        let kept = old.iter().filter(|file| !replaced(file.ruleset.family));
+        let files: Vec<&RulesFile> = new.iter().chain(kept).collect();
+        Self {
+            handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
+            recorder: Recorder::new(files, false).stopped_by(stop.cloned()),
+        }
+    }
+
+    /// What becomes of a packet under the new rules; `bytes` are as captured, and may be rewritten.
+    pub(crate) fn judge(
+        &mut self,
+        bytes: &mut [u8],
+        arrival: &Arrival<'_>,
+    ) -> (Disposition, Decider) {
+        let mut packet = self.recorder.packet();
+        let end = self.handler.handle(bytes, arrival, &mut packet).end;
+        (end, packet.finish(&end).by)
     }
 }
 

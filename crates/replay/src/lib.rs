@@ -4,6 +4,7 @@
 //! [`why`] tells one packet's story, [`cases`] holds rules to what a file of cases expects of them.
 #![forbid(unsafe_code)]
 
+mod alone;
 mod annotate;
 pub mod bans_file;
 mod batch;
@@ -14,6 +15,7 @@ mod decider;
 pub mod demo;
 mod distinct;
 mod error;
+mod evaluated;
 pub mod file_id;
 mod filter;
 mod input;
@@ -40,8 +42,10 @@ mod spotter;
 mod stoppable;
 mod target;
 mod threads;
+mod time_text;
 pub mod why;
 
+pub use alone::Alone;
 pub use decider::{Decider, Place};
 pub use error::Error;
 pub use filter::Filter;
@@ -52,4 +56,3 @@ pub use select::{Moment, Selection};
 pub use source::{CaptureName, Numbers};
 pub use split::may_write;
 pub use target::Target;
-pub use threads::Alone;

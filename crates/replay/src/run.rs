@@ -16,6 +16,7 @@ use dataplane::Config;
 use rules::Class;
 use rules::conntrack::{Mode, Tracker};
 
+use crate::alone::Alone;
 use crate::annotate::Annotation;
 use crate::error::Error;
 use crate::lane::{Counted, Lane, Rules};
@@ -29,7 +30,7 @@ use crate::sink::Sink;
 use crate::source::{Numbers, Reading, Source};
 use crate::split::Split;
 use crate::spotter::Spotter;
-use crate::threads::{self, Alone, Ended};
+use crate::threads::{self, Ended};
 
 pub use crate::link::link_of;
 pub use crate::sink::List;

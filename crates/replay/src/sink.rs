@@ -14,10 +14,11 @@ use crate::batch::{Arrived, Batch, Outcome, seen_at};
 use crate::changes::Groups;
 use crate::decider::{Decider, Place};
 use crate::error::Error;
+use crate::evaluated::{Evaluated, PacketWords};
 use crate::lane::{Keeps, Rules};
 use crate::link::link_of;
 use crate::logged::Loggers;
-use crate::outputs::{Judged, Outputs, Words, failed};
+use crate::outputs::{Outputs, failed};
 use crate::report::examples::{Example, Examples};
 use crate::report::timeline::Timeline;
 use crate::report::{Listed, Report};
@@ -141,7 +142,7 @@ impl<'f, 'w> Sink<'f, 'w> {
                 }
                 _ => Vec::new(),
             };
-            self.outputs.write(&Judged {
+            self.outputs.write(&Evaluated {
                 frame: arrived.number,
                 numbers: &self.numbers,
                 bytes: frame.bytes,
@@ -212,10 +213,10 @@ impl List {
 }
 
 /// A frame in words. Only a copy of it can be parsed: a batch lends its frames to be read.
-fn words_of(scratch: &mut Vec<u8>, frame: Frame<'_>, link: Link) -> Words {
+fn words_of(scratch: &mut Vec<u8>, frame: Frame<'_>, link: Link) -> PacketWords {
     scratch.clear();
     scratch.extend_from_slice(frame.bytes);
-    Words::of(scratch, frame.meta.wire_length as usize, link)
+    PacketWords::of(scratch, frame.meta.wire_length as usize, link)
 }
 
 fn of_family(files: &[RulesFile], family: Family) -> Option<&RulesFile> {

@@ -18,6 +18,7 @@ use packet::{Checksums, Packet};
 use pktio::FrameMeta;
 use rules::conntrack::ends;
 
+use crate::alone::Alone;
 use crate::batch::{Batch, seen_at};
 use crate::error::Error;
 use crate::lane::{Counted, Lane};
@@ -27,32 +28,6 @@ use crate::source::Source;
 
 /// Batches on their way to a judge, under its hands, and on their way back.
 const IN_FLIGHT: usize = 3;
-
-/// Why packets that the rules let judge apart hang together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Alone {
-    /// The captures cannot be read a second time, which may be needed.
-    Once,
-    /// Fragments wait for others, and there is not room for all.
-    Fragments,
-    /// There may be more connections than the table holds.
-    Connections,
-    /// The access list changes in time.
-    Bans,
-}
-
-impl Alone {
-    /// In words.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Once => "standard input cannot be read twice, which sharing out may need",
-            Self::Fragments => "fragments are put together in the order of the capture",
-            Self::Connections => "there may be more connections than --ct-max",
-            Self::Bans => "--bans changes in time, from packet to packet",
-        }
-    }
-}
 
 /// How a run ended.
 pub(crate) enum Ended {

@@ -13,7 +13,7 @@ use rules::{Iface, Wish};
 use super::Walk;
 use crate::answers::{Answerable, Answers, Found};
 use crate::disposition::{DropReason, Judgement};
-use crate::handler::Observer;
+use crate::observer::Observer;
 
 impl Walk<'_, '_, '_> {
     /// Gives an answer of the host's own the connection that it carries, and the source that it was made with.

@@ -10,7 +10,7 @@ use rules::model::Hook;
 use rules::nat::{self, Binding, Translated, Turn, icmp_error, rewrite};
 
 use super::Walk;
-use crate::handler::Observer;
+use crate::observer::Observer;
 
 /// Sees chains that the packet may not have met.
 struct Doubtful<'o, O>(&'o mut O);

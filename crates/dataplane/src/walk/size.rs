@@ -12,7 +12,7 @@ use rules::model::Family;
 
 use super::Walk;
 use crate::disposition::{DropReason, Why};
-use crate::handler::Observer;
+use crate::observer::Observer;
 
 /// What is known of the link that a packet leaves by, and of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,7 +5,7 @@ use rules::eval::{self, Alive, Memories, Verdicts};
 use rules::layout::{Kind, Laid};
 use rules::model::{Hook, Ruleset};
 
-use crate::handler::Observer;
+use crate::observer::Observer;
 
 /// What a table is for, as far as a walk treats it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

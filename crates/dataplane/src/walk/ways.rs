@@ -8,7 +8,7 @@ use rules::eval::{Alive, Verdict};
 
 use super::Walk;
 use crate::disposition::{DropReason, Why};
-use crate::handler::Observer;
+use crate::observer::Observer;
 
 /// How many ways a packet may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

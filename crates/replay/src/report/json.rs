@@ -7,9 +7,10 @@ use rules::conntrack::Mode;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{Report, time_text};
+use super::Report;
 use crate::json_text;
 use crate::rules_file::RulesFile;
+use crate::time_text::time_text;
 
 /// The document. Rules may be a million, so their hits are written one by one.
 struct Document<'r>(&'r Report<'r>);

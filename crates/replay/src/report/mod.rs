@@ -1,6 +1,7 @@
 //! What came of a replay: the numbers, and the ways to show them.
 
 mod changes;
+mod contradictions;
 mod either;
 pub mod examples;
 mod given;
@@ -27,13 +28,13 @@ use rules::save::print_ruleset;
 
 use self::examples::Examples;
 use self::timeline::Timeline;
+use crate::alone::Alone;
 use crate::changes::Changes;
 use crate::contradictions::Contradictions;
 use crate::decider::Decider;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::source::{CaptureName, Numbers};
-use crate::threads::Alone;
 
 /// Packets and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -481,10 +482,4 @@ impl<'f> Report<'f> {
         }
         (all, never)
     }
-}
-
-/// A time as RFC 3339 in UTC with nanoseconds.
-#[must_use]
-pub fn time_text(time: u64) -> String {
-    pktio::Timestamp::from_nanos(i64::try_from(time).unwrap_or(i64::MAX)).to_string()
 }

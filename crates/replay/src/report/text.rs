@@ -8,9 +8,10 @@ use rules::Semantics;
 use rules::eval::By;
 use rules::save::FamilyFrom;
 
-use super::{Count, Report, time_text};
+use super::{Count, Report};
 use crate::decider::Decider;
 use crate::rules_file::RulesFile;
+use crate::time_text::time_text;
 
 /// Width of a screen line.
 const WIDTH: usize = 100;

@@ -8,9 +8,10 @@ use std::fmt::{Result, Write};
 
 use super::markup::{day, escape};
 use super::ticks::{compact, decimal_step, ticks, words};
+use crate::report::Report;
 use crate::report::text::number;
 use crate::report::timeline::{Axis, Bin, Bins, VERDICTS};
-use crate::report::{Report, time_text};
+use crate::time_text::time_text;
 
 /// Height of the drawing in its own units, and width of a bar.
 const HEIGHT: u64 = 1000;

@@ -14,8 +14,8 @@ use super::edits::Lines;
 use super::links::Links;
 use super::markup::anchor;
 use crate::report::text::number;
-use crate::report::time_text;
 use crate::rules_file::RulesFile;
+use crate::time_text::time_text;
 
 /// Lines of a block.
 const BLOCK: usize = 64;

@@ -21,7 +21,8 @@ mod ticks;
 use std::fmt::{Result, Write};
 
 use self::markup::{day, escape};
-use super::{Report, time_text};
+use super::Report;
+use crate::time_text::time_text;
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");

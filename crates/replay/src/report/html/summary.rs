@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::markup::{escape, line_link};
 use crate::report::text::{bytes, duration, number, percent, plural, squeezed_text, unseen_text};
-use crate::report::{Capture, Count, Report, time_text};
+use crate::report::{Capture, Count, Report};
+use crate::time_text::time_text;
 
 /// What is said of a replay that Ctrl-C ended.
 const STOPPED: &str = "Stopped before the end of the captures: this is a part.";
