@@ -225,7 +225,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     }
     html.map_or(Ok(()), |to| to.write_whole(&report.html(&command_line(""))))?;
     print(&report, args.json)?;
-    if let (2.., Some(why)) = (args.jobs, report.one_judge()) {
+    if let (2.., Some(why)) = (args.jobs, report.one_worker()) {
         screen::tell(&format!("tamis: -j {}: one thread judges: {why}", args.jobs));
     }
     Ok(exit_code(&report, args))

@@ -249,7 +249,7 @@ impl WalkArgs {
         rules6: Option<&str>,
         semantics: Option<Semantics>,
     ) -> anyhow::Result<Vec<RulesFile>> {
-        let judged = |file: RulesFile| file.judged_as(semantics);
+        let judged = |file: RulesFile| file.evaluated_as(semantics);
         let mut files = match HostFolder::at(rules) {
             Some(folder) => folder.rules(&self.load_options())?,
             None => vec![RulesFile::open(rules, &self.load_options())?],

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use dataplane::{Config, Judgement};
+use dataplane::{Config, FinalVerdict};
 use replay::spec::{self, Spec};
 use replay::why::{self, Story};
 use replay::{RulesFile, json_text};
@@ -66,17 +66,17 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
             None => Ok(()),
         }
     })?;
-    Ok(match story.judgement() {
-        Judgement::Accept(_) => ExitCode::SUCCESS,
-        Judgement::Drop(_) | Judgement::Reject(_) => ExitCode::from(1),
-        Judgement::Unknown | Judgement::Skip(_) => ExitCode::from(4),
+    Ok(match story.verdict() {
+        FinalVerdict::Accept(_) => ExitCode::SUCCESS,
+        FinalVerdict::Drop(_) | FinalVerdict::Reject(_) => ExitCode::from(1),
+        FinalVerdict::Unknown | FinalVerdict::Skip(_) => ExitCode::from(4),
     })
 }
 
 /// The option that would tell most about what is not told yet.
 fn more(args: &WhyArgs, story: &Story<'_>) -> Option<&'static str> {
-    match story.judgement() {
-        Judgement::Drop(_) | Judgement::Reject(_) if args.near.is_none() => Some("--near 3"),
+    match story.verdict() {
+        FinalVerdict::Drop(_) | FinalVerdict::Reject(_) if args.near.is_none() => Some("--near 3"),
         _ if !args.all && story.is_abridged() => Some("--all"),
         _ => None,
     }

@@ -14,7 +14,7 @@ use rules::Iface;
 use rules::defrag::{Carried, Defrag, Defragged, Limits, Whole};
 use rules::model::{Family, Hook};
 
-use crate::disposition::{DropReason, Judgement, Skip, Why};
+use crate::disposition::{DropReason, FinalVerdict, Skip, Why};
 use crate::observer::Observer;
 use crate::walk::Walk;
 
@@ -45,7 +45,7 @@ pub(crate) enum Delivered {
     /// It is no fragment that waits here: it is at INPUT.
     AsItIs,
     /// It came to this without INPUT.
-    Ended(Judgement),
+    Ended(FinalVerdict),
     /// It completed this packet, which is at INPUT in its place.
     Whole(Whole),
 }
@@ -70,15 +70,15 @@ impl Delivery {
             Defragged::Pass => Delivered::AsItIs,
             Defragged::Whole(whole) => Delivered::Whole(whole),
             // One that may have been dropped before may wait here.
-            Defragged::Held if !walk.is_certain() => Delivered::Ended(walk.judgement()),
-            Defragged::Held => Delivered::Ended(Judgement::Skip(Skip::Fragment)),
+            Defragged::Held if !walk.is_certain() => Delivered::Ended(walk.verdict()),
+            Defragged::Held => Delivered::Ended(FinalVerdict::Skip(Skip::Fragment)),
             Defragged::Dropped(_) => {
                 walk.drop_as(DropReason::Reassembly);
-                Delivered::Ended(walk.judgement())
+                Delivered::Ended(walk.verdict())
             }
             Defragged::Unknown => {
-                observer.hangs_on(Why::Fragment);
-                Delivered::Ended(Judgement::Unknown)
+                observer.depends_on(Why::Fragment);
+                Delivered::Ended(FinalVerdict::Unknown)
             }
         }
     }
@@ -90,13 +90,13 @@ pub(crate) fn goes<'a>(
     input: Iface<'a>,
     is_certain: bool,
     observer: &mut impl Observer,
-) -> Judgement {
+) -> FinalVerdict {
     if !is_certain {
         walk.may_be_missing(observer);
     }
     walk.hook(Hook::Input, (input, Iface::Absent), observer);
     walk.confirm(observer);
-    walk.judgement()
+    walk.verdict()
 }
 
 /// A fragment of any kind, the first included.

@@ -46,7 +46,7 @@ impl From<Disposition> for Outcome<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disposition {
     /// What became of it.
-    pub judgement: Judgement,
+    pub verdict: FinalVerdict,
     /// The family whose rules judged it.
     pub family: Option<Family>,
     /// The way it took.
@@ -103,7 +103,7 @@ pub enum Midstream {
 
 /// The five ends of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Judgement {
+pub enum FinalVerdict {
     /// It went through; by what, if any rule or policy said so.
     Accept(Option<By>),
     /// It was dropped silently.
@@ -191,7 +191,7 @@ impl Disposition {
     #[must_use]
     pub fn skipped(skip: Skip) -> Self {
         Self {
-            judgement: Judgement::Skip(skip),
+            verdict: FinalVerdict::Skip(skip),
             family: None,
             path: None,
             bytes: 0,
@@ -214,7 +214,7 @@ impl From<By> for DropReason {
     }
 }
 
-impl Judgement {
+impl FinalVerdict {
     /// The one word of `--verdicts`.
     #[must_use]
     pub fn word(&self) -> &'static str {

@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::course::{Course, bridged, course_of, family_of, of_host};
 use crate::delivery::{self, Delivered, Delivery};
 use crate::disposition::{
-    Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why,
+    Disposition, DropReason, Early, FinalVerdict, Midstream, Outcome, Skip, Why,
 };
 use crate::hooked;
 use crate::interfaces;
@@ -75,7 +75,7 @@ impl<'r> Handler<'r> {
 
     /// Reads ahead for frames that are handled next, at best [`BURST`] of them: their connections are
     /// fetched from memory all at once, not one after the other. Changes nothing.
-    pub fn ahead<'b>(&self, frames: impl Iterator<Item = (&'b mut [u8], Link, usize)>) {
+    pub fn prefetch<'b>(&self, frames: impl Iterator<Item = (&'b mut [u8], Link, usize)>) {
         if !self.tracks() {
             return;
         }
@@ -135,7 +135,7 @@ impl<'r> Handler<'r> {
             false => Packet::parse(bytes, arrival.wire_len, arrival.link, checksums),
         };
         let mut end = Disposition {
-            judgement: Judgement::Unknown,
+            verdict: FinalVerdict::Unknown,
             family: if bridges { bridged(arrival.link) } else { family_of(&packet) },
             path: None,
             bytes: packet.len() as u64,
@@ -146,17 +146,17 @@ impl<'r> Handler<'r> {
             early: Early::No,
         };
         let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
-        let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
+        let Some(plan) = plan else { return end.because(FinalVerdict::Skip(Skip::Family)) };
         let is_bridge = end.family == Some(Family::Bridge);
         let is_others = packet.headers().link.packet_type == Some(OTHER_HOST);
         // A bridge's port gets what goes to all of its hosts, and its rules see it as the bridge's.
         if is_others && arrival.origin == Origin::Addresses && !is_bridge {
-            return end.because(Judgement::Skip(Skip::OtherHost));
+            return end.because(FinalVerdict::Skip(Skip::OtherHost));
         }
 
         // What the kernel's stack refuses before any hook.
         match packet.headers().l3 {
-            L3::Fault(fault) => return end.because(Judgement::Drop(DropReason::Stack(fault))),
+            L3::Fault(fault) => return end.because(FinalVerdict::Drop(DropReason::Stack(fault))),
             L3::Unknown => return end.unknown(Why::NotCaptured, observer),
             _ => {}
         }
@@ -165,7 +165,7 @@ impl<'r> Handler<'r> {
         if let Some(bans) = bans {
             match denied(bans, &packet, arrival.time) {
                 Some(Ok(())) => {}
-                Some(Err(why)) => return end.because(Judgement::Drop(DropReason::Denied(why))),
+                Some(Err(why)) => return end.because(FinalVerdict::Drop(DropReason::Denied(why))),
                 None => return end.unknown(Why::NotCaptured, observer),
             }
         }
@@ -178,8 +178,8 @@ impl<'r> Handler<'r> {
         };
         match defragged {
             Defragged::Pass => {}
-            Defragged::Held => return end.because(Judgement::Skip(Skip::Fragment)),
-            Defragged::Dropped(_) => return end.because(Judgement::Drop(DropReason::Conntrack)),
+            Defragged::Held => return end.because(FinalVerdict::Skip(Skip::Fragment)),
+            Defragged::Dropped(_) => return end.because(FinalVerdict::Drop(DropReason::Conntrack)),
             Defragged::Unknown => return end.unknown(Why::Fragment, observer),
             Defragged::Whole(put_together) => {
                 whole = put_together.frame;
@@ -221,7 +221,7 @@ impl<'r> Handler<'r> {
             && bridge::crosses(&way, arrival, &config.host)
             && bridge::hands_over(&config.host, family) == Some(false)
         {
-            return end.because(Judgement::Skip(Skip::OtherHost));
+            return end.because(FinalVerdict::Skip(Skip::OtherHost));
         }
         end.path = Some(path);
         observer.starts(family, path, input, output);
@@ -275,9 +275,9 @@ impl<'r> Handler<'r> {
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
         end.midstream = walk.midstream();
-        end.judgement = match came {
-            Delivered::AsItIs => walk.judgement(),
-            Delivered::Ended(judgement) => judgement,
+        end.verdict = match came {
+            Delivered::AsItIs => walk.verdict(),
+            Delivered::Ended(verdict) => verdict,
             Delivered::Whole(put_together) => {
                 delivered = put_together.frame;
                 let len = delivered.len();
@@ -292,7 +292,7 @@ impl<'r> Handler<'r> {
         end.either = walk.either();
 
         // How it leaves, and what is sent for it if it does not.
-        let (answer, refused) = walk.answer(&end.judgement, gone.path != Path::Forward);
+        let (answer, refused) = walk.answer(&end.verdict, gone.path != Path::Forward);
         let now = arrival.time.unwrap_or(0);
         // Packets that depend on no others are shared out to workers, of which one sees what another's answers.
         if let Some(refused) = refused.filter(|_| is_coupled) {
@@ -306,7 +306,7 @@ impl<'r> Handler<'r> {
             Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
 
         // Where the states of its connection do not agree, as what it is taken for.
-        let taken = walk.taken().filter(|_| end.judgement == Judgement::Unknown);
+        let taken = walk.taken().filter(|_| end.verdict == FinalVerdict::Unknown);
         let Some((mut snapshot, view)) = taken else { return outcome };
         let mut packet = snapshot.packet();
         let ct =
@@ -325,11 +325,11 @@ impl<'r> Handler<'r> {
         };
         let mut walk = Walk::again(transit, view, (tables, memories));
         goes(&mut walk, way, (&stands, None), (arrival, (found, answers)), &mut Nobody);
-        let (judgement, either) = (walk.judgement(), walk.either());
-        if judgement != Judgement::Unknown {
+        let (verdict, either) = (walk.verdict(), walk.either());
+        if verdict != FinalVerdict::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
             outcome.end.early = if is_first { Early::First } else { Early::Later };
-            outcome.end.judgement = judgement;
+            outcome.end.verdict = verdict;
             outcome.end.either = either;
             observer.taken(view.states);
         }
@@ -443,13 +443,13 @@ fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl O
 }
 
 impl Disposition {
-    fn because<'a>(self, judgement: Judgement) -> Outcome<'a> {
-        Self { judgement, ..self }.into()
+    fn because<'a>(self, verdict: FinalVerdict) -> Outcome<'a> {
+        Self { verdict, ..self }.into()
     }
 
     fn unknown<'a>(self, why: Why, observer: &mut impl Observer) -> Outcome<'a> {
-        observer.hangs_on(why);
-        self.because(Judgement::Unknown)
+        observer.depends_on(why);
+        self.because(FinalVerdict::Unknown)
     }
 }
 

@@ -29,7 +29,7 @@ pub use config::Config;
 pub use counters::{Counters, Places};
 pub use delivery::is_fragment;
 pub use disposition::{
-    Disposition, DropReason, Early, Either, Judgement, Midstream, Outcome, Skip, Why,
+    Disposition, DropReason, Early, Either, FinalVerdict, Midstream, Outcome, Skip, Why,
 };
 pub use handler::{BURST, Handler};
 pub use observer::Observer;

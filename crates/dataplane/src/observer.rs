@@ -43,5 +43,5 @@ pub trait Observer: eval::Observer {
     fn taken(&mut self, _states: States) {}
 
     /// The verdict hangs on this, which is no rule's doing.
-    fn hangs_on(&mut self, _why: Why) {}
+    fn depends_on(&mut self, _why: Why) {}
 }

@@ -162,7 +162,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Some part of it may have been dropped before.
     pub(crate) fn may_be_missing(&mut self, observer: &mut impl Observer) {
-        observer.hangs_on(Why::Fragment);
+        observer.depends_on(Why::Fragment);
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
     }
@@ -359,7 +359,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.may_be_dropped = true;
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
-        observer.hangs_on(why);
+        observer.depends_on(why);
     }
 
     /// Tracking drops the packet.
@@ -457,7 +457,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             Read::Unknown | Read::Absent if self.let_go => return,
             Read::Unknown | Read::Absent => {
                 self.alive = Alive::Maybe;
-                observer.hangs_on(Why::NotCaptured);
+                observer.depends_on(Why::NotCaptured);
             }
         }
         observer.ttl(None);

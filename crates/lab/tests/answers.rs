@@ -6,7 +6,7 @@
 //! else is the host's own. At the end the counters of all tables are compared; none may be in doubt.
 #![cfg(target_os = "linux")]
 
-use dataplane::{Arrival, Config, Counters, Handler, Judgement, Observer, Origin, Path};
+use dataplane::{Arrival, Config, Counters, FinalVerdict, Handler, Observer, Origin, Path};
 use fastrand::Rng;
 use host::{Host, Network};
 use lab::oracle::counters::Reader;
@@ -153,10 +153,10 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
         let mut bytes = sent.clone();
         let outcome = handler.handle(&mut bytes, &arrival, &mut tally);
         story += &format!("\n{number} {:?} {outcome:?}\n  {}", arrival.interface, show(&sent));
-        if outcome.end.judgement == Judgement::Unknown {
+        if outcome.end.verdict == FinalVerdict::Unknown {
             return Ok(Err(story));
         }
-        let goes_on = matches!(outcome.end.judgement, Judgement::Accept(_))
+        let goes_on = matches!(outcome.end.verdict, FinalVerdict::Accept(_))
             && outcome.end.path == Some(Path::Forward);
         for (interface, frame) in left {
             story += &format!("\n  kernel {interface} {}", show(&frame));
@@ -178,7 +178,7 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
             let mut own = frame.clone();
             let outcome = handler.handle(&mut own, &arrival, &mut tally);
             story += &format!("\n  {number} own {outcome:?}");
-            if tally.1 > 0 || own != frame || outcome.end.judgement == Judgement::Unknown {
+            if tally.1 > 0 || own != frame || outcome.end.verdict == FinalVerdict::Unknown {
                 return Ok(Err(format!("{story}\n  leaves as {}", show(&own))));
             }
         }

@@ -65,16 +65,16 @@ impl<'w> Annotation<'w> {
 
 /// `tamis #12: drop by L31 -A …`, and what the rules of `--vs` make of it if that is another verdict.
 fn comment(evaluated: &Evaluated<'_>) -> String {
-    let word = evaluated.end.judgement.word();
+    let word = evaluated.end.verdict.word();
     let mut comment = format!(
         "tamis #{}: {word} by {}",
         evaluated.numbers.show(evaluated.frame),
         evaluated.place.with_line()
     );
     if let Some((end, place)) = evaluated.new
-        && end.judgement.word() != word
+        && end.verdict.word() != word
     {
-        comment += &format!("; new rules: {} by {}", end.judgement.word(), place.with_line());
+        comment += &format!("; new rules: {} by {}", end.verdict.word(), place.with_line());
     }
     comment
 }

@@ -18,7 +18,7 @@ const MOST_GROUPS: usize = 1 << 12;
 
 /// Packets that change verdict in the same way, by the same two deciders.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct VerdictChange {
     /// What decides under the first rules.
     pub old: Decider,
     /// What decides under the new ones.
@@ -35,7 +35,7 @@ pub struct Change {
     pub examples: Vec<Example>,
 }
 
-impl Change {
+impl VerdictChange {
     /// The number of the first packet.
     #[must_use]
     pub fn first(&self) -> u64 {
@@ -51,7 +51,7 @@ pub struct Changes {
     /// Packets that change verdict.
     pub packets: u64,
     /// Groups, the largest first.
-    pub by: Vec<Change>,
+    pub by: Vec<VerdictChange>,
     /// Packets that change verdict in groups that were too many to keep.
     pub ungrouped: u64,
     /// What was counted on the new rules, in the order of their files.
@@ -72,7 +72,7 @@ type Key = (Decider, Decider, &'static str, &'static str);
 /// The groups of packets that change verdict.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
-    groups: HashMap<Key, Change>,
+    groups: HashMap<Key, VerdictChange>,
     packets: u64,
     ungrouped: u64,
 }
@@ -85,7 +85,7 @@ impl Groups {
         (new, new_by): (&Disposition, Decider),
         example: impl FnOnce() -> Example,
     ) -> bool {
-        let (from, to) = (old.judgement.word(), new.judgement.word());
+        let (from, to) = (old.verdict.word(), new.verdict.word());
         if from == to {
             return false;
         }
@@ -95,7 +95,7 @@ impl Groups {
             self.ungrouped += 1;
             return true;
         }
-        let group = self.groups.entry(key).or_insert_with(|| Change {
+        let group = self.groups.entry(key).or_insert_with(|| VerdictChange {
             old: old_by,
             new: new_by,
             from,
@@ -114,7 +114,7 @@ impl Groups {
 
     /// What was found: under these rules, on which so much was counted.
     pub(crate) fn finish(self, files: Vec<RulesFile>, mut counters: Vec<Counters>) -> Changes {
-        let mut by: Vec<Change> = self.groups.into_values().collect();
+        let mut by: Vec<VerdictChange> = self.groups.into_values().collect();
         by.sort_by_key(|change| (std::cmp::Reverse(change.packets), change.first()));
         counters.truncate(files.len());
         Changes { files, packets: self.packets, by, ungrouped: self.ungrouped, counters }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use dataplane::{DropReason, Judgement, Left, Outcome, Path};
+use dataplane::{DropReason, FinalVerdict, Left, Outcome, Path};
 use packet::FlowKey;
 
 use crate::decider::Decider;
@@ -48,20 +48,23 @@ impl Contradictions {
     ) {
         let end = &outcome.end;
         // The host's own packets are shown as they leave; on `lo` they may be dropped after that.
-        if is_own && end.path == Some(Path::Output) && matches!(end.judgement, Judgement::Drop(_)) {
+        if is_own && end.path == Some(Path::Output) && matches!(end.verdict, FinalVerdict::Drop(_))
+        {
             return self.add(number, Contradicted::Drop(Decider::of(end, None)));
         }
         let Some(left) = left else {
             let goes_on = end.path == Some(Path::Forward);
-            self.unseen += u64::from(goes_on && matches!(end.judgement, Judgement::Accept(_)));
+            self.unseen += u64::from(goes_on && matches!(end.verdict, FinalVerdict::Accept(_)));
             return;
         };
-        let contradicted = match end.judgement {
+        let contradicted = match end.verdict {
             // A fragment that was left out when its packet was put together, which left without it.
-            Judgement::Drop(DropReason::Conntrack) if end.path.is_none() => return,
-            Judgement::Drop(_) | Judgement::Reject(_) => Contradicted::Drop(Decider::of(end, None)),
-            Judgement::Accept(_) if end.path == Some(Path::Input) => Contradicted::ToHost,
-            Judgement::Accept(_)
+            FinalVerdict::Drop(DropReason::Conntrack) if end.path.is_none() => return,
+            FinalVerdict::Drop(_) | FinalVerdict::Reject(_) => {
+                Contradicted::Drop(Decider::of(end, None))
+            }
+            FinalVerdict::Accept(_) if end.path == Some(Path::Input) => Contradicted::ToHost,
+            FinalVerdict::Accept(_)
                 if outcome.tuple.is_some_and(|tuple| !is_as_seen(&tuple, left)) =>
             {
                 Contradicted::Translation

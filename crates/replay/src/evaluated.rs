@@ -6,7 +6,7 @@ use packet::{Checksums, FlowKey, Link, Packet, Read};
 use pktio::{Frame, FrameMeta, Interface};
 use rules::conntrack::States;
 
-use crate::decider::{Decider, Place};
+use crate::decider::{Decider, DeciderPlace};
 use crate::source::Numbers;
 
 /// One packet and what became of it.
@@ -26,7 +26,7 @@ pub(crate) struct Evaluated<'a> {
     pub(crate) words: Option<PacketWords>,
     pub(crate) end: &'a Disposition,
     pub(crate) decider: Decider,
-    pub(crate) place: &'a Place<'a>,
+    pub(crate) place: &'a DeciderPlace<'a>,
     /// The interfaces that it came in and goes out by, where known.
     pub(crate) sides: [Option<&'a str>; 2],
     /// The states that its connection may be in, where one is tracked.
@@ -36,7 +36,7 @@ pub(crate) struct Evaluated<'a> {
     /// Rules that may have recorded it.
     pub(crate) logged_by: Vec<&'a str>,
     /// What becomes of it under the rules of `--vs`.
-    pub(crate) new: Option<(&'a Disposition, &'a Place<'a>)>,
+    pub(crate) new: Option<(&'a Disposition, &'a DeciderPlace<'a>)>,
 }
 
 impl Evaluated<'_> {

@@ -87,13 +87,13 @@ impl<'f> Lane<'f> {
     }
 
     /// Evaluates every frame of a batch, in order.
-    pub(crate) fn judge(&mut self, batch: &mut Batch) {
+    pub(crate) fn evaluate(&mut self, batch: &mut Batch) {
         let mut outcomes = std::mem::take(&mut batch.outcomes);
         let frames = batch.arrived.len();
         for start in (0..frames).step_by(BURST) {
             let range = start..frames.min(start + BURST);
             if self.handler.tracks() {
-                self.handler.ahead(batch.range(range.clone()).filter_map(|frame| {
+                self.handler.prefetch(batch.range(range.clone()).filter_map(|frame| {
                     let link = frame.link()?;
                     Some((frame.bytes, link, frame.meta.wire_length as usize))
                 }));
@@ -128,7 +128,7 @@ impl<'f> Lane<'f> {
                 let end = outcome.end;
                 new = self.versus.as_mut().map(|versus| {
                     // Targets rewrite in place: the new rules get what was captured.
-                    versus.judge(copy(scratch, bytes), &arrival)
+                    versus.evaluate(copy(scratch, bytes), &arrival)
                 });
                 end
             }
@@ -158,7 +158,7 @@ impl<'n> Versus<'n> {
     }
 
     /// What becomes of a packet under the new rules; `bytes` are as captured, and may be rewritten.
-    pub(crate) fn judge(
+    pub(crate) fn evaluate(
         &mut self,
         bytes: &mut [u8],
         arrival: &Arrival<'_>,

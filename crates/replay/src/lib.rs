@@ -46,7 +46,7 @@ mod time_text;
 pub mod why;
 
 pub use alone::Alone;
-pub use decider::{Decider, Place};
+pub use decider::{Decider, DeciderPlace};
 pub use error::Error;
 pub use filter::Filter;
 pub use input::read_text;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::net::IpAddr;
 
-use dataplane::{DropReason, Judgement};
+use dataplane::{DropReason, FinalVerdict};
 use host::sighting::Sighting;
 use serde::Serialize;
 
@@ -66,10 +66,10 @@ pub(crate) fn write(to: &mut dyn Write, evaluated: &Evaluated<'_>) -> io::Result
         input: evaluated.sides[0],
         out: evaluated.sides[1],
         path: evaluated.end.path.map(dataplane::Path::name),
-        verdict: evaluated.end.judgement.word(),
+        verdict: evaluated.end.verdict.word(),
         reason: match evaluated.end.either {
             Some(_) => "either",
-            None => reason(evaluated.end.judgement),
+            None => reason(evaluated.end.verdict),
         },
         table: place.table,
         chain: place.chain,
@@ -84,7 +84,7 @@ pub(crate) fn write(to: &mut dyn Write, evaluated: &Evaluated<'_>) -> io::Result
             _ => None,
         }
         .map(|of| evaluated.numbers.show(of).to_string()),
-        new_verdict: evaluated.new.map(|(end, _)| end.judgement.word()),
+        new_verdict: evaluated.new.map(|(end, _)| end.verdict.word()),
         logged_by: &evaluated.logged_by,
         new_line: evaluated.new.and_then(|(_, place)| place.line),
     };
@@ -92,13 +92,13 @@ pub(crate) fn write(to: &mut dyn Write, evaluated: &Evaluated<'_>) -> io::Result
 }
 
 /// The kind of what decided, in the words of `drop_reasons`.
-fn reason(judgement: Judgement) -> &'static str {
-    let reason = match judgement {
-        Judgement::Accept(None) => return "none",
-        Judgement::Accept(Some(by)) | Judgement::Reject(by) => by.into(),
-        Judgement::Drop(reason) => reason,
-        Judgement::Unknown => return "unknown",
-        Judgement::Skip(_) => return "skip",
+fn reason(verdict: FinalVerdict) -> &'static str {
+    let reason = match verdict {
+        FinalVerdict::Accept(None) => return "none",
+        FinalVerdict::Accept(Some(by)) | FinalVerdict::Reject(by) => by.into(),
+        FinalVerdict::Drop(reason) => reason,
+        FinalVerdict::Unknown => return "unknown",
+        FinalVerdict::Skip(_) => return "skip",
     };
     match reason {
         DropReason::Rule(_) => "rule",

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dataplane::{
-    Counters, Disposition, DropReason, Early, Either, Judgement, Left, Midstream, Observer, Path,
-    Places, Skip, Why,
+    Counters, Disposition, DropReason, Early, Either, FinalVerdict, Left, Midstream, Observer,
+    Path, Places, Skip, Why,
 };
 use host::sighting::Sighting;
 use rules::conntrack::{CtView, Space, States};
@@ -193,12 +193,12 @@ impl OnePacket<'_> {
     }
 
     fn count(&mut self, end: &Disposition) {
-        let slot = match end.judgement {
-            Judgement::Accept(by) => {
+        let slot = match end.verdict {
+            FinalVerdict::Accept(by) => {
                 self.decided(end, by);
                 &mut self.recorder.verdicts.accept
             }
-            Judgement::Drop(reason) => {
+            FinalVerdict::Drop(reason) => {
                 match end.either {
                     Some(_) => self.recorder.drop_reasons.either += 1,
                     None => self.recorder.drop_reasons.count(reason),
@@ -206,15 +206,15 @@ impl OnePacket<'_> {
                 self.decided(end, by_of(reason));
                 &mut self.recorder.verdicts.drop
             }
-            Judgement::Reject(by) => {
+            FinalVerdict::Reject(by) => {
                 self.decided(end, Some(by));
                 &mut self.recorder.verdicts.reject
             }
-            Judgement::Unknown => {
+            FinalVerdict::Unknown => {
                 self.unknown();
                 &mut self.recorder.verdicts.unknown
             }
-            Judgement::Skip(skip) => {
+            FinalVerdict::Skip(skip) => {
                 self.recorder.skipped.count(skip);
                 &mut self.recorder.verdicts.skip
             }
@@ -303,7 +303,7 @@ impl Observer for OnePacket<'_> {
         self.recorder.squeezed_packets += u64::from(view.space != Space::Enough);
     }
 
-    fn hangs_on(&mut self, why: Why) {
+    fn depends_on(&mut self, why: Why) {
         self.recorder.causes.add(why);
     }
 }

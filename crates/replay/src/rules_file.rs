@@ -73,7 +73,7 @@ impl RulesFile {
 
     /// Says what carries the rules out, whatever the text says.
     #[must_use]
-    pub fn judged_as(mut self, semantics: Option<Semantics>) -> Self {
+    pub fn evaluated_as(mut self, semantics: Option<Semantics>) -> Self {
         self.ruleset.semantics = semantics.unwrap_or(self.ruleset.semantics);
         self.semantics_given |= semantics.is_some();
         self

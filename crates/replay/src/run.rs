@@ -165,11 +165,11 @@ fn several<'c>(
         Class::Global(_) => threads::Split::None,
     };
     if report.class == Class::PerFlow && source.may_wait() {
-        report.one_judge = Some(Alone::Once);
+        report.one_worker = Some(Alone::Once);
         split = threads::Split::None;
     }
     if rules.config.bans.as_ref().is_some_and(Schedule::changes_in_time) {
-        report.one_judge = Some(Alone::Bans);
+        report.one_worker = Some(Alone::Bans);
         split = threads::Split::None;
     }
     loop {
@@ -181,11 +181,11 @@ fn several<'c>(
         let lanes = (0..judges).map(|_| Lane::new(rules, sink.keeps())).collect();
         match threads::beside(lanes, split, source, sink)? {
             Ended::Done(counted, why) => {
-                report.one_judge = report.one_judge.or(why);
+                report.one_worker = report.one_worker.or(why);
                 return Ok(counted);
             }
             Ended::Again(why) => {
-                report.one_judge = Some(why);
+                report.one_worker = Some(why);
                 split = threads::Split::None;
                 // What was written is to come to the same once more.
                 rules.stop = None;

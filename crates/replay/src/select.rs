@@ -58,7 +58,7 @@ pub struct Selection {
 /// What to do with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    Judge,
+    Evaluate,
     LeaveOut,
     /// Neither this one nor any later one.
     Stop,
@@ -71,9 +71,9 @@ impl Selection {
         self.filter.is_none() && self.from.is_none() && self.to.is_none() && self.count.is_none()
     }
 
-    /// Whether no packet beyond `judged` of them will be wanted.
-    pub(crate) fn is_full(&self, judged: u64) -> bool {
-        self.count.is_some_and(|count| judged >= count)
+    /// Whether no packet beyond `evaluated` of them will be wanted.
+    pub(crate) fn is_full(&self, evaluated: u64) -> bool {
+        self.count.is_some_and(|count| evaluated >= count)
     }
 
     /// What to do with a packet that arrived at `time`; `start` is the time of the first packet.
@@ -81,9 +81,9 @@ impl Selection {
         &mut self,
         frame: Frame<'_>,
         (time, start): (Option<u64>, Option<u64>),
-        judged: u64,
+        evaluated: u64,
     ) -> Result<Choice, Error> {
-        if self.is_full(judged) {
+        if self.is_full(evaluated) {
             return Ok(Choice::Stop);
         }
         if self.from.is_some() || self.to.is_some() {
@@ -99,7 +99,7 @@ impl Selection {
             Some(filter) => filter.accepts(frame)?,
             None => true,
         };
-        Ok(if passes { Choice::Judge } else { Choice::LeaveOut })
+        Ok(if passes { Choice::Evaluate } else { Choice::LeaveOut })
     }
 }
 
@@ -127,13 +127,13 @@ mod tests {
             ..Selection::default()
         };
         let meta = FrameMeta::default();
-        let mut choose = |time, judged| {
+        let mut choose = |time, evaluated| {
             let frame = Frame { bytes: &[], meta: &meta };
-            selection.choose(frame, (Some(time), Some(100)), judged).unwrap()
+            selection.choose(frame, (Some(time), Some(100)), evaluated).unwrap()
         };
         assert_eq!(choose(109, 0), Choice::LeaveOut);
-        assert_eq!(choose(110, 0), Choice::Judge);
-        assert_eq!(choose(119, 1), Choice::Judge);
+        assert_eq!(choose(110, 0), Choice::Evaluate);
+        assert_eq!(choose(119, 1), Choice::Evaluate);
         assert_eq!(choose(120, 2), Choice::Stop);
         assert_eq!(choose(119, 3), Choice::Stop);
     }

@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use dataplane::{Disposition, Judgement};
+use dataplane::{Disposition, FinalVerdict};
 use host::sighting::Seen;
 use packet::Link;
 use pktio::Frame;
@@ -12,7 +12,7 @@ use rules::model::Family;
 
 use crate::batch::{Arrived, Batch, Outcome, seen_at};
 use crate::changes::Groups;
-use crate::decider::{Decider, Place};
+use crate::decider::{Decider, DeciderPlace};
 use crate::error::Error;
 use crate::evaluated::{Evaluated, PacketWords};
 use crate::lane::{Keeps, Rules};
@@ -124,10 +124,10 @@ impl<'f, 'w> Sink<'f, 'w> {
     ) -> Result<(), Error> {
         let Outcome { end, by, new, sides: [input, output], states } = outcome;
         if let Some((timeline, _)) = &mut self.page {
-            timeline.count(arrived.time, &end.judgement);
+            timeline.count(arrived.time, &end.verdict);
         }
         if let Some(to) = &mut self.verdicts {
-            writeln!(to, "{}", end.judgement.word()).map_err(failed("--verdicts"))?;
+            writeln!(to, "{}", end.verdict.word()).map_err(failed("--verdicts"))?;
         }
         let link = link_of(frame.meta.link_type);
         if !self.outputs.is_none() {
@@ -204,9 +204,9 @@ impl<'f, 'w> Sink<'f, 'w> {
 impl List {
     fn lists(self, end: &Disposition, changed: bool) -> bool {
         match self {
-            Self::Drop => matches!(end.judgement, Judgement::Drop(_)),
-            Self::Reject => matches!(end.judgement, Judgement::Reject(_)),
-            Self::Unknown => end.judgement == Judgement::Unknown,
+            Self::Drop => matches!(end.verdict, FinalVerdict::Drop(_)),
+            Self::Reject => matches!(end.verdict, FinalVerdict::Reject(_)),
+            Self::Unknown => end.verdict == FinalVerdict::Unknown,
             Self::Change => changed,
         }
     }
@@ -224,6 +224,6 @@ fn of_family(files: &[RulesFile], family: Family) -> Option<&RulesFile> {
 }
 
 /// The place of a decider under the new rules; families that these have none for keep their old ones.
-fn place_in<'f>(decider: Decider, new: &'f [RulesFile], old: &'f [RulesFile]) -> Place<'f> {
+fn place_in<'f>(decider: Decider, new: &'f [RulesFile], old: &'f [RulesFile]) -> DeciderPlace<'f> {
     decider.place(|family| of_family(new, family).or_else(|| of_family(old, family)))
 }

@@ -10,7 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dataplane::Judgement;
+use dataplane::FinalVerdict;
 use packet::visible;
 use pktio::pcap_file::NgWriter;
 use rules::eval::By;
@@ -84,7 +84,7 @@ impl Split {
 
     /// Writes a frame to the file of its verdict and, if it was dropped, to that of the reason.
     pub(crate) fn write(&mut self, evaluated: &Evaluated<'_>) -> Result<(), Error> {
-        let verdict = evaluated.end.judgement.word();
+        let verdict = evaluated.end.verdict.word();
         let index = match self.by_verdict.get(verdict) {
             Some(index) => *index,
             None => {
@@ -93,7 +93,7 @@ impl Split {
             }
         };
         self.append(index, evaluated)?;
-        if !matches!(evaluated.end.judgement, Judgement::Drop(_) | Judgement::Reject(_)) {
+        if !matches!(evaluated.end.verdict, FinalVerdict::Drop(_) | FinalVerdict::Reject(_)) {
             return Ok(());
         }
         let key = (verdict, evaluated.decider);

@@ -3,7 +3,7 @@
 mod json;
 mod text;
 
-use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Skip, Why};
+use dataplane::{Arrival, Config, Disposition, FinalVerdict, Handler, Observer, Path, Skip, Why};
 use host::sighting::Sighting;
 use packet::{Checksums, Link, Packet};
 use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, States, Status};
@@ -353,8 +353,8 @@ impl Observer for Teller<'_, '_> {
         self.tell(Step::Ttl(left));
     }
 
-    fn hangs_on(&mut self, why: Why) {
-        self.counted.hangs_on(why);
+    fn depends_on(&mut self, why: Why) {
+        self.counted.depends_on(why);
     }
 
     fn tracked(&mut self, view: &CtView, flow: Seen<'_>) {
@@ -423,7 +423,7 @@ fn state_of(flow: &Flow) -> String {
 impl Story<'_> {
     /// What became of the packet.
     #[must_use]
-    pub fn judgement(&self) -> Judgement {
-        self.end.judgement
+    pub fn verdict(&self) -> FinalVerdict {
+        self.end.verdict
     }
 }

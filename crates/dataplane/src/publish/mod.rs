@@ -1,7 +1,7 @@
 //! Publishing: revisions of the rules go to the threads that walk them, their counters come back.
 //!
 //! Every [`Worker`] has a desk. A commit puts the new revision on all of them; a worker takes what is
-//! there for the length of a [`Burst`], so one packet is judged by one revision. A reader who wants
+//! there for the length of a [`BurstGuard`], so one packet is judged by one revision. A reader who wants
 //! the counters puts empty ones there, and has the full ones when the worker's burst ends, or at once if it rests:
 //! that is [`Published::snapshot`].
 //!
@@ -37,7 +37,7 @@ use rules::save::LoadError;
 use ledger::{Ledger, Reset};
 use tally::{HOOKS, Local, Tally};
 
-pub use worker::{Burst, Worker};
+pub use worker::{BurstGuard, Worker};
 
 /// Writers wait at so many revisions that somebody may still walk.
 pub const MOST_REVISIONS: usize = 64;

@@ -51,29 +51,29 @@ impl<T: Tally> Worker<T> {
     /// # Panics
     /// A burst before was forgotten (`mem::forget`) and never ended.
     #[inline]
-    pub fn burst(&mut self) -> Burst<'_, T> {
+    pub fn burst(&mut self) -> BurstGuard<'_, T> {
         let seat = self.place.desk.take();
         let Some(seat) = seat else { panic!("a burst was forgotten before it ended") };
         self.place.at.store(seat.what.revision.number(), Ordering::Relaxed);
-        Burst { place: &self.place, memories: &mut self.memories, seat: Some(seat) }
+        BurstGuard { place: &self.place, memories: &mut self.memories, seat: Some(seat) }
     }
 }
 
 /// A burst of packets: all of them are judged by one revision.
-pub struct Burst<'w, T = Local> {
+pub struct BurstGuard<'w, T = Local> {
     place: &'w Place<T>,
     memories: &'w mut Memories,
     /// There until it is dropped.
     seat: Option<Box<Seat<Work<T>>>>,
 }
 
-impl<T: Tally> fmt::Debug for Burst<'_, T> {
+impl<T: Tally> fmt::Debug for BurstGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Burst").field("seat", &self.seat).finish_non_exhaustive()
+        f.debug_struct("BurstGuard").field("seat", &self.seat).finish_non_exhaustive()
     }
 }
 
-impl<T: Tally> Burst<'_, T> {
+impl<T: Tally> BurstGuard<'_, T> {
     /// The rules.
     #[must_use]
     pub fn revision(&self) -> &Revision {
@@ -90,7 +90,7 @@ impl<T: Tally> Burst<'_, T> {
     }
 }
 
-impl<T> Drop for Burst<'_, T> {
+impl<T> Drop for BurstGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.place.at.store(0, Ordering::Relaxed);

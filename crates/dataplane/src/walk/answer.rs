@@ -12,7 +12,7 @@ use rules::{Iface, Wish};
 
 use super::Walk;
 use crate::answers::{Answerable, Answers, Found};
-use crate::disposition::{DropReason, Judgement};
+use crate::disposition::{DropReason, FinalVerdict};
 use crate::observer::Observer;
 
 impl Walk<'_, '_, '_> {
@@ -115,18 +115,18 @@ impl Walk<'_, '_, '_> {
     /// What the host sends the packet's sender, if it does, and what that is known by once it comes.
     pub(crate) fn answer(
         &mut self,
-        judgement: &Judgement,
+        verdict: &FinalVerdict,
         to_host: bool,
     ) -> (Option<Answer>, Option<Answerable>) {
         let rejected = self.verdicts.by(Verdict::Reject);
-        let (answer, certain) = match judgement {
-            Judgement::Reject(by) => (self.rejection(*by), true),
-            Judgement::Drop(_) => (self.untold_answer(), true),
-            Judgement::Unknown if rejected.is_some() => {
+        let (answer, certain) = match verdict {
+            FinalVerdict::Reject(by) => (self.rejection(*by), true),
+            FinalVerdict::Drop(_) => (self.untold_answer(), true),
+            FinalVerdict::Unknown if rejected.is_some() => {
                 (rejected.and_then(|by| self.rejection(by)), false)
             }
-            Judgement::Unknown => (self.untold_answer(), false),
-            Judgement::Accept(_) | Judgement::Skip(_) => return (None, None),
+            FinalVerdict::Unknown => (self.untold_answer(), false),
+            FinalVerdict::Accept(_) | FinalVerdict::Skip(_) => return (None, None),
         };
         let Some(answer) = answer.filter(|_| self.transit.family.is_ip()) else {
             return (None, None);

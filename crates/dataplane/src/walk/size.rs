@@ -56,7 +56,7 @@ impl Walk<'_, '_, '_> {
             Fit::No => self.alive = Alive::Gone,
             Fit::Unknown => {
                 self.alive = Alive::Maybe;
-                observer.hangs_on(Why::Size);
+                observer.depends_on(Why::Size);
             }
         }
         self.untold.get_or_insert(DropReason::TooBig);

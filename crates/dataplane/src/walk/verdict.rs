@@ -4,13 +4,13 @@ use rules::eval::{Alive, By, Verdict};
 
 use super::Walk;
 use super::ways::Ways;
-use crate::disposition::{DropReason, Either, Judgement};
+use crate::disposition::{DropReason, Either, FinalVerdict};
 
 impl Walk<'_, '_, '_> {
     /// What became of it.
-    pub(crate) fn judgement(&mut self) -> Judgement {
+    pub(crate) fn verdict(&mut self) -> FinalVerdict {
         if self.given_up {
-            return Judgement::Unknown;
+            return FinalVerdict::Unknown;
         }
         if self.alive != Alive::Gone || self.ways == Ways::Lost {
             let accepted = self.accepted;
@@ -18,14 +18,14 @@ impl Walk<'_, '_, '_> {
             self.verdicts.add(Verdict::Accept, accepted.by(Verdict::Accept));
         }
         match self.verdicts.only() {
-            Some((Verdict::Accept, by)) => Judgement::Accept(by),
-            Some((Verdict::Drop, Some(by))) => Judgement::Drop(by.into()),
+            Some((Verdict::Accept, by)) => FinalVerdict::Accept(by),
+            Some((Verdict::Drop, Some(by))) => FinalVerdict::Drop(by.into()),
             Some((Verdict::Drop, None)) => match self.untold.or_else(|| self.last_to_drop()) {
-                Some(reason) => Judgement::Drop(reason),
-                None => Judgement::Unknown,
+                Some(reason) => FinalVerdict::Drop(reason),
+                None => FinalVerdict::Unknown,
             },
-            Some((Verdict::Reject, Some(by))) => Judgement::Reject(by),
-            _ => Judgement::Unknown,
+            Some((Verdict::Reject, Some(by))) => FinalVerdict::Reject(by),
+            _ => FinalVerdict::Unknown,
         }
     }
 

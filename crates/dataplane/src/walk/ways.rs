@@ -33,7 +33,7 @@ impl Walk<'_, '_, '_> {
         if self.alive == Alive::Gone || self.let_go {
             return;
         }
-        observer.hangs_on(Why::Translation);
+        observer.depends_on(Why::Translation);
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
         self.ways = Ways::Lost;
@@ -51,7 +51,7 @@ impl Walk<'_, '_, '_> {
     /// Routing may refuse it, which this would tell.
     pub(crate) fn may_refuse(&mut self, why: Refused, hangs_on: Why, observer: &mut impl Observer) {
         if self.alive != Alive::Gone {
-            observer.hangs_on(hangs_on);
+            observer.depends_on(hangs_on);
             self.untold.get_or_insert(DropReason::Route(why));
             self.verdicts.add(Verdict::Drop, None);
             self.alive = Alive::Maybe;
@@ -63,7 +63,7 @@ impl Walk<'_, '_, '_> {
         if self.alive == Alive::Gone || self.ways != Ways::One {
             return;
         }
-        observer.hangs_on(hangs_on);
+        observer.depends_on(hangs_on);
         let was_certain = self.alive == Alive::Certain;
         self.ways = Ways::Either { was_certain, survives: false };
         self.alive = Alive::Maybe;

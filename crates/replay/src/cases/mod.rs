@@ -33,9 +33,9 @@
 //! Contract: what is wrong in a file is an error with its line and column; what is wrong about the rules
 //! (a rule that is gone, a verdict that changed) is a failing case.
 
+mod evaluate;
 mod github;
 mod json;
-mod judge;
 mod junit;
 mod named;
 mod place;
@@ -43,7 +43,7 @@ mod read;
 pub mod record;
 mod text;
 
-pub use judge::{Decided, Got, Judged, Results, judge};
+pub use evaluate::{CaseResult, Decided, Got, Results, evaluate};
 pub use named::NamedFile;
 pub use place::PlaceName;
 

@@ -12,12 +12,12 @@ mod toml;
 
 use std::collections::{HashMap, HashSet};
 
-use dataplane::{Config, Handler, Judgement, Observer, Path};
+use dataplane::{Config, FinalVerdict, Handler, Observer, Path};
 use packet::{Checksums, FlowKey, Packet, tcp, udp, visible};
 use rules::model::Family;
 use rules::{Iface, eval};
 
-use super::judge::conversation;
+use super::evaluate::conversation;
 use super::{Got, PlaceName};
 use crate::batch::{Batch, StreamFrame};
 use crate::error::Error;
@@ -46,7 +46,7 @@ pub struct Recording<'f> {
     pub packets: u64,
     /// Packets whose verdict is unknown.
     pub unknown: u64,
-    /// Packets that were not judged.
+    /// Packets that were not evaluated.
     pub skipped: u64,
     /// Kinds of packets that no SPEC reproduces.
     pub not_in_words: u64,
@@ -150,22 +150,22 @@ impl Taking<'_> {
         let mut passing = Passing::default();
         let end = self.handler.handle(frame.bytes, &arrival, &mut passing).end;
         let packet = Packet::parse(before, arrival.wire_len, arrival.link, Checksums::Ignore);
-        match end.judgement {
-            Judgement::Skip(_) => {
+        match end.verdict {
+            FinalVerdict::Skip(_) => {
                 self.recording.skipped += 1;
                 return;
             }
-            Judgement::Unknown => self.recording.unknown += 1,
-            Judgement::Accept(_) | Judgement::Drop(_) | Judgement::Reject(_) => {
+            FinalVerdict::Unknown => self.recording.unknown += 1,
+            FinalVerdict::Accept(_) | FinalVerdict::Drop(_) | FinalVerdict::Reject(_) => {
                 let got = Got::of(&end, self.recording.files);
-                self.judged((frame.arrived.number, &packet), &got, &passing);
+                self.evaluated((frame.arrived.number, &packet), &got, &passing);
             }
         }
         self.opens(&packet, &passing);
     }
 
     /// A packet whose verdict is known: another case, unless there is one like it.
-    fn judged(&mut self, (frame, packet): (u64, &Packet<'_>), got: &Got, passing: &Passing) {
+    fn evaluated(&mut self, (frame, packet): (u64, &Packet<'_>), got: &Got, passing: &Passing) {
         let Some(kind) = Kind::of(packet, got, passing) else {
             self.recording.not_in_words += 1;
             return;
@@ -233,7 +233,7 @@ impl Recording<'_> {
     /// What became of the packets that make no case.
     fn found(&self) -> String {
         format!(
-            "{} packets: {} unknown, {} not judged, {} that a SPEC cannot reproduce",
+            "{} packets: {} unknown, {} not evaluated, {} that a SPEC cannot reproduce",
             self.packets, self.unknown, self.skipped, self.not_in_words
         )
     }

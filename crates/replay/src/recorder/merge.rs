@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-use dataplane::counters::Tally;
+use dataplane::counters::HitCount;
 
 use super::Recorder;
 use crate::report::{Count, DropReasons, Sightings, Skipped, VerdictCounts};
@@ -41,7 +41,7 @@ impl Recorder {
             stop: _,
         } = other;
         for (ours, theirs) in self.counters.iter_mut().zip(&counters) {
-            ours.merge(theirs, Tally::add);
+            ours.merge(theirs, HitCount::add);
         }
         for (ours, theirs) in self.decided.iter_mut().zip(&decided) {
             ours.merge(theirs, Count::merge);

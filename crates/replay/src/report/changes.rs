@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::text::{fit, number, plural};
 use super::{Listed, Report};
-use crate::changes::Change;
-use crate::decider::{Decider, Place};
+use crate::changes::VerdictChange;
+use crate::decider::{Decider, DeciderPlace};
 use crate::rules_file::RulesFile;
 
 /// Groups shown before "and N more".
@@ -25,13 +25,13 @@ impl Report<'_> {
 
     /// Where a decider stands in the first rules.
     #[must_use]
-    pub fn old_place(&self, decider: Decider) -> Place<'_> {
+    pub fn old_place(&self, decider: Decider) -> DeciderPlace<'_> {
         decider.place(|family| self.file(family))
     }
 
     /// Where a decider stands in the rules of `--vs`.
     #[must_use]
-    pub fn new_place(&self, decider: Decider) -> Place<'_> {
+    pub fn new_place(&self, decider: Decider) -> DeciderPlace<'_> {
         decider.place(|family| self.new_file(family))
     }
 
@@ -67,7 +67,7 @@ impl Report<'_> {
         new.map_or_else(String::new, |(old, new)| format!(", {} to {},", old.name(), new.name()))
     }
 
-    fn change_text(&self, out: &mut String, change: &Change) -> std::fmt::Result {
+    fn change_text(&self, out: &mut String, change: &VerdictChange) -> std::fmt::Result {
         let what = fit(&format!("  {} -> {}", change.from, change.to), WIDTH - 39);
         writeln!(
             out,
@@ -88,9 +88,9 @@ impl Report<'_> {
     }
 
     /// The words of a listed packet whose verdict changes.
-    pub(super) fn listed_new(&self, listed: &Listed) -> Option<(&'static str, Place<'_>)> {
+    pub(super) fn listed_new(&self, listed: &Listed) -> Option<(&'static str, DeciderPlace<'_>)> {
         let (end, decider) = listed.new?;
-        Some((end.judgement.word(), self.new_place(decider)))
+        Some((end.verdict.word(), self.new_place(decider)))
     }
 
     pub(super) fn changes_json(&self) -> Option<Value> {

@@ -198,7 +198,7 @@ impl Report<'_> {
                     "frame": self.numbers.frame(listed.frame),
                     "time": listed.time.map(time_text),
                     "packet": listed.packet,
-                    "verdict": listed.disposition.judgement.word(),
+                    "verdict": listed.disposition.verdict.word(),
                     "line": by.as_ref().map(|(line, _)| line),
                     "by": by.map(|(_, text)| text),
                     "new_verdict": new.as_ref().map(|(word, _)| word),

@@ -17,7 +17,7 @@ pub use text::Style;
 
 use std::collections::{BTreeMap, HashMap};
 
-use dataplane::counters::Tally;
+use dataplane::counters::HitCount;
 use dataplane::{Config, Counters, Disposition, Either, Path, Why};
 use host::Refused;
 use packet::L3Fault;
@@ -221,7 +221,7 @@ pub struct Report<'f> {
     /// Where all of them do, why.
     pub class_because: Option<String>,
     /// Why one thread judged where the class would have let several.
-    pub one_judge: Option<Alone>,
+    pub one_worker: Option<Alone>,
     /// Packets in all.
     pub packets: u64,
     /// Packets by verdict.
@@ -304,7 +304,7 @@ impl<'f> Report<'f> {
             captures: Vec::new(),
             class: Class::Pure,
             class_because: None,
-            one_judge: None,
+            one_worker: None,
             packets: 0,
             verdicts: VerdictCounts::default(),
             drop_reasons: DropReasons::default(),
@@ -353,8 +353,8 @@ impl<'f> Report<'f> {
 
     /// Why only one thread judged, in words: the rules ask for it, or the packets did.
     #[must_use]
-    pub fn one_judge(&self) -> Option<&str> {
-        self.class_because.as_deref().or(self.one_judge.map(Alone::text))
+    pub fn one_worker(&self) -> Option<&str> {
+        self.class_because.as_deref().or(self.one_worker.map(Alone::text))
     }
 
     /// Packets per second of wall time.
@@ -432,7 +432,7 @@ impl<'f> Report<'f> {
     pub fn top_decisions(
         &self,
         which: impl Fn(&RulesFile, &By) -> bool,
-    ) -> Vec<(&RulesFile, By, Count, Tally)> {
+    ) -> Vec<(&RulesFile, By, Count, HitCount)> {
         let mut top: Vec<_> = self
             .decisions
             .iter()
@@ -450,7 +450,7 @@ impl<'f> Report<'f> {
     }
 
     /// The tally of what decided.
-    fn tally(&self, file: usize, by: By) -> Tally {
+    fn tally(&self, file: usize, by: By) -> HitCount {
         match by {
             By::Rule(at) | By::HotDrop(at) => self.counters[file].rule(at),
             By::Policy { table, chain } => self.counters[file].policy(table, chain),

@@ -328,7 +328,7 @@ impl<'c, 'w> Source<'c, 'w> {
             *start = start.or(time);
             let choice = selection.choose(frame, (time, *start), read.packets);
             match choice {
-                Ok(Choice::Judge) => {}
+                Ok(Choice::Evaluate) => {}
                 Ok(Choice::LeaveOut) => {
                     read.frames += 1;
                     return false;

@@ -19,7 +19,7 @@ impl Story<'_> {
         let mut story = json!({
             "schema": "tamis.why/1",
             "packet": self.packet,
-            "verdict": self.end.judgement.word(),
+            "verdict": self.end.verdict.word(),
             "line": by.as_ref().map(|(line, _)| line),
             "by": by.map(|(_, text)| text),
             "unknown_because": self.report.unknown_reasons().into_iter()
@@ -58,7 +58,7 @@ impl Story<'_> {
         let by = self.report.decided_by(&before.end);
         json!({
             "packet": before.packet,
-            "verdict": before.end.judgement.word(),
+            "verdict": before.end.verdict.word(),
             "line": by.as_ref().map(|(line, _)| line),
             "by": by.map(|(_, text)| text),
         })

@@ -38,7 +38,7 @@ impl Recording<'_> {
         )?;
         let left_out = [
             (self.unknown, "packets whose verdict is unknown"),
-            (self.skipped, "packets that were not judged"),
+            (self.skipped, "packets that were not evaluated"),
             (self.not_in_words, "kinds of packets that a SPEC cannot reproduce"),
             (self.cut, "packets beyond --limit"),
         ];

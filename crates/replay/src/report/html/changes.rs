@@ -6,7 +6,7 @@ use super::ROWS;
 use super::markup::{escape, line_link};
 use super::packets::write_example_list;
 use super::sheets::Side;
-use crate::changes::{Change, Changes};
+use crate::changes::{Changes, VerdictChange};
 use crate::report::text::{bytes, number, plural};
 use crate::report::{Count, Report};
 
@@ -16,7 +16,7 @@ struct Turn<'c> {
     to: &'static str,
     count: Count,
     /// Groups, each with its place among all.
-    groups: Vec<(usize, &'c Change)>,
+    groups: Vec<(usize, &'c VerdictChange)>,
 }
 
 /// Groups by their two verdicts, the most packets first.
@@ -89,8 +89,8 @@ impl Report<'_> {
         Ok(())
     }
 
-    fn write_group(&self, out: &mut String, at: usize, change: &Change) -> Result {
-        let Change { packets, bytes: size, .. } = *change;
+    fn write_group(&self, out: &mut String, at: usize, change: &VerdictChange) -> Result {
+        let VerdictChange { packets, bytes: size, .. } = *change;
         write!(
             out,
             "<tbody id=\"change-{at}\"><tr><td class=\"n\" data-v=\"{packets}\">{}\

@@ -230,7 +230,7 @@ fn width_words(width: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dataplane::Judgement;
+    use dataplane::FinalVerdict;
 
     use super::*;
     use crate::report::timeline::Timeline;
@@ -238,9 +238,9 @@ mod tests {
     fn two_bins() -> Timeline {
         let mut timeline = Timeline::default();
         for _ in 0..3 {
-            timeline.count(Some(1000), &Judgement::Accept(None));
+            timeline.count(Some(1000), &FinalVerdict::Accept(None));
         }
-        timeline.count(Some(2000), &Judgement::Unknown);
+        timeline.count(Some(2000), &FinalVerdict::Unknown);
         timeline
     }
 

@@ -3,7 +3,7 @@
 
 use std::fmt::{Error, Result, Write};
 
-use dataplane::counters::Tally;
+use dataplane::counters::HitCount;
 use rules::eval::By;
 
 use super::ROWS;
@@ -111,7 +111,7 @@ impl Report<'_> {
         file: &RulesFile,
         by: By,
         count: Count,
-        tally: Tally,
+        tally: HitCount,
     ) -> std::result::Result<String, Error> {
         let family = file.ruleset.family;
         let word = if file.rejects(&by) { "reject" } else { "drop" };
@@ -184,7 +184,7 @@ impl Report<'_> {
              <th class=\"n\">number<th>time<th>verdict<th>packet<th>what decided</thead>\n",
         );
         for listed in &self.listed {
-            let (frame, word) = (listed.frame, listed.disposition.judgement.word());
+            let (frame, word) = (listed.frame, listed.disposition.verdict.word());
             write!(
                 out,
                 "<tbody><tr><td class=\"n\" data-v=\"{frame}\">{}",

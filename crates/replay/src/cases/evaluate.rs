@@ -24,19 +24,19 @@ const LEAST_CONNECTIONS: usize = 16;
 pub struct Results<'c> {
     /// The cases.
     pub cases: &'c Cases,
-    /// The rules that judged them, at most one file for each family.
+    /// The rules that evaluated them, at most one file for each family.
     pub files: &'c [RulesFile],
     /// Options to be typed again for the same answer.
     pub(super) options: String,
     /// One for each case, in their order.
-    pub judged: Vec<Judged<'c>>,
+    pub results: Vec<CaseResult<'c>>,
     /// Wall time in seconds.
     pub elapsed_s: f64,
 }
 
 /// What came of one case.
 #[derive(Debug)]
-pub struct Judged<'c> {
+pub struct CaseResult<'c> {
     /// The case.
     pub case: &'c Case,
     /// One for each packet.
@@ -50,7 +50,7 @@ pub struct Judged<'c> {
 /// Why a case fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// Index of the packet that was not judged as expected.
+    /// Index of the packet whose verdict was not as expected.
     pub packet: usize,
     /// What was expected and what came instead.
     pub what: String,
@@ -89,19 +89,19 @@ pub struct Decided {
 
 /// Runs the cases. `also` are options to be typed again beside those that the configuration tells.
 #[must_use]
-pub fn judge<'c>(
+pub fn evaluate<'c>(
     cases: &'c Cases,
     files: &'c [RulesFile],
     config: &Config,
     also: &str,
 ) -> Results<'c> {
     let started = Instant::now();
-    let judged = cases.cases.iter().map(|case| Judged::of(case, files, config)).collect();
+    let results = cases.cases.iter().map(|case| CaseResult::of(case, files, config)).collect();
     let options = format!("{also}{}", walk_flags(files, config, spec::CT));
-    Results { cases, files, options, judged, elapsed_s: started.elapsed().as_secs_f64() }
+    Results { cases, files, options, results, elapsed_s: started.elapsed().as_secs_f64() }
 }
 
-impl<'c> Judged<'c> {
+impl<'c> CaseResult<'c> {
     fn of(case: &'c Case, files: &[RulesFile], config: &Config) -> Self {
         let started = Instant::now();
         let specs = case.packets.iter().map(|packet| &packet.spec);
@@ -248,7 +248,7 @@ impl Got {
         let either = matches!(decider, Decider::Either(..)).then(|| {
             decider.place(|family| files.iter().find(|file| file.ruleset.family == family)).text
         });
-        Self { verdict: end.judgement.word(), by, either }
+        Self { verdict: end.verdict.word(), by, either }
     }
 
     /// The verdict and what decided it.
@@ -277,12 +277,12 @@ impl Results<'_> {
     /// How many cases pass.
     #[must_use]
     pub fn passed(&self) -> usize {
-        self.judged.len() - self.failed().count()
+        self.results.len() - self.failed().count()
     }
 
     /// The cases that fail, each with why.
-    pub fn failed(&self) -> impl Iterator<Item = (&Judged<'_>, &Wrong)> {
-        self.judged.iter().filter_map(|judged| Some((judged, judged.wrong.as_ref()?)))
+    pub fn failed(&self) -> impl Iterator<Item = (&CaseResult<'_>, &Wrong)> {
+        self.results.iter().filter_map(|result| Some((result, result.wrong.as_ref()?)))
     }
 
     /// The command that tells the story of a packet of a case, with more options.
