@@ -17,11 +17,11 @@ use crate::walk_args::WalkArgs;
 /// `tamis why`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A packet in words: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS or TYPE] [key=value …],
+A packet spec: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS or TYPE] [key=value …],
 keys ttl mark ctstate after mac len tos frag:
   tamis why rules.v4 --packet 'in=eth0 tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn'
   tamis why rules.v4 --packet 'icmp 10.0.0.1 > 10.0.0.2 echo-request'
-Several packets in words are a conversation, a second apart or after=SECONDS: the story is that of
+Several packet specs are a conversation, a second apart or after=SECONDS: the story is that of
 the last one. Unless ctstate= says it, tracking finds the state of each, and that of the first is NEW.
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
@@ -33,13 +33,13 @@ pub(crate) struct WhyArgs {
     /// and does not say so
     #[arg(value_name = "CAPTURE")]
     pub captures: Vec<String>,
-    /// A packet's number in the capture, from 1 (FILE:N where there are several captures), or a packet in words; in words it may be repeated
+    /// A packet's number in the capture, from 1 (FILE:N where there are several captures), or a packet spec, which may be repeated
     #[arg(long = "packet", required = true, value_name = "N|SPEC")]
     pub packets: Vec<String>,
     /// List every rule that did not match, too
     #[arg(long)]
     pub all: bool,
-    /// Show so many near misses: rules that the packet met and would have matched but for one test
+    /// Show N near misses: rules that the packet met and would have matched but for one test
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub near: Option<u32>,
     /// One JSON document, schema tamis.why/1
@@ -84,7 +84,7 @@ fn more(args: &WhyArgs, story: &Story<'_>) -> Option<&'static str> {
 
 fn story<'f>(args: &WhyArgs, files: &'f [RulesFile], config: &'f Config) -> Result<Story<'f>> {
     let near = args.near.map(|count| count as usize);
-    // A packet in words may end like FILE:N, but says where it goes.
+    // A packet spec may end like FILE:N, but says where it goes.
     let is_number = |packet: &&String| {
         let (file, number) = packet.trim().rsplit_once(':').unwrap_or(("", packet.trim()));
         let is_spec = !file.is_empty() && (args.captures.is_empty() || file.contains('>'));

@@ -1,4 +1,4 @@
-//! [`Arrival`]: what is said of a frame besides its bytes.
+//! [`Arrival`]: what is given of a frame besides its bytes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct Arrival<'a> {
     pub direction: pktio::Direction,
     /// The interface that captured it.
     pub interface: Option<&'a str>,
-    /// The interfaces it is said to pass, before anything else names them.
+    /// The interfaces it is given to pass, before anything else names them.
     pub input: Option<&'a str>,
     /// See `input`.
     pub output: Option<&'a str>,
@@ -46,7 +46,7 @@ pub struct Arrival<'a> {
     pub at: Option<Hooked>,
     /// Its mark on arrival.
     pub mark: u32,
-    /// The state of its connection, if that is said and not for tracking to find.
+    /// The state of its connection, if that is given and not for tracking to find.
     pub ctstate: Option<CtState>,
 }
 
@@ -82,7 +82,7 @@ pub struct Left<'a> {
 }
 
 impl Arrival<'_> {
-    /// A frame of which nothing else is said.
+    /// A frame of which nothing else is given.
     #[must_use]
     pub fn new(number: u64, link: Link, wire_len: usize) -> Self {
         Self {

@@ -1,8 +1,8 @@
-//! Which way a packet takes through the host, and whose rules judge it.
+//! Which way a packet takes through the host, and whose rules evaluate it.
 //!
 //! Where a capture says that a frame came in, or that the host sent it, that decides first, else whether its source
 //! is the host's own. What came in goes to the host or on: as routing decides, else by the host's own addresses. With
-//! nothing said, rules that stand only on one way are meant for it; with rules on both the packet may take either.
+//! nothing given, rules that stand only on one way are meant for it; with rules on both the packet may take either.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -51,7 +51,7 @@ impl<'a> Course<'a> {
         Way { path, input, output, fate, mtu, assumed }
     }
 
-    /// Where packets go that came in, when nothing is said of the host. One that has no rules for what it forwards is
+    /// Where packets go that came in, when nothing is given of the host. One that has no rules for what it forwards is
     /// taken to forward nothing, whatever the policy there.
     pub(crate) fn of_rules(ruleset: &Ruleset) -> Self {
         let has_rules = |hook| {
@@ -69,7 +69,7 @@ impl<'a> Course<'a> {
     }
 }
 
-/// The way of an IP packet: `None` if it hangs on address bytes that are not known.
+/// The way of an IP packet: `None` if it depends on address bytes that are not known.
 pub(crate) fn course_of<'a>(
     packet: &Packet<'_>,
     addresses: Option<(IpAddr, IpAddr)>,
@@ -147,7 +147,7 @@ pub(crate) fn arrived<'a>(
     }
     let is_group = destination.is_multicast() || destination == IpAddr::V4(Ipv4Addr::BROADCAST);
     if !is_told(host) && !is_group && arrival.origin == Origin::Addresses {
-        return unsaid(destination, arrival, config, of_rules);
+        return not_given(destination, arrival, config, of_rules);
     }
     let (input, _) = interfaces::of(packet, arrival, Path::Input, None, config);
     let (protocol, ports) = upper_of(packet);
@@ -177,13 +177,13 @@ pub(crate) fn arrived<'a>(
         }
         (Routed::Unknown(_), Some(true)) => Course::sure(Path::Input),
         (Routed::Unknown(_), Some(false)) => Course::sure(Path::Forward),
-        (Routed::Unknown(_), None) => unsaid(destination, arrival, config, of_rules),
+        (Routed::Unknown(_), None) => not_given(destination, arrival, config, of_rules),
     };
     Course { assumed, ..course }
 }
 
-/// The way of a packet when nobody said whose addresses are the host's.
-fn unsaid<'a>(
+/// The way of a packet when it is not given whose addresses are the host's.
+fn not_given<'a>(
     destination: IpAddr,
     arrival: &Arrival<'_>,
     config: &Config,
@@ -198,12 +198,12 @@ fn unsaid<'a>(
     }
 }
 
-/// Whether anything is said of the host by which its addresses are known.
+/// Whether anything is given of the host by which its addresses are known.
 pub(crate) fn is_told(host: &Host) -> bool {
     host.local.is_some() || host.assigned.is_some() || host.routes.is_some()
 }
 
-/// Whether what is said of interfaces sends a packet on: by one that it goes out by, or towards a network of one.
+/// Whether what is given of interfaces sends a packet on: by one that it goes out by, or towards a network of one.
 fn is_told_forward(destination: IpAddr, arrival: &Arrival<'_>, config: &Config) -> bool {
     arrival.output.is_some()
         || config.output.is_some()
@@ -266,12 +266,12 @@ pub(crate) fn of_host(outbound: bool) -> Path {
     if outbound { Path::Output } else { Path::Input }
 }
 
-/// What bridge rules judge: every frame, where there are frames.
+/// What bridge rules evaluate: every frame, where there are frames.
 pub(crate) fn bridged(link: Link) -> Option<Family> {
     (link == Link::Ethernet).then_some(Family::Bridge)
 }
 
-/// The family whose rules judge a packet.
+/// The family whose rules evaluate a packet.
 pub(crate) fn family_of(packet: &Packet<'_>) -> Option<Family> {
     match packet.headers().link.ethertype {
         0x0800 => Some(Family::Ipv4),

@@ -40,7 +40,7 @@ pub(crate) fn limits(host: &Host) -> Limits {
 #[derive(Debug, Default)]
 pub(crate) struct Delivery(Option<Defrag>);
 
-/// What became of a packet that is for the host.
+/// What delivery makes of a packet that is for the host.
 pub(crate) enum Delivered {
     /// It is no fragment that waits here: it is at INPUT.
     AsItIs,

@@ -35,7 +35,7 @@ use crate::reroute::{self, Before};
 use crate::walk::{Sizes, Walk};
 use crate::way::{Fate, Way, addresses};
 
-/// Frames that are read ahead together.
+/// Frames that are prefetched together.
 pub const BURST: usize = 32;
 
 /// Sees nothing.
@@ -47,7 +47,7 @@ impl eval::Observer for Nobody {
 
 impl Observer for Nobody {}
 
-/// Judges packets under the rules of one or more families.
+/// Evaluates packets under the rules of one or more families.
 #[derive(Debug)]
 pub struct Handler<'r> {
     plans: Vec<Plan<'r>>,
@@ -73,7 +73,7 @@ impl<'r> Handler<'r> {
         }
     }
 
-    /// Reads ahead for frames that are handled next, at best [`BURST`] of them: their connections are
+    /// Prefetches for frames that are handled next, at best [`BURST`] of them: their connections are
     /// fetched from memory all at once, not one after the other. Changes nothing.
     pub fn prefetch<'b>(&self, frames: impl Iterator<Item = (&'b mut [u8], Link, usize)>) {
         if !self.tracks() {
@@ -102,7 +102,7 @@ impl<'r> Handler<'r> {
         self.plans.iter().filter_map(|plan| Some(plan.tracker.as_ref()?.stats().created)).sum()
     }
 
-    /// What becomes of one frame.
+    /// The result of one frame.
     pub fn handle<'a>(
         &mut self,
         bytes: &mut [u8],
@@ -270,8 +270,8 @@ impl<'r> Handler<'r> {
             walk.made_by_host();
         }
         let stands = Stands { before, fragment, of_rules: *of_rules, config };
-        let said = (arrival, (found, &*answers));
-        let (gone, came) = goes(&mut walk, way, (&stands, Some(delivery)), said, observer);
+        let given = (arrival, (found, &*answers));
+        let (gone, came) = goes(&mut walk, way, (&stands, Some(delivery)), given, observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
         end.midstream = walk.midstream();
@@ -358,12 +358,12 @@ fn goes<'n: 'a, 'a>(
     if let Some(at) = arrival.at {
         return (hooked::goes(walk, at.hook, way, observer), Delivered::AsItIs);
     }
-    let said = (arrival, stands.config, stands.of_rules);
+    let given = (arrival, stands.config, stands.of_rules);
     match path {
         Path::Forward | Path::Input => {
             walk.brouting((input, Iface::Absent), observer);
             walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-            let way = reroute::after(walk, way, &stands.before, said, observer);
+            let way = reroute::after(walk, way, &stands.before, given, observer);
             let host = &stands.config.host;
             let bridged = bridge::crosses(&way, arrival, host);
             bridge::passed_on(walk, &way, (arrival, host), observer);
@@ -376,7 +376,7 @@ fn goes<'n: 'a, 'a>(
             walk.answers(found, observer);
             let before = Before { addresses: addresses(walk.packet()), ..stands.before };
             walk.hook(Hook::Output, (Iface::Absent, output), observer);
-            let way = reroute::after(walk, way, &before, said, observer);
+            let way = reroute::after(walk, way, &before, given, observer);
             goes_out(walk, way, observer);
             (way, Delivered::AsItIs)
         }
@@ -402,18 +402,18 @@ fn came_in<'a>(
         Fate::Refused(why) => walk.refuse(why),
         Fate::Perhaps(refused, why) => walk.may_refuse(refused, why, observer),
     }
-    if path == Path::Input && !walk.lost_way() {
+    if path == Path::Input && !walk.is_way_indeterminate() {
         let came = delivery.map(|delivery| delivery.take(walk, host, observer));
         match came {
             None | Some(Delivered::AsItIs) => {}
             Some(other) => return other,
         }
     }
-    if path == Path::Input || walk.lost_way() {
+    if path == Path::Input || walk.is_way_indeterminate() {
         walk.hook(Hook::Input, (input, Iface::Absent), observer);
         walk.other_way();
     }
-    if path == Path::Forward || walk.lost_way() {
+    if path == Path::Forward || walk.is_way_indeterminate() {
         if !sizes.bridged {
             walk.lower_ttl(observer);
             walk.measure(sizes, input, observer);
@@ -431,11 +431,11 @@ fn came_in<'a>(
 fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Observer) {
     let Way { path, input, output, .. } = way;
     walk.hook(Hook::Postrouting, (Iface::Absent, output), observer);
-    if path == Path::Loopback || walk.lost_way() {
+    if path == Path::Loopback || walk.is_way_indeterminate() {
         walk.loops_back();
     }
     walk.confirm(observer);
-    if path == Path::Loopback || walk.lost_way() {
+    if path == Path::Loopback || walk.is_way_indeterminate() {
         walk.is_out_of_sight();
         walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
         walk.hook(Hook::Input, (input, Iface::Absent), observer);

@@ -42,6 +42,6 @@ pub trait Observer: eval::Observer {
     /// Its states do not agree on a verdict, which is that of these.
     fn taken(&mut self, _states: States) {}
 
-    /// The verdict hangs on this, which is no rule's doing.
+    /// The verdict depends on this, which is no rule's doing.
     fn depends_on(&mut self, _why: Why) {}
 }

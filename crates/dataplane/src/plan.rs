@@ -1,4 +1,4 @@
-//! [`Plan`]: the rules of one family with what their packets leave behind for those that follow.
+//! [`Plan`]: the rules of one family with what their packets leave for those that follow.
 
 use packet::Packet;
 use rules::Class;
@@ -26,7 +26,7 @@ pub(crate) struct Plan<'r> {
     pub(crate) of_rules: Course<'r>,
     /// What the host sends for packets that it refused.
     pub(crate) answers: Answers,
-    /// What becomes of a packet may depend on others; else nobody needs to know what it answers.
+    /// A packet's result may depend on others; else nobody needs to know what it answers.
     pub(crate) is_coupled: bool,
     /// Some rule asks for ports of bridges.
     pub(crate) asks_for_ports: bool,
@@ -47,7 +47,7 @@ impl<'r> Plan<'r> {
         self.tables.ruleset().family
     }
 
-    /// What becomes of the packet before the first hook, if it is a fragment.
+    /// What tracking makes of the packet before the first hook, if it is a fragment.
     pub(crate) fn defrag(
         &mut self,
         packet: &Packet<'_>,
@@ -80,7 +80,7 @@ impl<'r> Plan<'r> {
         let may_be_own = match arrival.origin {
             Origin::Host => true,
             Origin::Wire => false,
-            // One that is said to have come in by an interface did.
+            // One that is given as having come in by an interface did.
             Origin::Addresses if arrival.input.is_some() => false,
             Origin::Addresses => {
                 interfaces::is_silent(packet, arrival) || interfaces::is_outbound(packet, arrival)

@@ -79,7 +79,7 @@ pub(crate) fn after<'n: 'a, 'a>(
             None => Course::sure(way.path),
         },
     };
-    let next = match walk.lost_way() {
+    let next = match walk.is_way_indeterminate() {
         true => either_way(walk, course.path, way.input, (arrival, config)),
         false => course.by(walk.packet(), arrival, config),
     };

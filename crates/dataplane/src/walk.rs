@@ -53,7 +53,7 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     /// What accepted it in the filter table, else in the last table that it passed.
     accepted: Verdicts,
     passed_filter: bool,
-    /// A table's walk was given up: nothing is known of what became of it.
+    /// A table's walk was given up: nothing is known of its result.
     given_up: bool,
     /// Tracking may have dropped it.
     may_be_dropped: bool,
@@ -122,7 +122,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         undo(&mut self.transit);
     }
 
-    /// From here on nothing is known of what became of it.
+    /// From here on nothing is known of its result.
     pub(crate) fn is_out_of_sight(&mut self) {
         self.let_go = false;
     }
@@ -183,7 +183,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         Self { known: Some(view), ..Self::new(transit, Visit::default(), rules) }
     }
 
-    /// Every table at one hook; connections are tracked behind the raw table.
+    /// Every table at one hook; connections are tracked after the raw table.
     pub(crate) fn hook(
         &mut self,
         hook: Hook,
@@ -218,7 +218,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
-    /// It comes from behind the hooks where connections are tracked: there is one, or would be.
+    /// It comes from after the hooks where connections are tracked: there is one, or would be.
     pub(crate) fn was_tracked(&mut self, is_own: bool, observer: &mut impl Observer) {
         self.transit.hook = if is_own { Hook::Output } else { Hook::Prerouting };
         self.meet(observer);

@@ -9,7 +9,7 @@ use rules::Iface;
 use crate::disposition::Why;
 use crate::path::Path;
 
-/// What becomes of a packet where routing decides.
+/// What routing decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It goes its way.

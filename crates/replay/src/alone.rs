@@ -1,6 +1,6 @@
 //! [`Alone`]: why one worker evaluates all packets where several were wanted.
 
-/// Why packets that the rules let judge apart hang together.
+/// Why packets depend on each other that the rules let several workers evaluate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alone {
     /// The captures cannot be read a second time, which may be needed.
@@ -14,7 +14,7 @@ pub enum Alone {
 }
 
 impl Alone {
-    /// In words.
+    /// The reason, as standard error and the report give it.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! The same packets under two rulesets: which ones come to another verdict, and by which rules.
 //!
-//! Contract: both rulesets judge every packet as it was captured, each with a handler and a memory of its
+//! Contract: both rulesets evaluate every packet as it was captured, each with a handler and a memory of its
 //! own, so stateful matches and connections run apart. Packets that keep their verdict but are decided by
 //! another rule are no change. Memory is bounded: groups past 4,096 are counted in one sum.
 
@@ -78,7 +78,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Counts a packet if its verdict changed; `example` puts it in words.
+    /// Counts a packet if its verdict changed; `example` shows it.
     pub(crate) fn compare(
         &mut self,
         (old, old_by): (&Disposition, Decider),

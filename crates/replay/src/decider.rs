@@ -19,7 +19,7 @@ pub enum Decider {
     Rules(Family, By),
     /// One of these; which one is not known.
     Either(Family, Either),
-    /// Nothing known did: the verdict is unknown, and hangs on this first.
+    /// Nothing known did: the verdict is unknown, and depends on this first.
     DependsOn(Option<Why>),
     /// The kernel's stack, before any rule.
     Stack(L3Fault),
@@ -35,14 +35,14 @@ pub enum Decider {
     Reassembly,
     /// The access list.
     Denied(Denied),
-    /// It was not judged.
+    /// It was not evaluated.
     Skipped(Skip),
     /// No chain stands on its way.
     NoChain,
 }
 
 impl Decider {
-    /// What decided; `why` is what the verdict hangs on, where it is unknown.
+    /// What decided; `why` is what the verdict depends on, where it is unknown.
     #[must_use]
     pub fn of(end: &Disposition, why: Option<Why>) -> Self {
         if let Some((family, either)) = end.family.zip(end.either) {
@@ -78,7 +78,7 @@ impl Decider {
         family.map_or(Self::NoChain, |family| Self::Rules(family, by))
     }
 
-    /// The rule or policy that it is, or that it hangs on.
+    /// The rule or policy that it is, or that it depends on.
     #[must_use]
     pub fn rules(&self) -> Option<(Family, By)> {
         match *self {
@@ -103,32 +103,32 @@ impl Decider {
             Self::Either(family, either) => DeciderPlace::of_either((*family, *either), file),
             Self::DependsOn(None) => DeciderPlace::words("unknown"),
             Self::DependsOn(Some(Why::NotCaptured)) => {
-                DeciderPlace::words("hangs on a header not captured")
+                DeciderPlace::words("depends on a header not captured")
             }
             Self::DependsOn(Some(Why::Fragment)) => {
-                DeciderPlace::words("hangs on reassembly of fragments")
+                DeciderPlace::words("depends on reassembly of fragments")
             }
             Self::DependsOn(Some(Why::Translation)) => {
-                DeciderPlace::words("hangs on a translation that is not known")
+                DeciderPlace::words("depends on a translation that is not known")
             }
             Self::DependsOn(Some(Why::Room)) => {
-                DeciderPlace::words("hangs on room in the table of connections (--ct-max)")
+                DeciderPlace::words("depends on room in the table of connections (--ct-max)")
             }
             Self::DependsOn(Some(Why::Way)) => {
-                DeciderPlace::words("hangs on whether it is for the host or goes on")
+                DeciderPlace::words("depends on whether it is for the host or goes on")
             }
             Self::DependsOn(Some(Why::Host(missing))) => {
-                DeciderPlace::words(&format!("hangs on where it goes: {}", missing.name()))
+                DeciderPlace::words(&format!("depends on where it goes: {}", missing.name()))
             }
             Self::DependsOn(Some(Why::Size)) => {
-                DeciderPlace::words("hangs on the size of its segments")
+                DeciderPlace::words("depends on the size of its segments")
             }
             Self::DependsOn(Some(Why::Rule(family, at, cause))) => match file(*family) {
                 Some(file) => DeciderPlace {
-                    text: format!("hangs on {}", file.cause_text(*at, *cause)),
+                    text: format!("depends on {}", file.cause_text(*at, *cause)),
                     ..DeciderPlace::of_rules(file, By::Rule(*at))
                 },
-                None => DeciderPlace::words("hangs on a rule"),
+                None => DeciderPlace::words("depends on a rule"),
             },
             Self::Stack(fault) => DeciderPlace::words(&format!("the kernel's stack: {fault}")),
             Self::Conntrack => DeciderPlace::words("connection tracking"),

@@ -67,7 +67,7 @@ pub enum Error {
     },
     /// No packet of the captures makes a case.
     NothingToRecord {
-        /// What became of the packets instead.
+        /// How many packets there were, and why none of them makes a case.
         found: String,
     },
     /// A rules file has no such table.
@@ -115,7 +115,7 @@ impl fmt::Display for Error {
             Self::Binary { file } => {
                 write!(
                     f,
-                    "{file}: expected text, found a binary file (captures stand behind the rules)"
+                    "{file}: expected text, found a binary file (captures stand after the rules)"
                 )
             }
             Self::Rules { file, source } => write!(f, "{file}:{source}"),

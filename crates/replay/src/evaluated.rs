@@ -9,7 +9,7 @@ use rules::conntrack::States;
 use crate::decider::{Decider, DeciderPlace};
 use crate::source::Numbers;
 
-/// One packet and what became of it.
+/// One packet and its result.
 pub(crate) struct Evaluated<'a> {
     /// Its number in the captures, from 1.
     pub(crate) frame: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Evaluated<'a> {
     pub(crate) sighting: Sighting,
     /// Rules that may have recorded it.
     pub(crate) logged_by: Vec<&'a str>,
-    /// What becomes of it under the rules of `--vs`.
+    /// Its result under the rules of `--vs`.
     pub(crate) new: Option<(&'a Disposition, &'a DeciderPlace<'a>)>,
 }
 
@@ -46,7 +46,7 @@ impl Evaluated<'_> {
     }
 }
 
-/// A packet in words.
+/// A packet as text.
 #[derive(Debug, Clone)]
 pub(crate) struct PacketWords {
     pub(crate) line: String,

@@ -1,4 +1,4 @@
-//! [`Lane`]: judges batches of packets and counts what became of them. A replay has one, or one a thread.
+//! [`Lane`]: evaluates batches of packets and counts verdicts. A replay has one, or one for each worker.
 //!
 //! Contract: nothing is written and nothing shared, so lanes may run side by side; what they counted is
 //! added up at the end.
@@ -18,7 +18,7 @@ use crate::rules_file::RulesFile;
 /// What is wanted of each packet besides counting it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Keeps {
-    /// What became of it.
+    /// Its result.
     pub(crate) outcomes: bool,
     /// Its bytes as captured, when targets rewrite it.
     pub(crate) bytes: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Rules<'f> {
     pub(crate) stop: Option<&'f Arc<AtomicBool>>,
 }
 
-/// What a judge counted.
+/// What a lane counted.
 pub(crate) struct Counted {
     pub(crate) rules: Recorder,
     /// Under the rules to compare with.
@@ -45,7 +45,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Adds what another judge counted.
+    /// Adds what another lane counted.
     pub(crate) fn merge(&mut self, other: Self) {
         let Self { rules, new } = other;
         self.rules.merge(rules);
@@ -55,7 +55,7 @@ impl Counted {
     }
 }
 
-/// One judge.
+/// A handler and what it counts.
 pub(crate) struct Lane<'f> {
     handler: Handler<'f>,
     /// Under the rules to compare with.
@@ -138,14 +138,14 @@ impl<'f> Lane<'f> {
     }
 }
 
-/// The judge under the new rules, beside the first one.
+/// The handler under the new rules, beside the first one.
 pub(crate) struct Versus<'n> {
     pub(crate) handler: Handler<'n>,
     pub(crate) recorder: Recorder,
 }
 
 impl<'n> Versus<'n> {
-    /// The old rules judge families that `new` has none for.
+    /// The old rules evaluate families that `new` has none for.
     pub(crate) fn new(new: &'n [RulesFile], rules: Rules<'n>) -> Self {
         let Rules { files: old, config, stop, .. } = rules;
         let replaced = |family: Family| new.iter().any(|file| file.ruleset.family == family);
@@ -157,7 +157,7 @@ impl<'n> Versus<'n> {
         }
     }
 
-    /// What becomes of a packet under the new rules; `bytes` are as captured, and may be rewritten.
+    /// The result of a packet under the new rules; `bytes` are as captured, and may be rewritten.
     pub(crate) fn evaluate(
         &mut self,
         bytes: &mut [u8],

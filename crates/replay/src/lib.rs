@@ -1,6 +1,6 @@
 //! Captures against rules: what happened to every packet, and why.
 //!
-//! [`run::replay`] feeds captures to the one handler and counts, [`report`] shows what came of it,
+//! [`run::replay`] feeds captures to the one handler and counts, [`report`] shows the result,
 //! [`why`] tells one packet's story, [`cases`] holds rules to what a file of cases expects of them.
 #![forbid(unsafe_code)]
 

@@ -65,7 +65,7 @@ pub(crate) struct Misses {
 }
 
 impl Misses {
-    /// Room for so many.
+    /// Room for this number.
     pub(crate) fn of_most(most: usize) -> Self {
         Self { most, several: VecDeque::new(), alone: VecDeque::new() }
     }

@@ -21,7 +21,7 @@ impl Outputs<'_> {
         self.packets.is_none() && self.split.is_none() && self.annotation.is_none()
     }
 
-    /// Whether packets are wanted in words.
+    /// Whether packets are wanted as text.
     pub(crate) fn wants_words(&self) -> bool {
         self.packets.is_some()
     }

@@ -1,4 +1,4 @@
-//! The observer of a replay: counts hits, verdicts and what unknown verdicts hang on.
+//! The observer of a replay: counts hits, verdicts and what unknown verdicts depend on.
 //!
 //! Contract: what several recorders counted adds up to what one would have counted of all packets. A packet is
 //! observed by a value of its own ([`OnePacket`]), which nothing of the packet before reaches.
@@ -44,7 +44,7 @@ pub(crate) struct Recorder {
     offload: u64,
     midstream_flows: u64,
     midstream_packets: u64,
-    /// Packets that a strict `rp_filter` would have dropped, where nobody said how it is.
+    /// Packets that a strict `rp_filter` would have dropped, where it is not given.
     assumed_rp_filter: u64,
     early_flows: u64,
     early_packets: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Recorder {
     families: Vec<Family>,
     /// What the current packet's verdict may depend on, and unknown verdicts by what they did depend on.
     causes: Distinct<Why>,
-    /// Unknown verdicts that hung on an interface.
+    /// Unknown verdicts that depended on an interface.
     lacked_interface: u64,
     /// Packets on each path.
     paths: [u64; PATHS.len()],
@@ -242,7 +242,7 @@ impl OnePacket<'_> {
         if let By::HotDrop(_) = by {
             return self.recorder.hot_drops.entry((family, by)).or_default().add(end.bytes);
         }
-        // The rules that judged the packet are the current ones.
+        // The rules that evaluated the packet are the current ones.
         if let Some(count) = self.recorder.decided.get_mut(self.current).and_then(|d| d.at_mut(by))
         {
             count.add(end.bytes);

@@ -1,4 +1,4 @@
-//! A replay: captures against rules, on one thread or several, and what came of it.
+//! A replay: captures against rules, on one thread or several, and the result.
 //!
 //! Contract: constant memory in the length of the captures; several captures are one stream, merged by time;
 //! time never runs backwards (a packet out of order is put in order; one that comes too late for that takes
@@ -46,7 +46,7 @@ pub struct Wanted<'w> {
     pub page: bool,
     /// Called now and then with bytes read and, if known, bytes in all, of the current capture.
     pub progress: Option<&'w mut dyn FnMut(u64, Option<u64>)>,
-    /// Which packets to judge.
+    /// Which packets to evaluate.
     pub selection: Selection,
     /// Rules to compare with, at most one file per family.
     pub versus: Option<Vec<RulesFile>>,
@@ -60,7 +60,7 @@ pub struct Wanted<'w> {
     pub annotate: Option<&'w mut dyn Write>,
     /// Once true, the replay ends and reports what it has.
     pub stop: Option<Arc<AtomicBool>>,
-    /// Threads that judge; with more than one, another one reads and reports. 0 is taken for 1.
+    /// Workers that evaluate packets; with more than one, another one reads and reports. 0 is taken for 1.
     pub threads: usize,
 }
 
@@ -140,7 +140,7 @@ pub fn replay<'f>(
     Ok(report)
 }
 
-/// Judges on this thread.
+/// Evaluates on this thread.
 fn alone(
     rules: Rules<'_>,
     source: &mut Source<'_, '_>,
@@ -150,8 +150,8 @@ fn alone(
     threads::alone(lane, source, sink)
 }
 
-/// Judges on as many threads as the rules allow. Where packets turn out to hang together, starts again with
-/// one judge.
+/// Evaluates with as many workers as the rules allow. Where packets turn out to depend on each other, starts again
+/// with one.
 fn several<'c>(
     mut rules: Rules<'c>,
     source: &mut Source<'c, '_>,
@@ -173,12 +173,12 @@ fn several<'c>(
         split = threads::Split::None;
     }
     loop {
-        let judges = match split {
+        let workers = match split {
             threads::Split::None => 1,
             threads::Split::Batches => threads,
             threads::Split::Addresses { .. } => threads.min(most_tables(rules.config.ct.max)),
         };
-        let lanes = (0..judges).map(|_| Lane::new(rules, sink.keeps())).collect();
+        let lanes = (0..workers).map(|_| Lane::new(rules, sink.keeps())).collect();
         match threads::beside(lanes, split, source, sink)? {
             Ended::Done(counted, why) => {
                 report.one_worker = report.one_worker.or(why);
@@ -196,14 +196,14 @@ fn several<'c>(
     }
 }
 
-/// Judges that have tables for so many connections each: more would ask for address space that nobody uses.
+/// Workers that have tables for this number of connections each: more would ask for address space that nobody uses.
 fn most_tables(connections: usize) -> usize {
     const RESERVED: usize = 512 << 20;
     (RESERVED / Tracker::reserves(connections).max(1)).max(1)
 }
 
 impl Rules<'_> {
-    /// How far packets hang together, under the new rules as well; where all do, why.
+    /// How far packets depend on each other, under the new rules as well; where all do, why.
     fn class(&self) -> (Class, Option<String>) {
         let tracked = self.config.ct.mode != Mode::Off;
         let all = self.files.iter().chain(self.new.into_iter().flatten());

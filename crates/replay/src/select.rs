@@ -1,6 +1,6 @@
-//! Which packets are judged at all: `--filter`, `--from`, `--to`, `--count`.
+//! Which packets are evaluated at all: `--filter`, `--from`, `--to`, `--count`.
 //!
-//! Contract: packets left out are neither judged nor counted, and connections never see them; frame
+//! Contract: packets left out are neither evaluated nor counted, and connections never see them; frame
 //! numbers stay those of the captures. Times are compared after they were made to run forward only.
 
 use pktio::{Frame, Timestamp};
@@ -42,7 +42,7 @@ impl Moment {
     }
 }
 
-/// Which packets are judged.
+/// Which packets are evaluated.
 #[derive(Debug, Default)]
 pub struct Selection {
     /// Those that pass this.
@@ -51,7 +51,7 @@ pub struct Selection {
     pub from: Option<Moment>,
     /// Those before this moment.
     pub to: Option<Moment>,
-    /// The first so many of the others' choice.
+    /// The first N of the others' choice.
     pub count: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) enum Choice {
 }
 
 impl Selection {
-    /// Whether every packet is judged.
+    /// Whether every packet is evaluated.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.filter.is_none() && self.from.is_none() && self.to.is_none() && self.count.is_none()

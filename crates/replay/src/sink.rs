@@ -1,6 +1,6 @@
-//! [`Sink`]: takes judged packets in capture order and writes what is wanted of them one by one.
+//! [`Sink`]: takes evaluated packets in capture order and writes what is wanted of them one by one.
 //!
-//! Contract: batches come in the order in which they were read, whoever judged them.
+//! Contract: batches come in the order in which they were read, whichever worker evaluated them.
 
 use std::io::Write;
 
@@ -38,7 +38,7 @@ pub enum List {
     Change,
 }
 
-/// Where judged packets go.
+/// Where evaluated packets go.
 pub(crate) struct Sink<'f, 'w> {
     rules: Rules<'f>,
     /// How frame numbers are printed.
@@ -81,7 +81,7 @@ impl<'f, 'w> Sink<'f, 'w> {
         }
     }
 
-    /// What judges have to keep for this.
+    /// What workers have to keep for this.
     pub(crate) fn keeps(&self) -> Keeps {
         let words = !self.outputs.is_none()
             || self.list.is_some()
@@ -212,7 +212,7 @@ impl List {
     }
 }
 
-/// A frame in words. Only a copy of it can be parsed: a batch lends its frames to be read.
+/// A frame as text. Only a copy of it can be parsed: a batch lends its frames to be read.
 fn words_of(scratch: &mut Vec<u8>, frame: Frame<'_>, link: Link) -> PacketWords {
     scratch.clear();
     scratch.extend_from_slice(frame.bytes);

@@ -1,9 +1,9 @@
-//! A replay on several threads: one reads and reports, the others worker.
+//! A replay on several threads: one reads and reports, the others are workers.
 //!
 //! Contract: what comes out is what one thread makes of the captures, whatever the number of threads. As
 //! [`rules::Class`] says, whole batches go to the workers in turn, or the packets of two addresses to one
 //! worker, or all packets to one. The queues are bounded; batches come back in the order in which they went
-//! out. What only shows while packets come, that packets hang together which the rules let worker apart,
+//! out. What only shows while packets come, that packets depend on each other which the rules let workers share,
 //! ends the run ([`Ended::Again`]): it starts again with one worker, and what was reported is not reported
 //! twice.
 
@@ -33,7 +33,7 @@ const IN_FLIGHT: usize = 3;
 pub(crate) enum Ended {
     /// At the end of the captures, with what each worker counted, and why only one of them went on.
     Done(Vec<Counted>, Option<Alone>),
-    /// Before: packets hang together, and one worker has to see them all.
+    /// Before: packets depend on each other, and one worker has to see them all.
     Again(Alone),
 }
 
@@ -126,7 +126,7 @@ struct Run<'s> {
 }
 
 impl Run<'_> {
-    /// Reads, gives out and takes back until the captures end, or packets turn out to hang together.
+    /// Reads, gives out and takes back until the captures end, or packets turn out to depend on each other.
     fn pump(
         &mut self,
         source: &mut Source<'_, '_>,
@@ -219,7 +219,7 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Sends the workers home and adds up what they counted.
+    /// Ends the workers and adds up what they counted.
     fn end(self, again: Option<Alone>) -> Ended {
         let threads = self.workers.into_iter().map(|worker| worker.thread);
         let counted = threads.map(|thread| match thread.join() {
@@ -260,7 +260,7 @@ fn owner(bytes: &mut [u8], meta: &FrameMeta, workers: usize) -> Result<usize, Al
     Ok(ends(&packet).map_or(0, |ends| spread(ends, workers)))
 }
 
-/// One of so many numbers for two addresses: the same in every run.
+/// One of `many` numbers for two addresses: the same in every run.
 fn spread(ends: [IpAddr; 2], many: usize) -> usize {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let bits = |ip| match ip {

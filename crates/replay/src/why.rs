@@ -124,8 +124,8 @@ struct FlowStory {
     state: String,
 }
 
-/// Tells the story of the last packet of a conversation in words; the packets before it are handled first,
-/// by the same handler, and told in a line each. With `near`, so many near misses are kept.
+/// Tells the story of the last packet of a conversation of packet specs; the packets before it are handled first,
+/// by the same handler, and told in a line each. With `near`, that many near misses are kept.
 #[must_use]
 pub fn of_conversation<'f>(
     files: &'f [RulesFile],
@@ -148,8 +148,8 @@ pub fn of_conversation<'f>(
     Story { before: earlier, ..story }
 }
 
-/// Tells the story of a packet of captures, named as [`Numbers`] has it; those before it are replayed silently. With `near`, so many near
-/// misses are kept.
+/// Tells the story of a packet of captures, named as [`Numbers`] has it; those before it are replayed silently. With
+/// `near`, that many near misses are kept.
 ///
 /// # Errors
 /// A capture cannot be read, or it has no such packet.
@@ -403,7 +403,7 @@ fn iface_text(iface: Iface<'_>) -> String {
     }
 }
 
-/// The state of a connection, as the kernel lists it, and what became of its ends.
+/// The state of a connection, as the kernel lists it, and what is known of its two sides.
 fn state_of(flow: &Flow) -> String {
     let mut words = match flow.proto() {
         Proto::Tcp(tcp) => vec![tcp.state.to_string()],
@@ -421,7 +421,7 @@ fn state_of(flow: &Flow) -> String {
 }
 
 impl Story<'_> {
-    /// What became of the packet.
+    /// The packet's verdict.
     #[must_use]
     pub fn verdict(&self) -> FinalVerdict {
         self.end.verdict

@@ -15,7 +15,7 @@ pub(super) struct Array<T> {
     pub(super) number: u64,
     rules: T,
     policies: T,
-    /// Policies, one bit each, that were set anew behind this array: what it counted for them is no more.
+    /// Policies, one bit each, that were set anew after this array: what it counted for them is no more.
     void: AtomicU64,
 }
 

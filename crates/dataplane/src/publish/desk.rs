@@ -6,7 +6,7 @@
 //!
 //! Contract: one worker takes and leaves, one poster at a time posts, with rising numbers. Neither waits for
 //! the other: taking is one swap, leaving is one and two more for what was posted meanwhile. A worker that takes
-//! behind a post has what was posted or something newer.
+//! after a post has what was posted or something newer.
 
 use std::fmt;
 

@@ -43,9 +43,9 @@ pub(super) struct Ledger<T> {
 #[derive(Debug)]
 struct Retired {
     revision: Arc<Revision>,
-    /// What it does not share with the one behind it.
+    /// What it does not share with the one after it.
     bytes: usize,
-    /// Counters that the one behind it does not need.
+    /// Counters that the one after it does not need.
     dropped: Vec<u32>,
 }
 

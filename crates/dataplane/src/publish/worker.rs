@@ -59,7 +59,7 @@ impl<T: Tally> Worker<T> {
     }
 }
 
-/// A burst of packets: all of them are judged by one revision.
+/// A burst of packets: all of them are evaluated by one revision.
 pub struct BurstGuard<'w, T = Local> {
     place: &'w Place<T>,
     memories: &'w mut Memories,

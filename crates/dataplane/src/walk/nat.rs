@@ -1,4 +1,4 @@
-//! The nat tables of a packet's walk: whether their chains see it, and what becomes of its flow.
+//! The nat tables of a packet's walk: whether their chains see it, and what they do to its flow.
 
 use rules::Connection;
 use rules::Outcome;
@@ -63,7 +63,8 @@ impl Walk<'_, '_, '_> {
     pub(super) fn nat(&mut self, table: usize, observer: &mut impl Observer) {
         let side = nat::side_at(self.transit.hook);
         // A flow's end is decided on one way only.
-        let turn = if self.lost_way() { Turn::Doubt } else { nat::turn(&self.transit, side) };
+        let turn =
+            if self.is_way_indeterminate() { Turn::Doubt } else { nat::turn(&self.transit, side) };
         let translated = match turn {
             Turn::Pass => Translated::No,
             Turn::Rewrite => rewrite::packet(&mut self.transit, side),

@@ -65,7 +65,7 @@ impl<'r> Tables<'r> {
             hooks: hooks.map(|hook| {
                 let mut tables: Vec<usize> = eval::tables_at(ruleset, hook).collect();
                 if hook == Hook::Input {
-                    // There the source is translated, behind everything else.
+                    // There the source is translated, after everything else.
                     tables.sort_by_key(|table| ruleset.tables[*table].name == "nat");
                 }
                 let raw = tables.iter().filter(|table| ruleset.tables[**table].name == "raw");

@@ -19,7 +19,7 @@ use crate::why::Unseen;
 /// Connections that there is room for in every case.
 const LEAST_CONNECTIONS: usize = 16;
 
-/// What came of every case.
+/// The result of every case.
 #[derive(Debug)]
 pub struct Results<'c> {
     /// The cases.
@@ -34,7 +34,7 @@ pub struct Results<'c> {
     pub elapsed_s: f64,
 }
 
-/// What came of one case.
+/// The result of one case.
 #[derive(Debug)]
 pub struct CaseResult<'c> {
     /// The case.
@@ -63,7 +63,7 @@ impl Wrong {
     }
 }
 
-/// What became of one packet.
+/// The result of one packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Got {
     /// The word of `--verdicts`.
@@ -111,7 +111,7 @@ impl<'c> CaseResult<'c> {
     }
 }
 
-/// The same with room for the connections of a conversation of so many packets: every case has a table of its own.
+/// The same with room for the connections of a conversation of N packets: every case has a table of its own.
 fn small(config: &Config, packets: usize) -> Config {
     let mut small = config.clone();
     let listed = small.ct.start.as_ref().map_or(0, |listing| listing.len());
@@ -120,7 +120,7 @@ fn small(config: &Config, packets: usize) -> Config {
     small
 }
 
-/// What becomes of packets that arrive one after the other.
+/// The results of packets that arrive one after the other.
 pub(super) fn conversation<'s>(
     specs: impl Iterator<Item = &'s Spec> + Clone,
     files: &[RulesFile],

@@ -1,4 +1,4 @@
-//! Cases: packets in words, and what rules are expected to do with them. `tamis test` holds rules to them.
+//! Cases: packet specs, and what rules are expected to do with them. `tamis test` holds rules to them.
 //!
 //! A cases file is TOML:
 //!
@@ -127,7 +127,7 @@ pub enum Expect {
     Drop,
     /// It is dropped and its sender told.
     Reject,
-    /// What becomes of it hangs on something that is not known.
+    /// Its verdict depends on something that is not known.
     Unknown,
 }
 

@@ -2,7 +2,7 @@
 //! first appearance.
 //!
 //! Packets are of one kind if they agree in protocol, addresses, the lower port and its side, flags or
-//! type, interfaces, verdict and what decided. Each case is judged before it is written: alone, then with more
+//! type, interfaces, verdict and what decided. Each case is evaluated before it is written: alone, then with more
 //! detail, then after the packets that opened its flow. What no SPEC reproduces (payload, options, time) is left
 //! out and counted. So the file passes as written.
 //!
@@ -59,9 +59,9 @@ pub struct Recording<'f> {
 #[derive(Debug)]
 struct Recorded {
     frame: u64,
-    /// The packet in words, after those that opened its flow if it needs them; never empty.
+    /// The packet's spec, after those that opened its flow if it needs them; never empty.
     specs: Vec<String>,
-    /// What becomes of each of them.
+    /// The result of each of them.
     got: Vec<Got>,
 }
 
@@ -131,7 +131,7 @@ struct Taking<'f> {
     recording: Recording<'f>,
     handler: Handler<'f>,
     kinds: HashSet<Kind>,
-    /// The first packets of flows in words, by the key that both directions share.
+    /// The specs of flows' first packets, by the key that both directions share.
     openings: HashMap<FlowKey, Vec<String>>,
     limit: usize,
 }
@@ -179,15 +179,15 @@ impl Taking<'_> {
             self.recording.cut += 1;
             return;
         }
-        match self.in_words(packet, got, passing) {
+        match self.specs(packet, got, passing) {
             Some((specs, got)) => self.recording.cases.push(Recorded { frame, specs, got }),
             None => self.recording.not_in_words += 1,
         }
         self.kinds.insert(kind);
     }
 
-    /// The shortest words that meet the same end by the same rule.
-    fn in_words(
+    /// The shortest specs that come to the same verdict by the same rule.
+    fn specs(
         &self,
         packet: &Packet<'_>,
         got: &Got,
@@ -223,14 +223,14 @@ impl Taking<'_> {
 }
 
 impl Recording<'_> {
-    /// What becomes of packets in words.
+    /// The results of packet specs.
     fn replays(&self, specs: &[String]) -> Option<Vec<Got>> {
         let specs = specs.iter().map(|words| spec::parse(words).ok());
         let specs: Vec<_> = specs.collect::<Option<_>>()?;
         Some(conversation(specs.iter(), self.files, self.config))
     }
 
-    /// What became of the packets that make no case.
+    /// Why packets make no case, in numbers.
     fn found(&self) -> String {
         format!(
             "{} packets: {} unknown, {} not evaluated, {} that a SPEC cannot reproduce",
@@ -252,7 +252,7 @@ impl Kind {
         let (source, destination) = (key.source_port, key.destination_port);
         let service = (source.min(destination), source < destination);
         let words = of_packet(packet, Detail::Brief)?;
-        // Behind `PROTOCOL SOURCE > DESTINATION` stand the flags or type.
+        // After `PROTOCOL SOURCE > DESTINATION` stand the flags or type.
         let message = words.splitn(5, ' ').nth(4).unwrap_or_default();
         let message = if key.protocol == tcp::PROTOCOL { flags_class(message) } else { message };
         Some(Self {

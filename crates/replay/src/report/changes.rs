@@ -18,7 +18,7 @@ const GROUPS: usize = 8;
 const WIDTH: usize = 100;
 
 impl Report<'_> {
-    /// The rules that judge a family under `--vs`.
+    /// The rules that evaluate a family under `--vs`.
     fn new_file(&self, family: Family) -> Option<&RulesFile> {
         self.changes.as_ref()?.file(family).or_else(|| self.file(family))
     }
@@ -41,8 +41,8 @@ impl Report<'_> {
         let heading = format!("CHANGES{} vs {}", self.change_of_semantics(), names.join(", "));
         writeln!(out, "\n{}{:>12}   example", fit(&heading, WIDTH - 39), "packets")?;
         if changes.by.is_empty() {
-            let judged = plural(self.packets, "packet");
-            return writeln!(out, "  none: {judged} judged, every verdict the same");
+            let packets = plural(self.packets, "packet");
+            return writeln!(out, "  none: {packets} evaluated, every verdict the same");
         }
         for change in changes.by.iter().take(GROUPS) {
             self.change_text(out, change)?;
@@ -54,11 +54,11 @@ impl Report<'_> {
             let packets = plural(changes.ungrouped, "packet");
             writeln!(out, "  and {packets} in groups too many to keep apart")?;
         }
-        let (changed, judged) = (number(changes.packets), plural(self.packets, "packet"));
-        writeln!(out, "  in all {changed} of {judged} judged")
+        let (changed, packets) = (number(changes.packets), plural(self.packets, "packet"));
+        writeln!(out, "  in all {changed} of {packets} evaluated")
     }
 
-    /// `, legacy to nft,` where the new rules are carried out by something else.
+    /// `, legacy to nft,` where the new rules have another backend.
     pub(super) fn change_of_semantics(&self) -> String {
         let new = self.changes.iter().flat_map(|changes| &changes.files).find_map(|new| {
             let old = self.file(new.ruleset.family)?.ruleset.semantics;

@@ -35,7 +35,7 @@ pub enum End {
     Reassembly,
     /// Denied by the access list.
     Denied,
-    /// Its verdict hangs on something that is not known.
+    /// Its verdict depends on something that is not known.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! What came of a replay: the numbers, and the ways to show them.
+//! The result of a replay: the numbers, and the ways to show them.
 
 mod changes;
 mod contradictions;
@@ -98,9 +98,9 @@ pub struct VerdictCounts {
     pub drop: Count,
     /// Dropped, and the sender told.
     pub reject: Count,
-    /// Hung on something that is not known.
+    /// Depended on something that is not known.
     pub unknown: Count,
-    /// Not judged.
+    /// Not evaluated.
     pub skip: Count,
 }
 
@@ -135,7 +135,7 @@ pub struct DropReasons {
     pub either: u64,
 }
 
-/// Packets not judged, by reason.
+/// Packets not evaluated, by reason.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Skipped {
     /// No rules for their family.
@@ -178,13 +178,13 @@ pub struct Listed {
     pub time: Option<u64>,
     /// Itself in one line.
     pub packet: String,
-    /// What became of it.
+    /// Its result.
     pub disposition: Disposition,
-    /// What becomes of it under the rules of `--vs`, and what decides so.
+    /// Its result under the rules of `--vs`, and what decides so.
     pub new: Option<(Disposition, Decider)>,
 }
 
-/// What some verdicts hang on.
+/// What some verdicts depend on.
 pub(crate) struct UnknownReason {
     /// Index of the rules file and line, if a rule's.
     pub(crate) place: Option<(usize, u32)>,
@@ -207,7 +207,7 @@ pub enum Soundness {
     Damaged,
 }
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Debug)]
 pub struct Report<'f> {
     /// The rules.
@@ -216,11 +216,11 @@ pub struct Report<'f> {
     pub config: &'f Config,
     /// The captures, in order.
     pub captures: Vec<Capture>,
-    /// How far packets hang together under these rules.
+    /// How far packets depend on each other under these rules.
     pub class: Class,
     /// Where all of them do, why.
     pub class_because: Option<String>,
-    /// Why one thread judged where the class would have let several.
+    /// Why one worker evaluated all packets where the class would have let several.
     pub one_worker: Option<Alone>,
     /// Packets in all.
     pub packets: u64,
@@ -240,9 +240,9 @@ pub struct Report<'f> {
     pub either: HashMap<(Family, Either), Count>,
     /// Counters of rules and policies, one set per rules file.
     pub counters: Vec<Counters>,
-    /// Unknown verdicts by what they hung on.
+    /// Unknown verdicts by what they depended on.
     pub unknown_because: HashMap<Why, u64>,
-    /// Unknown verdicts that hung on an interface.
+    /// Unknown verdicts that depended on an interface.
     pub lacked_interface: u64,
     /// Packets on each path.
     pub paths: HashMap<Path, u64>,
@@ -252,7 +252,7 @@ pub struct Report<'f> {
     pub output_unknown: u64,
     /// Packets whose verdict is another under the rules of `--vs`.
     pub changes: Option<Changes>,
-    /// Which packets of the captures were judged.
+    /// Which packets of the captures were evaluated.
     pub selection: Selection,
     /// Packets read, those that the selection left out included.
     pub frames: u64,
@@ -272,9 +272,9 @@ pub struct Report<'f> {
     pub midstream_flows: u64,
     /// Packets of those connections.
     pub midstream_packets: u64,
-    /// Packets that a strict `rp_filter` would have dropped, where nobody said how it is.
+    /// Packets that a strict `rp_filter` would have dropped, where it is not given.
     pub assumed_rp_filter: u64,
-    /// Connections, not all of which was captured, with a verdict that hangs on what their packets were taken for.
+    /// Connections, not all of which was captured, with a verdict that depends on what their packets were taken for.
     pub early_flows: u64,
     /// Packets with such a verdict.
     pub early_packets: u64,
@@ -351,7 +351,7 @@ impl<'f> Report<'f> {
         Some(self.contradictions.unseen).filter(|unseen| shows_leaving && *unseen > 0)
     }
 
-    /// Why only one thread judged, in words: the rules ask for it, or the packets did.
+    /// Why one worker evaluated all packets: the rules ask for it, or the packets did.
     #[must_use]
     pub fn one_worker(&self) -> Option<&str> {
         self.class_because.as_deref().or(self.one_worker.map(Alone::text))

@@ -91,8 +91,8 @@ impl Report<'_> {
         if self.files.iter().any(|file| file.family_from == FamilyFrom::Assumed) {
             parts.push("family ip".to_owned());
         }
-        let said = self.config.path.is_some() || self.config.host.local.is_some();
-        let hint = if said { "" } else { "  (--path --local --in --out --net)" };
+        let given = self.config.path.is_some() || self.config.host.local.is_some();
+        let hint = if given { "" } else { "  (--path --local --in --out --net)" };
         parts.join(", ") + hint
     }
 
@@ -277,8 +277,8 @@ impl Report<'_> {
     fn notes(&self, out: &mut String) -> std::fmt::Result {
         let (all, never) = self.never_hit();
         if !self.selection.is_everything() {
-            let (judged, read) = (number(self.packets), plural(self.frames, "packet"));
-            writeln!(out, "\nselected  {judged} of {read} read")?;
+            let (evaluated, read) = (number(self.packets), plural(self.frames, "packet"));
+            writeln!(out, "\nselected  {evaluated} of {read} read")?;
         }
         if self.interrupted {
             writeln!(

@@ -1,9 +1,9 @@
-//! Captures as one stream of batches: the packets that are judged, numbered, in order of time.
+//! Captures as one stream of batches: the packets that are evaluated, numbered, in order of time.
 //!
 //! Contract: constant memory in the length of the captures; several captures are one stream, merged by time.
 //! Within a window that is read ahead frames are put in order of time. One that comes later still takes the
 //! latest time, and is counted; one without a time has that of the frame before it. Selection happens here, so
-//! that what is left out is never judged.
+//! that what is left out is never evaluated.
 
 mod argument;
 mod feed;
@@ -80,7 +80,7 @@ pub(crate) struct ReadOf {
     /// Those that were opened.
     captures: Vec<Option<Capture>>,
     warnings: Vec<String>,
-    /// Packets read, and those of them that were judged.
+    /// Packets read, and those of them that were evaluated.
     frames: u64,
     packets: u64,
     time_went_back: u64,
@@ -240,9 +240,9 @@ impl<'c, 'w> Source<'c, 'w> {
             self.interrupt();
             return Ok(());
         }
-        let behind = (0..self.feeds.len()).min_by_key(|at| self.feeds[*at].now);
+        let latest = (0..self.feeds.len()).min_by_key(|at| self.feeds[*at].now);
         let next = self.waiting.front().map(|next| next.order().0);
-        let at = match behind {
+        let at = match latest {
             Some(at) if next.is_none_or(|next| self.feeds[at].now.unwrap_or(0) < next) => at,
             _ => match self.open()? {
                 Some(at) => at,
@@ -312,7 +312,7 @@ impl<'c, 'w> Source<'c, 'w> {
         }
     }
 
-    /// Keeps the frames that are to be judged, with times that run forward.
+    /// Keeps the frames that are to be evaluated, with times that run forward.
     fn select(&mut self, batch: &mut Batch) -> Result<(), Error> {
         let Self { ended, start, now, read, reading: Reading { selection, .. }, .. } = self;
         let Batch { burst, arrived, seen, stream, .. } = batch;
@@ -392,7 +392,7 @@ impl ReadOf {
         report.soundness = self.soundness;
     }
 
-    /// How many packets of each capture were judged.
+    /// How many packets of each capture were evaluated.
     pub(crate) fn packets_of_each(&self) -> Vec<u64> {
         let packets = |capture: &Option<Capture>| capture.as_ref().map_or(0, |c| c.count.packets);
         self.captures.iter().map(packets).collect()

@@ -159,7 +159,7 @@ impl Story<'_> {
         writeln!(out, "{}", self.conclusion())?;
         for (line, what, _) in self.report.unknown_reasons() {
             let line = line.map_or_else(String::new, |line| format!("L{line} "));
-            writeln!(out, "  hangs on {line}{what}")?;
+            writeln!(out, "  depends on {line}{what}")?;
         }
         Ok(())
     }
@@ -249,7 +249,7 @@ impl Story<'_> {
     }
 }
 
-/// What came of one rule, in a word or two.
+/// The result of one rule, in a word or two.
 fn result(
     rule: &rules::model::Rule,
     table: &rules::model::Table,

@@ -131,7 +131,7 @@ fn what_hangs_on_a_connection_is_recorded_as_a_conversation() {
                 case.packets.last().unwrap().text.contains("udp 198.51.100.53:53 > 10.20.0.10")
             });
             assert_eq!(answer.unwrap().packets.len(), 2, "{toml}");
-            // Resets in sequence and ICMP errors about a flow hang on what a SPEC does not hold.
+            // Resets in sequence and ICMP errors about a flow depend on what a SPEC does not hold.
             assert!(recording.not_in_words * 8 < recording.case_count() as u64, "{toml}");
         });
     }

@@ -86,7 +86,7 @@ impl Recording<'_> {
     }
 }
 
-/// `[defaults]` for the configuration that the capture was judged with.
+/// `[defaults]` for the configuration that the capture was evaluated with.
 pub(super) fn defaults(config: &Config) -> String {
     let mut lines = String::new();
     let mut key = |key: &str, value: String| lines.push_str(&format!("{key} = {value}\n"));

@@ -42,20 +42,20 @@ impl Report<'_> {
     pub(super) fn write_changes(&self, out: &mut String) -> Result {
         let Some(changes) = &self.changes else { return Ok(()) };
         let names: Vec<&str> = changes.files.iter().map(|file| &*file.file).collect();
-        let (names, judged) = (escape(&names.join(" + ")), plural(self.packets, "packet"));
+        let (names, packets) = (escape(&names.join(" + ")), plural(self.packets, "packet"));
         let other = self.change_of_semantics();
         write!(
             out,
-            "<p class=\"dim\">Each packet judged again under <code>{names}</code>{other}: "
+            "<p class=\"dim\">Each packet evaluated again under <code>{names}</code>{other}: "
         )?;
         if changes.packets == 0 {
-            return writeln!(out, "of {judged}, every verdict is the same.</p>");
+            return writeln!(out, "of {packets}, every verdict is the same.</p>");
         }
         let (changed, verb) =
             (number(changes.packets), if changes.packets == 1 { "comes" } else { "come" });
         writeln!(
             out,
-            "of {judged}, <b id=\"changed\">{changed}</b> {verb} to another verdict.</p>"
+            "of {packets}, <b id=\"changed\">{changed}</b> {verb} to another verdict.</p>"
         )?;
         for turn in turns(changes) {
             self.write_turn(out, &turn)?;

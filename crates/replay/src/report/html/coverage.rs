@@ -97,7 +97,7 @@ impl Margin {
         sum.last = sum.last.max(tally.last);
     }
 
-    /// The class of its line: what became of the rule.
+    /// The class of its line: what it counted.
     fn class(&self) -> &'static str {
         match (self.rule, self.tally.packets, self.tally.maybe) {
             (false, 0, 0) => "",

@@ -87,7 +87,7 @@ impl Links {
         }
     }
 
-    /// Behind a chain's declaration: where it is jumped to from.
+    /// After a chain's declaration: where it is jumped to from.
     fn write_jumps(&self, out: &mut String, (file, line): (usize, u32)) -> Result {
         let Some(from) = self.from.get(&line) else { return Ok(()) };
         out.push_str("<span class=\"from\">from");

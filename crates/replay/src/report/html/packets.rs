@@ -1,4 +1,4 @@
-//! Packets on the page: what dropped most with examples, what unknown verdicts hang on, and the packets
+//! Packets on the page: what dropped most with examples, what unknown verdicts depend on, and the packets
 //! that `--list` asked for.
 
 use std::fmt::{Error, Result, Write};
@@ -142,7 +142,7 @@ impl Report<'_> {
         )
     }
 
-    /// What unknown verdicts hang on.
+    /// What unknown verdicts depend on.
     pub(super) fn write_unknown(&self, out: &mut String) -> Result {
         let reasons = self.unknown_places();
         if reasons.is_empty() {
@@ -150,13 +150,13 @@ impl Report<'_> {
         }
         writeln!(
             out,
-            "<p class=\"dim\">A verdict is unknown where it hangs on something that is not modelled, \
+            "<p class=\"dim\">A verdict is unknown where it depends on something that is not modelled, \
              not captured or not told; it is never guessed. {} in all.</p>",
             plural(self.verdicts.unknown.packets, "packet")
         )?;
         out.push_str(
             "<div class=\"scroll\"><table id=\"unknown-table\" class=\"sort\">\n<thead><tr>\
-             <th class=\"n\">packets<th>what they hang on</thead>\n",
+             <th class=\"n\">packets<th>what they depend on</thead>\n",
         );
         for UnknownReason { place, what, packets } in reasons.iter().take(ROWS) {
             let text = number(*packets);
