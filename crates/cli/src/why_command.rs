@@ -99,7 +99,7 @@ fn story<'f>(args: &WhyArgs, files: &'f [RulesFile], config: &'f Config) -> Resu
             let (last, before) = args.packets.split_last().context("expected --packet")?;
             let before = before.iter().map(|packet| spec::parse(packet));
             let before = before.collect::<Result<Vec<Spec>, _>>()?;
-            Ok(why::of_conversation(files, config, (&before, &spec::parse(last)?), near))
+            Ok(why::of_conversation(files, config, &before, &spec::parse(last)?, near))
         }
         (_, true) => bail!("expected a CAPTURE in which --packet NUMBER counts"),
         (_, false) => {

@@ -90,7 +90,8 @@ pub(crate) fn note<'a>(
 pub(crate) fn passed_on<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: &Way<'n>,
-    (arrival, host): (&Arrival<'n>, &Host),
+    arrival: &Arrival<'n>,
+    host: &Host,
     observer: &mut impl Observer,
 ) {
     let mut copies = arrival.bridge.copies();

@@ -73,7 +73,8 @@ impl<'a> Course<'a> {
 pub(crate) fn course_of<'a>(
     packet: &Packet<'_>,
     addresses: Option<(IpAddr, IpAddr)>,
-    (arrival, origin): (&Arrival<'a>, Origin),
+    arrival: &Arrival<'a>,
+    origin: Origin,
     config: &'a Config,
     of_rules: Course<'a>,
 ) -> Option<Course<'a>> {
@@ -98,7 +99,7 @@ pub(crate) fn course_of<'a>(
     if !is_own {
         let mark = Mark { value: arrival.mark, unknown: 0 };
         let addresses = (source, destination);
-        return Some(arrived(packet, addresses, (arrival, mark), config, of_rules));
+        return Some(arrived(packet, addresses, arrival, mark, config, of_rules));
     }
     Some(match host.is_local(destination) {
         Some(true) => Course::sure(Path::Loopback),
@@ -109,10 +110,11 @@ pub(crate) fn course_of<'a>(
 /// The way of a packet that the host sends elsewhere.
 pub(crate) fn sent<'a>(
     packet: &Packet<'_>,
-    (source, destination): (IpAddr, IpAddr),
+    addresses: (IpAddr, IpAddr),
     arrival: &Arrival<'a>,
     config: &'a Config,
 ) -> Course<'a> {
+    let (source, destination) = addresses;
     let course = Course::sure(Path::Output);
     if config.host.routes.is_none() || interfaces::names_output(packet, arrival, config) {
         return course;
@@ -136,11 +138,13 @@ pub(crate) fn sent<'a>(
 /// The way of a packet that came in, with the mark that it has now.
 pub(crate) fn arrived<'a>(
     packet: &Packet<'_>,
-    (source, destination): (IpAddr, IpAddr),
-    (arrival, mark): (&Arrival<'a>, Mark),
+    addresses: (IpAddr, IpAddr),
+    arrival: &Arrival<'a>,
+    mark: Mark,
     config: &'a Config,
     of_rules: Course<'a>,
 ) -> Course<'a> {
+    let (source, destination) = addresses;
     let host = &config.host;
     if arrival.left.is_some() {
         return Course::sure(Path::Forward);

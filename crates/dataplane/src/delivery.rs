@@ -94,7 +94,7 @@ pub(crate) fn goes<'a>(
     if !is_certain {
         walk.may_be_missing(observer);
     }
-    walk.hook(Hook::Input, (input, Iface::Absent), observer);
+    walk.hook(Hook::Input, input, Iface::Absent, observer);
     walk.confirm(observer);
     walk.verdict()
 }

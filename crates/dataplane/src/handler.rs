@@ -210,7 +210,7 @@ impl<'r> Handler<'r> {
             (None, Family::Ipv4 | Family::Ipv6) => {
                 let is_answer = matches!(found, Found::Refused(_));
                 let origin = if is_answer { Origin::Host } else { arrival.origin };
-                course_of(&packet, before.addresses, (arrival, origin), config, plan.of_rules)
+                course_of(&packet, before.addresses, arrival, origin, config, plan.of_rules)
             }
         };
         let Some(course) = course else { return end.unknown(Why::NotCaptured, observer) };
@@ -262,16 +262,16 @@ impl<'r> Handler<'r> {
             ..Visit::default()
         };
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
-        let mut walk = Walk::new(transit, visit, (tables, memories));
+        let mut walk = Walk::new(transit, visit, tables, memories);
         walk.seen_leaving(arrival.left.as_ref());
         walk.recorded_leaving(is_tapped, arrival.was_let_go);
         // An answer's ends are found by what it answers.
         if is_tapped && matches!(found, Found::Nothing) {
             walk.made_by_host();
         }
-        let stands = Stands { before, fragment, of_rules: *of_rules, config };
-        let given = (arrival, (found, &*answers));
-        let (gone, came) = goes(&mut walk, way, (&stands, Some(delivery)), given, observer);
+        let of_rules = *of_rules;
+        let stands = Stands { before, fragment, of_rules, config, arrival };
+        let (gone, came) = goes(&mut walk, way, &stands, found, answers, Some(delivery), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
         end.midstream = walk.midstream();
@@ -323,8 +323,8 @@ impl<'r> Handler<'r> {
             to_host: way.ends_here(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
-        let mut walk = Walk::again(transit, view, (tables, memories));
-        goes(&mut walk, way, (&stands, None), (arrival, (found, answers)), &mut Nobody);
+        let mut walk = Walk::again(transit, view, tables, memories);
+        goes(&mut walk, way, &stands, found, answers, None, &mut Nobody);
         let (verdict, either) = (walk.verdict(), walk.either());
         if verdict != FinalVerdict::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
@@ -338,45 +338,49 @@ impl<'r> Handler<'r> {
 }
 
 /// What a packet's way depends on besides the rules.
-struct Stands<'n> {
+struct Stands<'n, 's> {
     before: Before,
     /// Length of the largest fragment, if it was put together.
     fragment: Option<u32>,
     of_rules: Course<'n>,
     config: &'n Config,
+    arrival: &'s Arrival<'n>,
 }
 
 /// Its way through the hooks, from the first to the last: the way that it took, and whether it came to INPUT.
 fn goes<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: Way<'n>,
-    (stands, delivery): (&Stands<'n>, Option<&mut Delivery>),
-    (arrival, found): (&Arrival<'n>, (Found, &Answers)),
+    stands: &Stands<'n, '_>,
+    found: Found,
+    answers: &Answers,
+    delivery: Option<&mut Delivery>,
     observer: &mut impl Observer,
 ) -> (Way<'n>, Delivered) {
     let Way { path, input, output, .. } = way;
+    let Stands { arrival, config, of_rules, .. } = *stands;
     if let Some(at) = arrival.at {
         return (hooked::goes(walk, at.hook, way, observer), Delivered::AsItIs);
     }
-    let given = (arrival, stands.config, stands.of_rules);
     match path {
         Path::Forward | Path::Input => {
-            walk.brouting((input, Iface::Absent), observer);
-            walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-            let way = reroute::after(walk, way, &stands.before, given, observer);
-            let host = &stands.config.host;
+            walk.brouting(input, Iface::Absent, observer);
+            walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
+            let way =
+                reroute::after(walk, way, &stands.before, arrival, config, of_rules, observer);
+            let host = &config.host;
             let bridged = bridge::crosses(&way, arrival, host);
-            bridge::passed_on(walk, &way, (arrival, host), observer);
+            bridge::passed_on(walk, &way, arrival, host, observer);
             let left = arrival.left.is_some();
             let sizes = Sizes { fragment: stands.fragment, left, bridged, output: way.mtu };
-            let came = came_in(walk, way, &sizes, (delivery, host), observer);
+            let came = came_in(walk, way, &sizes, delivery, host, observer);
             (way, came)
         }
         Path::Output | Path::Loopback => {
-            walk.answers(found, observer);
+            walk.answers(found, answers, observer);
             let before = Before { addresses: addresses(walk.packet()), ..stands.before };
-            walk.hook(Hook::Output, (Iface::Absent, output), observer);
-            let way = reroute::after(walk, way, &before, given, observer);
+            walk.hook(Hook::Output, Iface::Absent, output, observer);
+            let way = reroute::after(walk, way, &before, arrival, config, of_rules, observer);
             goes_out(walk, way, observer);
             (way, Delivered::AsItIs)
         }
@@ -391,7 +395,8 @@ fn came_in<'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: Way<'a>,
     sizes: &Sizes,
-    (delivery, host): (Option<&mut Delivery>, &Host),
+    delivery: Option<&mut Delivery>,
+    host: &Host,
     observer: &mut impl Observer,
 ) -> Delivered {
     let Way { path, input, output, .. } = way;
@@ -410,7 +415,7 @@ fn came_in<'a>(
         }
     }
     if path == Path::Input || walk.is_way_indeterminate() {
-        walk.hook(Hook::Input, (input, Iface::Absent), observer);
+        walk.hook(Hook::Input, input, Iface::Absent, observer);
         walk.other_way();
     }
     if path == Path::Forward || walk.is_way_indeterminate() {
@@ -419,8 +424,8 @@ fn came_in<'a>(
             walk.measure(sizes, input, observer);
             walk.turns_back(input, output);
         }
-        walk.hook(Hook::Forward, (input, output), observer);
-        walk.hook(Hook::Postrouting, (input, output), observer);
+        walk.hook(Hook::Forward, input, output, observer);
+        walk.hook(Hook::Postrouting, input, output, observer);
     }
     walk.join();
     walk.confirm(observer);
@@ -430,15 +435,15 @@ fn came_in<'a>(
 /// After OUTPUT: away, and by `lo` back in.
 fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Observer) {
     let Way { path, input, output, .. } = way;
-    walk.hook(Hook::Postrouting, (Iface::Absent, output), observer);
+    walk.hook(Hook::Postrouting, Iface::Absent, output, observer);
     if path == Path::Loopback || walk.is_way_indeterminate() {
         walk.loops_back();
     }
     walk.confirm(observer);
     if path == Path::Loopback || walk.is_way_indeterminate() {
         walk.is_out_of_sight();
-        walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-        walk.hook(Hook::Input, (input, Iface::Absent), observer);
+        walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
+        walk.hook(Hook::Input, input, Iface::Absent, observer);
     }
 }
 

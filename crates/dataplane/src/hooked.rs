@@ -59,12 +59,12 @@ pub(crate) fn goes<'n: 'a, 'a>(
     walk.goes(way.ends_here());
     walk.was_tracked(path == Path::Output, observer);
     match hook {
-        Hook::Input => walk.hook(Hook::Input, (input, Iface::Absent), observer),
-        Hook::Forward => walk.hook(Hook::Forward, (input, output), observer),
+        Hook::Input => walk.hook(Hook::Input, input, Iface::Absent, observer),
+        Hook::Forward => walk.hook(Hook::Forward, input, output, observer),
         _ => {}
     }
     if hook != Hook::Input {
-        walk.hook(Hook::Postrouting, (input, output), observer);
+        walk.hook(Hook::Postrouting, input, output, observer);
     }
     walk.confirm(observer);
     way

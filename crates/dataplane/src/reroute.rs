@@ -42,7 +42,9 @@ pub(crate) fn after<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: Way<'n>,
     before: &Before,
-    (arrival, config, of_rules): (&Arrival<'n>, &'n Config, Course<'n>),
+    arrival: &Arrival<'n>,
+    config: &'n Config,
+    of_rules: Course<'n>,
     observer: &mut impl Observer,
 ) -> Way<'n> {
     let now = addresses(walk.packet());
@@ -66,7 +68,7 @@ pub(crate) fn after<'n: 'a, 'a>(
         (_, _, None) => Course::sure(way.path),
         (_, _, Some(now)) if came_in => {
             let translated = before.addresses.is_none_or(|before| before.1 != now.1);
-            let course = arrived(walk.packet(), now, (arrival, walk.mark()), config, of_rules);
+            let course = arrived(walk.packet(), now, arrival, walk.mark(), config, of_rules);
             // What is translated to an address that nobody calls the host's goes on.
             match course.fate {
                 Fate::Open(_) if translated => Course { fate: Fate::Sure, ..course },
@@ -80,7 +82,7 @@ pub(crate) fn after<'n: 'a, 'a>(
         },
     };
     let next = match walk.is_way_indeterminate() {
-        true => either_way(walk, course.path, way.input, (arrival, config)),
+        true => either_way(walk, course.path, way.input, arrival, config),
         false => course.by(walk.packet(), arrival, config),
     };
     if (next.path, next.input, next.output) != (way.path, way.input, way.output) {
@@ -107,7 +109,8 @@ fn either_way<'n>(
     walk: &Walk<'_, '_, '_>,
     path: Path,
     input: Iface<'n>,
-    (arrival, config): (&Arrival<'n>, &'n Config),
+    arrival: &Arrival<'n>,
+    config: &'n Config,
 ) -> Way<'n> {
     match path {
         Path::Forward | Path::Input => {

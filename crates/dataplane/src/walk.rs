@@ -75,7 +75,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     pub(crate) fn new(
         transit: Transit<'p, 'b>,
         visit: Visit,
-        (tables, memories): (&'w Tables<'w>, &'w mut Memories),
+        tables: &'w Tables<'w>,
+        memories: &'w mut Memories,
     ) -> Self {
         Self {
             transit,
@@ -147,8 +148,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             if !copy.is_seen && self.alive == Alive::Certain {
                 (self.alive, self.let_go) = (Alive::Maybe, false);
             }
-            self.hook(Hook::Forward, (bridge, bridge), observer);
-            self.hook(Hook::Postrouting, (bridge, bridge), observer);
+            self.hook(Hook::Forward, bridge, bridge, observer);
+            self.hook(Hook::Postrouting, bridge, bridge, observer);
             (self.alive, self.verdicts, self.accepted, self.passed_filter) = before;
             (self.transit.mark, self.port, self.let_go) = (mark, port, let_go);
         }
@@ -178,16 +179,18 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     pub(crate) fn again(
         transit: Transit<'p, 'b>,
         view: CtView,
-        rules: (&'w Tables<'w>, &'w mut Memories),
+        tables: &'w Tables<'w>,
+        memories: &'w mut Memories,
     ) -> Self {
-        Self { known: Some(view), ..Self::new(transit, Visit::default(), rules) }
+        Self { known: Some(view), ..Self::new(transit, Visit::default(), tables, memories) }
     }
 
     /// Every table at one hook; connections are tracked after the raw table.
     pub(crate) fn hook(
         &mut self,
         hook: Hook,
-        (input, output): (Iface<'p>, Iface<'p>),
+        input: Iface<'p>,
+        output: Iface<'p>,
         observer: &mut impl Observer,
     ) {
         self.transit.hook = hook;
@@ -228,10 +231,11 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// rule of the bridge sees it.
     pub(crate) fn brouting(
         &mut self,
-        (input, output): (Iface<'p>, Iface<'p>),
+        input: Iface<'p>,
+        output: Iface<'p>,
         observer: &mut impl Observer,
     ) {
-        self.hook(Hook::Brouting, (input, output), observer);
+        self.hook(Hook::Brouting, input, output, observer);
         let Some(by) = self.verdicts.by(Verdict::Drop) else { return };
         let maybe = self.alive != Alive::Gone;
         self.verdicts = Verdicts::default();

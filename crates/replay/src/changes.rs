@@ -81,8 +81,10 @@ impl Groups {
     /// Counts a packet if its verdict changed; `example` shows it.
     pub(crate) fn compare(
         &mut self,
-        (old, old_by): (&Disposition, Decider),
-        (new, new_by): (&Disposition, Decider),
+        old: &Disposition,
+        old_by: Decider,
+        new: &Disposition,
+        new_by: Decider,
         example: impl FnOnce() -> Example,
     ) -> bool {
         let (from, to) = (old.verdict.word(), new.verdict.word());

@@ -44,7 +44,8 @@ impl Contradictions {
         &mut self,
         number: u64,
         outcome: &Outcome<'_>,
-        (left, is_own): (Option<&Left<'_>>, bool),
+        left: Option<&Left<'_>>,
+        is_own: bool,
     ) {
         let end = &outcome.end;
         // The host's own packets are shown as they leave; on `lo` they may be dropped after that.

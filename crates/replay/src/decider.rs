@@ -100,7 +100,7 @@ impl Decider {
                 Some(file) => DeciderPlace::of_rules(file, *by),
                 None => DeciderPlace::words("a rule"),
             },
-            Self::Either(family, either) => DeciderPlace::of_either((*family, *either), file),
+            Self::Either(family, either) => DeciderPlace::of_either(*family, *either, file),
             Self::DependsOn(None) => DeciderPlace::words("unknown"),
             Self::DependsOn(Some(Why::NotCaptured)) => {
                 DeciderPlace::words("depends on a header not captured")
@@ -173,7 +173,7 @@ impl<'f> DeciderPlace<'f> {
     }
 
     /// Of several that may have decided: their words, and what they have in common.
-    fn of_either((family, either): (Family, Either), file: Files<'_, 'f>) -> Self {
+    fn of_either(family: Family, either: Either, file: Files<'_, 'f>) -> Self {
         let Either { first, last, others } = either;
         let [first, last] =
             [first, last].map(|reason| Decider::of_drop(Some(family), reason).place_in(file));

@@ -124,7 +124,7 @@ impl<'f> Lane<'f> {
                 let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
                 let outcome = handler.handle(own, &arrival, &mut packet);
                 let is_own = seen.sighting == Sighting::Own;
-                packet.compare(arrived.number, &outcome, (arrival.left.as_ref(), is_own));
+                packet.compare(arrived.number, &outcome, arrival.left.as_ref(), is_own);
                 let end = outcome.end;
                 new = self.versus.as_mut().map(|versus| {
                     // Targets rewrite in place: the new rules get what was captured.

@@ -31,7 +31,8 @@ pub(crate) struct NearMiss {
 
 /// The near miss of a rule that certainly did not match, from all its tests.
 fn near_miss(
-    (at, rule): (RuleRef, &Rule),
+    at: RuleRef,
+    rule: &Rule,
     tests: &[Test],
     transit: &Transit<'_, '_>,
 ) -> Option<NearMiss> {
@@ -73,11 +74,12 @@ impl Misses {
     /// Notes a rule that certainly did not match, if it is a near miss.
     pub(crate) fn add(
         &mut self,
-        rule: (RuleRef, &Rule),
+        at: RuleRef,
+        rule: &Rule,
         tests: &[Test],
         transit: &Transit<'_, '_>,
     ) {
-        let Some(miss) = near_miss(rule, tests, transit) else { return };
+        let Some(miss) = near_miss(at, rule, tests, transit) else { return };
         let of_its_kind = if miss.alone { &mut self.alone } else { &mut self.several };
         of_its_kind.push_back(miss);
         if of_its_kind.len() > self.most {

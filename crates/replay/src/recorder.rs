@@ -180,9 +180,10 @@ impl OnePacket<'_> {
         &mut self,
         number: u64,
         outcome: &dataplane::Outcome<'_>,
-        seen: (Option<&Left<'_>>, bool),
+        left: Option<&Left<'_>>,
+        is_own: bool,
     ) {
-        self.recorder.contradictions.compare(number, outcome, seen);
+        self.recorder.contradictions.compare(number, outcome, left, is_own);
     }
 
     /// Counts the packet, with its result.

@@ -105,10 +105,12 @@ pub fn replay<'f>(
     report.numbers = Numbers::of(captures);
     (report.class, report.class_because) = rules.class();
     let mut sink = Sink::new(
-        (rules, report.numbers.clone()),
+        rules,
+        report.numbers.clone(),
         wanted.outputs(files)?,
         wanted.verdicts.take(),
-        (wanted.list, wanted.page),
+        wanted.list,
+        wanted.page,
     );
     let reading = Reading {
         selection: std::mem::take(&mut wanted.selection),

@@ -80,7 +80,8 @@ impl Selection {
     pub(crate) fn choose(
         &mut self,
         frame: Frame<'_>,
-        (time, start): (Option<u64>, Option<u64>),
+        time: Option<u64>,
+        start: Option<u64>,
         evaluated: u64,
     ) -> Result<Choice, Error> {
         if self.is_full(evaluated) {
@@ -129,7 +130,7 @@ mod tests {
         let meta = FrameMeta::default();
         let mut choose = |time, evaluated| {
             let frame = Frame { bytes: &[], meta: &meta };
-            selection.choose(frame, (Some(time), Some(100)), evaluated).unwrap()
+            selection.choose(frame, Some(time), Some(100), evaluated).unwrap()
         };
         assert_eq!(choose(109, 0), Choice::LeaveOut);
         assert_eq!(choose(110, 0), Choice::Evaluate);

@@ -60,10 +60,12 @@ pub(crate) struct Sink<'f, 'w> {
 
 impl<'f, 'w> Sink<'f, 'w> {
     pub(crate) fn new(
-        (rules, numbers): (Rules<'f>, Numbers),
+        rules: Rules<'f>,
+        numbers: Numbers,
         outputs: Outputs<'w>,
         verdicts: Option<&'w mut dyn Write>,
-        (list, page): (Option<(List, usize)>, bool),
+        list: Option<(List, usize)>,
+        page: bool,
     ) -> Self {
         Self {
             rules,
@@ -111,7 +113,7 @@ impl<'f, 'w> Sink<'f, 'w> {
             }
             self.taken += 1;
             let interface = stream.interfaces.get(frame.meta.interface as usize);
-            self.packet(frame, (*arrived, seen_at(seen, at), interface), &outcome)?;
+            self.packet(frame, *arrived, seen_at(seen, at), interface, &outcome)?;
         }
         Ok(())
     }
@@ -119,7 +121,9 @@ impl<'f, 'w> Sink<'f, 'w> {
     fn packet(
         &mut self,
         frame: Frame<'_>,
-        (arrived, seen, interface): (Arrived, Seen, Option<&pktio::Interface>),
+        arrived: Arrived,
+        seen: Seen,
+        interface: Option<&pktio::Interface>,
         outcome: &Outcome,
     ) -> Result<(), Error> {
         let Outcome { end, by, new, sides: [input, output], states } = outcome;
@@ -161,13 +165,13 @@ impl<'f, 'w> Sink<'f, 'w> {
             })?;
         }
         if let Some(link) = link {
-            self.keep((frame, link), arrived, outcome);
+            self.keep(frame, link, arrived, outcome);
         }
         Ok(())
     }
 
     /// Keeps the packet as an example, and on the list.
-    fn keep(&mut self, (frame, link): (Frame<'_>, Link), arrived: Arrived, outcome: &Outcome) {
+    fn keep(&mut self, frame: Frame<'_>, link: Link, arrived: Arrived, outcome: &Outcome) {
         let Outcome { end, by, new, .. } = outcome;
         let Arrived { number, time, .. } = arrived;
         let scratch = &mut self.scratch;
@@ -178,7 +182,7 @@ impl<'f, 'w> Sink<'f, 'w> {
         let changed = match (&mut self.groups, new) {
             (Some(groups), Some((new, new_by))) => {
                 let example = || Example { frame: number, time, packet: words() };
-                groups.compare((end, *by), (new, *new_by), example)
+                groups.compare(end, *by, new, *new_by, example)
             }
             _ => false,
         };

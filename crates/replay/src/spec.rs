@@ -201,8 +201,7 @@ impl Fields {
         let (source, destination, rest) = endpoints(words, end)?;
         let addresses = Addresses::new(source.addr, destination.addr)
             .ok_or_else(|| expected(end, "two addresses of one family"))?;
-        let ends = (&source, &destination);
-        let message = message(name, ends, rest, end)?;
+        let message = message(name, &source, &destination, rest, end)?;
         let mut craft = Craft::new(addresses, message);
         craft.ethernet = Some(self.ethernet());
         craft.ttl = self.ttl.unwrap_or(64);

@@ -130,7 +130,8 @@ struct FlowStory {
 pub fn of_conversation<'f>(
     files: &'f [RulesFile],
     config: &'f Config,
-    (before, last): (&[Spec], &Spec),
+    before: &[Spec],
+    last: &Spec,
     near: Option<usize>,
 ) -> Story<'f> {
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
@@ -144,7 +145,7 @@ pub fn of_conversation<'f>(
     let time = before.iter().chain([last]).map(|spec| spec.after).sum();
     let arrival = last.arrival(before.len() as u64 + 1, time);
     let mut bytes = last.frame.clone();
-    let story = tell(&mut handler, (files, config), (&mut bytes, &arrival), near);
+    let story = tell(&mut handler, files, config, &mut bytes, &arrival, near);
     Story { before: earlier, ..story }
 }
 
@@ -170,7 +171,7 @@ pub fn of_capture<'f>(
     while source.next(&mut batch)? {
         for frame in batch.frames() {
             if frame.arrived.number == number {
-                let story = of_frame(frame, &mut handler, (files, config), near);
+                let story = of_frame(frame, &mut handler, files, config, near);
                 let report = Report { numbers, ..story.report };
                 return Ok(Story { report, ..story });
             }
@@ -188,7 +189,8 @@ pub fn of_capture<'f>(
 fn of_frame<'f>(
     frame: StreamFrame<'_>,
     handler: &mut Handler<'_>,
-    (files, config): (&'f [RulesFile], &'f Config),
+    files: &'f [RulesFile],
+    config: &'f Config,
     near: Option<usize>,
 ) -> Story<'f> {
     let sighting = frame.seen.sighting;
@@ -205,7 +207,7 @@ fn of_frame<'f>(
         }
         (Some(link), None) => {
             let arrival = frame.arrival(link, config.pair);
-            tell(handler, (files, config), (frame.bytes, &arrival), near)
+            tell(handler, files, config, frame.bytes, &arrival, near)
         }
     };
     Story { seen, ..story }
@@ -238,8 +240,10 @@ fn shown(bytes: &mut [u8], arrival: &Arrival<'_>) -> String {
 
 fn tell<'f>(
     handler: &mut Handler<'_>,
-    (files, config): (&'f [RulesFile], &'f Config),
-    (bytes, arrival): (&mut [u8], &Arrival<'_>),
+    files: &'f [RulesFile],
+    config: &'f Config,
+    bytes: &mut [u8],
+    arrival: &Arrival<'_>,
     near: Option<usize>,
 ) -> Story<'f> {
     let packet = shown(bytes, arrival);
@@ -311,7 +315,7 @@ impl eval::Observer for Teller<'_, '_> {
             let rule = file.rule(at).2;
             let tests = tests_of(transit.family, rule, transit);
             if let Some(misses) = misses {
-                misses.add((at, rule), &tests, transit);
+                misses.add(at, rule, &tests, transit);
             }
             let mut tests = tests.into_iter();
             tests.find(|test| test.outcome.is_some_and(|o| o != Outcome::YES)).map(|test| test.text)

@@ -30,7 +30,8 @@ impl<T: Tally> Array<T> {
     #[inline]
     pub(super) fn walk(
         &self,
-        (revision, tables): (&Revision, Tables),
+        revision: &Revision,
+        tables: Tables,
         table: usize,
         transit: &mut Transit<'_, '_>,
         entry: Alive,

@@ -86,7 +86,7 @@ impl<T: Tally> BurstGuard<'_, T> {
     pub fn walk(&mut self, table: usize, transit: &mut Transit<'_, '_>, entry: Alive) -> Verdicts {
         let Some(seat) = &self.seat else { unreachable!("it is there until drop") };
         let Work { revision, tables, array } = &seat.what;
-        array.walk((revision, *tables), table, transit, entry, self.memories)
+        array.walk(revision, *tables, table, transit, entry, self.memories)
     }
 }
 

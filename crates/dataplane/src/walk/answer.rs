@@ -19,7 +19,8 @@ impl Walk<'_, '_, '_> {
     /// Gives an answer of the host's own the connection that it carries, and the source that it was made with.
     pub(crate) fn answers(
         &mut self,
-        (found, answers): (Found, &Answers),
+        found: Found,
+        answers: &Answers,
         observer: &mut impl Observer,
     ) {
         let ct = &mut self.transit.ct;

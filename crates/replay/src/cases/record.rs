@@ -158,14 +158,14 @@ impl Taking<'_> {
             FinalVerdict::Unknown => self.recording.unknown += 1,
             FinalVerdict::Accept(_) | FinalVerdict::Drop(_) | FinalVerdict::Reject(_) => {
                 let got = Got::of(&end, self.recording.files);
-                self.evaluated((frame.arrived.number, &packet), &got, &passing);
+                self.evaluated(frame.arrived.number, &packet, &got, &passing);
             }
         }
         self.opens(&packet, &passing);
     }
 
     /// A packet whose verdict is known: another case, unless there is one like it.
-    fn evaluated(&mut self, (frame, packet): (u64, &Packet<'_>), got: &Got, passing: &Passing) {
+    fn evaluated(&mut self, frame: u64, packet: &Packet<'_>, got: &Got, passing: &Passing) {
         let Some(kind) = Kind::of(packet, got, passing) else {
             self.recording.not_in_words += 1;
             return;

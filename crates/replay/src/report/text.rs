@@ -124,7 +124,7 @@ impl Report<'_> {
         ];
         for (name, count, colour) in rows {
             if count.packets > 0 || name == "accept" || name == "drop" {
-                self.verdict_row(out, name, count, (colour, style))?;
+                self.verdict_row(out, name, count, colour, style)?;
             }
         }
         Ok(())
@@ -135,7 +135,8 @@ impl Report<'_> {
         out: &mut String,
         name: &str,
         count: Count,
-        (colour, style): (&str, Style),
+        colour: &str,
+        style: Style,
     ) -> std::fmt::Result {
         let share = count.packets as f64 / self.packets.max(1) as f64;
         let bar = format!("{:<BAR$}", bar(share));

@@ -326,7 +326,7 @@ impl<'c, 'w> Source<'c, 'w> {
             }
             let time = forward(time, now, &mut read.time_went_back);
             *start = start.or(time);
-            let choice = selection.choose(frame, (time, *start), read.packets);
+            let choice = selection.choose(frame, time, *start, read.packets);
             match choice {
                 Ok(Choice::Evaluate) => {}
                 Ok(Choice::LeaveOut) => {

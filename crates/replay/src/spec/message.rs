@@ -47,7 +47,8 @@ fn endpoint((column, text): Word<'_>) -> Result<Endpoint, SpecError> {
 /// The message of the protocol of this name; `rest` are its flags or type.
 pub(super) fn message(
     (column, name): Word<'_>,
-    (source, destination): (&Endpoint, &Endpoint),
+    source: &Endpoint,
+    destination: &Endpoint,
     rest: &[Word<'_>],
     end: usize,
 ) -> Result<Message, SpecError> {

@@ -27,7 +27,7 @@ impl Story<'_> {
                 .collect::<Vec<_>>(),
             "untold": self.untold,
             "steps": file.map(|file| {
-                self.steps.iter().map(|step| step_json((file, &self.report.numbers), step)).collect::<Vec<_>>()
+                self.steps.iter().map(|step| step_json(file, &self.report.numbers, step)).collect::<Vec<_>>()
             }),
         });
         if let Some(seen) = &self.seen {
@@ -78,7 +78,7 @@ fn miss_json(file: &RulesFile, miss: &NearMiss) -> Value {
     })
 }
 
-fn step_json((file, numbers): (&RulesFile, &Numbers), step: &Step) -> Value {
+fn step_json(file: &RulesFile, numbers: &Numbers, step: &Step) -> Value {
     match step {
         Step::Starts { path, input, output } => {
             json!({ "step": "path", "path": path.name(), "in": input, "out": output })

@@ -131,7 +131,9 @@ impl Shown {
 
 impl Coverage {
     pub(super) fn of(
-        (text, file, counters): (usize, &RulesFile, &Counters),
+        text: usize,
+        file: &RulesFile,
+        counters: &Counters,
         revision: Option<Revision>,
         effects: HashMap<u32, Effect>,
     ) -> Self {
@@ -208,7 +210,7 @@ impl Coverage {
             write_margin(out, margin, self.most)?;
         }
         out.push_str("<code>");
-        self.links.write_line(out, (self.text, line), text)?;
+        self.links.write_line(out, self.text, line, text)?;
         if let Some(Effect { first, packets }) = self.effects.get(&line) {
             let packets = number(*packets);
             write!(out, "<a class=\"effect\" href=\"#change-{first}\">{packets} changed</a>")?;

@@ -49,26 +49,26 @@ impl Report<'_> {
         }
         for (either, words, count) in self.top_either() {
             let examples = self.examples.of(End::Either(either));
-            let row = row_without_rule(count.packets, &words, (examples, &self.numbers))?;
+            let row = row_without_rule(count.packets, &words, examples, &self.numbers)?;
             rows.push((count.packets, row));
         }
         let reasons = &self.drop_reasons;
         for (fault, packets) in &reasons.stack_faults {
             let words = format!("the kernel's stack, before any rule: {fault}");
             let examples = self.examples.of(End::Stack(*fault));
-            rows.push((*packets, row_without_rule(*packets, &words, (examples, &self.numbers))?));
+            rows.push((*packets, row_without_rule(*packets, &words, examples, &self.numbers)?));
         }
         for (why, packets) in &reasons.route_refusals {
             let words = format!("routing: {}", why.name());
             let examples = self.examples.of(End::Route(*why));
-            rows.push((*packets, row_without_rule(*packets, &words, (examples, &self.numbers))?));
+            rows.push((*packets, row_without_rule(*packets, &words, examples, &self.numbers)?));
         }
         if reasons.ttl > 0 {
             let words = "time to live ran out while forwarding";
             let examples = self.examples.of(End::Ttl);
             rows.push((
                 reasons.ttl,
-                row_without_rule(reasons.ttl, words, (examples, &self.numbers))?,
+                row_without_rule(reasons.ttl, words, examples, &self.numbers)?,
             ));
         }
         if reasons.too_big > 0 {
@@ -76,7 +76,7 @@ impl Report<'_> {
             let examples = self.examples.of(End::TooBig);
             rows.push((
                 reasons.too_big,
-                row_without_rule(reasons.too_big, words, (examples, &self.numbers))?,
+                row_without_rule(reasons.too_big, words, examples, &self.numbers)?,
             ));
         }
         if reasons.conntrack > 0 {
@@ -84,7 +84,7 @@ impl Report<'_> {
             let examples = self.examples.of(End::Conntrack);
             rows.push((
                 reasons.conntrack,
-                row_without_rule(reasons.conntrack, words, (examples, &self.numbers))?,
+                row_without_rule(reasons.conntrack, words, examples, &self.numbers)?,
             ));
         }
         if reasons.reassembly > 0 {
@@ -92,7 +92,7 @@ impl Report<'_> {
             let examples = self.examples.of(End::Reassembly);
             rows.push((
                 reasons.reassembly,
-                row_without_rule(reasons.reassembly, words, (examples, &self.numbers))?,
+                row_without_rule(reasons.reassembly, words, examples, &self.numbers)?,
             ));
         }
         if reasons.denied > 0 {
@@ -100,7 +100,7 @@ impl Report<'_> {
             let examples = self.examples.of(End::Denied);
             rows.push((
                 reasons.denied,
-                row_without_rule(reasons.denied, words, (examples, &self.numbers))?,
+                row_without_rule(reasons.denied, words, examples, &self.numbers)?,
             ));
         }
         Ok(rows)
@@ -209,7 +209,8 @@ impl Report<'_> {
 fn row_without_rule(
     packets: u64,
     words: &str,
-    (examples, numbers): (&[Example], &Numbers),
+    examples: &[Example],
+    numbers: &Numbers,
 ) -> std::result::Result<String, Error> {
     let mut out = format!(
         "<tbody><tr><td class=\"n\" data-v=\"{packets}\">{}<td class=\"n\" data-v=\"0\">\
