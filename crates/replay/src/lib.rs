@@ -18,6 +18,7 @@ mod error;
 mod evaluated;
 pub mod file_id;
 mod filter;
+mod gate;
 mod input;
 pub mod json_text;
 mod lane;

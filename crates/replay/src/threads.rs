@@ -21,6 +21,7 @@ use rules::conntrack::ends;
 use crate::alone::Alone;
 use crate::batch::{Batch, seen_at};
 use crate::error::Error;
+use crate::gate::Gate;
 use crate::lane::{Counted, Lane};
 use crate::link::link_of;
 use crate::sink::Sink;
@@ -52,7 +53,8 @@ pub(crate) enum Split {
 struct Worker<'s> {
     to: SyncSender<Batch>,
     from: Receiver<Batch>,
-    thread: ScopedJoinHandle<'s, Counted>,
+    /// Nothing where not all workers started.
+    thread: ScopedJoinHandle<'s, Option<Counted>>,
 }
 
 /// A batch that workers have, whole or in parts.
@@ -83,26 +85,30 @@ pub(crate) fn beside(
     source: &mut Source<'_, '_>,
     sink: &mut Sink<'_, '_>,
 ) -> Result<Ended, Error> {
+    let wanted_threads = lanes.len();
+    // One worker may be given all that is under way.
+    let most = IN_FLIGHT * wanted_threads;
+    let gate = Gate::default();
     thread::scope(|scope| {
-        // One worker may be given all that is under way.
-        let wanted_threads = lanes.len();
-        let most = IN_FLIGHT * wanted_threads;
-        let workers = lanes.into_iter().map(|mut lane| {
+        let mut lanes = lanes.into_iter();
+        let workers = gate.start(wanted_threads, |_| {
             let (to, batches) = sync_channel::<Batch>(most);
             let (back, from) = sync_channel(most);
+            let (lane, gate) = (lanes.next(), &gate);
             let work = move || {
+                let is_open = gate.wait();
+                let mut lane = lane.filter(|_| is_open)?;
                 for mut batch in batches {
                     lane.evaluate(&mut batch);
                     if back.send(batch).is_err() {
                         break;
                     }
                 }
-                lane.counted()
+                Some(lane.counted())
             };
             let thread = thread::Builder::new().spawn_scoped(scope, work)?;
             Ok(Worker { to, from, thread })
         });
-        let workers = workers.collect::<Result<_, _>>();
         let workers =
             workers.map_err(|source| Error::Threads { wanted: wanted_threads, source })?;
         let mut run =
@@ -222,7 +228,7 @@ impl Run<'_> {
     /// Ends the workers and adds up what they counted.
     fn end(self, again: Option<Alone>) -> Ended {
         let threads = self.workers.into_iter().map(|worker| worker.thread);
-        let counted = threads.map(|thread| match thread.join() {
+        let counted = threads.filter_map(|thread| match thread.join() {
             Ok(counted) => counted,
             Err(panic) => std::panic::resume_unwind(panic),
         });
