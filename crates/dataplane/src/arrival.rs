@@ -67,11 +67,11 @@ pub enum Origin {
 pub struct Left<'a> {
     /// Number of that frame.
     pub number: u64,
-    /// The interface.
+    /// The interface that it left by.
     pub interface: Option<&'a str>,
-    /// Its source.
+    /// Its source, translated.
     pub source: IpAddr,
-    /// Its destination.
+    /// Its destination, translated.
     pub destination: IpAddr,
     /// Its ports, or the identifier of an ICMP request twice; none where it has none, or they were not captured.
     pub ports: Option<[u16; 2]>,
@@ -110,7 +110,7 @@ impl Arrival<'_> {
 /// Where a packet was recorded, if not at the beginning of its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hooked {
-    /// The hook.
+    /// The hook at which the rule stands.
     pub hook: Hook,
     /// The way that it is on there.
     pub path: Path,
@@ -134,7 +134,7 @@ pub struct Bridge<'a> {
 /// A packet as a bridge passes it on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passed<'a> {
-    /// The port.
+    /// The port that it leaves by.
     pub(crate) port: Iface<'a>,
     /// It was seen leaving.
     pub(crate) is_seen: bool,

@@ -71,7 +71,7 @@ pub struct Disposition {
 pub struct Either {
     /// The first that may have; as of a drop, whatever the verdict.
     pub first: DropReason,
-    /// The last.
+    /// The last that may have.
     pub last: DropReason,
     /// There are more between them.
     pub others: bool,
@@ -119,7 +119,7 @@ pub enum FinalVerdict {
 /// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropReason {
-    /// A rule.
+    /// A rule's target drops it.
     Rule(RuleRef),
     /// The policy of a built-in chain.
     Policy {

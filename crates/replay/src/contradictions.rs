@@ -30,7 +30,7 @@ pub struct Count {
     pub example: u64,
 }
 
-/// See the module.
+/// Packets whose verdict the capture contradicts.
 #[derive(Debug, Clone, Default)]
 pub struct Contradictions {
     by: HashMap<Contradicted, Count>,

@@ -22,7 +22,7 @@ pub(crate) struct Keeps {
     pub(crate) outcomes: bool,
     /// Its bytes as captured, when targets rewrite it.
     pub(crate) bytes: bool,
-    /// Its interfaces.
+    /// The interfaces that it came in and goes out by.
     pub(crate) sides: bool,
 }
 

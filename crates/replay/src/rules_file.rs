@@ -15,9 +15,9 @@ pub struct RulesFile {
     pub file: String,
     /// What named it on the command line: itself, or a folder that it lies in.
     pub given: String,
-    /// Its text.
+    /// Its text, as read.
     pub text: String,
-    /// Its rules.
+    /// What the text means.
     pub ruleset: Ruleset,
     /// How the family was found.
     pub family_from: FamilyFrom,

@@ -25,7 +25,7 @@ const WINDOW: Window = Window { nanos: 1_000_000_000, frames: 64 * 1024, bytes: 
 const OTHER_HOST: u8 = 3;
 const OUTGOING: u8 = 4;
 
-/// See the module.
+/// The batches that wait, and what their frames were seen to be.
 pub(crate) struct Spotter<'h> {
     host: &'h Host,
     /// What frames that left tell of packets is wanted.

@@ -9,7 +9,7 @@ use rules::revision::Revision;
 
 use super::tally::{Cell, Counting, Tables, Tally};
 
-/// See the module. Later ones have higher numbers.
+/// A worker's counters since some snapshot. Later ones have higher numbers.
 #[derive(Debug)]
 pub(super) struct Array<T> {
     pub(super) number: u64,

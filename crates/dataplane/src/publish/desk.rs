@@ -19,7 +19,7 @@ pub(crate) struct Seat<T> {
     pub(crate) what: T,
 }
 
-/// See the module.
+/// A cell that holds what is newest, or nothing while its worker has it.
 pub(crate) struct Desk<T>(AtomicCell<Option<Box<Seat<T>>>>);
 
 impl<T> fmt::Debug for Desk<T> {

@@ -18,7 +18,7 @@ use super::tally::{HOOKS, Tables, Tally};
 use super::worker::{Place, Work};
 use super::{PublishError, Snapshot};
 
-/// See the module.
+/// What a writer holds while it has the lock.
 #[derive(Debug)]
 pub(super) struct Ledger<T> {
     pub(super) current: Arc<Revision>,

@@ -17,7 +17,7 @@ pub(super) enum Role {
     Other,
 }
 
-/// See the module.
+/// The tables of one family, laid out to be walked, by hook.
 #[derive(Debug)]
 pub(crate) struct Tables<'r> {
     ruleset: &'r Ruleset,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{CaseResult, Decided, ExpectedBy, Got, Results};
 
 impl Results<'_> {
-    /// The document.
+    /// The JSON document of `--json`.
     #[must_use]
     pub fn json(&self) -> Value {
         json!({

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use super::{CaseResult, Results};
 
 impl Results<'_> {
-    /// The document.
+    /// The XML document of `--junit`.
     #[must_use]
     pub fn junit(&self) -> String {
         let counts = format!(

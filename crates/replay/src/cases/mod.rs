@@ -114,7 +114,7 @@ pub struct Expected {
     pub text: String,
     /// The SPEC as read.
     pub spec: Spec,
-    /// The verdict.
+    /// The verdict that it is to come to.
     pub verdict: Expect,
 }
 

@@ -19,7 +19,6 @@ const ALL_OF: &[&str] = &["tcp", "udp", "udplite", "sctp", "dccp", "iprange"];
 /// A rule that would have matched but for one test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NearMiss {
-    /// The rule.
     pub(crate) at: RuleRef,
     /// The test, in the words of the rule.
     pub(crate) test: String,

@@ -63,7 +63,7 @@ impl Count {
 /// What one capture held.
 #[derive(Debug, Clone)]
 pub struct Capture {
-    /// Its name.
+    /// Its name, and the interface given with it.
     pub name: CaptureName,
     /// Packets and their bytes on the wire.
     pub count: Count,
@@ -210,7 +210,7 @@ pub enum Soundness {
 /// The result of a replay.
 #[derive(Debug)]
 pub struct Report<'f> {
-    /// The rules.
+    /// The rules that evaluated the packets, one file for each family.
     pub files: &'f [RulesFile],
     /// How packets were taken to walk.
     pub config: &'f Config,

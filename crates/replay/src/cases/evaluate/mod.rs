@@ -22,7 +22,7 @@ const LEAST_CONNECTIONS: usize = 16;
 /// The result of every case.
 #[derive(Debug)]
 pub struct Results<'c> {
-    /// The cases.
+    /// The file that they are from.
     pub cases: &'c Cases,
     /// The rules that evaluated them, at most one file for each family.
     pub files: &'c [RulesFile],
@@ -37,7 +37,7 @@ pub struct Results<'c> {
 /// The result of one case.
 #[derive(Debug)]
 pub struct CaseResult<'c> {
-    /// The case.
+    /// What was asked.
     pub case: &'c Case,
     /// One for each packet.
     pub got: Vec<Got>,
@@ -77,7 +77,7 @@ pub struct Got {
 /// What decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
-    /// Its place.
+    /// Where it stands in the rules.
     pub place: PlaceName,
     /// Line in the rules file, 0 if none.
     pub line: u32,
