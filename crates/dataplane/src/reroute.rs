@@ -58,7 +58,7 @@ pub(crate) fn after<'n: 'a, 'a>(
     if redirected != Redirected::Certainly && now.is_none() && config.path.is_none() {
         let is_open = redirected == Redirected::Maybe || is_told(&config.host);
         if is_open {
-            walk.lose_way(observer);
+            walk.leave_way_open(observer);
         }
     }
     let came_in = matches!(way.path, Path::Forward | Path::Input);

@@ -139,7 +139,7 @@ impl Walk<'_, '_, '_> {
             nat::bind_drawn(&mut self.transit, side);
             return seen;
         }
-        // What may answer a flow that was lost is no flow of its own, or one that the rules decide.
+        // What may answer a flow that is indeterminate is no flow of its own, or one that the rules decide.
         let answers_any = self.tables.translates && nat::answers_any(&mut self.transit);
         let is_lost =
             self.transit.ct.binding == Binding::Lost || nat::is_translated(&self.transit, side);

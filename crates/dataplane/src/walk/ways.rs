@@ -29,7 +29,7 @@ pub(super) enum Ways {
 
 impl Walk<'_, '_, '_> {
     /// Where it goes from here is not known, and so neither is its verdict.
-    pub(crate) fn lose_way(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn leave_way_open(&mut self, observer: &mut impl Observer) {
         if self.alive == Alive::Gone || self.let_go {
             return;
         }

@@ -71,7 +71,7 @@ fn a_bounded_recording_says_that_it_was_cut() {
 }
 
 #[test]
-fn what_hangs_on_a_payload_is_not_written() {
+fn what_depends_on_a_payload_is_not_written() {
     let rules = rules(RULES);
     recorded(&rules, &crate::spec::config(), 200, |recording| {
         let toml = recording.toml([None; 2], &[]);
@@ -114,7 +114,7 @@ const STATEFUL: &str = "*filter\n:INPUT ACCEPT\n:FORWARD DROP\n:OUTPUT ACCEPT\n\
     -A FORWARD -i lan0 -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
 
 #[test]
-fn what_hangs_on_a_connection_is_recorded_as_a_conversation() {
+fn what_depends_on_a_connection_is_recorded_as_a_conversation() {
     for mode in [Mode::Midstream, Mode::Kernel] {
         let mut config = office();
         config.ct.mode = mode;
