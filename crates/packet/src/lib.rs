@@ -31,6 +31,7 @@ mod link;
 pub mod nflog;
 pub mod options;
 mod parse;
+pub mod reply;
 mod rewrite;
 pub mod sctp;
 mod splice;
