@@ -13,7 +13,7 @@ pub struct Config<A> {
     pub accept: bool,
     /// The first source of the range.
     pub begin: A,
-    /// The first source behind it; a range that does not begin before its end is empty.
+    /// The first source after it; a range that does not begin before its end is empty.
     pub end: A,
 }
 
@@ -40,7 +40,7 @@ pub struct Body {
 /// A packet of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packet<A> {
-    /// Judged.
+    /// Evaluated.
     Data(Data<A>),
     /// Carried out.
     Config(Config<A>),
@@ -64,7 +64,7 @@ impl Permits {
     /// The longest burst.
     pub const MOST: usize = 256;
 
-    /// Says of packet `at` whether it is permitted. Each is said once.
+    /// Says of packet `at` whether it is permitted. Each is answered once.
     #[inline]
     pub fn say(&mut self, at: usize, permitted: bool) {
         self.words[at / 64] |= u64::from(permitted) << (at % 64);

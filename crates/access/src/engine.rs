@@ -11,7 +11,7 @@ pub trait Engine<A: Address>: Send + Sync {
     /// Whether `source` may send to `destination`.
     fn decide(&self, source: A, destination: A) -> bool;
 
-    /// Carries out a change, as one action.
+    /// Applies a change, as one action.
     fn update(&self, config: &Config<A>);
 
     /// Bytes held, without the allocator's own.
@@ -22,7 +22,7 @@ pub trait Engine<A: Address>: Send + Sync {
         0
     }
 
-    /// Judges or carries out packets one after the other; at most [`Permits::MOST`].
+    /// Evaluates packets, or applies them, one after the other; at most [`Permits::MOST`].
     fn burst(&self, packets: &[Packet<A>], permits: &mut Permits) {
         for (at, packet) in packets.iter().enumerate() {
             match packet {
@@ -45,10 +45,10 @@ pub trait Decide<A: Address>: Send {
     /// Whether `source` may send to `destination`.
     fn decide(&mut self, source: A, destination: A) -> bool;
 
-    /// Carries out a change.
+    /// Applies a change.
     fn update(&mut self, config: &Config<A>);
 
-    /// Judges or carries out packets one after the other; at most [`Permits::MOST`].
+    /// Evaluates packets, or applies them, one after the other; at most [`Permits::MOST`].
     fn burst(&mut self, packets: &[Packet<A>], permits: &mut Permits) {
         for (at, packet) in packets.iter().enumerate() {
             match packet {

@@ -3,10 +3,10 @@
 //!
 //! The [`list`](mod@list) is what replays use: bans, and accepted sources of destinations, over prefixes of IPv4
 //! and IPv6. [`tamis`] is an engine of the exercise of two concurrency studies: config packets change one address at
-//! a time while data packets are judged, by however many threads. [`model`] is what every [`Engine`] is held to; those
+//! a time while data packets are evaluated, by however many threads. [`model`] is what every [`Engine`] is held to; those
 //! of the studies are the lab's.
 //!
-//! Contract: no I/O, no clock. Ranges are half-open. The default of R is said by whoever builds an engine.
+//! Contract: no I/O, no clock. Ranges are half-open. The default of R is given by whoever builds an engine.
 mod address;
 pub mod arena;
 mod config;

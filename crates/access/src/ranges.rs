@@ -27,7 +27,7 @@ impl<A: Address> RangeSet<A> {
         self.default ^ odd(self.flips.partition_point(|&flip| flip <= address))
     }
 
-    /// Puts the addresses from `begin` to before `end` in, or takes them out; `None` is behind the highest.
+    /// Puts the addresses from `begin` to before `end` in, or takes them out; `None` is after the highest.
     pub fn set(&mut self, begin: A, end: Option<A>, member: bool) {
         if end.is_some_and(|end| end <= begin) {
             return;

@@ -6,9 +6,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::decide::{Incoming, Missing, Reached};
 use crate::policy::Flow;
-use crate::routes::{Route, RouteKind};
+use crate::route::{Route, RouteKind};
+use crate::routed::{Incoming, Missing, Reached};
 use crate::search::{Found, Narrow};
 use crate::{Host, LinkKind};
 

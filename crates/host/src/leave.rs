@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use crate::Host;
-use crate::decide::{Missing, Outgoing, Refused, Routed};
 use crate::policy::Flow;
-use crate::routes::{Route, RouteKind};
+use crate::route::{Route, RouteKind};
+use crate::routed::{Missing, Outgoing, Refused, Routed};
 use crate::search::{Found, Narrow};
 
 /// Whether a route leads to the host itself; an anycast one does unless somebody made it by hand.

@@ -16,6 +16,8 @@ pub mod neighbours;
 mod network;
 mod policy;
 mod read;
+mod route;
+mod routed;
 pub mod routes;
 mod search;
 pub mod sighting;
@@ -26,44 +28,45 @@ mod text;
 
 pub use addresses::{Address, Addresses};
 pub use back::WayBack;
-pub use decide::{Assumed, FrameKind, Incoming, Missing, Outgoing, Reached, Refused, Routed};
 pub use groups::Groups;
 pub use links::{Link, LinkKind, Links};
 pub use network::Network;
 pub use policy::{Policy, PolicyRule};
 pub use read::HostError;
+pub use routed::{Assumed, FrameKind, Incoming, Missing, Outgoing, Reached, Refused, Routed};
 pub use sysctl::Sysctl;
 pub use text::TextError;
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::neighbours::{Neighbour, Port};
-use crate::routes::{LOCAL, Route, RouteKind, Routes};
+use crate::route::{LOCAL, Route, RouteKind};
+use crate::routes::Routes;
 
 /// The host as the command line and the files of a folder describe it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Host {
-    /// The host's own addresses and networks, as `--local` gives them; `None` when nothing was said.
+    /// The host's own addresses and networks, as `--local` gives them; `None` if not given.
     pub local: Option<Vec<Network>>,
-    /// The host's routes; `None` when nothing was said.
+    /// The host's routes; `None` if not given.
     pub routes: Option<Routes>,
     /// The bridge that the rules stand on, as `--bridge` names it, or the only one that there is.
     pub bridge: Option<String>,
     /// Addresses of interfaces, as `--addr` gives them.
     pub addresses: Vec<(String, IpAddr)>,
-    /// Addresses of interfaces, as `ip addr` prints them; `None` when nothing was said.
+    /// Addresses of interfaces, as `ip addr` prints them; `None` if not given.
     pub assigned: Option<Addresses>,
-    /// Links; none when nothing was said.
+    /// Links; none if not given.
     pub links: Links,
-    /// Policy rules; `None` when nothing was said.
+    /// Policy rules; `None` if not given.
     pub policy: Option<Policy>,
-    /// Groups that interfaces joined; `None` when nothing was said.
+    /// Groups that interfaces joined; `None` if not given.
     pub groups: Option<Groups>,
     /// Neighbours.
     pub neighbours: Vec<Neighbour>,
     /// Ports of bridges.
     pub ports: Vec<Port>,
-    /// Settings; `None` when nothing was said.
+    /// Settings; `None` if not given.
     pub sysctl: Option<Sysctl>,
 }
 
@@ -92,7 +95,7 @@ impl Host {
     }
 
     /// Whether an address is the host's own: as `--local` and `--addr` say, else as its interfaces and its local routes
-    /// do; `None` when nothing was said.
+    /// do; `None` if not given.
     #[must_use]
     pub fn is_local(&self, addr: IpAddr) -> Option<bool> {
         if addr.is_loopback() || self.addresses.iter().any(|(_, own)| *own == addr) {

@@ -7,8 +7,9 @@
 use std::net::IpAddr;
 
 use crate::Network;
-use crate::decide::Missing;
-use crate::routes::{DEFAULT, LOCAL, MAIN, Refusal, table_name, tos};
+use crate::route::{DEFAULT, LOCAL, MAIN, Refusal, table_name};
+use crate::routed::Missing;
+use crate::routes::tos;
 use crate::text::{Line, TextError, Word, lines};
 
 /// The policy rules of a host; a family that was not given is `None`.

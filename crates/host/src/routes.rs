@@ -3,10 +3,11 @@
 //! Best given with the local table, which says outright which addresses are local and which are broadcast. Without it
 //! the connected subnets (`scope link src ADDRESS`) tell of some. Words that are not known are passed over.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use crate::Network;
+use crate::route::{LOCAL, MAIN, table_name};
+pub use crate::route::{NextState, Refusal, Route, RouteKind, Way};
 use crate::tables::Tables;
 use crate::text::{Line, TextError, Word, lines};
 
@@ -15,103 +16,6 @@ use crate::text::{Line, TextError, Word, lines};
 pub struct Routes {
     all: Vec<Route>,
     tables: Tables,
-}
-
-/// One route.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
-    /// Where it leads.
-    pub destination: Network,
-    /// What becomes of packets to there.
-    pub kind: RouteKind,
-    /// Its table: `local`, `main`, `default`, another name or a number.
-    pub table: Box<str>,
-    /// Of several routes to one destination that of the least metric counts.
-    pub metric: u32,
-    /// The interface, if it names one.
-    pub device: Option<Box<str>>,
-    /// Packets go to a gateway rather than straight to their destination.
-    pub gateway: bool,
-    /// The preferred source address, if it names one.
-    pub source: Option<IpAddr>,
-    /// Only packets from there take it.
-    pub from: Option<Network>,
-    /// Only packets of this type of service take it.
-    pub tos: Option<u8>,
-    /// The longest packet that goes there, in bytes, where that is less than the interface takes.
-    pub mtu: Option<u32>,
-    /// The destination is a subnet that the host has an address in.
-    pub connected: bool,
-    /// Whether the kernel made it; `None` where the program that printed the routes does not say.
-    pub by_kernel: Option<bool>,
-    /// Of IPv6 routes that are equal the preferred one counts: 0 low, 1 medium, 2 high.
-    pub preference: u8,
-    /// Its interface is down (`dead`) or has no carrier (`linkdown`).
-    pub state: NextState,
-    /// The ways that packets are shared out over, if there are several.
-    pub ways: Vec<Way>,
-}
-
-/// One of several ways of a route.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
-    /// The interface.
-    pub device: Option<Box<str>>,
-    /// See [`Route::state`].
-    pub state: NextState,
-}
-
-/// What is wrong with a way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NextState {
-    /// Nothing.
-    #[default]
-    Good,
-    /// The interface has no carrier: it is used unless `ignore_routes_with_linkdown` is set.
-    LinkDown,
-    /// It is not used.
-    Dead,
-}
-
-/// Route types (`RTN_*`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RouteKind {
-    /// Leads on.
-    Unicast,
-    /// An address of the host.
-    Local,
-    /// A broadcast address.
-    Broadcast,
-    /// A group.
-    Multicast,
-    /// An anycast address of the host.
-    Anycast,
-    /// Dropped, unreachable, prohibited or thrown out of the table.
-    Refused(Refusal),
-}
-
-/// Ways in which a route leads nowhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
-    /// Dropped in silence.
-    Blackhole,
-    /// Dropped with an error.
-    Unreachable,
-    /// Dropped with another error.
-    Prohibit,
-    /// The search goes on in the next table.
-    Throw,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Blackhole => "blackhole",
-            Self::Unreachable => "unreachable",
-            Self::Prohibit => "prohibit",
-            Self::Throw => "throw",
-        })
-    }
 }
 
 const KINDS: [(&str, RouteKind); 9] = [
@@ -125,21 +29,6 @@ const KINDS: [(&str, RouteKind); 9] = [
     ("prohibit", RouteKind::Refused(Refusal::Prohibit)),
     ("throw", RouteKind::Refused(Refusal::Throw)),
 ];
-
-/// Names of the tables that every host has.
-pub(crate) const LOCAL: &str = "local";
-pub(crate) const MAIN: &str = "main";
-pub(crate) const DEFAULT: &str = "default";
-
-/// A table by its name, where it has one that every host knows.
-pub(crate) fn table_name(text: &str) -> &str {
-    match text {
-        "255" => LOCAL,
-        "254" => MAIN,
-        "253" => DEFAULT,
-        text => text,
-    }
-}
 
 impl Routes {
     /// Reads the text of `ip route` or `ip -6 route`, or both after one another.
@@ -211,45 +100,6 @@ impl Routes {
     }
 }
 
-impl Route {
-    /// The address of its interface that it tells of: itself, or the source of its connected subnet. Those of
-    /// a single link are left out.
-    #[must_use]
-    pub fn own_address(&self) -> Option<IpAddr> {
-        let host = if self.destination.addr.is_ipv6() { 128 } else { 32 };
-        let addr = match self.kind {
-            RouteKind::Local if self.destination.bits == host => Some(self.destination.addr),
-            RouteKind::Unicast if self.connected => self.source,
-            _ => None,
-        };
-        addr.filter(|addr| !matches!(addr, IpAddr::V6(v6) if v6.is_unicast_link_local()))
-    }
-
-    /// The interfaces that packets may leave by.
-    pub fn devices(&self) -> impl Iterator<Item = &str> {
-        let one = self.device.as_deref().filter(|_| self.ways.is_empty());
-        let live = self.ways.iter().filter(|way| way.state != NextState::Dead);
-        one.into_iter().chain(live.filter_map(|way| way.device.as_deref()))
-    }
-}
-
-impl Route {
-    /// Whether it leads straight to an IPv6 subnet.
-    pub(crate) fn connected_v6(&self) -> bool {
-        self.destination.bits < 127 && !self.gateway && self.ways.is_empty()
-    }
-
-    /// The table that the kernel keeps routes of its kind in.
-    fn usual_table(&self) -> &'static str {
-        let is_group = self.destination.addr.is_ipv6() && self.destination.addr.is_multicast();
-        match self.kind {
-            RouteKind::Local | RouteKind::Broadcast | RouteKind::Anycast => LOCAL,
-            _ if is_group => LOCAL,
-            _ => MAIN,
-        }
-    }
-}
-
 fn add_way(route: &mut Route, line: &Line<'_>) {
     route.gateway |= line.has("via");
     let device = line.after("dev").map(|word| word.text.into());
@@ -282,7 +132,7 @@ fn read_route(line: &Line<'_>, after_v6: bool) -> Result<Route, TextError> {
         via => Some(via),
     });
     let v6 = || match (gateway.flatten().and_then(|via| via.parse().ok()), source) {
-        // An IPv4 route may go by an IPv6 gateway, which is then said.
+        // An IPv4 route may go by an IPv6 gateway, which is then named.
         _ if word("via") == Some("inet6") => false,
         (Some(addr), _) | (None, Some(addr)) => addr.is_ipv6(),
         // Only IPv6 routes have a preference, and refuse on an interface.

@@ -7,9 +7,9 @@
 use std::net::IpAddr;
 
 use crate::Host;
-use crate::decide::Missing;
 use crate::policy::{Action, Flow, PolicyRule};
-use crate::routes::{DEFAULT, LOCAL, MAIN, NextState, Refusal, Route, RouteKind};
+use crate::route::{DEFAULT, LOCAL, MAIN, NextState, Refusal, Route, RouteKind};
+use crate::routed::Missing;
 use crate::sysctl::Key;
 use crate::tables::Table;
 

@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use crate::decide::{Assumed, Incoming, Missing, Reached, Refused, Routed, Verdict, refuse};
 use crate::policy::{Flow, Policy};
-use crate::routes::{LOCAL, Route, RouteKind, Routes};
+use crate::route::{LOCAL, Route, RouteKind};
+use crate::routed::{Assumed, Incoming, Missing, Reached, Refused, Routed, Verdict, refuse};
+use crate::routes::Routes;
 use crate::search::{Found, Narrow};
 use crate::sysctl::Key;
 use crate::{Host, only};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::Network;
-use crate::routes::{LOCAL, MAIN, Route, RouteKind};
+use crate::route::{LOCAL, MAIN, Route, RouteKind};
 
 /// The tables of both families.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

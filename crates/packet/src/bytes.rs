@@ -6,8 +6,6 @@
 //! target may have rewritten ([`Packet::forget`]).
 
 use crate::headers::{Headers, Upper};
-use crate::link::Link;
-use crate::parse::{Checksums, parse};
 use std::ops::Range;
 
 /// The outcome of reading bytes of a packet.
@@ -157,16 +155,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Finds the headers of a frame of which `bytes` were captured. `wire_len` is the length of the
-    /// frame on the wire; one below the captured length is taken as the captured length.
-    #[inline]
-    #[must_use]
-    pub fn parse(bytes: &'a mut [u8], wire_len: usize, link: Link, checksums: Checksums) -> Self {
-        let headers = parse(link, bytes, wire_len, checksums);
-        Self::with_headers(bytes, headers)
-    }
-
-    /// A packet whose headers were found before, by [`parse`] on the same bytes.
+    /// A packet whose headers were found before, by [`crate::parse()`] on the same bytes.
     #[inline]
     #[must_use]
     pub fn with_headers(bytes: &'a mut [u8], headers: Headers) -> Self {
@@ -294,7 +283,7 @@ impl<'a> Packet<'a> {
         self.clear = self.clear.min(new.0);
     }
 
-    /// Where the last unknown bytes in a range end, inside it or behind; `None` if all of it is known.
+    /// Where the last unknown bytes in a range end, inside it or after it; `None` if all of it is known.
     #[must_use]
     pub fn unknown_until(&self, range: Range<usize>) -> Option<usize> {
         if range.end > self.bytes.len().min(self.headers.end) {
@@ -343,6 +332,7 @@ impl ReadAt for Packet<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Checksums, Link, parse};
 
     /// 20 bytes captured of a 30-byte frame whose 26-byte packet starts at 4.
     fn packet(bytes: &mut [u8]) -> Packet<'_> {

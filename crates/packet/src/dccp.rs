@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_options_lie_behind_what_the_type_adds() {
+    fn the_options_lie_after_what_the_type_adds() {
         let mut bytes = [0, 1, 0, 2, 7, 0, 0, 0, 0, 0, 0, 0];
         for (type_byte, offset) in [(0x01, 20), (0x00, 16), (0x04, 12), (0x02, 24), (0x07, 24)] {
             bytes[8] = type_byte;

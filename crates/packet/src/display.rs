@@ -1,6 +1,6 @@
 //! One line about a packet, in the words of the packet SPEC: `tcp 10.0.0.1:1 > 10.0.0.2:2 syn`.
 //!
-//! What is not all there is said instead of guessed: `header-truncated` where the packet ends inside its
+//! What is not all there is named, not guessed: `header-truncated` where the packet ends inside its
 //! upper-layer header, `header-unknown` where the capture does (or a target may have rewritten it), `?`
 //! for an address that is not known. A fragment ends with `frag=OFFSET` in bytes, and `+` where more
 //! follow.

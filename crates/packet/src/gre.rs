@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_lies_behind_the_checksum_if_there_is_one() {
+    fn the_key_lies_after_the_checksum_if_there_is_one() {
         let plain = Header::new_checked(&[0x20, 0x01, 0x88, 0x0b, 0, 0, 0, 7]).unwrap();
         assert_eq!((plain.version(), plain.ethertype(), plain.key()), (1, 0x880b, Some(7)));
         let summed = [0xa0, 0x00, 0x08, 0x00, 9, 9, 9, 9, 0, 0, 0, 7];

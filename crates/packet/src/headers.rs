@@ -7,7 +7,7 @@ use std::fmt;
 /// Offsets and faults of one frame. All offsets are bytes from the first byte of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Headers {
-    /// What the link header said.
+    /// What the link header holds.
     pub link: LinkHeader,
     /// Offset of the network header (IPv4, IPv6, ARP, or whatever `link.ethertype` names).
     pub network: usize,

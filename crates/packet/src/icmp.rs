@@ -15,7 +15,7 @@ pub const CHECKSUM: Range<usize> = 2..4;
 pub const ID: Range<usize> = 4..6;
 /// Echo messages: sequence number, big endian.
 pub const SEQUENCE: Range<usize> = 6..8;
-/// Length of the header in bytes; error messages carry the packet they are about behind it.
+/// Length of the header in bytes; error messages carry the packet they are about after it.
 pub const HEADER_LEN: usize = 8;
 
 /// An ICMP or ICMPv6 header.

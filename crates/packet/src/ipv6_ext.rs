@@ -54,7 +54,7 @@ pub struct ExtHeader {
     pub offset: usize,
     /// Its length in bytes as it says; it may run past the end of the packet.
     pub len: usize,
-    /// Type of the header behind it.
+    /// Type of the header after it.
     pub next: u8,
 }
 
@@ -67,7 +67,7 @@ pub enum ChainFault {
     Unknown,
 }
 
-/// The extension headers of the IPv6 packet at `network`, up to the upper-layer header. Headers behind
+/// The extension headers of the IPv6 packet at `network`, up to the upper-layer header. Headers after
 /// a fragment header are given whatever its fragment offset says. After a fault the walk is over.
 #[must_use]
 pub fn headers<R: ReadAt>(packet: &R, network: usize) -> ExtHeaders<'_, R> {

@@ -2,7 +2,7 @@
 //! of a frame once.
 //!
 //! Contract: no I/O, no threads, no `unsafe`, no allocation outside [`craft`], [`visible`] and the room
-//! that a packet is lent to be spliced, and no panic whatever the bytes. Nothing here judges a packet: a malformed header is recorded in [`Headers`] as a fault and left
+//! that a packet is lent to be spliced, and no panic whatever the bytes. Nothing here decides about a packet: a malformed header is recorded in [`Headers`] as a fault and left
 //! to the rooms that decide (`rules`, `dataplane`).
 #![forbid(unsafe_code)]
 
@@ -31,6 +31,7 @@ mod link;
 pub mod nflog;
 pub mod options;
 mod parse;
+pub mod reply;
 mod rewrite;
 pub mod sctp;
 mod splice;

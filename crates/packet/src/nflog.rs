@@ -37,7 +37,7 @@ pub struct Record<'a> {
     pub family: u8,
     /// The netlink group.
     pub group: u16,
-    /// EtherType of the packet, where said.
+    /// EtherType of the packet, where given.
     pub ethertype: Option<u16>,
     /// The hook that the rule stands at, as `linux/netfilter.h` counts: PREROUTING 0, INPUT 1, FORWARD 2,
     /// OUTPUT 3, POSTROUTING 4.

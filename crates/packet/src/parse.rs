@@ -10,7 +10,7 @@ mod ip4;
 mod ip6;
 mod link_layer;
 
-use crate::bytes::{Read, ReadAt, Snap};
+use crate::bytes::{Packet, Read, ReadAt, Snap};
 use crate::headers::{Headers, L3, L3Fault, L4};
 use crate::link::{Link, LinkHeader};
 use crate::{arp, ethertype};
@@ -47,7 +47,18 @@ pub fn parse(link: Link, bytes: &[u8], wire_len: usize, checksums: Checksums) ->
     headers
 }
 
-/// Finds the headers of an Ethernet frame as a bridge sees it: the link header with one VLAN tag, and behind
+impl<'a> Packet<'a> {
+    /// Finds the headers of a frame of which `bytes` were captured. `wire_len` is the length of the
+    /// frame on the wire; one below the captured length is taken as the captured length.
+    #[inline]
+    #[must_use]
+    pub fn parse(bytes: &'a mut [u8], wire_len: usize, link: Link, checksums: Checksums) -> Self {
+        let headers = parse(link, bytes, wire_len, checksums);
+        Self::with_headers(bytes, headers)
+    }
+}
+
+/// Finds the headers of an Ethernet frame as a bridge sees it: the link header with one VLAN tag, and after
 /// it whatever the frame holds, to its end. `link.ethertype` is that of the tag where there is one. The
 /// network header is [`L3::Other`], or a fault where a bridge takes no such frame.
 #[must_use]

@@ -26,7 +26,7 @@ pub const CHUNK_LEN: Range<usize> = 2..4;
 /// Length of a chunk header in bytes.
 pub const CHUNK_HEADER_LEN: usize = 4;
 
-/// An SCTP common header and the bytes behind it.
+/// An SCTP common header and the bytes after it.
 #[derive(Debug, Clone, Copy)]
 pub struct Header<'a> {
     fixed: &'a [u8; HEADER_LEN],
@@ -83,7 +83,7 @@ pub struct Chunk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadChunk;
 
-/// Iterator of [`Header::chunks`]. It ends behind the last byte, or at the first [`BadChunk`].
+/// Iterator of [`Header::chunks`]. It ends after the last byte, or at the first [`BadChunk`].
 #[derive(Debug, Clone, Copy)]
 pub struct Chunks<'a> {
     rest: &'a [u8],

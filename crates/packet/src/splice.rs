@@ -18,7 +18,7 @@ impl<'a> Packet<'a> {
         self.room = Some(room);
     }
 
-    /// Replaces the bytes at this range of the frame, which lies behind the network header, by others. Padding behind
+    /// Replaces the bytes at this range of the frame, which lies after the network header, by others. Padding after
     /// the packet is dropped. Length and checksum of an IPv4 header are set anew, whatever they were, as is the
     /// payload length of IPv6.
     ///
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_before_stays_forgotten_and_what_lies_behind_is_known() {
+    fn what_lies_before_stays_forgotten_and_what_lies_after_is_known() {
         let (mut frame, mut room) = (ipv4(b"abcdef"), Vec::new());
         let len = frame.len();
         let mut packet = Packet::parse(&mut frame, len, Link::Raw, Checksums::Ignore);

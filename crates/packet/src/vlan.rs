@@ -1,4 +1,4 @@
-//! VLAN tags: the tag control information and the EtherType behind it.
+//! VLAN tags: the tag control information and the EtherType after it.
 //!
 //! Source: IEEE 802.1Q and 802.1ad.
 
@@ -10,7 +10,7 @@ use std::ops::Range;
 pub const TCI: Range<usize> = 0..2;
 /// EtherType of what follows the tag, big endian.
 pub const TYPE: Range<usize> = 2..4;
-/// Length in bytes of a tag, counted from behind the EtherType that announces it.
+/// Length in bytes of a tag, counted from the end of the EtherType that announces it.
 pub const HEADER_LEN: usize = 4;
 
 /// Whether an EtherType announces a VLAN tag.
@@ -34,7 +34,7 @@ pub fn priority(tci: u16) -> u8 {
     (tci >> 13) as u8
 }
 
-/// A VLAN tag, as it stands behind the EtherType that announces it.
+/// A VLAN tag, as it stands after the EtherType that announces it.
 #[derive(Debug, Clone, Copy)]
 pub struct Header<'a> {
     fixed: &'a [u8; HEADER_LEN],

@@ -38,7 +38,7 @@ impl<P: Port> FaultPort<P> {
         Self { inner, rates, state: seed, received: Burst::new(), lost: 0 }
     }
 
-    /// The port behind.
+    /// The port that it wraps.
     pub fn inner(&self) -> &P {
         &self.inner
     }
@@ -70,7 +70,7 @@ impl<P: Port> Port for FaultPort<P> {
         self.inner.tx_burst(burst)
     }
 
-    /// The counters of the port behind; frames lost here are counted as lost.
+    /// The counters of the port that it wraps; frames lost here are counted as lost.
     fn stats(&self) -> Stats {
         let stats = self.inner.stats();
         Stats { rx_lost: stats.rx_lost + self.lost, ..stats }

@@ -57,7 +57,7 @@ pub enum PortError {
         name: String,
         /// Bytes read or written before, counted as they are stored.
         offset: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is no capture, or one of a kind that is not read.

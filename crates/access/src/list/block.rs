@@ -12,7 +12,7 @@ pub enum Block {
 }
 
 impl Block {
-    /// Reads `ADDRESS` or `ADDRESS/BITS`; bits behind the prefix do not count.
+    /// Reads `ADDRESS` or `ADDRESS/BITS`; bits after the prefix do not count.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (address, bits) = match text.split_once('/') {

@@ -66,7 +66,7 @@ pub enum Denied {
 }
 
 impl Denied {
-    /// In words.
+    /// As reports print it.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -101,12 +101,12 @@ impl List {
         }
     }
 
-    /// Carries out a change.
+    /// Applies a change.
     pub fn update(&mut self, change: &Change) {
         self.update_all(std::slice::from_ref(change));
     }
 
-    /// Carries out changes one after the other; bans that follow each other take the time of a sort.
+    /// Applies changes one after the other; bans that follow each other take the time of a sort.
     pub fn update_all(&mut self, changes: &[Change]) {
         let is_ban = |change: &Change| matches!(change.action, Action::Ban | Action::Unban);
         for run in changes.chunk_by(|one, other| is_ban(one) && is_ban(other)) {

@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 
 use super::{Change, List};
 
-/// See the module.
+/// The list in force, for readers that never wait and one writer at a time.
 #[derive(Debug, Default)]
 pub struct Published {
     latest: ArcSwap<List>,
@@ -28,7 +28,7 @@ impl Published {
         Self { latest: ArcSwap::from_pointee(list), replaced: Mutex::default() }
     }
 
-    /// Carries out changes, all at one moment.
+    /// Applies changes, all at one moment.
     pub fn update_all(&self, changes: &[Change]) {
         let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         let mut list = List::clone(&self.latest.load());
@@ -50,7 +50,7 @@ pub struct Reader<'p> {
 }
 
 impl Reader<'_> {
-    /// The latest list, to judge a burst by.
+    /// The latest list, to evaluate a burst by.
     #[inline]
     pub fn latest(&mut self) -> &List {
         self.cache.load()

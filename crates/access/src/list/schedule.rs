@@ -13,7 +13,7 @@ pub enum When {
     Before,
     /// At nanoseconds since the Unix epoch.
     At(u64),
-    /// So many nanoseconds after the first packet.
+    /// N nanoseconds after the first packet.
     After(u64),
 }
 

@@ -26,7 +26,7 @@
 //! source were banned exactly 2^28 times (at 10 ns for each ban and each lifting, over five seconds).
 //!
 //! Memory order: headers are read and published sequentially consistent, so all threads agree on the order
-//! of changes; cells are stored with release behind the publication, so a cell's value implies its header's.
+//! of changes; cells are stored with release after the publication, so a cell's value implies its header's.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ use crate::sync::{AtomicU64, Ordering, yield_now};
 
 /// How R is laid out.
 pub(crate) trait Cells: Send + Sync + fmt::Debug {
-    /// For so many addresses.
+    /// For N addresses.
     fn new(addresses: usize, default: bool) -> Self;
 
     /// Whether the destination accepts the source.
@@ -61,27 +61,27 @@ pub(crate) trait Cells: Send + Sync + fmt::Debug {
     fn bytes(&self) -> usize;
 }
 
-/// See the module.
+/// A header for each address, and a cell for each pair of destination and source.
 #[derive(Debug)]
 pub(crate) struct Dense<C> {
     default: bool,
     headers: Box<[AtomicU64]>,
     cells: C,
-    /// A burst's lines are asked for before it is judged.
-    ahead: bool,
+    /// A burst's lines are asked for before it is evaluated.
+    prefetch: bool,
 }
 
-/// From so many bytes of cells on, most are not in a core's own cache, and asking for a burst's lines at once
+/// From this many bytes of cells on, most are not in a core's own cache, and asking for a burst's lines at once
 /// pays (1.2 to 1.6 times the rate with 2^14 addresses and more); below, it costs a tenth.
-const AHEAD: usize = 4 << 20;
+const PREFETCH: usize = 4 << 20;
 
 impl<C: Cells> Dense<C> {
     /// For the addresses below `addresses`, at most 2^16; others are as never configured.
     pub(crate) fn new(addresses: usize, default: bool) -> Self {
         let headers = (0..addresses).map(|_| AtomicU64::new(Header::NEW.0)).collect();
         let cells = C::new(addresses, default);
-        let ahead = cells.bytes() >= AHEAD;
-        Self { default, headers, cells, ahead }
+        let prefetch = cells.bytes() >= PREFETCH;
+        Self { default, headers, cells, prefetch }
     }
 
     #[inline]
@@ -178,7 +178,7 @@ impl<A: Address, C: Cells> Engine<A> for Dense<C> {
             None => self.default,
         };
         let after = self.header(from);
-        // No branch on what the packet decides: it could not be foretold.
+        // No branch on what the packet decides: it could not be predicted.
         accepts & !before.persona_non_grata() & (before.bans() == after.bans())
     }
 
@@ -194,7 +194,7 @@ impl<A: Address, C: Cells> Engine<A> for Dense<C> {
     }
 
     fn burst(&self, packets: &[Packet<A>], permits: &mut Permits) {
-        if self.ahead {
+        if self.prefetch {
             packets.iter().for_each(|packet| self.soon(packet));
         }
         for (at, packet) in packets.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The word that an address hangs on: PNG, how often it was banned, and the latest change of its ranges.
+//! The word that an address depends on: PNG, how often it was banned, and the latest change of its ranges.
 //!
 //! Bits from the lowest: PNG, accept, busy, begin of the range (16), its length (17), bans (28).
 

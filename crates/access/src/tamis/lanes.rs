@@ -14,7 +14,7 @@ use crate::arena::Arena;
 use crate::span::masks;
 use crate::sync::{AtomicU64, Ordering};
 
-/// See the module.
+/// A cell for each destination and 2^`BITS` sources, in rows by destination.
 #[derive(Debug)]
 pub(crate) struct Lanes<const BITS: u32> {
     /// Cells of one destination.

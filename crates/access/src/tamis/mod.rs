@@ -23,14 +23,14 @@ use dense::Dense;
 use lanes::Lanes;
 use words::Words;
 
-/// Up to so many addresses have a bit for each pair.
+/// Up to this number of addresses have a bit for each pair.
 const PLAIN: usize = 1 << 14;
-/// Up to so many, 256 sources share a cell of 64 bits.
+/// Up to this number, 256 sources share a cell of 64 bits.
 const PACKED: usize = 1 << 15;
-/// Up to so many, 512 sources share one: an eighth of the matrix.
+/// Up to this number, 512 sources share one: an eighth of the matrix.
 const TIGHT: usize = 1 << 16;
 
-/// See the module.
+/// The engine, in the layout that fits the number of its addresses.
 #[derive(Debug)]
 pub struct Tamis(Layout);
 

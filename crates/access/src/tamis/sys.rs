@@ -1,4 +1,4 @@
-//! Asks the processor for a word's cache line ahead of its use, to read or to write it.
+//! Asks the processor for a word's cache line before its use, to read or to write it.
 //!
 //! Contract: hints. Nothing is read or written, and where there is no such instruction nothing happens.
 

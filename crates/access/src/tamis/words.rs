@@ -5,7 +5,7 @@ use super::sys;
 use crate::span::masks;
 use crate::sync::{AtomicU64, Ordering};
 
-/// See the module.
+/// A bit for each pair: rows of sources, one row for each destination.
 #[derive(Debug)]
 pub(crate) struct Words {
     /// Words of one destination.

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::time::Instant;
 
-use crate::ran::{CAPTURE, Ran, Scratch, confined, cramped};
+use crate::ran::{CAPTURE, Ran, Scratch, confined, cramped, cramped_arenas};
 
 /// Anonymous memory allowed for each byte of rules.
 const FACTOR: usize = 64;
@@ -254,9 +254,15 @@ fn threads_that_the_system_does_not_start_are_an_error() {
     let scratch = Scratch::new("threads");
     let file = scratch.write("rules.v4", "*filter\n:FORWARD DROP [0:0]\nCOMMIT\n");
     let args = ["replay", &file, CAPTURE, "--path", "forward", "-j", "255"];
-    let ran = cramped(300 << 10, &args);
-    assert_eq!(ran.code, Some(2), "{}", ran.err);
-    assert!(ran.err.starts_with("tamis: -j 255: the system starts no more threads"), "{}", ran.err);
+    // Memory ends at another place each time: between threads, and while one starts.
+    for (megabytes, arenas) in
+        (200..=400).step_by(20).flat_map(|most| ["", "1", "2", "64"].map(|arenas| (most, arenas)))
+    {
+        let ran = cramped_arenas(megabytes << 10, arenas, &args);
+        let told = format!("{megabytes} MiB, arenas {arenas:?}: {}", ran.err);
+        assert_eq!(ran.code, Some(2), "{told}");
+        assert!(ran.err.starts_with("tamis: -j 255: the system starts no more threads"), "{told}");
+    }
 }
 
 #[test]

@@ -89,8 +89,16 @@ pub(crate) fn confined(kilobytes: u64, args: &[&str]) -> Ran {
 
 /// Runs with at most `kilobytes` of address space, which is more than it can use, and at most a minute long.
 pub(crate) fn cramped(kilobytes: u64, args: &[&str]) -> Ran {
+    cramped_arenas(kilobytes, "", args)
+}
+
+/// As [`cramped`], with at most this number of the C library's arenas, which are address space of a thread's own:
+/// by default there are eight for each core.
+pub(crate) fn cramped_arenas(kilobytes: u64, arenas: &str, args: &[&str]) -> Ran {
     let shell = format!("ulimit -v {kilobytes}; exec timeout 60 \"$0\" \"$@\"");
-    Command::new("sh").arg("-c").arg(shell).arg(TAMIS).args(args).output().unwrap().into()
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(shell).arg(TAMIS).args(args).env("MALLOC_ARENA_MAX", arenas);
+    command.output().unwrap().into()
 }
 
 /// A file of `tests/rules`.

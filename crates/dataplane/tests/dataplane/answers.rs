@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use dataplane::{Arrival, Config, Handler, Judgement, Observer, Path};
+use dataplane::{Arrival, Config, FinalVerdict, Handler, Observer, Path};
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use packet::{Link, checksum, icmpv4};
@@ -60,12 +60,12 @@ fn an_answer_may_be_read_a_second_after_what_it_answers() {
             let number = time + 1;
             let arrival =
                 Arrival { time: Some(time), ..Arrival::new(number, Link::Nflog, bytes.len()) };
-            handler.handle(&mut bytes, &arrival, &mut Nobody).end.judgement
+            handler.handle(&mut bytes, &arrival, &mut Nobody).end.verdict
         };
         let refused = becomes(1, record(1, client, host, Flags::SYN));
-        assert!(matches!(refused, Judgement::Reject(_)), "{refused:?}");
+        assert!(matches!(refused, FinalVerdict::Reject(_)), "{refused:?}");
         let answer = becomes(1 + later, record(3, host, client, reset));
-        assert_eq!(matches!(answer, Judgement::Accept(_)), is_attached, "{later}: {answer:?}");
+        assert_eq!(matches!(answer, FinalVerdict::Accept(_)), is_attached, "{later}: {answer:?}");
     }
 }
 

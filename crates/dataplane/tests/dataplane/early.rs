@@ -1,6 +1,6 @@
 //! Captures that begin in the middle of connections: verdicts, counters and translation of what may be new or not.
 
-use dataplane::{Arrival, Config, Counters, Disposition, Early, Handler, Judgement, Observer};
+use dataplane::{Arrival, Config, Counters, Disposition, Early, FinalVerdict, Handler, Observer};
 use host::Network;
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
@@ -114,14 +114,14 @@ fn where_states_agree_the_verdict_is_certain_and_counters_are_not() {
     let mut host = Host::new(&rules, &config);
     let mut sent = frame(LAN, NET, Message::udp(4000, 53));
     let end = host.pass(&mut sent);
-    assert!(matches!(end.judgement, Judgement::Accept(_)), "{end:?}");
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
     assert_eq!(end.early, Early::No);
     assert_eq!(sent[12..16], OWN, "translated as a new one");
     assert_eq!(host.counted("filter"), [[1, 0], [0, 1], [0, 1]]);
     assert_eq!(host.counted("nat"), [[0, 1]]);
     let mut answer = frame(NET, OWN, Message::udp(53, 4000));
     let end = host.pass(&mut answer);
-    assert!(matches!(end.judgement, Judgement::Accept(_)), "{end:?}");
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
     assert_eq!(answer[16..20], LAN);
     assert_eq!(host.counted("filter"), [[2, 0], [1, 1], [0, 1]]);
 }
@@ -132,19 +132,19 @@ fn where_they_do_not_it_is_taken_and_counted_as_early() {
     let mut host = Host::new(&rules, &config);
     for early in [Early::First, Early::Later] {
         let end = host.pass(&mut frame(NET, LAN, ack([80, 4000])));
-        assert!(matches!(end.judgement, Judgement::Accept(Some(_))), "{end:?}");
+        assert!(matches!(end.verdict, FinalVerdict::Accept(Some(_))), "{end:?}");
         assert_eq!(end.early, early);
     }
     assert_eq!(host.counted("filter"), [[2, 0], [0, 2], [0, 0]]);
     for early in [Early::First, Early::Later] {
         let end = host.pass(&mut frame(NET, LAN, Message::udp(53, 4000)));
-        assert!(matches!(end.judgement, Judgement::Drop(_)), "{end:?}");
+        assert!(matches!(end.verdict, FinalVerdict::Drop(_)), "{end:?}");
         assert_eq!(end.early, early);
     }
     assert_eq!(host.counted("filter"), [[4, 0], [0, 4], [0, 0]]);
     // Who answers got something.
     let end = host.pass(&mut frame(LAN, NET, ack([4000, 80])));
-    assert_eq!((matches!(end.judgement, Judgement::Accept(_)), end.early), (true, Early::No));
+    assert_eq!((matches!(end.verdict, FinalVerdict::Accept(_)), end.early), (true, Early::No));
     assert_eq!(host.counted("filter"), [[5, 0], [1, 4], [0, 0]]);
 }
 
@@ -153,9 +153,9 @@ fn under_kernel_nothing_is_taken() {
     let (rules, config) = (ruleset(ROUTER), config(Mode::Kernel));
     let mut host = Host::new(&rules, &config);
     let end = host.pass(&mut frame(NET, LAN, ack([80, 4000])));
-    assert!(matches!(end.judgement, Judgement::Drop(_)), "{end:?}");
+    assert!(matches!(end.verdict, FinalVerdict::Drop(_)), "{end:?}");
     let end = host.pass(&mut frame(LAN, NET, Message::udp(4000, 53)));
-    assert!(matches!(end.judgement, Judgement::Accept(_)), "{end:?}");
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
     assert_eq!(host.counted("filter"), [[2, 0], [0, 0], [1, 0]]);
 }
 
@@ -167,12 +167,12 @@ fn what_a_host_says_that_was_not_recorded_leaves_its_datagrams_unknown() {
     let config = config(Mode::Midstream);
     let mut host = Host { one_sided: true, ..Host::new(&rules, &config) };
     let end = host.pass(&mut frame(NET, OWN, ack([80, 4000])));
-    assert!(matches!(end.judgement, Judgement::Accept(_)), "{end:?}");
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
     assert_eq!(end.early, Early::First, "what it acknowledges was sent");
     let end = host.pass(&mut frame(NET, OWN, Message::udp(4001, 5000)));
-    assert_eq!((end.judgement, end.early), (Judgement::Unknown, Early::No));
+    assert_eq!((end.verdict, end.early), (FinalVerdict::Unknown, Early::No));
     let end = host.pass(&mut frame(NET, OWN, Message::udp(4000, 53)));
-    assert!(matches!(end.judgement, Judgement::Accept(_)), "{end:?}");
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_mark_that_may_be_set_is_not_known_until_it_is_set() {
     let mut host = Host::new(&rules, &config);
     host.pass(&mut frame(LAN, NET, Message::udp(4000, 53)));
     let end = host.pass(&mut frame(NET, LAN, Message::udp(53, 4000)));
-    assert!(matches!(end.judgement, Judgement::Accept(_)), "{end:?}");
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
     assert_eq!(host.counted("mangle"), [[0, 1], [0, 2]]);
 }
 

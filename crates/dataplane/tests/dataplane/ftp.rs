@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use dataplane::{Arrival, Config, Handler, Judgement, Observer, Path};
+use dataplane::{Arrival, Config, FinalVerdict, Handler, Observer, Path};
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::{self, Flags};
 use packet::{Checksums, L4, Link, Packet, Read, checksum};
@@ -106,9 +106,9 @@ impl Control<'_> {
         };
         let mut left = Left::default();
         let end = self.handler.handle(&mut bytes, &arrival, &mut left).end;
-        match end.judgement {
-            Judgement::Accept(_) => Some(seen(left.0)),
-            Judgement::Drop(_) => None,
+        match end.verdict {
+            FinalVerdict::Accept(_) => Some(seen(left.0)),
+            FinalVerdict::Drop(_) => None,
             other => panic!("{other:?}"),
         }
     }

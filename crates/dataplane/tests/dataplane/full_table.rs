@@ -1,6 +1,6 @@
 //! More connections than the table holds: what the kernel evicts is secret, and so is whether a packet finds room.
 
-use dataplane::{Arrival, Config, Disposition, DropReason, Handler, Judgement, Observer, Why};
+use dataplane::{Arrival, Config, Disposition, DropReason, FinalVerdict, Handler, Observer, Why};
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
 use rules::conntrack::{self, Mode};
@@ -18,7 +18,7 @@ impl eval::Observer for Notes {
 }
 
 impl Observer for Notes {
-    fn hangs_on(&mut self, why: Why) {
+    fn depends_on(&mut self, why: Why) {
         self.0.push(why);
     }
 }
@@ -47,7 +47,7 @@ fn sent(rules: &Ruleset, clients: std::ops::Range<u16>, port: u16) -> Vec<(Dispo
         (end, notes.0)
     };
     (0..4).for_each(|client| {
-        assert!(matches!(pass(client, 53).0.judgement, Judgement::Accept(_)), "there is room");
+        assert!(matches!(pass(client, 53).0.verdict, FinalVerdict::Accept(_)), "there is room");
     });
     clients.map(|client| pass(client, port)).collect()
 }
@@ -55,14 +55,14 @@ fn sent(rules: &Ruleset, clients: std::ops::Range<u16>, port: u16) -> Vec<(Dispo
 #[test]
 fn a_packet_that_may_find_no_room_is_unknown() {
     for (end, whys) in sent(&ruleset("ACCEPT"), 10..20, 53) {
-        assert_eq!((end.judgement, whys), (Judgement::Unknown, vec![Why::Room]));
+        assert_eq!((end.verdict, whys), (FinalVerdict::Unknown, vec![Why::Room]));
     }
 }
 
 #[test]
 fn what_is_dropped_with_or_without_room_is_dropped() {
     for (end, _) in sent(&ruleset("DROP"), 10..20, 99) {
-        assert!(matches!(end.judgement, Judgement::Drop(_)), "{end:?}");
+        assert!(matches!(end.verdict, FinalVerdict::Drop(_)), "{end:?}");
         let either = end.either.expect("one of two");
         assert_eq!(either.first, DropReason::Conntrack);
         assert!(matches!(either.last, DropReason::Policy { .. }), "{either:?}");

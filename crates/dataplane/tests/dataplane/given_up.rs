@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use dataplane::{Arrival, Config, Handler, Judgement, Observer, Path, Why};
+use dataplane::{Arrival, Config, FinalVerdict, Handler, Observer, Path, Why};
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
 use rules::Class;
@@ -55,7 +55,7 @@ impl eval::Observer for Notes {
 }
 
 impl Observer for Notes {
-    fn hangs_on(&mut self, why: Why) {
+    fn depends_on(&mut self, why: Why) {
         self.causes.push(why);
     }
 }
@@ -70,7 +70,7 @@ impl<'r> Host<'r> {
         Self { handler: Handler::new([ruleset], config), number: 0 }
     }
 
-    fn pass(&mut self, port: u16, payload_len: usize, notes: &mut Notes) -> Judgement {
+    fn pass(&mut self, port: u16, payload_len: usize, notes: &mut Notes) -> FinalVerdict {
         self.number += 1;
         let addresses = Addresses::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2] };
         let message = Message::udp(4000, port);
@@ -78,7 +78,7 @@ impl<'r> Host<'r> {
         let mut bytes = craft.frame();
         let time = Some(self.number * 1_000_000);
         let arrival = Arrival { time, ..Arrival::new(self.number, Link::Raw, bytes.len()) };
-        self.handler.handle(&mut bytes, &arrival, notes).end.judgement
+        self.handler.handle(&mut bytes, &arrival, notes).end.verdict
     }
 }
 
@@ -108,13 +108,13 @@ fn what_a_walk_that_is_given_up_would_have_marked_is_not_known() {
     let config = on(Path::Output);
     let rules = ruleset(&marking(24));
     let mut notes = Notes::default();
-    let judgement = Host::new(&rules, &config).pass(53, 5, &mut notes);
-    assert_eq!(judgement, Judgement::Unknown);
+    let verdict = Host::new(&rules, &config).pass(53, 5, &mut notes);
+    assert_eq!(verdict, FinalVerdict::Unknown);
     assert_eq!(causes(&notes).first(), Some(&Cause::Steps));
     // One that is short enough says.
     let rules = ruleset(&marking(8));
-    let judgement = Host::new(&rules, &config).pass(53, 5, &mut Notes::default());
-    assert!(matches!(judgement, Judgement::Accept(_)), "{judgement:?}");
+    let verdict = Host::new(&rules, &config).pass(53, 5, &mut Notes::default());
+    assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn a_packet_is_unknown_whatever_else_drops_it() {
     let config = on(Path::Output);
     let rules = marking(24).replace("-A OUTPUT -m mark --mark 1 -j ACCEPT\n", "");
     let rules = ruleset(&rules);
-    let judgement = Host::new(&rules, &config).pass(53, 5, &mut Notes::default());
-    assert_eq!(judgement, Judgement::Unknown);
+    let verdict = Host::new(&rules, &config).pass(53, 5, &mut Notes::default());
+    assert_eq!(verdict, FinalVerdict::Unknown);
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn what_rules_remember_is_lost_with_a_walk() {
         [1, 2, 2].map(|port| host.pass(port, 5, &mut Notes::default()))
     };
     let [first, second, third] = judged(8);
-    assert!(matches!(first, Judgement::Drop(_)) && matches!(third, Judgement::Drop(_)));
-    assert!(matches!(second, Judgement::Accept(_)), "{second:?}");
-    assert_eq!(judged(24), [Judgement::Unknown; 3], "nobody knows who is the second");
+    assert!(matches!(first, FinalVerdict::Drop(_)) && matches!(third, FinalVerdict::Drop(_)));
+    assert!(matches!(second, FinalVerdict::Accept(_)), "{second:?}");
+    assert_eq!(judged(24), [FinalVerdict::Unknown; 3], "nobody knows who is the second");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_chain_is_given_up_at_once_after_some_packets() {
         assert_eq!(causes(&notes).first(), Some(&Cause::Steps));
     }
     let mut notes = Notes::default();
-    assert_eq!(host.pass(53, 5, &mut notes), Judgement::Unknown);
+    assert_eq!(host.pass(53, 5, &mut notes), FinalVerdict::Unknown);
     assert!(notes.rules < 10, "{}", notes.rules);
     assert_eq!(causes(&notes).first(), Some(&Cause::Patience));
 }
@@ -169,7 +169,7 @@ fn a_walk_ends_when_nobody_waits_for_it() {
     let config = on(Path::Output);
     let rules = ruleset(&marking(24));
     let mut notes = Notes { stops: true, ..Notes::default() };
-    assert_eq!(Host::new(&rules, &config).pass(53, 5, &mut notes), Judgement::Unknown);
+    assert_eq!(Host::new(&rules, &config).pass(53, 5, &mut notes), FinalVerdict::Unknown);
     assert!(notes.rules < MAX_STEPS / 100, "{}", notes.rules);
     assert_eq!(causes(&notes).first(), Some(&Cause::Stopped));
 }
@@ -187,9 +187,9 @@ fn bytes_that_are_looked_at_are_charged() {
         let rules = rules(what);
         let mut host = Host::new(&rules, &config);
         let (mut short, mut long) = (Notes::default(), Notes::default());
-        assert!(matches!(host.pass(1, 20, &mut short), Judgement::Accept(_)), "{what}");
+        assert!(matches!(host.pass(1, 20, &mut short), FinalVerdict::Accept(_)), "{what}");
         assert_eq!(short.rules, RULES);
-        assert_eq!(host.pass(1, 60_000, &mut long), Judgement::Unknown, "{what}");
+        assert_eq!(host.pass(1, 60_000, &mut long), FinalVerdict::Unknown, "{what}");
         assert!(long.rules < RULES / 3, "{}", long.rules);
         assert_eq!(causes(&long), [Cause::Steps]);
     }

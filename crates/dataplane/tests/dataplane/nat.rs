@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use dataplane::{Arrival, Config, Handler, Judgement, Observer, Path};
+use dataplane::{Arrival, Config, FinalVerdict, Handler, Observer, Path};
 use host::{Host, Network};
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Link, checksum};
@@ -60,11 +60,11 @@ fn frame(source: &str, destination: &str, message: Message) -> Vec<u8> {
     craft.frame()
 }
 
-fn pass(handler: &mut Handler<'_>, bytes: &mut [u8], number: u64) -> (Judgement, Option<Path>) {
+fn pass(handler: &mut Handler<'_>, bytes: &mut [u8], number: u64) -> (FinalVerdict, Option<Path>) {
     let arrival =
         Arrival { time: Some(number * 1_000_000), ..Arrival::new(number, Link::Raw, bytes.len()) };
     let end = handler.handle(bytes, &arrival, &mut Nobody).end;
-    (end.judgement, end.path)
+    (end.verdict, end.path)
 }
 
 /// Asserts the addresses and ports of a UDP packet, and that both its checksums hold.
@@ -86,13 +86,13 @@ fn converse(nat: &str, sent: Ends, behind: Ends, answered: Ends) {
     let (rules, config) = (ruleset(nat, ":FORWARD ACCEPT [0:0]"), config());
     let mut handler = Handler::new([&rules], &config);
     let mut bytes = udp(sent);
-    let (judgement, _) = pass(&mut handler, &mut bytes, 1);
-    assert!(matches!(judgement, Judgement::Accept(_)), "{judgement:?}");
+    let (verdict, _) = pass(&mut handler, &mut bytes, 1);
+    assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
     assert_is(&bytes, behind);
     let (source, from, destination, to) = behind;
     let mut answer = udp((destination, to, source, from));
-    let (judgement, path) = pass(&mut handler, &mut answer, 2);
-    assert!(matches!(judgement, Judgement::Accept(_)), "{judgement:?}");
+    let (verdict, path) = pass(&mut handler, &mut answer, 2);
+    assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
     assert_eq!(path, Some(Path::Forward), "the answer goes on");
     assert_is(&answer, answered);
 }
@@ -132,9 +132,9 @@ fn a_redirected_packet_comes_to_the_host() {
     let config = config();
     let mut handler = Handler::new([&rules], &config);
     let mut bytes = udp(("198.51.100.7", 4000, "203.0.113.9", 53));
-    let (judgement, path) = pass(&mut handler, &mut bytes, 1);
+    let (verdict, path) = pass(&mut handler, &mut bytes, 1);
     assert_eq!(path, Some(Path::Input));
-    assert!(matches!(judgement, Judgement::Drop(_)), "{judgement:?}");
+    assert!(matches!(verdict, FinalVerdict::Drop(_)), "{verdict:?}");
     assert_is(&bytes, ("198.51.100.7", 4000, "192.0.2.1", 3128));
 }
 
@@ -155,8 +155,8 @@ fn an_error_and_what_it_quotes_are_translated() {
     error.truncate(20 + 8 + bytes.len());
     let len = error.len() as u16;
     error[2..4].copy_from_slice(&len.to_be_bytes());
-    let (judgement, _) = pass(&mut handler, &mut error, 2);
-    assert!(matches!(judgement, Judgement::Accept(_)), "{judgement:?}");
+    let (verdict, _) = pass(&mut handler, &mut error, 2);
+    assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
     assert_eq!(error[16..20], [10, 0, 0, 5]);
     assert_eq!(error[28 + 12..28 + 24], sent[12..24], "the quoted packet is the client's own");
     assert_eq!(error[28 + 26..28 + 28], sent[26..28], "and so is its checksum");
@@ -174,9 +174,12 @@ fn an_answer_to_a_drawn_port_is_unknown_never_new() {
     let mut handler = Handler::new([&rules], &config);
     pass(&mut handler, &mut udp(("10.0.0.5", 4000, "198.51.100.7", 53)), 1);
     let mut answer = udp(("198.51.100.7", 53, "192.0.2.1", 7777));
-    assert_eq!(pass(&mut handler, &mut answer, 2).0, Judgement::Unknown);
+    assert_eq!(pass(&mut handler, &mut answer, 2).0, FinalVerdict::Unknown);
     let mut other = udp(("198.51.100.8", 53, "192.0.2.1", 7777));
-    assert!(matches!(pass(&mut handler, &mut other, 3).0, Judgement::Drop(_)), "no answer to it");
+    assert!(
+        matches!(pass(&mut handler, &mut other, 3).0, FinalVerdict::Drop(_)),
+        "no answer to it"
+    );
 }
 
 #[test]

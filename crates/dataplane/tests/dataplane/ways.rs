@@ -3,7 +3,9 @@
 
 use std::net::IpAddr;
 
-use dataplane::{Answer, Arrival, Config, DropReason, Handler, Judgement, Left, Observer, Origin};
+use dataplane::{
+    Answer, Arrival, Config, DropReason, FinalVerdict, Handler, Left, Observer, Origin,
+};
 use dataplane::{Outcome, Path, Skip};
 use host::routes::Routes;
 use host::{Addresses as Assigned, Host, Links, Network, Refused};
@@ -96,18 +98,18 @@ fn routes_decide_where_an_arrival_goes_and_by_which_interface() {
     let mut went = |source: &str, destination: &str| {
         let outcome =
             comes(&mut handler, 1, craft(source, destination, Message::udp(5, 6)).frame());
-        (outcome.end.path, outcome.output, outcome.end.judgement)
+        (outcome.end.path, outcome.output, outcome.end.verdict)
     };
-    let accept = |judgement| matches!(judgement, Judgement::Accept(_));
-    let refused = |why| (None, Iface::Absent, Judgement::Drop(DropReason::Route(why)));
+    let accept = |verdict| matches!(verdict, FinalVerdict::Accept(_));
+    let refused = |why| (None, Iface::Absent, FinalVerdict::Drop(DropReason::Route(why)));
 
-    let (path, output, judgement) = went("10.0.0.9", "198.51.100.7");
+    let (path, output, verdict) = went("10.0.0.9", "198.51.100.7");
     assert_eq!((path, output), (Some(Path::Forward), Iface::Named("wan0")));
-    assert!(accept(judgement));
+    assert!(accept(verdict));
     for destination in ["10.0.0.1", "203.0.113.2", "10.0.0.255", "203.0.113.255"] {
-        let (path, _, judgement) = went("10.0.0.9", destination);
+        let (path, _, verdict) = went("10.0.0.9", destination);
         assert_eq!(path, Some(Path::Input), "{destination}");
-        assert!(accept(judgement));
+        assert!(accept(verdict));
     }
     assert_eq!(went("10.0.0.1", "198.51.100.7"), refused(Refused::Martian), "an own source");
     assert_eq!(went("127.0.0.1", "10.0.0.1"), refused(Refused::Martian));
@@ -157,7 +159,7 @@ fn rules_on_both_ways_make_a_packet_certain_only_where_they_agree() {
         let said = Arrival { left, ..arrival(1, &bytes) };
         let mut hits = Hits::default();
         let outcome = handler.handle(&mut bytes, &said, &mut hits);
-        (outcome.end.judgement.word(), outcome.end.path, hits.certain.len(), hits.maybe.len())
+        (outcome.end.verdict.word(), outcome.end.path, hits.certain.len(), hits.maybe.len())
     };
     assert_eq!(verdict(6, None), ("accept", None, 0, 0));
     assert_eq!(verdict(7, None), ("drop", None, 0, 2), "on either way");
@@ -186,7 +188,7 @@ fn rules_on_one_way_alone_are_meant_for_it() {
         let said = arrival(1, &bytes);
         let outcome = handler.handle(&mut bytes, &said, &mut Hits::default());
         assert_eq!(outcome.end.path, Some(path));
-        assert!(matches!(outcome.end.judgement, Judgement::Accept(_)));
+        assert!(matches!(outcome.end.verdict, FinalVerdict::Accept(_)));
     }
 }
 
@@ -198,7 +200,7 @@ fn what_does_not_fit_the_link_is_dropped_unless_it_may_be_cut() {
         let craft =
             Craft { payload_len, dont_fragment, ..craft("10.0.0.9", "198.51.100.7", message) };
         let outcome = comes(&mut handler, 1, craft.frame());
-        (outcome.end.judgement.word(), outcome.answer)
+        (outcome.end.verdict.word(), outcome.answer)
     };
     let too_big = ("drop", Some(Answer::Icmp { kind: 3, code: 4 }));
     assert_eq!(verdict(Message::udp(5, 6), 1372, true), ("accept", None));
@@ -243,14 +245,14 @@ fn answers_to_rejected_packets_are_related_from_raw_output_on() {
     assert_eq!(comes(&mut handler, 1, syn.clone()).answer, Some(Answer::Reset));
     let (outcome, hits) = leaves(&mut handler, 2, reset.clone());
     assert_eq!(
-        (outcome.end.judgement.word(), outcome.end.path, hits),
+        (outcome.end.verdict.word(), outcome.end.path, hits),
         ("accept", Some(Path::Output), 2)
     );
     let (outcome, _) = leaves(&mut handler, 3, reset.clone());
-    assert_eq!(outcome.end.judgement.word(), "drop", "each packet is answered once");
+    assert_eq!(outcome.end.verdict.word(), "drop", "each packet is answered once");
     comes(&mut handler, 4, syn.clone());
     let (outcome, _) = leaves(&mut handler, 2_000, reset.clone());
-    assert_eq!(outcome.end.judgement.word(), "drop", "it would have come at once");
+    assert_eq!(outcome.end.verdict.word(), "drop", "it would have come at once");
     let datagram = craft("10.0.0.9", "198.51.100.7", Message::udp(5000, 53)).frame();
     assert_eq!(
         comes(&mut handler, 2_001, datagram.clone()).answer,
@@ -258,7 +260,7 @@ fn answers_to_rejected_packets_are_related_from_raw_output_on() {
     );
     let (outcome, hits) =
         leaves(&mut handler, 2_002, error_about(&datagram, "10.0.0.1", "10.0.0.9"));
-    assert_eq!((outcome.end.judgement.word(), hits), ("accept", 2));
+    assert_eq!((outcome.end.verdict.word(), hits), ("accept", 2));
 }
 
 #[test]
@@ -272,16 +274,16 @@ fn errors_about_packets_of_no_connection_carry_the_one_of_the_packet() {
     // Three seconds later nobody has the forged address: the host tells itself.
     let (outcome, _) = leaves(&mut handler, 3_002, error_about(&reset, "10.0.0.1", "10.0.0.1"));
     let accept = ("accept", Some(Path::Loopback));
-    assert_eq!((outcome.end.judgement.word(), outcome.end.path), accept);
+    assert_eq!((outcome.end.verdict.word(), outcome.end.path), accept);
     // A capture does not show the reset where there is no neighbour.
     let other = craft("10.0.0.78", "10.0.0.1", Message::tcp(5000, 80, Flags::SYN)).frame();
     let unseen = craft("10.0.0.1", "10.0.0.78", Message::tcp(80, 5000, Flags::RST)).frame();
     comes(&mut handler, 3_003, other);
     let error = error_about(&unseen, "10.0.0.1", "10.0.0.1");
-    assert_eq!(leaves(&mut handler, 6_003, error).0.end.judgement.word(), "accept");
+    assert_eq!(leaves(&mut handler, 6_003, error).0.end.verdict.word(), "accept");
     let error = error_about(&reset, "10.0.0.1", "10.0.0.1");
     let mut handler = Handler::new([&rules], &config);
-    assert_eq!(leaves(&mut handler, 1, error).0.end.judgement.word(), "drop");
+    assert_eq!(leaves(&mut handler, 1, error).0.end.verdict.word(), "drop");
     // A redirect about what goes back by the link that it came by, and is dropped there.
     let datagram =
         craft("10.0.0.9", "10.0.0.77", Message::Icmp { kind: 8, code: 0, id: 5, sequence: 1 })
@@ -289,9 +291,9 @@ fn errors_about_packets_of_no_connection_carry_the_one_of_the_packet() {
     let plain = REJECTS.replace(":FORWARD ACCEPT", ":FORWARD DROP");
     let rules = ruleset(&plain);
     let mut handler = Handler::new([&rules], &config);
-    assert_eq!(comes(&mut handler, 1, datagram.clone()).end.judgement.word(), "drop");
+    assert_eq!(comes(&mut handler, 1, datagram.clone()).end.verdict.word(), "drop");
     let (outcome, _) = leaves(&mut handler, 2, error_about(&datagram, "10.0.0.1", "10.0.0.9"));
-    assert_eq!(outcome.end.judgement.word(), "accept");
+    assert_eq!(outcome.end.verdict.word(), "accept");
 }
 
 #[test]
@@ -307,12 +309,12 @@ fn the_hosts_own_fragments_are_one_packet_without_tracking_too() {
     let own = |cut| part("203.0.113.2", "198.51.100.7", cut).frame();
     let (first, last) = (own((0, 1000, true)), own((1008, 100, false)));
     let (outcome, _) = leaves(&mut handler, 1, first);
-    assert_eq!(outcome.end.judgement, Judgement::Skip(Skip::Fragment));
+    assert_eq!(outcome.end.verdict, FinalVerdict::Skip(Skip::Fragment));
     let (outcome, _) = leaves(&mut handler, 2, last);
-    assert_eq!((outcome.end.judgement.word(), outcome.len), ("accept", 20 + 8 + 1000 + 100));
+    assert_eq!((outcome.end.verdict.word(), outcome.len), ("accept", 20 + 8 + 1000 + 100));
     // What came in and goes on passes each by itself.
     let came = part("10.0.0.9", "198.51.100.7", (0, 1000, true)).frame();
-    assert_eq!(comes(&mut handler, 3, came).end.judgement.word(), "accept");
+    assert_eq!(comes(&mut handler, 3, came).end.verdict.word(), "accept");
 }
 
 /// Rules of a host without connection tracking: PREROUTING marks by an offset of 0, which the first fragment has.
@@ -332,14 +334,14 @@ fn piece_comes(
     handler: &mut Handler<'_>,
     number: u64,
     mut bytes: Vec<u8>,
-) -> (Judgement, Vec<(u32, u32, u32)>) {
+) -> (FinalVerdict, Vec<(u32, u32, u32)>) {
     let arrival =
         Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
     let mut hits = Hits::default();
     let outcome = handler.handle(&mut bytes, &arrival, &mut hits);
     assert!(hits.maybe.is_empty(), "{:?}", hits.maybe);
     let certain = hits.certain.iter().map(|at| (at.table, at.chain, at.rule));
-    (outcome.end.judgement, certain.collect())
+    (outcome.end.verdict, certain.collect())
 }
 
 #[test]
@@ -348,8 +350,8 @@ fn input_sees_the_packet_that_fragments_make_where_nothing_is_tracked() {
     let (first, last) = ((0, 1000, true), (1008, 108, false));
     let marks = (0, 0, 1);
     let whole = [(0, 1, 0), (1, 0, 0)];
-    let held = Judgement::Skip(Skip::Fragment);
-    let dropped = Judgement::Drop(DropReason::Rule(RuleRef { table: 1, chain: 0, rule: 0 }));
+    let held = FinalVerdict::Skip(Skip::Fragment);
+    let dropped = FinalVerdict::Drop(DropReason::Rule(RuleRef { table: 1, chain: 0, rule: 0 }));
 
     let mut handler = Handler::new([&rules], &config);
     let mut comes = |number, cut| piece_comes(&mut handler, number, piece("10.0.0.9", cut));
@@ -365,18 +367,18 @@ fn fragments_that_make_no_packet_never_come_to_input() {
     let (rules, config) = (ruleset(UNTRACKED), routed());
     let mut handler = Handler::new([&rules], &config);
     let mut comes = |number, source, cut| {
-        let (judgement, hits) = piece_comes(&mut handler, number, piece(source, cut));
+        let (verdict, hits) = piece_comes(&mut handler, number, piece(source, cut));
         let is_at_input = hits.iter().any(|(_, chain, _)| *chain == 1);
-        (judgement, is_at_input)
+        (verdict, is_at_input)
     };
     let (first, last) = ((0, 1000, true), (1008, 108, false));
-    let held = (Judgement::Skip(Skip::Fragment), false);
+    let held = (FinalVerdict::Skip(Skip::Fragment), false);
     // What PREROUTING drops does not wait.
-    let by_rule = Judgement::Drop(DropReason::Rule(RuleRef { table: 0, chain: 0, rule: 0 }));
+    let by_rule = FinalVerdict::Drop(DropReason::Rule(RuleRef { table: 0, chain: 0, rule: 0 }));
     assert_eq!(comes(1, "10.0.0.66", first), (by_rule, false));
     // One that overlaps takes all with it.
     assert_eq!(comes(2, "10.0.0.9", first), held);
-    let reassembly = (Judgement::Drop(DropReason::Reassembly), false);
+    let reassembly = (FinalVerdict::Drop(DropReason::Reassembly), false);
     assert_eq!(comes(3, "10.0.0.9", (1000, 108, false)), reassembly);
     assert_eq!(comes(4, "10.0.0.9", last), held);
     // Thirty seconds are the most that one waits.
@@ -395,7 +397,7 @@ fn where_a_fragment_may_have_been_dropped_input_is_open() {
         let mut hits = Hits::default();
         let outcome = handler.handle(&mut bytes, &arrival, &mut hits);
         let at_input = |hits: &[RuleRef]| hits.iter().filter(|at| at.chain + at.table > 0).count();
-        (outcome.end.judgement.word(), at_input(&hits.certain), at_input(&hits.maybe))
+        (outcome.end.verdict.word(), at_input(&hits.certain), at_input(&hits.maybe))
     };
     assert_eq!(comes(1, (0, 1000, true)), ("unknown", 0, 0));
     // The mark is that of a rule which the first one may not have come to.
@@ -416,8 +418,8 @@ fn fragments_of_ipv6_come_to_input_each() {
         let message = Message::udp(5, 6);
         let craft = craft("2001:db8::9", "2001:db8::1", message);
         let frame = Craft { fragment, payload_len: 1000, id: 7, ..craft }.frame();
-        let (judgement, hits) = piece_comes(&mut handler, number, frame);
-        assert_eq!(judgement.word(), "accept");
+        let (verdict, hits) = piece_comes(&mut handler, number, frame);
+        assert_eq!(verdict.word(), "accept");
         assert_eq!(hits, [(0, 0, 1), (0, 1, 0), (0, 1, 1)]);
     }
 }
@@ -453,7 +455,7 @@ fn crosses(sysctl: &str, destination: &str, bridge: dataplane::Bridge<'_>) -> Br
     let mut hits = Hits::default();
     let outcome = handler.handle(&mut bytes, &arrival, &mut hits);
     let of = |hits: &[RuleRef]| hits.iter().map(|at| (at.chain, at.rule)).collect();
-    (of(&hits.certain), of(&hits.maybe), outcome.end.judgement.word())
+    (of(&hits.certain), of(&hits.maybe), outcome.end.verdict.word())
 }
 
 #[test]
@@ -500,7 +502,7 @@ fn a_wrong_checksum_counts_where_the_packet_came_in() {
     config.ct.checksums = Checksums::Arrivals;
     let mut handler = Handler::new([&rules], &config);
     let good = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
-    let verdict = |outcome: Outcome<'_>| outcome.end.judgement.word();
+    let verdict = |outcome: Outcome<'_>| outcome.end.verdict.word();
     assert_eq!(verdict(comes(&mut handler, 1, good.clone())), "accept");
     let with = |at: usize, value: u16| {
         let mut frame = good.clone();
@@ -513,7 +515,7 @@ fn a_wrong_checksum_counts_where_the_packet_came_in() {
     assert_eq!(verdict(comes(&mut handler, 3, with(26, pseudo as u16))), "accept");
     // Of the network header it is the stack's to drop.
     let outcome = comes(&mut handler, 4, with(10, 0x1234));
-    assert!(matches!(outcome.end.judgement, Judgement::Drop(DropReason::Stack(_))));
+    assert!(matches!(outcome.end.verdict, FinalVerdict::Drop(DropReason::Stack(_))));
     // The host's own and what nobody says of are taken as right.
     let own = craft("10.0.0.1", "10.0.0.9", Message::udp(5, 6)).frame();
     let mut wrong = own;
@@ -542,7 +544,7 @@ fn frames_of_other_hosts_are_left_out() {
     cooked.extend(packet);
     let said = Arrival::new(1, Link::Sll, cooked.len());
     let outcome = handler.handle(&mut cooked, &said, &mut Hits::default());
-    assert_eq!(outcome.end.judgement, Judgement::Skip(Skip::OtherHost));
+    assert_eq!(outcome.end.verdict, FinalVerdict::Skip(Skip::OtherHost));
 }
 
 #[test]

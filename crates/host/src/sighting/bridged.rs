@@ -51,7 +51,7 @@ impl Ports {
     }
 }
 
-/// See the module.
+/// What the ports of a bridge showed of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bridged {
     /// The port that it came in by; 0 is not known, or it came in by no bridge.

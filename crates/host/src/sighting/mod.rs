@@ -1,7 +1,7 @@
 //! What each captured frame is: the one place that decides it.
 //!
 //! A capture on all interfaces, or one on each, shows a forwarded packet several times: as it came, as it left, and
-//! at the devices below either ([`Sighting`]). [`Sightings`] reads frames ahead of whoever evaluates them and pairs
+//! at the devices below either ([`Sighting`]). [`Sightings`] reads frames ahead of their evaluation and pairs
 //! what belongs together, so that a packet is evaluated once, and with what the frame that left tells of it ([`Left`]):
 //! which address and port translation drew, and that it was let go.
 //!

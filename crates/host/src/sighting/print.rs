@@ -20,7 +20,7 @@ const FLAGS: u8 = 0b0001_0110;
 
 const RESET: u8 = 0b0000_0100;
 
-/// See the module.
+/// Of one frame, what another sighting of its packet is compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Print {
     /// Of the bytes from the network header on.
@@ -317,8 +317,8 @@ fn content(start: Hash, upper: &[u8], len: usize, fields: &Fields, ends: &mut En
         }
         udp::PROTOCOL | udp::PROTOCOL_LITE => {
             ends.ports = ports();
-            let said = prefix(upper, 4, 2);
-            start.word(id).bytes(said).bytes(prefix(upper, 8, PAYLOAD)).into()
+            let length = prefix(upper, 4, 2);
+            start.word(id).bytes(length).bytes(prefix(upper, 8, PAYLOAD)).into()
         }
         sctp::PROTOCOL => {
             ends.ports = ports();

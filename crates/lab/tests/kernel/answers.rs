@@ -3,9 +3,12 @@
 //! tools; without them it says so and passes.
 //!
 //! Every frame that leaves the kernel is shown to tamis as a capture would: what it forwarded is left out, everything
-//! else is the host's own. At the end the counters of all tables are compared; none may be in doubt.
+//! else is the host's own. Where nothing is translated, each answer equals, byte by byte, the one that
+//! [`packet::reply`] makes. At the end the counters of all tables are compared; none may be in doubt.
 
-use dataplane::{Arrival, Config, Counters, Handler, Judgement, Observer, Origin, Path};
+use dataplane::{
+    Arrival, Config, Counters, FinalVerdict, Handler, Observer, Origin, Outcome, Path,
+};
 use fastrand::Rng;
 use host::{Host, Network};
 use lab::oracle::counters::Reader;
@@ -14,11 +17,13 @@ use lab::oracle::netns::{in_fresh, ip};
 use lab::oracle::tun::Tun;
 use lab::scene::{LOCAL_V4, LOCAL_V6, Placement, Scene, Wire};
 use packet::craft::{Addresses, Craft, Message};
+use packet::reply::{Replier, Reply, Terms, reply};
 use packet::tcp::Flags;
 use packet::{Checksums, Link};
 use rules::Transit;
 use rules::conntrack::{self, Mode};
 use rules::eval::{self, RuleRef};
+use rules::ext::Answer;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
 
@@ -139,24 +144,26 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
     let mut tally = Tally(Counters::of(&ruleset), 0);
     let (mut story, mut number) = (text.clone(), 0);
     let mut forwarded: Vec<Vec<u8>> = Vec::new();
+    let mut compared = 0;
     for _ in 0..PACKETS {
         let (from_far, sent) = draw(&names, &forwarded, rng);
         if from_far { tun.send_far(&sent) } else { tun.send(&sent) }?;
         let left = drain(&mut tun)?;
+        let came_by = if from_far { "t1" } else { "t0" };
         number += 1;
         let arrival = Arrival {
             time: Some(1_000_000_000 + number * 1_000),
             origin: Origin::Wire,
-            interface: Some(if from_far { "t1" } else { "t0" }),
+            interface: Some(came_by),
             ..Arrival::new(number, Link::Raw, sent.len())
         };
         let mut bytes = sent.clone();
         let outcome = handler.handle(&mut bytes, &arrival, &mut tally);
         story += &format!("\n{number} {:?} {outcome:?}\n  {}", arrival.interface, show(&sent));
-        if outcome.end.judgement == Judgement::Unknown {
+        if outcome.end.verdict == FinalVerdict::Unknown {
             return Ok(Err(story));
         }
-        let goes_on = matches!(outcome.end.judgement, Judgement::Accept(_))
+        let goes_on = matches!(outcome.end.verdict, FinalVerdict::Accept(_))
             && outcome.end.path == Some(Path::Forward);
         for (interface, frame) in left {
             story += &format!("\n  kernel {interface} {}", show(&frame));
@@ -166,6 +173,14 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
                 }
                 forwarded.push(frame);
                 continue;
+            }
+            if let Some(ours) = made(&outcome, &bytes, (&names, came_by, interface), &frame)
+                && !translates
+            {
+                compared += 1;
+                if ours != frame {
+                    return Ok(Err(format!("{story}\n  ours {ours:02x?}\n  theirs {frame:02x?}")));
+                }
             }
             number += 1;
             let arrival = Arrival {
@@ -178,15 +193,51 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
             let mut own = frame.clone();
             let outcome = handler.handle(&mut own, &arrival, &mut tally);
             story += &format!("\n  {number} own {outcome:?}");
-            if tally.1 > 0 || own != frame || outcome.end.judgement == Judgement::Unknown {
+            if tally.1 > 0 || own != frame || outcome.end.verdict == FinalVerdict::Unknown {
                 return Ok(Err(format!("{story}\n  leaves as {}", show(&own))));
             }
         }
     }
+    assert!(translates || compared > 5, "{compared} answers were compared, byte by byte");
     Ok(match differs(&mut reader, &ruleset, &tally.0) {
         Some(what) => Err(format!("{story}\n{what}")),
         None => Ok(()),
     })
+}
+
+/// The answer that we would send for a refused packet, beside that of the kernel, whose identification and flow label it takes.
+fn made(
+    outcome: &Outcome<'_>,
+    refused: &[u8],
+    (names, came_by, back): (&Names, &str, &str),
+    kernel: &[u8],
+) -> Option<Vec<u8>> {
+    let what = match outcome.answer? {
+        Answer::Reset => Reply::Reset,
+        Answer::Icmp { kind, code } => Reply::Error { kind, code, rest: 0 },
+    };
+    let (mut bytes, len) = (refused.to_vec(), refused.len());
+    let packet = packet::Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
+    let flow = packet::FlowKey::of(&packet).known()?;
+    let locals = if flow.source.is_ipv6() { LOCAL_V6 } else { LOCAL_V4 };
+    // Its own address where it was the destination; else that of the device by which the error leaves, and of
+    // IPv6 that of the device by which the packet came (`icmp6_send`, "a more meaningful saddr").
+    let device = if flow.source.is_ipv6() { came_by } else { back };
+    let at = usize::from(device == "t1");
+    let own = if flow.destination.to_string() == names.own { names.own } else { locals[at] };
+    let terms = Terms {
+        replier: Replier::Host(own.parse().expect("an address")),
+        hop_limit: 64,
+        id: u16::from_be_bytes([kernel[4], kernel[5]]),
+        verify: true,
+    };
+    let mut to = Vec::new();
+    reply(&packet, what, &terms, &mut to).ok()?;
+    // A flow label that the kernel hashes from a secret of its own (`net.ipv6.auto_flowlabels`).
+    if what != Reply::Reset && own.contains(':') {
+        to[1..4].copy_from_slice(&kernel[1..4]);
+    }
+    Some(to)
 }
 
 /// A packet, and whether it comes from the far side.

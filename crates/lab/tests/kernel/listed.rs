@@ -5,7 +5,7 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use dataplane::{Arrival, Config, Counters, Handler, Judgement, Observer};
+use dataplane::{Arrival, Config, Counters, FinalVerdict, Handler, Observer};
 use host::{Host, Network};
 use lab::oracle::counters::Reader;
 use lab::oracle::load::{lacking, restore};
@@ -238,7 +238,7 @@ fn compare(how: &str, text: &str, mode: Mode, left: &[Vec<Vec<u8>>], kernel: &[u
             ..Arrival::new(number, Link::Raw, bytes.len())
         };
         let end = handler.handle(&mut bytes, &arrival, &mut tally);
-        let said = matches!(end.end.judgement, Judgement::Accept(_)).then_some(bytes);
+        let said = matches!(end.end.verdict, FinalVerdict::Accept(_)).then_some(bytes);
         assert_eq!(
             said.as_ref(),
             left.first(),

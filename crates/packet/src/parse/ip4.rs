@@ -7,7 +7,7 @@ use crate::field::{be16, byte};
 use crate::headers::{Headers, L3, L3Fault, L4, Upper};
 use crate::ipv4::{self, MIN_HEADER_LEN};
 
-/// Finds the IPv4 header at `headers.network` and the upper-layer header behind it.
+/// Finds the IPv4 header at `headers.network` and the upper-layer header after it.
 #[inline]
 pub(super) fn parse(
     frame: Snap<'_>,
@@ -49,7 +49,7 @@ fn accept(
         verify(frame.slice(network, header_len))?;
     }
     let total_len = usize::from(be16(header, ipv4::TOTAL_LEN));
-    // A total length of 0 with bytes behind the header is a packet that the capturing host had not cut
+    // A total length of 0 with bytes after the header is a packet that the capturing host had not cut
     // to segments yet.
     let is_offload = total_len == 0 && available > header_len;
     if !is_offload && (total_len > available || total_len < header_len) {

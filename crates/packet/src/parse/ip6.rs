@@ -1,7 +1,7 @@
 //! IPv6: the tests of Linux `net/ipv6/ip6_input.c`, `ip6_rcv_core`, in its order, and of
 //! `net/ipv6/exthdrs.c`, `ipv6_parse_hopopts`, which runs before the first hook.
 //!
-//! Two tests of the kernel hang on its configuration and are left out as their default leaves them: the
+//! Two tests of the kernel depend on its configuration and are left out as their default leaves them: the
 //! CALIPSO option is taken by its lengths alone, and IOAM is ignored as on an interface without it.
 
 use super::whole;
@@ -63,7 +63,7 @@ fn refuses_addresses(header: &[u8; HEADER_LEN], loopback: bool) -> bool {
     (from_outside && !loopback) || scope == Some(0) || source.is_multicast()
 }
 
-/// The packet without what lies behind its payload, its hop-by-hop options found good.
+/// The packet without what lies after its payload, its hop-by-hop options found good.
 fn trimmed<'a>(frame: Snap<'a>, network: usize, header: &[u8; HEADER_LEN]) -> Result<Snap<'a>, L3> {
     let payload_len = usize::from(be16(header, ipv6::PAYLOAD_LEN));
     let has_hop_by_hop = byte(header, ipv6::NEXT_HEADER) == HOP_BY_HOP;
@@ -95,7 +95,7 @@ fn hop_by_hop(packet: Snap<'_>, network: usize, payload_len: usize) -> Result<us
     Ok(options.jumbo.map_or(packet.end(), |jumbo| start + jumbo))
 }
 
-/// Bytes of the options header: without them it is malformed, or cannot be judged.
+/// Bytes of the options header: without them it is malformed, or cannot be checked.
 fn known<T>(read: Read<T>) -> Result<T, L3> {
     match read {
         Read::Known(bytes) => Ok(bytes),
@@ -107,7 +107,7 @@ fn known<T>(read: Read<T>) -> Result<T, L3> {
 /// The walk over the options of one hop-by-hop header.
 struct HopByHop {
     payload_len: usize,
-    /// Bytes of the packet behind its fixed header.
+    /// Bytes of the packet after its fixed header.
     available: usize,
     /// Payload length in bytes of a jumbo option.
     jumbo: Option<usize>,
@@ -228,7 +228,7 @@ mod tests {
     const REFUSED: L3 = L3::Fault(L3Fault::HopByHop);
 
     #[test]
-    fn padding_behind_the_payload_is_trimmed() {
+    fn padding_after_the_payload_is_trimmed() {
         let mut bytes = packet(17, &[0; 12]);
         bytes.resize(60, 0);
         let found = headers(&bytes, 60);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn hop_by_hop_options_are_judged_one_by_one() {
+    fn hop_by_hop_options_are_checked_one_by_one() {
         let router_alert = [ROUTER_ALERT, 2, 0, 0];
         assert_eq!(with_options(&[&router_alert[..], &[PADN, 0]].concat()), L3::Ipv6);
         assert_eq!(with_options(&[PADN, 4, 0, 0, 0, 0]), L3::Ipv6);

@@ -49,7 +49,7 @@ const PACKET_HOST: u8 = 0;
 const PACKET_BROADCAST: u8 = 1;
 const PACKET_MULTICAST: u8 = 2;
 
-/// Reads the link header of a frame into `headers.link`, and sets `headers.network` behind it. The error
+/// Reads the link header of a frame into `headers.link`, and sets `headers.network` after it. The error
 /// is what stands for the network layer where the frame or the capture ends before.
 #[inline]
 pub(super) fn parse(link: Link, frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
@@ -108,7 +108,7 @@ pub(super) fn bridged(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> 
     headers.link.ethertype = be16(&bytes, ethernet::TYPE);
     headers.network = ethernet::HEADER_LEN;
     if matches!(headers.link.ethertype, ethertype::VLAN | ethertype::QINQ) {
-        // The tag and the type behind it, and two bytes more.
+        // The tag and the type after it, and two bytes more.
         let tag = whole(frame.read_at::<{ vlan::HEADER_LEN + 2 }>(headers.network))?;
         push_tag(&mut headers.link, be16(&tag, vlan::TCI));
         headers.network += vlan::HEADER_LEN;
@@ -132,7 +132,7 @@ fn packet_type(destination: [u8; 6]) -> u8 {
 }
 
 /// Walks over VLAN tags, and over SNAP where an 802.3 length stands for the EtherType.
-/// `headers.network` is the offset behind the type field that the EtherType was read from.
+/// `headers.network` is the offset after the type field that the EtherType was read from.
 fn tagged(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
     for _ in 0..MAX_TAGS {
         if !vlan::is_tag(headers.link.ethertype) {

@@ -100,7 +100,7 @@ pub enum Damage {
     Compression {
         /// `gzip` or `zstd`.
         method: &'static str,
-        /// What the decompressor said.
+        /// The decompressor's error.
         what: String,
     },
 }

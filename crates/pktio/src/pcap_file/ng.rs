@@ -48,7 +48,7 @@ const ISB_OSDROP: u16 = 7;
 /// `epb_flags` and the obsolete block's `pack_flags`.
 pub(super) const PACKET_FLAGS: u16 = 2;
 
-/// What the blocks read so far have said.
+/// What the blocks read so far tell.
 #[derive(Debug)]
 pub(super) struct Sections {
     order: ByteOrder,

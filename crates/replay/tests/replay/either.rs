@@ -71,7 +71,7 @@ fn a_story_ends_with_both() {
     let (rules, config) = (rules(), Config::default());
     let end = |text: &str| {
         let spec = spec::parse(text).unwrap();
-        let story = why::of_conversation(&rules, &config, (&[], &spec), None);
+        let story = why::of_conversation(&rules, &config, &[], &spec, None);
         (story.text(false), story.json()["by"].clone())
     };
     let (text, by) = end(SPEC);

@@ -44,7 +44,7 @@ fn generated() -> String {
     format!(
         "**Evaluated** as the kernel does: `-s -d -i -o -p -f`, `-j` and `-g` to chains, ACCEPT DROP RETURN;\n\
          matches {}; targets {}.\n\n\
-         **Read and printed, but not evaluated** (what hangs on them is `unknown`): matches {}; targets {};\n\
+         **Read and printed, but not evaluated** (what depends on them is `unknown`): matches {}; targets {};\n\
          any other match, and the targets of xtables-addons.\n\n\
          **ARP rules**: addresses, hardware addresses, lengths, operation and types; targets {}.\n\n\
          **Bridge rules**: addresses, EtherType, ports and bridges; matches {}; targets {}, ACCEPT DROP CONTINUE RETURN.\n",

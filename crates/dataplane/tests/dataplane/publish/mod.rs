@@ -5,7 +5,7 @@ mod history;
 mod limits;
 mod model;
 
-use dataplane::publish::{Burst, Published};
+use dataplane::publish::{BurstGuard, Published};
 use host::Host;
 use packet::{Checksums, Link, Packet};
 use rules::Transit;
@@ -26,7 +26,7 @@ pub(crate) fn published(text: &str) -> Published {
 }
 
 /// Walks a packet through PREROUTING of mangle: its only verdict and its mark.
-pub(crate) fn walk(burst: &mut Burst<'_>) -> (Option<Verdict>, u32) {
+pub(crate) fn walk(burst: &mut BurstGuard<'_>) -> (Option<Verdict>, u32) {
     let mut bytes = [0; BYTES as usize];
     bytes[0] = 0x45;
     bytes[3] = BYTES as u8;

@@ -322,7 +322,7 @@ fn agree(ours: Routed<'_>, kernels: &Result<String, String>, destination: &str) 
     }
 }
 
-/// How many scenes to look at; none where there is no root, which is then said.
+/// How many scenes to look at; none where there is no root, which is then printed.
 fn scenes() -> u64 {
     let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
     let unshares =

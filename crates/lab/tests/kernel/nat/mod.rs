@@ -7,7 +7,7 @@
 mod packets;
 mod rulesets;
 
-use dataplane::{Arrival, Config, Counters, Handler, Judgement, Observer, Path};
+use dataplane::{Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path};
 use fastrand::Rng;
 use host::{Host, Network};
 use lab::oracle::counters::Reader;
@@ -124,10 +124,10 @@ impl Trial {
             };
             tally.lost = false;
             let end = handler.handle(&mut bytes, &arrival, &mut tally).end;
-            story += &format!("\n   tamis {:?} {:?} {}", end.judgement, end.path, show(&bytes));
-            let forwarded = match (end.judgement, end.path) {
-                (Judgement::Unknown, _) => None,
-                (Judgement::Accept(_), Some(Path::Forward)) => Some(true),
+            story += &format!("\n   tamis {:?} {:?} {}", end.verdict, end.path, show(&bytes));
+            let forwarded = match (end.verdict, end.path) {
+                (FinalVerdict::Unknown, _) => None,
+                (FinalVerdict::Accept(_), Some(Path::Forward)) => Some(true),
                 _ => Some(false),
             };
             certain += u64::from(forwarded.is_some());

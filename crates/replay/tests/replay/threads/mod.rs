@@ -144,9 +144,9 @@ proptest! {
 }
 
 /// Why one thread judged.
-fn one_judge(rules: &[usize], ct_max: usize, packets: &[made::Packet]) -> Option<Alone> {
+fn one_worker(rules: &[usize], ct_max: usize, packets: &[made::Packet]) -> Option<Alone> {
     let asked = Asked { rules: ruleset(rules, false), ct_max, ..Asked::default() };
-    outcome(&asked, &Made::new(packets), 3).one_judge
+    outcome(&asked, &Made::new(packets), 3).one_worker
 }
 
 #[test]
@@ -158,13 +158,13 @@ fn packets_that_hang_together_after_all_fall_to_one_judge() {
         packets
     };
     let state = &[5, 8];
-    assert_eq!(one_judge(state, 262_144, &plain), None);
-    assert_eq!(one_judge(state, 20, &plain), Some(Alone::Connections));
+    assert_eq!(one_worker(state, 262_144, &plain), None);
+    assert_eq!(one_worker(state, 20, &plain), Some(Alone::Connections));
     let fragment = made::Packet { fragment: true, ..made::Packet::udp(1) };
-    assert_eq!(one_judge(state, 262_144, &with(100, fragment)), Some(Alone::Fragments));
-    assert_eq!(one_judge(&[1], 262_144, &with(100, fragment)), None);
+    assert_eq!(one_worker(state, 262_144, &with(100, fragment)), Some(Alone::Fragments));
+    assert_eq!(one_worker(&[1], 262_144, &with(100, fragment)), None);
     let cooked = made::Packet { cooked: true, ..made::Packet::udp(1) };
-    assert_eq!(one_judge(state, 262_144, &with(100, cooked)), None);
+    assert_eq!(one_worker(state, 262_144, &with(100, cooked)), None);
 }
 
 /// Where nothing is tracked, fragments for the host wait for each other before INPUT, in whatever batch they come.
@@ -180,7 +180,7 @@ fn fragments_for_the_host_meet_at_one_judge() {
     let asked = Asked { rules: rules.to_owned(), ..Asked::default() };
     let made = Made::new(&packets);
     let alone = outcome(&asked, &made, 1);
-    assert_eq!(alone.one_judge, None);
+    assert_eq!(alone.one_worker, None);
     let dropped = |files: &Outcome| {
         let text = String::from_utf8_lossy(&files.files["verdicts"]).into_owned();
         text.lines().filter(|line| line.contains("drop")).count()
@@ -215,7 +215,7 @@ fn a_stop_at_a_new_start_loses_nothing_that_was_written() {
     };
     let report = run::replay(&rules, &made.captures, &config, &mut wanted).unwrap();
     drop(wanted);
-    assert_eq!((report.one_judge, report.interrupted), (Some(Alone::Fragments), true));
+    assert_eq!((report.one_worker, report.interrupted), (Some(Alone::Fragments), true));
     let written = verdicts.iter().filter(|byte| **byte == b'\n').count();
     assert!(written >= 100, "{written}");
     assert_eq!(report.packets, written as u64);

@@ -63,7 +63,7 @@ impl Default for Asked {
 pub(crate) struct Outcome {
     /// Every file and the reports, by name.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
-    pub(crate) one_judge: Option<Alone>,
+    pub(crate) one_worker: Option<Alone>,
 }
 
 pub(crate) fn load(name: &str, text: &str) -> RulesFile {
@@ -119,5 +119,5 @@ pub(crate) fn outcome(asked: &Asked, made: &Made, threads: usize) -> Outcome {
         let name = format!("split/{}", path.file_name().unwrap().display());
         files.insert(name, std::fs::read(path).unwrap());
     }
-    Outcome { files, one_judge: report.one_judge }
+    Outcome { files, one_worker: report.one_worker }
 }

@@ -1,6 +1,7 @@
-//! The observer of a replay: counts hits, verdicts and what unknown verdicts hang on.
+//! The observer of a replay: counts hits, verdicts and what unknown verdicts depend on.
 //!
-//! Contract: what several recorders counted adds up to what one would have counted of all packets.
+//! Contract: what several recorders counted adds up to what one would have counted of all packets. A packet is
+//! observed by a value of its own ([`OnePacket`]), which nothing of the packet before reaches.
 
 mod merge;
 
@@ -9,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dataplane::{
-    Counters, Disposition, DropReason, Early, Either, Judgement, Left, Midstream, Observer, Path,
-    Places, Skip, Why,
+    Counters, Disposition, DropReason, Early, Either, FinalVerdict, Left, Midstream, Observer,
+    Path, Places, Skip, Why,
 };
 use host::sighting::Sighting;
 use rules::conntrack::{CtView, Space, States};
@@ -19,6 +20,7 @@ use rules::model::Family;
 use rules::{Iface, Seen, Transit};
 
 use crate::contradictions::Contradictions;
+use crate::decider::Decider;
 use crate::distinct::Distinct;
 use crate::report::{Count, DropReasons, Report, Sightings, Skipped, VerdictCounts};
 use crate::rules_file::RulesFile;
@@ -42,7 +44,7 @@ pub(crate) struct Recorder {
     offload: u64,
     midstream_flows: u64,
     midstream_packets: u64,
-    /// Packets that a strict `rp_filter` would have dropped, where nobody said how it is.
+    /// Packets that a strict `rp_filter` would have dropped, where it is not given.
     assumed_rp_filter: u64,
     early_flows: u64,
     early_packets: u64,
@@ -50,11 +52,9 @@ pub(crate) struct Recorder {
     contradictions: Contradictions,
     sightings: Sightings,
     families: Vec<Family>,
-    /// Index of the rules file that judges the current packet.
-    current: usize,
     /// What the current packet's verdict may depend on, and unknown verdicts by what they did depend on.
     causes: Distinct<Why>,
-    /// Unknown verdicts that hung on an interface.
+    /// Unknown verdicts that depended on an interface.
     lacked_interface: u64,
     /// Packets on each path.
     paths: [u64; PATHS.len()],
@@ -63,11 +63,28 @@ pub(crate) struct Recorder {
     output_unknown: u64,
     /// Whether to note the interfaces of each packet.
     notes_sides: bool,
-    /// The interfaces that the current packet comes in and goes out by, where known.
-    sides: [Option<String>; 2],
-    /// The states that the current packet's connection may be in, where one is tracked.
-    pub(crate) states: Option<States>,
     stop: Option<Arc<AtomicBool>>,
+}
+
+/// The observer of one packet: counts it when it is finished.
+#[derive(Debug)]
+#[must_use = "a packet counts once it is finished"]
+pub(crate) struct OnePacket<'r> {
+    recorder: &'r mut Recorder,
+    /// Index of the rules file that evaluates it.
+    current: usize,
+    /// The interfaces that it comes in and goes out by, where known.
+    sides: [Option<String>; 2],
+    states: Option<States>,
+}
+
+/// What was noted of a packet.
+pub(crate) struct Finished {
+    pub(crate) by: Decider,
+    /// The interfaces that it comes in and goes out by, where known and wanted.
+    pub(crate) sides: [Option<String>; 2],
+    /// The states that its connection may be in, where one is tracked.
+    pub(crate) states: Option<States>,
 }
 
 impl Recorder {
@@ -95,15 +112,12 @@ impl Recorder {
             contradictions: Contradictions::default(),
             sightings: Sightings::default(),
             families: rulesets.map(|ruleset| ruleset.family).collect(),
-            current: 0,
             causes: Distinct::default(),
             lacked_interface: 0,
             paths: [0; PATHS.len()],
             input_unknown: 0,
             output_unknown: 0,
             notes_sides,
-            sides: [None, None],
-            states: None,
             stop: None,
         }
     }
@@ -114,92 +128,15 @@ impl Recorder {
         self
     }
 
-    /// Forgets the packet before.
-    pub(crate) fn next_packet(&mut self) {
+    /// Observes the next packet.
+    pub(crate) fn packet(&mut self) -> OnePacket<'_> {
         self.causes.clear();
-        self.states = None;
+        OnePacket { recorder: self, current: 0, sides: [None, None], states: None }
     }
 
     /// Counts what a frame is.
     pub(crate) fn sighted(&mut self, sighting: Sighting) {
         *self.sightings.of(sighting) += 1;
-    }
-
-    /// Holds what became of a packet to how it was seen leaving.
-    pub(crate) fn compare(
-        &mut self,
-        number: u64,
-        outcome: &dataplane::Outcome<'_>,
-        seen: (Option<&Left<'_>>, bool),
-    ) {
-        self.contradictions.compare(number, outcome, seen);
-    }
-
-    /// The first thing that the verdict of the current packet may hang on.
-    pub(crate) fn first_cause(&self) -> Option<Why> {
-        self.causes.iter().next().copied()
-    }
-
-    /// The interfaces of the current packet.
-    pub(crate) fn take_sides(&mut self) -> [Option<String>; 2] {
-        std::mem::take(&mut self.sides)
-    }
-
-    /// Takes in what became of the packet.
-    pub(crate) fn ended(&mut self, end: &Disposition) {
-        let slot = match end.judgement {
-            Judgement::Accept(by) => {
-                self.decided(end, by);
-                &mut self.verdicts.accept
-            }
-            Judgement::Drop(reason) => {
-                match end.either {
-                    Some(_) => self.drop_reasons.either += 1,
-                    None => self.drop_reasons.count(reason),
-                }
-                self.decided(end, by_of(reason));
-                &mut self.verdicts.drop
-            }
-            Judgement::Reject(by) => {
-                self.decided(end, Some(by));
-                &mut self.verdicts.reject
-            }
-            Judgement::Unknown => {
-                self.unknown();
-                &mut self.verdicts.unknown
-            }
-            Judgement::Skip(skip) => {
-                self.skipped.count(skip);
-                &mut self.verdicts.skip
-            }
-        };
-        slot.add(end.bytes);
-        self.offload += u64::from(end.offload);
-        self.midstream_flows += u64::from(end.midstream == Midstream::First);
-        self.midstream_packets += u64::from(end.midstream != Midstream::No);
-        self.assumed_rp_filter += u64::from(end.assumed.rp_filter);
-        self.early_flows += u64::from(end.early == Early::First);
-        self.early_packets += u64::from(end.early != Early::No);
-    }
-
-    fn unknown(&mut self) {
-        let interface = |why: &Why| matches!(why, Why::Rule(_, _, Cause::Input | Cause::Output));
-        self.lacked_interface += u64::from(self.causes.iter().any(interface));
-        self.causes.count();
-    }
-
-    fn decided(&mut self, end: &Disposition, by: Option<By>) {
-        if let Some(either) = end.family.zip(end.either) {
-            return self.either.entry(either).or_default().add(end.bytes);
-        }
-        let (Some(family), Some(by)) = (end.family, by) else { return };
-        if let By::HotDrop(_) = by {
-            return self.hot_drops.entry((family, by)).or_default().add(end.bytes);
-        }
-        // The rules that judged the packet are the current ones.
-        if let Some(count) = self.decided.get_mut(self.current).and_then(|d| d.at_mut(by)) {
-            count.add(end.bytes);
-        }
     }
 
     /// The counters of the rules alone.
@@ -235,9 +172,86 @@ impl Recorder {
         report.input_unknown = self.input_unknown;
         report.output_unknown = self.output_unknown;
     }
+}
+
+impl OnePacket<'_> {
+    /// Holds its result to how it was seen leaving.
+    pub(crate) fn compare(
+        &mut self,
+        number: u64,
+        outcome: &dataplane::Outcome<'_>,
+        left: Option<&Left<'_>>,
+        is_own: bool,
+    ) {
+        self.recorder.contradictions.compare(number, outcome, left, is_own);
+    }
+
+    /// Counts the packet, with its result.
+    pub(crate) fn finish(mut self, end: &Disposition) -> Finished {
+        let first_cause = self.recorder.causes.iter().next().copied();
+        self.count(end);
+        Finished { by: Decider::of(end, first_cause), sides: self.sides, states: self.states }
+    }
+
+    fn count(&mut self, end: &Disposition) {
+        let slot = match end.verdict {
+            FinalVerdict::Accept(by) => {
+                self.decided(end, by);
+                &mut self.recorder.verdicts.accept
+            }
+            FinalVerdict::Drop(reason) => {
+                match end.either {
+                    Some(_) => self.recorder.drop_reasons.either += 1,
+                    None => self.recorder.drop_reasons.count(reason),
+                }
+                self.decided(end, by_of(reason));
+                &mut self.recorder.verdicts.drop
+            }
+            FinalVerdict::Reject(by) => {
+                self.decided(end, Some(by));
+                &mut self.recorder.verdicts.reject
+            }
+            FinalVerdict::Unknown => {
+                self.unknown();
+                &mut self.recorder.verdicts.unknown
+            }
+            FinalVerdict::Skip(skip) => {
+                self.recorder.skipped.count(skip);
+                &mut self.recorder.verdicts.skip
+            }
+        };
+        slot.add(end.bytes);
+        self.recorder.offload += u64::from(end.offload);
+        self.recorder.midstream_flows += u64::from(end.midstream == Midstream::First);
+        self.recorder.midstream_packets += u64::from(end.midstream != Midstream::No);
+        self.recorder.assumed_rp_filter += u64::from(end.assumed.rp_filter);
+        self.recorder.early_flows += u64::from(end.early == Early::First);
+        self.recorder.early_packets += u64::from(end.early != Early::No);
+    }
+
+    fn unknown(&mut self) {
+        let interface = |why: &Why| matches!(why, Why::Rule(_, _, Cause::Input | Cause::Output));
+        self.recorder.lacked_interface += u64::from(self.recorder.causes.iter().any(interface));
+        self.recorder.causes.count();
+    }
+
+    fn decided(&mut self, end: &Disposition, by: Option<By>) {
+        if let Some(either) = end.family.zip(end.either) {
+            return self.recorder.either.entry(either).or_default().add(end.bytes);
+        }
+        let (Some(family), Some(by)) = (end.family, by) else { return };
+        if let By::HotDrop(_) = by {
+            return self.recorder.hot_drops.entry((family, by)).or_default().add(end.bytes);
+        }
+        // The rules that evaluated the packet are the current ones.
+        if let Some(count) = self.recorder.decided.get_mut(self.current).and_then(|d| d.at_mut(by))
+        {
+            count.add(end.bytes);
+        }
+    }
 
     fn note_sides(&mut self, input: Iface<'_>, output: Iface<'_>) {
-        if self.notes_sides {
+        if self.recorder.notes_sides {
             self.sides = [input, output].map(|side| match side {
                 Iface::Named(name) => Some(name.to_owned()),
                 Iface::Absent | Iface::Unknown => None,
@@ -246,52 +260,52 @@ impl Recorder {
     }
 }
 
-impl eval::Observer for Recorder {
+impl eval::Observer for OnePacket<'_> {
     const SEES_RULES: bool = false;
 
     #[inline]
     fn counted(&mut self, slot: u32, certain: bool, transit: &Transit<'_, '_>) {
         let bytes = transit.packet.len() as u64;
-        self.counters[self.current].hit_slot(slot, certain, bytes, transit.time);
+        self.recorder.counters[self.current].hit_slot(slot, certain, bytes, transit.time);
     }
 
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
         let bytes = transit.packet.len() as u64;
-        self.counters[self.current].hit_policy(table, chain, certain, bytes, transit.time);
+        self.recorder.counters[self.current].hit_policy(table, chain, certain, bytes, transit.time);
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
-        self.causes.add(Why::Rule(self.families[self.current], at, cause));
+        self.recorder.causes.add(Why::Rule(self.recorder.families[self.current], at, cause));
     }
 
     fn stops(&self) -> bool {
-        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.recorder.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 }
 
-impl Observer for Recorder {
+impl Observer for OnePacket<'_> {
     fn starts(&mut self, family: Family, path: Path, input: Iface<'_>, output: Iface<'_>) {
-        self.current = self.families.iter().position(|f| *f == family).unwrap_or(0);
-        self.paths[path as usize] += 1;
-        self.input_unknown += u64::from(input == Iface::Unknown);
-        self.output_unknown += u64::from(output == Iface::Unknown);
+        self.current = self.recorder.families.iter().position(|f| *f == family).unwrap_or(0);
+        self.recorder.paths[path as usize] += 1;
+        self.recorder.input_unknown += u64::from(input == Iface::Unknown);
+        self.recorder.output_unknown += u64::from(output == Iface::Unknown);
         self.note_sides(input, output);
     }
 
     fn rerouted(&mut self, from: Path, to: Path, input: Iface<'_>, output: Iface<'_>) {
-        let before = &mut self.paths[from as usize];
+        let before = &mut self.recorder.paths[from as usize];
         *before = before.saturating_sub(1);
-        self.paths[to as usize] += 1;
+        self.recorder.paths[to as usize] += 1;
         self.note_sides(input, output);
     }
 
     fn tracked(&mut self, view: &CtView, _: Seen<'_>) {
         self.states = Some(view.states);
-        self.squeezed_packets += u64::from(view.space != Space::Enough);
+        self.recorder.squeezed_packets += u64::from(view.space != Space::Enough);
     }
 
-    fn hangs_on(&mut self, why: Why) {
-        self.causes.add(why);
+    fn depends_on(&mut self, why: Why) {
+        self.recorder.causes.add(why);
     }
 }
 

@@ -28,8 +28,8 @@ fn cases(text: &str) -> Cases {
 /// What is wrong about a case, `ok` if nothing is.
 fn wrong(case: &str) -> String {
     let (rules, cases) = (rules(), cases(&format!("[[case]]\nname = \"n\"\n{case}")));
-    let results = judge(&cases, &rules, &crate::spec::config(), "");
-    results.judged[0].wrong.as_ref().map_or_else(|| "ok".to_owned(), |wrong| wrong.what.clone())
+    let results = evaluate(&cases, &rules, &crate::spec::config(), "");
+    results.results[0].wrong.as_ref().map_or_else(|| "ok".to_owned(), |wrong| wrong.what.clone())
 }
 
 const WEB: &str = "packet = 'in=wan0 out=lan0 tcp 198.51.100.7:5 > 10.0.0.9:443 syn'\n";
@@ -122,7 +122,7 @@ fn two(see: impl FnOnce(&Results<'_>)) {
         "[[case]]\nname = 'good'\n{WEB}expect = 'accept'\n\
          [[case]]\nname = \"a <b> & \\\"c\\\", 100%:\\u0000\\n]]>d\"\n{SSH}expect = 'accept'"
     ));
-    see(&judge(&cases, &rules, &crate::spec::config(), " --table filter"));
+    see(&evaluate(&cases, &rules, &crate::spec::config(), " --table filter"));
 }
 
 const WHY: &str = "tamis why 'my rules.v4' --table filter --packet \

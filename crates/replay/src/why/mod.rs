@@ -3,9 +3,7 @@
 mod json;
 mod text;
 
-use std::ops::ControlFlow;
-
-use dataplane::{Arrival, Config, Disposition, Handler, Judgement, Observer, Path, Skip, Why};
+use dataplane::{Arrival, Config, Disposition, FinalVerdict, Handler, Observer, Path, Skip, Why};
 use host::sighting::Sighting;
 use packet::{Checksums, Link, Packet};
 use rules::conntrack::{CtView, Direction, Edit, Flow, Proto, Side, States, Status};
@@ -15,16 +13,16 @@ use rules::model::{Family, Hook};
 use rules::nat::Translated;
 use rules::{Iface, Outcome, Seen, Transit};
 
+use crate::batch::{Batch, StreamFrame};
 use crate::error::Error;
-use crate::frames;
-use crate::lane::skip;
 use crate::logged::Loggers;
 use crate::near::Misses;
-use crate::recorder::Recorder;
+use crate::recorder::{OnePacket, Recorder};
 use crate::report::Report;
 use crate::rules_file::RulesFile;
-use crate::source::{Numbers, capture_of};
+use crate::source::{Numbers, Reading, Source, capture_of};
 use crate::spec::{Spec, arrivals};
+use crate::spotter::Spotter;
 use text::edit_text;
 
 /// Steps that a story tells, so that rules by the million cannot fill the memory. Past it, rules that did
@@ -126,13 +124,14 @@ struct FlowStory {
     state: String,
 }
 
-/// Tells the story of the last packet of a conversation in words; the packets before it are handled first,
-/// by the same handler, and told in a line each. With `near`, so many near misses are kept.
+/// Tells the story of the last packet of a conversation of packet specs; the packets before it are handled first,
+/// by the same handler, and told in a line each. With `near`, that many near misses are kept.
 #[must_use]
 pub fn of_conversation<'f>(
     files: &'f [RulesFile],
     config: &'f Config,
-    (before, last): (&[Spec], &Spec),
+    before: &[Spec],
+    last: &Spec,
     near: Option<usize>,
 ) -> Story<'f> {
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
@@ -146,12 +145,12 @@ pub fn of_conversation<'f>(
     let time = before.iter().chain([last]).map(|spec| spec.after).sum();
     let arrival = last.arrival(before.len() as u64 + 1, time);
     let mut bytes = last.frame.clone();
-    let story = tell(&mut handler, (files, config), (&mut bytes, &arrival), near);
+    let story = tell(&mut handler, files, config, &mut bytes, &arrival, near);
     Story { before: earlier, ..story }
 }
 
-/// Tells the story of a packet of captures, named as [`Numbers`] has it; those before it are replayed silently. With `near`, so many near
-/// misses are kept.
+/// Tells the story of a packet of captures, named as [`Numbers`] has it; those before it are replayed silently. With
+/// `near`, that many near misses are kept.
 ///
 /// # Errors
 /// A capture cannot be read, or it has no such packet.
@@ -167,43 +166,51 @@ pub fn of_capture<'f>(
         .parse(packet)
         .ok_or_else(|| Error::NoSuchPacket { number: packet.to_owned(), packets: None })?;
     let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
-    let mut seen = None;
-    let stream = frames::each(captures, (files, config), |frame| {
-        let is_it = frame.number == number;
-        if is_it && frame.sighting != Sighting::Unknown {
-            let left = frame.arrival.as_ref().and_then(|arrival| arrival.left);
-            seen = Some(SeenAs { sighting: frame.sighting, left: left.map(|left| left.number) });
-        }
-        let skipped = skip(frame.sighting).filter(|_| is_it);
-        match frame.arrival {
-            Some(arrival) if skipped.is_some() => {
-                let packet = shown(frame.bytes, &arrival);
-                let story = not_walked(files, config, packet, skipped);
-                return ControlFlow::Break(story);
+    let mut source = Source::new(captures, Some(Spotter::new(files, config)), Reading::default());
+    let mut batch = Batch::default();
+    while source.next(&mut batch)? {
+        for frame in batch.frames() {
+            if frame.arrived.number == number {
+                let story = of_frame(frame, &mut handler, files, config, near);
+                let report = Report { numbers, ..story.report };
+                return Ok(Story { report, ..story });
             }
-            Some(_) if skip(frame.sighting).is_some() => {}
-            Some(arrival) if is_it => {
-                let story = tell(&mut handler, (files, config), (frame.bytes, &arrival), near);
-                return ControlFlow::Break(story);
-            }
-            Some(arrival) => {
+            if let (Some(link), None) = (frame.link(), frame.skip()) {
+                let arrival = frame.arrival(link, config.pair);
                 handler.handle(frame.bytes, &arrival, &mut Unseen);
             }
-            None if is_it => {
-                let packet = format!("a frame of link type {}", frame.link_type.0);
-                return ControlFlow::Break(not_walked(files, config, packet, None));
-            }
-            None => {}
         }
-        ControlFlow::Continue(())
-    })?;
-    let mut story = stream.broke.ok_or_else(|| Error::NoSuchPacket {
-        number: packet.to_owned(),
-        packets: stream.frames.get(capture_of(number)).copied(),
-    })?;
-    story.report.numbers = numbers;
-    story.seen = seen;
-    Ok(story)
+    }
+    let packets = source.read.packets_of_each().get(capture_of(number)).copied();
+    Err(Error::NoSuchPacket { number: packet.to_owned(), packets })
+}
+
+/// The story of a frame of a capture.
+fn of_frame<'f>(
+    frame: StreamFrame<'_>,
+    handler: &mut Handler<'_>,
+    files: &'f [RulesFile],
+    config: &'f Config,
+    near: Option<usize>,
+) -> Story<'f> {
+    let sighting = frame.seen.sighting;
+    let left = frame.seen.left.map(|left| left.number);
+    let seen = (sighting != Sighting::Unknown).then_some(SeenAs { sighting, left });
+    let story = match (frame.link(), frame.skip()) {
+        (None, _) => {
+            let packet = format!("a frame of link type {}", frame.meta.link_type.0);
+            not_walked(files, config, packet, None)
+        }
+        (Some(link), Some(skip)) => {
+            let arrival = frame.arrival(link, config.pair);
+            not_walked(files, config, shown(frame.bytes, &arrival), Some(skip))
+        }
+        (Some(link), None) => {
+            let arrival = frame.arrival(link, config.pair);
+            tell(handler, files, config, frame.bytes, &arrival, near)
+        }
+    };
+    Story { seen, ..story }
 }
 
 /// The story of a frame that is no packet of its own, or that cannot be read.
@@ -233,8 +240,10 @@ fn shown(bytes: &mut [u8], arrival: &Arrival<'_>) -> String {
 
 fn tell<'f>(
     handler: &mut Handler<'_>,
-    (files, config): (&'f [RulesFile], &'f Config),
-    (bytes, arrival): (&mut [u8], &Arrival<'_>),
+    files: &'f [RulesFile],
+    config: &'f Config,
+    bytes: &mut [u8],
+    arrival: &Arrival<'_>,
     near: Option<usize>,
 ) -> Story<'f> {
     let packet = shown(bytes, arrival);
@@ -242,15 +251,21 @@ fn tell<'f>(
         Link::Nflog => Loggers::of(files).of_frame(bytes).into_iter().map(str::to_owned).collect(),
         _ => Vec::new(),
     };
-    let recorder = Recorder::new(files, false);
+    let mut recorder = Recorder::new(files, false);
     let misses = near.map(Misses::of_most);
-    let mut teller =
-        Teller { files, recorder, steps: Vec::new(), untold: 0, remarks: Vec::new(), misses };
+    let mut teller = Teller {
+        files,
+        counted: recorder.packet(),
+        steps: Vec::new(),
+        untold: 0,
+        remarks: Vec::new(),
+        misses,
+    };
     let end = handler.handle(bytes, arrival, &mut teller).end;
-    teller.recorder.ended(&end);
+    let Teller { counted, steps, untold, misses, .. } = teller;
+    counted.finish(&end);
     let mut report = Report::new(files, config);
-    teller.recorder.report(&mut report);
-    let Teller { steps, untold, misses, .. } = teller;
+    recorder.report(&mut report);
     Story { report, before: Vec::new(), packet, end, steps, untold, misses, seen: None, logged }
 }
 
@@ -261,9 +276,9 @@ impl eval::Observer for Unseen {}
 impl Observer for Unseen {}
 
 /// Writes down what happens.
-struct Teller<'f> {
+struct Teller<'f, 'r> {
     files: &'f [RulesFile],
-    recorder: Recorder,
+    counted: OnePacket<'r>,
     steps: Vec<Step>,
     untold: u64,
     /// Of the rule that is being evaluated.
@@ -271,7 +286,7 @@ struct Teller<'f> {
     misses: Option<Misses>,
 }
 
-impl Teller<'_> {
+impl Teller<'_, '_> {
     /// Whether there is room for one more step; counts it if there is not.
     fn room(&mut self, matches: bool) -> bool {
         let most = if matches { 2 * MOST_STEPS } else { MOST_STEPS };
@@ -287,7 +302,7 @@ impl Teller<'_> {
     }
 }
 
-impl eval::Observer for Teller<'_> {
+impl eval::Observer for Teller<'_, '_> {
     fn rule(&mut self, at: RuleRef, outcome: Outcome, alive: Alive, transit: &Transit<'_, '_>) {
         let remarks = std::mem::take(&mut self.remarks);
         let room = self.room(outcome != Outcome::NO);
@@ -300,7 +315,7 @@ impl eval::Observer for Teller<'_> {
             let rule = file.rule(at).2;
             let tests = tests_of(transit.family, rule, transit);
             if let Some(misses) = misses {
-                misses.add((at, rule), &tests, transit);
+                misses.add(at, rule, &tests, transit);
             }
             let mut tests = tests.into_iter();
             tests.find(|test| test.outcome.is_some_and(|o| o != Outcome::YES)).map(|test| test.text)
@@ -315,22 +330,22 @@ impl eval::Observer for Teller<'_> {
     }
 
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
-        self.recorder.hit(at, certain, transit);
+        self.counted.hit(at, certain, transit);
     }
 
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
-        self.recorder.policy(table, chain, certain, transit);
+        self.counted.policy(table, chain, certain, transit);
         self.tell(Step::Policy { table, chain });
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
-        self.recorder.unknown(at, cause);
+        self.counted.unknown(at, cause);
     }
 }
 
-impl Observer for Teller<'_> {
+impl Observer for Teller<'_, '_> {
     fn starts(&mut self, family: Family, path: Path, input: Iface<'_>, output: Iface<'_>) {
-        self.recorder.starts(family, path, input, output);
+        self.counted.starts(family, path, input, output);
         self.tell(Step::Starts { path, input: iface_text(input), output: iface_text(output) });
     }
 
@@ -342,8 +357,8 @@ impl Observer for Teller<'_> {
         self.tell(Step::Ttl(left));
     }
 
-    fn hangs_on(&mut self, why: Why) {
-        self.recorder.hangs_on(why);
+    fn depends_on(&mut self, why: Why) {
+        self.counted.depends_on(why);
     }
 
     fn tracked(&mut self, view: &CtView, flow: Seen<'_>) {
@@ -372,7 +387,7 @@ impl Observer for Teller<'_> {
     }
 
     fn rerouted(&mut self, from: Path, to: Path, input: Iface<'_>, output: Iface<'_>) {
-        self.recorder.rerouted(from, to, input, output);
+        self.counted.rerouted(from, to, input, output);
         let (input, output) = (iface_text(input), iface_text(output));
         self.tell(Step::Rerouted { path: to, input, output });
     }
@@ -392,7 +407,7 @@ fn iface_text(iface: Iface<'_>) -> String {
     }
 }
 
-/// The state of a connection, as the kernel lists it, and what became of its ends.
+/// The state of a connection, as the kernel lists it, and what is known of its two sides.
 fn state_of(flow: &Flow) -> String {
     let mut words = match flow.proto() {
         Proto::Tcp(tcp) => vec![tcp.state.to_string()],
@@ -410,9 +425,9 @@ fn state_of(flow: &Flow) -> String {
 }
 
 impl Story<'_> {
-    /// What became of the packet.
+    /// The packet's verdict.
     #[must_use]
-    pub fn judgement(&self) -> Judgement {
-        self.end.judgement
+    pub fn verdict(&self) -> FinalVerdict {
+        self.end.verdict
     }
 }

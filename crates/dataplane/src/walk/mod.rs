@@ -20,10 +20,9 @@ use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, bind_unknown, forget_payload, side_at, undo};
 use rules::{BridgeNote, Connection, Iface, Mark, Transit, Wish};
 
-use crate::arrival::Left;
-use crate::bridge::Passed;
+use crate::arrival::{Left, Passed};
 use crate::disposition::{DropReason, Midstream, Why};
-use crate::handler::Observer;
+use crate::observer::Observer;
 
 pub(crate) use size::Sizes;
 use tables::Role;
@@ -54,7 +53,7 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     /// What accepted it in the filter table, else in the last table that it passed.
     accepted: Verdicts,
     passed_filter: bool,
-    /// A table's walk was given up: nothing is known of what became of it.
+    /// A table's walk was given up: nothing is known of its result.
     given_up: bool,
     /// Tracking may have dropped it.
     may_be_dropped: bool,
@@ -76,7 +75,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     pub(crate) fn new(
         transit: Transit<'p, 'b>,
         visit: Visit,
-        (tables, memories): (&'w Tables<'w>, &'w mut Memories),
+        tables: &'w Tables<'w>,
+        memories: &'w mut Memories,
     ) -> Self {
         Self {
             transit,
@@ -123,7 +123,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         undo(&mut self.transit);
     }
 
-    /// From here on nothing is known of what became of it.
+    /// From here on nothing is known of its result.
     pub(crate) fn is_out_of_sight(&mut self) {
         self.let_go = false;
     }
@@ -148,8 +148,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             if !copy.is_seen && self.alive == Alive::Certain {
                 (self.alive, self.let_go) = (Alive::Maybe, false);
             }
-            self.hook(Hook::Forward, (bridge, bridge), observer);
-            self.hook(Hook::Postrouting, (bridge, bridge), observer);
+            self.hook(Hook::Forward, bridge, bridge, observer);
+            self.hook(Hook::Postrouting, bridge, bridge, observer);
             (self.alive, self.verdicts, self.accepted, self.passed_filter) = before;
             (self.transit.mark, self.port, self.let_go) = (mark, port, let_go);
         }
@@ -163,7 +163,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Some part of it may have been dropped before.
     pub(crate) fn may_be_missing(&mut self, observer: &mut impl Observer) {
-        observer.hangs_on(Why::Fragment);
+        observer.depends_on(Why::Fragment);
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
     }
@@ -179,16 +179,18 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     pub(crate) fn again(
         transit: Transit<'p, 'b>,
         view: CtView,
-        rules: (&'w Tables<'w>, &'w mut Memories),
+        tables: &'w Tables<'w>,
+        memories: &'w mut Memories,
     ) -> Self {
-        Self { known: Some(view), ..Self::new(transit, Visit::default(), rules) }
+        Self { known: Some(view), ..Self::new(transit, Visit::default(), tables, memories) }
     }
 
-    /// Every table at one hook; connections are tracked behind the raw table.
+    /// Every table at one hook; connections are tracked after the raw table.
     pub(crate) fn hook(
         &mut self,
         hook: Hook,
-        (input, output): (Iface<'p>, Iface<'p>),
+        input: Iface<'p>,
+        output: Iface<'p>,
         observer: &mut impl Observer,
     ) {
         self.transit.hook = hook;
@@ -219,7 +221,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
-    /// It comes from behind the hooks where connections are tracked: there is one, or would be.
+    /// It comes from after the hooks where connections are tracked: there is one, or would be.
     pub(crate) fn was_tracked(&mut self, is_own: bool, observer: &mut impl Observer) {
         self.transit.hook = if is_own { Hook::Output } else { Hook::Prerouting };
         self.meet(observer);
@@ -229,10 +231,11 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// rule of the bridge sees it.
     pub(crate) fn brouting(
         &mut self,
-        (input, output): (Iface<'p>, Iface<'p>),
+        input: Iface<'p>,
+        output: Iface<'p>,
         observer: &mut impl Observer,
     ) {
-        self.hook(Hook::Brouting, (input, output), observer);
+        self.hook(Hook::Brouting, input, output, observer);
         let Some(by) = self.verdicts.by(Verdict::Drop) else { return };
         let maybe = self.alive != Alive::Gone;
         self.verdicts = Verdicts::default();
@@ -360,7 +363,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.may_be_dropped = true;
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
-        observer.hangs_on(why);
+        observer.depends_on(why);
     }
 
     /// Tracking drops the packet.
@@ -458,7 +461,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             Read::Unknown | Read::Absent if self.let_go => return,
             Read::Unknown | Read::Absent => {
                 self.alive = Alive::Maybe;
-                observer.hangs_on(Why::NotCaptured);
+                observer.depends_on(Why::NotCaptured);
             }
         }
         observer.ttl(None);

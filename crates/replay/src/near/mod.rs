@@ -19,7 +19,6 @@ const ALL_OF: &[&str] = &["tcp", "udp", "udplite", "sctp", "dccp", "iprange"];
 /// A rule that would have matched but for one test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NearMiss {
-    /// The rule.
     pub(crate) at: RuleRef,
     /// The test, in the words of the rule.
     pub(crate) test: String,
@@ -31,7 +30,8 @@ pub(crate) struct NearMiss {
 
 /// The near miss of a rule that certainly did not match, from all its tests.
 fn near_miss(
-    (at, rule): (RuleRef, &Rule),
+    at: RuleRef,
+    rule: &Rule,
     tests: &[Test],
     transit: &Transit<'_, '_>,
 ) -> Option<NearMiss> {
@@ -65,7 +65,7 @@ pub(crate) struct Misses {
 }
 
 impl Misses {
-    /// Room for so many.
+    /// Room for this number.
     pub(crate) fn of_most(most: usize) -> Self {
         Self { most, several: VecDeque::new(), alone: VecDeque::new() }
     }
@@ -73,11 +73,12 @@ impl Misses {
     /// Notes a rule that certainly did not match, if it is a near miss.
     pub(crate) fn add(
         &mut self,
-        rule: (RuleRef, &Rule),
+        at: RuleRef,
+        rule: &Rule,
         tests: &[Test],
         transit: &Transit<'_, '_>,
     ) {
-        let Some(miss) = near_miss(rule, tests, transit) else { return };
+        let Some(miss) = near_miss(at, rule, tests, transit) else { return };
         let of_its_kind = if miss.alone { &mut self.alone } else { &mut self.several };
         of_its_kind.push_back(miss);
         if of_its_kind.len() > self.most {

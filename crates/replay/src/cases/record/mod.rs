@@ -2,7 +2,7 @@
 //! first appearance.
 //!
 //! Packets are of one kind if they agree in protocol, addresses, the lower port and its side, flags or
-//! type, interfaces, verdict and what decided. Each case is judged before it is written: alone, then with more
+//! type, interfaces, verdict and what decided. Each case is evaluated before it is written: alone, then with more
 //! detail, then after the packets that opened its flow. What no SPEC reproduces (payload, options, time) is left
 //! out and counted. So the file passes as written.
 //!
@@ -11,22 +11,21 @@
 mod toml;
 
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
 
-use dataplane::{Config, Handler, Judgement, Observer, Path};
+use dataplane::{Config, FinalVerdict, Handler, Observer, Path};
 use packet::{Checksums, FlowKey, Packet, tcp, udp, visible};
 use rules::model::Family;
 use rules::{Iface, eval};
 
-use super::judge::conversation;
+use super::evaluate::conversation;
 use super::{Got, PlaceName};
+use crate::batch::{Batch, StreamFrame};
 use crate::error::Error;
-use crate::frames::{self, Frame};
-use crate::lane::skip;
 use crate::rules_file::RulesFile;
-use crate::source::Numbers;
+use crate::source::{Numbers, Reading, Source};
 use crate::spec;
 use crate::spec::words::{Detail, of_packet};
+use crate::spotter::Spotter;
 
 /// Flows whose first packets are remembered.
 const FLOWS: usize = 4096;
@@ -47,7 +46,7 @@ pub struct Recording<'f> {
     pub packets: u64,
     /// Packets whose verdict is unknown.
     pub unknown: u64,
-    /// Packets that were not judged.
+    /// Packets that were not evaluated.
     pub skipped: u64,
     /// Kinds of packets that no SPEC reproduces.
     pub not_in_words: u64,
@@ -60,9 +59,9 @@ pub struct Recording<'f> {
 #[derive(Debug)]
 struct Recorded {
     frame: u64,
-    /// The packet in words, after those that opened its flow if it needs them; never empty.
+    /// The packet's spec, after those that opened its flow if it needs them; never empty.
     specs: Vec<String>,
-    /// What becomes of each of them.
+    /// The result of each of them.
     got: Vec<Got>,
 }
 
@@ -111,12 +110,16 @@ pub fn record<'f>(
         limit,
     };
     let mut before = Vec::new();
-    let stream = frames::each(captures, (files, config), |frame| {
-        taking.take(frame, &mut before);
-        ControlFlow::<()>::Continue(())
-    })?;
+    let mut source = Source::new(captures, Some(Spotter::new(files, config)), Reading::default());
+    let mut batch = Batch::default();
+    while source.next(&mut batch)? {
+        for frame in batch.frames() {
+            taking.take(frame, &mut before);
+        }
+    }
     let mut recording = taking.recording;
-    (recording.packets, recording.warnings) = (stream.frames.iter().sum(), stream.warnings);
+    recording.packets = source.read.packets_of_each().iter().sum();
+    recording.warnings = source.read.into_warnings();
     if recording.cases.is_empty() {
         return Err(Error::NothingToRecord { found: recording.found() });
     }
@@ -128,44 +131,41 @@ struct Taking<'f> {
     recording: Recording<'f>,
     handler: Handler<'f>,
     kinds: HashSet<Kind>,
-    /// The first packets of flows in words, by the key that both directions share.
+    /// The specs of flows' first packets, by the key that both directions share.
     openings: HashMap<FlowKey, Vec<String>>,
     limit: usize,
 }
 
 impl Taking<'_> {
     /// Takes in one frame; `before` is room for it as it was captured.
-    fn take(&mut self, frame: Frame<'_>, before: &mut Vec<u8>) {
-        let Some(arrival) = frame.arrival else {
+    fn take(&mut self, frame: StreamFrame<'_>, before: &mut Vec<u8>) {
+        let (Some(link), None) = (frame.link(), frame.skip()) else {
             self.recording.skipped += 1;
             return;
         };
-        if skip(frame.sighting).is_some() {
-            self.recording.skipped += 1;
-            return;
-        }
+        let arrival = frame.arrival(link, self.recording.config.pair);
         // The handler rewrites the frame in place.
         before.clear();
         before.extend_from_slice(frame.bytes);
         let mut passing = Passing::default();
         let end = self.handler.handle(frame.bytes, &arrival, &mut passing).end;
         let packet = Packet::parse(before, arrival.wire_len, arrival.link, Checksums::Ignore);
-        match end.judgement {
-            Judgement::Skip(_) => {
+        match end.verdict {
+            FinalVerdict::Skip(_) => {
                 self.recording.skipped += 1;
                 return;
             }
-            Judgement::Unknown => self.recording.unknown += 1,
-            Judgement::Accept(_) | Judgement::Drop(_) | Judgement::Reject(_) => {
+            FinalVerdict::Unknown => self.recording.unknown += 1,
+            FinalVerdict::Accept(_) | FinalVerdict::Drop(_) | FinalVerdict::Reject(_) => {
                 let got = Got::of(&end, self.recording.files);
-                self.judged((frame.number, &packet), &got, &passing);
+                self.evaluated(frame.arrived.number, &packet, &got, &passing);
             }
         }
         self.opens(&packet, &passing);
     }
 
     /// A packet whose verdict is known: another case, unless there is one like it.
-    fn judged(&mut self, (frame, packet): (u64, &Packet<'_>), got: &Got, passing: &Passing) {
+    fn evaluated(&mut self, frame: u64, packet: &Packet<'_>, got: &Got, passing: &Passing) {
         let Some(kind) = Kind::of(packet, got, passing) else {
             self.recording.not_in_words += 1;
             return;
@@ -179,15 +179,15 @@ impl Taking<'_> {
             self.recording.cut += 1;
             return;
         }
-        match self.in_words(packet, got, passing) {
+        match self.specs(packet, got, passing) {
             Some((specs, got)) => self.recording.cases.push(Recorded { frame, specs, got }),
             None => self.recording.not_in_words += 1,
         }
         self.kinds.insert(kind);
     }
 
-    /// The shortest words that meet the same end by the same rule.
-    fn in_words(
+    /// The shortest specs that come to the same verdict by the same rule.
+    fn specs(
         &self,
         packet: &Packet<'_>,
         got: &Got,
@@ -223,17 +223,17 @@ impl Taking<'_> {
 }
 
 impl Recording<'_> {
-    /// What becomes of packets in words.
+    /// The results of packet specs.
     fn replays(&self, specs: &[String]) -> Option<Vec<Got>> {
         let specs = specs.iter().map(|words| spec::parse(words).ok());
         let specs: Vec<_> = specs.collect::<Option<_>>()?;
         Some(conversation(specs.iter(), self.files, self.config))
     }
 
-    /// What became of the packets that make no case.
+    /// Why packets make no case, in numbers.
     fn found(&self) -> String {
         format!(
-            "{} packets: {} unknown, {} not judged, {} that a SPEC cannot reproduce",
+            "{} packets: {} unknown, {} not evaluated, {} that a SPEC cannot reproduce",
             self.packets, self.unknown, self.skipped, self.not_in_words
         )
     }
@@ -252,7 +252,7 @@ impl Kind {
         let (source, destination) = (key.source_port, key.destination_port);
         let service = (source.min(destination), source < destination);
         let words = of_packet(packet, Detail::Brief)?;
-        // Behind `PROTOCOL SOURCE > DESTINATION` stand the flags or type.
+        // After `PROTOCOL SOURCE > DESTINATION` stand the flags or type.
         let message = words.splitn(5, ' ').nth(4).unwrap_or_default();
         let message = if key.protocol == tcp::PROTOCOL { flags_class(message) } else { message };
         Some(Self {

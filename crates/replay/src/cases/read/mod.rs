@@ -153,7 +153,7 @@ fn wrong(value: &Value<'_>, what: &str) -> Wrong {
     (value.span(), format!("{what}, found {}", value.get_ref().type_str()))
 }
 
-/// The verdict of each of so many packets.
+/// The verdict of each of N packets.
 fn expects(value: &Value<'_>, packets: usize) -> Result<Vec<Expect>, Wrong> {
     let given = one_or_more(value, "a verdict, or a list with one for each packet")?;
     let verdicts = given.iter().map(|value| expect(value)).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,4 @@
-//! A packet in words: `[in=eth0] [out=eth1] tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn`, then `key=value`
+//! A packet spec: `[in=eth0] [out=eth1] tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn`, then `key=value`
 //! for ttl, mark, ctstate, after, mac, len, tos and frag.
 
 mod message;
@@ -14,11 +14,11 @@ use rules::conntrack::{CtState, Mode};
 
 use message::{endpoints, message};
 
-/// How connections of packets in words are tracked unless that is said: as the kernel does, from an empty
+/// How connections of packet specs are tracked unless that is given: as the kernel does, from an empty
 /// table. Nothing came before a packet that nobody captured.
 pub const CT: Mode = Mode::Kernel;
 
-/// A packet to judge, with what is said about it beyond its bytes.
+/// A packet to evaluate, with what is given about it beyond its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     /// An Ethernet frame.
@@ -29,14 +29,14 @@ pub struct Spec {
     pub output: Option<String>,
     /// Its mark.
     pub mark: u32,
-    /// The state of its connection; if it is not said, tracking finds it, and for a packet that nothing
+    /// The state of its connection; if it is not given, tracking finds it, and for a packet that nothing
     /// came before this is NEW.
     pub ctstate: Option<CtState>,
     /// Nanoseconds since the packet before it.
     pub after: u64,
 }
 
-/// Where nothing is said, packets come a second apart.
+/// Where nothing is given, packets come a second apart.
 const APART: u64 = 1_000_000_000;
 
 /// Packets of a conversation, each with its arrival: its number from 1, and its time.
@@ -64,7 +64,7 @@ impl Spec {
     }
 }
 
-/// What `why` and `test` judge packets in words with, where no option says otherwise.
+/// What `why` and `test` evaluate packet specs with, where no option says otherwise.
 #[cfg(test)]
 pub(crate) fn config() -> dataplane::Config {
     let mut config = dataplane::Config::default();
@@ -201,8 +201,7 @@ impl Fields {
         let (source, destination, rest) = endpoints(words, end)?;
         let addresses = Addresses::new(source.addr, destination.addr)
             .ok_or_else(|| expected(end, "two addresses of one family"))?;
-        let ends = (&source, &destination);
-        let message = message(name, ends, rest, end)?;
+        let message = message(name, &source, &destination, rest, end)?;
         let mut craft = Craft::new(addresses, message);
         craft.ethernet = Some(self.ethernet());
         craft.ttl = self.ttl.unwrap_or(64);

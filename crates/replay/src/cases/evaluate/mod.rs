@@ -19,25 +19,25 @@ use crate::why::Unseen;
 /// Connections that there is room for in every case.
 const LEAST_CONNECTIONS: usize = 16;
 
-/// What came of every case.
+/// The result of every case.
 #[derive(Debug)]
 pub struct Results<'c> {
-    /// The cases.
+    /// The file that they are from.
     pub cases: &'c Cases,
-    /// The rules that judged them, at most one file for each family.
+    /// The rules that evaluated them, at most one file for each family.
     pub files: &'c [RulesFile],
     /// Options to be typed again for the same answer.
     pub(super) options: String,
     /// One for each case, in their order.
-    pub judged: Vec<Judged<'c>>,
+    pub results: Vec<CaseResult<'c>>,
     /// Wall time in seconds.
     pub elapsed_s: f64,
 }
 
-/// What came of one case.
+/// The result of one case.
 #[derive(Debug)]
-pub struct Judged<'c> {
-    /// The case.
+pub struct CaseResult<'c> {
+    /// What was asked.
     pub case: &'c Case,
     /// One for each packet.
     pub got: Vec<Got>,
@@ -50,7 +50,7 @@ pub struct Judged<'c> {
 /// Why a case fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// Index of the packet that was not judged as expected.
+    /// Index of the packet whose verdict was not as expected.
     pub packet: usize,
     /// What was expected and what came instead.
     pub what: String,
@@ -63,7 +63,7 @@ impl Wrong {
     }
 }
 
-/// What became of one packet.
+/// The result of one packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Got {
     /// The word of `--verdicts`.
@@ -77,7 +77,7 @@ pub struct Got {
 /// What decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
-    /// Its place.
+    /// Where it stands in the rules.
     pub place: PlaceName,
     /// Line in the rules file, 0 if none.
     pub line: u32,
@@ -89,19 +89,19 @@ pub struct Decided {
 
 /// Runs the cases. `also` are options to be typed again beside those that the configuration tells.
 #[must_use]
-pub fn judge<'c>(
+pub fn evaluate<'c>(
     cases: &'c Cases,
     files: &'c [RulesFile],
     config: &Config,
     also: &str,
 ) -> Results<'c> {
     let started = Instant::now();
-    let judged = cases.cases.iter().map(|case| Judged::of(case, files, config)).collect();
+    let results = cases.cases.iter().map(|case| CaseResult::of(case, files, config)).collect();
     let options = format!("{also}{}", walk_flags(files, config, spec::CT));
-    Results { cases, files, options, judged, elapsed_s: started.elapsed().as_secs_f64() }
+    Results { cases, files, options, results, elapsed_s: started.elapsed().as_secs_f64() }
 }
 
-impl<'c> Judged<'c> {
+impl<'c> CaseResult<'c> {
     fn of(case: &'c Case, files: &[RulesFile], config: &Config) -> Self {
         let started = Instant::now();
         let specs = case.packets.iter().map(|packet| &packet.spec);
@@ -111,7 +111,7 @@ impl<'c> Judged<'c> {
     }
 }
 
-/// The same with room for the connections of a conversation of so many packets: every case has a table of its own.
+/// The same with room for the connections of a conversation of N packets: every case has a table of its own.
 fn small(config: &Config, packets: usize) -> Config {
     let mut small = config.clone();
     let listed = small.ct.start.as_ref().map_or(0, |listing| listing.len());
@@ -120,7 +120,7 @@ fn small(config: &Config, packets: usize) -> Config {
     small
 }
 
-/// What becomes of packets that arrive one after the other.
+/// The results of packets that arrive one after the other.
 pub(super) fn conversation<'s>(
     specs: impl Iterator<Item = &'s Spec> + Clone,
     files: &[RulesFile],
@@ -248,7 +248,7 @@ impl Got {
         let either = matches!(decider, Decider::Either(..)).then(|| {
             decider.place(|family| files.iter().find(|file| file.ruleset.family == family)).text
         });
-        Self { verdict: end.judgement.word(), by, either }
+        Self { verdict: end.verdict.word(), by, either }
     }
 
     /// The verdict and what decided it.
@@ -277,12 +277,12 @@ impl Results<'_> {
     /// How many cases pass.
     #[must_use]
     pub fn passed(&self) -> usize {
-        self.judged.len() - self.failed().count()
+        self.results.len() - self.failed().count()
     }
 
     /// The cases that fail, each with why.
-    pub fn failed(&self) -> impl Iterator<Item = (&Judged<'_>, &Wrong)> {
-        self.judged.iter().filter_map(|judged| Some((judged, judged.wrong.as_ref()?)))
+    pub fn failed(&self) -> impl Iterator<Item = (&CaseResult<'_>, &Wrong)> {
+        self.results.iter().filter_map(|result| Some((result, result.wrong.as_ref()?)))
     }
 
     /// The command that tells the story of a packet of a case, with more options.

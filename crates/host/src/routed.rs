@@ -1,0 +1,212 @@
+//! What is asked of routing, and what it answers: where a packet goes, why nowhere, or what would have to be known.
+
+use std::net::IpAddr;
+
+use crate::route::Refusal;
+
+/// A packet that came in, as far as its way depends on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Incoming<'a> {
+    /// Its source.
+    pub source: IpAddr,
+    /// Its destination, after PREROUTING.
+    pub destination: IpAddr,
+    /// The interface it came in by.
+    pub input: Option<&'a str>,
+    /// Type of service or traffic class; `None` if it is not known.
+    pub tos: Option<u8>,
+    /// Its mark; `None` if some bits are not known.
+    pub mark: Option<u32>,
+    /// Its protocol; `None` if it is not known.
+    pub protocol: Option<u8>,
+    /// Its ports; `None` if it has none that are known.
+    pub ports: Option<[u16; 2]>,
+    /// Whom its frame was for.
+    pub frame: FrameKind,
+    /// It carries a loose or strict source route.
+    pub source_route: bool,
+}
+
+/// Whom a frame was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FrameKind {
+    /// This host.
+    Unicast,
+    /// Everybody.
+    Broadcast,
+    /// A group.
+    Multicast,
+    /// Nobody says: taken as this host, as where there are no such addresses.
+    #[default]
+    Unknown,
+}
+
+/// A packet of the host's own.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// Its source; unspecified if it has none yet.
+    pub source: IpAddr,
+    /// Its destination.
+    pub destination: IpAddr,
+    /// The interface that it is bound to.
+    pub output: Option<&'a str>,
+    /// Type of service or traffic class; `None` if it is not known.
+    pub tos: Option<u8>,
+    /// Its mark; `None` if some bits are not known.
+    pub mark: Option<u32>,
+    /// Its protocol; `None` if it is not known.
+    pub protocol: Option<u8>,
+    /// Its ports; `None` if it has none that are known.
+    pub ports: Option<[u16; 2]>,
+}
+
+/// Where a packet goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Routed<'h> {
+    /// To the host itself.
+    Input(Reached),
+    /// Out again.
+    Forward {
+        /// By this interface; `None` if it may be one of several.
+        output: Option<&'h str>,
+        /// The longest packet that goes there, in bytes, if that is known.
+        mtu: Option<u32>,
+    },
+    /// Nowhere.
+    Refused(Refused),
+    /// It depends on what is not known.
+    Unknown(Missing),
+}
+
+/// As what a packet reached the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reached {
+    /// An address of its own.
+    Local,
+    /// A broadcast address.
+    Broadcast,
+    /// A group that it joined.
+    Multicast,
+    /// An anycast address of its own.
+    Anycast,
+}
+
+/// Why a packet goes nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Refused {
+    /// An address that cannot come by this way.
+    Martian,
+    /// The way back to its source is another one.
+    RpFilter,
+    /// A group that nobody joined.
+    NotJoined,
+    /// No route.
+    NoRoute,
+    /// A route that drops in silence.
+    Blackhole,
+    /// A route that is unreachable.
+    Unreachable,
+    /// A route that is prohibited.
+    Prohibit,
+    /// This host forwards nothing that comes by this interface.
+    ForwardingOff,
+    /// A packet to forward in a frame for everybody or a group.
+    UnicastInBroadcast,
+    /// A source route, which this host does not take.
+    SourceRoute,
+    /// A source that is valid on its own link only, and the way leads to another.
+    Scope,
+}
+
+impl Refused {
+    /// Whether the host tells the sender by an ICMP error, as far as it is not limited in how many it sends.
+    #[must_use]
+    pub fn answers(self) -> bool {
+        matches!(self, Self::NoRoute | Self::Unreachable | Self::Prohibit | Self::Scope)
+    }
+
+    /// What it is called in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Martian => "martian",
+            Self::RpFilter => "rp_filter",
+            Self::NotJoined => "group not joined",
+            Self::NoRoute => "no route",
+            Self::Blackhole => "blackhole route",
+            Self::Unreachable => "unreachable route",
+            Self::Prohibit => "prohibited route",
+            Self::ForwardingOff => "forwarding is off",
+            Self::UnicastInBroadcast => "unicast packet in a broadcast frame",
+            Self::SourceRoute => "source route",
+            Self::Scope => "source beyond its scope",
+        }
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Blackhole => Self::Blackhole,
+            Refusal::Unreachable => Self::Unreachable,
+            Refusal::Prohibit => Self::Prohibit,
+            Refusal::Throw => Self::NoRoute,
+        }
+    }
+}
+
+/// What would have to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Missing {
+    /// Routes of its family.
+    Routes,
+    /// The host's own addresses: the local table, or `addresses.txt`.
+    Addresses,
+    /// Which groups are joined.
+    Groups,
+    /// Policy rules: there are tables that only they ask.
+    Rules,
+    /// A policy rule tests or does what is not modelled.
+    Policy,
+    /// Bits of the mark, ports or another field that a policy rule tests.
+    Mark,
+    /// The type of service, which a route tests.
+    Service,
+    /// The interface it came in by.
+    Input,
+    /// The next address of a source route.
+    SourceRoute,
+}
+
+impl Missing {
+    /// What is missing, by the name of the file that would tell it where there is one.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Routes => "routes.txt",
+            Self::Addresses => "addresses.txt",
+            Self::Groups => "maddr.txt",
+            Self::Rules => "rule.txt",
+            Self::Policy => "a policy rule of rule.txt that tamis does not model",
+            Self::Mark => "a mark or port that rule.txt tests",
+            Self::Service => "the type of service that a route tests",
+            Self::Input => "the input interface",
+            Self::SourceRoute => "the next address of a source route",
+        }
+    }
+}
+
+/// What was taken as usual, because sysctl.txt does not say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Assumed {
+    /// The packet was taken to be forwarded, because forwarding was taken to be on.
+    pub forwarding: bool,
+    /// The packet would be dropped, were `rp_filter` strict.
+    pub rp_filter: bool,
+}
+
+pub(crate) type Verdict<T> = Result<T, Routed<'static>>;
+
+pub(crate) fn refuse<T>(why: Refused) -> Verdict<T> {
+    Err(Routed::Refused(why))
+}
