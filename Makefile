@@ -41,7 +41,7 @@ deps: ## Install the system packages that tests call (Debian, as root); only tho
 # Other crates' code is another under --cfg loom, so it is built in a place of its own.
 loom: ## Explore every interleaving of small programs on what threads share
 	cargo test -p tamis-dataplane --test loom
-	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-lab --lib interleavings
+	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-lab-engines interleavings
 
 golden: ## Compare all 32 workload streams, and what the model makes of them, with the recorded ones (minutes)
 	cargo build --release --bin tamis-bench
@@ -50,7 +50,7 @@ golden: ## Compare all 32 workload streams, and what the model makes of them, wi
 			--default $$default || exit 1; done; done; done
 
 # Packages that only the lab needs.
-STUDIES := tamis-lab|plotters|rayon|papaya|parking_lot
+STUDIES := tamis-lab|tamis-lab-engines|plotters|rayon|papaya|parking_lot
 
 lint: ## Formatting, clippy and rustdoc, each without a warning; and what tamis links
 	cargo fmt --all --check
@@ -60,7 +60,7 @@ lint: ## Formatting, clippy and rustdoc, each without a warning; and what tamis 
 		{ echo "lint: tamis links what only the lab needs"; exit 1; }
 
 package: ## Pack every crate that ships into target/package
-	cargo package --workspace --exclude tamis-lab --no-verify
+	cargo package --workspace --exclude tamis-lab --exclude tamis-lab-engines --no-verify
 
 # Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
 PACKETS ?= 2000000

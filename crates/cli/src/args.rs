@@ -1,8 +1,6 @@
 //! The command line. Stable: scripts rely on it. What a command takes stands with the command.
 
-use anyhow::bail;
 use clap::{Parser, Subcommand};
-use replay::CaptureName;
 
 use crate::collect_command::CollectArgs;
 use crate::completions_command::CompletionsArgs;
@@ -48,15 +46,4 @@ pub(crate) enum Command {
     /// Moved to tamis-bench
     #[command(hide = true, disable_help_flag = true)]
     Lab(MovedArgs),
-}
-
-/// Refuses `-` where standard input was read to its end already.
-pub(crate) fn standard_input_once<'a>(
-    names: impl IntoIterator<Item = &'a String>,
-) -> anyhow::Result<()> {
-    let is_input = |name: &&String| CaptureName::parse(name).file == "-";
-    match names.into_iter().filter(is_input).count() {
-        0 | 1 => Ok(()),
-        times => bail!("expected - (standard input) once, found it {times} times"),
-    }
 }

@@ -4,10 +4,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::{Shell, generate};
 
-use crate::args::Args;
 use crate::screen;
 
 /// `tamis completions`.
@@ -22,10 +21,10 @@ pub(crate) struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// Prints the completions.
-pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode> {
+/// Prints the completions of `tamis`.
+pub(crate) fn run(args: &CompletionsArgs, mut command: Command) -> Result<ExitCode> {
     let mut script = Vec::new();
-    generate(args.shell, &mut Args::command(), "tamis", &mut script);
+    generate(args.shell, &mut command, "tamis", &mut script);
     screen::write(|out| out.write_all(&script))?;
     Ok(ExitCode::SUCCESS)
 }

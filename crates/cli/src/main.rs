@@ -17,14 +17,15 @@ mod outputs;
 mod progress;
 mod replay_command;
 mod screen;
+mod standard_input;
 mod test_command;
 mod walk_args;
 mod why_command;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use args::{Args, Command};
 use moved::MovedArgs;
@@ -41,8 +42,8 @@ fn main() -> ExitCode {
         Command::Test(test) => test_command::run(test),
         Command::Convert(convert) => convert_command::run(convert),
         Command::Collect(collect) => collect_command::run(collect),
-        Command::Completions(completions) => completions_command::run(completions),
-        Command::Man(man) => man_command::run(man),
+        Command::Completions(completions) => completions_command::run(completions, Args::command()),
+        Command::Man(man) => man_command::run(man, Args::command()),
         Command::Bench(MovedArgs { .. }) => moved::refuse("bench"),
         Command::Lab(MovedArgs { .. }) => moved::refuse("lab"),
     };

@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::CommandFactory;
+use clap::Command;
 use clap_mangen::Man;
 
-use crate::args::Args;
 use crate::screen;
 
 /// `tamis man`.
@@ -21,9 +20,8 @@ pub(crate) struct ManArgs {
     pub dir: Option<std::path::PathBuf>,
 }
 
-/// Prints or writes the pages.
-pub(crate) fn run(args: &ManArgs) -> Result<ExitCode> {
-    let command = Args::command();
+/// Prints or writes the pages of `tamis`.
+pub(crate) fn run(args: &ManArgs, command: Command) -> Result<ExitCode> {
     match &args.dir {
         Some(dir) => {
             let named = || dir.display().to_string();

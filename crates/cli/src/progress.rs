@@ -22,7 +22,7 @@ impl Progress {
         Self { bar: None, started: Instant::now(), wanted }
     }
 
-    /// So many bytes of so many are done.
+    /// `done` bytes of `all` are read.
     pub(crate) fn at(&mut self, done: u64, all: Option<u64>) {
         if !self.wanted || (self.bar.is_none() && self.started.elapsed() < PATIENCE) {
             return;

@@ -15,11 +15,11 @@ use replay::{Filter, Moment, Room, RulesFile, Selection, Target};
 use rules::Semantics;
 use rules::model::Family;
 
-use crate::args::standard_input_once;
 use crate::interrupt;
 use crate::outputs::Files;
 use crate::progress::Progress;
 use crate::screen;
+use crate::standard_input::standard_input_once;
 use crate::walk_args::{SemanticsChoice, WalkArgs};
 
 /// Exit code of a replay in which `--fail-on` found something.
@@ -59,7 +59,7 @@ pub(crate) struct ReplayArgs {
     /// The same for the rules of --rules6
     #[arg(long, value_name = "NEW_RULES6", requires = "vs", requires = "rules6")]
     pub vs6: Option<String>,
-    /// What carries out the rules of --vs [default: told from their text, else legacy]
+    /// The backend of the rules of --vs [default: told from their text, else legacy]
     #[arg(long, requires = "vs", value_name = "WHICH")]
     pub vs_semantics: Option<SemanticsChoice>,
     /// Exit with 3 if there are such packets; drop includes reject, change needs --vs. Exit with 3, too, where nothing
@@ -72,7 +72,7 @@ pub(crate) struct ReplayArgs {
     /// The report as one self-contained page: verdicts over time, the rules with their hits
     #[arg(long, value_name = "FILE")]
     pub html: Option<String>,
-    /// Threads that judge packets, besides the one that reads and reports; what comes out stays the same
+    /// Workers that evaluate packets, besides the one that reads and reports; what comes out stays the same
     #[arg(short = 'j', long, default_value_t = 1, value_name = "N", value_parser = threads)]
     pub jobs: usize,
     /// One JSON document, schema tamis.replay/1
@@ -101,17 +101,17 @@ pub(crate) struct ReplayArgs {
     /// thousand times its size
     #[arg(long, help_heading = "Files to write", value_name = "SIZE", value_parser = size)]
     pub max_output: Option<u64>,
-    /// Judge only packets that pass a pcap filter expression, compiled by tcpdump, or its -ddd bytecode
-    #[arg(long, help_heading = "Packets to judge", value_name = "BPF")]
+    /// Evaluate only packets that pass a pcap filter expression, compiled by tcpdump, or its -ddd bytecode
+    #[arg(long, help_heading = "Packets to evaluate", value_name = "BPF")]
     pub filter: Option<String>,
-    /// Judge only packets at this time (RFC 3339, or +SECONDS after the first packet) or later
-    #[arg(long, help_heading = "Packets to judge", value_name = "T", value_parser = moment)]
+    /// Evaluate only packets at this time (RFC 3339, or +SECONDS after the first packet) or later
+    #[arg(long, help_heading = "Packets to evaluate", value_name = "T", value_parser = moment)]
     pub from: Option<Moment>,
-    /// Judge only packets before this time
-    #[arg(long, help_heading = "Packets to judge", value_name = "T", value_parser = moment)]
+    /// Evaluate only packets before this time
+    #[arg(long, help_heading = "Packets to evaluate", value_name = "T", value_parser = moment)]
     pub to: Option<Moment>,
-    /// Stop after so many judged packets
-    #[arg(long, help_heading = "Packets to judge", value_name = "N")]
+    /// Stop after N evaluated packets
+    #[arg(long, help_heading = "Packets to evaluate", value_name = "N")]
     pub count: Option<u64>,
     #[command(flatten)]
     pub walk: WalkArgs,
@@ -124,7 +124,7 @@ pub(crate) enum ListChoice {
     Drop,
     /// Rejected packets
     Reject,
-    /// Packets whose verdict hangs on something unknown
+    /// Packets whose verdict depends on something unknown
     Unknown,
     /// Packets whose verdict is another under --vs
     Change,
@@ -133,7 +133,7 @@ pub(crate) enum ListChoice {
 /// `--fail-on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
-    /// Packets whose verdict hangs on something unknown
+    /// Packets whose verdict depends on something unknown
     Unknown,
     /// Dropped or rejected packets
     Drop,
@@ -216,7 +216,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     report.also = args.walk.also();
     progress.finish();
     [verdicts, packets, annotated].into_iter().flatten().try_for_each(Target::keep)?;
-    // Those of --rules6 or a folder's ip6tables.save stand behind the others.
+    // Those of --rules6 or a folder's ip6tables.save stand after the others.
     let v6 = files.iter().position(|file| file.ruleset.family == Family::Ipv6);
     for (file, target) in [Some(0), v6].into_iter().zip(counters) {
         if let (Some(file), Some(to)) = (file, target) {
@@ -225,8 +225,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     }
     html.map_or(Ok(()), |to| to.write_whole(&report.html(&command_line(""))))?;
     print(&report, args.json)?;
-    if let (2.., Some(why)) = (args.jobs, report.one_judge()) {
-        screen::tell(&format!("tamis: -j {}: one thread judges: {why}", args.jobs));
+    if let (2.., Some(why)) = (args.jobs, report.one_worker()) {
+        screen::tell(&format!("tamis: -j {}: one worker evaluates: {why}", args.jobs));
     }
     Ok(exit_code(&report, args))
 }
@@ -248,7 +248,7 @@ fn keep_apart(args: &ReplayArgs) -> Result<()> {
     args.split.as_deref().map_or(Ok(()), |folder| files.splits(folder))
 }
 
-/// The rules to compare with: read like the first ones, but for what carries them out.
+/// The rules to compare with: read like the first ones, but for the backend.
 fn new_rules(args: &ReplayArgs, name: &str) -> Result<Vec<RulesFile>> {
     let semantics = args.vs_semantics.map(Semantics::from);
     args.walk.open_all(name, args.vs6.as_deref(), semantics)

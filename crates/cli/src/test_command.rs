@@ -8,12 +8,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use conntrack::Mode;
-use replay::cases::{Cases, Given, NamedFile, Results, judge, record};
+use replay::cases::{Cases, Given, NamedFile, Results, evaluate, record};
 use replay::{Room, Target, json_text, shell, spec};
 
-use crate::args::standard_input_once;
 use crate::outputs::Files;
 use crate::screen;
+use crate::standard_input::standard_input_once;
 use crate::walk_args::WalkArgs;
 
 /// `tamis test`.
@@ -104,7 +104,7 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
     let files = args.walk.open_both(rules, rules6)?;
     let given = Given { path: args.walk.path.is_some(), ct: args.walk.ct.is_some() };
     let config = cases.defaults.under(args.walk.config(rules, spec::CT)?, given);
-    let results = judge(&cases, &files, &config, &args.walk.also());
+    let results = evaluate(&cases, &files, &config, &args.walk.also());
     junit.map_or(Ok(()), |to| to.write_whole(&results.junit()))?;
     print(&results, args)?;
     let failed = results.failed().next().is_some();

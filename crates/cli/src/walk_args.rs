@@ -1,4 +1,4 @@
-//! How packets walk: the arguments of every command that judges packets, and what they make of rules and
+//! How packets walk: the arguments of every command that evaluates packets, and what they make of rules and
 //! configuration.
 
 use std::fmt::Display;
@@ -67,7 +67,7 @@ pub(crate) struct WalkArgs {
     #[arg(long, value_name = "FILE")]
     pub bans: Option<String>,
     /// How connections are tracked, where the rules need it [default: midstream for captures, kernel for
-    /// packets in words]
+    /// packet specs]
     #[arg(long, value_name = "MODE")]
     pub ct: Option<CtChoice>,
     /// Most connections held at a time
@@ -79,7 +79,7 @@ pub(crate) struct WalkArgs {
     /// Whether a wrong checksum counts: of an IPv4 header it is a drop, further up it makes a packet INVALID
     #[arg(long, default_value = "arrivals")]
     pub checksums: ChecksumChoice,
-    /// What carries out the rules, which decides what cut headers do: legacy reads a whole header or drops
+    /// The backend of the rules, which decides what cut headers do: legacy reads a whole header or drops
     /// the packet, nft reads field by field [default: told from the text, else legacy]
     #[arg(long, value_name = "WHICH")]
     pub semantics: Option<SemanticsChoice>,
@@ -126,7 +126,7 @@ pub(crate) enum CtChoice {
     Kernel,
     /// Connections may have begun before the capture: new or established until they are answered
     Midstream,
-    /// Not at all: what hangs on connections is unknown
+    /// Not at all: what depends on connections is unknown
     Off,
 }
 
@@ -242,19 +242,19 @@ impl WalkArgs {
         self.open_all(rules, rules6, self.semantics.map(Semantics::from))
     }
 
-    /// The same, carried out by what `semantics` says.
+    /// The same for the backend that `semantics` names.
     pub(crate) fn open_all(
         &self,
         rules: &str,
         rules6: Option<&str>,
         semantics: Option<Semantics>,
     ) -> anyhow::Result<Vec<RulesFile>> {
-        let judged = |file: RulesFile| file.judged_as(semantics);
+        let evaluated = |file: RulesFile| file.evaluated_as(semantics);
         let mut files = match HostFolder::at(rules) {
             Some(folder) => folder.rules(&self.load_options())?,
             None => vec![RulesFile::open(rules, &self.load_options())?],
         };
-        let Some(rules6) = rules6 else { return Ok(files.into_iter().map(judged).collect()) };
+        let Some(rules6) = rules6 else { return Ok(files.into_iter().map(evaluated).collect()) };
         if HostFolder::at(rules).is_some() {
             // It stands for the file of the folder.
             files.retain(|file| file.ruleset.family != Family::Ipv6);
@@ -264,7 +264,7 @@ impl WalkArgs {
         let options = LoadOptions { family: Some(Family::Ipv6), ..self.load_options() };
         let place = files.len().min(1);
         files.insert(place, RulesFile::open(rules6, &options)?);
-        Ok(files.into_iter().map(judged).collect())
+        Ok(files.into_iter().map(evaluated).collect())
     }
 
     /// How rules text is read.
@@ -273,7 +273,7 @@ impl WalkArgs {
     }
 
     /// The handler's configuration for these rules, which may be a folder that says more of the host; `usual` is how
-    /// connections are tracked unless that is said.
+    /// connections are tracked unless that is given.
     pub(crate) fn config(&self, rules: &str, usual: Mode) -> anyhow::Result<Config> {
         refuse_equal(&self.nets)?;
         let folder = HostFolder::at(rules);

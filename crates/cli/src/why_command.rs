@@ -4,24 +4,24 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use conntrack::Mode;
-use dataplane::{Config, Judgement};
+use dataplane::{Config, FinalVerdict};
 use replay::spec::{self, Spec};
 use replay::why::{self, Story};
 use replay::{RulesFile, json_text};
 
-use crate::args::standard_input_once;
 use crate::replay_command::command_line;
 use crate::screen;
+use crate::standard_input::standard_input_once;
 use crate::walk_args::WalkArgs;
 
 /// `tamis why`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A packet in words: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS or TYPE] [key=value …],
+A packet spec: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS or TYPE] [key=value …],
 keys ttl mark ctstate after mac len tos frag:
   tamis why rules.v4 --packet 'in=eth0 tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn'
   tamis why rules.v4 --packet 'icmp 10.0.0.1 > 10.0.0.2 echo-request'
-Several packets in words are a conversation, a second apart or after=SECONDS: the story is that of
+Several packet specs are a conversation, a second apart or after=SECONDS: the story is that of
 the last one. Unless ctstate= says it, tracking finds the state of each, and that of the first is NEW.
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
@@ -33,13 +33,13 @@ pub(crate) struct WhyArgs {
     /// and does not say so
     #[arg(value_name = "CAPTURE")]
     pub captures: Vec<String>,
-    /// A packet's number in the capture, from 1 (FILE:N where there are several captures), or a packet in words; in words it may be repeated
+    /// A packet's number in the capture, from 1 (FILE:N where there are several captures), or a packet spec, which may be repeated
     #[arg(long = "packet", required = true, value_name = "N|SPEC")]
     pub packets: Vec<String>,
     /// List every rule that did not match, too
     #[arg(long)]
     pub all: bool,
-    /// Show so many near misses: rules that the packet met and would have matched but for one test
+    /// Show N near misses: rules that the packet met and would have matched but for one test
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub near: Option<u32>,
     /// One JSON document, schema tamis.why/1
@@ -66,17 +66,17 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
             None => Ok(()),
         }
     })?;
-    Ok(match story.judgement() {
-        Judgement::Accept(_) => ExitCode::SUCCESS,
-        Judgement::Drop(_) | Judgement::Reject(_) => ExitCode::from(1),
-        Judgement::Unknown | Judgement::Skip(_) => ExitCode::from(4),
+    Ok(match story.verdict() {
+        FinalVerdict::Accept(_) => ExitCode::SUCCESS,
+        FinalVerdict::Drop(_) | FinalVerdict::Reject(_) => ExitCode::from(1),
+        FinalVerdict::Unknown | FinalVerdict::Skip(_) => ExitCode::from(4),
     })
 }
 
 /// The option that would tell most about what is not told yet.
 fn more(args: &WhyArgs, story: &Story<'_>) -> Option<&'static str> {
-    match story.judgement() {
-        Judgement::Drop(_) | Judgement::Reject(_) if args.near.is_none() => Some("--near 3"),
+    match story.verdict() {
+        FinalVerdict::Drop(_) | FinalVerdict::Reject(_) if args.near.is_none() => Some("--near 3"),
         _ if !args.all && story.is_abridged() => Some("--all"),
         _ => None,
     }
@@ -84,7 +84,7 @@ fn more(args: &WhyArgs, story: &Story<'_>) -> Option<&'static str> {
 
 fn story<'f>(args: &WhyArgs, files: &'f [RulesFile], config: &'f Config) -> Result<Story<'f>> {
     let near = args.near.map(|count| count as usize);
-    // A packet in words may end like FILE:N, but says where it goes.
+    // A packet spec may end like FILE:N, but says where it goes.
     let is_number = |packet: &&String| {
         let (file, number) = packet.trim().rsplit_once(':').unwrap_or(("", packet.trim()));
         let is_spec = !file.is_empty() && (args.captures.is_empty() || file.contains('>'));
@@ -99,7 +99,7 @@ fn story<'f>(args: &WhyArgs, files: &'f [RulesFile], config: &'f Config) -> Resu
             let (last, before) = args.packets.split_last().context("expected --packet")?;
             let before = before.iter().map(|packet| spec::parse(packet));
             let before = before.collect::<Result<Vec<Spec>, _>>()?;
-            Ok(why::of_conversation(files, config, (&before, &spec::parse(last)?), near))
+            Ok(why::of_conversation(files, config, &before, &spec::parse(last)?, near))
         }
         (_, true) => bail!("expected a CAPTURE in which --packet NUMBER counts"),
         (_, false) => {

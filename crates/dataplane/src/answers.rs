@@ -38,7 +38,7 @@ pub(crate) struct Answerable {
     pub(crate) certain: bool,
 }
 
-/// See the module.
+/// Packets whose answers are expected, a bounded number of them.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     /// With the time until which each is waited for.

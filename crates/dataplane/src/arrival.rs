@@ -1,12 +1,15 @@
-//! [`Arrival`]: what is said of a frame besides its bytes.
+//! [`Arrival`]: what is given of a frame besides its bytes.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use conntrack::CtState;
+use host::sighting::Ports;
 use packet::Link;
+use rules::Iface;
+use rules::model::Hook;
 
-use crate::bridge::Bridge;
-use crate::hooked::Hooked;
+use crate::path::Path;
 
 /// A frame that arrived.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +26,7 @@ pub struct Arrival<'a> {
     pub direction: pktio::Direction,
     /// The interface that captured it.
     pub interface: Option<&'a str>,
-    /// The interfaces it is said to pass, before anything else names them.
+    /// The interfaces it is given to pass, before anything else names them.
     pub input: Option<&'a str>,
     /// See `input`.
     pub output: Option<&'a str>,
@@ -43,7 +46,7 @@ pub struct Arrival<'a> {
     pub at: Option<Hooked>,
     /// Its mark on arrival.
     pub mark: u32,
-    /// The state of its connection, if that is said and not for tracking to find.
+    /// The state of its connection, if that is given and not for tracking to find.
     pub ctstate: Option<CtState>,
 }
 
@@ -64,11 +67,11 @@ pub enum Origin {
 pub struct Left<'a> {
     /// Number of that frame.
     pub number: u64,
-    /// The interface.
+    /// The interface that it left by.
     pub interface: Option<&'a str>,
-    /// Its source.
+    /// Its source, translated.
     pub source: IpAddr,
-    /// Its destination.
+    /// Its destination, translated.
     pub destination: IpAddr,
     /// Its ports, or the identifier of an ICMP request twice; none where it has none, or they were not captured.
     pub ports: Option<[u16; 2]>,
@@ -79,7 +82,7 @@ pub struct Left<'a> {
 }
 
 impl Arrival<'_> {
-    /// A frame of which nothing else is said.
+    /// A frame of which nothing else is given.
     #[must_use]
     pub fn new(number: u64, link: Link, wire_len: usize) -> Self {
         Self {
@@ -101,5 +104,52 @@ impl Arrival<'_> {
             mark: 0,
             ctstate: None,
         }
+    }
+}
+
+/// Where a packet was recorded, if not at the beginning of its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hooked {
+    /// The hook at which the rule stands.
+    pub hook: Hook,
+    /// The way that it is on there.
+    pub path: Path,
+}
+
+/// A packet's way over a bridge, as far as it is known; by default nothing is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Bridge<'a> {
+    /// The port that it came in by.
+    pub port: Option<&'a str>,
+    /// Ports by which it was seen leaving.
+    pub ports: Ports,
+    /// Names of devices, by their numbers from 1.
+    pub names: &'a [Option<Arc<str>>],
+    /// By how many more ports it may have been passed on, unseen.
+    pub more: u8,
+    /// It was passed on between ports, and not given to the host.
+    pub is_passed_on: bool,
+}
+
+/// A packet as a bridge passes it on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Passed<'a> {
+    /// The port that it leaves by.
+    pub(crate) port: Iface<'a>,
+    /// It was seen leaving.
+    pub(crate) is_seen: bool,
+}
+
+impl<'a> Bridge<'a> {
+    /// What was passed on, and then what may have been.
+    pub(crate) fn copies(self) -> impl Iterator<Item = Passed<'a>> {
+        let name = move |device: u32| {
+            let place = (device as usize).checked_sub(1)?;
+            self.names.get(place)?.as_deref()
+        };
+        let named = move |device| name(device).map_or(Iface::Unknown, Iface::Named);
+        let seen = self.ports.iter().map(move |at| Passed { port: named(at), is_seen: true });
+        let unseen = Passed { port: Iface::Unknown, is_seen: false };
+        seen.chain((0..self.more).map(move |_| unseen))
     }
 }

@@ -1,4 +1,5 @@
-//! [`Bridge`]: what is known of a packet's way over a bridge, and the note of it that the kernel keeps.
+//! A packet's way over a bridge ([`Bridge`](crate::Bridge) is what is known of it), and the note of it that the kernel
+//! keeps.
 //!
 //! A bridge hands what comes in by its ports to the rules of PREROUTING with the bridge as the interface. What it
 //! passes on between its ports sees FORWARD and POSTROUTING once for each port that it leaves by, is not routed, and
@@ -6,55 +7,15 @@
 //!
 //! Source: Linux 6.18 `net/bridge/br_netfilter_hooks.c`. Without sysctl.txt the bridge is taken to hand packets over.
 
-use std::sync::Arc;
-
-use host::sighting::Ports;
 use host::{Host, LinkKind};
 use rules::model::{Family, Ruleset};
 use rules::{BridgeNote, Iface};
 
 use crate::arrival::{Arrival, Origin};
-use crate::handler::Observer;
-use crate::path::{Path, Way};
+use crate::observer::Observer;
+use crate::path::Path;
 use crate::walk::Walk;
-
-/// See the module. By default nothing is known.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Bridge<'a> {
-    /// The port that it came in by.
-    pub port: Option<&'a str>,
-    /// Ports by which it was seen leaving.
-    pub ports: Ports,
-    /// Names of devices, by their numbers from 1.
-    pub names: &'a [Option<Arc<str>>],
-    /// By how many more ports it may have been passed on, unseen.
-    pub more: u8,
-    /// It was passed on between ports, and not given to the host.
-    pub is_passed_on: bool,
-}
-
-/// A packet as a bridge passes it on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Passed<'a> {
-    /// The port.
-    pub(crate) port: Iface<'a>,
-    /// It was seen leaving.
-    pub(crate) is_seen: bool,
-}
-
-impl<'a> Bridge<'a> {
-    /// What was passed on, and then what may have been.
-    pub(crate) fn copies(self) -> impl Iterator<Item = Passed<'a>> {
-        let name = move |device: u32| {
-            let place = (device as usize).checked_sub(1)?;
-            self.names.get(place)?.as_deref()
-        };
-        let named = move |device| name(device).map_or(Iface::Unknown, Iface::Named);
-        let seen = self.ports.iter().map(move |at| Passed { port: named(at), is_seen: true });
-        let unseen = Passed { port: Iface::Unknown, is_seen: false };
-        seen.chain((0..self.more).map(move |_| unseen))
-    }
-}
+use crate::way::Way;
 
 /// Whether a bridge passes a packet on between its ports, whatever routes say of its destination.
 pub(crate) fn passes_on(arrival: &Arrival<'_>, host: &Host) -> bool {
@@ -129,7 +90,8 @@ pub(crate) fn note<'a>(
 pub(crate) fn passed_on<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: &Way<'n>,
-    (arrival, host): (&Arrival<'n>, &Host),
+    arrival: &Arrival<'n>,
+    host: &Host,
     observer: &mut impl Observer,
 ) {
     let mut copies = arrival.bridge.copies();

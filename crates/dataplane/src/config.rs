@@ -27,7 +27,7 @@ pub struct Config {
     pub ct: conntrack::Config,
     /// The access list and its changes, if there is one.
     pub bans: Option<Schedule>,
-    /// The host's sets, as they were when the first packet came; `None` where nobody told.
+    /// The host's sets, as they were when the first packet came; `None` where they are not given.
     pub sets: Option<Sets>,
     /// What frames that show packets leaving tell of them is used.
     pub pair: bool,

@@ -8,7 +8,7 @@ use rules::model::Ruleset;
 
 /// What one rule or policy counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct HitCount {
     /// Packets that certainly hit.
     pub packets: u64,
     /// Their bytes.
@@ -21,7 +21,7 @@ pub struct Tally {
     pub last: Option<u64>,
 }
 
-impl Tally {
+impl HitCount {
     /// Counts a packet.
     #[inline]
     pub fn count(&mut self, certain: bool, bytes: u64, time: Option<u64>) {
@@ -59,7 +59,7 @@ pub struct Places<T> {
 }
 
 /// Tallies of a whole ruleset.
-pub type Counters = Places<Tally>;
+pub type Counters = Places<HitCount>;
 
 impl<T: Copy + Default> Places<T> {
     /// The default everywhere.

@@ -9,12 +9,13 @@
 
 use conntrack::defrag::{Carried, Defrag, Defragged, Limits, Whole};
 use host::Host;
+use packet::ipv6_ext::{self, Find};
+use packet::{L3, L4, Packet, Read};
 use rules::Iface;
 use rules::model::{Family, Hook};
 
-use crate::disposition::{DropReason, Judgement, Skip, Why};
-use crate::handler::Observer;
-use crate::plan::is_fragment;
+use crate::disposition::{DropReason, FinalVerdict, Skip, Why};
+use crate::observer::Observer;
 use crate::walk::Walk;
 
 /// What the host's settings allow fragments.
@@ -39,12 +40,12 @@ pub(crate) fn limits(host: &Host) -> Limits {
 #[derive(Debug, Default)]
 pub(crate) struct Delivery(Option<Defrag>);
 
-/// What became of a packet that is for the host.
+/// What delivery makes of a packet that is for the host.
 pub(crate) enum Delivered {
     /// It is no fragment that waits here: it is at INPUT.
     AsItIs,
     /// It came to this without INPUT.
-    Ended(Judgement),
+    Ended(FinalVerdict),
     /// It completed this packet, which is at INPUT in its place.
     Whole(Whole),
 }
@@ -69,15 +70,15 @@ impl Delivery {
             Defragged::Pass => Delivered::AsItIs,
             Defragged::Whole(whole) => Delivered::Whole(whole),
             // One that may have been dropped before may wait here.
-            Defragged::Held if !walk.is_certain() => Delivered::Ended(walk.judgement()),
-            Defragged::Held => Delivered::Ended(Judgement::Skip(Skip::Fragment)),
+            Defragged::Held if !walk.is_certain() => Delivered::Ended(walk.verdict()),
+            Defragged::Held => Delivered::Ended(FinalVerdict::Skip(Skip::Fragment)),
             Defragged::Dropped(_) => {
                 walk.drop_as(DropReason::Reassembly);
-                Delivered::Ended(walk.judgement())
+                Delivered::Ended(walk.verdict())
             }
             Defragged::Unknown => {
-                observer.hangs_on(Why::Fragment);
-                Delivered::Ended(Judgement::Unknown)
+                observer.depends_on(Why::Fragment);
+                Delivered::Ended(FinalVerdict::Unknown)
             }
         }
     }
@@ -89,11 +90,32 @@ pub(crate) fn goes<'a>(
     input: Iface<'a>,
     is_certain: bool,
     observer: &mut impl Observer,
-) -> Judgement {
+) -> FinalVerdict {
     if !is_certain {
         walk.may_be_missing(observer);
     }
-    walk.hook(Hook::Input, (input, Iface::Absent), observer);
+    walk.hook(Hook::Input, input, Iface::Absent, observer);
     walk.confirm(observer);
-    walk.judgement()
+    walk.verdict()
+}
+
+/// A fragment of any kind, the first included.
+#[must_use]
+pub fn is_fragment(packet: &Packet<'_>) -> bool {
+    match packet.headers().l3 {
+        L3::Ipv4 { .. } => match packet.net::<2>(6) {
+            // More fragments, or an offset.
+            Read::Known(field) => u16::from_be_bytes(field) & 0x3fff != 0,
+            _ => true,
+        },
+        L3::Ipv6 => {
+            let network = packet.headers().network;
+            match ipv6_ext::find(packet, network, Some(ipv6_ext::FRAGMENT)) {
+                Find::Found { .. } | Find::Unknown => true,
+                Find::Missing => matches!(packet.headers().l4, L4::Fragment { .. }),
+                Find::Truncated => false,
+            }
+        }
+        _ => false,
+    }
 }

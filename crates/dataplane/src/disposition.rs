@@ -1,4 +1,4 @@
-//! What became of a packet, and every named reason for it.
+//! A packet's result, and every named reason for it.
 
 use access::list::Denied;
 use host::{Assumed, Missing, Refused};
@@ -10,10 +10,10 @@ use rules::model::Family;
 
 use crate::path::Path;
 
-/// What became of one packet, and how it leaves.
+/// A packet's result, and how it leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome<'a> {
-    /// What became of it.
+    /// Its result.
     pub end: Disposition,
     /// The interface that it came in by, as decided.
     pub input: Iface<'a>,
@@ -42,12 +42,12 @@ impl From<Disposition> for Outcome<'_> {
     }
 }
 
-/// What became of one packet.
+/// A packet's verdict, and what is to be known of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disposition {
-    /// What became of it.
-    pub judgement: Judgement,
-    /// The family whose rules judged it.
+    /// The verdict, and what gave it.
+    pub verdict: FinalVerdict,
+    /// The family whose rules evaluated it.
     pub family: Option<Family>,
     /// The way it took.
     pub path: Option<Path>,
@@ -57,7 +57,7 @@ pub struct Disposition {
     pub offload: bool,
     /// Whether it is part of a connection that was taken for established.
     pub midstream: Midstream,
-    /// What routing took as usual, because nobody said it.
+    /// What routing took as usual, because it is not given.
     pub assumed: Assumed,
     /// What may have given its verdict, where the verdict is certain and what gave it is not.
     pub either: Option<Either>,
@@ -66,18 +66,18 @@ pub struct Disposition {
 }
 
 /// What may have given a verdict of which nothing else is uncertain: a rule of which nobody knows whether it matched,
-/// and one behind it that does the same.
+/// and one after it that does the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Either {
     /// The first that may have; as of a drop, whatever the verdict.
     pub first: DropReason,
-    /// The last.
+    /// The last that may have.
     pub last: DropReason,
     /// There are more between them.
     pub others: bool,
 }
 
-/// Whether a verdict hangs on what a packet was taken for, because not all of its connection was captured.
+/// Whether a verdict depends on what a packet was taken for, because not all of its connection was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Early {
     /// It does not.
@@ -103,23 +103,23 @@ pub enum Midstream {
 
 /// The five ends of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Judgement {
-    /// It went through; by what, if any rule or policy said so.
+pub enum FinalVerdict {
+    /// It went through; by what, if any rule or policy let it.
     Accept(Option<By>),
     /// It was dropped silently.
     Drop(DropReason),
     /// It was dropped and its sender told.
     Reject(By),
-    /// What becomes of it hangs on something that is not known.
+    /// It depends on something that is not known.
     Unknown,
-    /// It was not judged.
+    /// It was not evaluated.
     Skip(Skip),
 }
 
 /// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropReason {
-    /// A rule.
+    /// A rule's target drops it.
     Rule(RuleRef),
     /// The policy of a built-in chain.
     Policy {
@@ -147,7 +147,7 @@ pub enum DropReason {
     Denied(Denied),
 }
 
-/// Why a packet was not judged.
+/// Why a packet was not evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Skip {
     /// There are no rules for its family.
@@ -173,14 +173,14 @@ pub enum Why {
     NotCaptured,
     /// A fragment, and the rules make the kernel reassemble it first.
     Fragment,
-    /// Where it goes, or whether its connection has a place in the table, hangs on a translation that is
+    /// Where it goes, or whether its connection has a place in the table, depends on a translation that is
     /// not known.
     Translation,
     /// The table of connections is full: whether there was room for one more is not known.
     Room,
-    /// Whether it is for the host or goes on is not said.
+    /// Whether it is for the host or goes on is not given.
     Way,
-    /// Where it goes hangs on this, which the host's files would tell.
+    /// Where it goes depends on this, which the host's files would tell.
     Host(Missing),
     /// Whether it fits the link that it leaves by is not known.
     Size,
@@ -191,7 +191,7 @@ impl Disposition {
     #[must_use]
     pub fn skipped(skip: Skip) -> Self {
         Self {
-            judgement: Judgement::Skip(skip),
+            verdict: FinalVerdict::Skip(skip),
             family: None,
             path: None,
             bytes: 0,
@@ -214,7 +214,7 @@ impl From<By> for DropReason {
     }
 }
 
-impl Judgement {
+impl FinalVerdict {
     /// The one word of `--verdicts`.
     #[must_use]
     pub fn word(&self) -> &'static str {

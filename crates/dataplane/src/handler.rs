@@ -6,67 +6,37 @@
 //! Source: the order of hooks and tables is that of `nf_hook` calls in the kernel's `net/ipv4/ip_input.c`,
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
-use crate::answers::{Answers, Found};
-use crate::arrival::{Arrival, Origin};
-use crate::config::Config;
-use crate::delivery::{Delivered, Delivery};
-use crate::disposition::{
-    Disposition, DropReason, Early, Judgement, Midstream, Outcome, Skip, Why,
-};
-use crate::path::{Course, Fate, Path, Way, addresses, bridged, course_of, family_of, of_host};
-use crate::plan::Plan;
-use crate::reroute::Before;
-use crate::walk::{Sizes, Walk};
-use crate::{bridge, delivery, hooked, interfaces, reroute};
 use access::list::{Denied, Schedule};
 use conntrack::defrag::Defragged;
-use conntrack::{CtView, Edit, Side, States, Visit, Zone};
+use conntrack::{Visit, Zone};
 use host::{Assumed, Host};
 use packet::{Checksums, FlowKey, L3, Link, Mark, Packet};
+use rules::eval;
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
-use rules::nat::Translated;
-use rules::{BridgeNote, Connection, Iface, Seen, Transit, eval};
+use rules::{BridgeNote, Connection, Iface, Transit};
 use smallvec::SmallVec;
 
-/// Frames that are read ahead together.
+use crate::answers::{Answers, Found};
+use crate::arrival::{Arrival, Origin};
+use crate::bridge;
+use crate::config::Config;
+use crate::course::{Course, bridged, course_of, family_of, of_host};
+use crate::delivery::{self, Delivered, Delivery};
+use crate::disposition::{
+    Disposition, DropReason, Early, FinalVerdict, Midstream, Outcome, Skip, Why,
+};
+use crate::hooked;
+use crate::interfaces;
+use crate::observer::Observer;
+use crate::path::Path;
+use crate::plan::Plan;
+use crate::reroute::{self, Before};
+use crate::walk::{Sizes, Walk};
+use crate::way::{Fate, Way, addresses};
+
+/// Frames that are prefetched together.
 pub const BURST: usize = 32;
-
-/// Sees what a packet passes. Every method does nothing by default.
-pub trait Observer: eval::Observer {
-    /// The packet was parsed and starts its walk.
-    fn starts(&mut self, _family: Family, _path: Path, _input: Iface<'_>, _output: Iface<'_>) {}
-
-    /// The walk enters a built-in chain of a table.
-    fn enters(&mut self, _table: u32, _hook: Hook) {}
-
-    /// Time to live was lowered, or ran out.
-    fn ttl(&mut self, _left: Option<u8>) {}
-
-    /// Tracking found the packet's connection, or made it.
-    fn tracked(&mut self, _view: &CtView, _flow: Seen<'_>) {}
-
-    /// An end of the packet was translated, to what is known or not.
-    fn translated(&mut self, _side: Side, _to: Translated) {}
-
-    /// A helper's connection is about to have this written into the packet.
-    fn edited(&mut self, _packet: &Packet<'_>, _edit: &Edit) {}
-
-    /// Its destination is another one, and so is its path, or an interface on it.
-    fn rerouted(&mut self, _from: Path, _to: Path, _input: Iface<'_>, _output: Iface<'_>) {}
-
-    /// The packet leaves, as rewritten so far; nothing rewrites it any more.
-    fn leaves(&mut self, _packet: &Packet<'_>) {}
-
-    /// The packet leaves; this is its connection now.
-    fn settled(&mut self, _flow: Seen<'_>) {}
-
-    /// Its states do not agree on a verdict, which is that of these.
-    fn taken(&mut self, _states: States) {}
-
-    /// The verdict hangs on this, which is no rule's doing.
-    fn hangs_on(&mut self, _why: Why) {}
-}
 
 /// Sees nothing.
 struct Nobody;
@@ -77,7 +47,7 @@ impl eval::Observer for Nobody {
 
 impl Observer for Nobody {}
 
-/// Judges packets under the rules of one or more families.
+/// Evaluates packets under the rules of one or more families.
 #[derive(Debug)]
 pub struct Handler<'r> {
     plans: Vec<Plan<'r>>,
@@ -103,9 +73,9 @@ impl<'r> Handler<'r> {
         }
     }
 
-    /// Reads ahead for frames that are handled next, at best [`BURST`] of them: their connections are
+    /// Prefetches for frames that are handled next, at best [`BURST`] of them: their connections are
     /// fetched from memory all at once, not one after the other. Changes nothing.
-    pub fn ahead<'b>(&self, frames: impl Iterator<Item = (&'b mut [u8], Link, usize)>) {
+    pub fn prefetch<'b>(&self, frames: impl Iterator<Item = (&'b mut [u8], Link, usize)>) {
         if !self.tracks() {
             return;
         }
@@ -132,7 +102,7 @@ impl<'r> Handler<'r> {
         self.plans.iter().filter_map(|plan| Some(plan.tracker.as_ref()?.stats().created)).sum()
     }
 
-    /// What becomes of one frame.
+    /// The result of one frame.
     pub fn handle<'a>(
         &mut self,
         bytes: &mut [u8],
@@ -165,7 +135,7 @@ impl<'r> Handler<'r> {
             false => Packet::parse(bytes, arrival.wire_len, arrival.link, checksums),
         };
         let mut end = Disposition {
-            judgement: Judgement::Unknown,
+            verdict: FinalVerdict::Unknown,
             family: if bridges { bridged(arrival.link) } else { family_of(&packet) },
             path: None,
             bytes: packet.len() as u64,
@@ -176,17 +146,17 @@ impl<'r> Handler<'r> {
             early: Early::No,
         };
         let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
-        let Some(plan) = plan else { return end.because(Judgement::Skip(Skip::Family)) };
+        let Some(plan) = plan else { return end.because(FinalVerdict::Skip(Skip::Family)) };
         let is_bridge = end.family == Some(Family::Bridge);
         let is_others = packet.headers().link.packet_type == Some(OTHER_HOST);
         // A bridge's port gets what goes to all of its hosts, and its rules see it as the bridge's.
         if is_others && arrival.origin == Origin::Addresses && !is_bridge {
-            return end.because(Judgement::Skip(Skip::OtherHost));
+            return end.because(FinalVerdict::Skip(Skip::OtherHost));
         }
 
         // What the kernel's stack refuses before any hook.
         match packet.headers().l3 {
-            L3::Fault(fault) => return end.because(Judgement::Drop(DropReason::Stack(fault))),
+            L3::Fault(fault) => return end.because(FinalVerdict::Drop(DropReason::Stack(fault))),
             L3::Unknown => return end.unknown(Why::NotCaptured, observer),
             _ => {}
         }
@@ -195,7 +165,7 @@ impl<'r> Handler<'r> {
         if let Some(bans) = bans {
             match denied(bans, &packet, arrival.time) {
                 Some(Ok(())) => {}
-                Some(Err(why)) => return end.because(Judgement::Drop(DropReason::Denied(why))),
+                Some(Err(why)) => return end.because(FinalVerdict::Drop(DropReason::Denied(why))),
                 None => return end.unknown(Why::NotCaptured, observer),
             }
         }
@@ -208,8 +178,8 @@ impl<'r> Handler<'r> {
         };
         match defragged {
             Defragged::Pass => {}
-            Defragged::Held => return end.because(Judgement::Skip(Skip::Fragment)),
-            Defragged::Dropped(_) => return end.because(Judgement::Drop(DropReason::Conntrack)),
+            Defragged::Held => return end.because(FinalVerdict::Skip(Skip::Fragment)),
+            Defragged::Dropped(_) => return end.because(FinalVerdict::Drop(DropReason::Conntrack)),
             Defragged::Unknown => return end.unknown(Why::Fragment, observer),
             Defragged::Whole(put_together) => {
                 whole = put_together.frame;
@@ -240,7 +210,7 @@ impl<'r> Handler<'r> {
             (None, Family::Ipv4 | Family::Ipv6) => {
                 let is_answer = matches!(found, Found::Refused(_));
                 let origin = if is_answer { Origin::Host } else { arrival.origin };
-                course_of(&packet, before.addresses, (arrival, origin), config, plan.of_rules)
+                course_of(&packet, before.addresses, arrival, origin, config, plan.of_rules)
             }
         };
         let Some(course) = course else { return end.unknown(Why::NotCaptured, observer) };
@@ -251,7 +221,7 @@ impl<'r> Handler<'r> {
             && bridge::crosses(&way, arrival, &config.host)
             && bridge::hands_over(&config.host, family) == Some(false)
         {
-            return end.because(Judgement::Skip(Skip::OtherHost));
+            return end.because(FinalVerdict::Skip(Skip::OtherHost));
         }
         end.path = Some(path);
         observer.starts(family, path, input, output);
@@ -292,22 +262,22 @@ impl<'r> Handler<'r> {
             ..Visit::default()
         };
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
-        let mut walk = Walk::new(transit, visit, (tables, memories));
+        let mut walk = Walk::new(transit, visit, tables, memories);
         walk.seen_leaving(arrival.left.as_ref());
         walk.recorded_leaving(is_tapped, arrival.was_let_go);
         // An answer's ends are found by what it answers.
         if is_tapped && matches!(found, Found::Nothing) {
             walk.made_by_host();
         }
-        let stands = Stands { before, fragment, of_rules: *of_rules, config };
-        let said = (arrival, (found, &*answers));
-        let (gone, came) = goes(&mut walk, way, (&stands, Some(delivery)), said, observer);
+        let of_rules = *of_rules;
+        let stands = Stands { before, fragment, of_rules, config, arrival };
+        let (gone, came) = goes(&mut walk, way, &stands, found, answers, Some(delivery), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
         end.midstream = walk.midstream();
-        end.judgement = match came {
-            Delivered::AsItIs => walk.judgement(),
-            Delivered::Ended(judgement) => judgement,
+        end.verdict = match came {
+            Delivered::AsItIs => walk.verdict(),
+            Delivered::Ended(verdict) => verdict,
             Delivered::Whole(put_together) => {
                 delivered = put_together.frame;
                 let len = delivered.len();
@@ -322,7 +292,7 @@ impl<'r> Handler<'r> {
         end.either = walk.either();
 
         // How it leaves, and what is sent for it if it does not.
-        let (answer, refused) = walk.answer(&end.judgement, gone.path != Path::Forward);
+        let (answer, refused) = walk.answer(&end.verdict, gone.path != Path::Forward);
         let now = arrival.time.unwrap_or(0);
         // Packets that depend on no others are shared out to workers, of which one sees what another's answers.
         if let Some(refused) = refused.filter(|_| is_coupled) {
@@ -336,7 +306,7 @@ impl<'r> Handler<'r> {
             Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
 
         // Where the states of its connection do not agree, as what it is taken for.
-        let taken = walk.taken().filter(|_| end.judgement == Judgement::Unknown);
+        let taken = walk.taken().filter(|_| end.verdict == FinalVerdict::Unknown);
         let Some((mut snapshot, view)) = taken else { return outcome };
         let mut packet = snapshot.packet();
         let ct =
@@ -353,13 +323,13 @@ impl<'r> Handler<'r> {
             to_host: way.ends_here(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
-        let mut walk = Walk::again(transit, view, (tables, memories));
-        goes(&mut walk, way, (&stands, None), (arrival, (found, answers)), &mut Nobody);
-        let (judgement, either) = (walk.judgement(), walk.either());
-        if judgement != Judgement::Unknown {
+        let mut walk = Walk::again(transit, view, tables, memories);
+        goes(&mut walk, way, &stands, found, answers, None, &mut Nobody);
+        let (verdict, either) = (walk.verdict(), walk.either());
+        if verdict != FinalVerdict::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
             outcome.end.early = if is_first { Early::First } else { Early::Later };
-            outcome.end.judgement = judgement;
+            outcome.end.verdict = verdict;
             outcome.end.either = either;
             observer.taken(view.states);
         }
@@ -368,45 +338,49 @@ impl<'r> Handler<'r> {
 }
 
 /// What a packet's way depends on besides the rules.
-struct Stands<'n> {
+struct Stands<'n, 's> {
     before: Before,
     /// Length of the largest fragment, if it was put together.
     fragment: Option<u32>,
     of_rules: Course<'n>,
     config: &'n Config,
+    arrival: &'s Arrival<'n>,
 }
 
 /// Its way through the hooks, from the first to the last: the way that it took, and whether it came to INPUT.
 fn goes<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: Way<'n>,
-    (stands, delivery): (&Stands<'n>, Option<&mut Delivery>),
-    (arrival, found): (&Arrival<'n>, (Found, &Answers)),
+    stands: &Stands<'n, '_>,
+    found: Found,
+    answers: &Answers,
+    delivery: Option<&mut Delivery>,
     observer: &mut impl Observer,
 ) -> (Way<'n>, Delivered) {
     let Way { path, input, output, .. } = way;
+    let Stands { arrival, config, of_rules, .. } = *stands;
     if let Some(at) = arrival.at {
         return (hooked::goes(walk, at.hook, way, observer), Delivered::AsItIs);
     }
-    let said = (arrival, stands.config, stands.of_rules);
     match path {
         Path::Forward | Path::Input => {
-            walk.brouting((input, Iface::Absent), observer);
-            walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-            let way = reroute::after(walk, way, &stands.before, said, observer);
-            let host = &stands.config.host;
+            walk.brouting(input, Iface::Absent, observer);
+            walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
+            let way =
+                reroute::after(walk, way, &stands.before, arrival, config, of_rules, observer);
+            let host = &config.host;
             let bridged = bridge::crosses(&way, arrival, host);
-            bridge::passed_on(walk, &way, (arrival, host), observer);
+            bridge::passed_on(walk, &way, arrival, host, observer);
             let left = arrival.left.is_some();
             let sizes = Sizes { fragment: stands.fragment, left, bridged, output: way.mtu };
-            let came = came_in(walk, way, &sizes, (delivery, host), observer);
+            let came = came_in(walk, way, &sizes, delivery, host, observer);
             (way, came)
         }
         Path::Output | Path::Loopback => {
-            walk.answers(found, observer);
+            walk.answers(found, answers, observer);
             let before = Before { addresses: addresses(walk.packet()), ..stands.before };
-            walk.hook(Hook::Output, (Iface::Absent, output), observer);
-            let way = reroute::after(walk, way, &before, said, observer);
+            walk.hook(Hook::Output, Iface::Absent, output, observer);
+            let way = reroute::after(walk, way, &before, arrival, config, of_rules, observer);
             goes_out(walk, way, observer);
             (way, Delivered::AsItIs)
         }
@@ -421,7 +395,8 @@ fn came_in<'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: Way<'a>,
     sizes: &Sizes,
-    (delivery, host): (Option<&mut Delivery>, &Host),
+    delivery: Option<&mut Delivery>,
+    host: &Host,
     observer: &mut impl Observer,
 ) -> Delivered {
     let Way { path, input, output, .. } = way;
@@ -432,25 +407,25 @@ fn came_in<'a>(
         Fate::Refused(why) => walk.refuse(why),
         Fate::Perhaps(refused, why) => walk.may_refuse(refused, why, observer),
     }
-    if path == Path::Input && !walk.lost_way() {
+    if path == Path::Input && !walk.is_way_indeterminate() {
         let came = delivery.map(|delivery| delivery.take(walk, host, observer));
         match came {
             None | Some(Delivered::AsItIs) => {}
             Some(other) => return other,
         }
     }
-    if path == Path::Input || walk.lost_way() {
-        walk.hook(Hook::Input, (input, Iface::Absent), observer);
+    if path == Path::Input || walk.is_way_indeterminate() {
+        walk.hook(Hook::Input, input, Iface::Absent, observer);
         walk.other_way();
     }
-    if path == Path::Forward || walk.lost_way() {
+    if path == Path::Forward || walk.is_way_indeterminate() {
         if !sizes.bridged {
             walk.lower_ttl(observer);
             walk.measure(sizes, input, observer);
             walk.turns_back(input, output);
         }
-        walk.hook(Hook::Forward, (input, output), observer);
-        walk.hook(Hook::Postrouting, (input, output), observer);
+        walk.hook(Hook::Forward, input, output, observer);
+        walk.hook(Hook::Postrouting, input, output, observer);
     }
     walk.join();
     walk.confirm(observer);
@@ -460,26 +435,26 @@ fn came_in<'a>(
 /// After OUTPUT: away, and by `lo` back in.
 fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Observer) {
     let Way { path, input, output, .. } = way;
-    walk.hook(Hook::Postrouting, (Iface::Absent, output), observer);
-    if path == Path::Loopback || walk.lost_way() {
+    walk.hook(Hook::Postrouting, Iface::Absent, output, observer);
+    if path == Path::Loopback || walk.is_way_indeterminate() {
         walk.loops_back();
     }
     walk.confirm(observer);
-    if path == Path::Loopback || walk.lost_way() {
+    if path == Path::Loopback || walk.is_way_indeterminate() {
         walk.is_out_of_sight();
-        walk.hook(Hook::Prerouting, (input, Iface::Absent), observer);
-        walk.hook(Hook::Input, (input, Iface::Absent), observer);
+        walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
+        walk.hook(Hook::Input, input, Iface::Absent, observer);
     }
 }
 
 impl Disposition {
-    fn because<'a>(self, judgement: Judgement) -> Outcome<'a> {
-        Self { judgement, ..self }.into()
+    fn because<'a>(self, verdict: FinalVerdict) -> Outcome<'a> {
+        Self { verdict, ..self }.into()
     }
 
     fn unknown<'a>(self, why: Why, observer: &mut impl Observer) -> Outcome<'a> {
-        observer.hangs_on(why);
-        self.because(Judgement::Unknown)
+        observer.depends_on(why);
+        self.because(FinalVerdict::Unknown)
     }
 }
 

@@ -11,20 +11,12 @@ use packet::nflog::Record;
 use rules::Iface;
 use rules::model::Hook;
 
-use crate::arrival::{Arrival, Origin};
+use crate::arrival::{Arrival, Hooked, Origin};
 use crate::config::Config;
-use crate::handler::Observer;
-use crate::path::{Path, Way};
+use crate::observer::Observer;
+use crate::path::Path;
 use crate::walk::Walk;
-
-/// Where a packet was recorded, if not at the beginning of its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hooked {
-    /// The hook.
-    pub hook: Hook,
-    /// The way that it is on there.
-    pub path: Path,
-}
+use crate::way::Way;
 
 /// The arrival of a packet that a rule recorded, as its record says.
 pub(crate) fn arrival<'a>(
@@ -67,12 +59,12 @@ pub(crate) fn goes<'n: 'a, 'a>(
     walk.goes(way.ends_here());
     walk.was_tracked(path == Path::Output, observer);
     match hook {
-        Hook::Input => walk.hook(Hook::Input, (input, Iface::Absent), observer),
-        Hook::Forward => walk.hook(Hook::Forward, (input, output), observer),
+        Hook::Input => walk.hook(Hook::Input, input, Iface::Absent, observer),
+        Hook::Forward => walk.hook(Hook::Forward, input, output, observer),
         _ => {}
     }
     if hook != Hook::Input {
-        walk.hook(Hook::Postrouting, (input, output), observer);
+        walk.hook(Hook::Postrouting, input, output, observer);
     }
     walk.confirm(observer);
     way

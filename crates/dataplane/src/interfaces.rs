@@ -9,7 +9,8 @@ use rules::Iface;
 
 use crate::arrival::{Arrival, Origin};
 use crate::config::Config;
-use crate::path::{Path, addresses};
+use crate::path::Path;
+use crate::way::addresses;
 
 /// Packet type of a cooked capture for frames that the host sent (`PACKET_OUTGOING`).
 pub(crate) const OUTGOING: u8 = 4;
@@ -44,8 +45,8 @@ pub(crate) fn of<'a>(
     let named = |name: Option<&'a str>| name.map_or(Iface::Unknown, Iface::Named);
     let routed_back = || back_to(addresses?.0, config);
     let input = || {
-        let said = arrival.input.or(given_in).or(seen(false)).or(net_in);
-        named(said.or_else(routed_back))
+        let given = arrival.input.or(given_in).or(seen(false)).or(net_in);
+        named(given.or_else(routed_back))
     };
     let left = arrival.left.as_ref().and_then(|left| left.interface);
     let output =

@@ -10,26 +10,28 @@ mod arrival;
 mod bridge;
 pub mod config;
 pub mod counters;
+mod course;
 mod delivery;
 mod disposition;
 pub mod handler;
 mod hooked;
 mod interfaces;
+mod observer;
 mod path;
 mod plan;
 pub mod publish;
 mod reroute;
 mod walk;
+mod way;
 
-pub use arrival::{Arrival, Left, Origin};
-pub use bridge::Bridge;
+pub use arrival::{Arrival, Bridge, Hooked, Left, Origin};
 pub use config::Config;
 pub use counters::{Counters, Places};
+pub use delivery::is_fragment;
 pub use disposition::{
-    Disposition, DropReason, Early, Either, Judgement, Midstream, Outcome, Skip, Why,
+    Disposition, DropReason, Early, Either, FinalVerdict, Midstream, Outcome, Skip, Why,
 };
-pub use handler::{BURST, Handler, Observer};
-pub use hooked::Hooked;
+pub use handler::{BURST, Handler};
+pub use observer::Observer;
 pub use path::Path;
-pub use plan::is_fragment;
 pub use rules::ext::Answer;

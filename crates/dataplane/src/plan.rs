@@ -1,9 +1,8 @@
-//! [`Plan`]: the rules of one family with what their packets leave behind for those that follow.
+//! [`Plan`]: the rules of one family with what their packets leave for those that follow.
 
 use conntrack::defrag::{Defrag, Defragged};
 use conntrack::{Mode, Tracker};
-use packet::ipv6_ext::{self, Find};
-use packet::{L3, L4, Packet, Read};
+use packet::Packet;
 use rules::Class;
 use rules::eval::Memories;
 use rules::model::{Family, Ruleset};
@@ -12,9 +11,10 @@ use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::config::Config;
-use crate::delivery::{self, Delivery};
+use crate::course::Course;
+use crate::delivery::{self, Delivery, is_fragment};
 use crate::interfaces;
-use crate::path::{Course, Path};
+use crate::path::Path;
 use crate::walk::Tables;
 
 /// A ruleset with what its walk needs at hand.
@@ -26,7 +26,7 @@ pub(crate) struct Plan<'r> {
     pub(crate) of_rules: Course<'r>,
     /// What the host sends for packets that it refused.
     pub(crate) answers: Answers,
-    /// What becomes of a packet may depend on others; else nobody needs to know what it answers.
+    /// A packet's result may depend on others; else nobody needs to know what it answers.
     pub(crate) is_coupled: bool,
     /// Some rule asks for ports of bridges.
     pub(crate) asks_for_ports: bool,
@@ -47,7 +47,7 @@ impl<'r> Plan<'r> {
         self.tables.ruleset().family
     }
 
-    /// What becomes of the packet before the first hook, if it is a fragment.
+    /// What tracking makes of the packet before the first hook, if it is a fragment.
     pub(crate) fn defrag(
         &mut self,
         packet: &Packet<'_>,
@@ -80,7 +80,7 @@ impl<'r> Plan<'r> {
         let may_be_own = match arrival.origin {
             Origin::Host => true,
             Origin::Wire => false,
-            // One that is said to have come in by an interface did.
+            // One that is given as having come in by an interface did.
             Origin::Addresses if arrival.input.is_some() => false,
             Origin::Addresses => {
                 interfaces::is_silent(packet, arrival) || interfaces::is_outbound(packet, arrival)
@@ -110,26 +110,5 @@ impl<'r> Plan<'r> {
             own: None,
             delivery: Delivery::default(),
         }
-    }
-}
-
-/// A fragment of any kind, the first included.
-#[must_use]
-pub fn is_fragment(packet: &Packet<'_>) -> bool {
-    match packet.headers().l3 {
-        L3::Ipv4 { .. } => match packet.net::<2>(6) {
-            // More fragments, or an offset.
-            Read::Known(field) => u16::from_be_bytes(field) & 0x3fff != 0,
-            _ => true,
-        },
-        L3::Ipv6 => {
-            let network = packet.headers().network;
-            match ipv6_ext::find(packet, network, Some(ipv6_ext::FRAGMENT)) {
-                Find::Found { .. } | Find::Unknown => true,
-                Find::Missing => matches!(packet.headers().l4, L4::Fragment { .. }),
-                Find::Truncated => false,
-            }
-        }
-        _ => false,
     }
 }

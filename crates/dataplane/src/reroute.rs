@@ -6,16 +6,22 @@
 //!
 //! Source: Linux 6.18 `nf_nat_proto.c` (`nf_nat_ipv4_pre_routing`, `nf_nat_ipv4_local_fn`).
 
-use crate::arrival::Arrival;
-use crate::config::Config;
-use crate::handler::Observer;
-use crate::path::{Course, Fate, Path, Way, addresses, arrived, is_told, sent, tos_of};
-use crate::walk::Walk;
-use crate::{bridge, interfaces};
-use packet::{Mark, Packet};
+use std::net::IpAddr;
+
+use packet::Mark;
+use packet::Packet;
 use rules::Iface;
 use rules::nat::Redirected;
-use std::net::IpAddr;
+
+use crate::arrival::Arrival;
+use crate::bridge;
+use crate::config::Config;
+use crate::course::{Course, arrived, is_told, sent, tos_of};
+use crate::interfaces;
+use crate::observer::Observer;
+use crate::path::Path;
+use crate::walk::Walk;
+use crate::way::{Fate, Way, addresses};
 
 /// What decided a packet's way when it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +43,9 @@ pub(crate) fn after<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: Way<'n>,
     before: &Before,
-    (arrival, config, of_rules): (&Arrival<'n>, &'n Config, Course<'n>),
+    arrival: &Arrival<'n>,
+    config: &'n Config,
+    of_rules: Course<'n>,
     observer: &mut impl Observer,
 ) -> Way<'n> {
     let now = addresses(walk.packet());
@@ -51,7 +59,7 @@ pub(crate) fn after<'n: 'a, 'a>(
     if redirected != Redirected::Certainly && now.is_none() && config.path.is_none() {
         let is_open = redirected == Redirected::Maybe || is_told(&config.host);
         if is_open {
-            walk.lose_way(observer);
+            walk.leave_way_open(observer);
         }
     }
     let came_in = matches!(way.path, Path::Forward | Path::Input);
@@ -61,7 +69,7 @@ pub(crate) fn after<'n: 'a, 'a>(
         (_, _, None) => Course::sure(way.path),
         (_, _, Some(now)) if came_in => {
             let translated = before.addresses.is_none_or(|before| before.1 != now.1);
-            let course = arrived(walk.packet(), now, (arrival, walk.mark()), config, of_rules);
+            let course = arrived(walk.packet(), now, arrival, walk.mark(), config, of_rules);
             // What is translated to an address that nobody calls the host's goes on.
             match course.fate {
                 Fate::Open(_) if translated => Course { fate: Fate::Sure, ..course },
@@ -74,8 +82,8 @@ pub(crate) fn after<'n: 'a, 'a>(
             None => Course::sure(way.path),
         },
     };
-    let next = match walk.lost_way() {
-        true => either_way(walk, course.path, way.input, (arrival, config)),
+    let next = match walk.is_way_indeterminate() {
+        true => either_way(walk, course.path, way.input, arrival, config),
         false => course.by(walk.packet(), arrival, config),
     };
     if (next.path, next.input, next.output) != (way.path, way.input, way.output) {
@@ -102,7 +110,8 @@ fn either_way<'n>(
     walk: &Walk<'_, '_, '_>,
     path: Path,
     input: Iface<'n>,
-    (arrival, config): (&Arrival<'n>, &'n Config),
+    arrival: &Arrival<'n>,
+    config: &'n Config,
 ) -> Way<'n> {
     match path {
         Path::Forward | Path::Input => {

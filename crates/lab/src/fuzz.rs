@@ -1,5 +1,5 @@
 //! What hostile bytes are fed to: one function for each target of `fuzz/`, which must neither panic nor
-//! run away, whatever it is given. `tests/corpora.rs` feeds them the committed corpora as plain tests.
+//! run away, whatever it is given. `tests/lab/corpora.rs` feeds them the committed corpora as plain tests.
 
 use host::Host;
 use packet::{Checksums, FlowKey, Link, Packet};

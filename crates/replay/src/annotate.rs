@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use pktio::Interface;
 use pktio::pcap_file::NgWriter;
 
-use crate::outputs::Judged;
+use crate::evaluated::Evaluated;
 
 /// Interfaces of one output file, written where they are first needed.
 #[derive(Debug, Default)]
@@ -21,18 +21,18 @@ impl Interfaces {
     /// The number of a frame's interface in this file.
     pub(crate) fn number<W: Write>(
         &mut self,
-        judged: &Judged<'_>,
+        evaluated: &Evaluated<'_>,
         writer: &mut NgWriter<W>,
     ) -> io::Result<u32> {
-        let link_type = judged.meta.link_type;
-        let known = self.0.iter().position(|known| match judged.interface {
+        let link_type = evaluated.meta.link_type;
+        let known = self.0.iter().position(|known| match evaluated.interface {
             Some(interface) => known == interface,
             None => known.link_type == link_type && known.name.is_none(),
         });
         if let Some(known) = known {
             return Ok(known as u32);
         }
-        let interface = judged
+        let interface = evaluated
             .interface
             .cloned()
             .unwrap_or_else(|| Interface { link_type, ..Interface::default() });
@@ -53,9 +53,9 @@ impl<'w> Annotation<'w> {
         Ok(Self { writer: NgWriter::new(to)?, interfaces: Interfaces::default() })
     }
 
-    pub(crate) fn write(&mut self, judged: &Judged<'_>) -> io::Result<()> {
-        let number = self.interfaces.number(judged, &mut self.writer)?;
-        self.writer.write(number, judged.as_captured(), Some(&comment(judged)))
+    pub(crate) fn write(&mut self, evaluated: &Evaluated<'_>) -> io::Result<()> {
+        let number = self.interfaces.number(evaluated, &mut self.writer)?;
+        self.writer.write(number, evaluated.as_captured(), Some(&comment(evaluated)))
     }
 
     pub(crate) fn finish(self) -> io::Result<()> {
@@ -64,17 +64,17 @@ impl<'w> Annotation<'w> {
 }
 
 /// `tamis #12: drop by L31 -A …`, and what the rules of `--vs` make of it if that is another verdict.
-fn comment(judged: &Judged<'_>) -> String {
-    let word = judged.end.judgement.word();
+fn comment(evaluated: &Evaluated<'_>) -> String {
+    let word = evaluated.end.verdict.word();
     let mut comment = format!(
         "tamis #{}: {word} by {}",
-        judged.numbers.show(judged.frame),
-        judged.place.with_line()
+        evaluated.numbers.show(evaluated.frame),
+        evaluated.place.with_line()
     );
-    if let Some((end, place)) = judged.new
-        && end.judgement.word() != word
+    if let Some((end, place)) = evaluated.new
+        && end.verdict.word() != word
     {
-        comment += &format!("; new rules: {} by {}", end.judgement.word(), place.with_line());
+        comment += &format!("; new rules: {} by {}", end.verdict.word(), place.with_line());
     }
     comment
 }

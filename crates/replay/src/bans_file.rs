@@ -47,13 +47,13 @@ fn parse(file: &str, text: &str) -> Result<Schedule, Wrong> {
         match words.next() {
             None => {}
             Some((_, word)) if word.starts_with('#') => {}
-            Some(first) => {
-                changes.push(change(first, &mut words).map_err(|(column, what)| Wrong {
+            Some(first) => changes.push(
+                change(first.0, first.1, &mut words).map_err(|(column, what)| Wrong {
                     line: number,
                     column,
                     what,
-                })?)
-            }
+                })?,
+            ),
         }
     }
     Ok(Schedule::new(file, changes))
@@ -87,7 +87,7 @@ impl Words<'_> {
 
 type Misread = (usize, String);
 
-fn change((column, word): (usize, &str), words: &mut Words<'_>) -> Result<(When, Change), Misread> {
+fn change(column: usize, word: &str, words: &mut Words<'_>) -> Result<(When, Change), Misread> {
     let when = match (word, Moment::parse(word)) {
         ("-", _) => When::Before,
         (_, Some(Moment::At(time))) => When::At(time),

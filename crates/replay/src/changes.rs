@@ -1,17 +1,15 @@
 //! The same packets under two rulesets: which ones come to another verdict, and by which rules.
 //!
-//! Contract: both rulesets judge every packet as it was captured, each with a handler and a memory of its
+//! Contract: both rulesets evaluate every packet as it was captured, each with a handler and a memory of its
 //! own, so stateful matches and connections run apart. Packets that keep their verdict but are decided by
 //! another rule are no change. Memory is bounded: groups past 4,096 are counted in one sum.
 
 use std::collections::HashMap;
 
-use dataplane::{Arrival, Counters, Disposition, Handler};
+use dataplane::{Counters, Disposition};
 use rules::model::Family;
 
 use crate::decider::Decider;
-use crate::lane::Rules;
-use crate::recorder::Recorder;
 use crate::report::examples::{EACH, Example};
 use crate::rules_file::RulesFile;
 
@@ -20,7 +18,7 @@ const MOST_GROUPS: usize = 1 << 12;
 
 /// Packets that change verdict in the same way, by the same two deciders.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct VerdictChange {
     /// What decides under the first rules.
     pub old: Decider,
     /// What decides under the new ones.
@@ -37,7 +35,7 @@ pub struct Change {
     pub examples: Vec<Example>,
 }
 
-impl Change {
+impl VerdictChange {
     /// The number of the first packet.
     #[must_use]
     pub fn first(&self) -> u64 {
@@ -53,7 +51,7 @@ pub struct Changes {
     /// Packets that change verdict.
     pub packets: u64,
     /// Groups, the largest first.
-    pub by: Vec<Change>,
+    pub by: Vec<VerdictChange>,
     /// Packets that change verdict in groups that were too many to keep.
     pub ungrouped: u64,
     /// What was counted on the new rules, in the order of their files.
@@ -71,54 +69,25 @@ impl Changes {
 /// The two deciders and the two verdicts.
 type Key = (Decider, Decider, &'static str, &'static str);
 
-/// The judge under the new rules, beside the first one.
-pub(crate) struct Versus<'n> {
-    pub(crate) handler: Handler<'n>,
-    pub(crate) recorder: Recorder,
-}
-
-impl<'n> Versus<'n> {
-    /// The old rules judge families that `new` has none for.
-    pub(crate) fn new(new: &'n [RulesFile], rules: Rules<'n>) -> Self {
-        let Rules { files: old, config, stop, .. } = rules;
-        let replaced = |family: Family| new.iter().any(|file| file.ruleset.family == family);
-        let kept = old.iter().filter(|file| !replaced(file.ruleset.family));
-        let files: Vec<&RulesFile> = new.iter().chain(kept).collect();
-        Self {
-            handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
-            recorder: Recorder::new(files, false).stopped_by(stop.cloned()),
-        }
-    }
-
-    /// What becomes of a packet under the new rules; `bytes` are as captured, and may be rewritten.
-    pub(crate) fn judge(
-        &mut self,
-        bytes: &mut [u8],
-        arrival: &Arrival<'_>,
-    ) -> (Disposition, Decider) {
-        self.recorder.next_packet();
-        let end = self.handler.handle(bytes, arrival, &mut self.recorder).end;
-        (end, Decider::of(&end, self.recorder.first_cause()))
-    }
-}
-
 /// The groups of packets that change verdict.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
-    groups: HashMap<Key, Change>,
+    groups: HashMap<Key, VerdictChange>,
     packets: u64,
     ungrouped: u64,
 }
 
 impl Groups {
-    /// Counts a packet if its verdict changed; `example` puts it in words.
+    /// Counts a packet if its verdict changed; `example` shows it.
     pub(crate) fn compare(
         &mut self,
-        (old, old_by): (&Disposition, Decider),
-        (new, new_by): (&Disposition, Decider),
+        old: &Disposition,
+        old_by: Decider,
+        new: &Disposition,
+        new_by: Decider,
         example: impl FnOnce() -> Example,
     ) -> bool {
-        let (from, to) = (old.judgement.word(), new.judgement.word());
+        let (from, to) = (old.verdict.word(), new.verdict.word());
         if from == to {
             return false;
         }
@@ -128,7 +97,7 @@ impl Groups {
             self.ungrouped += 1;
             return true;
         }
-        let group = self.groups.entry(key).or_insert_with(|| Change {
+        let group = self.groups.entry(key).or_insert_with(|| VerdictChange {
             old: old_by,
             new: new_by,
             from,
@@ -147,7 +116,7 @@ impl Groups {
 
     /// What was found: under these rules, on which so much was counted.
     pub(crate) fn finish(self, files: Vec<RulesFile>, mut counters: Vec<Counters>) -> Changes {
-        let mut by: Vec<Change> = self.groups.into_values().collect();
+        let mut by: Vec<VerdictChange> = self.groups.into_values().collect();
         by.sort_by_key(|change| (std::cmp::Reverse(change.packets), change.first()));
         counters.truncate(files.len());
         Changes { files, packets: self.packets, by, ungrouped: self.ungrouped, counters }

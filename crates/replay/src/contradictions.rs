@@ -5,12 +5,10 @@
 
 use std::collections::HashMap;
 
-use dataplane::{DropReason, Judgement, Left, Outcome, Path};
+use dataplane::{DropReason, FinalVerdict, Left, Outcome, Path};
 use packet::FlowKey;
-use serde_json::{Value, json};
 
 use crate::decider::Decider;
-use crate::report::Report;
 
 /// What a capture contradicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,7 +30,7 @@ pub struct Count {
     pub example: u64,
 }
 
-/// See the module.
+/// Packets whose verdict the capture contradicts.
 #[derive(Debug, Clone, Default)]
 pub struct Contradictions {
     by: HashMap<Contradicted, Count>,
@@ -46,24 +44,28 @@ impl Contradictions {
         &mut self,
         number: u64,
         outcome: &Outcome<'_>,
-        (left, is_own): (Option<&Left<'_>>, bool),
+        left: Option<&Left<'_>>,
+        is_own: bool,
     ) {
         let end = &outcome.end;
         // The host's own packets are shown as they leave; on `lo` they may be dropped after that.
-        if is_own && end.path == Some(Path::Output) && matches!(end.judgement, Judgement::Drop(_)) {
+        if is_own && end.path == Some(Path::Output) && matches!(end.verdict, FinalVerdict::Drop(_))
+        {
             return self.add(number, Contradicted::Drop(Decider::of(end, None)));
         }
         let Some(left) = left else {
             let goes_on = end.path == Some(Path::Forward);
-            self.unseen += u64::from(goes_on && matches!(end.judgement, Judgement::Accept(_)));
+            self.unseen += u64::from(goes_on && matches!(end.verdict, FinalVerdict::Accept(_)));
             return;
         };
-        let contradicted = match end.judgement {
+        let contradicted = match end.verdict {
             // A fragment that was left out when its packet was put together, which left without it.
-            Judgement::Drop(DropReason::Conntrack) if end.path.is_none() => return,
-            Judgement::Drop(_) | Judgement::Reject(_) => Contradicted::Drop(Decider::of(end, None)),
-            Judgement::Accept(_) if end.path == Some(Path::Input) => Contradicted::ToHost,
-            Judgement::Accept(_)
+            FinalVerdict::Drop(DropReason::Conntrack) if end.path.is_none() => return,
+            FinalVerdict::Drop(_) | FinalVerdict::Reject(_) => {
+                Contradicted::Drop(Decider::of(end, None))
+            }
+            FinalVerdict::Accept(_) if end.path == Some(Path::Input) => Contradicted::ToHost,
+            FinalVerdict::Accept(_)
                 if outcome.tuple.is_some_and(|tuple| !is_as_seen(&tuple, left)) =>
             {
                 Contradicted::Translation
@@ -109,36 +111,4 @@ fn is_as_seen(tuple: &FlowKey, left: &Left<'_>) -> bool {
     let ports = left.ports.unwrap_or([tuple.source_port, tuple.destination_port]);
     (tuple.source, tuple.destination) == (left.source, left.destination)
         && [tuple.source_port, tuple.destination_port] == ports
-}
-
-impl Report<'_> {
-    /// What is contradicted, in words, with the line of a rule.
-    pub(super) fn contradicted(&self, what: Contradicted) -> (Option<u32>, String) {
-        match what {
-            Contradicted::Drop(decider) => {
-                let place = decider
-                    .place(|family| self.files.iter().find(|file| file.ruleset.family == family));
-                (place.line, place.text)
-            }
-            Contradicted::ToHost => (None, "evaluated as packets for the host itself".to_owned()),
-            Contradicted::Translation => {
-                (None, "evaluated as leaving with other addresses or ports".to_owned())
-            }
-        }
-    }
-
-    /// `contradictions` of the JSON report.
-    pub(super) fn contradictions_json(&self) -> Value {
-        let by = self.contradictions.by().into_iter().map(|(what, count)| {
-            let (line, rule) = self.contradicted(what);
-            json!({
-                "line": line,
-                "rule": rule,
-                "packets": count.packets,
-                "example_frame": self.numbers.frame(count.example),
-                "example_capture": self.numbers.file(count.example),
-            })
-        });
-        json!({ "packets": self.contradictions.packets(), "by": by.collect::<Vec<_>>() })
-    }
 }

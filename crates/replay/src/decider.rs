@@ -1,7 +1,7 @@
 //! What decided about a packet, under any of the ends it can come to, and the place of it in the rules.
 
 use access::list::Denied;
-use dataplane::{Disposition, DropReason, Either, Judgement, Skip, Why};
+use dataplane::{Disposition, DropReason, Either, FinalVerdict, Skip, Why};
 use host::Refused;
 use packet::L3Fault;
 use rules::eval::By;
@@ -19,8 +19,8 @@ pub enum Decider {
     Rules(Family, By),
     /// One of these; which one is not known.
     Either(Family, Either),
-    /// Nothing known did: the verdict is unknown, and hangs on this first.
-    HangsOn(Option<Why>),
+    /// Nothing known did: the verdict is unknown, and depends on this first.
+    DependsOn(Option<Why>),
     /// The kernel's stack, before any rule.
     Stack(L3Fault),
     /// Routing.
@@ -35,25 +35,25 @@ pub enum Decider {
     Reassembly,
     /// The access list.
     Denied(Denied),
-    /// It was not judged.
+    /// It was not evaluated.
     Skipped(Skip),
     /// No chain stands on its way.
     NoChain,
 }
 
 impl Decider {
-    /// What decided; `why` is what the verdict hangs on, where it is unknown.
+    /// What decided; `why` is what the verdict depends on, where it is unknown.
     #[must_use]
     pub fn of(end: &Disposition, why: Option<Why>) -> Self {
         if let Some((family, either)) = end.family.zip(end.either) {
             return Self::Either(family, either);
         }
-        let by = match end.judgement {
-            Judgement::Accept(by) => by,
-            Judgement::Reject(by) => Some(by),
-            Judgement::Drop(reason) => return Self::of_drop(end.family, reason),
-            Judgement::Unknown => return Self::HangsOn(why),
-            Judgement::Skip(skip) => return Self::Skipped(skip),
+        let by = match end.verdict {
+            FinalVerdict::Accept(by) => by,
+            FinalVerdict::Reject(by) => Some(by),
+            FinalVerdict::Drop(reason) => return Self::of_drop(end.family, reason),
+            FinalVerdict::Unknown => return Self::DependsOn(why),
+            FinalVerdict::Skip(skip) => return Self::Skipped(skip),
         };
         match (end.family, by) {
             (Some(family), Some(by)) => Self::Rules(family, by),
@@ -78,73 +78,83 @@ impl Decider {
         family.map_or(Self::NoChain, |family| Self::Rules(family, by))
     }
 
-    /// The rule or policy that it is, or that it hangs on.
+    /// The rule or policy that it is, or that it depends on.
     #[must_use]
     pub fn rules(&self) -> Option<(Family, By)> {
         match *self {
             Self::Rules(family, by) => Some((family, by)),
-            Self::HangsOn(Some(Why::Rule(family, at, _))) => Some((family, By::Rule(at))),
+            Self::DependsOn(Some(Why::Rule(family, at, _))) => Some((family, By::Rule(at))),
             _ => None,
         }
     }
 
     /// Where it stands in the rules; `file` gives the rules of a family.
     #[must_use]
-    pub fn place<'f>(&self, file: impl Fn(Family) -> Option<&'f RulesFile>) -> Place<'f> {
+    pub fn place<'f>(&self, file: impl Fn(Family) -> Option<&'f RulesFile>) -> DeciderPlace<'f> {
         self.place_in(&file)
     }
 
-    fn place_in<'f>(&self, file: Files<'_, 'f>) -> Place<'f> {
+    fn place_in<'f>(&self, file: Files<'_, 'f>) -> DeciderPlace<'f> {
         match self {
             Self::Rules(family, by) => match file(*family) {
-                Some(file) => Place::of_rules(file, *by),
-                None => Place::words("a rule"),
+                Some(file) => DeciderPlace::of_rules(file, *by),
+                None => DeciderPlace::words("a rule"),
             },
-            Self::Either(family, either) => Place::of_either((*family, *either), file),
-            Self::HangsOn(None) => Place::words("unknown"),
-            Self::HangsOn(Some(Why::NotCaptured)) => Place::words("hangs on a header not captured"),
-            Self::HangsOn(Some(Why::Fragment)) => Place::words("hangs on reassembly of fragments"),
-            Self::HangsOn(Some(Why::Translation)) => {
-                Place::words("hangs on a translation that is not known")
+            Self::Either(family, either) => DeciderPlace::of_either(*family, *either, file),
+            Self::DependsOn(None) => DeciderPlace::words("unknown"),
+            Self::DependsOn(Some(Why::NotCaptured)) => {
+                DeciderPlace::words("depends on a header not captured")
             }
-            Self::HangsOn(Some(Why::Room)) => {
-                Place::words("hangs on room in the table of connections (--ct-max)")
+            Self::DependsOn(Some(Why::Fragment)) => {
+                DeciderPlace::words("depends on reassembly of fragments")
             }
-            Self::HangsOn(Some(Why::Way)) => {
-                Place::words("hangs on whether it is for the host or goes on")
+            Self::DependsOn(Some(Why::Translation)) => {
+                DeciderPlace::words("depends on a translation that is not known")
             }
-            Self::HangsOn(Some(Why::Host(missing))) => {
-                Place::words(&format!("hangs on where it goes: {}", missing.name()))
+            Self::DependsOn(Some(Why::Room)) => {
+                DeciderPlace::words("depends on room in the table of connections (--ct-max)")
             }
-            Self::HangsOn(Some(Why::Size)) => Place::words("hangs on the size of its segments"),
-            Self::HangsOn(Some(Why::Rule(family, at, cause))) => match file(*family) {
-                Some(file) => Place {
-                    text: format!("hangs on {}", file.cause_text(*at, *cause)),
-                    ..Place::of_rules(file, By::Rule(*at))
+            Self::DependsOn(Some(Why::Way)) => {
+                DeciderPlace::words("depends on whether it is for the host or goes on")
+            }
+            Self::DependsOn(Some(Why::Host(missing))) => {
+                DeciderPlace::words(&format!("depends on where it goes: {}", missing.name()))
+            }
+            Self::DependsOn(Some(Why::Size)) => {
+                DeciderPlace::words("depends on the size of its segments")
+            }
+            Self::DependsOn(Some(Why::Rule(family, at, cause))) => match file(*family) {
+                Some(file) => DeciderPlace {
+                    text: format!("depends on {}", file.cause_text(*at, *cause)),
+                    ..DeciderPlace::of_rules(file, By::Rule(*at))
                 },
-                None => Place::words("hangs on a rule"),
+                None => DeciderPlace::words("depends on a rule"),
             },
-            Self::Stack(fault) => Place::words(&format!("the kernel's stack: {fault}")),
-            Self::Conntrack => Place::words("connection tracking"),
-            Self::Reassembly => Place::words("reassembly of fragments"),
-            Self::Denied(why) => Place::words(&format!("the access list: {}", why.words())),
-            Self::Route(why) => Place::words(&format!("routing: {}", why.name())),
-            Self::Ttl => Place::words("time to live ran out"),
-            Self::TooBig => Place::words("too big for the link that it would leave by"),
-            Self::Skipped(Skip::Family) => Place::words("no rules for its family"),
-            Self::Skipped(Skip::Second) => Place::words("a second sighting of a packet"),
-            Self::Skipped(Skip::Lower) => Place::words("a packet that the device above shows, too"),
-            Self::Skipped(Skip::LinkType) => Place::words("link type not known"),
-            Self::Skipped(Skip::OtherHost) => Place::words("addressed to another host"),
-            Self::Skipped(Skip::Fragment) => Place::words("a fragment that waited for others"),
-            Self::NoChain => Place::words("no chain on its way"),
+            Self::Stack(fault) => DeciderPlace::words(&format!("the kernel's stack: {fault}")),
+            Self::Conntrack => DeciderPlace::words("connection tracking"),
+            Self::Reassembly => DeciderPlace::words("reassembly of fragments"),
+            Self::Denied(why) => DeciderPlace::words(&format!("the access list: {}", why.words())),
+            Self::Route(why) => DeciderPlace::words(&format!("routing: {}", why.name())),
+            Self::Ttl => DeciderPlace::words("time to live ran out"),
+            Self::TooBig => DeciderPlace::words("too big for the link that it would leave by"),
+            Self::Skipped(Skip::Family) => DeciderPlace::words("no rules for its family"),
+            Self::Skipped(Skip::Second) => DeciderPlace::words("a second sighting of a packet"),
+            Self::Skipped(Skip::Lower) => {
+                DeciderPlace::words("a packet that the device above shows, too")
+            }
+            Self::Skipped(Skip::LinkType) => DeciderPlace::words("link type not known"),
+            Self::Skipped(Skip::OtherHost) => DeciderPlace::words("addressed to another host"),
+            Self::Skipped(Skip::Fragment) => {
+                DeciderPlace::words("a fragment that waited for others")
+            }
+            Self::NoChain => DeciderPlace::words("no chain on its way"),
         }
     }
 }
 
 /// A decider in words, and where it stands if it stands in the rules.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
-pub struct Place<'f> {
+pub struct DeciderPlace<'f> {
     /// Table.
     pub table: Option<&'f str>,
     /// Chain.
@@ -157,13 +167,13 @@ pub struct Place<'f> {
     pub text: String,
 }
 
-impl<'f> Place<'f> {
+impl<'f> DeciderPlace<'f> {
     fn words(text: &str) -> Self {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
     /// Of several that may have decided: their words, and what they have in common.
-    fn of_either((family, either): (Family, Either), file: Files<'_, 'f>) -> Self {
+    fn of_either(family: Family, either: Either, file: Files<'_, 'f>) -> Self {
         let Either { first, last, others } = either;
         let [first, last] =
             [first, last].map(|reason| Decider::of_drop(Some(family), reason).place_in(file));

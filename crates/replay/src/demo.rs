@@ -11,15 +11,15 @@ use crate::error::Error;
 
 /// The rules, as `iptables-save` prints them.
 pub const RULES: &str = include_str!("../demo/rules.v4");
-/// The capture.
+/// The capture, a file as tcpdump writes it.
 pub const CAPTURE: &[u8] = include_bytes!("../demo/office.pcap");
 
 /// Where the demonstration's files lie.
 #[derive(Debug)]
 pub struct Files {
-    /// The rules.
+    /// Where [`RULES`] is written.
     pub rules: PathBuf,
-    /// The capture.
+    /// Where [`CAPTURE`] is written.
     pub capture: PathBuf,
     /// Where the report is to go.
     pub report: PathBuf,

@@ -10,7 +10,7 @@ use rules::save::LoadError;
 pub enum Error {
     /// A file could not be read or written.
     File {
-        /// The file.
+        /// Its name, as given.
         file: String,
         /// The system's reason.
         source: std::io::Error,
@@ -24,7 +24,7 @@ pub enum Error {
     },
     /// A rules file is not UTF-8.
     Encoding {
-        /// The file.
+        /// Its name, as given.
         file: String,
         /// Line of the first wrong byte, from 1.
         line: usize,
@@ -33,19 +33,19 @@ pub enum Error {
     },
     /// A rules or cases file begins with bytes that no text has.
     Binary {
-        /// The file.
+        /// Its name, as given.
         file: String,
     },
     /// A rules file was refused.
     Rules {
-        /// The file.
+        /// Its name, as given.
         file: String,
         /// Where and why.
         source: LoadError,
     },
     /// A cases file was refused.
     Cases {
-        /// The file.
+        /// Its name, as given.
         file: String,
         /// Line, from 1.
         line: usize,
@@ -56,7 +56,7 @@ pub enum Error {
     },
     /// A file of access-list changes was refused.
     Bans {
-        /// The file.
+        /// Its name, as given.
         file: String,
         /// Line, from 1.
         line: usize,
@@ -67,12 +67,12 @@ pub enum Error {
     },
     /// No packet of the captures makes a case.
     NothingToRecord {
-        /// What became of the packets instead.
+        /// How many packets there were, and why none of them makes a case.
         found: String,
     },
     /// A rules file has no such table.
     NoTable {
-        /// The file.
+        /// Its name, as given.
         file: String,
         /// The table asked for.
         table: String,
@@ -115,7 +115,7 @@ impl fmt::Display for Error {
             Self::Binary { file } => {
                 write!(
                     f,
-                    "{file}: expected text, found a binary file (captures stand behind the rules)"
+                    "{file}: expected text, found a binary file (captures stand after the rules)"
                 )
             }
             Self::Rules { file, source } => write!(f, "{file}:{source}"),

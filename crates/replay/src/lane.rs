@@ -1,4 +1,4 @@
-//! [`Lane`]: judges batches of packets and counts what became of them. A replay has one, or one a thread.
+//! [`Lane`]: evaluates batches of packets and counts verdicts. A replay has one, or one for each worker.
 //!
 //! Contract: nothing is written and nothing shared, so lanes may run side by side; what they counted is
 //! added up at the end.
@@ -6,26 +6,23 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use dataplane::{Arrival, BURST, Bridge, Config, Disposition, Handler, Left, Origin, Skip};
-use host::sighting::{Seen, Sighting};
-use packet::Link;
-use pktio::{FrameMeta, FrameMut};
+use dataplane::{Arrival, BURST, Config, Disposition, Handler, Skip};
+use host::sighting::Sighting;
+use rules::model::Family;
 
-use crate::changes::Versus;
+use crate::batch::{Batch, Outcome, StreamFrame};
 use crate::decider::Decider;
-use crate::recorder::Recorder;
+use crate::recorder::{Finished, Recorder};
 use crate::rules_file::RulesFile;
-use crate::run::link_of;
-use crate::source::{Arrived, Batch, Outcome, Stream, seen_at};
 
 /// What is wanted of each packet besides counting it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Keeps {
-    /// What became of it.
+    /// Its result.
     pub(crate) outcomes: bool,
     /// Its bytes as captured, when targets rewrite it.
     pub(crate) bytes: bool,
-    /// Its interfaces.
+    /// The interfaces that it came in and goes out by.
     pub(crate) sides: bool,
 }
 
@@ -40,7 +37,7 @@ pub(crate) struct Rules<'f> {
     pub(crate) stop: Option<&'f Arc<AtomicBool>>,
 }
 
-/// What a judge counted.
+/// What a lane counted.
 pub(crate) struct Counted {
     pub(crate) rules: Recorder,
     /// Under the rules to compare with.
@@ -48,7 +45,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Adds what another judge counted.
+    /// Adds what another lane counted.
     pub(crate) fn merge(&mut self, other: Self) {
         let Self { rules, new } = other;
         self.rules.merge(rules);
@@ -58,7 +55,7 @@ impl Counted {
     }
 }
 
-/// One judge.
+/// A handler and what it counts.
 pub(crate) struct Lane<'f> {
     handler: Handler<'f>,
     /// Under the rules to compare with.
@@ -89,73 +86,86 @@ impl<'f> Lane<'f> {
         Counted { rules: self.recorder, new: self.versus.map(|versus| versus.recorder) }
     }
 
-    /// Judges every frame of a batch, in order.
-    pub(crate) fn judge(&mut self, batch: &mut Batch) {
-        let Batch { burst, arrived, seen, stream, outcomes, connections } = batch;
-        for (chunk, start) in arrived.chunks(BURST).zip((0..).step_by(BURST)) {
-            let range = start..start + chunk.len();
+    /// Evaluates every frame of a batch, in order.
+    pub(crate) fn evaluate(&mut self, batch: &mut Batch) {
+        let mut outcomes = std::mem::take(&mut batch.outcomes);
+        let frames = batch.arrived.len();
+        for start in (0..frames).step_by(BURST) {
+            let range = start..frames.min(start + BURST);
             if self.handler.tracks() {
-                let frames = burst.range_mut(range.clone());
-                self.handler.ahead(frames.filter_map(|frame| {
-                    let link = link_of(frame.meta.link_type)?;
+                self.handler.prefetch(batch.range(range.clone()).filter_map(|frame| {
+                    let link = frame.link()?;
                     Some((frame.bytes, link, frame.meta.wire_length as usize))
                 }));
             }
-            for ((frame, arrived), at) in burst.range_mut(range).zip(chunk).zip(start..) {
-                let arrived = (*arrived, seen_at(seen, at));
-                outcomes.extend(self.frame(frame, arrived, stream));
-            }
+            outcomes.extend(batch.range(range).filter_map(|frame| self.frame(frame)));
         }
-        *connections = self.handler.connections();
+        batch.outcomes = outcomes;
+        batch.connections = self.handler.connections();
         if let Some(versus) = &self.versus {
-            *connections = versus.handler.connections().max(*connections);
+            batch.connections = versus.handler.connections().max(batch.connections);
         }
     }
 
-    /// Judges and counts one frame.
+    /// Evaluates and counts one frame.
     #[inline]
-    fn frame(
-        &mut self,
-        FrameMut { bytes, meta }: FrameMut<'_>,
-        (arrived, seen): (Arrived, Seen),
-        stream: &Stream,
-    ) -> Option<Outcome> {
-        self.recorder.next_packet();
-        self.recorder.sighted(seen.sighting);
+    fn frame(&mut self, frame: StreamFrame<'_>) -> Option<Outcome> {
+        let Self { handler, recorder, scratch, .. } = self;
+        recorder.sighted(frame.seen.sighting);
+        let mut packet = recorder.packet();
         let mut new = None;
-        let end = match (link_of(meta.link_type), skip(seen.sighting)) {
+        let end = match (frame.link(), frame.skip()) {
             (None, _) => Disposition::skipped(Skip::LinkType),
             (_, Some(skip)) => Disposition::skipped(skip),
             (Some(link), None) => {
-                let mut arrival = arrival((meta, link), (arrived, seen), stream);
                 // What other rules let go on tells nothing of these: both are given the same.
-                let trusts = self.pairs && self.versus.is_none();
-                if let Some(left) = &mut arrival.left {
-                    left.let_go = trusts;
-                }
-                arrival.was_let_go &= trusts;
-                let Self { handler, recorder, scratch, .. } = self;
+                let arrival = frame.arrival(link, self.pairs && self.versus.is_none());
+                let StreamFrame { bytes, arrived, seen, .. } = frame;
                 let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
-                let outcome = handler.handle(own, &arrival, recorder);
+                let outcome = handler.handle(own, &arrival, &mut packet);
                 let is_own = seen.sighting == Sighting::Own;
-                recorder.compare(arrived.number, &outcome, (arrival.left.as_ref(), is_own));
+                packet.compare(arrived.number, &outcome, arrival.left.as_ref(), is_own);
                 let end = outcome.end;
                 new = self.versus.as_mut().map(|versus| {
                     // Targets rewrite in place: the new rules get what was captured.
-                    versus.judge(copy(scratch, bytes), &arrival)
+                    versus.evaluate(copy(scratch, bytes), &arrival)
                 });
                 end
             }
         };
-        let outcome = self.keeps.outcomes.then(|| Outcome {
-            by: Decider::of(&end, self.recorder.first_cause()),
-            new,
-            sides: self.recorder.take_sides(),
-            states: self.recorder.states,
-            end,
-        });
-        self.recorder.ended(&end);
-        outcome
+        let Finished { by, sides, states } = packet.finish(&end);
+        self.keeps.outcomes.then_some(Outcome { end, by, new, sides, states })
+    }
+}
+
+/// The handler under the new rules, beside the first one.
+pub(crate) struct Versus<'n> {
+    pub(crate) handler: Handler<'n>,
+    pub(crate) recorder: Recorder,
+}
+
+impl<'n> Versus<'n> {
+    /// The old rules evaluate families that `new` has none for.
+    pub(crate) fn new(new: &'n [RulesFile], rules: Rules<'n>) -> Self {
+        let Rules { files: old, config, stop, .. } = rules;
+        let replaced = |family: Family| new.iter().any(|file| file.ruleset.family == family);
+        let kept = old.iter().filter(|file| !replaced(file.ruleset.family));
+        let files: Vec<&RulesFile> = new.iter().chain(kept).collect();
+        Self {
+            handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
+            recorder: Recorder::new(files, false).stopped_by(stop.cloned()),
+        }
+    }
+
+    /// The result of a packet under the new rules; `bytes` are as captured, and may be rewritten.
+    pub(crate) fn evaluate(
+        &mut self,
+        bytes: &mut [u8],
+        arrival: &Arrival<'_>,
+    ) -> (Disposition, Decider) {
+        let mut packet = self.recorder.packet();
+        let end = self.handler.handle(bytes, arrival, &mut packet).end;
+        (end, packet.finish(&end).by)
     }
 }
 
@@ -164,54 +174,4 @@ fn copy<'s>(scratch: &'s mut Vec<u8>, bytes: &[u8]) -> &'s mut [u8] {
     scratch.clear();
     scratch.extend_from_slice(bytes);
     scratch
-}
-
-/// How a frame arrived.
-pub(crate) fn arrival<'a>(
-    (meta, link): (&FrameMeta, Link),
-    (Arrived { number, time }, seen): (Arrived, Seen),
-    Stream { interfaces, devices, one_sided, began }: &'a Stream,
-) -> Arrival<'a> {
-    let interface = interfaces.get(meta.interface as usize);
-    let named = devices.of(seen.device);
-    Arrival {
-        time,
-        began: *began,
-        one_sided: *one_sided,
-        bridge: Bridge {
-            port: devices.of(seen.bridged.port),
-            ports: seen.bridged.ports,
-            names: devices.all(),
-            more: seen.bridged.more,
-            is_passed_on: seen.bridged.is_passed_on,
-        },
-        was_let_go: seen.sighting == Sighting::Own,
-        direction: meta.direction,
-        interface: named.or(interface.and_then(|interface| interface.name.as_deref())),
-        origin: match seen.sighting {
-            Sighting::Arrival => Origin::Wire,
-            Sighting::Own => Origin::Host,
-            _ => Origin::Addresses,
-        },
-        left: seen.left.map(|left| Left {
-            number: left.number,
-            interface: devices.of(left.device),
-            source: left.ends.source,
-            destination: left.ends.destination,
-            ports: left.ends.ports,
-            bridged: left.bridged,
-            let_go: true,
-        }),
-        ..Arrival::new(number, link, meta.wire_length as usize)
-    }
-}
-
-/// Why a frame is no packet of its own, if it is none.
-pub(crate) fn skip(sighting: Sighting) -> Option<Skip> {
-    match sighting {
-        Sighting::Second { .. } => Some(Skip::Second),
-        Sighting::Lower { .. } => Some(Skip::Lower),
-        Sighting::OtherHost => Some(Skip::OtherHost),
-        Sighting::Unknown | Sighting::Arrival | Sighting::Own => None,
-    }
 }

@@ -1,11 +1,13 @@
 //! Captures against rules: what happened to every packet, and why.
 //!
-//! [`run::replay`] feeds captures to the one handler and counts, [`report`] shows what came of it,
+//! [`run::replay`] feeds captures to the one handler and counts, [`report`] shows the result,
 //! [`why`] tells one packet's story, [`cases`] holds rules to what a file of cases expects of them.
 #![forbid(unsafe_code)]
 
+mod alone;
 mod annotate;
 pub mod bans_file;
+mod batch;
 pub mod cases;
 pub mod changes;
 pub mod contradictions;
@@ -13,13 +15,14 @@ mod decider;
 pub mod demo;
 mod distinct;
 mod error;
+mod evaluated;
 pub mod file_id;
 mod filter;
-mod frames;
 mod gate;
 mod input;
 pub mod json_text;
 mod lane;
+mod link;
 mod logged;
 mod near;
 mod outputs;
@@ -40,9 +43,11 @@ mod spotter;
 mod stoppable;
 mod target;
 mod threads;
+mod time_text;
 pub mod why;
 
-pub use decider::{Decider, Place};
+pub use alone::Alone;
+pub use decider::{Decider, DeciderPlace};
 pub use error::Error;
 pub use filter::Filter;
 pub use input::read_text;
@@ -52,4 +57,3 @@ pub use select::{Moment, Selection};
 pub use source::{CaptureName, Numbers};
 pub use split::may_write;
 pub use target::Target;
-pub use threads::Alone;

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 use std::net::IpAddr;
 
-use dataplane::{DropReason, Judgement};
+use dataplane::{DropReason, FinalVerdict};
 use host::sighting::Sighting;
 use serde::Serialize;
 
+use crate::evaluated::Evaluated;
 use crate::json_text;
-use crate::outputs::Judged;
-use crate::report::time_text;
+use crate::time_text::time_text;
 
 /// One line. Names that stand in the contract of the command line stay; more may be added.
 #[derive(Serialize)]
@@ -48,28 +48,28 @@ struct Line<'a> {
 }
 
 /// Writes the line of one packet.
-pub(crate) fn write(to: &mut dyn Write, judged: &Judged<'_>) -> io::Result<()> {
-    let place = judged.place;
-    let flow = judged.words.as_ref().and_then(|words| words.flow);
+pub(crate) fn write(to: &mut dyn Write, evaluated: &Evaluated<'_>) -> io::Result<()> {
+    let place = evaluated.place;
+    let flow = evaluated.words.as_ref().and_then(|words| words.flow);
     let has_ports = |protocol: u8| matches!(protocol, 6 | 17 | 33 | 132 | 136);
     let ports = flow.filter(|flow| has_ports(flow.protocol));
     let line = Line {
-        capture: judged.numbers.file(judged.frame),
-        frame: judged.numbers.frame(judged.frame),
-        time: judged.time.map(time_text),
-        tuple: judged.words.as_ref().map(|words| &*words.line),
+        capture: evaluated.numbers.file(evaluated.frame),
+        frame: evaluated.numbers.frame(evaluated.frame),
+        time: evaluated.time.map(time_text),
+        tuple: evaluated.words.as_ref().map(|words| &*words.line),
         protocol: flow.map(|flow| flow.protocol),
         source: flow.map(|flow| flow.source),
         source_port: ports.map(|flow| flow.source_port),
         destination: flow.map(|flow| flow.destination),
         destination_port: ports.map(|flow| flow.destination_port),
-        input: judged.sides[0],
-        out: judged.sides[1],
-        path: judged.end.path.map(dataplane::Path::name),
-        verdict: judged.end.judgement.word(),
-        reason: match judged.end.either {
+        input: evaluated.sides[0],
+        out: evaluated.sides[1],
+        path: evaluated.end.path.map(dataplane::Path::name),
+        verdict: evaluated.end.verdict.word(),
+        reason: match evaluated.end.either {
             Some(_) => "either",
-            None => reason(judged.end.judgement),
+            None => reason(evaluated.end.verdict),
         },
         table: place.table,
         chain: place.chain,
@@ -77,28 +77,28 @@ pub(crate) fn write(to: &mut dyn Write, judged: &Judged<'_>) -> io::Result<()> {
         line: place.line,
         text: &place.text,
         // States that remain possible.
-        ctstate: judged.states.map(|states| format!("{states:?}").to_uppercase()),
-        sighting: judged.sighting.name(),
-        of: match judged.sighting {
+        ctstate: evaluated.states.map(|states| format!("{states:?}").to_uppercase()),
+        sighting: evaluated.sighting.name(),
+        of: match evaluated.sighting {
             Sighting::Second { of } | Sighting::Lower { of } => of,
             _ => None,
         }
-        .map(|of| judged.numbers.show(of).to_string()),
-        new_verdict: judged.new.map(|(end, _)| end.judgement.word()),
-        logged_by: &judged.logged_by,
-        new_line: judged.new.and_then(|(_, place)| place.line),
+        .map(|of| evaluated.numbers.show(of).to_string()),
+        new_verdict: evaluated.new.map(|(end, _)| end.verdict.word()),
+        logged_by: &evaluated.logged_by,
+        new_line: evaluated.new.and_then(|(_, place)| place.line),
     };
     json_text::line(to, &line)
 }
 
 /// The kind of what decided, in the words of `drop_reasons`.
-fn reason(judgement: Judgement) -> &'static str {
-    let reason = match judgement {
-        Judgement::Accept(None) => return "none",
-        Judgement::Accept(Some(by)) | Judgement::Reject(by) => by.into(),
-        Judgement::Drop(reason) => reason,
-        Judgement::Unknown => return "unknown",
-        Judgement::Skip(_) => return "skip",
+fn reason(verdict: FinalVerdict) -> &'static str {
+    let reason = match verdict {
+        FinalVerdict::Accept(None) => return "none",
+        FinalVerdict::Accept(Some(by)) | FinalVerdict::Reject(by) => by.into(),
+        FinalVerdict::Drop(reason) => reason,
+        FinalVerdict::Unknown => return "unknown",
+        FinalVerdict::Skip(_) => return "skip",
     };
     match reason {
         DropReason::Rule(_) => "rule",

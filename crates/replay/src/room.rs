@@ -10,7 +10,7 @@ use std::rc::Rc;
 pub struct Room(Option<Rc<Cell<u64>>>);
 
 impl Room {
-    /// Room for so many bytes.
+    /// Room for this number of bytes.
     #[must_use]
     pub fn of(bytes: u64) -> Self {
         Self(Some(Rc::new(Cell::new(bytes))))

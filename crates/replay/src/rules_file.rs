@@ -1,4 +1,4 @@
-//! A rules file as loaded: the ruleset, and what its text said about itself.
+//! A rules file as loaded: the ruleset, and what its text says about itself.
 
 use rules::eval::{By, Cause, PATIENCE, RuleRef};
 use rules::model::{Action, Chain, Policy, Rule, Ruleset, Table};
@@ -15,15 +15,15 @@ pub struct RulesFile {
     pub file: String,
     /// What named it on the command line: itself, or a folder that it lies in.
     pub given: String,
-    /// Its text.
+    /// Its text, as read.
     pub text: String,
-    /// Its rules.
+    /// What the text means.
     pub ruleset: Ruleset,
     /// How the family was found.
     pub family_from: FamilyFrom,
     /// What was odd about it.
     pub warnings: Vec<Warning>,
-    /// Whether someone else than its text said what carries the rules out.
+    /// Whether something else than its text gives the backend.
     pub semantics_given: bool,
 }
 
@@ -71,9 +71,9 @@ impl RulesFile {
         self
     }
 
-    /// Says what carries the rules out, whatever the text says.
+    /// Gives the backend, whatever the text says.
     #[must_use]
-    pub fn judged_as(mut self, semantics: Option<Semantics>) -> Self {
+    pub fn evaluated_as(mut self, semantics: Option<Semantics>) -> Self {
         self.ruleset.semantics = semantics.unwrap_or(self.ruleset.semantics);
         self.semantics_given |= semantics.is_some();
         self
@@ -152,7 +152,7 @@ impl RulesFile {
         }
     }
 
-    /// Why all packets hang together under these rules.
+    /// Why all packets depend on each other under these rules.
     #[must_use]
     pub fn because_text(&self, because: Because) -> String {
         match because {
@@ -167,7 +167,7 @@ impl RulesFile {
         }
     }
 
-    /// What a rule's answer hangs on, in the words of the rule.
+    /// What a rule's answer depends on, in the words of the rule.
     #[must_use]
     pub fn cause_text(&self, at: RuleRef, cause: Cause) -> String {
         let (.., rule) = self.rule(at);

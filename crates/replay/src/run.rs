@@ -1,4 +1,4 @@
-//! A replay: captures against rules, on one thread or several, and what came of it.
+//! A replay: captures against rules, on one thread or several, and the result.
 //!
 //! Contract: constant memory in the length of the captures; several captures are one stream, merged by time;
 //! time never runs backwards (a packet out of order is put in order; one that comes too late for that takes
@@ -14,10 +14,9 @@ use std::time::Instant;
 use access::list::Schedule;
 use conntrack::{Mode, Tracker};
 use dataplane::Config;
-use packet::Link;
-use pktio::LinkType;
 use rules::Class;
 
+use crate::alone::Alone;
 use crate::annotate::Annotation;
 use crate::error::Error;
 use crate::lane::{Counted, Lane, Rules};
@@ -28,24 +27,13 @@ use crate::room::Room;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::sink::Sink;
-use crate::source::{CaptureName, Numbers, Source};
+use crate::source::{Numbers, Reading, Source};
 use crate::split::Split;
 use crate::spotter::Spotter;
-use crate::stoppable;
-use crate::threads::{self, Alone, Ended};
+use crate::threads::{self, Ended};
 
-/// Which packets to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum List {
-    /// Dropped ones.
-    Drop,
-    /// Rejected ones.
-    Reject,
-    /// Those whose verdict is unknown.
-    Unknown,
-    /// Those whose verdict is another under [`Wanted::versus`].
-    Change,
-}
+pub use crate::link::link_of;
+pub use crate::sink::List;
 
 /// What a replay is to do besides counting.
 #[derive(Default)]
@@ -58,7 +46,7 @@ pub struct Wanted<'w> {
     pub page: bool,
     /// Called now and then with bytes read and, if known, bytes in all, of the current capture.
     pub progress: Option<&'w mut dyn FnMut(u64, Option<u64>)>,
-    /// Which packets to judge.
+    /// Which packets to evaluate.
     pub selection: Selection,
     /// Rules to compare with, at most one file per family.
     pub versus: Option<Vec<RulesFile>>,
@@ -72,7 +60,7 @@ pub struct Wanted<'w> {
     pub annotate: Option<&'w mut dyn Write>,
     /// Once true, the replay ends and reports what it has.
     pub stop: Option<Arc<AtomicBool>>,
-    /// Threads that judge; with more than one, another one reads and reports. 0 is taken for 1.
+    /// Workers that evaluate packets; with more than one, another one reads and reports. 0 is taken for 1.
     pub threads: usize,
 }
 
@@ -117,17 +105,23 @@ pub fn replay<'f>(
     report.numbers = Numbers::of(captures);
     (report.class, report.class_because) = rules.class();
     let mut sink = Sink::new(
-        (rules, report.numbers.clone()),
+        rules,
+        report.numbers.clone(),
         wanted.outputs(files)?,
         wanted.verdicts.take(),
-        (wanted.list, wanted.page),
+        wanted.list,
+        wanted.page,
     );
-    let mut source =
-        Source::new(captures, wanted.stop.clone(), 0, Some(Spotter::new(files, config)));
+    let reading = Reading {
+        selection: std::mem::take(&mut wanted.selection),
+        progress: wanted.progress.take(),
+        stop: wanted.stop.clone(),
+    };
+    let mut source = Source::new(captures, Some(Spotter::new(files, config)), reading);
     let counted = if wanted.threads <= 1 {
-        vec![alone(rules, &mut source, &mut sink, wanted)?]
+        vec![alone(rules, &mut source, &mut sink)?]
     } else {
-        several(rules, captures, (&mut source, &mut sink), &mut report, wanted)?
+        several(rules, &mut source, &mut sink, &mut report, wanted.threads)?
     };
     let all = counted.into_iter().reduce(|mut all, one| {
         all.merge(one);
@@ -137,86 +131,81 @@ pub fn replay<'f>(
         rules.report(&mut report);
         new.map(Recorder::into_counters)
     });
-    source.read.report(&mut report);
+    let (read, selection) = source.finish();
+    read.report(&mut report);
+    report.selection = selection;
     let groups = sink.finish(&mut report)?;
     let found = new.zip(groups).zip(new_counters);
     report.changes = found.map(|((files, groups), counters)| groups.finish(files, counters));
-    report.selection = std::mem::take(&mut wanted.selection);
     report.warn_of_options();
     report.elapsed_s = started.elapsed().as_secs_f64();
     Ok(report)
 }
 
-/// Judges on this thread.
+/// Evaluates on this thread.
 fn alone(
     rules: Rules<'_>,
-    source: &mut Source<'_>,
+    source: &mut Source<'_, '_>,
     sink: &mut Sink<'_, '_>,
-    wanted: &mut Wanted<'_>,
 ) -> Result<Counted, Error> {
     let lane = Lane::new(rules, sink.keeps());
-    threads::alone(lane, source, sink, (&mut wanted.selection, &mut wanted.progress))
+    threads::alone(lane, source, sink)
 }
 
-/// Judges on as many threads as the rules allow. Where packets turn out to hang together, starts again with
-/// one judge.
+/// Evaluates with as many workers as the rules allow. Where packets turn out to depend on each other, starts again
+/// with one.
 fn several<'c>(
     mut rules: Rules<'c>,
-    captures: &'c [String],
-    (source, sink): (&mut Source<'c>, &mut Sink<'_, '_>),
+    source: &mut Source<'c, '_>,
+    sink: &mut Sink<'_, '_>,
     report: &mut Report<'_>,
-    wanted: &mut Wanted<'_>,
+    threads: usize,
 ) -> Result<Vec<Counted>, Error> {
     let mut split = match report.class {
         Class::Pure => threads::Split::Batches,
         Class::PerFlow => threads::Split::Addresses { connections: rules.config.ct.max as u64 },
         Class::Global(_) => threads::Split::None,
     };
-    if report.class == Class::PerFlow
-        && captures.iter().any(|name| stoppable::may_wait(&CaptureName::parse(name).file))
-    {
-        report.one_judge = Some(Alone::Once);
+    if report.class == Class::PerFlow && source.may_wait() {
+        report.one_worker = Some(Alone::Once);
         split = threads::Split::None;
     }
     if rules.config.bans.as_ref().is_some_and(Schedule::changes_in_time) {
-        report.one_judge = Some(Alone::Bans);
+        report.one_worker = Some(Alone::Bans);
         split = threads::Split::None;
     }
     loop {
-        let judges = match split {
+        let workers = match split {
             threads::Split::None => 1,
-            threads::Split::Batches => wanted.threads,
-            threads::Split::Addresses { .. } => {
-                wanted.threads.min(most_tables(rules.config.ct.max))
-            }
+            threads::Split::Batches => threads,
+            threads::Split::Addresses { .. } => threads.min(most_tables(rules.config.ct.max)),
         };
-        let lanes = (0..judges).map(|_| Lane::new(rules, sink.keeps())).collect();
-        let selection = (&mut wanted.selection, &mut wanted.progress);
-        match threads::beside(lanes, split, source, sink, selection)? {
+        let lanes = (0..workers).map(|_| Lane::new(rules, sink.keeps())).collect();
+        match threads::beside(lanes, split, source, sink)? {
             Ended::Done(counted, why) => {
-                report.one_judge = report.one_judge.or(why);
+                report.one_worker = report.one_worker.or(why);
                 return Ok(counted);
             }
             Ended::Again(why) => {
-                report.one_judge = Some(why);
+                report.one_worker = Some(why);
                 split = threads::Split::None;
                 // What was written is to come to the same once more.
                 rules.stop = None;
                 let spotter = Some(Spotter::new(rules.files, rules.config));
-                *source = Source::new(captures, wanted.stop.clone(), sink.rewind(), spotter);
+                source.restart(spotter, sink.rewind());
             }
         }
     }
 }
 
-/// Judges that have tables for so many connections each: more would ask for address space that nobody uses.
+/// Workers that have tables for this number of connections each: more would ask for address space that nobody uses.
 fn most_tables(connections: usize) -> usize {
     const RESERVED: usize = 512 << 20;
     (RESERVED / Tracker::reserves(connections).max(1)).max(1)
 }
 
 impl Rules<'_> {
-    /// How far packets hang together, under the new rules as well; where all do, why.
+    /// How far packets depend on each other, under the new rules as well; where all do, why.
     fn class(&self) -> (Class, Option<String>) {
         let tracked = self.config.ct.mode != Mode::Off;
         let all = self.files.iter().chain(self.new.into_iter().flatten());
@@ -242,21 +231,4 @@ fn comparable(old: &[RulesFile], new: &[RulesFile]) -> Result<(), Error> {
             found: file.ruleset.family.tool(),
         }),
     }
-}
-
-/// How to read frames of a capture's link type, if tamis can.
-#[must_use]
-pub fn link_of(link_type: LinkType) -> Option<Link> {
-    Some(match link_type {
-        LinkType::ETHERNET => Link::Ethernet,
-        LinkType::RAW | LinkType(12 | 14) => Link::Raw,
-        LinkType::IPV4 => Link::Ipv4,
-        LinkType::IPV6 => Link::Ipv6,
-        LinkType::LINUX_SLL => Link::Sll,
-        LinkType::LINUX_SLL2 => Link::Sll2,
-        LinkType::NULL => Link::Null,
-        LinkType::LOOP => Link::Loop,
-        LinkType::NFLOG => Link::Nflog,
-        _ => return None,
-    })
 }

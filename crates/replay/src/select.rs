@@ -1,6 +1,6 @@
-//! Which packets are judged at all: `--filter`, `--from`, `--to`, `--count`.
+//! Which packets are evaluated at all: `--filter`, `--from`, `--to`, `--count`.
 //!
-//! Contract: packets left out are neither judged nor counted, and connections never see them; frame
+//! Contract: packets left out are neither evaluated nor counted, and connections never see them; frame
 //! numbers stay those of the captures. Times are compared after they were made to run forward only.
 
 use pktio::{Frame, Timestamp};
@@ -42,7 +42,7 @@ impl Moment {
     }
 }
 
-/// Which packets are judged.
+/// Which packets are evaluated.
 #[derive(Debug, Default)]
 pub struct Selection {
     /// Those that pass this.
@@ -51,39 +51,40 @@ pub struct Selection {
     pub from: Option<Moment>,
     /// Those before this moment.
     pub to: Option<Moment>,
-    /// The first so many of the others' choice.
+    /// The first N of the others' choice.
     pub count: Option<u64>,
 }
 
 /// What to do with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    Judge,
+    Evaluate,
     LeaveOut,
     /// Neither this one nor any later one.
     Stop,
 }
 
 impl Selection {
-    /// Whether every packet is judged.
+    /// Whether every packet is evaluated.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.filter.is_none() && self.from.is_none() && self.to.is_none() && self.count.is_none()
     }
 
-    /// Whether no packet beyond `judged` of them will be wanted.
-    pub(crate) fn is_full(&self, judged: u64) -> bool {
-        self.count.is_some_and(|count| judged >= count)
+    /// Whether no packet beyond `evaluated` of them will be wanted.
+    pub(crate) fn is_full(&self, evaluated: u64) -> bool {
+        self.count.is_some_and(|count| evaluated >= count)
     }
 
     /// What to do with a packet that arrived at `time`; `start` is the time of the first packet.
     pub(crate) fn choose(
         &mut self,
         frame: Frame<'_>,
-        (time, start): (Option<u64>, Option<u64>),
-        judged: u64,
+        time: Option<u64>,
+        start: Option<u64>,
+        evaluated: u64,
     ) -> Result<Choice, Error> {
-        if self.is_full(judged) {
+        if self.is_full(evaluated) {
             return Ok(Choice::Stop);
         }
         if self.from.is_some() || self.to.is_some() {
@@ -99,7 +100,7 @@ impl Selection {
             Some(filter) => filter.accepts(frame)?,
             None => true,
         };
-        Ok(if passes { Choice::Judge } else { Choice::LeaveOut })
+        Ok(if passes { Choice::Evaluate } else { Choice::LeaveOut })
     }
 }
 
@@ -127,13 +128,13 @@ mod tests {
             ..Selection::default()
         };
         let meta = FrameMeta::default();
-        let mut choose = |time, judged| {
+        let mut choose = |time, evaluated| {
             let frame = Frame { bytes: &[], meta: &meta };
-            selection.choose(frame, (Some(time), Some(100)), judged).unwrap()
+            selection.choose(frame, Some(time), Some(100), evaluated).unwrap()
         };
         assert_eq!(choose(109, 0), Choice::LeaveOut);
-        assert_eq!(choose(110, 0), Choice::Judge);
-        assert_eq!(choose(119, 1), Choice::Judge);
+        assert_eq!(choose(110, 0), Choice::Evaluate);
+        assert_eq!(choose(119, 1), Choice::Evaluate);
         assert_eq!(choose(120, 2), Choice::Stop);
         assert_eq!(choose(119, 3), Choice::Stop);
     }

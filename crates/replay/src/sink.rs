@@ -1,29 +1,44 @@
-//! [`Sink`]: takes judged packets in capture order and writes what is wanted of them one by one.
+//! [`Sink`]: takes evaluated packets in capture order and writes what is wanted of them one by one.
 //!
-//! Contract: batches come in the order in which they were read, whoever judged them.
+//! Contract: batches come in the order in which they were read, whichever worker evaluated them.
 
 use std::io::Write;
 
-use dataplane::{Disposition, Judgement};
+use dataplane::{Disposition, FinalVerdict};
 use host::sighting::Seen;
 use packet::Link;
 use pktio::Frame;
 use rules::model::Family;
 
+use crate::batch::{Arrived, Batch, Outcome, seen_at};
 use crate::changes::Groups;
-use crate::decider::{Decider, Place};
+use crate::decider::{Decider, DeciderPlace};
 use crate::error::Error;
+use crate::evaluated::{Evaluated, PacketWords};
 use crate::lane::{Keeps, Rules};
+use crate::link::link_of;
 use crate::logged::Loggers;
-use crate::outputs::{Judged, Outputs, Words, failed};
+use crate::outputs::{Outputs, failed};
 use crate::report::examples::{Example, Examples};
 use crate::report::timeline::Timeline;
 use crate::report::{Listed, Report};
 use crate::rules_file::RulesFile;
-use crate::run::{List, link_of};
-use crate::source::{Arrived, Batch, Numbers, Outcome, seen_at};
+use crate::source::Numbers;
 
-/// Where judged packets go.
+/// Which packets to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    /// Dropped ones.
+    Drop,
+    /// Rejected ones.
+    Reject,
+    /// Those whose verdict is unknown.
+    Unknown,
+    /// Those whose verdict is another under [`versus`](crate::run::Wanted::versus).
+    Change,
+}
+
+/// Where evaluated packets go.
 pub(crate) struct Sink<'f, 'w> {
     rules: Rules<'f>,
     /// How frame numbers are printed.
@@ -45,10 +60,12 @@ pub(crate) struct Sink<'f, 'w> {
 
 impl<'f, 'w> Sink<'f, 'w> {
     pub(crate) fn new(
-        (rules, numbers): (Rules<'f>, Numbers),
+        rules: Rules<'f>,
+        numbers: Numbers,
         outputs: Outputs<'w>,
         verdicts: Option<&'w mut dyn Write>,
-        (list, page): (Option<(List, usize)>, bool),
+        list: Option<(List, usize)>,
+        page: bool,
     ) -> Self {
         Self {
             rules,
@@ -66,7 +83,7 @@ impl<'f, 'w> Sink<'f, 'w> {
         }
     }
 
-    /// What judges have to keep for this.
+    /// What workers have to keep for this.
     pub(crate) fn keeps(&self) -> Keeps {
         let words = !self.outputs.is_none()
             || self.list.is_some()
@@ -96,7 +113,7 @@ impl<'f, 'w> Sink<'f, 'w> {
             }
             self.taken += 1;
             let interface = stream.interfaces.get(frame.meta.interface as usize);
-            self.packet(frame, (*arrived, seen_at(seen, at), interface), &outcome)?;
+            self.packet(frame, *arrived, seen_at(seen, at), interface, &outcome)?;
         }
         Ok(())
     }
@@ -104,15 +121,17 @@ impl<'f, 'w> Sink<'f, 'w> {
     fn packet(
         &mut self,
         frame: Frame<'_>,
-        (arrived, seen, interface): (Arrived, Seen, Option<&pktio::Interface>),
+        arrived: Arrived,
+        seen: Seen,
+        interface: Option<&pktio::Interface>,
         outcome: &Outcome,
     ) -> Result<(), Error> {
         let Outcome { end, by, new, sides: [input, output], states } = outcome;
         if let Some((timeline, _)) = &mut self.page {
-            timeline.count(arrived.time, &end.judgement);
+            timeline.count(arrived.time, &end.verdict);
         }
         if let Some(to) = &mut self.verdicts {
-            writeln!(to, "{}", end.judgement.word()).map_err(failed("--verdicts"))?;
+            writeln!(to, "{}", end.verdict.word()).map_err(failed("--verdicts"))?;
         }
         let link = link_of(frame.meta.link_type);
         if !self.outputs.is_none() {
@@ -127,7 +146,7 @@ impl<'f, 'w> Sink<'f, 'w> {
                 }
                 _ => Vec::new(),
             };
-            self.outputs.write(&Judged {
+            self.outputs.write(&Evaluated {
                 frame: arrived.number,
                 numbers: &self.numbers,
                 bytes: frame.bytes,
@@ -146,13 +165,13 @@ impl<'f, 'w> Sink<'f, 'w> {
             })?;
         }
         if let Some(link) = link {
-            self.keep((frame, link), arrived, outcome);
+            self.keep(frame, link, arrived, outcome);
         }
         Ok(())
     }
 
     /// Keeps the packet as an example, and on the list.
-    fn keep(&mut self, (frame, link): (Frame<'_>, Link), arrived: Arrived, outcome: &Outcome) {
+    fn keep(&mut self, frame: Frame<'_>, link: Link, arrived: Arrived, outcome: &Outcome) {
         let Outcome { end, by, new, .. } = outcome;
         let Arrived { number, time, .. } = arrived;
         let scratch = &mut self.scratch;
@@ -163,7 +182,7 @@ impl<'f, 'w> Sink<'f, 'w> {
         let changed = match (&mut self.groups, new) {
             (Some(groups), Some((new, new_by))) => {
                 let example = || Example { frame: number, time, packet: words() };
-                groups.compare((end, *by), (new, *new_by), example)
+                groups.compare(end, *by, new, *new_by, example)
             }
             _ => false,
         };
@@ -189,19 +208,19 @@ impl<'f, 'w> Sink<'f, 'w> {
 impl List {
     fn lists(self, end: &Disposition, changed: bool) -> bool {
         match self {
-            Self::Drop => matches!(end.judgement, Judgement::Drop(_)),
-            Self::Reject => matches!(end.judgement, Judgement::Reject(_)),
-            Self::Unknown => end.judgement == Judgement::Unknown,
+            Self::Drop => matches!(end.verdict, FinalVerdict::Drop(_)),
+            Self::Reject => matches!(end.verdict, FinalVerdict::Reject(_)),
+            Self::Unknown => end.verdict == FinalVerdict::Unknown,
             Self::Change => changed,
         }
     }
 }
 
-/// A frame in words. Only a copy of it can be parsed: a batch lends its frames to be read.
-fn words_of(scratch: &mut Vec<u8>, frame: Frame<'_>, link: Link) -> Words {
+/// A frame as text. Only a copy of it can be parsed: a batch lends its frames to be read.
+fn words_of(scratch: &mut Vec<u8>, frame: Frame<'_>, link: Link) -> PacketWords {
     scratch.clear();
     scratch.extend_from_slice(frame.bytes);
-    Words::of(scratch, frame.meta.wire_length as usize, link)
+    PacketWords::of(scratch, frame.meta.wire_length as usize, link)
 }
 
 fn of_family(files: &[RulesFile], family: Family) -> Option<&RulesFile> {
@@ -209,6 +228,6 @@ fn of_family(files: &[RulesFile], family: Family) -> Option<&RulesFile> {
 }
 
 /// The place of a decider under the new rules; families that these have none for keep their old ones.
-fn place_in<'f>(decider: Decider, new: &'f [RulesFile], old: &'f [RulesFile]) -> Place<'f> {
+fn place_in<'f>(decider: Decider, new: &'f [RulesFile], old: &'f [RulesFile]) -> DeciderPlace<'f> {
     decider.place(|family| of_family(new, family).or_else(|| of_family(old, family)))
 }

@@ -10,7 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dataplane::Judgement;
+use dataplane::FinalVerdict;
 use packet::visible;
 use pktio::pcap_file::NgWriter;
 use rules::eval::By;
@@ -19,7 +19,7 @@ use rules::model::Family;
 use crate::annotate::Interfaces;
 use crate::decider::Decider;
 use crate::error::Error;
-use crate::outputs::Judged;
+use crate::evaluated::Evaluated;
 use crate::room::{Room, Within};
 use crate::target::Pending;
 
@@ -83,8 +83,8 @@ impl Split {
     }
 
     /// Writes a frame to the file of its verdict and, if it was dropped, to that of the reason.
-    pub(crate) fn write(&mut self, judged: &Judged<'_>) -> Result<(), Error> {
-        let verdict = judged.end.judgement.word();
+    pub(crate) fn write(&mut self, evaluated: &Evaluated<'_>) -> Result<(), Error> {
+        let verdict = evaluated.end.verdict.word();
         let index = match self.by_verdict.get(verdict) {
             Some(index) => *index,
             None => {
@@ -92,19 +92,19 @@ impl Split {
                 *self.by_verdict.entry(verdict).or_insert(index)
             }
         };
-        self.append(index, judged)?;
-        if !matches!(judged.end.judgement, Judgement::Drop(_) | Judgement::Reject(_)) {
+        self.append(index, evaluated)?;
+        if !matches!(evaluated.end.verdict, FinalVerdict::Drop(_) | FinalVerdict::Reject(_)) {
             return Ok(());
         }
-        let key = (verdict, judged.decider);
+        let key = (verdict, evaluated.decider);
         let index = match self.by_decider.get(&key) {
             Some(index) => *index,
             None => {
-                let index = self.named(format!("{verdict}.{}", self.reason(judged)));
+                let index = self.named(format!("{verdict}.{}", self.reason(evaluated)));
                 *self.by_decider.entry(key).or_insert(index)
             }
         };
-        self.append(index, judged)
+        self.append(index, evaluated)
     }
 
     /// Ends every file, and gives it its name.
@@ -116,8 +116,8 @@ impl Split {
     }
 
     /// The decider as part of a file name. Rules of one line share it: `-s a,b` is several rules.
-    fn reason(&self, judged: &Judged<'_>) -> String {
-        let (family, by) = match judged.decider {
+    fn reason(&self, evaluated: &Evaluated<'_>) -> String {
+        let (family, by) = match evaluated.decider {
             Decider::Rules(family, by) => (family, by),
             Decider::Either(..) => return "either".to_owned(),
             Decider::Stack(_) => return "stack".to_owned(),
@@ -125,7 +125,7 @@ impl Split {
         };
         let named = if self.first == Some(family) { "" } else { family.name() };
         let dot = if named.is_empty() { "" } else { "." };
-        let place = judged.place;
+        let place = evaluated.place;
         let line = place.line.unwrap_or(0);
         match by {
             By::Rule(_) => format!("{named}{dot}L{line}"),
@@ -149,7 +149,7 @@ impl Split {
         self.outputs.len() - 1
     }
 
-    fn append(&mut self, index: usize, judged: &Judged<'_>) -> Result<(), Error> {
+    fn append(&mut self, index: usize, evaluated: &Evaluated<'_>) -> Result<(), Error> {
         self.written += 1;
         if self.outputs[index].writer.is_none() {
             self.make_room()?;
@@ -157,7 +157,7 @@ impl Split {
         }
         let output = &mut self.outputs[index];
         output.used = self.written;
-        output.append(judged, &self.room).map_err(failed(&output.path))
+        output.append(evaluated, &self.room).map_err(failed(&output.path))
     }
 
     /// Closes the file that has gone unused for the longest, if too many are open.
@@ -182,13 +182,13 @@ impl Split {
 }
 
 impl Output {
-    fn append(&mut self, judged: &Judged<'_>, room: &Room) -> io::Result<()> {
+    fn append(&mut self, evaluated: &Evaluated<'_>, room: &Room) -> io::Result<()> {
         let mut writer = match self.writer.take() {
             Some(writer) => writer,
             None => self.open(room)?,
         };
-        let number = self.interfaces.number(judged, &mut writer)?;
-        writer.write(number, judged.as_captured(), None)?;
+        let number = self.interfaces.number(evaluated, &mut writer)?;
+        writer.write(number, evaluated.as_captured(), None)?;
         self.writer = Some(writer);
         Ok(())
     }

@@ -5,7 +5,6 @@
 //! bounded (`WINDOW`). A capture in which nothing tells which way a frame went is not held back at all.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use dataplane::Config;
 use host::sighting::{Devices, Frame, Link, Reassembly, Seen, Sightings, Way};
@@ -14,9 +13,10 @@ use packet::{Checksums, Headers, parse};
 use pktio::{Direction, Frame as Captured, Interface};
 use rules::model::Family;
 
+use crate::batch::{Arrived, Batch, Names};
+use crate::link::link_of;
 use crate::rules_file::RulesFile;
-use crate::run::link_of;
-use crate::source::{Arrived, Batch, MOST_IDLE, Window};
+use crate::source::{MOST_IDLE, Window};
 
 /// How far ahead frames are looked at, for one that shows a packet leaving.
 const WINDOW: Window = Window { nanos: 1_000_000_000, frames: 64 * 1024, bytes: 64 * 1024 * 1024 };
@@ -25,7 +25,7 @@ const WINDOW: Window = Window { nanos: 1_000_000_000, frames: 64 * 1024, bytes: 
 const OTHER_HOST: u8 = 3;
 const OUTGOING: u8 = 4;
 
-/// See the module.
+/// The batches that wait, and what their frames were seen to be.
 pub(crate) struct Spotter<'h> {
     host: &'h Host,
     /// What frames that left tell of packets is wanted.
@@ -48,22 +48,6 @@ pub(crate) struct Spotter<'h> {
     names: Names,
     /// Batches that nobody has.
     idle: Vec<Batch>,
-}
-
-/// Names of devices by number, from 1.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Names(Arc<[Option<Arc<str>>]>);
-
-impl Names {
-    /// All of them.
-    pub(crate) fn all(&self) -> &[Option<Arc<str>>] {
-        &self.0
-    }
-
-    /// The name of a device, if it is known.
-    pub(crate) fn of(&self, device: u32) -> Option<&str> {
-        self.0.get((device as usize).checked_sub(1)?)?.as_deref()
-    }
 }
 
 impl<'h> Spotter<'h> {
@@ -185,9 +169,8 @@ impl<'h> Spotter<'h> {
     /// Names of all devices, by number.
     fn names(&mut self) -> Names {
         let devices = self.sightings.devices();
-        if self.names.0.len() != devices.len() {
-            let names = devices.all().map(|device| device.name.clone());
-            self.names = Names(names.collect());
+        if self.names.all().len() != devices.len() {
+            self.names = devices.all().map(|device| device.name.clone()).collect();
         }
         self.names.clone()
     }

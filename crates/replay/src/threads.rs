@@ -1,10 +1,10 @@
-//! A replay on several threads: one reads and reports, the others judge.
+//! A replay on several threads: one reads and reports, the others are workers.
 //!
 //! Contract: what comes out is what one thread makes of the captures, whatever the number of threads. As
-//! [`rules::Class`] says, whole batches go to the judges in turn, or the packets of two addresses to one
-//! judge, or all packets to one. The queues are bounded; batches come back in the order in which they went
-//! out. What only shows while packets come, that packets hang together which the rules let judge apart,
-//! ends the run ([`Ended::Again`]): it starts again with one judge, and what was reported is not reported
+//! [`rules::Class`] says, whole batches go to the workers in turn, or the packets of two addresses to one
+//! worker, or all packets to one. The queues are bounded; batches come back in the order in which they went
+//! out. What only shows while packets come, that packets depend on each other which the rules let workers share,
+//! ends the run ([`Ended::Again`]): it starts again with one worker, and what was reported is not reported
 //! twice.
 
 use std::collections::VecDeque;
@@ -18,52 +18,27 @@ use host::sighting::Sighting;
 use packet::{Checksums, Packet};
 use pktio::FrameMeta;
 
+use crate::alone::Alone;
+use crate::batch::{Batch, seen_at};
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::lane::{Counted, Lane};
-use crate::run::link_of;
-use crate::select::Selection;
+use crate::link::link_of;
 use crate::sink::Sink;
-use crate::source::{Batch, Progress, Source, seen_at};
+use crate::source::Source;
 
-/// Batches on their way to a judge, under its hands, and on their way back.
+/// Batches on their way to a worker, under its hands, and on their way back.
 const IN_FLIGHT: usize = 3;
-
-/// Why packets that the rules let judge apart hang together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Alone {
-    /// The captures cannot be read a second time, which may be needed.
-    Once,
-    /// Fragments wait for others, and there is not room for all.
-    Fragments,
-    /// There may be more connections than the table holds.
-    Connections,
-    /// The access list changes in time.
-    Bans,
-}
-
-impl Alone {
-    /// In words.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Once => "standard input cannot be read twice, which sharing out may need",
-            Self::Fragments => "fragments are put together in the order of the capture",
-            Self::Connections => "there may be more connections than --ct-max",
-            Self::Bans => "--bans changes in time, from packet to packet",
-        }
-    }
-}
 
 /// How a run ended.
 pub(crate) enum Ended {
-    /// At the end of the captures, with what each judge counted, and why only one of them went on.
+    /// At the end of the captures, with what each worker counted, and why only one of them went on.
     Done(Vec<Counted>, Option<Alone>),
-    /// Before: packets hang together, and one judge has to see them all.
+    /// Before: packets depend on each other, and one worker has to see them all.
     Again(Alone),
 }
 
-/// How packets are given to judges.
+/// How packets are given to workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Split {
     /// All to the only one.
@@ -74,51 +49,49 @@ pub(crate) enum Split {
     Addresses { connections: u64 },
 }
 
-/// One judge on a thread of its own.
-struct Judge<'s> {
+/// One worker on a thread of its own.
+struct Worker<'s> {
     to: SyncSender<Batch>,
     from: Receiver<Batch>,
-    /// Nothing where not all judges started.
+    /// Nothing where not all workers started.
     thread: ScopedJoinHandle<'s, Option<Counted>>,
 }
 
-/// A batch that judges have, whole or in parts.
+/// A batch that workers have, whole or in parts.
 enum Flight {
     Whole(usize),
-    /// Which judge has each frame.
+    /// Which worker has each frame.
     Parts(Batch, Vec<u8>),
 }
 
-/// Runs a replay with one judge on this thread.
+/// Runs a replay with one worker on this thread.
 pub(crate) fn alone(
     mut lane: Lane<'_>,
-    source: &mut Source<'_>,
+    source: &mut Source<'_, '_>,
     sink: &mut Sink<'_, '_>,
-    (selection, progress): (&mut Selection, &mut Option<Progress<'_>>),
 ) -> Result<Counted, Error> {
     let mut batch = Batch::default();
-    while source.next(&mut batch, selection, progress)? {
-        lane.judge(&mut batch);
+    while source.next(&mut batch)? {
+        lane.evaluate(&mut batch);
         sink.take(&mut batch)?;
     }
     Ok(lane.counted())
 }
 
-/// Runs a replay with these judges, each on a thread of its own.
+/// Runs a replay with these workers, each on a thread of its own.
 pub(crate) fn beside(
     lanes: Vec<Lane<'_>>,
     split: Split,
-    source: &mut Source<'_>,
+    source: &mut Source<'_, '_>,
     sink: &mut Sink<'_, '_>,
-    wanted: (&mut Selection, &mut Option<Progress<'_>>),
 ) -> Result<Ended, Error> {
     let wanted_threads = lanes.len();
-    // One judge may be given all that is under way.
+    // One worker may be given all that is under way.
     let most = IN_FLIGHT * wanted_threads;
     let gate = Gate::default();
     thread::scope(|scope| {
         let mut lanes = lanes.into_iter();
-        let judges = gate.start(wanted_threads, |_| {
+        let workers = gate.start(wanted_threads, |_| {
             let (to, batches) = sync_channel::<Batch>(most);
             let (back, from) = sync_channel(most);
             let (lane, gate) = (lanes.next(), &gate);
@@ -126,7 +99,7 @@ pub(crate) fn beside(
                 let is_open = gate.wait();
                 let mut lane = lane.filter(|_| is_open)?;
                 for mut batch in batches {
-                    lane.judge(&mut batch);
+                    lane.evaluate(&mut batch);
                     if back.send(batch).is_err() {
                         break;
                     }
@@ -134,36 +107,36 @@ pub(crate) fn beside(
                 Some(lane.counted())
             };
             let thread = thread::Builder::new().spawn_scoped(scope, work)?;
-            Ok(Judge { to, from, thread })
+            Ok(Worker { to, from, thread })
         });
-        let judges = judges.map_err(|source| Error::Threads { wanted: wanted_threads, source })?;
+        let workers =
+            workers.map_err(|source| Error::Threads { wanted: wanted_threads, source })?;
         let mut run =
-            Run { judges, split, flying: VecDeque::new(), idle: Vec::new(), turn: 0, why: None };
-        let again = run.pump(source, sink, wanted)?;
+            Run { workers, split, flying: VecDeque::new(), idle: Vec::new(), turn: 0, why: None };
+        let again = run.pump(source, sink)?;
         Ok(run.end(again))
     })
 }
 
 struct Run<'s> {
-    judges: Vec<Judge<'s>>,
+    workers: Vec<Worker<'s>>,
     split: Split,
-    /// Batches that judges have, the oldest first.
+    /// Batches that workers have, the oldest first.
     flying: VecDeque<Flight>,
     /// Batches that nobody has.
     idle: Vec<Batch>,
     /// Batches given out.
     turn: usize,
-    /// Why only one judge goes on.
+    /// Why only one worker goes on.
     why: Option<Alone>,
 }
 
 impl Run<'_> {
-    /// Reads, gives out and takes back until the captures end, or packets turn out to hang together.
+    /// Reads, gives out and takes back until the captures end, or packets turn out to depend on each other.
     fn pump(
         &mut self,
-        source: &mut Source<'_>,
+        source: &mut Source<'_, '_>,
         sink: &mut Sink<'_, '_>,
-        (selection, progress): (&mut Selection, &mut Option<Progress<'_>>),
     ) -> Result<Option<Alone>, Error> {
         let mut more = true;
         while more || !self.flying.is_empty() {
@@ -174,7 +147,7 @@ impl Run<'_> {
                 continue;
             }
             let mut batch = self.idle.pop().unwrap_or_default();
-            more = source.next(&mut batch, selection, progress)?;
+            more = source.next(&mut batch)?;
             if more && let Err(alone) = self.give_out(batch) {
                 return Ok(Some(alone));
             }
@@ -182,32 +155,32 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Most batches that judges may have: no queue is ever full.
+    /// Most batches that workers may have: no queue is ever full.
     fn most(&self) -> usize {
         match self.split {
-            Split::Batches => IN_FLIGHT * self.judges.len(),
+            Split::Batches => IN_FLIGHT * self.workers.len(),
             Split::None | Split::Addresses { .. } => IN_FLIGHT,
         }
     }
 
     fn give_out(&mut self, mut batch: Batch) -> Result<(), Alone> {
         self.turn += 1;
-        let judge = match self.split {
+        let worker = match self.split {
             Split::None => 0,
-            // Fragments wait for others at one and the same judge.
+            // Fragments wait for others at one and the same worker.
             Split::Batches if holds_fragment(&mut batch) => 0,
-            Split::Batches => self.turn % self.judges.len(),
+            Split::Batches => self.turn % self.workers.len(),
             Split::Addresses { .. } => return self.give_parts(batch),
         };
-        send(&self.judges[judge], batch);
-        self.flying.push_back(Flight::Whole(judge));
+        send(&self.workers[worker], batch);
+        self.flying.push_back(Flight::Whole(worker));
         Ok(())
     }
 
-    /// Gives each packet to the judge of its addresses.
+    /// Gives each packet to the worker of its addresses.
     fn give_parts(&mut self, mut batch: Batch) -> Result<(), Alone> {
-        let mut parts: Vec<Batch> = Vec::with_capacity(self.judges.len());
-        for _ in &self.judges {
+        let mut parts: Vec<Batch> = Vec::with_capacity(self.workers.len());
+        for _ in &self.workers {
             let mut part = self.idle.pop().unwrap_or_default();
             part.clear();
             part.stream = batch.stream.clone();
@@ -222,8 +195,8 @@ impl Run<'_> {
             parts[owner].seen.extend(seen.get(at));
             owners.push(owner as u8);
         }
-        for (judge, part) in self.judges.iter().zip(parts) {
-            send(judge, part);
+        for (worker, part) in self.workers.iter().zip(parts) {
+            send(worker, part);
         }
         self.flying.push_back(Flight::Parts(batch, owners));
         Ok(())
@@ -233,9 +206,9 @@ impl Run<'_> {
     fn take_back(&mut self, sink: &mut Sink<'_, '_>) -> Result<Option<Alone>, Error> {
         let mut batch = match self.flying.pop_front() {
             None => return Ok(None),
-            Some(Flight::Whole(judge)) => receive(&self.judges[judge]),
+            Some(Flight::Whole(worker)) => receive(&self.workers[worker]),
             Some(Flight::Parts(mut batch, owners)) => {
-                let mut parts: Vec<Batch> = self.judges.iter().map(receive).collect();
+                let mut parts: Vec<Batch> = self.workers.iter().map(receive).collect();
                 let made: u64 = parts.iter().map(|part| part.connections).sum();
                 if let Split::Addresses { connections } = self.split
                     && made > connections
@@ -252,9 +225,9 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Sends the judges home and adds up what they counted.
+    /// Ends the workers and adds up what they counted.
     fn end(self, again: Option<Alone>) -> Ended {
-        let threads = self.judges.into_iter().map(|judge| judge.thread);
+        let threads = self.workers.into_iter().map(|worker| worker.thread);
         let counted = threads.filter_map(|thread| match thread.join() {
             Ok(counted) => counted,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -283,17 +256,17 @@ fn holds_fragment(batch: &mut Batch) -> bool {
     })
 }
 
-/// The judge of a packet.
-fn owner(bytes: &mut [u8], meta: &FrameMeta, judges: usize) -> Result<usize, Alone> {
+/// The worker of a packet.
+fn owner(bytes: &mut [u8], meta: &FrameMeta, workers: usize) -> Result<usize, Alone> {
     let Some(link) = link_of(meta.link_type) else { return Ok(0) };
     let packet = Packet::parse(bytes, meta.wire_length as usize, link, Checksums::Ignore);
     if is_fragment(&packet) {
         return Err(Alone::Fragments);
     }
-    Ok(ends(&packet).map_or(0, |ends| spread(ends, judges)))
+    Ok(ends(&packet).map_or(0, |ends| spread(ends, workers)))
 }
 
-/// One of so many numbers for two addresses: the same in every run.
+/// One of `many` numbers for two addresses: the same in every run.
 fn spread(ends: [IpAddr; 2], many: usize) -> usize {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let bits = |ip| match ip {
@@ -305,11 +278,11 @@ fn spread(ends: [IpAddr; 2], many: usize) -> usize {
     mixed as usize % many
 }
 
-/// Gives a batch to a judge. One that is no more has panicked: [`Run::end`] says so.
-fn send(judge: &Judge<'_>, batch: Batch) {
-    let _ = judge.to.send(batch);
+/// Gives a batch to a worker. One that is no more has panicked: [`Run::end`] says so.
+fn send(worker: &Worker<'_>, batch: Batch) {
+    let _ = worker.to.send(batch);
 }
 
-fn receive(judge: &Judge<'_>) -> Batch {
-    judge.from.recv().unwrap_or_default()
+fn receive(worker: &Worker<'_>) -> Batch {
+    worker.from.recv().unwrap_or_default()
 }

@@ -1,5 +1,5 @@
 //! `-j N`: whatever comes out of a replay is the same for every N, over real captures under rules of every
-//! class; and standard error says when one thread has to judge alone.
+//! class; and standard error says when one worker has to evaluate all packets.
 //!
 //! The captures, and rulesets from the wild, are in the shared data beside the checkout.
 
@@ -106,7 +106,7 @@ fn one_judge_is_told_with_its_reason() {
     let ran = run(&nth, "2");
     let (class_of, said) = class(&ran);
     assert_eq!(class_of, serde_json::json!({ "class": "global", "because": because }));
-    assert_eq!(said, format!("tamis: -j 2: one thread judges: {because}"));
+    assert_eq!(said, format!("tamis: -j 2: one worker evaluates: {because}"));
     let ran = run(&nth, "1");
     assert_eq!(class(&ran), (class_of, ""));
     let ran = run(&state, "2");

@@ -87,7 +87,7 @@ fn arguments_are_refused_in_one_line() {
         (&["replay", "/nowhere/rules.v4", CAPTURE], "/nowhere/rules.v4: "),
         (&["replay", RULES, CAPTURE, "--html", "/nowhere/at/all"], "/nowhere/at/all: "),
         (&["replay", RULES, CAPTURE, "--split", RULES], "not a directory"),
-        (&["replay", CAPTURE, CAPTURE], "captures stand behind the rules"),
+        (&["replay", CAPTURE, CAPTURE], "captures stand after the rules"),
         (&["test", RULES, CAPTURE], "expected text"),
         (&["why", RULES, CAPTURE, "--packet", "0"], "1 to 287"),
         (&["why", RULES, CAPTURE, "--packet", "288"], "1 to 287"),

@@ -9,13 +9,13 @@ use rules::revision::Revision;
 
 use super::tally::{Cell, Counting, Tables, Tally};
 
-/// See the module. Later ones have higher numbers.
+/// A worker's counters since some snapshot. Later ones have higher numbers.
 #[derive(Debug)]
 pub(super) struct Array<T> {
     pub(super) number: u64,
     rules: T,
     policies: T,
-    /// Policies, one bit each, that were set anew behind this array: what it counted for them is no more.
+    /// Policies, one bit each, that were set anew after this array: what it counted for them is no more.
     void: AtomicU64,
 }
 
@@ -30,7 +30,8 @@ impl<T: Tally> Array<T> {
     #[inline]
     pub(super) fn walk(
         &self,
-        (revision, tables): (&Revision, Tables),
+        revision: &Revision,
+        tables: Tables,
         table: usize,
         transit: &mut Transit<'_, '_>,
         entry: Alive,

@@ -6,7 +6,7 @@
 //!
 //! Contract: one worker takes and leaves, one poster at a time posts, with rising numbers. Neither waits for
 //! the other: taking is one swap, leaving is one and two more for what was posted meanwhile. A worker that takes
-//! behind a post has what was posted or something newer.
+//! after a post has what was posted or something newer.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub(crate) struct Seat<T> {
     pub(crate) what: T,
 }
 
-/// See the module.
+/// A cell that holds what is newest, or nothing while its worker has it.
 pub(crate) struct Desk<T>(AtomicCell<Option<Box<Seat<T>>>>);
 
 impl<T> fmt::Debug for Desk<T> {

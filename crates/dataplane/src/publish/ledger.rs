@@ -18,7 +18,7 @@ use super::tally::{HOOKS, Tables, Tally};
 use super::worker::{Place, Work};
 use super::{PublishError, Snapshot};
 
-/// See the module.
+/// What a writer holds while it has the lock.
 #[derive(Debug)]
 pub(super) struct Ledger<T> {
     pub(super) current: Arc<Revision>,
@@ -43,9 +43,9 @@ pub(super) struct Ledger<T> {
 #[derive(Debug)]
 struct Retired {
     revision: Arc<Revision>,
-    /// What it does not share with the one behind it.
+    /// What it does not share with the one after it.
     bytes: usize,
-    /// Counters that the one behind it does not need.
+    /// Counters that the one after it does not need.
     dropped: Vec<u32>,
 }
 

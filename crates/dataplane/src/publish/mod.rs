@@ -1,12 +1,12 @@
 //! Publishing: revisions of the rules go to the threads that walk them, their counters come back.
 //!
 //! Every [`Worker`] has a desk. A commit puts the new revision on all of them; a worker takes what is
-//! there for the length of a [`Burst`], so one packet is judged by one revision. A reader who wants
+//! there for the length of a [`BurstGuard`], so one packet is evaluated by one revision. A reader who wants
 //! the counters puts empty ones there, and has the full ones when the worker's burst ends, or at once if it rests:
 //! that is [`Published::snapshot`].
 //!
 //! Contract: workers never wait, lock or free anything but the seat itself; a burst costs two swaps of a word
-//! that is the worker's own. A burst that begins behind a commit sees it. Writers and readers take one lock,
+//! that is the worker's own. A burst that begins after a commit sees it. Writers and readers take one lock,
 //! and it is them who wait: writers at [`MOST_REVISIONS`] or [`MOST_BYTES`] that are not reclaimed,
 //! readers for bursts to end, both for [`PATIENCE`]. `ledger` says when something is reclaimed.
 //!
@@ -37,12 +37,12 @@ use rules::save::LoadError;
 use ledger::{Ledger, Reset};
 use tally::{HOOKS, Local, Tally};
 
-pub use worker::{Burst, Worker};
+pub use worker::{BurstGuard, Worker};
 
-/// Writers wait at so many revisions that somebody may still walk.
+/// Writers wait at this number of revisions that somebody may still walk.
 pub const MOST_REVISIONS: usize = 64;
 
-/// Writers wait at so many bytes that only such revisions hold, by [`Revision::replaced_bytes`].
+/// Writers wait at this number of bytes that only such revisions hold, by [`Revision::replaced_bytes`].
 pub const MOST_BYTES: usize = 256 << 20;
 
 /// How long writers wait for workers to move on, and readers for their bursts to end.
@@ -94,7 +94,7 @@ pub enum PublishError {
 /// Counters of all workers, each as of a boundary between two of its bursts.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// The revision whose rules they are. Holding on to it keeps it, and those behind it, from being reclaimed.
+    /// The revision whose rules they are. Holding on to it keeps it, and those after it, from being reclaimed.
     pub revision: Arc<Revision>,
     rules: Vec<Counters>,
     policies: Vec<Counters>,
@@ -133,7 +133,7 @@ impl<T: Tally> Published<T> {
         Worker::new(self.lock().register())
     }
 
-    /// The current revision. Holding on to it keeps it, and those behind it, from being reclaimed.
+    /// The current revision. Holding on to it keeps it, and those after it, from being reclaimed.
     pub fn revision(&self) -> Arc<Revision> {
         Arc::clone(&self.lock().current)
     }

@@ -19,7 +19,7 @@ pub trait Tally: Debug + Send + Sync {
     /// All zero.
     fn new(places: usize) -> Self;
 
-    /// Counts a packet of so many bytes; a place that is not there counts nothing.
+    /// Counts a packet of N bytes; a place that is not there counts nothing.
     fn count(&self, place: usize, bytes: u64);
 
     /// The counter of a place.

@@ -51,29 +51,29 @@ impl<T: Tally> Worker<T> {
     /// # Panics
     /// A burst before was forgotten (`mem::forget`) and never ended.
     #[inline]
-    pub fn burst(&mut self) -> Burst<'_, T> {
+    pub fn burst(&mut self) -> BurstGuard<'_, T> {
         let seat = self.place.desk.take();
         let Some(seat) = seat else { panic!("a burst was forgotten before it ended") };
         self.place.at.store(seat.what.revision.number(), Ordering::Relaxed);
-        Burst { place: &self.place, memories: &mut self.memories, seat: Some(seat) }
+        BurstGuard { place: &self.place, memories: &mut self.memories, seat: Some(seat) }
     }
 }
 
-/// A burst of packets: all of them are judged by one revision.
-pub struct Burst<'w, T = Local> {
+/// A burst of packets: all of them are evaluated by one revision.
+pub struct BurstGuard<'w, T = Local> {
     place: &'w Place<T>,
     memories: &'w mut Memories,
     /// There until it is dropped.
     seat: Option<Box<Seat<Work<T>>>>,
 }
 
-impl<T: Tally> fmt::Debug for Burst<'_, T> {
+impl<T: Tally> fmt::Debug for BurstGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Burst").field("seat", &self.seat).finish_non_exhaustive()
+        f.debug_struct("BurstGuard").field("seat", &self.seat).finish_non_exhaustive()
     }
 }
 
-impl<T: Tally> Burst<'_, T> {
+impl<T: Tally> BurstGuard<'_, T> {
     /// The rules.
     #[must_use]
     pub fn revision(&self) -> &Revision {
@@ -86,11 +86,11 @@ impl<T: Tally> Burst<'_, T> {
     pub fn walk(&mut self, table: usize, transit: &mut Transit<'_, '_>, entry: Alive) -> Verdicts {
         let Some(seat) = &self.seat else { unreachable!("it is there until drop") };
         let Work { revision, tables, array } = &seat.what;
-        array.walk((revision, *tables), table, transit, entry, self.memories)
+        array.walk(revision, *tables, table, transit, entry, self.memories)
     }
 }
 
-impl<T> Drop for Burst<'_, T> {
+impl<T> Drop for BurstGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.place.at.store(0, Ordering::Relaxed);

@@ -12,14 +12,15 @@ use rules::{Iface, Wish};
 
 use super::Walk;
 use crate::answers::{Answerable, Answers, Found};
-use crate::disposition::{DropReason, Judgement};
-use crate::handler::Observer;
+use crate::disposition::{DropReason, FinalVerdict};
+use crate::observer::Observer;
 
 impl Walk<'_, '_, '_> {
     /// Gives an answer of the host's own the connection that it carries, and the source that it was made with.
     pub(crate) fn answers(
         &mut self,
-        (found, answers): (Found, &Answers),
+        found: Found,
+        answers: &Answers,
         observer: &mut impl Observer,
     ) {
         let ct = &mut self.transit.ct;
@@ -115,18 +116,18 @@ impl Walk<'_, '_, '_> {
     /// What the host sends the packet's sender, if it does, and what that is known by once it comes.
     pub(crate) fn answer(
         &mut self,
-        judgement: &Judgement,
+        verdict: &FinalVerdict,
         to_host: bool,
     ) -> (Option<Answer>, Option<Answerable>) {
         let rejected = self.verdicts.by(Verdict::Reject);
-        let (answer, certain) = match judgement {
-            Judgement::Reject(by) => (self.rejection(*by), true),
-            Judgement::Drop(_) => (self.untold_answer(), true),
-            Judgement::Unknown if rejected.is_some() => {
+        let (answer, certain) = match verdict {
+            FinalVerdict::Reject(by) => (self.rejection(*by), true),
+            FinalVerdict::Drop(_) => (self.untold_answer(), true),
+            FinalVerdict::Unknown if rejected.is_some() => {
                 (rejected.and_then(|by| self.rejection(by)), false)
             }
-            Judgement::Unknown => (self.untold_answer(), false),
-            Judgement::Accept(_) | Judgement::Skip(_) => return (None, None),
+            FinalVerdict::Unknown => (self.untold_answer(), false),
+            FinalVerdict::Accept(_) | FinalVerdict::Skip(_) => return (None, None),
         };
         let Some(answer) = answer.filter(|_| self.transit.family.is_ip()) else {
             return (None, None);

@@ -1,4 +1,4 @@
-//! The nat tables of a packet's walk: whether their chains see it, and what becomes of its flow.
+//! The nat tables of a packet's walk: whether their chains see it, and what they do to its flow.
 
 use conntrack::{Side, Taken};
 use rules::Connection;
@@ -10,7 +10,7 @@ use rules::model::Hook;
 use rules::nat::{self, Binding, Translated, Turn, icmp_error, rewrite};
 
 use super::Walk;
-use crate::handler::Observer;
+use crate::observer::Observer;
 
 /// Sees chains that the packet may not have met.
 struct Doubtful<'o, O>(&'o mut O);
@@ -63,7 +63,8 @@ impl Walk<'_, '_, '_> {
     pub(super) fn nat(&mut self, table: usize, observer: &mut impl Observer) {
         let side = nat::side_at(self.transit.hook);
         // A flow's end is decided on one way only.
-        let turn = if self.lost_way() { Turn::Doubt } else { nat::turn(&self.transit, side) };
+        let turn =
+            if self.is_way_indeterminate() { Turn::Doubt } else { nat::turn(&self.transit, side) };
         let translated = match turn {
             Turn::Pass => Translated::No,
             Turn::Rewrite => rewrite::packet(&mut self.transit, side),
@@ -138,7 +139,7 @@ impl Walk<'_, '_, '_> {
             nat::bind_drawn(&mut self.transit, side);
             return seen;
         }
-        // What may answer a flow that was lost is no flow of its own, or one that the rules decide.
+        // What may answer a flow that is indeterminate is no flow of its own, or one that the rules decide.
         let answers_any = self.tables.translates && nat::answers_any(&mut self.transit);
         let is_lost =
             self.transit.ct.binding == Binding::Lost || nat::is_translated(&self.transit, side);

@@ -12,7 +12,7 @@ use rules::model::Family;
 
 use super::Walk;
 use crate::disposition::{DropReason, Why};
-use crate::handler::Observer;
+use crate::observer::Observer;
 
 /// What is known of the link that a packet leaves by, and of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,7 +56,7 @@ impl Walk<'_, '_, '_> {
             Fit::No => self.alive = Alive::Gone,
             Fit::Unknown => {
                 self.alive = Alive::Maybe;
-                observer.hangs_on(Why::Size);
+                observer.depends_on(Why::Size);
             }
         }
         self.untold.get_or_insert(DropReason::TooBig);

@@ -5,7 +5,7 @@ use rules::eval::{self, Alive, Memories, Verdicts};
 use rules::layout::{Kind, Laid};
 use rules::model::{Hook, Ruleset};
 
-use crate::handler::Observer;
+use crate::observer::Observer;
 
 /// What a table is for, as far as a walk treats it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum Role {
     Other,
 }
 
-/// See the module.
+/// The tables of one family, laid out to be walked, by hook.
 #[derive(Debug)]
 pub(crate) struct Tables<'r> {
     ruleset: &'r Ruleset,
@@ -65,7 +65,7 @@ impl<'r> Tables<'r> {
             hooks: hooks.map(|hook| {
                 let mut tables: Vec<usize> = eval::tables_at(ruleset, hook).collect();
                 if hook == Hook::Input {
-                    // There the source is translated, behind everything else.
+                    // There the source is translated, after everything else.
                     tables.sort_by_key(|table| ruleset.tables[*table].name == "nat");
                 }
                 let raw = tables.iter().filter(|table| ruleset.tables[**table].name == "raw");

@@ -1,31 +1,31 @@
-//! What became of a packet, and what gave that, once its walk is over.
+//! A packet's verdict, and what gave it, once its walk is over.
 
 use rules::eval::{Alive, By, Verdict};
 
 use super::Walk;
 use super::ways::Ways;
-use crate::disposition::{DropReason, Either, Judgement};
+use crate::disposition::{DropReason, Either, FinalVerdict};
 
 impl Walk<'_, '_, '_> {
-    /// What became of it.
-    pub(crate) fn judgement(&mut self) -> Judgement {
+    /// Its verdict.
+    pub(crate) fn verdict(&mut self) -> FinalVerdict {
         if self.given_up {
-            return Judgement::Unknown;
+            return FinalVerdict::Unknown;
         }
-        if self.alive != Alive::Gone || self.ways == Ways::Lost {
+        if self.alive != Alive::Gone || self.ways == Ways::Indeterminate {
             let accepted = self.accepted;
             self.verdicts.extend(&accepted);
             self.verdicts.add(Verdict::Accept, accepted.by(Verdict::Accept));
         }
         match self.verdicts.only() {
-            Some((Verdict::Accept, by)) => Judgement::Accept(by),
-            Some((Verdict::Drop, Some(by))) => Judgement::Drop(by.into()),
+            Some((Verdict::Accept, by)) => FinalVerdict::Accept(by),
+            Some((Verdict::Drop, Some(by))) => FinalVerdict::Drop(by.into()),
             Some((Verdict::Drop, None)) => match self.untold.or_else(|| self.last_to_drop()) {
-                Some(reason) => Judgement::Drop(reason),
-                None => Judgement::Unknown,
+                Some(reason) => FinalVerdict::Drop(reason),
+                None => FinalVerdict::Unknown,
             },
-            Some((Verdict::Reject, Some(by))) => Judgement::Reject(by),
-            _ => Judgement::Unknown,
+            Some((Verdict::Reject, Some(by))) => FinalVerdict::Reject(by),
+            _ => FinalVerdict::Unknown,
         }
     }
 
@@ -34,7 +34,7 @@ impl Walk<'_, '_, '_> {
         let (verdict, first) = self.verdicts.only().filter(|_| !self.given_up)?;
         let reason = |by: Option<By>| by.map(DropReason::from).or(self.untold);
         let Some((last, others)) = self.verdicts.or_by(verdict) else {
-            // No rule drops it: tracking may have, and something behind it does.
+            // No rule drops it: tracking may have, and something after it does.
             let last = self.untold.filter(|_| first.is_none() && self.may_be_dropped)?;
             return Some(Either { first: DropReason::Conntrack, last, others: false });
         };

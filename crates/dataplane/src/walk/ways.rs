@@ -1,6 +1,6 @@
 //! A packet that may go more than one way: to the host, or on.
 //!
-//! Where a translation is not known, nothing is certain any more. Where only nobody said which addresses are the
+//! Where a translation is not known, nothing is certain any more. Where only it is not given which addresses are the
 //! host's, the packet takes one way or the other, and a verdict that both give is certain.
 
 use host::Refused;
@@ -8,7 +8,7 @@ use rules::eval::{Alive, Verdict};
 
 use super::Walk;
 use crate::disposition::{DropReason, Why};
-use crate::handler::Observer;
+use crate::observer::Observer;
 
 /// How many ways a packet may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,8 +16,8 @@ pub(super) enum Ways {
     /// One.
     #[default]
     One,
-    /// It is lost: any, or none.
-    Lost,
+    /// Indeterminate: any, or none.
+    Indeterminate,
     /// To the host or on.
     Either {
         /// It surely got here.
@@ -28,15 +28,15 @@ pub(super) enum Ways {
 }
 
 impl Walk<'_, '_, '_> {
-    /// Where it goes from here is not known, and so neither what becomes of it.
-    pub(crate) fn lose_way(&mut self, observer: &mut impl Observer) {
+    /// Where it goes from here is not known, and so neither is its verdict.
+    pub(crate) fn leave_way_open(&mut self, observer: &mut impl Observer) {
         if self.alive == Alive::Gone || self.let_go {
             return;
         }
-        observer.hangs_on(Why::Translation);
+        observer.depends_on(Why::Translation);
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
-        self.ways = Ways::Lost;
+        self.ways = Ways::Indeterminate;
     }
 
     /// Routing refuses it.
@@ -49,9 +49,14 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Routing may refuse it, which this would tell.
-    pub(crate) fn may_refuse(&mut self, why: Refused, hangs_on: Why, observer: &mut impl Observer) {
+    pub(crate) fn may_refuse(
+        &mut self,
+        why: Refused,
+        depends_on: Why,
+        observer: &mut impl Observer,
+    ) {
         if self.alive != Alive::Gone {
-            observer.hangs_on(hangs_on);
+            observer.depends_on(depends_on);
             self.untold.get_or_insert(DropReason::Route(why));
             self.verdicts.add(Verdict::Drop, None);
             self.alive = Alive::Maybe;
@@ -59,26 +64,26 @@ impl Walk<'_, '_, '_> {
     }
 
     /// From here it goes to the host or on, which this would tell.
-    pub(crate) fn fork(&mut self, hangs_on: Why, observer: &mut impl Observer) {
+    pub(crate) fn fork(&mut self, depends_on: Why, observer: &mut impl Observer) {
         if self.alive == Alive::Gone || self.ways != Ways::One {
             return;
         }
-        observer.hangs_on(hangs_on);
+        observer.depends_on(depends_on);
         let was_certain = self.alive == Alive::Certain;
         self.ways = Ways::Either { was_certain, survives: false };
         self.alive = Alive::Maybe;
     }
 
     /// Whether it may go more than one way: then the rules on each may see it.
-    pub(crate) fn lost_way(&self) -> bool {
+    pub(crate) fn is_way_indeterminate(&self) -> bool {
         self.ways != Ways::One
     }
 
-    /// Where it may go more than one way, it may be on the other one, whatever became of it on this one.
+    /// Where it may go more than one way, it may be on the other one, whatever its verdict on this one.
     pub(crate) fn other_way(&mut self) {
         match &mut self.ways {
             Ways::One => {}
-            Ways::Lost => self.alive = Alive::Maybe,
+            Ways::Indeterminate => self.alive = Alive::Maybe,
             Ways::Either { survives, .. } => {
                 *survives = self.alive != Alive::Gone;
                 self.alive = Alive::Maybe;

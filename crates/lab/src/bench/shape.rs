@@ -279,7 +279,7 @@ mod tests {
             let arrival =
                 dataplane::Arrival::new(u64::from(index) + 1, packet::Link::Ethernet, FRAME);
             let end = handler.handle(&mut bytes, &arrival, &mut seen).end;
-            if let dataplane::Judgement::Accept(_) = end.judgement {
+            if let dataplane::FinalVerdict::Accept(_) = end.verdict {
                 accepted.push(i64::from(index));
             }
         }

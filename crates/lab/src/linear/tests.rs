@@ -1,7 +1,7 @@
 //! The checker on histories known to be good or bad, then on every engine.
 
-use crate::studies::access::catalogue::{Built, Choices, Kind};
 use access::{Config, Engine};
+use engines::catalogue::{Built, Choices, Kind};
 
 use super::check::is_linearizable;
 use super::record::{Program, campaign};
@@ -87,11 +87,7 @@ fn histories_that_are_too_long_are_not_judged() {
 fn make(kind: Kind, default_accept: bool) -> impl Fn() -> Box<dyn Engine<u32>> + Sync {
     move || {
         let addresses = Some(ADDRESSES as usize);
-        let settings = crate::studies::access::striped_map::Settings {
-            initial: 2,
-            longest: 1,
-            full_percent: 10,
-        };
+        let settings = engines::striped_map::Settings { initial: 2, longest: 1, full_percent: 10 };
         let choices = Choices { addresses, default_accept, stripes: 2, striped_map: settings };
         match kind.build(&choices) {
             Ok(Built::Shared(engine)) => engine,
@@ -116,11 +112,11 @@ fn atomic_engines_pass() {
 /// The race is there to be found; stumbling threads find it within a few histories.
 #[test]
 fn published_designs_are_caught() {
-    crate::studies::access::jitter(true);
+    engines::jitter(true);
     for kind in Kind::ALL.into_iter().filter(|kind| !kind.is_atomic()) {
         let program = Program { threads: 3, operations: 10, default_accept: false };
         let found = (0..20).any(|seed| campaign(&program, 500, seed, &make(kind, false)).is_err());
         assert!(found, "{}", kind.name());
     }
-    crate::studies::access::jitter(false);
+    engines::jitter(false);
 }

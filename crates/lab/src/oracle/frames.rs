@@ -14,7 +14,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use dataplane::{Arrival, Config, Counters as Tallies, Handler, Judgement, Observer, Path};
+use dataplane::{Arrival, Config, Counters as Tallies, FinalVerdict, Handler, Observer, Path};
 use packet::Link;
 use rules::eval::{self, Cause, RuleRef};
 use rules::layout::Kind;
@@ -292,11 +292,11 @@ impl Trial<'_> {
                 ..Arrival::new(number as u64, Link::Ethernet, frame.len())
             };
             let end = handler.handle(&mut ours, &arrival, &mut observed).end;
-            let accepts = matches!(end.judgement, Judgement::Accept(_));
+            let accepts = matches!(end.verdict, FinalVerdict::Accept(_));
             summary.frames += 1;
             summary.passed += u64::from(accepts);
-            let mut what = match end.judgement {
-                Judgement::Unknown => Some(format!("tamis cannot tell: {:?}", observed.unknown)),
+            let mut what = match end.verdict {
+                FinalVerdict::Unknown => Some(format!("tamis cannot tell: {:?}", observed.unknown)),
                 _ => self.far_differs(accepts.then_some(&ours))?,
             };
             if what.is_none() && number % BATCH == 0 {

@@ -1,7 +1,7 @@
 //! [`StateJudge`]: tamis's side of a conversation, by way of the whole packet path, with counters.
 
-use dataplane::counters::Tally;
-use dataplane::{Arrival, Config, Counters, Handler, Judgement, Observer, Path, Skip};
+use dataplane::counters::HitCount;
+use dataplane::{Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path, Skip};
 use packet::{Link, Packet, Read};
 
 use rules::Transit;
@@ -69,13 +69,13 @@ impl<'r> StateJudge<'r> {
             ..Arrival::new(self.number, Link::Raw, bytes.len())
         };
         let end = self.handler.handle(&mut bytes, &arrival, &mut self.seen).end;
-        match (end.judgement, end.path) {
-            (Judgement::Accept(_), Some(Path::Forward)) => {
+        match (end.verdict, end.path) {
+            (FinalVerdict::Accept(_), Some(Path::Forward)) => {
                 Said::Out((!self.seen.lost).then(|| std::mem::take(&mut self.seen.left)))
             }
-            (Judgement::Accept(_) | Judgement::Drop(_) | Judgement::Reject(_), _)
-            | (Judgement::Skip(Skip::Fragment), _) => Said::Nothing,
-            (Judgement::Unknown | Judgement::Skip(_), _) => Said::Unknown,
+            (FinalVerdict::Accept(_) | FinalVerdict::Drop(_) | FinalVerdict::Reject(_), _)
+            | (FinalVerdict::Skip(Skip::Fragment), _) => Said::Nothing,
+            (FinalVerdict::Unknown | FinalVerdict::Skip(_), _) => Said::Unknown,
         }
     }
 
@@ -98,7 +98,7 @@ impl<'r> StateJudge<'r> {
     /// What was counted at a rule of a chain, or, one past the last, at its policy; the indices are the
     /// ruleset's.
     #[must_use]
-    pub fn tally(&self, table: usize, chain: usize, rule: usize) -> Tally {
+    pub fn tally(&self, table: usize, chain: usize, rule: usize) -> HitCount {
         let rules = self.ruleset.tables[table].chains[chain].rules.len();
         let (table, chain) = (table as u32, chain as u32);
         match rule == rules {
@@ -126,7 +126,7 @@ impl eval::Observer for Observed {
 }
 
 impl Observer for Observed {
-    fn hangs_on(&mut self, why: dataplane::Why) {
+    fn depends_on(&mut self, why: dataplane::Why) {
         self.unknown.get_or_insert_with(|| format!("{why:?}"));
     }
 
@@ -141,7 +141,7 @@ impl Observer for Observed {
 
 /// Whether the kernel counted what tamis says it did, or may have.
 #[must_use]
-pub fn agree(ours: &Tally, theirs: &model::Counters) -> bool {
+pub fn agree(ours: &HitCount, theirs: &model::Counters) -> bool {
     match ours.maybe {
         0 => (ours.packets, ours.bytes) == (theirs.packets, theirs.bytes),
         maybe => {

@@ -1,5 +1,5 @@
-//! What the studies built and tamis does not need: it is measured against it.
+//! What the studies built and tamis does not need: it is measured against it. The engines of access control
+//! are a crate of their own, [`engines`], so that loom explores them without building the rest.
 
-pub mod access;
 pub mod counters;
 pub mod orchestrate;

@@ -14,8 +14,8 @@ mod preset;
 mod random;
 pub mod summary;
 
-use crate::studies::access::catalogue::Choices;
 use access::{Config, Packet};
+use engines::catalogue::Choices;
 
 pub use generator::{Generated, Generator};
 pub use preset::{PRESETS, Preset};

@@ -14,9 +14,9 @@ impl Results<'_> {
     pub fn github(&self) -> String {
         let mut out = String::new();
         let file = property(&self.cases.file);
-        for (judged, wrong) in self.failed() {
-            let (line, title) = (judged.case.line, property(&judged.case.name));
-            let why = self.why_command(judged.case, wrong.packet, "");
+        for (result, wrong) in self.failed() {
+            let (line, title) = (result.case.line, property(&result.case.name));
+            let why = self.why_command(result.case, wrong.packet, "");
             let message = message(&format!("{}\n{why}", wrong.what));
             // Writing to a String cannot fail.
             let _ = writeln!(out, "::error file={file},line={line},title={title}::{message}");

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Decided, ExpectedBy, Got, Judged, Results};
+use super::{CaseResult, Decided, ExpectedBy, Got, Results};
 
 impl Results<'_> {
-    /// The document.
+    /// The JSON document of `--json`.
     #[must_use]
     pub fn json(&self) -> Value {
         json!({
@@ -15,19 +15,19 @@ impl Results<'_> {
             "passed": self.passed(),
             "failed": self.failed().count(),
             "elapsed_s": self.elapsed_s,
-            "cases": self.judged.iter().map(|judged| self.case(judged)).collect::<Vec<_>>(),
+            "cases": self.results.iter().map(|result| self.case(result)).collect::<Vec<_>>(),
         })
     }
 
-    fn case(&self, judged: &Judged<'_>) -> Value {
-        let case = judged.case;
-        let pairs = case.packets.iter().zip(&judged.got);
+    fn case(&self, result: &CaseResult<'_>) -> Value {
+        let case = result.case;
+        let pairs = case.packets.iter().zip(&result.got);
         let (by, by_text) = match &case.by {
             None => (None, None),
             Some(ExpectedBy::Place(place)) => (Some(place.to_string()), None),
             Some(ExpectedBy::Text(text)) => (None, Some(text)),
         };
-        let wrong = judged.wrong.as_ref();
+        let wrong = result.wrong.as_ref();
         json!({
             "name": case.name,
             "line": case.line,
@@ -39,7 +39,7 @@ impl Results<'_> {
             "expect_by_text": by_text,
             "failure": wrong.map(|wrong| &wrong.what),
             "why": self.why_command(case, wrong.map_or(case.packets.len().saturating_sub(1), |wrong| wrong.packet), ""),
-            "elapsed_s": judged.elapsed_s,
+            "elapsed_s": result.elapsed_s,
         })
     }
 }

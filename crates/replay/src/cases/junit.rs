@@ -6,15 +6,15 @@
 
 use std::fmt::Write;
 
-use super::{Judged, Results};
+use super::{CaseResult, Results};
 
 impl Results<'_> {
-    /// The document.
+    /// The XML document of `--junit`.
     #[must_use]
     pub fn junit(&self) -> String {
         let counts = format!(
             "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"0\" time=\"{:.6}\"",
-            self.judged.len(),
+            self.results.len(),
             self.failed().count(),
             self.elapsed_s
         );
@@ -23,23 +23,23 @@ impl Results<'_> {
         // Writing to a String cannot fail.
         let _ = writeln!(out, "<testsuites name=\"tamis\" {counts}>");
         let _ = writeln!(out, "<testsuite name=\"{file}\" {counts}>");
-        for judged in &self.judged {
-            out.push_str(&self.junit_case(judged));
+        for result in &self.results {
+            out.push_str(&self.junit_case(result));
         }
         out.push_str("</testsuite>\n</testsuites>\n");
         out
     }
 
-    fn junit_case(&self, judged: &Judged<'_>) -> String {
-        let case = judged.case;
+    fn junit_case(&self, result: &CaseResult<'_>) -> String {
+        let case = result.case;
         let head = format!(
             "<testcase name=\"{}\" classname=\"{file}\" file=\"{file}\" line=\"{}\" time=\"{:.6}\"",
             escape(&case.name),
             case.line,
-            judged.elapsed_s,
+            result.elapsed_s,
             file = escape(&self.cases.file),
         );
-        match &judged.wrong {
+        match &result.wrong {
             None => format!("{head}/>\n"),
             Some(wrong) => format!(
                 "{head}>\n<failure type=\"verdict\" message=\"{}\">{}</failure>\n</testcase>\n",

@@ -1,4 +1,4 @@
-//! Cases: packets in words, and what rules are expected to do with them. `tamis test` holds rules to them.
+//! Cases: packet specs, and what rules are expected to do with them. `tamis test` holds rules to them.
 //!
 //! A cases file is TOML:
 //!
@@ -33,9 +33,9 @@
 //! Contract: what is wrong in a file is an error with its line and column; what is wrong about the rules
 //! (a rule that is gone, a verdict that changed) is a failing case.
 
+mod evaluate;
 mod github;
 mod json;
-mod judge;
 mod junit;
 mod named;
 mod place;
@@ -43,7 +43,7 @@ mod read;
 pub mod record;
 mod text;
 
-pub use judge::{Decided, Got, Judged, Results, judge};
+pub use evaluate::{CaseResult, Decided, Got, Results, evaluate};
 pub use named::NamedFile;
 pub use place::PlaceName;
 
@@ -114,7 +114,7 @@ pub struct Expected {
     pub text: String,
     /// The SPEC as read.
     pub spec: Spec,
-    /// The verdict.
+    /// The verdict that it is to come to.
     pub verdict: Expect,
 }
 
@@ -127,7 +127,7 @@ pub enum Expect {
     Drop,
     /// It is dropped and its sender told.
     Reject,
-    /// What becomes of it hangs on something that is not known.
+    /// Its verdict depends on something that is not known.
     Unknown,
 }
 

@@ -14,8 +14,8 @@ impl Results<'_> {
         let file = word(&self.cases.file);
         let mut next = None;
         // Writing to a String cannot fail.
-        for (judged, wrong) in self.failed() {
-            let case = judged.case;
+        for (result, wrong) in self.failed() {
+            let case = result.case;
             let _ = writeln!(out, "FAIL {file}:{} {}: {}", case.line, word(&case.name), wrong.what);
             let _ = writeln!(out, "     {}", self.why_command(case, wrong.packet, ""));
             next.get_or_insert((case, wrong.packet));

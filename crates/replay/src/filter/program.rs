@@ -29,7 +29,7 @@ struct State {
 }
 
 impl Program {
-    /// Reads a count and so many instructions `code jt jf k`, apart by commas or newlines.
+    /// Reads a count and that number of instructions `code jt jf k`, apart by commas or newlines.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split([',', '\n']).map(str::trim).filter(|part| !part.is_empty());
         let count: Option<usize> = parts.next().and_then(|count| count.parse().ok());

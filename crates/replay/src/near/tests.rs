@@ -13,7 +13,7 @@ fn near(rules: &str, packet: &str, count: usize) -> Vec<String> {
     let files = [RulesFile::from_text("r", text, &LoadOptions::default()).unwrap()];
     let config = Config::default();
     let spec = spec::parse(packet).unwrap();
-    let story = why::of_conversation(&files, &config, (&[], &spec), Some(count)).json();
+    let story = why::of_conversation(&files, &config, &[], &spec, Some(count)).json();
     let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let misses = story["near"].as_array().unwrap().iter();
     misses

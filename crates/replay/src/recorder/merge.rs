@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-use dataplane::counters::Tally;
+use dataplane::counters::HitCount;
 
 use super::Recorder;
 use crate::report::{Count, DropReasons, Sightings, Skipped, VerdictCounts};
@@ -34,17 +34,14 @@ impl Recorder {
             paths,
             input_unknown,
             output_unknown,
-            // The same rules and wishes for all, and what is known of one packet.
-            families: _,
-            current: _,
             causes,
+            // The same for all.
+            families: _,
             notes_sides: _,
-            sides: _,
-            states: _,
             stop: _,
         } = other;
         for (ours, theirs) in self.counters.iter_mut().zip(&counters) {
-            ours.merge(theirs, Tally::add);
+            ours.merge(theirs, HitCount::add);
         }
         for (ours, theirs) in self.decided.iter_mut().zip(&decided) {
             ours.merge(theirs, Count::merge);

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::text::{fit, number, plural};
 use super::{Listed, Report};
-use crate::changes::Change;
-use crate::decider::{Decider, Place};
+use crate::changes::VerdictChange;
+use crate::decider::{Decider, DeciderPlace};
 use crate::rules_file::RulesFile;
 
 /// Groups shown before "and N more".
@@ -18,20 +18,20 @@ const GROUPS: usize = 8;
 const WIDTH: usize = 100;
 
 impl Report<'_> {
-    /// The rules that judge a family under `--vs`.
+    /// The rules that evaluate a family under `--vs`.
     fn new_file(&self, family: Family) -> Option<&RulesFile> {
         self.changes.as_ref()?.file(family).or_else(|| self.file(family))
     }
 
     /// Where a decider stands in the first rules.
     #[must_use]
-    pub fn old_place(&self, decider: Decider) -> Place<'_> {
+    pub fn old_place(&self, decider: Decider) -> DeciderPlace<'_> {
         decider.place(|family| self.file(family))
     }
 
     /// Where a decider stands in the rules of `--vs`.
     #[must_use]
-    pub fn new_place(&self, decider: Decider) -> Place<'_> {
+    pub fn new_place(&self, decider: Decider) -> DeciderPlace<'_> {
         decider.place(|family| self.new_file(family))
     }
 
@@ -41,8 +41,8 @@ impl Report<'_> {
         let heading = format!("CHANGES{} vs {}", self.change_of_semantics(), names.join(", "));
         writeln!(out, "\n{}{:>12}   example", fit(&heading, WIDTH - 39), "packets")?;
         if changes.by.is_empty() {
-            let judged = plural(self.packets, "packet");
-            return writeln!(out, "  none: {judged} judged, every verdict the same");
+            let packets = plural(self.packets, "packet");
+            return writeln!(out, "  none: {packets} evaluated, every verdict the same");
         }
         for change in changes.by.iter().take(GROUPS) {
             self.change_text(out, change)?;
@@ -54,11 +54,11 @@ impl Report<'_> {
             let packets = plural(changes.ungrouped, "packet");
             writeln!(out, "  and {packets} in groups too many to keep apart")?;
         }
-        let (changed, judged) = (number(changes.packets), plural(self.packets, "packet"));
-        writeln!(out, "  in all {changed} of {judged} judged")
+        let (changed, packets) = (number(changes.packets), plural(self.packets, "packet"));
+        writeln!(out, "  in all {changed} of {packets} evaluated")
     }
 
-    /// `, legacy to nft,` where the new rules are carried out by something else.
+    /// `, legacy to nft,` where the new rules have another backend.
     pub(super) fn change_of_semantics(&self) -> String {
         let new = self.changes.iter().flat_map(|changes| &changes.files).find_map(|new| {
             let old = self.file(new.ruleset.family)?.ruleset.semantics;
@@ -67,7 +67,7 @@ impl Report<'_> {
         new.map_or_else(String::new, |(old, new)| format!(", {} to {},", old.name(), new.name()))
     }
 
-    fn change_text(&self, out: &mut String, change: &Change) -> std::fmt::Result {
+    fn change_text(&self, out: &mut String, change: &VerdictChange) -> std::fmt::Result {
         let what = fit(&format!("  {} -> {}", change.from, change.to), WIDTH - 39);
         writeln!(
             out,
@@ -88,9 +88,9 @@ impl Report<'_> {
     }
 
     /// The words of a listed packet whose verdict changes.
-    pub(super) fn listed_new(&self, listed: &Listed) -> Option<(&'static str, Place<'_>)> {
+    pub(super) fn listed_new(&self, listed: &Listed) -> Option<(&'static str, DeciderPlace<'_>)> {
         let (end, decider) = listed.new?;
-        Some((end.judgement.word(), self.new_place(decider)))
+        Some((end.verdict.word(), self.new_place(decider)))
     }
 
     pub(super) fn changes_json(&self) -> Option<Value> {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use dataplane::{Disposition, DropReason, Either, Judgement};
+use dataplane::{Disposition, DropReason, Either, FinalVerdict};
 use host::Refused;
 use packet::L3Fault;
 use rules::eval::By;
@@ -35,7 +35,7 @@ pub enum End {
     Reassembly,
     /// Denied by the access list.
     Denied,
-    /// Its verdict hangs on something that is not known.
+    /// Its verdict depends on something that is not known.
     Unknown,
 }
 
@@ -78,24 +78,27 @@ impl End {
     #[must_use]
     pub fn of(disposition: &Disposition) -> Option<Self> {
         let by = |by| Some(Self::By(disposition.family?, by));
-        let is_refused = matches!(disposition.judgement, Judgement::Drop(_) | Judgement::Reject(_));
+        let is_refused =
+            matches!(disposition.verdict, FinalVerdict::Drop(_) | FinalVerdict::Reject(_));
         if let Some(either) = disposition.either.filter(|_| is_refused) {
             return Some(Self::Either(either));
         }
-        match disposition.judgement {
-            Judgement::Drop(DropReason::Rule(at)) => by(By::Rule(at)),
-            Judgement::Drop(DropReason::HotDrop(at)) => by(By::HotDrop(at)),
-            Judgement::Drop(DropReason::Policy { table, chain }) => by(By::Policy { table, chain }),
-            Judgement::Drop(DropReason::Stack(fault)) => Some(Self::Stack(fault)),
-            Judgement::Drop(DropReason::Route(why)) => Some(Self::Route(why)),
-            Judgement::Drop(DropReason::Ttl) => Some(Self::Ttl),
-            Judgement::Drop(DropReason::TooBig) => Some(Self::TooBig),
-            Judgement::Drop(DropReason::Conntrack) => Some(Self::Conntrack),
-            Judgement::Drop(DropReason::Reassembly) => Some(Self::Reassembly),
-            Judgement::Drop(DropReason::Denied(_)) => Some(Self::Denied),
-            Judgement::Reject(rejected) => by(rejected),
-            Judgement::Unknown => Some(Self::Unknown),
-            Judgement::Accept(_) | Judgement::Skip(_) => None,
+        match disposition.verdict {
+            FinalVerdict::Drop(DropReason::Rule(at)) => by(By::Rule(at)),
+            FinalVerdict::Drop(DropReason::HotDrop(at)) => by(By::HotDrop(at)),
+            FinalVerdict::Drop(DropReason::Policy { table, chain }) => {
+                by(By::Policy { table, chain })
+            }
+            FinalVerdict::Drop(DropReason::Stack(fault)) => Some(Self::Stack(fault)),
+            FinalVerdict::Drop(DropReason::Route(why)) => Some(Self::Route(why)),
+            FinalVerdict::Drop(DropReason::Ttl) => Some(Self::Ttl),
+            FinalVerdict::Drop(DropReason::TooBig) => Some(Self::TooBig),
+            FinalVerdict::Drop(DropReason::Conntrack) => Some(Self::Conntrack),
+            FinalVerdict::Drop(DropReason::Reassembly) => Some(Self::Reassembly),
+            FinalVerdict::Drop(DropReason::Denied(_)) => Some(Self::Denied),
+            FinalVerdict::Reject(rejected) => by(rejected),
+            FinalVerdict::Unknown => Some(Self::Unknown),
+            FinalVerdict::Accept(_) | FinalVerdict::Skip(_) => None,
         }
     }
 }
@@ -108,12 +111,12 @@ mod tests {
     fn the_first_packets_are_kept_and_no_more() {
         let mut examples = Examples::default();
         let unknown = Disposition {
-            judgement: Judgement::Unknown,
+            verdict: FinalVerdict::Unknown,
             family: Some(Family::Ipv4),
             bytes: 40,
             ..Disposition::skipped(dataplane::Skip::Family)
         };
-        let accepted = Disposition { judgement: Judgement::Accept(None), ..unknown };
+        let accepted = Disposition { verdict: FinalVerdict::Accept(None), ..unknown };
         for frame in 1..=9 {
             let end = if frame % 2 == 0 { &unknown } else { &accepted };
             examples.offer(end, || Example { frame, time: None, packet: String::new() });

@@ -7,9 +7,10 @@ use dataplane::Counters;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{Report, time_text};
+use super::Report;
 use crate::json_text;
 use crate::rules_file::RulesFile;
+use crate::time_text::time_text;
 
 /// The document. Rules may be a million, so their hits are written one by one.
 struct Document<'r>(&'r Report<'r>);
@@ -197,7 +198,7 @@ impl Report<'_> {
                     "frame": self.numbers.frame(listed.frame),
                     "time": listed.time.map(time_text),
                     "packet": listed.packet,
-                    "verdict": listed.disposition.judgement.word(),
+                    "verdict": listed.disposition.verdict.word(),
                     "line": by.as_ref().map(|(line, _)| line),
                     "by": by.map(|(_, text)| text),
                     "new_verdict": new.as_ref().map(|(word, _)| word),

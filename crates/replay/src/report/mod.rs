@@ -1,6 +1,7 @@
-//! What came of a replay: the numbers, and the ways to show them.
+//! The result of a replay: the numbers, and the ways to show them.
 
 mod changes;
+mod contradictions;
 mod either;
 pub mod examples;
 mod given;
@@ -16,7 +17,7 @@ pub use text::Style;
 
 use std::collections::{BTreeMap, HashMap};
 
-use dataplane::counters::Tally;
+use dataplane::counters::HitCount;
 use dataplane::{Config, Counters, Disposition, Either, Path, Why};
 use host::Refused;
 use packet::L3Fault;
@@ -27,13 +28,13 @@ use rules::save::print_ruleset;
 
 use self::examples::Examples;
 use self::timeline::Timeline;
+use crate::alone::Alone;
 use crate::changes::Changes;
 use crate::contradictions::Contradictions;
 use crate::decider::Decider;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::source::{CaptureName, Numbers};
-use crate::threads::Alone;
 
 /// Packets and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -62,7 +63,7 @@ impl Count {
 /// What one capture held.
 #[derive(Debug, Clone)]
 pub struct Capture {
-    /// Its name.
+    /// Its name, and the interface given with it.
     pub name: CaptureName,
     /// Packets and their bytes on the wire.
     pub count: Count,
@@ -97,9 +98,9 @@ pub struct VerdictCounts {
     pub drop: Count,
     /// Dropped, and the sender told.
     pub reject: Count,
-    /// Hung on something that is not known.
+    /// Depended on something that is not known.
     pub unknown: Count,
-    /// Not judged.
+    /// Not evaluated.
     pub skip: Count,
 }
 
@@ -134,7 +135,7 @@ pub struct DropReasons {
     pub either: u64,
 }
 
-/// Packets not judged, by reason.
+/// Packets not evaluated, by reason.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Skipped {
     /// No rules for their family.
@@ -177,13 +178,13 @@ pub struct Listed {
     pub time: Option<u64>,
     /// Itself in one line.
     pub packet: String,
-    /// What became of it.
+    /// Its result.
     pub disposition: Disposition,
-    /// What becomes of it under the rules of `--vs`, and what decides so.
+    /// Its result under the rules of `--vs`, and what decides so.
     pub new: Option<(Disposition, Decider)>,
 }
 
-/// What some verdicts hang on.
+/// What some verdicts depend on.
 pub(crate) struct UnknownReason {
     /// Index of the rules file and line, if a rule's.
     pub(crate) place: Option<(usize, u32)>,
@@ -206,21 +207,21 @@ pub enum Soundness {
     Damaged,
 }
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Debug)]
 pub struct Report<'f> {
-    /// The rules.
+    /// The rules that evaluated the packets, one file for each family.
     pub files: &'f [RulesFile],
     /// How packets were taken to walk.
     pub config: &'f Config,
     /// The captures, in order.
     pub captures: Vec<Capture>,
-    /// How far packets hang together under these rules.
+    /// How far packets depend on each other under these rules.
     pub class: Class,
     /// Where all of them do, why.
     pub class_because: Option<String>,
-    /// Why one thread judged where the class would have let several.
-    pub one_judge: Option<Alone>,
+    /// Why one worker evaluated all packets where the class would have let several.
+    pub one_worker: Option<Alone>,
     /// Packets in all.
     pub packets: u64,
     /// Packets by verdict.
@@ -239,9 +240,9 @@ pub struct Report<'f> {
     pub either: HashMap<(Family, Either), Count>,
     /// Counters of rules and policies, one set per rules file.
     pub counters: Vec<Counters>,
-    /// Unknown verdicts by what they hung on.
+    /// Unknown verdicts by what they depended on.
     pub unknown_because: HashMap<Why, u64>,
-    /// Unknown verdicts that hung on an interface.
+    /// Unknown verdicts that depended on an interface.
     pub lacked_interface: u64,
     /// Packets on each path.
     pub paths: HashMap<Path, u64>,
@@ -251,7 +252,7 @@ pub struct Report<'f> {
     pub output_unknown: u64,
     /// Packets whose verdict is another under the rules of `--vs`.
     pub changes: Option<Changes>,
-    /// Which packets of the captures were judged.
+    /// Which packets of the captures were evaluated.
     pub selection: Selection,
     /// Packets read, those that the selection left out included.
     pub frames: u64,
@@ -271,9 +272,9 @@ pub struct Report<'f> {
     pub midstream_flows: u64,
     /// Packets of those connections.
     pub midstream_packets: u64,
-    /// Packets that a strict `rp_filter` would have dropped, where nobody said how it is.
+    /// Packets that a strict `rp_filter` would have dropped, where it is not given.
     pub assumed_rp_filter: u64,
-    /// Connections, not all of which was captured, with a verdict that hangs on what their packets were taken for.
+    /// Connections, not all of which was captured, with a verdict that depends on what their packets were taken for.
     pub early_flows: u64,
     /// Packets with such a verdict.
     pub early_packets: u64,
@@ -303,7 +304,7 @@ impl<'f> Report<'f> {
             captures: Vec::new(),
             class: Class::Pure,
             class_because: None,
-            one_judge: None,
+            one_worker: None,
             packets: 0,
             verdicts: VerdictCounts::default(),
             drop_reasons: DropReasons::default(),
@@ -350,10 +351,10 @@ impl<'f> Report<'f> {
         Some(self.contradictions.unseen).filter(|unseen| shows_leaving && *unseen > 0)
     }
 
-    /// Why only one thread judged, in words: the rules ask for it, or the packets did.
+    /// Why one worker evaluated all packets: the rules ask for it, or the packets did.
     #[must_use]
-    pub fn one_judge(&self) -> Option<&str> {
-        self.class_because.as_deref().or(self.one_judge.map(Alone::text))
+    pub fn one_worker(&self) -> Option<&str> {
+        self.class_because.as_deref().or(self.one_worker.map(Alone::text))
     }
 
     /// Packets per second of wall time.
@@ -431,7 +432,7 @@ impl<'f> Report<'f> {
     pub fn top_decisions(
         &self,
         which: impl Fn(&RulesFile, &By) -> bool,
-    ) -> Vec<(&RulesFile, By, Count, Tally)> {
+    ) -> Vec<(&RulesFile, By, Count, HitCount)> {
         let mut top: Vec<_> = self
             .decisions
             .iter()
@@ -449,7 +450,7 @@ impl<'f> Report<'f> {
     }
 
     /// The tally of what decided.
-    fn tally(&self, file: usize, by: By) -> Tally {
+    fn tally(&self, file: usize, by: By) -> HitCount {
         match by {
             By::Rule(at) | By::HotDrop(at) => self.counters[file].rule(at),
             By::Policy { table, chain } => self.counters[file].policy(table, chain),
@@ -481,10 +482,4 @@ impl<'f> Report<'f> {
         }
         (all, never)
     }
-}
-
-/// A time as RFC 3339 in UTC with nanoseconds.
-#[must_use]
-pub fn time_text(time: u64) -> String {
-    pktio::Timestamp::from_nanos(i64::try_from(time).unwrap_or(i64::MAX)).to_string()
 }

@@ -92,7 +92,7 @@ impl Report<'_> {
         wanted.map(|(option, _)| option).collect::<Vec<_>>().join(" ")
     }
 
-    /// The command for a packet in words, where there was none to judge.
+    /// The command for a packet spec, where there was none to evaluate.
     fn why_in_words(&self) -> String {
         let (rules, example) = match self.files.first() {
             Some(file) if file.ruleset.family == Family::Ipv6 => (&*file.given, EXAMPLE6),
@@ -108,7 +108,7 @@ impl Report<'_> {
         filter.map_or_else(String::new, |filter| option("filter", filter.expression()))
     }
 
-    /// What else was said about the rules to compare with.
+    /// What else was given about the rules to compare with.
     fn vs_flags(&self) -> String {
         let file = self.changes.as_ref().and_then(|changes| changes.files.first());
         let given = file.filter(|file| file.semantics_given);
@@ -128,7 +128,7 @@ impl Report<'_> {
         command("replay", &self.names(), &options.concat())
     }
 
-    /// The options that said how packets walk.
+    /// The options that give how packets walk.
     fn flags(&self) -> String {
         walk_flags(self.files, self.config, Mode::default()) + &self.also
     }
@@ -141,9 +141,9 @@ impl Report<'_> {
     }
 }
 
-/// The options that said how packets walk, to be typed again, each with a blank before it.
+/// The options that give how packets walk, to be typed again, each with a blank before it.
 ///
-/// `usual` is how connections are tracked unless that is said.
+/// `usual` is how connections are tracked unless that is given.
 pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> String {
     let mut flags = String::new();
     // Writing to a String cannot fail.

@@ -2,15 +2,16 @@
 
 use std::fmt::Write;
 
-use dataplane::{Disposition, DropReason, Judgement, Path};
+use dataplane::{Disposition, DropReason, FinalVerdict, Path};
 use packet::visible::{self, word};
 use rules::Semantics;
 use rules::eval::By;
 use rules::save::FamilyFrom;
 
-use super::{Count, Report, time_text};
+use super::{Count, Report};
 use crate::decider::Decider;
 use crate::rules_file::RulesFile;
+use crate::time_text::time_text;
 
 /// Width of a screen line.
 const WIDTH: usize = 100;
@@ -90,8 +91,8 @@ impl Report<'_> {
         if self.files.iter().any(|file| file.family_from == FamilyFrom::Assumed) {
             parts.push("family ip".to_owned());
         }
-        let said = self.config.path.is_some() || self.config.host.local.is_some();
-        let hint = if said { "" } else { "  (--path --local --in --out --net)" };
+        let given = self.config.path.is_some() || self.config.host.local.is_some();
+        let hint = if given { "" } else { "  (--path --local --in --out --net)" };
         parts.join(", ") + hint
     }
 
@@ -123,7 +124,7 @@ impl Report<'_> {
         ];
         for (name, count, colour) in rows {
             if count.packets > 0 || name == "accept" || name == "drop" {
-                self.verdict_row(out, name, count, (colour, style))?;
+                self.verdict_row(out, name, count, colour, style)?;
             }
         }
         Ok(())
@@ -134,7 +135,8 @@ impl Report<'_> {
         out: &mut String,
         name: &str,
         count: Count,
-        (colour, style): (&str, Style),
+        colour: &str,
+        style: Style,
     ) -> std::fmt::Result {
         let share = count.packets as f64 / self.packets.max(1) as f64;
         let bar = format!("{:<BAR$}", bar(share));
@@ -276,8 +278,8 @@ impl Report<'_> {
     fn notes(&self, out: &mut String) -> std::fmt::Result {
         let (all, never) = self.never_hit();
         if !self.selection.is_everything() {
-            let (judged, read) = (number(self.packets), plural(self.frames, "packet"));
-            writeln!(out, "\nselected  {judged} of {read} read")?;
+            let (evaluated, read) = (number(self.packets), plural(self.frames, "packet"));
+            writeln!(out, "\nselected  {evaluated} of {read} read")?;
         }
         if self.interrupted {
             writeln!(
@@ -341,7 +343,7 @@ impl Report<'_> {
                 self.decided_by(&listed.disposition).map_or_else(String::new, |(line, text)| {
                     if line > 0 { format!("  by L{line} {text}") } else { format!("  by {text}") }
                 });
-            let word = listed.disposition.judgement.word();
+            let word = listed.disposition.verdict.word();
             let new = self.listed_new(listed).map_or_else(String::new, |(word, place)| {
                 format!("  -> {word} by {}", place.with_line())
             });
@@ -358,32 +360,32 @@ impl Report<'_> {
             let decider = Decider::Either(end.family?, either);
             return Some((0, decider.place(|family| self.file(family)).text));
         }
-        let by = match end.judgement {
-            Judgement::Accept(by) => by?,
-            Judgement::Reject(by) => by,
-            Judgement::Drop(DropReason::Stack(fault)) => {
+        let by = match end.verdict {
+            FinalVerdict::Accept(by) => by?,
+            FinalVerdict::Reject(by) => by,
+            FinalVerdict::Drop(DropReason::Stack(fault)) => {
                 return Some((0, format!("the stack: {fault}")));
             }
-            Judgement::Drop(DropReason::Ttl) => return Some((0, "time to live".to_owned())),
-            Judgement::Drop(DropReason::Route(why)) => {
+            FinalVerdict::Drop(DropReason::Ttl) => return Some((0, "time to live".to_owned())),
+            FinalVerdict::Drop(DropReason::Route(why)) => {
                 return Some((0, format!("routing: {}", why.name())));
             }
-            Judgement::Drop(DropReason::TooBig) => {
+            FinalVerdict::Drop(DropReason::TooBig) => {
                 return Some((0, "too big for the link".to_owned()));
             }
-            Judgement::Drop(DropReason::Conntrack) => {
+            FinalVerdict::Drop(DropReason::Conntrack) => {
                 return Some((0, "connection tracking".to_owned()));
             }
-            Judgement::Drop(DropReason::Reassembly) => {
+            FinalVerdict::Drop(DropReason::Reassembly) => {
                 return Some((0, "reassembly of fragments".to_owned()));
             }
-            Judgement::Drop(DropReason::Denied(why)) => {
+            FinalVerdict::Drop(DropReason::Denied(why)) => {
                 return Some((0, format!("the access list: {}", why.words())));
             }
-            Judgement::Drop(DropReason::Rule(at)) => By::Rule(at),
-            Judgement::Drop(DropReason::HotDrop(at)) => By::HotDrop(at),
-            Judgement::Drop(DropReason::Policy { table, chain }) => By::Policy { table, chain },
-            Judgement::Unknown | Judgement::Skip(_) => return None,
+            FinalVerdict::Drop(DropReason::Rule(at)) => By::Rule(at),
+            FinalVerdict::Drop(DropReason::HotDrop(at)) => By::HotDrop(at),
+            FinalVerdict::Drop(DropReason::Policy { table, chain }) => By::Policy { table, chain },
+            FinalVerdict::Unknown | FinalVerdict::Skip(_) => return None,
         };
         let file = self.file(end.family?)?;
         Some((file.by_line(by), file.by_text(by)))

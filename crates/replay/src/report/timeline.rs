@@ -5,7 +5,7 @@
 //! multiple of the one before, and neighbours are added up: no packet is lost. A bin starts at a multiple
 //! of its width. Packets are also counted by their order, for captures without times.
 
-use dataplane::Judgement;
+use dataplane::FinalVerdict;
 
 /// Most bins.
 pub const MAX_BINS: usize = 240;
@@ -148,13 +148,13 @@ impl Default for Timeline {
 
 impl Timeline {
     /// Counts the next packet of the capture; its time in nanoseconds since the Unix epoch.
-    pub fn count(&mut self, time: Option<u64>, judgement: &Judgement) {
-        let verdict = match judgement {
-            Judgement::Accept(_) => 0,
-            Judgement::Drop(_) => 1,
-            Judgement::Reject(_) => 2,
-            Judgement::Unknown => 3,
-            Judgement::Skip(_) => 4,
+    pub fn count(&mut self, time: Option<u64>, verdict: &FinalVerdict) {
+        let verdict = match verdict {
+            FinalVerdict::Accept(_) => 0,
+            FinalVerdict::Drop(_) => 1,
+            FinalVerdict::Reject(_) => 2,
+            FinalVerdict::Unknown => 3,
+            FinalVerdict::Skip(_) => 4,
         };
         match time {
             Some(time) => self.time.count(time, verdict),
@@ -225,7 +225,7 @@ mod tests {
         fn order_loses_no_packet(packets in 0_u64..5000) {
             let mut timeline = Timeline::default();
             for _ in 0..packets {
-                timeline.count(None, &Judgement::Unknown);
+                timeline.count(None, &FinalVerdict::Unknown);
             }
             prop_assert_eq!(sums(timeline.shown()), [0, 0, 0, packets, 0]);
             prop_assert_eq!(timeline.shown().axis(), Axis::Order);
@@ -247,8 +247,8 @@ mod tests {
     #[test]
     fn packets_without_a_time_are_told_apart() {
         let mut timeline = Timeline::default();
-        timeline.count(Some(5), &Judgement::Accept(None));
-        timeline.count(None, &Judgement::Accept(None));
+        timeline.count(Some(5), &FinalVerdict::Accept(None));
+        timeline.count(None, &FinalVerdict::Accept(None));
         assert_eq!((timeline.left_out(), timeline.shown().axis()), (1, Axis::Time));
     }
 

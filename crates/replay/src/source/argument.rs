@@ -8,7 +8,7 @@ use std::path::Path;
 pub struct CaptureName {
     /// As given.
     pub given: String,
-    /// The interface that it was recorded on, where that is said.
+    /// The interface that it was recorded on, where that is given.
     pub interface: Option<String>,
     /// Its file; `-` for standard input.
     pub file: String,

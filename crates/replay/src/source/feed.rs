@@ -12,7 +12,7 @@ use pktio::{Burst, CaptureReader, Frame, LinkType, Port, PortError};
 use super::argument::CaptureName;
 use super::interfaces::Table;
 use super::numbers::number;
-use super::{Arrived, Batch};
+use crate::batch::{Arrived, Batch};
 use crate::report::Soundness;
 use crate::stoppable;
 

@@ -1,9 +1,9 @@
-//! Captures as one stream of batches: the packets that are judged, numbered, in order of time.
+//! Captures as one stream of batches: the packets that are evaluated, numbered, in order of time.
 //!
 //! Contract: constant memory in the length of the captures; several captures are one stream, merged by time.
 //! Within a window that is read ahead frames are put in order of time. One that comes later still takes the
 //! latest time, and is counted; one without a time has that of the frame before it. Selection happens here, so
-//! that what is left out is never judged.
+//! that what is left out is never evaluated.
 
 mod argument;
 mod feed;
@@ -17,16 +17,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use conntrack::States;
-use dataplane::Disposition;
-use host::sighting::Seen;
-use pktio::{Burst, Interface};
-
-use crate::decider::Decider;
+use crate::batch::{Arrived, Batch};
 use crate::error::Error;
 use crate::report::{Capture, Report, Soundness};
 use crate::select::{Choice, Selection};
-use crate::spotter::{Names, Spotter};
+use crate::spotter::Spotter;
+use crate::stoppable;
 use feed::{Feed, Waiting};
 use interfaces::Table;
 use queue::Queue;
@@ -36,96 +32,22 @@ pub use numbers::Numbers;
 pub(crate) use numbers::capture_of;
 pub(crate) use queue::{MOST_IDLE, Window};
 
-/// Bytes of frames that are read and judged together: they stay in the cache.
-const BATCH_BYTES: usize = 64 * 1024;
-
 /// How far frames are read ahead.
 const WINDOW: Window = Window { nanos: 1_000_000_000, frames: 64 * 1024, bytes: 64 * 1024 * 1024 };
 
-/// Packets on their way from the captures to the report.
-pub(crate) struct Batch {
-    /// The frames to judge.
-    pub(crate) burst: Burst,
-    /// For each frame, when and which it is.
-    pub(crate) arrived: Vec<Arrived>,
-    /// For each frame, what it is; empty where nothing tells of any.
-    pub(crate) seen: Vec<Seen>,
-    /// What is known of the captures.
-    pub(crate) stream: Stream,
-    /// What became of each frame, where somebody wants to know.
-    pub(crate) outcomes: Vec<Outcome>,
-    /// Connections that its judges have made up to here.
-    pub(crate) connections: u64,
+/// How captures are read; by default all of them, to their end.
+#[derive(Default)]
+pub(crate) struct Reading<'w> {
+    /// Which packets are evaluated.
+    pub(crate) selection: Selection,
+    /// Called now and then with bytes read and, if known, bytes in all, of the current capture.
+    pub(crate) progress: Option<&'w mut dyn FnMut(u64, Option<u64>)>,
+    /// Once true, there are no more packets.
+    pub(crate) stop: Option<Arc<AtomicBool>>,
 }
-
-/// A frame's place in the stream.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrived {
-    /// Its number in its capture, from 1, and which capture that is: see [`Numbers`].
-    pub(crate) number: u64,
-    /// Its time in nanoseconds since the Unix epoch; when it is handed out, made to run forward.
-    pub(crate) time: Option<u64>,
-}
-
-/// What is known of the captures when a batch is handed out.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Stream {
-    /// Their interfaces so far.
-    pub(crate) interfaces: Arc<[Interface]>,
-    /// Names of the devices that frames were seen at, by number.
-    pub(crate) devices: Names,
-    /// No frame was seen that the host sent, though the captures tell which way frames went.
-    pub(crate) one_sided: bool,
-    /// The time of the first frame.
-    pub(crate) began: Option<u64>,
-}
-
-/// What became of one frame.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) end: Disposition,
-    pub(crate) by: Decider,
-    /// What becomes of it under the rules of `--vs`.
-    pub(crate) new: Option<(Disposition, Decider)>,
-    /// The interfaces that it came in and goes out by, where known and wanted.
-    pub(crate) sides: [Option<String>; 2],
-    /// The states that its connection may be in, where one is tracked.
-    pub(crate) states: Option<States>,
-}
-
-impl Default for Batch {
-    fn default() -> Self {
-        Self {
-            burst: Burst::with_capacity(BATCH_BYTES),
-            arrived: Vec::new(),
-            seen: Vec::new(),
-            stream: Stream::default(),
-            outcomes: Vec::new(),
-            connections: 0,
-        }
-    }
-}
-
-impl Batch {
-    /// Forgets the frames and keeps the memory.
-    pub(crate) fn clear(&mut self) {
-        self.burst.clear();
-        self.arrived.clear();
-        self.seen.clear();
-        self.outcomes.clear();
-    }
-}
-
-/// What the frame at a place of [`Batch::seen`] is.
-pub(crate) fn seen_at(seen: &[Seen], at: usize) -> Seen {
-    seen.get(at).copied().unwrap_or_default()
-}
-
-/// Called now and then with bytes read and, if known, bytes in all, of the current capture.
-pub(crate) type Progress<'w> = &'w mut dyn FnMut(u64, Option<u64>);
 
 /// The captures.
-pub(crate) struct Source<'c> {
+pub(crate) struct Source<'c, 'w> {
     /// Captures to open, the earliest first.
     waiting: VecDeque<Waiting>,
     /// Those that are read.
@@ -139,8 +61,8 @@ pub(crate) struct Source<'c> {
     names: &'c [String],
     /// No capture was looked into yet.
     is_new: bool,
-    stop: Option<Arc<AtomicBool>>,
-    /// So many packets come even when it is to stop.
+    reading: Reading<'w>,
+    /// This number of packets comes even when it is to stop.
     least: u64,
     /// No more packets are wanted.
     ended: bool,
@@ -158,7 +80,7 @@ pub(crate) struct ReadOf {
     /// Those that were opened.
     captures: Vec<Option<Capture>>,
     warnings: Vec<String>,
-    /// Packets read, and those of them that were judged.
+    /// Packets read, and those of them that were evaluated.
     frames: u64,
     packets: u64,
     time_went_back: u64,
@@ -170,13 +92,12 @@ pub(crate) struct ReadOf {
     soundness: Soundness,
 }
 
-impl<'c> Source<'c> {
-    /// The packets of these captures; once `stop` is true there are no more than the first `least`.
+impl<'c, 'w> Source<'c, 'w> {
+    /// The packets of these captures; a spotter says what frames are.
     pub(crate) fn new(
         captures: &'c [String],
-        stop: Option<Arc<AtomicBool>>,
-        least: u64,
         spotter: Option<Spotter<'c>>,
+        reading: Reading<'w>,
     ) -> Self {
         Self {
             waiting: VecDeque::new(),
@@ -187,8 +108,8 @@ impl<'c> Source<'c> {
             spotted: 0,
             names: captures,
             is_new: true,
-            stop,
-            least,
+            reading,
+            least: 0,
             ended: false,
             start: None,
             now: None,
@@ -197,16 +118,22 @@ impl<'c> Source<'c> {
         }
     }
 
+    /// Whether a capture may keep its reader waiting: then it cannot be read a second time, either.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.names.iter().any(|name| stoppable::may_wait(&CaptureName::parse(name).file))
+    }
+
+    /// Reads the captures from the start again; the first `least` packets come even when it is to stop.
+    pub(crate) fn restart(&mut self, spotter: Option<Spotter<'c>>, least: u64) {
+        let reading = std::mem::take(&mut self.reading);
+        *self = Self { least, ..Self::new(self.names, spotter, reading) };
+    }
+
     /// Hands out the next packets in a batch; false when there are no more.
     ///
     /// # Errors
     /// A capture cannot be opened or read, or a filter cannot be compiled.
-    pub(crate) fn next(
-        &mut self,
-        batch: &mut Batch,
-        selection: &mut Selection,
-        progress: &mut Option<Progress<'_>>,
-    ) -> Result<bool, Error> {
+    pub(crate) fn next(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         if std::mem::take(&mut self.is_new) {
             self.look()?;
         }
@@ -215,33 +142,33 @@ impl<'c> Source<'c> {
         let mut done = Ok(true);
         while batch.arrived.is_empty() && !self.ended && matches!(done, Ok(true)) {
             done = match &mut spotter {
-                None => self.ordered(batch, selection, progress),
-                Some(spotter) => self.spotted(batch, spotter, selection, progress),
+                None => self.ordered(batch),
+                Some(spotter) => self.spotted(batch, spotter),
             };
-            done = done.and_then(|more| self.select(batch, selection).map(|()| more));
+            done = done.and_then(|more| self.select(batch).map(|()| more));
         }
         self.spotter = spotter;
         done.map(|_| !batch.arrived.is_empty())
     }
 
+    /// What the report says of the captures, and which of their packets were evaluated.
+    pub(crate) fn finish(self) -> (ReadOf, Selection) {
+        (self.read, self.reading.selection)
+    }
+
     /// The next frames, each with what it is.
-    fn spotted(
-        &mut self,
-        batch: &mut Batch,
-        spotter: &mut Spotter<'c>,
-        selection: &Selection,
-        progress: &mut Option<Progress<'_>>,
-    ) -> Result<bool, Error> {
+    fn spotted(&mut self, batch: &mut Batch, spotter: &mut Spotter<'c>) -> Result<bool, Error> {
         loop {
             // Those of a live capture that are wanted are not kept waiting for others.
             let is_live = self.feeds.iter().any(|feed| feed.is_live);
-            let enough = is_live && selection.is_full(self.read.packets + spotter.len() as u64);
+            let enough =
+                is_live && self.reading.selection.is_full(self.read.packets + spotter.len() as u64);
             if spotter.pop(batch, enough) {
                 self.spotted = spotter.len() as u64;
                 return Ok(true);
             }
             let mut next = spotter.idle();
-            if !self.ordered(&mut next, selection, progress)? {
+            if !self.ordered(&mut next)? {
                 return Ok(spotter.pop(batch, true));
             }
             spotter.push(next);
@@ -250,23 +177,18 @@ impl<'c> Source<'c> {
     }
 
     /// The next frames in order of time; false if there are no more.
-    fn ordered(
-        &mut self,
-        batch: &mut Batch,
-        selection: &Selection,
-        progress: &mut Option<Progress<'_>>,
-    ) -> Result<bool, Error> {
-        while !self.hand_out(batch, selection) {
+    fn ordered(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        while !self.hand_out(batch) {
             if self.feeds.is_empty() && self.waiting.is_empty() {
                 return Ok(false);
             }
-            self.read_more(selection, progress)?;
+            self.read_more()?;
         }
         Ok(true)
     }
 
     fn is_raised(&self) -> bool {
-        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.reading.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     fn stopped(&self) -> bool {
@@ -279,7 +201,7 @@ impl<'c> Source<'c> {
         let mut waiting: Vec<_> = names.map(|(at, name)| Waiting::new(at, name)).collect();
         if waiting.len() > 1 {
             for one in &mut waiting {
-                match one.look(self.stop.as_ref()) {
+                match one.look(self.reading.stop.as_ref()) {
                     Err(_) if self.stopped() => {}
                     done => done?,
                 }
@@ -291,14 +213,14 @@ impl<'c> Source<'c> {
     }
 
     /// Hands out what no frame that is still to be read should precede.
-    fn hand_out(&mut self, batch: &mut Batch, selection: &Selection) -> bool {
+    fn hand_out(&mut self, batch: &mut Batch) -> bool {
         let reads = self.feeds.iter().map(|feed| feed.now.unwrap_or(0));
         let opens = self.waiting.iter().take(1).map(|next| next.order().0);
         let oldest = reads.chain(opens).min();
         // One that is live is not waited for when enough is there.
         let enough = || {
             self.feeds.iter().any(|feed| feed.is_live)
-                && selection.is_full(self.read.packets + self.queue.len() as u64)
+                && self.reading.selection.is_full(self.read.packets + self.queue.len() as u64)
         };
         let horizon = match oldest {
             Some(oldest) if !self.queue.is_over(WINDOW) && !enough() => {
@@ -310,21 +232,17 @@ impl<'c> Source<'c> {
     }
 
     /// Reads from the capture that is furthest back, which may have to be opened.
-    fn read_more(
-        &mut self,
-        selection: &Selection,
-        progress: &mut Option<Progress<'_>>,
-    ) -> Result<(), Error> {
+    fn read_more(&mut self) -> Result<(), Error> {
         // What waits is handed out yet; how much of it a selection leaves is not known.
         let waiting = self.queue.len() as u64 + self.spotted;
-        let coming = if selection.is_everything() { waiting } else { 0 };
+        let coming = if self.reading.selection.is_everything() { waiting } else { 0 };
         if self.is_raised() && self.read.packets + coming >= self.least {
             self.interrupt();
             return Ok(());
         }
-        let behind = (0..self.feeds.len()).min_by_key(|at| self.feeds[*at].now);
+        let latest = (0..self.feeds.len()).min_by_key(|at| self.feeds[*at].now);
         let next = self.waiting.front().map(|next| next.order().0);
-        let at = match behind {
+        let at = match latest {
             Some(at) if next.is_none_or(|next| self.feeds[at].now.unwrap_or(0) < next) => at,
             _ => match self.open()? {
                 Some(at) => at,
@@ -332,11 +250,11 @@ impl<'c> Source<'c> {
             },
         };
         let mut batch = self.queue.idle();
-        let Self { feeds, table, read, queue, .. } = self;
+        let Self { feeds, table, read, queue, reading, .. } = self;
         let more = feeds[at].read(&mut batch, table)?;
         match more {
             Some(backwards) => {
-                if let Some(progress) = progress {
+                if let Some(progress) = &mut reading.progress {
                     let reader = feeds[at].reader();
                     progress(reader.bytes_read(), reader.total_bytes());
                 }
@@ -360,7 +278,7 @@ impl<'c> Source<'c> {
         // Those that overlap in time have no order but that.
         self.read.by_time |= next.first.is_some() && self.feeds.is_empty() && after > Some(capture);
         self.read.captures[capture] = Some(Capture::new(next.name.clone()));
-        match next.open(self.stop.as_ref(), self.newest) {
+        match next.open(self.reading.stop.as_ref(), self.newest) {
             Ok(feed) => {
                 self.feeds.push(feed);
                 Ok(Some(self.feeds.len() - 1))
@@ -394,9 +312,9 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// Keeps the frames that are to be judged, with times that run forward.
-    fn select(&mut self, batch: &mut Batch, selection: &mut Selection) -> Result<(), Error> {
-        let Self { ended, start, now, read, .. } = self;
+    /// Keeps the frames that are to be evaluated, with times that run forward.
+    fn select(&mut self, batch: &mut Batch) -> Result<(), Error> {
+        let Self { ended, start, now, read, reading: Reading { selection, .. }, .. } = self;
         let Batch { burst, arrived, seen, stream, .. } = batch;
         let mut failed = None;
         let (mut at, mut kept) = (0, 0);
@@ -408,9 +326,9 @@ impl<'c> Source<'c> {
             }
             let time = forward(time, now, &mut read.time_went_back);
             *start = start.or(time);
-            let choice = selection.choose(frame, (time, *start), read.packets);
+            let choice = selection.choose(frame, time, *start, read.packets);
             match choice {
-                Ok(Choice::Judge) => {}
+                Ok(Choice::Evaluate) => {}
                 Ok(Choice::LeaveOut) => {
                     read.frames += 1;
                     return false;
@@ -474,7 +392,7 @@ impl ReadOf {
         report.soundness = self.soundness;
     }
 
-    /// How many packets of each capture were judged.
+    /// How many packets of each capture were evaluated.
     pub(crate) fn packets_of_each(&self) -> Vec<u64> {
         let packets = |capture: &Option<Capture>| capture.as_ref().map_or(0, |c| c.count.packets);
         self.captures.iter().map(packets).collect()

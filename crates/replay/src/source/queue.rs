@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use pktio::Frame;
 
-use super::{Arrived, BATCH_BYTES, Batch};
+use crate::batch::{Arrived, BATCH_BYTES, Batch};
 
 /// Batches kept to be read into: a window's worth, or every lull in a capture would cost their memory anew.
 pub(crate) const MOST_IDLE: usize = 256;

@@ -49,9 +49,9 @@ impl Drop for Dir {
 /// What was read: word, number as printed without its directory, time after the start.
 fn read(captures: &[String]) -> (Vec<(u32, String, Option<u64>)>, ReadOf) {
     let numbers = Numbers::of(captures);
-    let mut source = Source::new(captures, None, 0, None);
+    let mut source = Source::new(captures, None, Reading::default());
     let (mut batch, mut all) = (Batch::default(), Vec::new());
-    while source.next(&mut batch, &mut Selection::default(), &mut None).unwrap() {
+    while source.next(&mut batch).unwrap() {
         for (frame, arrived) in batch.burst.iter().zip(&batch.arrived) {
             let number = numbers.show(arrived.number).to_string();
             let number = number.rsplit('/').next().unwrap().to_owned();
@@ -152,9 +152,9 @@ fn an_interface_is_named_and_each_capture_keeps_its_own() {
     let a = dir.capture("a", &timed(&[(0, 1), (2, 3)]));
     let b = dir.capture("b", &timed(&[(1, 2)]));
     let captures = [format!("lan0={a}"), format!("wan0={b}")];
-    let mut source = Source::new(&captures, None, 0, None);
+    let mut source = Source::new(&captures, None, Reading::default());
     let (mut batch, mut names) = (Batch::default(), Vec::new());
-    while source.next(&mut batch, &mut Selection::default(), &mut None).unwrap() {
+    while source.next(&mut batch).unwrap() {
         names.extend(batch.burst.iter().map(|frame| {
             batch.stream.interfaces[frame.meta.interface as usize].name.clone().unwrap()
         }));

@@ -1,4 +1,4 @@
-//! The part of a SPEC behind its protocol: `SOURCE > DESTINATION`, then flags or a type.
+//! The part of a SPEC after its protocol: `SOURCE > DESTINATION`, then flags or a type.
 
 use std::net::IpAddr;
 
@@ -9,14 +9,14 @@ use rules::protocol_number;
 
 use super::{SpecError, Word, expected};
 
-/// An address, and its port where one stands behind it.
+/// An address, and its port where one stands after it.
 pub(super) struct Endpoint {
     column: usize,
     pub(super) addr: IpAddr,
     port: Option<u16>,
 }
 
-/// `A[:PORT] > B[:PORT]` and the words behind.
+/// `A[:PORT] > B[:PORT]` and the words after.
 pub(super) fn endpoints<'w, 'a>(
     words: &'w [Word<'a>],
     end: usize,
@@ -47,7 +47,8 @@ fn endpoint((column, text): Word<'_>) -> Result<Endpoint, SpecError> {
 /// The message of the protocol of this name; `rest` are its flags or type.
 pub(super) fn message(
     (column, name): Word<'_>,
-    (source, destination): (&Endpoint, &Endpoint),
+    source: &Endpoint,
+    destination: &Endpoint,
     rest: &[Word<'_>],
     end: usize,
 ) -> Result<Message, SpecError> {

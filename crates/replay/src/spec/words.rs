@@ -1,7 +1,7 @@
 //! The way back from a packet to a SPEC: the words that build one like it.
 //!
-//! A SPEC has no payload, options or sequence numbers, so what it builds need not be judged alike. Whoever
-//! uses these words judges them and compares.
+//! A SPEC has no payload, options or sequence numbers, so what it builds need not come to the same verdict. Whoever
+//! uses these words evaluates them and compares.
 
 use std::fmt::Write;
 use std::net::SocketAddr;

@@ -19,7 +19,7 @@ impl Story<'_> {
         let mut story = json!({
             "schema": "tamis.why/1",
             "packet": self.packet,
-            "verdict": self.end.judgement.word(),
+            "verdict": self.end.verdict.word(),
             "line": by.as_ref().map(|(line, _)| line),
             "by": by.map(|(_, text)| text),
             "unknown_because": self.report.unknown_reasons().into_iter()
@@ -27,7 +27,7 @@ impl Story<'_> {
                 .collect::<Vec<_>>(),
             "untold": self.untold,
             "steps": file.map(|file| {
-                self.steps.iter().map(|step| step_json((file, &self.report.numbers), step)).collect::<Vec<_>>()
+                self.steps.iter().map(|step| step_json(file, &self.report.numbers, step)).collect::<Vec<_>>()
             }),
         });
         if let Some(seen) = &self.seen {
@@ -58,7 +58,7 @@ impl Story<'_> {
         let by = self.report.decided_by(&before.end);
         json!({
             "packet": before.packet,
-            "verdict": before.end.judgement.word(),
+            "verdict": before.end.verdict.word(),
             "line": by.as_ref().map(|(line, _)| line),
             "by": by.map(|(_, text)| text),
         })
@@ -78,7 +78,7 @@ fn miss_json(file: &RulesFile, miss: &NearMiss) -> Value {
     })
 }
 
-fn step_json((file, numbers): (&RulesFile, &Numbers), step: &Step) -> Value {
+fn step_json(file: &RulesFile, numbers: &Numbers, step: &Step) -> Value {
     match step {
         Step::Starts { path, input, output } => {
             json!({ "step": "path", "path": path.name(), "in": input, "out": output })

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use conntrack::{Edit, Renumbering, Side};
-use dataplane::{Disposition, Judgement, Skip};
+use dataplane::{Disposition, FinalVerdict, Skip};
 use host::sighting::Sighting;
 use packet::visible::{self, word};
 use packet::{L4, Packet, tcp};
@@ -159,7 +159,7 @@ impl Story<'_> {
         writeln!(out, "{}", self.conclusion())?;
         for (line, what, _) in self.report.unknown_reasons() {
             let line = line.map_or_else(String::new, |line| format!("L{line} "));
-            writeln!(out, "  hangs on {line}{what}")?;
+            writeln!(out, "  depends on {line}{what}")?;
         }
         Ok(())
     }
@@ -226,11 +226,11 @@ impl Story<'_> {
     }
 
     fn conclusion_of(&self, end: &Disposition) -> String {
-        let word = end.judgement.word().to_uppercase();
-        match (self.report.decided_by(end), end.judgement) {
+        let word = end.verdict.word().to_uppercase();
+        match (self.report.decided_by(end), end.verdict) {
             (Some((0, text)), _) => format!("{word} by {text}"),
             (Some((line, text)), _) => format!("{word} by L{line} {text}"),
-            (None, Judgement::Skip(skip)) => {
+            (None, FinalVerdict::Skip(skip)) => {
                 format!(
                     "{word}: {}",
                     match skip {
@@ -243,13 +243,13 @@ impl Story<'_> {
                     }
                 )
             }
-            (None, Judgement::Accept(_)) => format!("{word}: no chain is attached on its way"),
+            (None, FinalVerdict::Accept(_)) => format!("{word}: no chain is attached on its way"),
             (None, _) => word,
         }
     }
 }
 
-/// What came of one rule, in a word or two.
+/// The result of one rule, in a word or two.
 fn result(
     rule: &rules::model::Rule,
     table: &rules::model::Table,

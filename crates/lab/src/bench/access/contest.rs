@@ -5,7 +5,7 @@
 //! machine for a while slows all; medians and ratios are of rounds. Later runs see the stream again, on an
 //! engine that has seen it: the same mix of changes on a state of the same kind.
 
-use crate::studies::access::catalogue::Built;
+use engines::catalogue::Built;
 
 use super::{Missing, Prepared, Row, Setting, is_golden, run_once};
 

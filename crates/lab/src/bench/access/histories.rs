@@ -1,11 +1,11 @@
 //! Recorded histories of engines, searched for an order in which they could have happened one operation at a
 //! time. Contract: a few addresses, random programs, random pauses inside the engines.
 
-use crate::studies::access::catalogue::{Built, Choices, Kind};
-use crate::studies::access::sparse::Sparse;
-use crate::studies::access::striped_map::Settings;
 use access::tamis::Tamis;
 use access::{Address, Engine};
+use engines::catalogue::{Built, Choices, Kind};
+use engines::sparse::Sparse;
+use engines::striped_map::Settings;
 
 use crate::linear::record::{Program, campaign};
 use crate::linear::{ADDRESSES, Operation};
@@ -76,13 +76,13 @@ pub fn check(subject: Subject, threads: usize, histories: usize) -> Option<Vec<O
         Some(engine) => engine,
         None => unreachable!("only engines that threads share are subjects"),
     };
-    crate::studies::access::jitter(true);
+    engines::jitter(true);
     let program = Program { threads, operations: 24 / threads, default_accept };
     // In parts, so that engines need not all be there at a time.
     let parts = histories.div_ceil(500);
     let part = |seed| campaign(&program, 500, seed as u64, &make).err();
     let found = (0..parts).find_map(part);
-    crate::studies::access::jitter(false);
+    engines::jitter(false);
     found
 }
 

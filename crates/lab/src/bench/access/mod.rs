@@ -18,12 +18,12 @@ mod storm;
 pub mod study1;
 pub mod study2;
 
-use crate::studies::access::catalogue::{Built, Choices, Kind};
 use crate::studies::orchestrate::{
     Ahead, Bins, Meter, Orchestration, Outcome, Serial, Sink, Source, Trace, per_worker_source,
     run, run_alone,
 };
 use access::{Config, Packet};
+use engines::catalogue::{Built, Choices, Kind};
 
 use super::{Missing, Row};
 use crate::workload::{Preset, Stream, Variant, fingerprint, summary};

@@ -5,9 +5,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::studies::access::catalogue::{Built, Choices, Kind};
 use crate::studies::orchestrate::Orchestration;
 use access::{Config, Engine};
+use engines::catalogue::{Built, Choices, Kind};
 
 use super::contest::contest;
 use super::{Plan, Prepared, Row, Setting, Track, storm};

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::studies::access::catalogue::{Built, Kind};
 use access::list::{Action, Block, Change, Published};
 use access::{Config, Packet, Permits};
+use engines::catalogue::{Built, Kind};
 
 use super::{Prepared, Row};
 use crate::workload::{PRESETS, Variant};

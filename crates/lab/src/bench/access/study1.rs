@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::studies::access::catalogue::Kind;
 use crate::studies::orchestrate::{Bins, Orchestration};
+use engines::catalogue::Kind;
 
 use super::contest::{Figures, contest};
 use super::figure::{self, Labels, Line};

@@ -11,8 +11,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use crate::studies::access::catalogue::Kind;
 use crate::studies::orchestrate::{Bins, Orchestration};
+use engines::catalogue::Kind;
 
 use super::figure::{self, Labels, Line};
 use super::published::{STUDY2, STUDY2_SIZES};

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dataplane::publish::tally::{Local, Tally};
-use dataplane::publish::{Burst, PublishError, Published, Worker};
+use dataplane::publish::{BurstGuard, PublishError, Published, Worker};
 use host::Host;
 use packet::{Checksums, Link, Packet};
 use rules::Transit;
@@ -266,7 +266,7 @@ fn walk_until<T: Tally>(mut worker: Worker<T>, stop: &AtomicBool, walked: &Atomi
     }
 }
 
-fn walk<T: Tally>(burst: &mut Burst<'_, T>, packet: &mut Packet<'_>, host: &Host) {
+fn walk<T: Tally>(burst: &mut BurstGuard<'_, T>, packet: &mut Packet<'_>, host: &Host) {
     let mut transit = Transit::new(packet, Family::Ipv4, Hook::Input, host);
     std::hint::black_box(burst.walk(0, &mut transit, Alive::Certain));
 }

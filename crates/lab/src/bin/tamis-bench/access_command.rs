@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
+use engines::catalogue::Kind;
 use lab::bench::access::contest::{Figures, contest};
 use lab::bench::access::histories::{self, Subject};
 use lab::bench::access::{Origin, Plan, Prepared, Setting, Track, must_show, study1, study2};
 use lab::bench::{Document, Missing, Row};
-use lab::studies::access::catalogue::Kind;
 use lab::studies::orchestrate::{Bins, Orchestration};
 use lab::workload::{PRESETS, Preset, Variant};
 

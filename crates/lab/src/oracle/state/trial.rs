@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dataplane::Config;
-use dataplane::counters::Tally;
+use dataplane::counters::HitCount;
 use rules::model::{Counters, Ruleset};
 use rules::save::{LoadOptions, load};
 
@@ -172,7 +172,7 @@ fn chain_differs(
         let ours = judge.tally(table_index, index, rule);
         let place = format!("{} {name} {}", table.name, rule + 1);
         (!agree(&ours, theirs)).then(|| {
-            let Tally { packets, bytes, maybe, .. } = ours;
+            let HitCount { packets, bytes, maybe, .. } = ours;
             format!("{place}: tamis [{packets}:{bytes}] and {maybe} maybe, kernel {theirs}")
         })
     })

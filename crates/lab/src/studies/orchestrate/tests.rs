@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::studies::access::catalogue::{Built, Choices, Kind};
 use access::{Body, Config, Data};
+use engines::catalogue::{Built, Choices, Kind};
 
 use super::*;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::toml::defaults;
 use super::*;
-use crate::cases::{Cases, Given, judge};
+use crate::cases::{Cases, Given, evaluate};
 use crate::demo;
 use conntrack::Mode;
 use host::Network;
@@ -43,7 +43,7 @@ fn the_demonstration_passes_as_recorded() {
         let toml = recording.toml([Some("rules.v4"), None], &["office.pcap".to_owned()]);
         let cases = Cases::from_text("cases.toml", &toml).unwrap();
         assert_eq!(cases.cases.len(), recording.case_count());
-        let results = judge(
+        let results = evaluate(
             &cases,
             &rules,
             &cases.defaults.under(crate::spec::config(), Given::default()),
@@ -71,13 +71,13 @@ fn a_bounded_recording_says_that_it_was_cut() {
 }
 
 #[test]
-fn what_hangs_on_a_payload_is_not_written() {
+fn what_depends_on_a_payload_is_not_written() {
     let rules = rules(RULES);
     recorded(&rules, &crate::spec::config(), 200, |recording| {
         let toml = recording.toml([None; 2], &[]);
         assert!(toml.contains("accept by filter/FORWARD/1"), "{toml}");
         let cases = Cases::from_text("c.toml", &toml).unwrap();
-        let results = judge(&cases, &rules, &crate::spec::config(), "");
+        let results = evaluate(&cases, &rules, &crate::spec::config(), "");
         assert_eq!(results.failed().count(), 0, "{}", results.text());
     });
 }
@@ -114,7 +114,7 @@ const STATEFUL: &str = "*filter\n:INPUT ACCEPT\n:FORWARD DROP\n:OUTPUT ACCEPT\n\
     -A FORWARD -i lan0 -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
 
 #[test]
-fn what_hangs_on_a_connection_is_recorded_as_a_conversation() {
+fn what_depends_on_a_connection_is_recorded_as_a_conversation() {
     for mode in [Mode::Midstream, Mode::Kernel] {
         let mut config = office();
         config.ct.mode = mode;
@@ -124,14 +124,14 @@ fn what_hangs_on_a_connection_is_recorded_as_a_conversation() {
             let cases = Cases::from_text("c.toml", &toml).unwrap();
             let config = cases.defaults.under(crate::spec::config(), Given::default());
             assert_eq!(config.ct.mode, mode);
-            let results = judge(&cases, &rules, &config, "");
+            let results = evaluate(&cases, &rules, &config, "");
             assert_eq!(results.failed().count(), 0, "{}", results.text());
             // An answer to a question from inside needs the question.
             let answer = cases.cases.iter().find(|case| {
                 case.packets.last().unwrap().text.contains("udp 198.51.100.53:53 > 10.20.0.10")
             });
             assert_eq!(answer.unwrap().packets.len(), 2, "{toml}");
-            // Resets in sequence and ICMP errors about a flow hang on what a SPEC does not hold.
+            // Resets in sequence and ICMP errors about a flow depend on what a SPEC does not hold.
             assert!(recording.not_in_words * 8 < recording.case_count() as u64, "{toml}");
         });
     }

@@ -38,7 +38,7 @@ impl Recording<'_> {
         )?;
         let left_out = [
             (self.unknown, "packets whose verdict is unknown"),
-            (self.skipped, "packets that were not judged"),
+            (self.skipped, "packets that were not evaluated"),
             (self.not_in_words, "kinds of packets that a SPEC cannot reproduce"),
             (self.cut, "packets beyond --limit"),
         ];
@@ -86,7 +86,7 @@ impl Recording<'_> {
     }
 }
 
-/// `[defaults]` for the configuration that the capture was judged with.
+/// `[defaults]` for the configuration that the capture was evaluated with.
 pub(super) fn defaults(config: &Config) -> String {
     let mut lines = String::new();
     let mut key = |key: &str, value: String| lines.push_str(&format!("{key} = {value}\n"));

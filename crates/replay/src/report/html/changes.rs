@@ -6,7 +6,7 @@ use super::ROWS;
 use super::markup::{escape, line_link};
 use super::packets::write_example_list;
 use super::sheets::Side;
-use crate::changes::{Change, Changes};
+use crate::changes::{Changes, VerdictChange};
 use crate::report::text::{bytes, number, plural};
 use crate::report::{Count, Report};
 
@@ -16,7 +16,7 @@ struct Turn<'c> {
     to: &'static str,
     count: Count,
     /// Groups, each with its place among all.
-    groups: Vec<(usize, &'c Change)>,
+    groups: Vec<(usize, &'c VerdictChange)>,
 }
 
 /// Groups by their two verdicts, the most packets first.
@@ -42,20 +42,20 @@ impl Report<'_> {
     pub(super) fn write_changes(&self, out: &mut String) -> Result {
         let Some(changes) = &self.changes else { return Ok(()) };
         let names: Vec<&str> = changes.files.iter().map(|file| &*file.file).collect();
-        let (names, judged) = (escape(&names.join(" + ")), plural(self.packets, "packet"));
+        let (names, packets) = (escape(&names.join(" + ")), plural(self.packets, "packet"));
         let other = self.change_of_semantics();
         write!(
             out,
-            "<p class=\"dim\">Each packet judged again under <code>{names}</code>{other}: "
+            "<p class=\"dim\">Each packet evaluated again under <code>{names}</code>{other}: "
         )?;
         if changes.packets == 0 {
-            return writeln!(out, "of {judged}, every verdict is the same.</p>");
+            return writeln!(out, "of {packets}, every verdict is the same.</p>");
         }
         let (changed, verb) =
             (number(changes.packets), if changes.packets == 1 { "comes" } else { "come" });
         writeln!(
             out,
-            "of {judged}, <b id=\"changed\">{changed}</b> {verb} to another verdict.</p>"
+            "of {packets}, <b id=\"changed\">{changed}</b> {verb} to another verdict.</p>"
         )?;
         for turn in turns(changes) {
             self.write_turn(out, &turn)?;
@@ -89,8 +89,8 @@ impl Report<'_> {
         Ok(())
     }
 
-    fn write_group(&self, out: &mut String, at: usize, change: &Change) -> Result {
-        let Change { packets, bytes: size, .. } = *change;
+    fn write_group(&self, out: &mut String, at: usize, change: &VerdictChange) -> Result {
+        let VerdictChange { packets, bytes: size, .. } = *change;
         write!(
             out,
             "<tbody id=\"change-{at}\"><tr><td class=\"n\" data-v=\"{packets}\">{}\

@@ -8,9 +8,10 @@ use std::fmt::{Result, Write};
 
 use super::markup::{day, escape};
 use super::ticks::{compact, decimal_step, ticks, words};
+use crate::report::Report;
 use crate::report::text::number;
 use crate::report::timeline::{Axis, Bin, Bins, VERDICTS};
-use crate::report::{Report, time_text};
+use crate::time_text::time_text;
 
 /// Height of the drawing in its own units, and width of a bar.
 const HEIGHT: u64 = 1000;
@@ -229,7 +230,7 @@ fn width_words(width: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dataplane::Judgement;
+    use dataplane::FinalVerdict;
 
     use super::*;
     use crate::report::timeline::Timeline;
@@ -237,9 +238,9 @@ mod tests {
     fn two_bins() -> Timeline {
         let mut timeline = Timeline::default();
         for _ in 0..3 {
-            timeline.count(Some(1000), &Judgement::Accept(None));
+            timeline.count(Some(1000), &FinalVerdict::Accept(None));
         }
-        timeline.count(Some(2000), &Judgement::Unknown);
+        timeline.count(Some(2000), &FinalVerdict::Unknown);
         timeline
     }
 

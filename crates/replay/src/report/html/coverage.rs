@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use std::fmt::{Result, Write};
 
 use dataplane::Counters;
-use dataplane::counters::Tally;
+use dataplane::counters::HitCount;
 
 use super::edits::Lines;
 use super::links::Links;
 use super::markup::anchor;
 use crate::report::text::number;
-use crate::report::time_text;
 use crate::rules_file::RulesFile;
+use crate::time_text::time_text;
 
 /// Lines of a block.
 const BLOCK: usize = 64;
@@ -26,7 +26,7 @@ const COLUMNS: usize = 110;
 /// What the margin shows for one line of the text.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Margin {
-    tally: Tally,
+    tally: HitCount,
     /// Whether rules stand on the line; else it is a policy's.
     rule: bool,
 }
@@ -88,7 +88,7 @@ fn margins(file: &RulesFile, counters: &Counters) -> HashMap<u32, Margin> {
 }
 
 impl Margin {
-    fn add(&mut self, tally: Tally) {
+    fn add(&mut self, tally: HitCount) {
         let sum = &mut self.tally;
         sum.packets += tally.packets;
         sum.bytes += tally.bytes;
@@ -97,7 +97,7 @@ impl Margin {
         sum.last = sum.last.max(tally.last);
     }
 
-    /// The class of its line: what became of the rule.
+    /// The class of its line: what it counted.
     fn class(&self) -> &'static str {
         match (self.rule, self.tally.packets, self.tally.maybe) {
             (false, 0, 0) => "",
@@ -131,7 +131,9 @@ impl Shown {
 
 impl Coverage {
     pub(super) fn of(
-        (text, file, counters): (usize, &RulesFile, &Counters),
+        text: usize,
+        file: &RulesFile,
+        counters: &Counters,
         revision: Option<Revision>,
         effects: HashMap<u32, Effect>,
     ) -> Self {
@@ -208,7 +210,7 @@ impl Coverage {
             write_margin(out, margin, self.most)?;
         }
         out.push_str("<code>");
-        self.links.write_line(out, (self.text, line), text)?;
+        self.links.write_line(out, self.text, line, text)?;
         if let Some(Effect { first, packets }) = self.effects.get(&line) {
             let packets = number(*packets);
             write!(out, "<a class=\"effect\" href=\"#change-{first}\">{packets} changed</a>")?;
@@ -245,7 +247,7 @@ fn write_tools(out: &mut String, text: usize, shown: Shown) -> Result {
 }
 
 fn write_margin(out: &mut String, margin: &Margin, most: u64) -> Result {
-    let Tally { packets, bytes, maybe, .. } = margin.tally;
+    let HitCount { packets, bytes, maybe, .. } = margin.tally;
     if margin.rule || packets > 0 {
         let heat = heat(packets, most);
         write!(out, "<b style=\"--h:{heat}\">{}</b>", number(packets))?;
@@ -271,7 +273,7 @@ mod tests {
     use super::*;
 
     fn margin(rule: bool, packets: u64, maybe: u64) -> Margin {
-        Margin { tally: Tally { packets, maybe, ..Tally::default() }, rule }
+        Margin { tally: HitCount { packets, maybe, ..HitCount::default() }, rule }
     }
 
     #[test]
@@ -296,10 +298,10 @@ mod tests {
     #[test]
     fn a_line_of_several_rules_adds_up() {
         let mut sum = Margin::default();
-        sum.add(Tally { packets: 1, bytes: 40, maybe: 0, first: Some(7), last: Some(7) });
-        sum.add(Tally { packets: 0, bytes: 0, maybe: 2, first: None, last: None });
-        sum.add(Tally { packets: 2, bytes: 80, maybe: 0, first: Some(3), last: Some(9) });
-        let whole = Tally { packets: 3, bytes: 120, maybe: 2, first: Some(3), last: Some(9) };
+        sum.add(HitCount { packets: 1, bytes: 40, maybe: 0, first: Some(7), last: Some(7) });
+        sum.add(HitCount { packets: 0, bytes: 0, maybe: 2, first: None, last: None });
+        sum.add(HitCount { packets: 2, bytes: 80, maybe: 0, first: Some(3), last: Some(9) });
+        let whole = HitCount { packets: 3, bytes: 120, maybe: 2, first: Some(3), last: Some(9) };
         assert_eq!(sum.tally, whole);
     }
 

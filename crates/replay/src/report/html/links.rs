@@ -46,7 +46,8 @@ impl Links {
     pub(super) fn write_line(
         &self,
         out: &mut String,
-        (file, line): (usize, u32),
+        file: usize,
+        line: u32,
         text: &str,
     ) -> Result {
         let words = words(text);
@@ -62,16 +63,16 @@ impl Links {
                 written = word.end;
             }
             if is_target {
-                self.write_target(out, (file, line), &text[word.clone()])?;
+                self.write_target(out, file, line, &text[word.clone()])?;
             } else if is_quoted {
                 write!(out, "<q>{}</q>", escape(&text[word.clone()]))?;
             }
         }
         out.push_str(&escape(&text[written..]));
-        self.write_jumps(out, (file, line))
+        self.write_jumps(out, file, line)
     }
 
-    fn write_target(&self, out: &mut String, (file, line): (usize, u32), word: &str) -> Result {
+    fn write_target(&self, out: &mut String, file: usize, line: u32, word: &str) -> Result {
         let class = match word {
             "ACCEPT" => "accept",
             "DROP" => "drop",
@@ -87,8 +88,8 @@ impl Links {
         }
     }
 
-    /// Behind a chain's declaration: where it is jumped to from.
-    fn write_jumps(&self, out: &mut String, (file, line): (usize, u32)) -> Result {
+    /// After a chain's declaration: where it is jumped to from.
+    fn write_jumps(&self, out: &mut String, file: usize, line: u32) -> Result {
         let Some(from) = self.from.get(&line) else { return Ok(()) };
         out.push_str("<span class=\"from\">from");
         for jump in from.iter().take(SHOWN) {
@@ -145,7 +146,7 @@ COMMIT
         let file = RulesFile::from_text("x", RULES.to_owned(), &LoadOptions::default()).unwrap();
         let text = RULES.lines().nth(number as usize - 1).unwrap();
         let mut out = String::new();
-        Links::of(&file).write_line(&mut out, (0, number), text).unwrap();
+        Links::of(&file).write_line(&mut out, 0, number, text).unwrap();
         out
     }
 

@@ -4,7 +4,7 @@ use std::fmt::{Result, Write};
 
 use packet::visible::steers;
 
-use super::super::time_text;
+use crate::time_text::time_text;
 
 /// Text as markup that shows it: safe between tags and inside double quotes.
 ///

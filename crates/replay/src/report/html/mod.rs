@@ -1,7 +1,7 @@
 //! The report as one self-contained page: what to mail to whoever asks what the rules did.
 //!
 //! Contract: no network (the page's own policy forbids it); without scripts only search, sorting and the
-//! reading below the chart are missing. The size hangs on the rules, not on the captures. The same replay
+//! reading below the chart are missing. The size depends on the rules, not on the captures. The same replay
 //! gives the same page. Every word of rules and captures passes [`markup::escape`].
 //!
 //! Sections stand in the order of [`SECTIONS`]; one with nothing to say is left out, in the text and in
@@ -21,7 +21,8 @@ mod ticks;
 use std::fmt::{Result, Write};
 
 use self::markup::{day, escape};
-use super::{Report, time_text};
+use super::Report;
+use crate::time_text::time_text;
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");

@@ -1,9 +1,9 @@
-//! Packets on the page: what dropped most with examples, what unknown verdicts hang on, and the packets
+//! Packets on the page: what dropped most with examples, what unknown verdicts depend on, and the packets
 //! that `--list` asked for.
 
 use std::fmt::{Error, Result, Write};
 
-use dataplane::counters::Tally;
+use dataplane::counters::HitCount;
 use rules::eval::By;
 
 use super::ROWS;
@@ -49,26 +49,26 @@ impl Report<'_> {
         }
         for (either, words, count) in self.top_either() {
             let examples = self.examples.of(End::Either(either));
-            let row = row_without_rule(count.packets, &words, (examples, &self.numbers))?;
+            let row = row_without_rule(count.packets, &words, examples, &self.numbers)?;
             rows.push((count.packets, row));
         }
         let reasons = &self.drop_reasons;
         for (fault, packets) in &reasons.stack_faults {
             let words = format!("the kernel's stack, before any rule: {fault}");
             let examples = self.examples.of(End::Stack(*fault));
-            rows.push((*packets, row_without_rule(*packets, &words, (examples, &self.numbers))?));
+            rows.push((*packets, row_without_rule(*packets, &words, examples, &self.numbers)?));
         }
         for (why, packets) in &reasons.route_refusals {
             let words = format!("routing: {}", why.name());
             let examples = self.examples.of(End::Route(*why));
-            rows.push((*packets, row_without_rule(*packets, &words, (examples, &self.numbers))?));
+            rows.push((*packets, row_without_rule(*packets, &words, examples, &self.numbers)?));
         }
         if reasons.ttl > 0 {
             let words = "time to live ran out while forwarding";
             let examples = self.examples.of(End::Ttl);
             rows.push((
                 reasons.ttl,
-                row_without_rule(reasons.ttl, words, (examples, &self.numbers))?,
+                row_without_rule(reasons.ttl, words, examples, &self.numbers)?,
             ));
         }
         if reasons.too_big > 0 {
@@ -76,7 +76,7 @@ impl Report<'_> {
             let examples = self.examples.of(End::TooBig);
             rows.push((
                 reasons.too_big,
-                row_without_rule(reasons.too_big, words, (examples, &self.numbers))?,
+                row_without_rule(reasons.too_big, words, examples, &self.numbers)?,
             ));
         }
         if reasons.conntrack > 0 {
@@ -84,7 +84,7 @@ impl Report<'_> {
             let examples = self.examples.of(End::Conntrack);
             rows.push((
                 reasons.conntrack,
-                row_without_rule(reasons.conntrack, words, (examples, &self.numbers))?,
+                row_without_rule(reasons.conntrack, words, examples, &self.numbers)?,
             ));
         }
         if reasons.reassembly > 0 {
@@ -92,7 +92,7 @@ impl Report<'_> {
             let examples = self.examples.of(End::Reassembly);
             rows.push((
                 reasons.reassembly,
-                row_without_rule(reasons.reassembly, words, (examples, &self.numbers))?,
+                row_without_rule(reasons.reassembly, words, examples, &self.numbers)?,
             ));
         }
         if reasons.denied > 0 {
@@ -100,7 +100,7 @@ impl Report<'_> {
             let examples = self.examples.of(End::Denied);
             rows.push((
                 reasons.denied,
-                row_without_rule(reasons.denied, words, (examples, &self.numbers))?,
+                row_without_rule(reasons.denied, words, examples, &self.numbers)?,
             ));
         }
         Ok(rows)
@@ -111,7 +111,7 @@ impl Report<'_> {
         file: &RulesFile,
         by: By,
         count: Count,
-        tally: Tally,
+        tally: HitCount,
     ) -> std::result::Result<String, Error> {
         let family = file.ruleset.family;
         let word = if file.rejects(&by) { "reject" } else { "drop" };
@@ -142,7 +142,7 @@ impl Report<'_> {
         )
     }
 
-    /// What unknown verdicts hang on.
+    /// What unknown verdicts depend on.
     pub(super) fn write_unknown(&self, out: &mut String) -> Result {
         let reasons = self.unknown_places();
         if reasons.is_empty() {
@@ -150,13 +150,13 @@ impl Report<'_> {
         }
         writeln!(
             out,
-            "<p class=\"dim\">A verdict is unknown where it hangs on something that is not modelled, \
+            "<p class=\"dim\">A verdict is unknown where it depends on something that is not modelled, \
              not captured or not told; it is never guessed. {} in all.</p>",
             plural(self.verdicts.unknown.packets, "packet")
         )?;
         out.push_str(
             "<div class=\"scroll\"><table id=\"unknown-table\" class=\"sort\">\n<thead><tr>\
-             <th class=\"n\">packets<th>what they hang on</thead>\n",
+             <th class=\"n\">packets<th>what they depend on</thead>\n",
         );
         for UnknownReason { place, what, packets } in reasons.iter().take(ROWS) {
             let text = number(*packets);
@@ -184,7 +184,7 @@ impl Report<'_> {
              <th class=\"n\">number<th>time<th>verdict<th>packet<th>what decided</thead>\n",
         );
         for listed in &self.listed {
-            let (frame, word) = (listed.frame, listed.disposition.judgement.word());
+            let (frame, word) = (listed.frame, listed.disposition.verdict.word());
             write!(
                 out,
                 "<tbody><tr><td class=\"n\" data-v=\"{frame}\">{}",
@@ -209,7 +209,8 @@ impl Report<'_> {
 fn row_without_rule(
     packets: u64,
     words: &str,
-    (examples, numbers): (&[Example], &Numbers),
+    examples: &[Example],
+    numbers: &Numbers,
 ) -> std::result::Result<String, Error> {
     let mut out = format!(
         "<tbody><tr><td class=\"n\" data-v=\"{packets}\">{}<td class=\"n\" data-v=\"0\">\

@@ -32,7 +32,7 @@ impl Report<'_> {
             let new = self.new_text(file.ruleset.family);
             let lines = new.map(|(_, new)| edits(&file.text, &new.text).0);
             let revision = lines.map(|lines| Revision { class: " gone", lines });
-            self.write_sheet(out, (index, file, &self.counters[index]), revision)?;
+            self.write_sheet(out, index, file, &self.counters[index], revision)?;
         }
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Report<'_> {
             };
             let lines = edits(&old.text, &new.text).1;
             let revision = Some(Revision { class: " came", lines });
-            self.write_sheet(out, (index, new, counters), revision)?;
+            self.write_sheet(out, index, new, counters, revision)?;
         }
         Ok(())
     }
@@ -55,13 +55,15 @@ impl Report<'_> {
     fn write_sheet(
         &self,
         out: &mut String,
-        (index, file, counters): (usize, &RulesFile, &Counters),
+        index: usize,
+        file: &RulesFile,
+        counters: &Counters,
         revision: Option<Revision>,
     ) -> Result {
         if self.files.len() > 1 || revision.is_some() {
             writeln!(out, "<h3>{}</h3>", escape(&file.file))?;
         }
-        let coverage = Coverage::of((index, file, counters), revision, self.effects(index));
+        let coverage = Coverage::of(index, file, counters, revision, self.effects(index));
         coverage.write(out, &file.text)
     }
 

@@ -1,4 +1,4 @@
-//! The head of the page: what was replayed, what came of it in one sentence and one table, and what was
+//! The head of the page: what was replayed, the result in one sentence and one table, and what was
 //! taken for granted.
 
 use std::fmt::{Result, Write};
@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::markup::{escape, line_link};
 use crate::report::text::{bytes, duration, number, percent, plural, squeezed_text, unseen_text};
-use crate::report::{Capture, Count, Report, time_text};
+use crate::report::{Capture, Count, Report};
+use crate::time_text::time_text;
 
-/// What is said of a replay that Ctrl-C ended.
+/// What is printed of a replay that Ctrl-C ended.
 const STOPPED: &str = "Stopped before the end of the captures: this is a part.";
 /// Captures named one by one; the command at the end of the page has them all.
 const CAPTURES: usize = 6;

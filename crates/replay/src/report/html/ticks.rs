@@ -1,8 +1,8 @@
 //! Marks of an axis at values that people read easily, and how they are written.
 
 use super::markup::day;
-use crate::report::time_text;
 use crate::report::timeline::Axis;
+use crate::time_text::time_text;
 
 const SECOND: u64 = 1_000_000_000;
 /// Steps of a clock in seconds; below they go as decimal numbers do, above they double.

@@ -1,0 +1,286 @@
+//! Which way a packet takes through the host, and whose rules evaluate it.
+//!
+//! Where a capture says that a frame came in, or that the host sent it, that decides first, else whether its source
+//! is the host's own. What came in goes to the host or on: as routing decides, else by the host's own addresses. With
+//! nothing given, rules that stand only on one way are meant for it; with rules on both the packet may take either.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use host::{Assumed, FrameKind, Host, Incoming, Missing, Outgoing, Refused, Routed};
+use packet::{L3, L4, Link, Mark, Packet, Read};
+use rules::Iface;
+use rules::model::{Family, Hook, Ruleset};
+
+use crate::arrival::{Arrival, Origin};
+use crate::bridge;
+use crate::config::Config;
+use crate::disposition::Why;
+use crate::interfaces;
+use crate::path::Path;
+use crate::way::{Fate, Way};
+
+/// What is known of a packet's way besides its interfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Course<'a> {
+    pub(crate) path: Path,
+    pub(crate) fate: Fate,
+    /// The interface that routes send it to.
+    pub(crate) output: Option<&'a str>,
+    pub(crate) mtu: Option<u32>,
+    pub(crate) assumed: Assumed,
+}
+
+impl<'a> Course<'a> {
+    pub(crate) fn sure(path: Path) -> Self {
+        Self::of(path, Fate::Sure)
+    }
+
+    pub(crate) fn of(path: Path, fate: Fate) -> Self {
+        Self { path, fate, output: None, mtu: None, assumed: Assumed::default() }
+    }
+
+    /// With the interfaces of a packet.
+    pub(crate) fn by(
+        self,
+        packet: &Packet<'_>,
+        arrival: &Arrival<'a>,
+        config: &'a Config,
+    ) -> Way<'a> {
+        let Self { path, fate, mtu, assumed, .. } = self;
+        let (input, output) = interfaces::of(packet, arrival, path, self.output, config);
+        Way { path, input, output, fate, mtu, assumed }
+    }
+
+    /// Where packets go that came in, when nothing is given of the host. One that has no rules for what it forwards is
+    /// taken to forward nothing, whatever the policy there.
+    pub(crate) fn of_rules(ruleset: &Ruleset) -> Self {
+        let has_rules = |hook| {
+            ruleset
+                .tables
+                .iter()
+                .filter_map(|table| Some(&table.chains[table.base_chain(hook)?]))
+                .any(|chain| !chain.rules.is_empty())
+        };
+        match (has_rules(Hook::Forward), has_rules(Hook::Input)) {
+            (false, true) => Self::sure(Path::Input),
+            (true, true) if ruleset.family.is_ip() => Self::of(Path::Forward, Fate::Open(Why::Way)),
+            _ => Self::sure(Path::Forward),
+        }
+    }
+}
+
+/// The way of an IP packet: `None` if it depends on address bytes that are not known.
+pub(crate) fn course_of<'a>(
+    packet: &Packet<'_>,
+    addresses: Option<(IpAddr, IpAddr)>,
+    arrival: &Arrival<'a>,
+    origin: Origin,
+    config: &'a Config,
+    of_rules: Course<'a>,
+) -> Option<Course<'a>> {
+    let host = &config.host;
+    if interfaces::is_on_loopback(packet, arrival) {
+        return Some(Course::sure(Path::Loopback));
+    }
+    let Some((source, destination)) = addresses else {
+        return match origin {
+            Origin::Host => Some(Course::sure(Path::Output)),
+            _ => (!is_told(host)).then_some(of_rules),
+        };
+    };
+    let is_own = match origin {
+        Origin::Host => true,
+        Origin::Wire => false,
+        Origin::Addresses => is_told(host) && host.is_local(source) == Some(true),
+    };
+    if !is_own && bridge::passes_on(arrival, host) {
+        return Some(Course { output: arrival.interface, ..Course::sure(Path::Forward) });
+    }
+    if !is_own {
+        let mark = Mark { value: arrival.mark, unknown: 0 };
+        let addresses = (source, destination);
+        return Some(arrived(packet, addresses, arrival, mark, config, of_rules));
+    }
+    Some(match host.is_local(destination) {
+        Some(true) => Course::sure(Path::Loopback),
+        _ => sent(packet, (source, destination), arrival, config),
+    })
+}
+
+/// The way of a packet that the host sends elsewhere.
+pub(crate) fn sent<'a>(
+    packet: &Packet<'_>,
+    addresses: (IpAddr, IpAddr),
+    arrival: &Arrival<'a>,
+    config: &'a Config,
+) -> Course<'a> {
+    let (source, destination) = addresses;
+    let course = Course::sure(Path::Output);
+    if config.host.routes.is_none() || interfaces::names_output(packet, arrival, config) {
+        return course;
+    }
+    let (protocol, ports) = upper_of(packet);
+    let outgoing = Outgoing {
+        source,
+        destination,
+        output: None,
+        tos: tos_of(packet),
+        mark: None,
+        protocol,
+        ports,
+    };
+    match config.host.route_out(&outgoing) {
+        Routed::Forward { output, mtu } => Course { output, mtu, ..course },
+        Routed::Input(_) | Routed::Refused(_) | Routed::Unknown(_) => course,
+    }
+}
+
+/// The way of a packet that came in, with the mark that it has now.
+pub(crate) fn arrived<'a>(
+    packet: &Packet<'_>,
+    addresses: (IpAddr, IpAddr),
+    arrival: &Arrival<'a>,
+    mark: Mark,
+    config: &'a Config,
+    of_rules: Course<'a>,
+) -> Course<'a> {
+    let (source, destination) = addresses;
+    let host = &config.host;
+    if arrival.left.is_some() {
+        return Course::sure(Path::Forward);
+    }
+    let is_group = destination.is_multicast() || destination == IpAddr::V4(Ipv4Addr::BROADCAST);
+    if !is_told(host) && !is_group && arrival.origin == Origin::Addresses {
+        return not_given(destination, arrival, config, of_rules);
+    }
+    let (input, _) = interfaces::of(packet, arrival, Path::Input, None, config);
+    let (protocol, ports) = upper_of(packet);
+    let incoming = Incoming {
+        source,
+        destination,
+        input: match input {
+            Iface::Named(name) => Some(name),
+            Iface::Absent | Iface::Unknown => None,
+        },
+        tos: tos_of(packet),
+        mark: (mark.unknown == 0).then_some(mark.value),
+        protocol,
+        ports,
+        frame: frame_kind(packet),
+        source_route: has_source_route(packet),
+    };
+    let (routed, assumed) = host.route_in_assuming(&incoming);
+    let course = match (routed, host.is_local(destination)) {
+        (Routed::Input(_), _) => Course::sure(Path::Input),
+        (Routed::Forward { output, mtu }, _) => {
+            Course { output, mtu, ..Course::sure(Path::Forward) }
+        }
+        (Routed::Refused(why), _) => Course::of(Path::Input, Fate::Refused(why)),
+        (Routed::Unknown(missing @ Missing::Groups), _) => {
+            Course::of(Path::Input, Fate::Perhaps(Refused::NotJoined, Why::Host(missing)))
+        }
+        (Routed::Unknown(_), Some(true)) => Course::sure(Path::Input),
+        (Routed::Unknown(_), Some(false)) => Course::sure(Path::Forward),
+        (Routed::Unknown(_), None) => not_given(destination, arrival, config, of_rules),
+    };
+    Course { assumed, ..course }
+}
+
+/// The way of a packet when it is not given whose addresses are the host's.
+fn not_given<'a>(
+    destination: IpAddr,
+    arrival: &Arrival<'_>,
+    config: &Config,
+    of_rules: Course<'a>,
+) -> Course<'a> {
+    match (config.host.is_local(destination), of_rules.fate) {
+        (Some(true), _) => Course::sure(Path::Input),
+        (_, Fate::Open(_)) if is_told_forward(destination, arrival, config) => {
+            Course::sure(Path::Forward)
+        }
+        _ => of_rules,
+    }
+}
+
+/// Whether anything is given of the host by which its addresses are known.
+pub(crate) fn is_told(host: &Host) -> bool {
+    host.local.is_some() || host.assigned.is_some() || host.routes.is_some()
+}
+
+/// Whether what is given of interfaces sends a packet on: by one that it goes out by, or towards a network of one.
+fn is_told_forward(destination: IpAddr, arrival: &Arrival<'_>, config: &Config) -> bool {
+    arrival.output.is_some()
+        || config.output.is_some()
+        || interfaces::behind(&config.nets, destination).is_some()
+}
+
+/// Type of service or traffic class, if it is known.
+pub(crate) fn tos_of(packet: &Packet<'_>) -> Option<u8> {
+    match (packet.headers().l3, packet.net::<2>(0)) {
+        (L3::Ipv4 { .. }, Read::Known([_, tos])) => Some(tos),
+        (L3::Ipv6, Read::Known([first, second])) => Some(first << 4 | second >> 4),
+        _ => None,
+    }
+}
+
+/// Protocol and ports, as far as they are known.
+fn upper_of(packet: &Packet<'_>) -> (Option<u8>, Option<[u16; 2]>) {
+    let L4::Upper(upper) = packet.headers().l4 else { return (None, None) };
+    let ports = match (upper.protocol, packet.upper::<4>(&upper, 0)) {
+        (6 | 17 | 33 | 132 | 136, Read::Known([a, b, c, d])) => {
+            Some([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
+        }
+        _ => None,
+    };
+    (Some(upper.protocol), ports)
+}
+
+fn frame_kind(packet: &Packet<'_>) -> FrameKind {
+    match packet.headers().link.packet_type {
+        Some(0) => FrameKind::Unicast,
+        Some(1) => FrameKind::Broadcast,
+        Some(2) => FrameKind::Multicast,
+        _ => FrameKind::Unknown,
+    }
+}
+
+/// Whether IPv4 options hold a source route, loose or strict.
+fn has_source_route(packet: &Packet<'_>) -> bool {
+    const FIXED: usize = 20;
+    const LOOSE: u8 = 131;
+    const STRICT: u8 = 137;
+    let L3::Ipv4 { header_len } = packet.headers().l3 else { return false };
+    let at = packet.network_offset() + FIXED;
+    let options = packet.read_slice(at, header_len.saturating_sub(FIXED));
+    let Read::Known(mut options) = options else { return false };
+    while let [kind, rest @ ..] = options {
+        options = match (kind, rest) {
+            (0, _) => return false,
+            (1, rest) => rest,
+            (&LOOSE | &STRICT, _) => return true,
+            (_, [len, ..]) => options.get(usize::from(*len).max(2)..).unwrap_or_default(),
+            _ => return false,
+        };
+    }
+    false
+}
+
+/// The way of a frame that no bridge or router passes on.
+pub(crate) fn of_host(outbound: bool) -> Path {
+    if outbound { Path::Output } else { Path::Input }
+}
+
+/// What bridge rules evaluate: every frame, where there are frames.
+pub(crate) fn bridged(link: Link) -> Option<Family> {
+    (link == Link::Ethernet).then_some(Family::Bridge)
+}
+
+/// The family whose rules evaluate a packet.
+pub(crate) fn family_of(packet: &Packet<'_>) -> Option<Family> {
+    match packet.headers().link.ethertype {
+        0x0800 => Some(Family::Ipv4),
+        0x86dd => Some(Family::Ipv6),
+        0x0806 => Some(Family::Arp),
+        _ => None,
+    }
+}

@@ -1,0 +1,200 @@
+//! Captures that begin in the middle of connections: verdicts, counters and translation of what may be new or not.
+
+use conntrack::{self, Mode};
+use dataplane::{Arrival, Config, Counters, Disposition, Early, FinalVerdict, Handler, Observer};
+use host::Network;
+use packet::Link;
+use packet::craft::{Addresses, Craft, Message};
+use packet::tcp::Flags;
+use rules::Transit;
+use rules::eval::{self, RuleRef};
+use rules::model::{Family, Ruleset};
+use rules::save::{LoadOptions, load};
+
+const LAN: [u8; 4] = [10, 0, 0, 5];
+const NET: [u8; 4] = [198, 51, 100, 7];
+const OWN: [u8; 4] = [192, 0, 2, 1];
+
+struct Tally(Counters);
+
+impl eval::Observer for Tally {
+    fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
+        self.0.hit_rule(at, certain, transit.packet.len() as u64, transit.time);
+    }
+}
+
+impl Observer for Tally {}
+
+fn ruleset(text: &str) -> Ruleset {
+    let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
+    load(text, &options).expect("rules").ruleset
+}
+
+fn config(mode: Mode) -> Config {
+    let net = |text: &str| Network::parse(text).expect("a network");
+    Config {
+        nets: vec![("lan".to_owned(), net("10.0.0.0/8")), ("wan".to_owned(), net("0.0.0.0/0"))],
+        ct: conntrack::Config { mode, ..conntrack::Config::default() },
+        host: host::Host { local: Some(vec![net("192.0.2.1")]), ..host::Host::default() },
+        ..Config::default()
+    }
+}
+
+fn frame(source: [u8; 4], destination: [u8; 4], message: Message) -> Vec<u8> {
+    let addresses = Addresses::V4 { source, destination };
+    Craft { ethernet: None, payload_len: 5, ..Craft::new(addresses, message) }.frame()
+}
+
+fn ack(ports: [u16; 2]) -> Message {
+    let [source_port, destination_port] = ports;
+    let (sequence, acknowledgement, window) = (7, 9, 100);
+    Message::Tcp {
+        source_port,
+        destination_port,
+        flags: Flags::ACK,
+        sequence,
+        acknowledgement,
+        window,
+    }
+}
+
+struct Host<'r> {
+    ruleset: &'r Ruleset,
+    handler: Handler<'r>,
+    tally: Tally,
+    number: u64,
+    one_sided: bool,
+}
+
+impl<'r> Host<'r> {
+    fn new(ruleset: &'r Ruleset, config: &'r Config) -> Self {
+        let tally = Tally(Counters::of(ruleset));
+        Self {
+            ruleset,
+            handler: Handler::new([ruleset], config),
+            tally,
+            number: 0,
+            one_sided: false,
+        }
+    }
+
+    fn pass(&mut self, bytes: &mut [u8]) -> Disposition {
+        self.number += 1;
+        let time = Some(self.number * 1_000_000);
+        let one_sided = self.one_sided;
+        let arrival =
+            Arrival { time, one_sided, ..Arrival::new(self.number, Link::Raw, bytes.len()) };
+        self.handler.handle(bytes, &arrival, &mut self.tally).end
+    }
+
+    /// Certain and possible packets of each rule of a table's first chain with rules.
+    fn counted(&self, table: &str) -> Vec<[u64; 2]> {
+        let t = self.ruleset.tables.iter().position(|known| known.name == table).expect("a table");
+        let chains = &self.ruleset.tables[t].chains;
+        let c = chains.iter().position(|chain| !chain.rules.is_empty()).expect("rules");
+        let rules = 0..chains[c].rules.len();
+        let tally = |rule| {
+            let at = RuleRef { table: t as u32, chain: c as u32, rule: rule as u32 };
+            let tally = self.tally.0.rule(at);
+            [tally.packets, tally.maybe]
+        };
+        rules.map(tally).collect()
+    }
+}
+
+const ROUTER: &str = "*nat\n-A POSTROUTING -o wan -j SNAT --to-source 192.0.2.1\nCOMMIT\n\
+    *filter\n:FORWARD DROP [0:0]\n\
+    -A FORWARD\n\
+    -A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
+    -A FORWARD -i lan -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
+
+#[test]
+fn where_states_agree_the_verdict_is_certain_and_counters_are_not() {
+    let (rules, config) = (ruleset(ROUTER), config(Mode::Midstream));
+    let mut host = Host::new(&rules, &config);
+    let mut sent = frame(LAN, NET, Message::udp(4000, 53));
+    let end = host.pass(&mut sent);
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
+    assert_eq!(end.early, Early::No);
+    assert_eq!(sent[12..16], OWN, "translated as a new one");
+    assert_eq!(host.counted("filter"), [[1, 0], [0, 1], [0, 1]]);
+    assert_eq!(host.counted("nat"), [[0, 1]]);
+    let mut answer = frame(NET, OWN, Message::udp(53, 4000));
+    let end = host.pass(&mut answer);
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
+    assert_eq!(answer[16..20], LAN);
+    assert_eq!(host.counted("filter"), [[2, 0], [1, 1], [0, 1]]);
+}
+
+#[test]
+fn where_they_do_not_it_is_taken_and_counted_as_early() {
+    let (rules, config) = (ruleset(ROUTER), config(Mode::Midstream));
+    let mut host = Host::new(&rules, &config);
+    for early in [Early::First, Early::Later] {
+        let end = host.pass(&mut frame(NET, LAN, ack([80, 4000])));
+        assert!(matches!(end.verdict, FinalVerdict::Accept(Some(_))), "{end:?}");
+        assert_eq!(end.early, early);
+    }
+    assert_eq!(host.counted("filter"), [[2, 0], [0, 2], [0, 0]]);
+    for early in [Early::First, Early::Later] {
+        let end = host.pass(&mut frame(NET, LAN, Message::udp(53, 4000)));
+        assert!(matches!(end.verdict, FinalVerdict::Drop(_)), "{end:?}");
+        assert_eq!(end.early, early);
+    }
+    assert_eq!(host.counted("filter"), [[4, 0], [0, 4], [0, 0]]);
+    // Who answers got something.
+    let end = host.pass(&mut frame(LAN, NET, ack([4000, 80])));
+    assert_eq!((matches!(end.verdict, FinalVerdict::Accept(_)), end.early), (true, Early::No));
+    assert_eq!(host.counted("filter"), [[5, 0], [1, 4], [0, 0]]);
+}
+
+#[test]
+fn under_kernel_nothing_is_taken() {
+    let (rules, config) = (ruleset(ROUTER), config(Mode::Kernel));
+    let mut host = Host::new(&rules, &config);
+    let end = host.pass(&mut frame(NET, LAN, ack([80, 4000])));
+    assert!(matches!(end.verdict, FinalVerdict::Drop(_)), "{end:?}");
+    let end = host.pass(&mut frame(LAN, NET, Message::udp(4000, 53)));
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
+    assert_eq!(host.counted("filter"), [[2, 0], [0, 0], [1, 0]]);
+}
+
+#[test]
+fn what_a_host_says_that_was_not_recorded_leaves_its_datagrams_unknown() {
+    let text = "*filter\n:INPUT DROP [0:0]\n-A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
+        -A INPUT -p udp --dport 53 -j ACCEPT\nCOMMIT\n";
+    let rules = ruleset(text);
+    let config = config(Mode::Midstream);
+    let mut host = Host { one_sided: true, ..Host::new(&rules, &config) };
+    let end = host.pass(&mut frame(NET, OWN, ack([80, 4000])));
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
+    assert_eq!(end.early, Early::First, "what it acknowledges was sent");
+    let end = host.pass(&mut frame(NET, OWN, Message::udp(4001, 5000)));
+    assert_eq!((end.verdict, end.early), (FinalVerdict::Unknown, Early::No));
+    let end = host.pass(&mut frame(NET, OWN, Message::udp(4000, 53)));
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
+}
+
+#[test]
+fn a_mark_that_may_be_set_is_not_known_until_it_is_set() {
+    let text = "*mangle\n-A FORWARD -m conntrack --ctstate NEW -j CONNMARK --set-mark 5\n\
+        -A FORWARD -m connmark --mark 5\nCOMMIT\n*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n";
+    let (rules, config) = (ruleset(text), config(Mode::Midstream));
+    let mut host = Host::new(&rules, &config);
+    host.pass(&mut frame(LAN, NET, Message::udp(4000, 53)));
+    let end = host.pass(&mut frame(NET, LAN, Message::udp(53, 4000)));
+    assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
+    assert_eq!(host.counted("mangle"), [[0, 1], [0, 2]]);
+}
+
+#[test]
+fn what_the_raw_table_says_of_a_connection_stays_said() {
+    let text = "*mangle\n-A PREROUTING -m conntrack --ctstate UNTRACKED\nCOMMIT\n\
+        *raw\n-A PREROUTING -j NOTRACK\nCOMMIT\n";
+    for mode in [Mode::Kernel, Mode::Midstream] {
+        let (rules, config) = (ruleset(text), config(mode));
+        let mut host = Host::new(&rules, &config);
+        host.pass(&mut frame(NET, LAN, Message::udp(1, 2)));
+        assert_eq!(host.counted("mangle"), [[1, 0]]);
+    }
+}

@@ -1,0 +1,70 @@
+//! More connections than the table holds: what the kernel evicts is secret, and so is whether a packet finds room.
+
+use conntrack::{self, Mode};
+use dataplane::{Arrival, Config, Disposition, DropReason, FinalVerdict, Handler, Observer, Why};
+use packet::Link;
+use packet::craft::{Addresses, Craft, Message};
+use rules::eval;
+use rules::model::{Family, Ruleset};
+use rules::save::{LoadOptions, load};
+
+#[derive(Default)]
+struct Notes(Vec<Why>);
+
+impl eval::Observer for Notes {
+    fn unknown(&mut self, at: eval::RuleRef, cause: eval::Cause) {
+        self.0.push(Why::Rule(Family::Ipv4, at, cause));
+    }
+}
+
+impl Observer for Notes {
+    fn depends_on(&mut self, why: Why) {
+        self.0.push(why);
+    }
+}
+
+fn ruleset(policy: &str) -> Ruleset {
+    let text = format!(
+        "*filter\n:FORWARD {policy} [0:0]\n-A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
+         -A FORWARD -p udp --dport 53 -j ACCEPT\nCOMMIT\n"
+    );
+    let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
+    load(&text, &options).expect("rules").ruleset
+}
+
+/// Datagrams of so many clients to a port, one after the other, in a table of 4.
+fn sent(rules: &Ruleset, clients: std::ops::Range<u16>, port: u16) -> Vec<(Disposition, Vec<Why>)> {
+    let ct = conntrack::Config { mode: Mode::Kernel, max: 4, ..conntrack::Config::default() };
+    let config = Config { ct, path: Some(dataplane::Path::Forward), ..Config::default() };
+    let mut handler = Handler::new([rules], &config);
+    let mut pass = |client: u16, port| {
+        let addresses = Addresses::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2] };
+        let message = Message::udp(4000 + client, port);
+        let mut bytes = Craft { ethernet: None, ..Craft::new(addresses, message) }.frame();
+        let arrival = Arrival { time: Some(1), ..Arrival::new(1, Link::Raw, bytes.len()) };
+        let mut notes = Notes::default();
+        let end = handler.handle(&mut bytes, &arrival, &mut notes).end;
+        (end, notes.0)
+    };
+    (0..4).for_each(|client| {
+        assert!(matches!(pass(client, 53).0.verdict, FinalVerdict::Accept(_)), "there is room");
+    });
+    clients.map(|client| pass(client, port)).collect()
+}
+
+#[test]
+fn a_packet_that_may_find_no_room_is_unknown() {
+    for (end, whys) in sent(&ruleset("ACCEPT"), 10..20, 53) {
+        assert_eq!((end.verdict, whys), (FinalVerdict::Unknown, vec![Why::Room]));
+    }
+}
+
+#[test]
+fn what_is_dropped_with_or_without_room_is_dropped() {
+    for (end, _) in sent(&ruleset("DROP"), 10..20, 99) {
+        assert!(matches!(end.verdict, FinalVerdict::Drop(_)), "{end:?}");
+        let either = end.either.expect("one of two");
+        assert_eq!(either.first, DropReason::Conntrack);
+        assert!(matches!(either.last, DropReason::Policy { .. }), "{either:?}");
+    }
+}

@@ -1,0 +1,223 @@
+//! Conversations through NAT rules: what packets look like behind them, both ways, with whole checksums.
+
+use std::net::IpAddr;
+
+use conntrack::{self, Mode};
+use dataplane::{Arrival, Config, FinalVerdict, Handler, Observer, Path};
+use host::{Host, Network};
+use packet::craft::{Addresses, Craft, Message};
+use packet::{Link, checksum};
+use proptest::prelude::{any, proptest};
+use rules::eval;
+use rules::model::{Family, Ruleset};
+use rules::save::{LoadOptions, load};
+
+struct Nobody;
+
+impl eval::Observer for Nobody {}
+impl Observer for Nobody {}
+
+fn ruleset(nat: &str, filter: &str) -> Ruleset {
+    let text = format!("*nat\n{nat}\nCOMMIT\n*filter\n{filter}\nCOMMIT\n");
+    let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
+    load(&text, &options).expect("rules").ruleset
+}
+
+fn network(text: &str) -> Network {
+    Network::parse(text).expect("a network")
+}
+
+fn config() -> Config {
+    let local = network("192.0.2.1");
+    Config {
+        nets: vec![
+            ("lan".to_owned(), network("10.0.0.0/8")),
+            ("wan".to_owned(), network("0.0.0.0/0")),
+        ],
+        ct: conntrack::Config { mode: Mode::Kernel, ..conntrack::Config::default() },
+        host: Host {
+            local: Some(vec![local]),
+            addresses: vec![("wan".to_owned(), local.addr)],
+            ..Host::default()
+        },
+        ..Config::default()
+    }
+}
+
+/// Source, destination, ports.
+type Ends = (&'static str, u16, &'static str, u16);
+
+fn udp((source, from, destination, to): Ends) -> Vec<u8> {
+    frame(source, destination, Message::udp(from, to))
+}
+
+fn frame(source: &str, destination: &str, message: Message) -> Vec<u8> {
+    let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+    let addresses = Addresses::new(address(source), address(destination)).expect("one family");
+    let mut craft = Craft::new(addresses, message);
+    craft.ethernet = None;
+    craft.payload_len = 5;
+    craft.frame()
+}
+
+fn pass(handler: &mut Handler<'_>, bytes: &mut [u8], number: u64) -> (FinalVerdict, Option<Path>) {
+    let arrival =
+        Arrival { time: Some(number * 1_000_000), ..Arrival::new(number, Link::Raw, bytes.len()) };
+    let end = handler.handle(bytes, &arrival, &mut Nobody).end;
+    (end.verdict, end.path)
+}
+
+/// Asserts the addresses and ports of a UDP packet, and that both its checksums hold.
+fn assert_is(bytes: &[u8], ends: Ends) {
+    let expected = udp(ends);
+    assert_eq!(bytes[12..24], expected[12..24], "addresses and ports");
+    assert_eq!(checksum::sum(&bytes[..20]), 0xffff, "header checksum");
+    assert!(upper_holds(bytes), "UDP checksum");
+}
+
+fn upper_holds(bytes: &[u8]) -> bool {
+    let at = |from: usize| [bytes[from], bytes[from + 1], bytes[from + 2], bytes[from + 3]];
+    let pseudo = checksum::pseudo_v4(at(12), at(16), bytes[9], (bytes.len() - 20) as u16);
+    checksum::add(checksum::sum(&bytes[20..]), pseudo) == 0xffff
+}
+
+/// One packet through rules and an answer to what came out, with what either should look like.
+fn converse(nat: &str, sent: Ends, behind: Ends, answered: Ends) {
+    let (rules, config) = (ruleset(nat, ":FORWARD ACCEPT [0:0]"), config());
+    let mut handler = Handler::new([&rules], &config);
+    let mut bytes = udp(sent);
+    let (verdict, _) = pass(&mut handler, &mut bytes, 1);
+    assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
+    assert_is(&bytes, behind);
+    let (source, from, destination, to) = behind;
+    let mut answer = udp((destination, to, source, from));
+    let (verdict, path) = pass(&mut handler, &mut answer, 2);
+    assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
+    assert_eq!(path, Some(Path::Forward), "the answer goes on");
+    assert_is(&answer, answered);
+}
+
+#[test]
+fn destinations_are_translated_and_answers_back() {
+    converse(
+        "-A PREROUTING -p udp -m udp --dport 53 -j DNAT --to-destination 10.0.0.9:5353",
+        ("198.51.100.7", 4000, "192.0.2.1", 53),
+        ("198.51.100.7", 4000, "10.0.0.9", 5353),
+        ("192.0.2.1", 53, "198.51.100.7", 4000),
+    );
+}
+
+#[test]
+fn sources_are_translated_and_answers_back() {
+    for nat in [
+        "-A POSTROUTING -o wan -j SNAT --to-source 192.0.2.1",
+        "-A POSTROUTING -o wan -j MASQUERADE",
+        "-A POSTROUTING -o wan -j NETMAP --to 192.0.2.1/32",
+    ] {
+        converse(
+            nat,
+            ("10.0.0.5", 4000, "198.51.100.7", 53),
+            ("192.0.2.1", 4000, "198.51.100.7", 53),
+            ("198.51.100.7", 53, "10.0.0.5", 4000),
+        );
+    }
+}
+
+#[test]
+fn a_redirected_packet_comes_to_the_host() {
+    let rules = ruleset(
+        "-A PREROUTING -i wan -p udp -j REDIRECT --to-ports 3128",
+        "-A INPUT -p udp -m udp --dport 3128 -d 192.0.2.1 -j DROP",
+    );
+    let config = config();
+    let mut handler = Handler::new([&rules], &config);
+    let mut bytes = udp(("198.51.100.7", 4000, "203.0.113.9", 53));
+    let (verdict, path) = pass(&mut handler, &mut bytes, 1);
+    assert_eq!(path, Some(Path::Input));
+    assert!(matches!(verdict, FinalVerdict::Drop(_)), "{verdict:?}");
+    assert_is(&bytes, ("198.51.100.7", 4000, "192.0.2.1", 3128));
+}
+
+#[test]
+fn an_error_and_what_it_quotes_are_translated() {
+    let rules = ruleset("-A POSTROUTING -o wan -j MASQUERADE", "");
+    let config = config();
+    let mut handler = Handler::new([&rules], &config);
+    let sent = udp(("10.0.0.5", 4000, "198.51.100.7", 53));
+    let mut bytes = sent.clone();
+    pass(&mut handler, &mut bytes, 1);
+    let mut header = vec![3, 3, 0, 0, 0, 0, 0, 0];
+    header.extend_from_slice(&bytes);
+    let sum = !checksum::sum(&header);
+    header[2..4].copy_from_slice(&sum.to_be_bytes());
+    let message = Message::Other { protocol: 1, header };
+    let mut error = frame("198.51.100.1", "192.0.2.1", message);
+    error.truncate(20 + 8 + bytes.len());
+    let len = error.len() as u16;
+    error[2..4].copy_from_slice(&len.to_be_bytes());
+    let (verdict, _) = pass(&mut handler, &mut error, 2);
+    assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
+    assert_eq!(error[16..20], [10, 0, 0, 5]);
+    assert_eq!(error[28 + 12..28 + 24], sent[12..24], "the quoted packet is the client's own");
+    assert_eq!(error[28 + 26..28 + 28], sent[26..28], "and so is its checksum");
+    assert_eq!(checksum::sum(&error[28..48]), 0xffff);
+    assert_eq!(checksum::sum(&error[20..]), 0xffff);
+}
+
+#[test]
+fn an_answer_to_a_drawn_port_is_unknown_never_new() {
+    let rules = ruleset(
+        "-A POSTROUTING -o wan -p udp -j SNAT --to-source 192.0.2.1:1000-60000 --random",
+        "-A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n-A FORWARD -i wan -j DROP",
+    );
+    let config = Config { path: Some(Path::Forward), ..config() };
+    let mut handler = Handler::new([&rules], &config);
+    pass(&mut handler, &mut udp(("10.0.0.5", 4000, "198.51.100.7", 53)), 1);
+    let mut answer = udp(("198.51.100.7", 53, "192.0.2.1", 7777));
+    assert_eq!(pass(&mut handler, &mut answer, 2).0, FinalVerdict::Unknown);
+    let mut other = udp(("198.51.100.8", 53, "192.0.2.1", 7777));
+    assert!(
+        matches!(pass(&mut handler, &mut other, 3).0, FinalVerdict::Drop(_)),
+        "no answer to it"
+    );
+}
+
+#[test]
+fn the_second_of_two_that_would_look_alike_draws_its_port() {
+    let rules = ruleset("-A POSTROUTING -o wan -j SNAT --to-source 192.0.2.1", "");
+    let config = config();
+    let mut handler = Handler::new([&rules], &config);
+    let mut first = udp(("10.0.0.5", 4000, "198.51.100.7", 53));
+    pass(&mut handler, &mut first, 1);
+    assert_is(&first, ("192.0.2.1", 4000, "198.51.100.7", 53));
+    let second = udp(("10.0.0.6", 4000, "198.51.100.7", 53));
+    let mut passed = second.clone();
+    pass(&mut handler, &mut passed, 2);
+    assert_eq!(passed[12..16], second[12..16], "nothing is written that is not known");
+}
+
+proptest! {
+    /// Neither end sees the translation of the other's packets, whatever the ports.
+    #[test]
+    fn there_and_back_is_the_identity(from in any::<u16>(), to in any::<u16>(), host in 1u8..=254) {
+        let rules = ruleset(
+            "-A PREROUTING -d 203.0.113.0/24 -j NETMAP --to 198.51.100.0/24\n\
+             -A POSTROUTING -o wan -j MASQUERADE",
+            "",
+        );
+        let config = config();
+        let mut handler = Handler::new([&rules], &config);
+        let server = format!("203.0.113.{host}");
+        let sent = frame("10.0.0.5", &server, Message::udp(from, to));
+        let mut bytes = sent.clone();
+        pass(&mut handler, &mut bytes, 1);
+        assert!(upper_holds(&bytes) && checksum::sum(&bytes[..20]) == 0xffff);
+        let seen = format!("198.51.100.{host}");
+        let mut answer = frame(&seen, "192.0.2.1", Message::udp(to, from));
+        pass(&mut handler, &mut answer, 2);
+        assert!(upper_holds(&answer) && checksum::sum(&answer[..20]) == 0xffff);
+        assert_eq!(answer[12..16], sent[16..20]);
+        assert_eq!(answer[16..20], sent[12..16]);
+        assert_eq!((&answer[20..22], &answer[22..24]), (&sent[22..24], &sent[20..22]));
+    }
+}

@@ -1,0 +1,49 @@
+//! Publishing, on the real thing: histories of threads, counters against plain sums, limits.
+
+mod counters;
+mod history;
+mod limits;
+mod model;
+
+use dataplane::publish::{BurstGuard, Published};
+use host::Host;
+use packet::{Checksums, Link, Packet};
+use rules::Transit;
+use rules::eval::{Alive, Verdict};
+use rules::model::{Family, Hook, Ruleset};
+use rules::save::{LoadOptions, load};
+
+/// Bytes of every packet.
+pub(crate) const BYTES: u64 = 40;
+
+pub(crate) fn ruleset(text: &str) -> Ruleset {
+    let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
+    load(text, &options).unwrap_or_else(|error| panic!("{error}\n{text}")).ruleset
+}
+
+pub(crate) fn published(text: &str) -> Published {
+    Published::new(&ruleset(text)).unwrap()
+}
+
+/// Walks a packet through PREROUTING of mangle: its only verdict and its mark.
+pub(crate) fn walk(burst: &mut BurstGuard<'_>) -> (Option<Verdict>, u32) {
+    let mut bytes = [0; BYTES as usize];
+    bytes[0] = 0x45;
+    bytes[3] = BYTES as u8;
+    (bytes[8], bytes[9]) = (64, 17);
+    bytes[12..16].copy_from_slice(&[10, 0, 0, 1]);
+    bytes[16..20].copy_from_slice(&[10, 0, 0, 2]);
+    let host = Host::default();
+    let mut packet = Packet::parse(&mut bytes, BYTES as usize, Link::Raw, Checksums::Ignore);
+    let mut transit = Transit::new(&mut packet, Family::Ipv4, Hook::Prerouting, &host);
+    let table = burst.revision().table("mangle").unwrap_or(usize::MAX);
+    let verdicts = burst.walk(table, &mut transit, Alive::Certain);
+    (verdicts.only().map(|(verdict, _)| verdict), transit.mark.value)
+}
+
+/// One transaction of these lines in mangle.
+pub(crate) fn change(published: &Published, lines: &str) -> u64 {
+    let number = published.revision().number();
+    let text = format!("*mangle\n{lines}\nCOMMIT\n");
+    published.commit_text(number, &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}

@@ -1,0 +1,4 @@
+//! Where packets go on a host: by hand, and as this machine's kernel decides.
+
+mod decisions;
+mod kernel;

@@ -1,0 +1,42 @@
+//! Slices of the campaigns over bridge rules and ARP rules, against ebtables-nft and arptables-legacy.
+//!
+//! Need root, those tools and namespaces; without them they say so and pass. `TAMIS_ORACLE_FRAMES` and
+//! `TAMIS_ORACLE_SEED` make them longer or others.
+
+use lab::layouts::Layouts;
+use lab::oracle::frames::{FrameSummary, arp, bridge, lacks_arp, lacks_bridge};
+
+use crate::setting;
+
+fn settle(found: &FrameSummary) {
+    let FrameSummary { rulesets, frames, passed, failures } = found;
+    println!("{rulesets} rulesets, {frames} frames, {passed} let through");
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(0 < *passed && passed < frames, "nothing was told apart");
+}
+
+#[test]
+fn frames_cross_a_bridge_as_they_cross_the_kernel_s() {
+    if let Some(reason) = lacks_bridge() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    settle(
+        &bridge(
+            setting("TAMIS_ORACLE_SEED", 1),
+            setting("TAMIS_ORACLE_FRAMES", 40_000),
+            Layouts::Each,
+        )
+        .unwrap(),
+    );
+}
+
+#[test]
+fn arp_rules_count_as_the_kernel_s_do() {
+    if let Some(reason) = lacks_arp() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    let (seed, frames) = (setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_ORACLE_FRAMES", 20_000));
+    settle(&arp(seed, frames, Layouts::Each).unwrap());
+}

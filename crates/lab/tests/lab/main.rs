@@ -1,0 +1,9 @@
+//! What once differed from the kernel, the studies' engines, the generators and `tamis-bench`: all that needs no root.
+
+mod bench;
+mod cases;
+mod conversations;
+mod corpora;
+mod engines;
+mod registry;
+mod unknown;

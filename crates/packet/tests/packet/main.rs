@@ -1,0 +1,4 @@
+//! The parser through the public door: any bytes, and crafted frames.
+
+mod any_bytes;
+mod craft;

@@ -1,0 +1,300 @@
+//! Holds rules to cases.
+
+use std::time::Instant;
+
+use dataplane::{Config, Disposition, Handler};
+use packet::visible;
+use rules::eval::By;
+use rules::model::Table;
+use rules::save::{LoadOptions, load, print_rule};
+
+use super::{Case, Cases, ExpectedBy, PlaceName};
+use crate::decider::Decider;
+use crate::report::walk_flags;
+use crate::rules_file::RulesFile;
+use crate::shell;
+use crate::spec::{self, Spec, arrivals};
+use crate::why::Unseen;
+
+/// Connections that there is room for in every case.
+const LEAST_CONNECTIONS: usize = 16;
+
+/// The result of every case.
+#[derive(Debug)]
+pub struct Results<'c> {
+    /// The file that they are from.
+    pub cases: &'c Cases,
+    /// The rules that evaluated them, at most one file for each family.
+    pub files: &'c [RulesFile],
+    /// Options to be typed again for the same answer.
+    pub(super) options: String,
+    /// One for each case, in their order.
+    pub results: Vec<CaseResult<'c>>,
+    /// Wall time in seconds.
+    pub elapsed_s: f64,
+}
+
+/// The result of one case.
+#[derive(Debug)]
+pub struct CaseResult<'c> {
+    /// What was asked.
+    pub case: &'c Case,
+    /// One for each packet.
+    pub got: Vec<Got>,
+    /// What was expected and what came instead, in words; `None` if the case passes.
+    pub wrong: Option<Wrong>,
+    /// Wall time in seconds.
+    pub elapsed_s: f64,
+}
+
+/// Why a case fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// Index of the packet whose verdict was not as expected.
+    pub packet: usize,
+    /// What was expected and what came instead.
+    pub what: String,
+}
+
+impl Wrong {
+    /// `what` stays on one line, whatever the cases file says in `by` and `by_text`.
+    fn new(packet: usize, what: &str) -> Self {
+        Self { packet, what: visible::word(what).into_owned() }
+    }
+}
+
+/// The result of one packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Got {
+    /// The word of `--verdicts`.
+    pub verdict: &'static str,
+    /// What decided, if a rule, a policy or the time to live did.
+    pub by: Option<Decided>,
+    /// What may have decided, in words, where one of several did.
+    pub either: Option<String>,
+}
+
+/// What decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// Where it stands in the rules.
+    pub place: PlaceName,
+    /// Line in the rules file, 0 if none.
+    pub line: u32,
+    /// The rule's text, or the policy in words.
+    pub text: String,
+    /// It is a rule, and `text` its canonical text.
+    pub is_rule: bool,
+}
+
+/// Runs the cases. `also` are options to be typed again beside those that the configuration tells.
+#[must_use]
+pub fn evaluate<'c>(
+    cases: &'c Cases,
+    files: &'c [RulesFile],
+    config: &Config,
+    also: &str,
+) -> Results<'c> {
+    let started = Instant::now();
+    let results = cases.cases.iter().map(|case| CaseResult::of(case, files, config)).collect();
+    let options = format!("{also}{}", walk_flags(files, config, spec::CT));
+    Results { cases, files, options, results, elapsed_s: started.elapsed().as_secs_f64() }
+}
+
+impl<'c> CaseResult<'c> {
+    fn of(case: &'c Case, files: &[RulesFile], config: &Config) -> Self {
+        let started = Instant::now();
+        let specs = case.packets.iter().map(|packet| &packet.spec);
+        let got = conversation(specs, files, config);
+        let wrong = wrong_verdict(case, &got).or_else(|| wrong_decider(case, &got, files));
+        Self { case, got, wrong, elapsed_s: started.elapsed().as_secs_f64() }
+    }
+}
+
+/// The same with room for the connections of a conversation of N packets: every case has a table of its own.
+fn small(config: &Config, packets: usize) -> Config {
+    let mut small = config.clone();
+    let listed = small.ct.start.as_ref().map_or(0, |listing| listing.len());
+    // Each packet may begin a connection, and a helper's.
+    small.ct.max = small.ct.max.min((2 * packets + listed).max(LEAST_CONNECTIONS));
+    small
+}
+
+/// The results of packets that arrive one after the other.
+pub(super) fn conversation<'s>(
+    specs: impl Iterator<Item = &'s Spec> + Clone,
+    files: &[RulesFile],
+    config: &Config,
+) -> Vec<Got> {
+    let config = small(config, specs.clone().count());
+    let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), &config);
+    let ends = arrivals(specs)
+        .map(|(spec, arrival)| handler.handle(&mut spec.frame.clone(), &arrival, &mut Unseen).end);
+    ends.map(|end| Got::of(&end, files)).collect()
+}
+
+/// The first packet whose verdict is another one.
+fn wrong_verdict(case: &Case, got: &[Got]) -> Option<Wrong> {
+    let pairs = case.packets.iter().zip(got).enumerate();
+    let (packet, (expected, got)) =
+        pairs.into_iter().find(|(_, (expected, got))| expected.verdict.word() != got.verdict)?;
+    let which = which(case, packet);
+    let what = format!("{which}expected {}, got {}", expected.verdict.word(), got.words());
+    Some(Wrong::new(packet, &what))
+}
+
+/// The last packet, if something else decided it.
+fn wrong_decider(case: &Case, got: &[Got], files: &[RulesFile]) -> Option<Wrong> {
+    let packet = got.len().checked_sub(1)?;
+    let (expected, last) = (case.by.as_ref()?, &got[packet]);
+    let by = last.by.as_ref();
+    let (named, remark) = match expected {
+        ExpectedBy::Place(place) if by.is_some_and(|by| by.place == *place) => return None,
+        ExpectedBy::Place(place) => (place.to_string(), gone(place, files)),
+        ExpectedBy::Text(text) => match canonical(text, files) {
+            Ok(texts) if by.is_some_and(|by| by.is_rule && texts.contains(&by.text)) => {
+                return None;
+            }
+            Ok(texts) => (text.clone(), not_found(&texts, files)),
+            Err(what) => (text.clone(), Some(format!("no such rule: expected {what}"))),
+        },
+    };
+    let remark = remark.map_or_else(String::new, |remark| format!(" ({remark})"));
+    let (which, verdict) = (which(case, packet), last.verdict);
+    let what = format!("{which}expected {verdict} by {named}{remark}, got {}", last.words());
+    Some(Wrong::new(packet, &what))
+}
+
+/// The packet of a conversation that is meant.
+fn which(case: &Case, packet: usize) -> String {
+    match case.packets.len() {
+        1 => String::new(),
+        packets => format!("packet {} of {packets}: ", packet + 1),
+    }
+}
+
+/// What to say of a place that the rules do not have.
+fn gone(place: &PlaceName, files: &[RulesFile]) -> Option<String> {
+    let (table, chain, number) = match place {
+        PlaceName::Rule { table, chain, number } => (table, chain, *number),
+        PlaceName::Policy { table, chain } => (table, chain, 0),
+        PlaceName::Ttl => return None,
+    };
+    let tables: Vec<&Table> = files.iter().filter_map(|file| file.ruleset.table(table)).collect();
+    if tables.is_empty() {
+        return Some(format!("there is no table {table}"));
+    }
+    let found =
+        tables.iter().filter_map(|table| Some(table.chains[table.chain_index(chain)?].rules.len()));
+    match found.max() {
+        None => Some(format!("table {table} has no chain {chain}")),
+        Some(has) => (number > has).then(|| format!("chain {chain} has {has} rules")),
+    }
+}
+
+/// The canonical texts of a rule, one for each table that takes it.
+fn canonical(text: &str, files: &[RulesFile]) -> Result<Vec<String>, String> {
+    let mut texts = Vec::new();
+    let mut refused = None;
+    for file in files {
+        for table in &file.ruleset.tables {
+            match canonical_in(table, text, file) {
+                Ok(text) => texts.push(text),
+                Err(what) => refused = refused.or(Some(what)),
+            }
+        }
+    }
+    match refused {
+        Some(what) if texts.is_empty() => Err(what),
+        _ => Ok(texts),
+    }
+}
+
+/// Reads a rule as if it stood in this table, among its chains.
+fn canonical_in(table: &Table, text: &str, rules: &RulesFile) -> Result<String, String> {
+    let family = rules.ruleset.family;
+    let mut file = format!("*{}\n", table.name);
+    for chain in &table.chains {
+        let policy = chain.base.map_or_else(|| "-".to_owned(), |base| base.policy.to_string());
+        file.push_str(&format!(":{} {policy} [0:0]\n", chain.name));
+    }
+    file.push_str(&format!("{}\nCOMMIT\n", text.replace(['\n', '\r'], " ")));
+    let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
+    let loaded = load(&file, &options).map_err(|error| error.what)?;
+    let chains = loaded.ruleset.tables.first().map_or(&[][..], |table| &table.chains);
+    let added = chains.iter().find_map(|chain| Some((chain, chain.rules.first()?)));
+    match (loaded.ruleset.tables.first(), added) {
+        (Some(table), Some((chain, rule))) => Ok(print_rule(family, table, chain, rule)),
+        _ => Err("-A CHAIN …".to_owned()),
+    }
+}
+
+/// What to say of a text that no rule has.
+fn not_found(texts: &[String], files: &[RulesFile]) -> Option<String> {
+    let has = |file: &RulesFile| file.rules().any(|(at, ..)| texts.contains(&file.rule_text(at)));
+    let found = files.iter().any(has);
+    (!found).then(|| "no rule reads so".to_owned())
+}
+
+impl Got {
+    pub(super) fn of(end: &Disposition, files: &[RulesFile]) -> Self {
+        let decider = Decider::of(end, None);
+        let by = PlaceName::of(&decider, files).map(|place| {
+            let family = |family| files.iter().find(|file| file.ruleset.family == family);
+            let found = decider.place(family);
+            let is_rule = matches!(decider, Decider::Rules(_, By::Rule(_)));
+            Decided { place, line: found.line.unwrap_or(0), text: found.text, is_rule }
+        });
+        let either = matches!(decider, Decider::Either(..)).then(|| {
+            decider.place(|family| files.iter().find(|file| file.ruleset.family == family)).text
+        });
+        Self { verdict: end.verdict.word(), by, either }
+    }
+
+    /// The verdict and what decided it.
+    #[must_use]
+    pub fn words(&self) -> String {
+        if let Some(either) = &self.either {
+            return format!("{} by {either}", self.verdict);
+        }
+        match &self.by {
+            None if self.verdict == "skip" => "skip: there are no rules for its family".to_owned(),
+            None => self.verdict.to_owned(),
+            Some(Decided { place: PlaceName::Ttl, text, .. }) => {
+                format!("{} by {text}", self.verdict)
+            }
+            Some(Decided { place: place @ PlaceName::Policy { .. }, line, .. }) => {
+                format!("{} by {place} L{line}", self.verdict)
+            }
+            Some(Decided { place, line, text, .. }) => {
+                format!("{} by {place} L{line} {text}", self.verdict)
+            }
+        }
+    }
+}
+
+impl Results<'_> {
+    /// How many cases pass.
+    #[must_use]
+    pub fn passed(&self) -> usize {
+        self.results.len() - self.failed().count()
+    }
+
+    /// The cases that fail, each with why.
+    pub fn failed(&self) -> impl Iterator<Item = (&CaseResult<'_>, &Wrong)> {
+        self.results.iter().filter_map(|result| Some((result, result.wrong.as_ref()?)))
+    }
+
+    /// The command that tells the story of a packet of a case, with more options.
+    #[must_use]
+    pub fn why_command(&self, case: &Case, packet: usize, more: &str) -> String {
+        let rules = self.files.first().map_or("RULES", |file| &*file.given);
+        let packets = case.packets.iter().take(packet + 1);
+        let packets = packets.map(|packet| shell::option("packet", &packet.text));
+        let options = self.options.clone() + &packets.collect::<String>() + more;
+        shell::command("why", &[rules], &options)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,374 @@
+//! The observer of a replay: counts hits, verdicts and what unknown verdicts depend on.
+//!
+//! Contract: what several recorders counted adds up to what one would have counted of all packets. A packet is
+//! observed by a value of its own ([`OnePacket`]), which nothing of the packet before reaches.
+
+mod merge;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use conntrack::{CtView, Space, States};
+use dataplane::{
+    Counters, Disposition, DropReason, Early, Either, FinalVerdict, Left, Midstream, Observer,
+    Path, Places, Skip, Why,
+};
+use host::sighting::Sighting;
+use rules::eval::{self, By, Cause, RuleRef};
+use rules::model::Family;
+use rules::{Iface, Seen, Transit};
+
+use crate::contradictions::Contradictions;
+use crate::decider::Decider;
+use crate::distinct::Distinct;
+use crate::report::{Count, DropReasons, Report, Sightings, Skipped, VerdictCounts};
+use crate::rules_file::RulesFile;
+
+/// Every path, in the order of [`Recorder::paths`].
+const PATHS: [Path; 4] = [Path::Forward, Path::Input, Path::Output, Path::Loopback];
+
+/// Counts a replay, packet by packet.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    /// One for each rules file.
+    counters: Vec<Counters>,
+    /// What decided verdicts, for each rules file; hot drops apart.
+    decided: Vec<Places<Count>>,
+    hot_drops: HashMap<(Family, By), Count>,
+    /// Verdicts that one of several decided.
+    either: HashMap<(Family, Either), Count>,
+    verdicts: VerdictCounts,
+    drop_reasons: DropReasons,
+    skipped: Skipped,
+    offload: u64,
+    midstream_flows: u64,
+    midstream_packets: u64,
+    /// Packets that a strict `rp_filter` would have dropped, where it is not given.
+    assumed_rp_filter: u64,
+    early_flows: u64,
+    early_packets: u64,
+    squeezed_packets: u64,
+    contradictions: Contradictions,
+    sightings: Sightings,
+    families: Vec<Family>,
+    /// What the current packet's verdict may depend on, and unknown verdicts by what they did depend on.
+    causes: Distinct<Why>,
+    /// Unknown verdicts that depended on an interface.
+    lacked_interface: u64,
+    /// Packets on each path.
+    paths: [u64; PATHS.len()],
+    /// Packets whose interfaces were not known.
+    input_unknown: u64,
+    output_unknown: u64,
+    /// Whether to note the interfaces of each packet.
+    notes_sides: bool,
+    stop: Option<Arc<AtomicBool>>,
+}
+
+/// The observer of one packet: counts it when it is finished.
+#[derive(Debug)]
+#[must_use = "a packet counts once it is finished"]
+pub(crate) struct OnePacket<'r> {
+    recorder: &'r mut Recorder,
+    /// Index of the rules file that evaluates it.
+    current: usize,
+    /// The interfaces that it comes in and goes out by, where known.
+    sides: [Option<String>; 2],
+    states: Option<States>,
+}
+
+/// What was noted of a packet.
+pub(crate) struct Finished {
+    pub(crate) by: Decider,
+    /// The interfaces that it comes in and goes out by, where known and wanted.
+    pub(crate) sides: [Option<String>; 2],
+    /// The states that its connection may be in, where one is tracked.
+    pub(crate) states: Option<States>,
+}
+
+impl Recorder {
+    /// Nothing counted yet. `notes_sides` says whether the interfaces of each packet are wanted.
+    pub(crate) fn new<'f>(
+        files: impl IntoIterator<Item = &'f RulesFile, IntoIter: Clone>,
+        notes_sides: bool,
+    ) -> Self {
+        let rulesets = files.into_iter().map(|file| &file.ruleset);
+        Self {
+            counters: rulesets.clone().map(Counters::of).collect(),
+            decided: rulesets.clone().map(Places::of).collect(),
+            hot_drops: HashMap::new(),
+            either: HashMap::new(),
+            verdicts: VerdictCounts::default(),
+            drop_reasons: DropReasons::default(),
+            skipped: Skipped::default(),
+            offload: 0,
+            midstream_flows: 0,
+            midstream_packets: 0,
+            assumed_rp_filter: 0,
+            early_flows: 0,
+            early_packets: 0,
+            squeezed_packets: 0,
+            contradictions: Contradictions::default(),
+            sightings: Sightings::default(),
+            families: rulesets.map(|ruleset| ruleset.family).collect(),
+            causes: Distinct::default(),
+            lacked_interface: 0,
+            paths: [0; PATHS.len()],
+            input_unknown: 0,
+            output_unknown: 0,
+            notes_sides,
+            stop: None,
+        }
+    }
+
+    /// Gives walks up that are too long to end soon, once this is true.
+    pub(crate) fn stopped_by(mut self, stop: Option<Arc<AtomicBool>>) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// Observes the next packet.
+    pub(crate) fn packet(&mut self) -> OnePacket<'_> {
+        self.causes.clear();
+        OnePacket { recorder: self, current: 0, sides: [None, None], states: None }
+    }
+
+    /// Counts what a frame is.
+    pub(crate) fn sighted(&mut self, sighting: Sighting) {
+        *self.sightings.of(sighting) += 1;
+    }
+
+    /// The counters of the rules alone.
+    pub(crate) fn into_counters(self) -> Vec<Counters> {
+        self.counters
+    }
+
+    /// Says in the report what was counted.
+    pub(crate) fn report(self, report: &mut Report<'_>) {
+        let decided = self.families.iter().zip(&self.decided).flat_map(|(family, places)| {
+            let counted = places.iter().filter(|(_, count)| count.packets > 0);
+            counted.map(|(by, count)| ((*family, by), count))
+        });
+        report.decisions = decided.chain(self.hot_drops).collect();
+        report.either = self.either;
+        let paths = PATHS.into_iter().zip(self.paths);
+        report.paths = paths.filter(|(_, packets)| *packets > 0).collect();
+        report.counters = self.counters;
+        report.verdicts = self.verdicts;
+        report.drop_reasons = self.drop_reasons;
+        report.skipped = self.skipped;
+        report.contradictions = self.contradictions;
+        report.sightings = self.sightings;
+        report.offload = self.offload;
+        report.midstream_flows = self.midstream_flows;
+        report.midstream_packets = self.midstream_packets;
+        report.assumed_rp_filter = self.assumed_rp_filter;
+        report.early_flows = self.early_flows;
+        report.early_packets = self.early_packets;
+        report.squeezed_packets = self.squeezed_packets;
+        report.unknown_because = self.causes.counted().collect();
+        report.lacked_interface = self.lacked_interface;
+        report.input_unknown = self.input_unknown;
+        report.output_unknown = self.output_unknown;
+    }
+}
+
+impl OnePacket<'_> {
+    /// Holds its result to how it was seen leaving.
+    pub(crate) fn compare(
+        &mut self,
+        number: u64,
+        outcome: &dataplane::Outcome<'_>,
+        left: Option<&Left<'_>>,
+        is_own: bool,
+    ) {
+        self.recorder.contradictions.compare(number, outcome, left, is_own);
+    }
+
+    /// Counts the packet, with its result.
+    pub(crate) fn finish(mut self, end: &Disposition) -> Finished {
+        let first_cause = self.recorder.causes.iter().next().copied();
+        self.count(end);
+        Finished { by: Decider::of(end, first_cause), sides: self.sides, states: self.states }
+    }
+
+    fn count(&mut self, end: &Disposition) {
+        let slot = match end.verdict {
+            FinalVerdict::Accept(by) => {
+                self.decided(end, by);
+                &mut self.recorder.verdicts.accept
+            }
+            FinalVerdict::Drop(reason) => {
+                match end.either {
+                    Some(_) => self.recorder.drop_reasons.either += 1,
+                    None => self.recorder.drop_reasons.count(reason),
+                }
+                self.decided(end, by_of(reason));
+                &mut self.recorder.verdicts.drop
+            }
+            FinalVerdict::Reject(by) => {
+                self.decided(end, Some(by));
+                &mut self.recorder.verdicts.reject
+            }
+            FinalVerdict::Unknown => {
+                self.unknown();
+                &mut self.recorder.verdicts.unknown
+            }
+            FinalVerdict::Skip(skip) => {
+                self.recorder.skipped.count(skip);
+                &mut self.recorder.verdicts.skip
+            }
+        };
+        slot.add(end.bytes);
+        self.recorder.offload += u64::from(end.offload);
+        self.recorder.midstream_flows += u64::from(end.midstream == Midstream::First);
+        self.recorder.midstream_packets += u64::from(end.midstream != Midstream::No);
+        self.recorder.assumed_rp_filter += u64::from(end.assumed.rp_filter);
+        self.recorder.early_flows += u64::from(end.early == Early::First);
+        self.recorder.early_packets += u64::from(end.early != Early::No);
+    }
+
+    fn unknown(&mut self) {
+        let interface = |why: &Why| matches!(why, Why::Rule(_, _, Cause::Input | Cause::Output));
+        self.recorder.lacked_interface += u64::from(self.recorder.causes.iter().any(interface));
+        self.recorder.causes.count();
+    }
+
+    fn decided(&mut self, end: &Disposition, by: Option<By>) {
+        if let Some(either) = end.family.zip(end.either) {
+            return self.recorder.either.entry(either).or_default().add(end.bytes);
+        }
+        let (Some(family), Some(by)) = (end.family, by) else { return };
+        if let By::HotDrop(_) = by {
+            return self.recorder.hot_drops.entry((family, by)).or_default().add(end.bytes);
+        }
+        // The rules that evaluated the packet are the current ones.
+        if let Some(count) = self.recorder.decided.get_mut(self.current).and_then(|d| d.at_mut(by))
+        {
+            count.add(end.bytes);
+        }
+    }
+
+    fn note_sides(&mut self, input: Iface<'_>, output: Iface<'_>) {
+        if self.recorder.notes_sides {
+            self.sides = [input, output].map(|side| match side {
+                Iface::Named(name) => Some(name.to_owned()),
+                Iface::Absent | Iface::Unknown => None,
+            });
+        }
+    }
+}
+
+impl eval::Observer for OnePacket<'_> {
+    const SEES_RULES: bool = false;
+
+    #[inline]
+    fn counted(&mut self, slot: u32, certain: bool, transit: &Transit<'_, '_>) {
+        let bytes = transit.packet.len() as u64;
+        self.recorder.counters[self.current].hit_slot(slot, certain, bytes, transit.time);
+    }
+
+    fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
+        let bytes = transit.packet.len() as u64;
+        self.recorder.counters[self.current].hit_policy(table, chain, certain, bytes, transit.time);
+    }
+
+    fn unknown(&mut self, at: RuleRef, cause: Cause) {
+        self.recorder.causes.add(Why::Rule(self.recorder.families[self.current], at, cause));
+    }
+
+    fn stops(&self) -> bool {
+        self.recorder.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+}
+
+impl Observer for OnePacket<'_> {
+    fn starts(&mut self, family: Family, path: Path, input: Iface<'_>, output: Iface<'_>) {
+        self.current = self.recorder.families.iter().position(|f| *f == family).unwrap_or(0);
+        self.recorder.paths[path as usize] += 1;
+        self.recorder.input_unknown += u64::from(input == Iface::Unknown);
+        self.recorder.output_unknown += u64::from(output == Iface::Unknown);
+        self.note_sides(input, output);
+    }
+
+    fn rerouted(&mut self, from: Path, to: Path, input: Iface<'_>, output: Iface<'_>) {
+        let before = &mut self.recorder.paths[from as usize];
+        *before = before.saturating_sub(1);
+        self.recorder.paths[to as usize] += 1;
+        self.note_sides(input, output);
+    }
+
+    fn tracked(&mut self, view: &CtView, _: Seen<'_>) {
+        self.states = Some(view.states);
+        self.recorder.squeezed_packets += u64::from(view.space != Space::Enough);
+    }
+
+    fn depends_on(&mut self, why: Why) {
+        self.recorder.causes.add(why);
+    }
+}
+
+fn by_of(reason: DropReason) -> Option<By> {
+    match reason {
+        DropReason::Rule(at) => Some(By::Rule(at)),
+        DropReason::Policy { table, chain } => Some(By::Policy { table, chain }),
+        DropReason::HotDrop(at) => Some(By::HotDrop(at)),
+        DropReason::Stack(_)
+        | DropReason::Route(_)
+        | DropReason::Ttl
+        | DropReason::TooBig
+        | DropReason::Conntrack
+        | DropReason::Reassembly
+        | DropReason::Denied(_) => None,
+    }
+}
+
+impl DropReasons {
+    fn count(&mut self, reason: DropReason) {
+        match reason {
+            DropReason::Rule(_) => self.rule += 1,
+            DropReason::Policy { .. } => self.policy += 1,
+            DropReason::HotDrop(_) => self.hotdrop += 1,
+            DropReason::Stack(fault) => {
+                self.stack += 1;
+                *self.stack_faults.entry(fault).or_default() += 1;
+            }
+            DropReason::Route(why) => {
+                self.route += 1;
+                *self.route_refusals.entry(why).or_default() += 1;
+            }
+            DropReason::Ttl => self.ttl += 1,
+            DropReason::TooBig => self.too_big += 1,
+            DropReason::Conntrack => self.conntrack += 1,
+            DropReason::Reassembly => self.reassembly += 1,
+            DropReason::Denied(_) => self.denied += 1,
+        }
+    }
+}
+
+impl Skipped {
+    fn count(&mut self, skip: Skip) {
+        match skip {
+            Skip::Family => self.family += 1,
+            Skip::Second => self.second += 1,
+            Skip::Lower => self.lower += 1,
+            Skip::LinkType => self.link_type += 1,
+            Skip::Fragment => self.fragment += 1,
+            Skip::OtherHost => self.other_host += 1,
+        }
+    }
+}
+
+impl Sightings {
+    fn of(&mut self, sighting: Sighting) -> &mut u64 {
+        match sighting {
+            Sighting::Unknown => &mut self.unknown,
+            Sighting::Arrival => &mut self.arrival,
+            Sighting::Own => &mut self.own,
+            Sighting::Second { .. } => &mut self.second,
+            Sighting::Lower { .. } => &mut self.lower,
+            Sighting::OtherHost => &mut self.other_host,
+        }
+    }
+}

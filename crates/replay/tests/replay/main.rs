@@ -1,0 +1,8 @@
+//! Replays: the same whatever the threads and layouts, the page that shows them, packets in words.
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod either;
+mod layouts;
+mod page;
+mod spec;
+mod threads;

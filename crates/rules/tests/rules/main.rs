@@ -1,0 +1,16 @@
+//! Rules by text: what is read, printed and refused, what walks make of packets, what changes keep. Connection tracking
+//! has a program of its own.
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod bridge_policies;
+mod ipset;
+mod odd_words;
+mod random_rules;
+mod readme;
+mod revision;
+mod rulesets;
+mod save_tool;
+mod semantics;
+mod states;
+mod targets;
+mod xtables_cases;

@@ -1,0 +1,227 @@
+//! Every layout against the reference walk: the same verdicts, counters, path and unknowns, as laid out at
+//! once and as reached by changes.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rules::eval::{Alive, Cause, Memories, Observer, RuleRef, Verdicts, walk};
+use rules::layout::{Kind, Laid, Layout};
+use rules::model::{Family, Ruleset};
+use rules::{Outcome, Transit};
+
+use super::made::{Action, Packet, Ports, Rule, Table, packets, tables};
+use super::sound::{Unknown, at_hook, ruleset, runner, unknowns};
+
+/// All that a walk shows.
+#[derive(Debug, Default, PartialEq)]
+struct Path(Vec<Event>);
+
+#[derive(Debug, PartialEq)]
+enum Event {
+    Rule(RuleRef, Outcome, Alive),
+    Asked(RuleRef, usize, Outcome),
+    Hit(RuleRef, bool),
+    Counted(u32, bool),
+    Policy(u32, u32, bool),
+    Unknown(RuleRef, Cause),
+}
+
+impl Observer for Path {
+    fn rule(&mut self, at: RuleRef, outcome: Outcome, alive: Alive, _: &Transit<'_, '_>) {
+        self.0.push(Event::Rule(at, outcome, alive));
+    }
+
+    fn asked(&mut self, at: RuleRef, index: usize, outcome: Outcome) {
+        self.0.push(Event::Asked(at, index, outcome));
+    }
+
+    fn hit(&mut self, at: RuleRef, certain: bool, _: &Transit<'_, '_>) {
+        self.0.push(Event::Hit(at, certain));
+    }
+
+    fn counted(&mut self, slot: u32, certain: bool, _: &Transit<'_, '_>) {
+        self.0.push(Event::Counted(slot, certain));
+    }
+
+    fn policy(&mut self, table: u32, chain: u32, certain: bool, _: &Transit<'_, '_>) {
+        self.0.push(Event::Policy(table, chain, certain));
+    }
+
+    fn unknown(&mut self, at: RuleRef, cause: Cause) {
+        self.0.push(Event::Unknown(at, cause));
+    }
+}
+
+/// What a walk shows to those who see no rules, who are walked past most of them.
+#[derive(Debug, Default, PartialEq)]
+struct Counts(Vec<Event>);
+
+impl Observer for Counts {
+    const SEES_RULES: bool = false;
+
+    fn counted(&mut self, slot: u32, certain: bool, _: &Transit<'_, '_>) {
+        self.0.push(Event::Counted(slot, certain));
+    }
+
+    fn policy(&mut self, table: u32, chain: u32, certain: bool, _: &Transit<'_, '_>) {
+        self.0.push(Event::Policy(table, chain, certain));
+    }
+
+    fn unknown(&mut self, at: RuleRef, cause: Cause) {
+        self.0.push(Event::Unknown(at, cause));
+    }
+}
+
+impl Path {
+    /// What of it those see who see no rules.
+    fn counts(mut self) -> Counts {
+        self.0
+            .retain(|event| !matches!(event, Event::Rule(..) | Event::Asked(..) | Event::Hit(..)));
+        Counts(self.0)
+    }
+}
+
+/// A walk's verdicts, what it showed, and what is left of the packet.
+type Walked<O> = (Verdicts, O, String);
+
+fn reference<O: Observer + Default>(
+    rules: &Ruleset,
+    packet: &Packet,
+    unknown: &Unknown,
+) -> Walked<O> {
+    at_hook(packet, unknown, |transit, entry| {
+        let mut seen = O::default();
+        let verdicts = walk(rules, 0, transit, entry, &mut Memories::of(rules), &mut seen);
+        (verdicts, seen, format!("{:?} {:?}", transit.mark, transit.packet))
+    })
+}
+
+fn laid<O: Observer + Default>(
+    laid: &Laid,
+    rules: &Ruleset,
+    packet: &Packet,
+    unknown: &Unknown,
+) -> Walked<O> {
+    at_hook(packet, unknown, |transit, entry| {
+        let mut seen = O::default();
+        let verdicts = laid.walk(0, transit, entry, &mut Memories::of(rules), &mut seen);
+        (verdicts, seen, format!("{:?} {:?}", transit.mark, transit.packet))
+    })
+}
+
+/// A layout against the model: what those see who see all, and who see only counts.
+fn compare(
+    layout: &Laid,
+    rules: &Ruleset,
+    packet: &Packet,
+    unknown: &Unknown,
+) -> Result<(), TestCaseError> {
+    let expected = reference::<Path>(rules, packet, unknown);
+    prop_assert_eq!(&laid::<Path>(layout, rules, packet, unknown), &expected);
+    let (verdicts, path, left) = expected;
+    let counts = (verdicts, path.counts(), left);
+    prop_assert_eq!(&reference::<Counts>(rules, packet, unknown), &counts);
+    prop_assert_eq!(&laid::<Counts>(layout, rules, packet, unknown), &counts);
+    Ok(())
+}
+
+/// Says which rules a comparison was of.
+fn told(
+    compared: Result<(), TestCaseError>,
+    kind: Kind,
+    table: &Table,
+) -> Result<(), TestCaseError> {
+    compared.map_err(|why| TestCaseError::fail(format!("{}\n{}{why}", kind.name(), table.text())))
+}
+
+/// Where a change of the rules is, as shares of what there is.
+#[derive(Debug, Clone)]
+struct Change {
+    chain: prop::sample::Index,
+    at: prop::sample::Index,
+    delete: usize,
+    insert: usize,
+}
+
+fn changes() -> impl Strategy<Value = Vec<Change>> {
+    let change =
+        (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3_usize, 0..3_usize)
+            .prop_map(|(chain, at, delete, insert)| Change { chain, at, delete, insert });
+    vec(change, 0..12)
+}
+
+/// Changes both the model and a layout of it, with rules that another chain has. Chains jump to later ones
+/// only, and a chain gets rules of an earlier or the same one only from behind its own: no loops come about.
+fn apply(change: &Change, rules: &mut Ruleset, laid: &mut Laid) {
+    let chains = &mut rules.tables[0].chains;
+    let index = change.chain.index(chains.len());
+    let from = &chains[chains.len() - 1].rules;
+    let insert: Vec<_> = from.iter().take(change.insert).cloned().collect();
+    let chain = &mut chains[index].rules;
+    let at = change.at.index(chain.len() + 1);
+    let end = (at + change.delete).min(chain.len());
+    chain.splice(at..end, insert.iter().cloned());
+    laid.splice(index as u32, at, change.delete, &insert);
+}
+
+#[test]
+fn every_layout_walks_as_the_reference_does() {
+    let all = (tables(), packets(), unknowns());
+    let test = |(table, packet, unknown): (Table, Packet, Unknown)| {
+        let rules = ruleset(&table);
+        for kind in Kind::ALL {
+            let layout = Laid::encode(kind, &rules.tables[0], Family::Ipv4);
+            prop_assert_eq!(layout.verify(), Ok(()));
+            told(compare(&layout, &rules, &packet, &unknown), kind, &table)?;
+        }
+        Ok(())
+    };
+    runner().run(&all, test).unwrap();
+}
+
+#[test]
+fn every_layout_is_changed_as_the_model_is() {
+    let all = (tables(), packets(), unknowns(), changes());
+    let test = |(table, packet, unknown, changes): (Table, Packet, Unknown, Vec<Change>)| {
+        for kind in Kind::ALL {
+            let mut rules = ruleset(&table);
+            let mut layout = Laid::encode(kind, &rules.tables[0], Family::Ipv4);
+            for change in &changes {
+                apply(change, &mut rules, &mut layout);
+                prop_assert_eq!(layout.verify(), Ok(()), "{} {:?}", kind.name(), change);
+            }
+            told(compare(&layout, &rules, &packet, &unknown), kind, &table)?;
+        }
+        Ok(())
+    };
+    runner().run(&all, test).unwrap();
+}
+
+/// Rules that test a protocol and its ports, and seldom anything else: what words answer at sight.
+fn port_tables() -> impl Strategy<Value = Table> {
+    let ports = (any::<bool>(), prop::bool::weighted(0.2), 0..5_u16, 0..2_u16);
+    let mark = proptest::option::weighted(0.2, (any::<bool>(), (0..2_u32, Just(3_u32))));
+    let action = prop_oneof![4 => Just(Action::None), 1 => Just(Action::Accept)];
+    let rule = (any::<bool>(), ports, mark, action).prop_map(|(is_tcp, ports, mark, action)| {
+        let (destination, invert, low, more) = ports;
+        let protocol = Some((false, if is_tcp { 6 } else { 17 }));
+        let ports = Some(Ports { destination, invert, low, high: low + more });
+        Rule { protocol, ports, mark, action, ..Rule::default() }
+    });
+    (any::<bool>(), vec(rule, 1..12))
+        .prop_map(|(drops, rules)| Table { drops, chains: vec![rules] })
+}
+
+#[test]
+fn every_layout_tells_ports_as_the_match_does() {
+    let known = prop_oneof![3 => Just(Unknown::default()), 1 => unknowns()];
+    let all = (port_tables(), packets(), known);
+    let test = |(table, packet, unknown): (Table, Packet, Unknown)| {
+        let rules = ruleset(&table);
+        for kind in Kind::ALL {
+            let layout = Laid::encode(kind, &rules.tables[0], Family::Ipv4);
+            told(compare(&layout, &rules, &packet, &unknown), kind, &table)?;
+        }
+        Ok(())
+    };
+    runner().run(&all, test).unwrap();
+}

@@ -1,0 +1,237 @@
+//! Revisions: random changes against plain lists of texts, what a change shares with the revision before, and
+//! what a rule keeps through it.
+//!
+//! `naive` does to lists of strings what the commands say, without any of the code under test.
+
+mod naive;
+
+use host::Host;
+use naive::{Change, Naive, changes};
+use packet::{Checksums, Link, Packet};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use rules::Transit;
+use rules::eval::{Alive, Memories, Observer, walk};
+use rules::model::{Counters, Family, Hook};
+use rules::revision::{Numbers, Revision};
+use rules::save::{LoadError, LoadOptions, load, print_ruleset};
+
+const START: &str = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
+                     :a - [0:0]\n:b - [0:0]\nCOMMIT\n";
+
+fn ruleset(text: &str) -> rules::model::Ruleset {
+    let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
+    load(text, &options).unwrap_or_else(|error| panic!("{error}\n{text}")).ruleset
+}
+
+fn first(text: &str) -> (Revision, Numbers) {
+    let mut numbers = Numbers::default();
+    let revision = Revision::first(&ruleset(text), &mut numbers).unwrap();
+    (revision, numbers)
+}
+
+fn printed(revision: &Revision) -> String {
+    print_ruleset(&revision.ruleset(), false, |_, _, _| Counters::default())
+}
+
+/// Counts by the place of the counters.
+#[derive(Default, PartialEq, Debug)]
+struct Slots(Vec<u32>);
+
+impl Observer for Slots {
+    const SEES_RULES: bool = false;
+
+    fn counted(&mut self, slot: u32, _certain: bool, _: &Transit<'_, '_>) {
+        self.0.push(slot);
+    }
+}
+
+/// A packet's walk through INPUT of the revision, and by the reference.
+fn walked(revision: &Revision) -> [(Option<rules::eval::Verdict>, Slots); 2] {
+    let rules = revision.ruleset();
+    let mut bytes = [0; 40];
+    bytes[0] = 0x45;
+    bytes[3] = 40;
+    (bytes[8], bytes[9]) = (64, 17);
+    bytes[12..16].copy_from_slice(&[10, 0, 0, 1]);
+    bytes[16..20].copy_from_slice(&[10, 0, 0, 2]);
+    let host = Host::default();
+    let memories = || Memories::of(&rules);
+    let mut walk_one = |reference: bool| {
+        let mut seen = Slots::default();
+        let mut packet = Packet::parse(&mut bytes, 40, Link::Raw, Checksums::Ignore);
+        let mut transit = Transit::new(&mut packet, Family::Ipv4, Hook::Input, &host);
+        let (sure, memories) = (Alive::Certain, &mut memories());
+        let verdicts = match reference {
+            true => walk(&rules, 0, &mut transit, sure, memories, &mut seen),
+            false => revision.walk(0, &mut transit, sure, memories, &mut seen),
+        };
+        (verdicts.only().map(|(verdict, _)| verdict), seen)
+    };
+    [walk_one(false), walk_one(true)]
+}
+
+fn changed_as_the_lists_are(changes: &[Change]) -> Result<(), TestCaseError> {
+    let (mut revision, mut numbers) = first(START);
+    let mut naive = Naive::start();
+    for change in changes {
+        let line = naive.line(change);
+        let text = format!("*filter\n{line}\nCOMMIT\n");
+        let (before, expected) = (printed(&revision), naive.apply(change));
+        match (revision.changed_by(&text, &mut numbers), expected) {
+            (Ok(next), true) => {
+                prop_assert_eq!(next.number(), revision.number() + 1);
+                numbers.free(next.dropped());
+                revision = next;
+            }
+            (Err(LoadError { line, .. }), false) => {
+                prop_assert_eq!(line, 2);
+                prop_assert_eq!(printed(&revision), before);
+            }
+            (found, _) => {
+                let found = found.map(|revision| printed(&revision));
+                prop_assert!(false, "{line}: {found:?}, expected {expected}\n{before}");
+            }
+        }
+        prop_assert_eq!(printed(&revision), naive.text(), "after {}", line);
+        prop_assert_eq!(revision.verify(), Ok(()));
+    }
+    let [found, expected] = walked(&revision);
+    prop_assert_eq!(found, expected, "{}", printed(&revision));
+    Ok(())
+}
+
+#[test]
+fn random_changes_do_what_they_say() {
+    let config = Config { cases: 2000, failure_persistence: None, ..Config::default() };
+    TestRunner::new(config).run(&changes(), |changes| changed_as_the_lists_are(&changes)).unwrap();
+}
+
+/// The same changes at once are the same rules.
+#[test]
+fn one_transaction_is_all_of_its_changes_or_none() {
+    let config = Config { cases: 500, failure_persistence: None, ..Config::default() };
+    let test = |changes: Vec<Change>| {
+        let (start, mut numbers) = first(START);
+        let mut naive = Naive::start();
+        let (mut text, mut refused) = ("*filter\n".to_owned(), None);
+        for (index, change) in changes.iter().enumerate() {
+            text += &format!("{}\n", naive.line(change));
+            if !naive.apply(change) {
+                refused = Some(index as u32 + 2);
+                break;
+            }
+        }
+        let found = start.changed_by(&text, &mut numbers);
+        prop_assert_eq!(found.as_ref().err().map(|error| error.line), refused, "{}", text);
+        let after = found.as_ref().unwrap_or(&start);
+        let expected = if refused.is_none() { naive.text() } else { START.to_owned() };
+        prop_assert_eq!(printed(after), expected);
+        Ok(())
+    };
+    TestRunner::new(config).run(&changes(), test).unwrap();
+}
+
+fn slots(revision: &Revision, chain: &str) -> Vec<u32> {
+    (0..).map_while(|n| revision.rule("filter", chain, n)).map(|rule| rule.slot).collect()
+}
+
+#[test]
+fn a_reload_keeps_the_rules_that_stay() {
+    let old = "*filter\n:INPUT ACCEPT [0:0]\n:a - [0:0]\n:gone - [0:0]\n\
+               -A INPUT -s 10.0.0.1/32\n-A INPUT -s 10.0.0.1/32\n-A INPUT -j a\n-A INPUT -j gone\n\
+               -A a -p udp -j DROP\nCOMMIT\n";
+    let new = "*filter\n:a - [0:0]\n:INPUT DROP [0:0]\n:fresh - [0:0]\n\
+               -A INPUT -j a\n-A INPUT -s 10.0.0.9/32\n-A INPUT -s 10.0.0.1/32\n-A INPUT -j fresh\n\
+               -A a -p udp -j DROP\nCOMMIT\n";
+    let (revision, mut numbers) = first(old);
+    let before = slots(&revision, "INPUT");
+    let next = revision.replaced_by(ruleset(new), &mut numbers).unwrap();
+    let after = slots(&next, "INPUT");
+    assert_eq!((after[0], after[2]), (before[2], before[0]), "a jump, and the first of two alike");
+    assert!(!before.contains(&after[1]) && !before.contains(&after[3]));
+    let mut dropped = next.dropped().to_vec();
+    dropped.sort_unstable();
+    assert_eq!(dropped, [before[1], before[3]]);
+    assert_eq!(slots(&next, "a"), slots(&revision, "a"));
+    let text = printed(&next);
+    assert!(text.contains(":INPUT DROP") && text.contains(":fresh -") && !text.contains("gone"));
+    assert_eq!(next.verify(), Ok(()));
+}
+
+#[test]
+fn counters_in_the_text_override_those_that_were_kept() {
+    let (revision, mut numbers) = first("*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p udp\nCOMMIT\n");
+    let new = ruleset("*filter\n:INPUT ACCEPT [0:0]\n[7:700] -A INPUT -p udp\nCOMMIT\n");
+    let next = revision.replaced_by(new, &mut numbers).unwrap();
+    let made = next.made().first().unwrap();
+    assert_eq!(made.counters, Counters { packets: 7, bytes: 700 });
+    assert_ne!(slots(&next, "INPUT"), slots(&revision, "INPUT"));
+}
+
+#[test]
+fn a_reload_may_turn_jumps_around() {
+    let (revision, mut numbers) = first("*filter\n:a - [0:0]\n:b - [0:0]\n-A a -j b\nCOMMIT\n");
+    let new = "*filter\n:a - [0:0]\n:b - [0:0]\n-A b -j a\nCOMMIT\n";
+    let next = revision.replaced_by(ruleset(new), &mut numbers).unwrap();
+    assert_eq!(printed(&next), new);
+}
+
+#[test]
+fn loops_are_refused_wherever_they_are() {
+    let mut numbers = Numbers::default();
+    let looped = "*filter\n:a - [0:0]\n:b - [0:0]\n-A a -j b\n-A b -j a\nCOMMIT\n";
+    assert!(Revision::first(&ruleset(looped), &mut numbers).is_err());
+    let (revision, mut numbers) = first(START);
+    let refused = revision.changed_by("*filter\n-A a -g b\n-A b -j a\n", &mut numbers).unwrap_err();
+    assert_eq!((refused.line, refused.column), (3, 4), "{refused}");
+}
+
+#[test]
+fn a_long_chain_is_changed_where_it_is_asked() {
+    let rules: String =
+        (0..5000).map(|n| format!("-A INPUT -s 10.1.{}.{}/32\n", n / 256, n % 256)).collect();
+    let (revision, mut numbers) = first(&format!("*filter\n:INPUT ACCEPT [0:0]\n{rules}COMMIT\n"));
+    let text =
+        "*filter\n-D INPUT -s 10.1.11.184/32\n-I INPUT 3000 -s 10.2.0.0/16\n-A INPUT -j DROP\n";
+    let next = revision.changed_by(text, &mut numbers).unwrap();
+    let mut expected: Vec<String> = rules.lines().map(str::to_owned).collect();
+    expected.remove(3000);
+    expected.insert(2999, "-A INPUT -s 10.2.0.0/16".into());
+    expected.push("-A INPUT -j DROP".into());
+    let printed = printed(&next);
+    let found: Vec<&str> = printed.lines().filter(|line| line.starts_with("-A")).collect();
+    assert_eq!(found, expected);
+    assert_eq!(next.verify(), Ok(()));
+    assert_eq!(revision.rule_count(), 5000, "the revision before is as it was");
+}
+
+/// What an old revision alone holds: the segment that changed, not the rules around it; all that is flushed.
+#[test]
+fn a_revision_says_what_it_does_not_share() {
+    let rules = "-A a -s 10.0.0.1 -j ACCEPT\n".repeat(20_000);
+    let text = START.replace("COMMIT\n", &format!("{rules}COMMIT\n"));
+    let (start, mut numbers) = first(&text);
+    let change = |line| format!("*filter\n{line}\nCOMMIT\n");
+    let one = start.changed_by(&change("-R a 500 -j DROP"), &mut numbers).unwrap();
+    let all = one.changed_by(&change("-F a"), &mut numbers).unwrap();
+    assert_eq!(start.replaced_bytes(), 0);
+    let held = start.footprint().bytes;
+    assert!(one.replaced_bytes() > 1024 * 16 && one.replaced_bytes() < held / 8, "{held}");
+    assert!(all.replaced_bytes() > held / 2, "{} of {held}", all.replaced_bytes());
+}
+
+#[test]
+fn rules_that_somebody_else_has_are_refused_and_not_lost() {
+    let text = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p udp -j DROP\nCOMMIT\n";
+    let (revision, mut numbers) = first(text);
+    // A revision shares the rules that it was made of.
+    let given = ruleset(text);
+    let holder = Revision::first(&given, &mut Numbers::default()).unwrap();
+    let refused = revision.replaced_by(given, &mut numbers).unwrap_err();
+    assert_eq!(refused.to_string(), "expected rules that nobody else has, found some of INPUT");
+    // Nothing was taken apart, and what is read anew goes in.
+    drop(holder);
+    let next = revision.replaced_by(ruleset(text), &mut numbers).unwrap();
+    assert!(printed(&next).contains("-A INPUT -p udp -j DROP"));
+}
