@@ -52,15 +52,16 @@ golden: ## Compare all 32 workload streams, and what the model makes of them, wi
 # Packages that only the lab needs.
 STUDIES := tamis-lab|tamis-lab-engines|plotters|rayon|papaya|parking_lot
 
-lint: ## Formatting, clippy and rustdoc, each without a warning; and what tamis links
+lint: ## Formatting, clippy and rustdoc, each without a warning; modules in circles; and what tamis links
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
+	cargo run --quiet -p tamis-modules
 	@! cargo tree -p tamis -e normal --prefix none | grep -E '^($(STUDIES)) ' || \
 		{ echo "lint: tamis links what only the lab needs"; exit 1; }
 
 package: ## Pack every crate that ships into target/package
-	cargo package --workspace --exclude tamis-lab --exclude tamis-lab-engines --no-verify
+	cargo package --workspace --exclude tamis-lab --exclude tamis-lab-engines --exclude tamis-modules --no-verify
 
 # Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
 PACKETS ?= 2000000
