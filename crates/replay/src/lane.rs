@@ -12,7 +12,7 @@ use rules::model::Family;
 
 use crate::batch::{Batch, Outcome, StreamFrame};
 use crate::decider::Decider;
-use crate::recorder::{Finished, Recorder};
+use crate::recorder::Recorder;
 use crate::rules_file::RulesFile;
 
 /// What is wanted of each packet besides counting it.
@@ -133,8 +133,14 @@ impl<'f> Lane<'f> {
                 end
             }
         };
-        let Finished { by, sides, states } = packet.finish(&end);
-        self.keeps.outcomes.then_some(Outcome { end, by, new, sides, states })
+        let mut noted = packet.finish(&end);
+        self.keeps.outcomes.then(|| Outcome {
+            by: noted.by(&end),
+            new,
+            sides: noted.take_sides(),
+            states: noted.states(),
+            end,
+        })
     }
 }
 
@@ -165,7 +171,7 @@ impl<'n> Versus<'n> {
     ) -> (Disposition, Decider) {
         let mut packet = self.recorder.packet();
         let end = self.handler.handle(bytes, arrival, &mut packet).end;
-        (end, packet.finish(&end).by)
+        (end, packet.finish(&end).by(&end))
     }
 }
 
