@@ -12,6 +12,7 @@ use rules::model::Family;
 
 use crate::batch::{Batch, Outcome, StreamFrame};
 use crate::decider::Decider;
+use crate::link::link_of;
 use crate::recorder::Recorder;
 use crate::rules_file::RulesFile;
 
@@ -93,8 +94,8 @@ impl<'f> Lane<'f> {
         for start in (0..frames).step_by(BURST) {
             let range = start..frames.min(start + BURST);
             if self.handler.tracks() {
-                self.handler.prefetch(batch.range(range.clone()).filter_map(|frame| {
-                    let link = frame.link()?;
+                self.handler.prefetch(batch.burst.range_mut(range.clone()).filter_map(|frame| {
+                    let link = link_of(frame.meta.link_type)?;
                     Some((frame.bytes, link, frame.meta.wire_length as usize))
                 }));
             }
