@@ -10,7 +10,7 @@ use crate::flow::Flow;
 use crate::helper::Helper;
 use crate::index::Handle;
 use crate::key::{Direction, Tuple};
-use crate::lost::{End, expected_by};
+use crate::untraceable::{Pattern, expected_by};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
@@ -69,7 +69,7 @@ impl Expectation {
     }
 
     /// What is known of it where it is not known whether it waits, and of replies to it.
-    pub(crate) fn ends(&self, master: &Flow) -> [End; 2] {
+    pub(crate) fn ends(&self, master: &Flow) -> [Pattern; 2] {
         expected_by(master, self.direction, self.protocol)
     }
 }

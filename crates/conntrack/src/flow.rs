@@ -89,7 +89,7 @@ pub struct Flow {
     /// Its mark and labels may have been changed.
     pub(crate) vague_mark: bool,
     /// How the source, or the destination, is translated is not known.
-    pub(crate) lost_ends: [bool; 2],
+    pub(crate) indeterminate_ends: [bool; 2],
     /// It may be no flow of its own, but answers to one that was not found.
     pub(crate) stand_in: bool,
     // What replies read.
@@ -123,7 +123,7 @@ impl Flow {
             listed: false,
             was_taken: false,
             vague_mark: false,
-            lost_ends: [false; 2],
+            indeterminate_ends: [false; 2],
             stand_in: false,
             proto: Proto::Generic,
             counters: [Counters::default(); 2],
@@ -256,8 +256,8 @@ impl Flow {
 
     /// Whether it is not known how this end is translated.
     #[must_use]
-    pub fn is_lost(&self, side: Side) -> bool {
-        let [source, destination] = self.lost_ends;
+    pub fn is_indeterminate(&self, side: Side) -> bool {
+        let [source, destination] = self.indeterminate_ends;
         if side == Side::Source { source } else { destination }
     }
 

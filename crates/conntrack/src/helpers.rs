@@ -11,9 +11,9 @@ use crate::ftp::{Found, LineStarts};
 use crate::helper::Helper;
 use crate::index::Handle;
 use crate::key::Direction;
-use crate::lost::{End, answer, expected_by};
 use crate::shift::Shifts;
-use crate::unmodelled::Seen;
+use crate::unmodelled::Payload;
+use crate::untraceable::{Pattern, answer, expected_by};
 use crate::{dissect, ftp};
 use packet::{Packet, tcp, udp};
 use std::collections::HashMap;
@@ -50,9 +50,9 @@ pub(crate) enum Help {
     /// The kernel drops it.
     Drop,
     /// Not all of the payload was captured: it goes on or is dropped, and may foretell this.
-    Uncertain([End; 2]),
+    Uncertain([Pattern; 2]),
     /// It goes on, and may foretell this.
-    Broadcast(End),
+    Broadcast(Pattern),
     /// What it makes of the packet is not known.
     Unmodelled,
 }
@@ -77,7 +77,7 @@ impl Helpers {
             Helper::Tftp if layer.protocol != udp::PROTOCOL => return Help::Pass,
             Helper::Ftp => self.ftp(packet, layer.offset, handle, flow, direction),
             Helper::Tftp => tftp(packet, layer.offset, handle, flow),
-            _ if (Seen { packet, flow, direction, is_established }).may_tell() => {
+            _ if (Payload { packet, flow, direction, is_established }).may_tell() => {
                 return Help::Unmodelled;
             }
             _ => return Help::Pass,
@@ -142,7 +142,7 @@ impl Helpers {
 
     /// Where lines begin in a flow's payload is not known any more.
     pub(crate) fn lose_lines(&mut self, handle: Handle) {
-        self.lines.entry(handle).or_default().lose();
+        self.lines.entry(handle).or_default().lose_track();
     }
 
     /// Forgets a flow.
@@ -155,7 +155,7 @@ impl Helpers {
 /// Whether a segment, wherever its line begins, may be an answer that foretells something.
 pub(crate) fn may_be_ftp_answer(packet: &Packet<'_>, offset: usize, speaker: IpAddr) -> bool {
     match segment(packet, offset) {
-        Ok((_, payload)) => ftp::may_foretell(Direction::Reply, payload, speaker),
+        Ok((_, payload)) => ftp::may_expect(Direction::Reply, payload, speaker),
         Err(flaw) => flaw == Unparsable::Unknown,
     }
 }

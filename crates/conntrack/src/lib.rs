@@ -28,7 +28,6 @@ mod icmp;
 mod index;
 pub mod key;
 mod listing;
-mod lost;
 mod masters;
 mod others;
 mod protocol;
@@ -43,6 +42,7 @@ pub mod tcp;
 mod tracker;
 mod udp;
 mod unmodelled;
+mod untraceable;
 pub mod verify;
 mod view;
 
@@ -57,6 +57,6 @@ pub use listing::{Listing, ListingError};
 pub use status::{Side, Status};
 pub use table::TableStats;
 pub use tracker::{
-    AnswerKind, Attachment, Confirmation, Place, Template, Tracker, Visit, answerable, answered,
+    AnswerKind, Attachment, Confirmation, EntryHook, Template, Tracker, Visit, answerable, answered,
 };
 pub use view::{Certainty, CtState, CtView, Space, States, Taken};

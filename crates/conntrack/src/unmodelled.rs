@@ -30,14 +30,14 @@ const PPTP_COOKIE: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
 const TPKT: [u8; 2] = [3, 0];
 
 /// A packet of a flow with a helper.
-pub(crate) struct Seen<'p, 'b, 'f> {
+pub(crate) struct Payload<'p, 'b, 'f> {
     pub(crate) packet: &'p Packet<'b>,
     pub(crate) flow: &'f Flow,
     pub(crate) direction: Direction,
     pub(crate) is_established: bool,
 }
 
-impl<'p> Seen<'p, '_, '_> {
+impl<'p> Payload<'p, '_, '_> {
     /// Whether its helper may act on it.
     pub(crate) fn may_tell(&self) -> bool {
         match self.payload() {

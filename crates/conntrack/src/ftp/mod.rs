@@ -21,7 +21,7 @@ const REMEMBERED: usize = 2;
 pub(crate) struct LineStarts {
     known: [[Option<u32>; REMEMBERED]; 2],
     /// Any place may be one.
-    lost: bool,
+    anywhere: bool,
 }
 
 impl LineStarts {
@@ -31,12 +31,12 @@ impl LineStarts {
     }
 
     fn is_start(&mut self, direction: Direction, sequence: u32) -> bool {
-        self.lost || self.of(direction).contains(&Some(sequence))
+        self.anywhere || self.of(direction).contains(&Some(sequence))
     }
 
     /// From now on any place may be one.
-    pub(crate) fn lose(&mut self) {
-        self.lost = true;
+    pub(crate) fn lose_track(&mut self) {
+        self.anywhere = true;
     }
 
     /// Remembers one, in place of the older of two.
@@ -107,7 +107,7 @@ pub(crate) fn look(
 }
 
 /// Whether a payload, wherever its line begins, foretells a data connection to the speaker, or is cut.
-pub(crate) fn may_foretell(direction: Direction, payload: &[u8], speaker: IpAddr) -> bool {
+pub(crate) fn may_expect(direction: Direction, payload: &[u8], speaker: IpAddr) -> bool {
     match search(direction, payload, speaker) {
         Found::Nothing => false,
         Found::Data(data) => data.address == speaker,

@@ -95,7 +95,7 @@ fn timed(flows: u32, burst: usize) -> f64 {
         let mut established = 0;
         for burst in packets.chunks(burst) {
             if burst.len() > 1 {
-                tracker.warm(burst, Zone::default());
+                tracker.prefetch(burst, Zone::default());
             }
             for packet in burst {
                 let view = tracker.track(packet, &visit);

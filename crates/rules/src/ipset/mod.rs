@@ -4,7 +4,7 @@
 //! found is changed afterwards, so that explanations can search without counting.
 //!
 //! Contract: a search that hangs on bytes, names or times that are not known is unknown. A set that a rule may
-//! or may not have changed is lost: every later search of it is unknown. Times count from the first packet:
+//! or may not have changed is indeterminate: every later search of it is unknown. Times count from the first packet:
 //! the sets are taken as saved when the capture began.
 //!
 //! Source: ipset(8); kernel `net/netfilter/ipset/ip_set_core.c`, `ip_set_hash_gen.h`, `ip_set_bitmap_gen.h`,
@@ -68,7 +68,7 @@ struct Set {
     macs: HashMap<u32, [u8; 6]>,
     /// Members of a `list:set`, with the place of what they carry.
     members: Vec<Member>,
-    lost: bool,
+    indeterminate: bool,
 }
 
 /// Interface names of a `hash:net,iface`.
@@ -122,9 +122,9 @@ impl Sets {
     }
 
     /// Any of them may have been changed: every later search is unknown.
-    pub(crate) fn lose(&mut self) {
+    pub(crate) fn make_indeterminate(&mut self) {
         for set in &mut self.sets {
-            set.lost = true;
+            set.indeterminate = true;
         }
     }
 

@@ -36,7 +36,7 @@ pub use table_blob::TableBlob;
 
 use crate::eval::{Alive, Memories, Observer, Verdicts, run};
 use crate::family::{Family, Hook};
-use crate::model::{End, Policy, Rule, Table};
+use crate::model::{FallThrough, Policy, Rule, Table};
 use crate::transit::Transit;
 
 /// Which layout.
@@ -208,7 +208,7 @@ impl Policies {
         for (index, chain) in (0..).zip(&table.chains) {
             match chain.base {
                 Some(base) => policies.set(base.hook, index, base.policy),
-                None => policies.set_end(index, chain.end),
+                None => policies.set_fall_through(index, chain.fall_through),
             }
         }
         policies
@@ -219,12 +219,12 @@ impl Policies {
     }
 
     /// Sets what the end of a user chain does.
-    pub(crate) fn set_end(&mut self, chain: u32, end: End) {
+    pub(crate) fn set_fall_through(&mut self, chain: u32, fall_through: FallThrough) {
         let at = self.user.partition_point(|(index, _)| *index < chain);
         let is_there = self.user.get(at).is_some_and(|(index, _)| *index == chain);
-        let policy = match end {
-            End::Return => None,
-            End::Policy(policy) => Some((chain, policy)),
+        let policy = match fall_through {
+            FallThrough::Return => None,
+            FallThrough::Policy(policy) => Some((chain, policy)),
         };
         self.user.splice(at..at + usize::from(is_there), policy);
     }
@@ -240,12 +240,12 @@ impl Policies {
 
     /// Of a user chain.
     #[inline]
-    fn end(&self, chain: u32) -> End {
+    fn fall_through(&self, chain: u32) -> FallThrough {
         if self.user.is_empty() {
-            return End::Return;
+            return FallThrough::Return;
         }
         let at = self.user.binary_search_by_key(&chain, |(index, _)| *index);
-        at.map_or(End::Return, |at| End::Policy(self.user[at].1))
+        at.map_or(FallThrough::Return, |at| FallThrough::Policy(self.user[at].1))
     }
 }
 

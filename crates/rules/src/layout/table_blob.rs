@@ -7,7 +7,7 @@ use super::code::{Coded, Run};
 use super::{Corrupt, Footprint, Layout, Policies, code, splice_rules};
 use crate::eval::{HeaderTest, Key, Source};
 use crate::family::Hook;
-use crate::model::{End, Policy, Rule, Table};
+use crate::model::{FallThrough, Policy, Rule, Table};
 use std::sync::Arc;
 
 /// See the module.
@@ -160,7 +160,7 @@ impl<'r> Source<'r> for &'r TableBlob {
     }
 
     #[inline]
-    fn end(&self, chain: u32) -> End {
-        self.policies.end(chain)
+    fn fall_through(&self, chain: u32) -> FallThrough {
+        self.policies.fall_through(chain)
     }
 }

@@ -15,7 +15,7 @@ pub enum Binding {
     /// A target gave it a mapping.
     Bound,
     /// A target gave it a mapping that is not known, or may have.
-    Lost,
+    Indeterminate,
 }
 
 /// Whether `REDIRECT` sent a packet to this host.

@@ -71,7 +71,7 @@ impl Choice<'_> {
         let (side, ports) = (self.side, self.range.ports);
         let len = ports.map_or(DRAWN_FROM, Ports::len);
         let Some(ports) = ports.filter(|_| len <= ATTEMPTS) else {
-            let waiting = current.inverse().map_or(0, |reply| self.tracker.lost_waiting(&reply));
+            let waiting = current.inverse().map_or(0, |reply| self.tracker.waiting_for(&reply));
             return waiting >= len / 2;
         };
         let tuple = self.with_address(current);
@@ -83,7 +83,7 @@ impl Choice<'_> {
     /// told, and is taken to be so.
     fn is_free(&mut self, tuple: &Tuple) -> Option<bool> {
         let flow = self.tracker.flow(self.flow);
-        if flow.is_some_and(|flow| flow.is_lost(self.side.opposite())) {
+        if flow.is_some_and(|flow| flow.is_indeterminate(self.side.opposite())) {
             return Some(true);
         }
         let Some(reply) = tuple.inverse() else { return Some(true) };
@@ -98,7 +98,7 @@ impl Choice<'_> {
             if nth == MOST_EARLIER {
                 return None;
             }
-            if earlier.is_lost(Side::Source) || earlier.doubt() != Doubt::None {
+            if earlier.is_indeterminate(Side::Source) || earlier.doubt() != Doubt::None {
                 return None;
             }
             let Some(sent) = earlier.tuple(Direction::Reply).inverse() else { continue };

@@ -12,7 +12,7 @@ pub fn is_translated(transit: &Transit<'_, '_>, side: Side) -> bool {
     let ct = &transit.ct;
     let flow = ct.tracker.as_ref().zip(ct.view.flow).and_then(|(t, at)| t.flow(at));
     let end = side.seen_from(ct.view.direction);
-    flow.is_some_and(|flow| flow.status().contains(end.translated()) || flow.is_lost(end))
+    flow.is_some_and(|flow| flow.status().contains(end.translated()) || flow.is_indeterminate(end))
 }
 
 /// Whether nothing is known of the packet's connection, so that it may answer any; the flow that it is taken to

@@ -6,7 +6,7 @@
 use super::{Numbers, Refused, Revision, Transaction, Which};
 use crate::error::{LoadError, What};
 use crate::lexer::{Word, words};
-use crate::model::{End, Rule};
+use crate::model::{FallThrough, Rule};
 use crate::save::line::Chain;
 use crate::save::{chain_name, line, policy};
 
@@ -86,27 +86,32 @@ impl Transaction<'_> {
         let found = self.chain(table, &name.text);
         let is_user = found.is_none_or(|chain| self.hook(table, chain).is_none());
         match (policy::user(&policy.text, self.family), found) {
-            (Some(End::Return), Some(_)) if !is_user => {
+            (Some(FallThrough::Return), Some(_)) if !is_user => {
                 self.flush(table, Some(&name.text)).map_err(refused)
             }
-            (Some(end), _) if is_user => {
+            (Some(fall_through), _) if is_user => {
                 match found {
                     Some(_) => self.flush(table, Some(&name.text)).map_err(refused)?,
                     None => self.add(table, name)?,
                 }
-                self.end(table, name, end)
+                self.fall_through(table, name, fall_through)
             }
             _ => self.policy(table, name, policy),
         }
     }
 
     /// What a chain that was made or emptied does at its end; one that became a built-in one has a policy.
-    fn end(&mut self, table: &str, name: &Word<'_>, end: End) -> Result<(), What> {
+    fn fall_through(
+        &mut self,
+        table: &str,
+        name: &Word<'_>,
+        fall_through: FallThrough,
+    ) -> Result<(), What> {
         let hook = self.chain(table, &name.text).and_then(|chain| self.hook(table, chain));
-        let set = match (end, hook) {
-            (End::Policy(policy), Some(_)) => self.set_policy(table, &name.text, policy),
-            (End::Return, Some(_)) => Ok(()),
-            (end, None) => self.set_end(table, &name.text, end),
+        let set = match (fall_through, hook) {
+            (FallThrough::Policy(policy), Some(_)) => self.set_policy(table, &name.text, policy),
+            (FallThrough::Return, Some(_)) => Ok(()),
+            (fall_through, None) => self.set_fall_through(table, &name.text, fall_through),
         };
         set.map_err(|why| What::new(name.column, why.0))
     }

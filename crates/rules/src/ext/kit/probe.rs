@@ -91,12 +91,12 @@ impl<'a> Frame<'a> {
     }
 
     /// What all matches of a rule say together; its own tests are left out.
-    pub(crate) fn judge(self, rule: &str) -> Outcome {
-        self.judge_in(&Host::default(), rule)
+    pub(crate) fn evaluate(self, rule: &str) -> Outcome {
+        self.evaluate_in(&Host::default(), rule)
     }
 
     /// The same, on a host.
-    pub(crate) fn judge_in(self, host: &Host, rule: &str) -> Outcome {
+    pub(crate) fn evaluate_in(self, host: &Host, rule: &str) -> Outcome {
         let ruleset = read(self.family, rule).unwrap();
         let matches = &ruleset.tables[0].chains[0].rules[0].matches;
         let ask = |transit: &mut Transit<'_, '_>| {

@@ -116,7 +116,7 @@ mod tests {
     fn the_lower_two_bits_do_not_count() {
         let mut bytes = ipv4(6, &[]);
         bytes[1] = 0xbb;
-        assert_eq!(Frame::ip(&bytes).judge("-m dscp --dscp-class EF"), Outcome::YES);
-        assert_eq!(Frame::ip(&bytes).judge("-m dscp ! --dscp 0x2e"), Outcome::NO);
+        assert_eq!(Frame::ip(&bytes).evaluate("-m dscp --dscp-class EF"), Outcome::YES);
+        assert_eq!(Frame::ip(&bytes).evaluate("-m dscp ! --dscp 0x2e"), Outcome::NO);
     }
 }

@@ -147,7 +147,7 @@ impl Test {
         }
     }
 
-    fn judge(&self, transit: &Transit<'_, '_>) -> Outcome {
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         match self.wanted {
             Wanted::Mac(addr, mask) => native::test(transit.net::<6>(self.field.at), |mac| {
                 (0..6).all(|i| (mac[i] ^ addr[i]) & mask[i] == 0) != self.invert
@@ -188,6 +188,6 @@ impl Match for Stp {
         if has_config && transit.packet.read_slice(network, CONFIG_LEN) == Read::Absent {
             return Outcome::NO;
         }
-        self.0.iter().fold(Outcome::YES, |all, test| all.and_then(|| test.judge(transit)))
+        self.0.iter().fold(Outcome::YES, |all, test| all.and_then(|| test.evaluate(transit)))
     }
 }

@@ -167,7 +167,7 @@ impl Memory for Looking {
         let Some(visitor) = self.visitor(transit, *mask) else {
             // Some address is entered, or changed.
             if self.question.action != Action::Check || self.question.reaps {
-                list.lose();
+                list.make_indeterminate();
             }
             return match self.question.action {
                 Action::Set => Outcome::from_bool(!self.question.invert),

@@ -105,7 +105,7 @@ pub(super) struct Lists {
     /// There may be entries and lists from before the first packet.
     midway: bool,
     /// Too much happened that is not known.
-    lost: bool,
+    indeterminate: bool,
     /// When lists other than a packet's own were last looked through, maybe.
     stirred: Option<u64>,
     /// The lists that the packet under way was entered in before its connection was confirmed.
@@ -141,8 +141,8 @@ impl Lists {
     }
 
     /// Nothing is known from now on.
-    pub(super) fn lose(&mut self) {
-        *self = Self { lost: true, ..Self::default() };
+    pub(super) fn make_indeterminate(&mut self) {
+        *self = Self { indeterminate: true, ..Self::default() };
     }
 
     /// Lists may be looked through.
@@ -153,7 +153,7 @@ impl Lists {
     /// A packet of an unknown connection comes by.
     pub(super) fn blur(&mut self, key: Key, now: u64) -> Counted {
         self.stirred(now);
-        if !self.lost {
+        if !self.indeterminate {
             let list = self.by_key.entry(key).or_default();
             list.blurred = true;
             if list.is_there == There::No {
@@ -168,7 +168,7 @@ impl Lists {
     pub(super) fn count(&mut self, key: Key, visit: &Visit, flows: &mut impl Flows) -> Counted {
         // Of what it is entered in, if it is, it is one.
         let itself = u32::from(matches!(visit.standing, Standing::Begins | Standing::Confirmed));
-        if self.lost {
+        if self.indeterminate {
             return Counted { least: itself, most: None };
         }
         let mut list = self.by_key.remove(&key).unwrap_or_default();
@@ -215,7 +215,7 @@ impl Lists {
     fn bound(&mut self, key: Key) {
         let longest = self.by_key.get(&key).map_or(0, |list| list.entries.len());
         if self.entries + self.by_key.len() > MOST || longest > LONGEST {
-            self.lose();
+            self.make_indeterminate();
         }
     }
 }
