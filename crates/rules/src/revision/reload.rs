@@ -63,8 +63,7 @@ impl Transaction<'_> {
             }
             let own = |rule: Arc<Rule>| {
                 let Some(rule) = Arc::into_inner(rule) else {
-                    let what = format!("rules that nobody else has, found some of {chain_name}");
-                    return Err(Refused::new(what));
+                    return Err(Refused::SharedRules { chain: chain_name.to_string() });
                 };
                 Ok(Rule { action: renumbered(rule.action, &indices), ..rule })
             };

@@ -60,7 +60,8 @@ impl Transaction<'_> {
         match text.as_bytes().first() {
             None | Some(b'#') => return Ok(()),
             Some(b'*') => {
-                let draft = self.table_or_new(&text[1..]).map_err(|why| What::new(2, why.0))?;
+                let draft =
+                    self.table_or_new(&text[1..]).map_err(|why| What::new(2, why.what()))?;
                 *table = Some(draft.table.name);
                 return Ok(());
             }
@@ -82,7 +83,7 @@ impl Transaction<'_> {
     fn declare(&mut self, table: &str, declared: Command<'_>) -> Result<(), What> {
         let name = declared.word(0, "the chain")?;
         let policy = declared.word(1, "the chain's policy")?;
-        let refused = |why: Refused| What::new(name.column, why.0);
+        let refused = |why: Refused| What::new(name.column, why.what());
         let found = self.chain(table, &name.text);
         let is_user = found.is_none_or(|chain| self.hook(table, chain).is_none());
         match (policy::user(&policy.text, self.family), found) {
@@ -113,27 +114,27 @@ impl Transaction<'_> {
             (FallThrough::Return, Some(_)) => Ok(()),
             (fall_through, None) => self.set_fall_through(table, &name.text, fall_through),
         };
-        set.map_err(|why| What::new(name.column, why.0))
+        set.map_err(|why| What::new(name.column, why.what()))
     }
 
     fn add(&mut self, table: &str, name: &Word<'_>) -> Result<(), What> {
         chain_name::check(name)?;
-        self.new_chain(table, &name.text).map_err(|why| What::new(name.column, why.0))
+        self.new_chain(table, &name.text).map_err(|why| What::new(name.column, why.what()))
     }
 
     fn policy(&mut self, table: &str, name: &Word<'_>, policy: &Word<'_>) -> Result<(), What> {
         let policy = policy::built_in(policy)?;
-        self.set_policy(table, &name.text, policy).map_err(|why| What::new(name.column, why.0))
+        self.set_policy(table, &name.text, policy).map_err(|why| What::new(name.column, why.what()))
     }
 
     fn command(&mut self, table: &'static str, command: Command<'_>) -> Result<(), What> {
         let verb = command.word(0, "a command")?.clone();
         if let ("-F" | "--flush", None) = (&*verb.text, command.list.get(1)) {
-            return self.flush(table, None).map_err(|why| What::new(verb.column, why.0));
+            return self.flush(table, None).map_err(|why| What::new(verb.column, why.what()));
         }
         let chain = command.word(1, "the chain")?.clone();
         let name = &*chain.text;
-        let refused = |why: Refused| What::new(chain.column, why.0);
+        let refused = |why: Refused| What::new(chain.column, why.what());
         match &*verb.text {
             "-A" | "--append" => {
                 let rules = self.rules(table, &chain, command)?;
@@ -175,7 +176,7 @@ impl Transaction<'_> {
         chain: &Word<'_>,
         command: Command<'_>,
     ) -> Result<(), What> {
-        let refused = |why: Refused| What::new(chain.column, why.0);
+        let refused = |why: Refused| What::new(chain.column, why.what());
         if let (Some(number), 3) = (command.number(2), command.list.len()) {
             return self.delete(table, &chain.text, &Which::Number(number)).map_err(refused);
         }

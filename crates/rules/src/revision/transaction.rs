@@ -117,7 +117,7 @@ impl<'n> Transaction<'n> {
             if family.dialect().user_policies {
                 return self.set_fall_through(table, chain, FallThrough::Policy(policy));
             }
-            return Err(Refused::new(format!("a built-in chain, found {}", head.name)));
+            return Err(Refused::NotBuiltIn(head.name.to_string()));
         };
         draft.table.chains.policies.set(base.hook, index, policy);
         let base = Some(Base { policy, ..base });
@@ -139,7 +139,7 @@ impl<'n> Transaction<'n> {
         let (draft, index) = find(&mut self.tables, table, chain)?;
         let head = draft.head(index);
         if head.base.is_some() || fall_through != FallThrough::Return && !has_policies {
-            return Err(Refused::new(format!("a user chain that has a policy, found {chain}")));
+            return Err(Refused::NoUserPolicy(chain.to_owned()));
         }
         draft.table.chains.policies.set_fall_through(index, fall_through);
         draft.table.heads.set(index as usize, Head { fall_through, ..head });
@@ -154,7 +154,7 @@ impl<'n> Transaction<'n> {
         let family = self.family;
         let draft = self.table_or_new(table)?;
         if draft.table.names.contains_key(name) {
-            return Err(Refused::new(format!("a chain name that is not taken, found {name}")));
+            return Err(Refused::ChainExists(name.to_owned()));
         }
         draft.add_chain(name, family);
         Ok(())
@@ -170,10 +170,7 @@ impl<'n> Transaction<'n> {
         let callers = draft.callers_of(chain);
         let head = draft.head(chain);
         if head.base.is_some() || rules > 0 || callers > 0 {
-            return Err(Refused::new(format!(
-                "a chain of the user's own that is empty and that no rule jumps to, found {name} \
-                 with {rules} rules and {callers} jumps to it"
-            )));
+            return Err(Refused::ChainInUse { chain: name.to_owned(), rules, callers });
         }
         draft.table.names.remove_mut(name);
         draft.callers.remove(&chain);
@@ -191,9 +188,7 @@ impl<'n> Transaction<'n> {
         let (draft, chain) = find(&mut self.tables, table, old)?;
         let head = draft.head(chain);
         if head.base.is_some() || draft.table.names.contains_key(new) {
-            return Err(Refused::new(format!(
-                "a chain of the user's own and a name that is not taken, found {old} and {new}"
-            )));
+            return Err(Refused::CannotRename { old: old.to_owned(), new: new.to_owned() });
         }
         let name: Arc<str> = Arc::from(new);
         draft.table.names.remove_mut(old);
@@ -230,7 +225,7 @@ impl<'n> Transaction<'n> {
             Some(index) => index,
             None => {
                 let kind = self.family.table(name);
-                let kind = kind.ok_or_else(|| Refused::new(format!("a table, found {name}")))?;
+                let kind = kind.ok_or_else(|| Refused::UnknownTable(name.to_owned()))?;
                 let mut draft = TableDraft::of(TableRevision::empty(kind.name, self.family));
                 for hook in kind.hooks {
                     draft.add_chain(hook.chain_name(), self.family);
@@ -285,7 +280,7 @@ impl<'n> Transaction<'n> {
 
 fn draft_of<'t>(tables: &'t mut [TableDraft], name: &str) -> Result<&'t mut TableDraft, Refused> {
     let found = tables.iter_mut().find(|draft| draft.table.name == name);
-    found.ok_or_else(|| Refused::new(format!("a table that is loaded, found {name}")))
+    found.ok_or_else(|| Refused::TableNotLoaded(name.to_owned()))
 }
 
 fn find<'t>(
