@@ -54,9 +54,9 @@ pub enum Proto {
     Generic,
     /// TCP.
     Tcp(Tcp),
-    /// UDP: from this time on, in nanoseconds, an answered flow is a stream.
+    /// UDP: from some time on an answered flow is a stream.
     Udp {
-        /// The time.
+        /// From when on, in nanoseconds.
         stream_from: u64,
     },
     /// SCTP.
@@ -191,7 +191,7 @@ impl Flow {
         self.helper
     }
 
-    /// The helper of the flow that foretold it; `None` where none did.
+    /// The helper of the flow that expected it; `None` where none did.
     #[must_use]
     pub fn master_helper(&self) -> Helper {
         self.master_helper
@@ -203,7 +203,7 @@ impl Flow {
         self.born
     }
 
-    /// Number of the frame that created the flow that foretold it; 0 where none did.
+    /// Number of the frame that created the flow that expected it; 0 where none did.
     #[must_use]
     pub fn master(&self) -> u64 {
         self.master
@@ -268,7 +268,7 @@ impl Flow {
         self.status.contains(Status::CONFIRMED)
     }
 
-    /// A helper looks into it, or others wait for what it foretold.
+    /// A helper looks into it, or others wait for what it expects.
     pub(crate) fn has_helper(&self) -> bool {
         self.helper != Helper::None || self.expecting != 0
     }

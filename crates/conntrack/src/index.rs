@@ -56,7 +56,7 @@ fn cells(bucket: &Bucket) -> [u64; CELLS] {
     cells
 }
 
-/// The buckets.
+/// Where the tuple of a hash may be found: buckets of cells.
 #[derive(Debug)]
 pub(crate) struct Index {
     /// Numbers, which can be had zeroed without being written.
@@ -71,7 +71,7 @@ impl Index {
         (flows * 2).div_ceil(LOAD).next_power_of_two().max(2)
     }
 
-    /// Bytes that an index for so many flows takes once all of it is used.
+    /// Bytes that an index for this number of flows takes once all of it is used.
     pub(crate) fn bytes_for(flows: usize) -> usize {
         Self::count(flows) * size_of::<Bucket>()
     }

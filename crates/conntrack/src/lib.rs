@@ -2,7 +2,7 @@
 //! which fragments it was made.
 //!
 //! Read [`Tracker`] first: one packet at a time goes through [`Tracker::track`] and
-//! [`Tracker::confirm`]. [`Flow`] is an entry of the table, [`CtView`] what is said of one packet. [`defrag`] holds
+//! [`Tracker::confirm`]. [`Flow`] is an entry of the table, [`CtView`] what is known of one packet. [`defrag`] holds
 //! fragments back until they are a packet again.
 //!
 //! Contract: no sockets, no clock (time is passed in as nanoseconds), no rules, no panic whatever the packets, and

@@ -263,7 +263,7 @@ impl<'t> LineWords<'t> {
         Ok(Side { source, destination, parts })
     }
 
-    /// What stands behind a direction, up to the next one.
+    /// What stands after a direction, up to the next one.
     fn assignments(&mut self, rest: &mut Rest) -> Result<(), ListingError> {
         loop {
             let word = self.peek().1;

@@ -1,7 +1,7 @@
 //! [`Masters`]: flows with a helper whose replies cannot be found, because how they are translated is not known.
-//! A packet that may be such a reply may foretell what the flow's helper would find in it.
+//! A packet that may be such a reply may make expected what the flow's helper would find in it.
 //!
-//! Contract: bounded; past [`MOST`] a packet that foretells anything may foretell everything. None is
+//! Contract: bounded; past [`MOST`] a packet that makes anything expected may make everything expected. None is
 //! ever forgotten, for nobody knows how long the kernel keeps the flow.
 //!
 //! Source: Linux 6.18 `nf_conntrack_ftp.c`, `nf_conntrack_tftp.c`: between which hosts what they expect lies.
@@ -31,7 +31,7 @@ struct Master {
     server: Option<(IpAddr, u16)>,
 }
 
-/// The flows.
+/// Flows with a helper whose replies cannot be found.
 #[derive(Debug, Default)]
 pub(crate) struct Masters {
     known: Vec<Master>,
@@ -63,8 +63,8 @@ impl Masters {
         }
     }
 
-    /// Whether a packet with this tuple, which may be a reply to any of them, may foretell a flow; what may have
-    /// been foretold goes to the lost.
+    /// Whether a packet with this tuple, which may be a reply to any of them, may make a flow expected; what may have
+    /// been expected goes to `untraceable`.
     pub(crate) fn may_expect(
         &self,
         packet: &Packet<'_>,
@@ -87,7 +87,7 @@ impl Masters {
         });
         let mut may = self.overflowed;
         for master in masters {
-            // What is foretold, and replies to it.
+            // What is expected, and replies to it.
             let (client, front) = (master.client, Some(master.front));
             let ends = match master.helper {
                 Helper::Ftp => [

@@ -1,6 +1,6 @@
 //! [`Untraceable`]: what replies may look like whose flow cannot be found, because how it is translated is not
 //! known (a port drawn at random, an address that nobody named), or whether it is there; and the first packets of
-//! flows that may have been foretold.
+//! flows that may have been expected.
 //!
 //! Contract: bounded. It only ever says "may be": past [`MOST`] ends, everything of a protocol may be such a
 //! reply. Ends are never forgotten, for nobody knows how long the kernel keeps the flow.
@@ -14,7 +14,7 @@ use std::net::IpAddr;
 /// Ends that are remembered one by one.
 const MOST: usize = 1 << 16;
 
-/// What is known of a reply, or of the first packet of a flow that may have been foretold.
+/// What is known of a reply, or of the first packet of a flow that may have been expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Pattern {
     /// It comes from here, and where to is not known.
@@ -47,16 +47,16 @@ impl Pattern {
     }
 }
 
-/// The replies that may come, and the first packets that may have been foretold.
+/// The replies that may come, and the first packets that may have been expected.
 #[derive(Debug, Default)]
 pub(crate) struct Untraceable(HashMap<Pattern, Waiting>);
 
 /// What waits for packets of one end.
 #[derive(Debug, Clone, Copy, Default)]
 struct Waiting {
-    /// How many flows wait for replies, or foretold others.
+    /// How many flows wait for replies, or expect others.
     flows: u32,
-    /// Some of them foretold others.
+    /// Some of them expect others.
     is_expectation: bool,
 }
 
@@ -90,7 +90,7 @@ impl Untraceable {
         self.add_once(Pattern::From(protocol, source, port));
     }
 
-    /// A helper may have foretold this, once or more often.
+    /// A helper may expect this, once or more often.
     pub(crate) fn may_expect(&mut self, pattern: Pattern) {
         match self.0.get_mut(&pattern) {
             Some(waiting) => waiting.is_expectation = true,
@@ -122,7 +122,7 @@ impl Untraceable {
         self.all(reply).fold(0, |sum, waiting| sum.saturating_add(waiting.flows))
     }
 
-    /// Whether a first packet like this may have been foretold.
+    /// Whether a first packet like this may have been expected.
     pub(crate) fn may_be_expected(&self, first: &Tuple) -> bool {
         !self.0.is_empty() && self.all(first).any(|waiting| waiting.is_expectation)
     }
@@ -155,8 +155,8 @@ fn destination_part(tuple: &Tuple) -> u16 {
     part(tuple, tuple.destination_part())
 }
 
-/// Where what a packet that goes this way of its flow foretells lies, if it foretells anything, and, where the flow is
-/// translated, replies to that.
+/// Between which hosts the flow lies that a packet in this direction of its flow may make expected, and, where the flow
+/// is translated, replies to that.
 pub(crate) fn expected_by(flow: &Flow, direction: Direction, protocol: u8) -> [Pattern; 2] {
     let between = |way| {
         let tuple = flow.tuple(way);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_foretold_is_told_by_hosts_and_past_the_bound_by_nothing() {
+    fn what_is_expected_is_told_by_hosts_and_past_the_bound_by_nothing() {
         let mut untraceable = Untraceable::default();
         untraceable.may_expect(Pattern::With([10, 0, 0, 3].into()));
         assert!(
@@ -239,7 +239,7 @@ mod tests {
         );
         assert!(untraceable.may_be_expected(&tuple(3, 1, [1, 2])));
         untraceable.expect(&tuple(7, 8, [1, 80]), true, false);
-        assert!(!untraceable.may_be_expected(&tuple(8, 9, [80, 1])), "a reply is not foretold");
+        assert!(!untraceable.may_be_expected(&tuple(8, 9, [80, 1])), "a reply is not expected");
         assert!(!untraceable.may_include(&tuple(1, 2, [1, 2])));
         (0..MOST as u32)
             .for_each(|host| untraceable.may_expect(Pattern::With(IpAddr::V4(host.into()))));

@@ -13,13 +13,13 @@ pub struct Connection<'p> {
     pub view: CtView,
     /// The table that the flow is in; `None` where nothing is tracked.
     pub tracker: Option<&'p mut Tracker>,
-    /// The packet's state, if that is said and not for tracking to find.
+    /// The packet's state, if it is given and not for tracking to find.
     pub given: Option<CtState>,
     /// What `-j CT` asked for, before tracking.
     pub request: Request,
     /// The packet walks once more, as what it is taken for: what it changes beyond itself is changed already.
     pub again: bool,
-    /// Something else of the flow hangs on a rule that may have matched.
+    /// Something else of the flow depends on a rule that may have matched.
     pub doubtful: bool,
     /// What the nat chains at this hook have come to.
     pub binding: Binding,
@@ -108,7 +108,7 @@ impl Connection<'_> {
     }
 
     /// Changes the mark or labels of the flow where it is known and the change is certain; where it may happen, or
-    /// hangs on something unknown, nothing is known of the flow any more. Of one that may have begun before the
+    /// depends on something unknown, nothing is known of the flow any more. Of one that may have begun before the
     /// capture nothing is known of its mark and labels.
     pub fn change(&mut self, known: bool, change: impl FnOnce(&mut Flow)) {
         if self.again {

@@ -27,7 +27,7 @@ pub struct Transit<'p, 'b> {
     pub output: Iface<'p>,
     /// The ports of a bridge that it passes.
     pub bridge: BridgeNote<'p>,
-    /// What carries out the rules.
+    /// The implementation whose evaluation is followed.
     pub backend: Backend,
     /// `skb->mark`.
     pub mark: Mark,

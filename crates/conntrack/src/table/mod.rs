@@ -49,7 +49,7 @@ pub(crate) enum Conflict {
     Gone,
 }
 
-/// The flows.
+/// The flows, found by either tuple.
 #[derive(Debug)]
 pub(crate) struct Table {
     flows: Slab,
@@ -70,7 +70,7 @@ pub(crate) struct Table {
     evicted: Evicted,
     key: HashKey,
     stats: TableStats,
-    /// Flows with a helper that are gone: what hangs on them must go too.
+    /// Flows with a helper that are gone: what depends on them must go too.
     buried: Vec<Handle>,
 }
 

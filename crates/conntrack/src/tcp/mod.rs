@@ -83,7 +83,7 @@ impl Tcp {
     }
 }
 
-/// What the transition table and the special cases behind it decide.
+/// What the transition table and the special cases after it decide.
 enum Course {
     /// Test the window, then go to this state.
     Window(State, State),

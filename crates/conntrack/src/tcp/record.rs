@@ -41,7 +41,7 @@ impl Last {
 /// What was seen of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct SideState {
-    /// Behind the last byte that it sent.
+    /// After the last byte that it sent.
     pub(super) end: u32,
     /// How far the other side allows it to send.
     pub(super) max_end: u32,

@@ -53,7 +53,7 @@ pub(crate) struct Segment<'p> {
     pub(super) flags: Flags,
     pub(super) sequence: u32,
     pub(crate) acknowledgement: u32,
-    /// Sequence number behind its last byte; SYN and FIN count one each.
+    /// Sequence number after its last byte; SYN and FIN count one each.
     pub(super) end: u32,
     /// Not scaled.
     pub(super) window: u16,
@@ -171,7 +171,7 @@ pub(crate) fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
-/// Whether `a` lies behind `b`.
+/// Whether `a` comes later than `b`.
 pub(crate) fn after(a: u32, b: u32) -> bool {
     before(b, a)
 }

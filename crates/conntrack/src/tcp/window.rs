@@ -30,7 +30,7 @@ pub(super) enum Fit {
     Vague,
 }
 
-/// The numbers that a segment is judged by.
+/// The numbers by which a segment is in the window or not.
 struct Numbers {
     sequence: u32,
     end: u32,

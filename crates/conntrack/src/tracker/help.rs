@@ -1,8 +1,8 @@
-//! A flow's helper has a look at a packet that leaves: what the packet foretells, and what is written into it where
+//! A flow's helper has a look at a packet that leaves: what is expected of it, and what is written into it where
 //! the flow is translated.
 //!
 //! A payload is rewritten once it is known that it is, and to what; from then on the numbers of both directions move.
-//! What hangs on a doubt, or on a port that the kernel draws, leaves the flow in doubt: its payloads and numbers are
+//! What depends on a doubt, or on a port that the kernel draws, leaves the flow in doubt: its payloads and numbers are
 //! not known any more.
 //!
 //! Source: Linux 6.18 `nf_conntrack_proto.c` (`nf_confirm`), `nf_conntrack_ftp.c`, `nf_nat_ftp.c`, `nf_nat_helper.c`
@@ -33,7 +33,7 @@ struct Looked {
     handle: Handle,
     direction: Direction,
     now: u64,
-    /// What becomes of it if the helper does nothing.
+    /// The result if the helper does nothing.
     goes_on: Confirmation,
     /// The kernel's helper rewrites payloads of the flow.
     writes: bool,
@@ -67,7 +67,7 @@ impl Tracker {
         }
         self.live_on(packet, view, handle, now);
         let Some(flow) = self.table.flow(handle) else { return Confirmation::Pass };
-        // The kernel moves numbers behind the helper, but by what was so before it.
+        // The kernel moves numbers after the helper, but by what was so before it.
         let goes_on = match flow.status.contains(Status::SEQ_ADJUST) {
             _ if is_out_of_step => Confirmation::Rewritten,
             true => Confirmation::Edited(Edit {
@@ -134,14 +134,14 @@ impl Tracker {
         Renumbering { own: shifts.of(direction), other: shifts.of(direction.opposite()) }
     }
 
-    /// Whether what a packet foretells may be taken by what another one may have foretold.
+    /// Whether the expectation of a packet may clash with one that another packet may have made.
     fn may_be_taken(&self, expectation: &Expectation) -> bool {
         let Expectation { source, destination, destination_port, protocol, .. } = *expectation;
         let first = Tuple::new(source, destination, protocol, [0, destination_port]);
         self.untraceable.may_be_expected(&first)
     }
 
-    /// The packet foretells this, or the kernel's helper did not see it so.
+    /// The packet makes this expected, or the kernel's helper did not see it so.
     fn may_expect(&mut self, looked: &Looked, expectation: &Expectation) -> Confirmation {
         let ends = self.table.flow(looked.handle).map(|flow| expectation.ends(flow));
         ends.into_iter().for_each(|ends| self.expect_maybe(looked.handle, ends));
@@ -155,7 +155,7 @@ impl Tracker {
         if may_end { Confirmation::MayClash } else { Confirmation::Rewritten }
     }
 
-    /// The packet foretells this, if nothing else has.
+    /// The packet makes this expected, if nothing else has.
     fn expect(
         &mut self,
         looked: &Looked,
@@ -218,7 +218,7 @@ impl Tracker {
         Confirmation::Edited(Edit { text: Some(replacement), numbers })
     }
 
-    /// Whether the kernel's helper saw this is not known, nor whether it took the place of what was foretold before.
+    /// Whether the kernel's helper saw this is not known, nor whether it took the place of what was expected before.
     fn expect_maybe(&mut self, master: Handle, ends: [Pattern; 2]) {
         let flow = self.table.flow(master);
         let before = self.expectations.of(master).zip(flow).map(|(found, flow)| found.ends(flow));

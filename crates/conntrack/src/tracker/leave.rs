@@ -13,7 +13,7 @@ use crate::tcp;
 use crate::view::{Certainty, CtView};
 use packet::Packet;
 
-/// What became of a packet at its confirmation.
+/// Result of confirming a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirmation {
     /// It goes on.
@@ -22,7 +22,7 @@ pub enum Confirmation {
     Clash,
     /// The kernel may drop it so.
     MayClash,
-    /// The kernel's helper drops it: a command is cut, or what it foretells is taken.
+    /// The kernel's helper drops it: a command is cut, or what it expects is taken.
     Helper,
     /// It goes on, with this written into it.
     Edited(Edit),

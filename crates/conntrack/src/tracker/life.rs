@@ -122,7 +122,7 @@ impl Tracker {
         self.bury();
     }
 
-    /// Forgets what hangs on flows that are gone.
+    /// Forgets what depends on flows that are gone.
     #[inline]
     pub(super) fn bury(&mut self) {
         if self.table.has_buried() {

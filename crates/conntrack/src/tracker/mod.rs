@@ -1,6 +1,6 @@
 //! [`Tracker`]: one packet's way through tracking, from lookup to confirmation.
 //!
-//! [`Tracker::track`] when the packet comes to PREROUTING or OUTPUT behind the raw table; the answer is
+//! [`Tracker::track`] when the packet comes to PREROUTING or OUTPUT after the raw table; the answer is
 //! good until the next call. [`Tracker::confirm`] when it leaves by POSTROUTING or INPUT, or
 //! [`Tracker::discard`] when it does not; a new flow that is not confirmed by the next call is discarded.
 //!
@@ -91,10 +91,10 @@ fn is_captured(packet: &Packet<'_>) -> bool {
     matches!(packet.read_slice(packet.network_offset(), packet.len()), Read::Known(_))
 }
 
-/// Packets that are read ahead together.
+/// Packets that are prefetched together.
 const BURST: usize = 32;
 
-/// The flows, and everything that hangs on them.
+/// The flows, and everything that depends on them.
 #[derive(Debug)]
 pub struct Tracker {
     pub(crate) config: Config,
@@ -116,7 +116,7 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// Bytes of address space that a table for so many connections reserves at once. Memory is taken as it fills.
+    /// Bytes of address space that a table for this number of connections reserves at once. Memory is taken as it fills.
     #[must_use]
     pub fn reserves(max: usize) -> usize {
         Table::reserves(max)
@@ -156,7 +156,7 @@ impl Tracker {
         }
     }
 
-    /// Reads ahead for packets that are about to be tracked in this zone: memory is waited for once for
+    /// Prefetches for packets that are about to be tracked in this zone: memory is waited for once for
     /// all of a burst, not once for each. Changes nothing.
     pub fn prefetch<'a, 'b: 'a>(
         &self,
@@ -268,7 +268,7 @@ impl Tracker {
         loop {
             let (handle, direction, is_first, space) =
                 match self.lookup(&tuple, visit.template.zone, visit.now) {
-                    // The lost one may be the later of two flows with this tuple.
+                    // The untraceable one may be the later of two flows with this tuple.
                     Some(_) if self.table.has_twins() && self.untraceable.may_include(&tuple) => {
                         return self.half_known(&tuple, visit);
                     }
@@ -310,7 +310,7 @@ impl Tracker {
             let step = if doubt == Doubt::None { step } else { in_doubt(step) };
             match step {
                 Step::Reopen => {
-                    // Gone at once, with what it foretold: the packet is not part of it.
+                    // Gone at once, with what it expects: the packet is not part of it.
                     self.table.release(handle);
                     self.bury();
                     continue;

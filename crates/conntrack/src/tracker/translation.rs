@@ -59,7 +59,7 @@ impl Tracker {
         self.expect_untraceable(handle);
     }
 
-    /// Translates a flow that was foretold as its master is, before any rule is asked. Where what it would be is
+    /// Translates a flow that was expected as its master is, before any rule is asked. Where what it would be is
     /// taken the kernel draws another port.
     pub(crate) fn follow(&mut self, handle: Handle, followed: Followed, now: u64) {
         let Followed { source, destination, port } = followed;
@@ -107,7 +107,7 @@ impl Tracker {
     }
 
     /// Whether replies of another flow would look like this: the tuple is no choice for a translation
-    /// of `own`. `None` where that hangs on something unknown.
+    /// of `own`. `None` where that depends on something unknown.
     pub fn is_taken(&mut self, reply: &Tuple, own: Handle, now: u64) -> Option<bool> {
         let Some(flow) = self.table.flow(own) else { return Some(false) };
         let (original, zone) = (flow.original, flow.reply.zone());

@@ -26,7 +26,7 @@ pub struct Loss {
     pub line: u32,
     /// The rule or chain as it prints.
     pub text: String,
-    /// What is lost.
+    /// What the translation leaves out.
     pub what: String,
 }
 

@@ -70,7 +70,7 @@ impl Key {
         }
     }
 
-    /// With the ports, so that rules which test nothing else behind the header need not be asked.
+    /// With the ports, so that rules which test nothing else after the header need not be asked.
     #[inline]
     pub(crate) fn with_ports(transit: &Transit<'_, '_>) -> Self {
         Self { ports: ports(transit), ..Self::of(transit) }

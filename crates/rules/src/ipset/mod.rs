@@ -3,7 +3,7 @@
 //! [`Sets::parse`] reads `ipset save` text. A search walks nothing but the prefix lengths in use; what it
 //! found is changed afterwards, so that explanations can search without counting.
 //!
-//! Contract: a search that hangs on bytes, names or times that are not known is unknown. A set that a rule may
+//! Contract: a search that depends on bytes, names or times that are not known is unknown. A set that a rule may
 //! or may not have changed is indeterminate: every later search of it is unknown. Times count from the first packet:
 //! the sets are taken as saved when the capture began.
 //!
@@ -50,7 +50,7 @@ struct Set {
     max: u64,
     /// When full, adding one removes another.
     forces: bool,
-    /// Elements were removed: whether a full set takes another one hangs on the hash that the kernel drew.
+    /// Elements were removed: whether a full set takes another one depends on the hash that the kernel drew.
     has_gaps: bool,
     /// Seconds that new elements stay by default, if elements time out at all; 0 is for ever.
     timeout: Option<u64>,

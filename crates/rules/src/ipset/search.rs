@@ -270,7 +270,7 @@ impl Search<'_, '_, '_, '_> {
         match found.as_slice() {
             [] => Some(Answer::No),
             [one] => match self.entry(*one) {
-                // Whether the kernel goes on then hangs on the order of its buckets.
+                // Whether the kernel goes on then depends on the order of its buckets.
                 None if all > 1 => Some(Answer::Unknown),
                 answer => answer,
             },

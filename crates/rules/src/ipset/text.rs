@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What an `add` line says behind its element.
+/// What an `add` line says after its element.
 struct Options {
     nomatch: bool,
     is_wildcard: bool,
@@ -249,7 +249,7 @@ impl Set {
     }
 }
 
-/// What `create` says behind the type.
+/// What `create` says after the type.
 fn create(kind: &'static Kind, words: &mut LineWords<'_>) -> Result<Set, What> {
     let is_list = kind.has(Dim::Set);
     let mut set = Set {

@@ -1,6 +1,6 @@
 //! The whole table as one blob, in which a jump holds a chain's index in a table of offsets.
 //!
-//! A change moves the bytes behind it and the offsets of the chains behind it; jumps stay as they are. A chain
+//! A change moves the bytes after it and the offsets of the chains after it; jumps stay as they are. A chain
 //! that is emptied leaves its place in the table of offsets, so that taking one away moves no index: the next
 //! chain that is added takes it over.
 
@@ -11,11 +11,11 @@ use crate::family::Hook;
 use crate::model::{FallThrough, Policy, Rule, Table};
 use std::sync::Arc;
 
-/// See the module.
+/// A table as one blob, in which jumps hold indices.
 #[derive(Debug)]
 pub struct IndexedBlob {
     words: Vec<u64>,
-    /// Where the chain of each index starts, and, behind the last one, where the blob ends.
+    /// Where the chain of each index starts, and, after the last one, where the blob ends.
     starts: Vec<u32>,
     rules: Vec<Vec<Arc<Rule>>>,
     policies: Policies,

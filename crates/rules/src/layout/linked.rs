@@ -8,7 +8,7 @@ use crate::family::Hook;
 use crate::model::{Action, FallThrough, Policy, Rule, Table};
 use std::sync::Arc;
 
-/// See the module.
+/// A table as linked lists with an allocation for each rule.
 #[derive(Debug)]
 pub struct Linked {
     chains: Vec<List>,

@@ -9,7 +9,7 @@
 //! | [`PackedChains`] | the chain's index; each chain is a blob of its own | the chain, at most a segment |
 //!
 //! All of them hold rules as `code.rs` writes them and are read by the walk of [`crate::eval`], so they differ
-//! in where rules lie and in nothing else. What a rule cannot say in words is asked of the [`Rule`] it came
+//! in where rules lie and in nothing else. What the words of a rule cannot express is asked of the [`Rule`] it came
 //! from, which every layout keeps by its side.
 //!
 //! Contract: encoding allocates, walking does not; a layout that does not [`Layout::verify`] is never walked.
@@ -76,7 +76,7 @@ impl Kind {
 /// What one table is laid out as.
 pub trait Layout: fmt::Debug + Send + Sync {
     /// Takes `delete` rules out of a chain from number `at` on, counted from 0, and puts others there: one
-    /// reservation however many they are. Numbers behind the end of the chain mean its end.
+    /// reservation however many they are. Numbers past the end of the chain mean its end.
     fn splice(&mut self, chain: u32, at: usize, delete: usize, insert: &[Arc<Rule>]);
 
     /// Adds an empty chain; its index.
@@ -97,7 +97,7 @@ pub trait Layout: fmt::Debug + Send + Sync {
 pub struct Corrupt {
     /// Index of the chain.
     pub chain: u32,
-    /// Number of the rule, from 0; the number of rules when something lies behind them.
+    /// Number of the rule, from 0; the number of rules when something lies after them.
     pub rule: usize,
 }
 
@@ -111,7 +111,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// With one more allocation of so many bytes; none when there are none.
+    /// With one more allocation of this number of bytes; none when there are none.
     #[must_use]
     fn with(self, bytes: usize) -> Self {
         Self { bytes: self.bytes + bytes, allocations: self.allocations + usize::from(bytes > 0) }

@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 /// Words that an address test may need.
 type TestWords = [u64; 4];
 
-/// See the module.
+/// A table as linked lists whose nodes and tests lie in pools.
 #[derive(Debug)]
 pub struct Pooled {
     /// The first rule of each chain.

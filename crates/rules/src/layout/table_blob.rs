@@ -1,6 +1,6 @@
 //! The whole table as one blob, in which a jump holds the offset of its chain: the kernel's own layout.
 //!
-//! A chain is a head word (its index, the words of its rules) and its rules. A change moves what lies behind
+//! A chain is a head word (its index, the words of its rules) and its rules. A change moves what lies after
 //! it, so the jumps to all of that are changed too.
 
 use super::code::{Coded, Run};
@@ -10,7 +10,7 @@ use crate::family::Hook;
 use crate::model::{FallThrough, Policy, Rule, Table};
 use std::sync::Arc;
 
-/// See the module.
+/// A table as one blob, in which jumps hold offsets.
 #[derive(Debug)]
 pub struct TableBlob {
     words: Vec<u64>,

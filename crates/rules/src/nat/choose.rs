@@ -1,6 +1,6 @@
 //! Which tuple a flow is given: unique among all replies that the table waits for.
 //!
-//! Contract: `None` where the kernel draws at random, or where the answer hangs on something unknown.
+//! Contract: `None` where the kernel draws at random, or where the answer depends on something unknown.
 //! Source: Linux 6.18 `nf_nat_core.c` (`get_unique_tuple`, `find_best_ips_proto`,
 //! `nf_nat_l4proto_unique_tuple`); the order of its attempts.
 
@@ -79,7 +79,7 @@ impl Choice<'_> {
         !(ports.first..=ports.last).any(|number| self.is_free(&port(number)) == Some(true))
     }
 
-    /// Whether no other flow waits for replies to this tuple. While the other end is lost that cannot be
+    /// Whether no other flow waits for replies to this tuple. While the other end is indeterminate that cannot be
     /// told, and is taken to be so.
     fn is_free(&mut self, tuple: &Tuple) -> Option<bool> {
         let flow = self.tracker.flow(self.flow);

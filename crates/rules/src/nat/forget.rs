@@ -51,7 +51,7 @@ pub fn forget(transit: &mut Transit<'_, '_>, side: Side) {
                 transit.forget_net(start + range.start..start.saturating_add(range.end));
             }
         }
-        // The ports are somewhere behind the fixed header.
+        // The ports are somewhere after the fixed header.
         L4::Unknown | L4::Broken { .. } => {
             let fixed = if transit.family == Family::Ipv6 { 40 } else { 20 };
             transit.forget_net(fixed..len);
@@ -60,7 +60,7 @@ pub fn forget(transit: &mut Transit<'_, '_>, side: Side) {
     }
 }
 
-/// Makes unknown what a helper may write into a packet: its length, and everything behind its network header but
+/// Makes unknown what a helper may write into a packet: its length, and everything after its network header but
 /// the ports.
 pub fn forget_payload(transit: &mut Transit<'_, '_>) {
     let fixed = if transit.family == Family::Ipv6 { [4..6, 0..0] } else { [2..4, 10..12] };

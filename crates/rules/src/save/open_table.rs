@@ -16,7 +16,7 @@ use crate::header::Header;
 use crate::lexer::Word;
 use crate::model::{Action, Base, Chain, Counters, FallThrough, Policy, Rule, Table};
 
-/// Most rules that `-I` may move along in all: each insertion moves those behind it, so a long text of
+/// Most rules that `-I` may move along in all: each insertion moves those after it, so a long text of
 /// insertions could take hours.
 const MAX_MOVED_RULES: usize = 1 << 26;
 
@@ -175,7 +175,7 @@ impl<'a> OpenTable<'a> {
         self.put(index, place, rule)
     }
 
-    /// Puts a rule in its place; those behind it move along.
+    /// Puts a rule in its place; those after it move along.
     fn put(&mut self, chain: usize, place: usize, rule: Rule) -> Result<(), What> {
         let rules = &mut self.table.chains[chain].rules;
         if place == rules.len() {

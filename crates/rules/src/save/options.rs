@@ -41,7 +41,7 @@ pub(super) struct Arguments<'a> {
     ahead: Option<Word<'a>>,
     /// Column after the last word, for what is missing.
     pub(super) end: u32,
-    /// `!` may stand behind its option.
+    /// `!` may stand after its option.
     late_invert: bool,
 }
 

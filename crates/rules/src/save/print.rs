@@ -50,7 +50,7 @@ pub(crate) fn print_named<'n>(
     to.finish()
 }
 
-/// What stands behind `-j` or `-g`.
+/// What stands after `-j` or `-g`.
 fn print_verdict<'n>(rule: &Rule, name: &impl Fn(u32) -> &'n str, to: &mut Printer) {
     match &rule.action {
         Action::None => {}

@@ -1,4 +1,4 @@
-//! Legacy xtables and nf_tables on upper layers that are cut, fragmented or behind an authentication
+//! Legacy xtables and nf_tables on upper layers that are cut, fragmented or after an authentication
 //! header. Each row was measured: the packet sent to raw PREROUTING of Linux 6.18 under
 //! iptables-legacy and iptables-nft 1.8.9, and the counters read back.
 
@@ -65,7 +65,7 @@ const YES: Outcome = Outcome::YES;
 const NO: Outcome = Outcome::NO;
 const HOT: Outcome = Outcome::HOT_DROP;
 
-/// For each packet, what both implementations said.
+/// For each packet, what both backends answer.
 fn check(family: Family, tests: &str, rows: &[(&str, &[u8], Outcome, Outcome)]) {
     for (name, bytes, legacy, nft) in rows {
         let said =

@@ -423,7 +423,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         if let Some(full) = self.full
             && (frame.returned || frame.entry != (Entry::Jump { sure: true }))
         {
-            // In there a target may have said something else of its connection.
+            // In there a target may have changed what is known of its connection.
             let is_known = frame.states.without(full).is_none();
             transit.ct.view.states = if is_known { frame.states } else { full };
         }
@@ -477,7 +477,7 @@ fn verdict(policy: Policy) -> Verdict {
     }
 }
 
-/// Whether what a rule does can change what becomes of the packet.
+/// Whether what a rule does can change the packet's verdict.
 fn decides(action: &Action) -> bool {
     match action {
         Action::None => false,

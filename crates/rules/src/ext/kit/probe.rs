@@ -29,7 +29,7 @@ pub(crate) fn read_in(
     Ok(load(&text, &options)?.ruleset)
 }
 
-/// The canonical text behind `-A FORWARD`, or the error.
+/// The canonical text after `-A FORWARD`, or the error.
 pub(crate) fn print(family: Family, rule: &str) -> Result<String, LoadError> {
     let ruleset = read(family, rule)?;
     let table = &ruleset.tables[0];

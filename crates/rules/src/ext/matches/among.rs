@@ -1,7 +1,7 @@
 //! `--among-src`, `--among-dst`: Ethernet addresses of a list, each with an IPv4 address or without.
 //!
 //! ebtables takes an address without IPv4 address as one with any, and IPv4 addresses from IPv4 and ARP alone.
-//! As soon as some list has one, ebtables-nft asks for IPv4 first, behind a tag or not; then it looks both up at
+//! As soon as some list has one, ebtables-nft asks for IPv4 first, after a tag or not; then it looks both up at
 //! once and takes a missing one as 0.0.0.0.
 //!
 //! Source: ebtables-nft(8); kernel `ebt_among.c` of ebtables-legacy; `nft --debug=netlink` of rules loaded by
@@ -16,7 +16,6 @@ use crate::outcome::Outcome;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "among",
     aliases: &[],

@@ -12,7 +12,6 @@ use crate::outcome::Outcome;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "arp",
     aliases: &[],
@@ -154,7 +153,7 @@ impl Match for Arp {
 }
 
 impl Arp {
-    /// Addresses stand behind as many bytes as the packet says its hardware addresses have.
+    /// Addresses stand after as many bytes as the packet says its hardware addresses have.
     fn evaluate_addresses(&self, transit: &Transit<'_, '_>) -> Outcome {
         let [source, destination] = &self.addresses;
         if source.is_none() && destination.is_none() && self.gratuitous.is_none() {

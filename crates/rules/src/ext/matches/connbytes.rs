@@ -12,7 +12,6 @@ use crate::transit::Transit;
 use crate::value;
 use conntrack::{Direction, Flow};
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "connbytes",
     aliases: &[],

@@ -13,7 +13,6 @@ use crate::transit::Transit;
 
 const MAX_LABEL: u64 = 127;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "connlabel",
     aliases: &[],

@@ -10,7 +10,6 @@ use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "connmark",
     aliases: &[],

@@ -14,7 +14,6 @@ use crate::transit::Transit;
 use crate::value;
 use conntrack::{CtState, Direction, Flow, States, Status};
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "conntrack",
     aliases: &[],

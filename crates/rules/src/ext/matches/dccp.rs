@@ -20,7 +20,6 @@ const WORDS: usize = 4;
 /// The byte with the type (4 bits) and, lowest, whether the sequence number is extended.
 const TYPE: usize = 8;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "dccp",
     aliases: &[],

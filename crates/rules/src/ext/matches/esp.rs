@@ -13,7 +13,6 @@ const PROTOCOL: u8 = 50;
 /// Bytes that the kernel wants to be there: SPI and sequence number.
 const HEADER: usize = 8;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "esp",
     aliases: &[],

@@ -12,7 +12,6 @@ use crate::family::Hook;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "eui64",
     aliases: &[],

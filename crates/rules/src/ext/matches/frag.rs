@@ -21,7 +21,6 @@ const RESERVED_BITS: u16 = 0x0006;
 /// Flags in printing order.
 const FLAGS: [&str; 4] = ["fragres", "fragfirst", "fragmore", "fraglast"];
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "frag",
     aliases: &[],

@@ -10,7 +10,6 @@ use crate::transit::Transit;
 
 const MAX_BYTES: usize = 29;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "helper",
     aliases: &[],
@@ -40,7 +39,7 @@ impl Match for Helper {
         to.string(self.invert, "helper", &self.name);
     }
 
-    /// Asks about the helper of the connection that foretold the packet's.
+    /// Asks about the helper of the packet's master connection.
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         let flow = match transit.ct.flow() {
             KnownFlow::Flow(flow) => flow,

@@ -1,7 +1,7 @@
 //! `-m ipcomp`: the CPI of IPComp.
 //!
 //! Without `--ipcompspi` the tool asks for CPI 0, and yet it prints a range of all CPIs as nothing at
-//! all; both are kept. `--compres` is carried to the kernel, which does not look at it.
+//! all; both are kept. `--compres` is passed to the kernel, which does not look at it.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_ipcomp.c`; RFC 3173.
 
 use crate::error::What;
@@ -13,7 +13,6 @@ use crate::transit::Transit;
 
 const PROTOCOL: u8 = 108;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "ipcomp",
     aliases: &[],

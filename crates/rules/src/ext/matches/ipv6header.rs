@@ -1,6 +1,6 @@
 //! `-m ipv6header`: which extension headers a packet has.
 //!
-//! It walks the chain by itself: behind a fragment header it goes on whatever the offset, and it ends at
+//! It walks the chain by itself: after a fragment header it goes on whatever the offset, and it ends at
 //! ESP. Without `--soft` the packet must have exactly the listed headers, with `--soft` at least those;
 //! inverted, none of them. Source: iptables-extensions(8); kernel
 //! `net/ipv6/netfilter/ip6t_ipv6header.c`.
@@ -14,7 +14,6 @@ use crate::outcome::Outcome;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "ipv6header",
     aliases: &[],

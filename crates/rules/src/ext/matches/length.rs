@@ -13,7 +13,6 @@ use crate::family::Family;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "length",
     aliases: &[],

@@ -1,6 +1,6 @@
 //! `-m mh`: the type of a mobility header.
 //!
-//! A header that claims another one behind it is dropped on the spot. Source: iptables-extensions(8);
+//! A header that claims another one after it is dropped on the spot. Source: iptables-extensions(8);
 //! kernel `net/ipv6/netfilter/ip6t_mh.c`; RFC 6275.
 
 use packet::ipv6_ext;
@@ -18,7 +18,6 @@ const PROTOCOL: u8 = ipv6_ext::MOBILITY;
 const HEADER: usize = 6;
 const MAX: u32 = 255;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "mh",
     aliases: &[],

@@ -2,7 +2,7 @@
 //! first options must follow, in order.
 //!
 //! A header that claims more bytes than the packet has is dropped on the spot (measured on Linux 6.18;
-//! kernels of old said that it does not match).
+//! older kernels took it for no match).
 //!
 //! Source: iptables-extensions(8); kernel `net/ipv6/netfilter/ip6t_hbh.c`, which is both matches.
 

@@ -14,7 +14,6 @@ use crate::family::Hook;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "pkttype",
     aliases: &[],

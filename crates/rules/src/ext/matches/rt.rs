@@ -22,7 +22,6 @@ const FIXED: usize = 8;
 const RESERVED: usize = 4;
 const ADDRESS: usize = 16;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "rt",
     aliases: &[],

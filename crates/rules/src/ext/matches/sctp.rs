@@ -21,7 +21,6 @@ const HEADER: usize = 12;
 /// Most chunk types with flags (`XT_NUM_SCTP_FLAGS`).
 const MAX_FLAGS: usize = 4;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "sctp",
     aliases: &[],

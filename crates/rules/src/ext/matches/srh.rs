@@ -22,7 +22,6 @@ const ADDRESS: usize = 16;
 /// Routing type of a segment routing header.
 const TYPE: u8 = 4;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "srh",
     aliases: &[],

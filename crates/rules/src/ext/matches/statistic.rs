@@ -14,7 +14,6 @@ use crate::transit::Transit;
 /// Probability 1: the kernel compares with 31 random bits.
 const CERTAIN: u32 = 1 << 31;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "statistic",
     aliases: &[],

@@ -18,12 +18,11 @@ use crate::value;
 
 const PROTOCOL: u8 = 6;
 const HEADER: usize = 20;
-/// Bytes of the header that are tested: up to the flags. The checksum behind them may be unknown.
+/// Bytes of the header that are tested: up to the flags. The checksum after them may be unknown.
 const NEEDED: usize = 14;
 /// Offset of the flags in the header.
 const FLAGS_AT: usize = 13;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "tcp",
     aliases: &[],

@@ -13,7 +13,6 @@ use crate::transit::Transit;
 const PROTOCOL: u8 = 17;
 const HEADER: usize = 8;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "udp",
     aliases: &[],

@@ -12,7 +12,6 @@ use crate::transit::Transit;
 use crate::value;
 use conntrack::{self, Template};
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "CT",
     families: IP,
@@ -181,7 +180,7 @@ impl Target for Ct {
         self.zone.print(to);
     }
 
-    /// A helper foretells connections of other addresses, and a zone of one direction alone lets tuples
+    /// A helper expects connections of other addresses, and a zone of one direction alone lets tuples
     /// of different connections meet.
     fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
         !self.helper.is_empty() || self.zone.original || self.zone.reply

@@ -132,7 +132,7 @@ impl<'a> RuleLine<'a> {
         }
     }
 
-    /// Reads the words behind the chain.
+    /// Reads the words after the chain.
     pub(super) fn read(
         &mut self,
         words: &mut Arguments<'a>,

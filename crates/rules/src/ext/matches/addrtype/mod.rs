@@ -3,7 +3,7 @@
 //! IPv4 looks an address up in the local table and wants its type among the listed ones; so a route of
 //! another table never shows. IPv6 wants the kinds that the address itself tells (UNSPEC, UNICAST,
 //! MULTICAST) all at once, and of those that a route tells (LOCAL, ANYCAST, UNREACHABLE) at least one.
-//! What the host was not said to know stays open. Source: iptables-extensions(8); kernel
+//! What is not known of the host stays open. Source: iptables-extensions(8); kernel
 //! `net/netfilter/xt_addrtype.c`.
 
 mod types;
@@ -19,7 +19,6 @@ use crate::outcome::Outcome;
 use crate::transit::{Iface, Transit};
 use types::{NAMES, NOT_IPV6, TOLD_BY_ROUTE, is_of_kinds, types_v4, types_v6};
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "addrtype",
     aliases: &[],

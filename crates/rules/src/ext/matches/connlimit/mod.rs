@@ -27,7 +27,6 @@ use conntrack::{
 };
 use packet::Read;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "connlimit",
     aliases: &[],
@@ -93,7 +92,7 @@ impl Match for Connlimit {
 }
 
 impl Connlimit {
-    /// What may be said of that many connections.
+    /// Compares a count, as far as it is known, with the bound.
     fn compare(&self, counted: Counted) -> Outcome {
         let Counted { least, most } = counted;
         let above = most.is_none_or(|most| most > self.limit);

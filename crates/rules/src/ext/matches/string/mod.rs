@@ -25,7 +25,6 @@ use pattern::fold;
 
 const MAX_OFFSET: u16 = u16::MAX;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "string",
     aliases: &[],
@@ -101,7 +100,7 @@ impl Needle {
 
 impl Text {
     /// Looks in a range of the frame some of whose bytes are unknown: a find counts if all its bytes
-    /// are known, and nothing less than a find is an answer. Where one is not, the next that may count begins behind
+    /// are known, and nothing less than a find is an answer. Where one is not, the next that may count begins after
     /// the unknown bytes in it.
     fn search_known(&self, transit: &Transit<'_, '_>, mut range: Range<usize>) -> Outcome {
         let (frame, len) = (transit.packet.frame(), self.pattern.len());

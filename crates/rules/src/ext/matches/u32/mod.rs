@@ -16,7 +16,6 @@ use crate::transit::Transit;
 /// Operations that take about the time of a rule.
 const OPERATIONS_A_STEP: usize = 8;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "u32",
     aliases: &[],
