@@ -12,7 +12,7 @@ use replay::report::{Report, Soundness, Style};
 use replay::run::{self, List, Wanted};
 use replay::shell::quote;
 use replay::{Filter, Moment, Room, RulesFile, Selection, Target};
-use rules::Semantics;
+use rules::Backend;
 use rules::model::Family;
 
 use crate::interrupt;
@@ -250,7 +250,7 @@ fn keep_apart(args: &ReplayArgs) -> Result<()> {
 
 /// The rules to compare with: read like the first ones, but for the backend.
 fn new_rules(args: &ReplayArgs, name: &str) -> Result<Vec<RulesFile>> {
-    let semantics = args.vs_semantics.map(Semantics::from);
+    let semantics = args.vs_semantics.map(Backend::from);
     args.walk.open_all(name, args.vs6.as_deref(), semantics)
 }
 

@@ -12,7 +12,7 @@ use host::routes::Routes;
 use host::{Host, Links, Network};
 use packet::Checksums;
 use replay::RulesFile;
-use rules::Semantics;
+use rules::Backend;
 use rules::ipset::Sets;
 use rules::model::Family;
 use rules::save::LoadOptions;
@@ -110,7 +110,7 @@ pub(crate) enum SemanticsChoice {
     Nft,
 }
 
-impl From<SemanticsChoice> for Semantics {
+impl From<SemanticsChoice> for Backend {
     fn from(choice: SemanticsChoice) -> Self {
         match choice {
             SemanticsChoice::Legacy => Self::Legacy,
@@ -239,7 +239,7 @@ impl WalkArgs {
         rules: &str,
         rules6: Option<&str>,
     ) -> anyhow::Result<Vec<RulesFile>> {
-        self.open_all(rules, rules6, self.semantics.map(Semantics::from))
+        self.open_all(rules, rules6, self.semantics.map(Backend::from))
     }
 
     /// The same for the backend that `semantics` names.
@@ -247,7 +247,7 @@ impl WalkArgs {
         &self,
         rules: &str,
         rules6: Option<&str>,
-        semantics: Option<Semantics>,
+        semantics: Option<Backend>,
     ) -> anyhow::Result<Vec<RulesFile>> {
         let evaluated = |file: RulesFile| file.evaluated_as(semantics);
         let mut files = match HostFolder::at(rules) {

@@ -28,7 +28,7 @@ pub enum Mode {
 /// Settings of a [`Tracker`](super::Tracker).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// What becomes of segments of unknown flows.
+    /// What is done with segments of unknown flows.
     pub mode: Mode,
     /// The flows that there are when the first packet comes, where they were listed. Then none begins before.
     pub start: Option<Arc<Listing>>,

@@ -1,4 +1,4 @@
-//! The two addresses that a packet's connection has: what is judged apart must not share them.
+//! The two addresses that a packet's connection has: what is evaluated apart must not share them.
 
 use std::net::IpAddr;
 

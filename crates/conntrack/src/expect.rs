@@ -1,6 +1,6 @@
-//! [`Expectations`]: flows that others foretell.
+//! [`Expectations`]: flows that helpers of others expect.
 //!
-//! Contract: at most as many as configured. One master foretells one flow at a time (the policy of the
+//! Contract: at most as many as configured. One master expects one flow at a time (the policy of the
 //! FTP and TFTP helpers); a new one takes the place of its old one. Each lives five minutes. Adding, finding and
 //! forgetting one costs the same on average however many wait, and times never run backwards.
 //!
@@ -10,7 +10,7 @@ use crate::flow::Flow;
 use crate::helper::Helper;
 use crate::index::Handle;
 use crate::key::{Direction, Tuple};
-use crate::lost::{End, expected_by};
+use crate::untraceable::{Pattern, expected_by};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
@@ -32,7 +32,7 @@ pub(crate) struct Expectation {
     /// Number of the master's zone, whatever its directions.
     pub(crate) zone: u16,
     pub(crate) master: Handle,
-    /// The direction of the master's packet that foretold it.
+    /// The direction of the master's packet that made it expected.
     pub(crate) direction: Direction,
     /// The master's helper.
     pub(crate) helper: Helper,
@@ -40,7 +40,7 @@ pub(crate) struct Expectation {
     pub(crate) follows: Option<Followed>,
 }
 
-/// What became of an expectation that was to be added.
+/// Result of adding an expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Added {
     /// It waits.
@@ -51,7 +51,7 @@ pub(crate) enum Added {
     Full,
 }
 
-/// What becomes of a flow whose master is translated.
+/// How a flow is translated whose master is translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Followed {
     /// Its source. The port stays.
@@ -69,7 +69,7 @@ impl Expectation {
     }
 
     /// What is known of it where it is not known whether it waits, and of replies to it.
-    pub(crate) fn ends(&self, master: &Flow) -> [End; 2] {
+    pub(crate) fn ends(&self, master: &Flow) -> [Pattern; 2] {
         expected_by(master, self.direction, self.protocol)
     }
 }
@@ -79,9 +79,9 @@ impl Expectation {
 pub(crate) struct Expectations {
     /// Each with its deadline.
     waiting: HashMap<Fixed, (Expectation, u64)>,
-    /// What each master foretells.
+    /// What each master expects.
     of_master: HashMap<Handle, Fixed>,
-    /// Masters in the order in which what they foretold dies, with the deadline that it had when it was added.
+    /// Masters in the order in which what they expect dies, with the deadline that it had when it was added.
     queue: VecDeque<(u64, Handle)>,
     max: usize,
 }
@@ -127,13 +127,13 @@ impl Expectations {
         (*deadline > now).then_some(*expectation)
     }
 
-    /// What a master foretells.
+    /// What a master expects.
     pub(crate) fn of(&self, master: Handle) -> Option<Expectation> {
         let (expectation, _) = self.waiting.get(self.of_master.get(&master)?)?;
         Some(*expectation)
     }
 
-    /// Drops what a master foretells.
+    /// Drops what a master expects.
     pub(crate) fn forget(&mut self, master: Handle) {
         if let Some(fixed) = self.of_master.remove(&master) {
             self.waiting.remove(&fixed);

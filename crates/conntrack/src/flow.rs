@@ -54,9 +54,9 @@ pub enum Proto {
     Generic,
     /// TCP.
     Tcp(Tcp),
-    /// UDP: from this time on, in nanoseconds, an answered flow is a stream.
+    /// UDP: from some time on an answered flow is a stream.
     Udp {
-        /// The time.
+        /// From when on, in nanoseconds.
         stream_from: u64,
     },
     /// SCTP.
@@ -89,7 +89,7 @@ pub struct Flow {
     /// Its mark and labels may have been changed.
     pub(crate) vague_mark: bool,
     /// How the source, or the destination, is translated is not known.
-    pub(crate) lost_ends: [bool; 2],
+    pub(crate) indeterminate_ends: [bool; 2],
     /// It may be no flow of its own, but answers to one that was not found.
     pub(crate) stand_in: bool,
     // What replies read.
@@ -123,7 +123,7 @@ impl Flow {
             listed: false,
             was_taken: false,
             vague_mark: false,
-            lost_ends: [false; 2],
+            indeterminate_ends: [false; 2],
             stand_in: false,
             proto: Proto::Generic,
             counters: [Counters::default(); 2],
@@ -191,7 +191,7 @@ impl Flow {
         self.helper
     }
 
-    /// The helper of the flow that foretold it; `None` where none did.
+    /// The helper of the flow that expected it; `None` where none did.
     #[must_use]
     pub fn master_helper(&self) -> Helper {
         self.master_helper
@@ -203,7 +203,7 @@ impl Flow {
         self.born
     }
 
-    /// Number of the frame that created the flow that foretold it; 0 where none did.
+    /// Number of the frame that created the flow that expected it; 0 where none did.
     #[must_use]
     pub fn master(&self) -> u64 {
         self.master
@@ -256,8 +256,8 @@ impl Flow {
 
     /// Whether it is not known how this end is translated.
     #[must_use]
-    pub fn is_lost(&self, side: Side) -> bool {
-        let [source, destination] = self.lost_ends;
+    pub fn is_indeterminate(&self, side: Side) -> bool {
+        let [source, destination] = self.indeterminate_ends;
         if side == Side::Source { source } else { destination }
     }
 
@@ -268,7 +268,7 @@ impl Flow {
         self.status.contains(Status::CONFIRMED)
     }
 
-    /// A helper looks into it, or others wait for what it foretold.
+    /// A helper looks into it, or others wait for what it expects.
     pub(crate) fn has_helper(&self) -> bool {
         self.helper != Helper::None || self.expecting != 0
     }

@@ -1,4 +1,4 @@
-//! The helpers at work: what a packet that survived foretells.
+//! The helpers at work: which connections they expect from a packet that survived.
 //!
 //! Source: Linux 6.18 `nf_conntrack_ftp.c`, `nf_conntrack_tftp.c`, and `nf_confirm` of
 //! `nf_conntrack_proto.c`, which runs them.
@@ -11,9 +11,9 @@ use crate::ftp::{Found, LineStarts};
 use crate::helper::Helper;
 use crate::index::Handle;
 use crate::key::Direction;
-use crate::lost::{End, answer, expected_by};
 use crate::shift::Shifts;
-use crate::unmodelled::Seen;
+use crate::unmodelled::Payload;
+use crate::untraceable::{Pattern, answer, expected_by};
 use crate::{dissect, ftp};
 use packet::{Packet, tcp, udp};
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ pub(crate) struct Helpers {
     shifts: HashMap<Handle, Shifts>,
 }
 
-/// Where a payload names the flow that it foretells.
+/// Where a payload names the flow to expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Told {
     /// Offset in the frame.
@@ -45,14 +45,14 @@ pub(crate) struct Told {
 pub(crate) enum Help {
     /// The packet goes on.
     Pass,
-    /// It goes on, and foretells this. FTP says so in words.
+    /// It goes on, and this is expected. FTP states it as text.
     Expect(Expectation, Option<Told>),
     /// The kernel drops it.
     Drop,
-    /// Not all of the payload was captured: it goes on or is dropped, and may foretell this.
-    Uncertain([End; 2]),
-    /// It goes on, and may foretell this.
-    Broadcast(End),
+    /// Not all of the payload was captured: it goes on or is dropped, and this may be expected.
+    Uncertain([Pattern; 2]),
+    /// It goes on, and this may be expected.
+    Broadcast(Pattern),
     /// What it makes of the packet is not known.
     Unmodelled,
 }
@@ -77,7 +77,7 @@ impl Helpers {
             Helper::Tftp if layer.protocol != udp::PROTOCOL => return Help::Pass,
             Helper::Ftp => self.ftp(packet, layer.offset, handle, flow, direction),
             Helper::Tftp => tftp(packet, layer.offset, handle, flow),
-            _ if (Seen { packet, flow, direction, is_established }).may_tell() => {
+            _ if (Payload { packet, flow, direction, is_established }).may_tell() => {
                 return Help::Unmodelled;
             }
             _ => return Help::Pass,
@@ -142,7 +142,7 @@ impl Helpers {
 
     /// Where lines begin in a flow's payload is not known any more.
     pub(crate) fn lose_lines(&mut self, handle: Handle) {
-        self.lines.entry(handle).or_default().lose();
+        self.lines.entry(handle).or_default().lose_track();
     }
 
     /// Forgets a flow.
@@ -152,10 +152,10 @@ impl Helpers {
     }
 }
 
-/// Whether a segment, wherever its line begins, may be an answer that foretells something.
+/// Whether a segment, wherever its line begins, may be an answer that announces a connection.
 pub(crate) fn may_be_ftp_answer(packet: &Packet<'_>, offset: usize, speaker: IpAddr) -> bool {
     match segment(packet, offset) {
-        Ok((_, payload)) => ftp::may_foretell(Direction::Reply, payload, speaker),
+        Ok((_, payload)) => ftp::may_expect(Direction::Reply, payload, speaker),
         Err(flaw) => flaw == Unparsable::Unknown,
     }
 }
@@ -197,7 +197,7 @@ fn tftp(
     Ok(Help::Expect(expected, None))
 }
 
-/// What becomes of the flow that a packet in this direction of its flow makes expected, where its flow is translated: it
+/// How the flow that a packet in this direction of its flow makes expected is translated, where its flow is translated: it
 /// is sent from where the flow sends to, and to where the speaker is, at this port (`nf_nat_follow_master`).
 fn followed(flow: &Flow, direction: Direction, port: u16) -> Option<Followed> {
     let speaks = flow.tuple(direction);

@@ -24,12 +24,12 @@ pub struct Handle {
 
 /// One direction of the flow in one slot of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TupleSlot {
     pub(crate) slot: u32,
     pub(crate) direction: Direction,
 }
 
-impl Place {
+impl TupleSlot {
     /// Never 0, which marks an empty cell. Slots are below 2^30.
     fn code(self) -> u32 {
         (self.slot << 1 | u32::from(self.direction == Direction::Reply)) + 1
@@ -56,7 +56,7 @@ fn cells(bucket: &Bucket) -> [u64; CELLS] {
     cells
 }
 
-/// The buckets.
+/// Where the tuple of a hash may be found: buckets of cells.
 #[derive(Debug)]
 pub(crate) struct Index {
     /// Numbers, which can be had zeroed without being written.
@@ -71,7 +71,7 @@ impl Index {
         (flows * 2).div_ceil(LOAD).next_power_of_two().max(2)
     }
 
-    /// Bytes that an index for so many flows takes once all of it is used.
+    /// Bytes that an index for this number of flows takes once all of it is used.
     pub(crate) fn bytes_for(flows: usize) -> usize {
         Self::count(flows) * size_of::<Bucket>()
     }
@@ -106,12 +106,17 @@ impl Index {
 
     /// The first place with this hash that `is_it` takes.
     #[inline]
-    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(Place) -> bool) -> Option<Place> {
+    pub(crate) fn find(
+        &self,
+        hash: u64,
+        mut is_it: impl FnMut(TupleSlot) -> bool,
+    ) -> Option<TupleSlot> {
         let tag = hash >> 32;
-        let is_it = |cell: u64| cell >> 32 == tag && Place::of(cell as u32).is_some_and(&mut is_it);
+        let is_it =
+            |cell: u64| cell >> 32 == tag && TupleSlot::of(cell as u32).is_some_and(&mut is_it);
         let (step, at) = self.search(hash, is_it)?;
         let bucket = self.buckets().get(self.bucket(hash, step))?;
-        Place::of(*bucket.get(at)? as u32)
+        TupleSlot::of(*bucket.get(at)? as u32)
     }
 
     /// The first cell on the way from the home of a hash that `is_it` takes, and how many buckets lie before it. The
@@ -138,14 +143,14 @@ impl Index {
 
     /// The first place in the home bucket that has these 32 bits of the hash.
     #[inline]
-    pub(crate) fn guess(&self, hash: u64) -> Option<Place> {
+    pub(crate) fn guess(&self, hash: u64) -> Option<TupleSlot> {
         let bucket = self.buckets().get(self.bucket(hash, 0))?;
         let cell = cells(bucket).into_iter().find(|cell| cell >> 32 == hash >> 32)?;
-        Place::of(cell as u32)
+        TupleSlot::of(cell as u32)
     }
 
     /// Adds a place, for which there is room.
-    pub(crate) fn insert(&mut self, hash: u64, place: Place) {
+    pub(crate) fn insert(&mut self, hash: u64, place: TupleSlot) {
         let Some((step, cell)) = self.room(hash) else { return };
         for passed in 0..step {
             let at = self.bucket(hash, passed);
@@ -168,7 +173,7 @@ impl Index {
     }
 
     /// Removes a place that was inserted with this hash.
-    pub(crate) fn remove(&mut self, hash: u64, place: Place) {
+    pub(crate) fn remove(&mut self, hash: u64, place: TupleSlot) {
         let code = u64::from(place.code());
         let found = self.search(hash, |cell| cell & 0xffff_ffff == code);
         let Some((step, cell)) = found else { return };
@@ -192,8 +197,8 @@ mod tests {
     use std::collections::BTreeMap;
     use std::collections::btree_map::Entry;
 
-    fn place(slot: u32) -> Place {
-        Place { slot, direction: Direction::Original }
+    fn place(slot: u32) -> TupleSlot {
+        TupleSlot { slot, direction: Direction::Original }
     }
 
     #[test]
@@ -229,11 +234,11 @@ mod tests {
     fn a_place_survives_its_code() {
         for slot in [0, 1, (1 << 30) - 1] {
             for direction in [Direction::Original, Direction::Reply] {
-                let place = Place { slot, direction };
-                assert_eq!(Place::of(place.code()), Some(place));
+                let place = TupleSlot { slot, direction };
+                assert_eq!(TupleSlot::of(place.code()), Some(place));
             }
         }
-        assert_eq!(Place::of(0), None);
+        assert_eq!(TupleSlot::of(0), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! which fragments it was made.
 //!
 //! Read [`Tracker`] first: one packet at a time goes through [`Tracker::track`] and
-//! [`Tracker::confirm`]. [`Flow`] is an entry of the table, [`CtView`] what is said of one packet. [`defrag`] holds
+//! [`Tracker::confirm`]. [`Flow`] is an entry of the table, [`CtView`] what is known of one packet. [`defrag`] holds
 //! fragments back until they are a packet again.
 //!
 //! Contract: no sockets, no clock (time is passed in as nanoseconds), no rules, no panic whatever the packets, and
@@ -28,7 +28,6 @@ mod icmp;
 mod index;
 pub mod key;
 mod listing;
-mod lost;
 mod masters;
 mod others;
 mod protocol;
@@ -43,6 +42,7 @@ pub mod tcp;
 mod tracker;
 mod udp;
 mod unmodelled;
+mod untraceable;
 pub mod verify;
 mod view;
 
@@ -57,6 +57,6 @@ pub use listing::{Listing, ListingError};
 pub use status::{Side, Status};
 pub use table::TableStats;
 pub use tracker::{
-    AnswerKind, Attachment, Confirmation, Place, Template, Tracker, Visit, answerable, answered,
+    AnswerKind, Attachment, Confirmation, EntryHook, Template, Tracker, Visit, answerable, answered,
 };
 pub use view::{Certainty, CtState, CtView, Space, States, Taken};

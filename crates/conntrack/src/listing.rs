@@ -81,7 +81,7 @@ impl Listing {
         for (number, line) in (1..).zip(text.lines()) {
             let is_summary = line.starts_with("conntrack v");
             if !line.trim().is_empty() && !is_summary {
-                flows.push(Words::new(number, line).flow()?);
+                flows.push(LineWords::new(number, line).flow()?);
             }
         }
         Ok(Self { flows })
@@ -101,7 +101,7 @@ impl Listing {
 }
 
 /// The words of a line.
-struct Words<'t> {
+struct LineWords<'t> {
     line: &'t str,
     number: u32,
     at: usize,
@@ -116,7 +116,7 @@ struct Side {
 
 const ASSIGNMENT: &str = "NAME=VALUE or [FLAG]";
 
-impl<'t> Words<'t> {
+impl<'t> LineWords<'t> {
     fn new(number: u32, line: &'t str) -> Self {
         Self { line, number, at: 0 }
     }
@@ -263,7 +263,7 @@ impl<'t> Words<'t> {
         Ok(Side { source, destination, parts })
     }
 
-    /// What stands behind a direction, up to the next one.
+    /// What stands after a direction, up to the next one.
     fn assignments(&mut self, rest: &mut Rest) -> Result<(), ListingError> {
         loop {
             let word = self.peek().1;

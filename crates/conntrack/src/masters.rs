@@ -1,7 +1,7 @@
 //! [`Masters`]: flows with a helper whose replies cannot be found, because how they are translated is not known.
-//! A packet that may be such a reply may foretell what the flow's helper would find in it.
+//! A packet that may be such a reply may make expected what the flow's helper would find in it.
 //!
-//! Contract: bounded; past [`MOST`] a packet that foretells anything may foretell everything. None is
+//! Contract: bounded; past [`MOST`] a packet that makes anything expected may make everything expected. None is
 //! ever forgotten, for nobody knows how long the kernel keeps the flow.
 //!
 //! Source: Linux 6.18 `nf_conntrack_ftp.c`, `nf_conntrack_tftp.c`: between which hosts what they expect lies.
@@ -12,7 +12,7 @@ use crate::helper::Helper;
 use crate::helpers::{may_be_ftp_answer, may_be_tftp_request};
 use crate::index::Handle;
 use crate::key::Tuple;
-use crate::lost::{End, Lost};
+use crate::untraceable::{Pattern, Untraceable};
 use packet::{Packet, tcp, udp};
 use std::net::IpAddr;
 
@@ -31,7 +31,7 @@ struct Master {
     server: Option<(IpAddr, u16)>,
 }
 
-/// The flows.
+/// Flows with a helper whose replies cannot be found.
 #[derive(Debug, Default)]
 pub(crate) struct Masters {
     known: Vec<Master>,
@@ -49,8 +49,9 @@ impl Masters {
         if !matches!(flow.helper, Helper::Ftp | Helper::Tftp) {
             return;
         }
-        let [_, destination_lost] = flow.lost_ends;
-        let server = (!destination_lost).then(|| (flow.reply.source(), flow.reply.source_part()));
+        let [_, is_destination_unknown] = flow.indeterminate_ends;
+        let server =
+            (!is_destination_unknown).then(|| (flow.reply.source(), flow.reply.source_part()));
         let sent = &flow.original;
         let (client, front, protocol) = (sent.source(), sent.destination(), sent.protocol());
         let master = Master { handle, helper: flow.helper, protocol, client, front, server };
@@ -62,9 +63,14 @@ impl Masters {
         }
     }
 
-    /// Whether a packet with this tuple, which may be a reply to any of them, may foretell a flow; what may have
-    /// been foretold goes to the lost.
-    pub(crate) fn may_foretell(&self, packet: &Packet<'_>, tuple: &Tuple, lost: &mut Lost) -> bool {
+    /// Whether a packet with this tuple, which may be a reply to any of them, may make a flow expected; what may have
+    /// been expected goes to `untraceable`.
+    pub(crate) fn may_expect(
+        &self,
+        packet: &Packet<'_>,
+        tuple: &Tuple,
+        untraceable: &mut Untraceable,
+    ) -> bool {
         let Ok(layer) = dissect::layer(packet) else { return false };
         let protocol = layer.protocol;
         let is_telling = match protocol {
@@ -81,23 +87,23 @@ impl Masters {
         });
         let mut may = self.overflowed;
         for master in masters {
-            // What is foretold, and replies to it.
+            // What is expected, and replies to it.
             let (client, front) = (master.client, Some(master.front));
             let ends = match master.helper {
                 Helper::Ftp => [
-                    End::Between(protocol, client, front),
-                    End::Between(protocol, tuple.source(), None),
+                    Pattern::Between(protocol, client, front),
+                    Pattern::Between(protocol, tuple.source(), None),
                 ],
                 _ => [
-                    End::Between(protocol, tuple.source(), Some(tuple.destination())),
-                    End::Between(protocol, client, front),
+                    Pattern::Between(protocol, tuple.source(), Some(tuple.destination())),
+                    Pattern::Between(protocol, client, front),
                 ],
             };
-            ends.into_iter().for_each(|end| lost.foretell(end));
+            ends.into_iter().for_each(|pattern| untraceable.may_expect(pattern));
             may = true;
         }
         if self.overflowed {
-            lost.foretell(End::Whatever);
+            untraceable.may_expect(Pattern::Whatever);
         }
         may
     }

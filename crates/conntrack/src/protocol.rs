@@ -1,4 +1,4 @@
-//! Which tracker judges a packet, by protocol.
+//! Which tracker a packet goes to, by protocol.
 
 use crate::config::Config;
 use crate::dissect::{Layer, Unparsable};

@@ -32,7 +32,7 @@ impl Status {
     /// Its timeout is not renewed.
     pub const FIXED_TIMEOUT: Self = Self(1 << 10);
 
-    /// The bits.
+    /// The bits as the kernel numbers them (`enum ip_conntrack_status`).
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0

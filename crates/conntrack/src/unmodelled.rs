@@ -1,7 +1,7 @@
 //! Helpers of which tamis knows only which packets they pass over, and how long they keep their flow.
 //!
 //! A packet that they may act on is let through or dropped, may have its payload rewritten where the flow is
-//! translated, and may foretell any flow with one of its flow's hosts.
+//! translated, and may make any flow expected with one of its flow's hosts.
 //!
 //! Source: Linux 6.18 `nf_conntrack_amanda.c`, `nf_conntrack_irc.c`, `nf_conntrack_pptp.c`, `nf_conntrack_sane.c`,
 //! `nf_conntrack_sip.c`, `nf_conntrack_h323_main.c`; ITU-T H.225.0 (RasMessage), RFC 1006 (TPKT).
@@ -30,14 +30,14 @@ const PPTP_COOKIE: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
 const TPKT: [u8; 2] = [3, 0];
 
 /// A packet of a flow with a helper.
-pub(crate) struct Seen<'p, 'b, 'f> {
+pub(crate) struct Payload<'p, 'b, 'f> {
     pub(crate) packet: &'p Packet<'b>,
     pub(crate) flow: &'f Flow,
     pub(crate) direction: Direction,
     pub(crate) is_established: bool,
 }
 
-impl<'p> Seen<'p, '_, '_> {
+impl<'p> Payload<'p, '_, '_> {
     /// Whether its helper may act on it.
     pub(crate) fn may_tell(&self) -> bool {
         match self.payload() {
@@ -92,7 +92,7 @@ impl<'p> Seen<'p, '_, '_> {
     }
 }
 
-/// The number of a message stands behind the bit of extensions.
+/// The number of a message stands after the bit of extensions.
 fn is_telling_ras(payload: &[u8], is_translated: bool) -> bool {
     let Some(first) = payload.first().filter(|first| **first < 0x80) else { return false };
     match first >> 2 {

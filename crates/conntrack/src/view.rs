@@ -12,7 +12,7 @@ pub enum CtState {
     Invalid = 1,
     /// Part of a flow that was answered.
     Established = 2,
-    /// Begins a flow that another one foretold, or is an ICMP error about one.
+    /// Begins a flow that was expected by another one, or is an ICMP error about one.
     Related = 4,
     /// Begins a flow, or is part of one without an answer.
     New = 8,

@@ -86,7 +86,7 @@ impl<'r> Handler<'r> {
             let Some(tracker) = tracker else { continue };
             let family = Some(tables.ruleset().family);
             let own = packets.iter().filter(|packet| family_of(packet) == family);
-            tracker.warm(own, Zone::default());
+            tracker.prefetch(own, Zone::default());
         }
     }
 
@@ -236,7 +236,7 @@ impl<'r> Handler<'r> {
         };
         let ct = Connection {
             tracker: tracker.as_mut(),
-            said: arrival.ctstate,
+            given: arrival.ctstate,
             ..Connection::before_tracking()
         };
         if let Some(sets) = sets {
@@ -248,7 +248,7 @@ impl<'r> Handler<'r> {
             bridge: note,
             sets: sets.as_mut(),
             mark: Mark { value: arrival.mark, unknown: 0 },
-            semantics: tables.ruleset().semantics,
+            backend: tables.ruleset().backend,
             time: arrival.time,
             ct,
             to_host: way.ends_here(),
@@ -317,7 +317,7 @@ impl<'r> Handler<'r> {
             bridge: note,
             sets: sets.as_mut(),
             mark: Mark { value: arrival.mark, unknown: 0 },
-            semantics: tables.ruleset().semantics,
+            backend: tables.ruleset().backend,
             time: arrival.time,
             ct,
             to_host: way.ends_here(),

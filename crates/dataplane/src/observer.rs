@@ -5,7 +5,7 @@ use packet::Packet;
 use rules::eval;
 use rules::model::{Family, Hook};
 use rules::nat::Translated;
-use rules::{Iface, Seen};
+use rules::{Iface, KnownFlow};
 
 use crate::disposition::Why;
 use crate::path::Path;
@@ -22,7 +22,7 @@ pub trait Observer: eval::Observer {
     fn ttl(&mut self, _left: Option<u8>) {}
 
     /// Tracking found the packet's connection, or made it.
-    fn tracked(&mut self, _view: &CtView, _flow: Seen<'_>) {}
+    fn tracked(&mut self, _view: &CtView, _flow: KnownFlow<'_>) {}
 
     /// An end of the packet was translated, to what is known or not.
     fn translated(&mut self, _side: Side, _to: Translated) {}
@@ -37,7 +37,7 @@ pub trait Observer: eval::Observer {
     fn leaves(&mut self, _packet: &Packet<'_>) {}
 
     /// The packet leaves; this is its connection now.
-    fn settled(&mut self, _flow: Seen<'_>) {}
+    fn settled(&mut self, _flow: KnownFlow<'_>) {}
 
     /// Its states do not agree on a verdict, which is that of these.
     fn taken(&mut self, _states: States) {}

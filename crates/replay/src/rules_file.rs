@@ -3,7 +3,7 @@
 use rules::eval::{By, Cause, PATIENCE, RuleRef};
 use rules::model::{Action, Chain, Policy, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
-use rules::{Because, Semantics};
+use rules::{Backend, Because};
 
 use crate::error::Error;
 use crate::input::read_text;
@@ -73,8 +73,8 @@ impl RulesFile {
 
     /// Gives the backend, whatever the text says.
     #[must_use]
-    pub fn evaluated_as(mut self, semantics: Option<Semantics>) -> Self {
-        self.ruleset.semantics = semantics.unwrap_or(self.ruleset.semantics);
+    pub fn evaluated_as(mut self, semantics: Option<Backend>) -> Self {
+        self.ruleset.backend = semantics.unwrap_or(self.ruleset.backend);
         self.semantics_given |= semantics.is_some();
         self
     }

@@ -4,7 +4,7 @@
 //! taken apart into are for readers, and are not read back.
 
 use rules::eval::tests_of_text;
-use rules::model::{Action, Chain, Counters, End, Family, Rule, Ruleset, Table};
+use rules::model::{Action, Chain, Counters, FallThrough, Family, Rule, Ruleset, Table};
 use rules::save::print_rule;
 use serde_json::{Value, json};
 
@@ -23,10 +23,10 @@ fn table(family: Family, table: &Table) -> Value {
 }
 
 fn chain(family: Family, table: &Table, chain: &Chain) -> Value {
-    let policy = match (chain.base, chain.end) {
+    let policy = match (chain.base, chain.fall_through) {
         (Some(base), _) => Some(base.policy),
-        (None, End::Policy(policy)) => Some(policy),
-        (None, End::Return) => None,
+        (None, FallThrough::Policy(policy)) => Some(policy),
+        (None, FallThrough::Return) => None,
     };
     let counters = chain.base.map(|base| base.counters).unwrap_or_default();
     let rules: Vec<Value> = chain.rules.iter().map(|r| rule(family, table, chain, r)).collect();

@@ -13,13 +13,13 @@ pub struct Connection<'p> {
     pub view: CtView,
     /// The table that the flow is in; `None` where nothing is tracked.
     pub tracker: Option<&'p mut Tracker>,
-    /// The packet's state, if that is said and not for tracking to find.
-    pub said: Option<CtState>,
+    /// The packet's state, if it is given and not for tracking to find.
+    pub given: Option<CtState>,
     /// What `-j CT` asked for, before tracking.
-    pub wish: Wish,
+    pub request: Request,
     /// The packet walks once more, as what it is taken for: what it changes beyond itself is changed already.
     pub again: bool,
-    /// Something else of the flow hangs on a rule that may have matched.
+    /// Something else of the flow depends on a rule that may have matched.
     pub doubtful: bool,
     /// What the nat chains at this hook have come to.
     pub binding: Binding,
@@ -31,7 +31,7 @@ pub struct Connection<'p> {
 
 /// How a packet is to be tracked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wish {
+pub enum Request {
     /// As any.
     #[default]
     Plain,
@@ -50,8 +50,8 @@ impl Default for Connection<'_> {
         Self {
             view: CtView::UNKNOWN,
             tracker: None,
-            said: None,
-            wish: Wish::Plain,
+            given: None,
+            request: Request::Plain,
             again: false,
             doubtful: false,
             binding: Binding::Closed,
@@ -63,7 +63,7 @@ impl Default for Connection<'_> {
 
 /// What is known of a packet's flow.
 #[derive(Debug, Clone, Copy)]
-pub enum Seen<'f> {
+pub enum KnownFlow<'f> {
     /// There is none.
     None,
     /// This one.
@@ -81,22 +81,22 @@ impl Connection<'_> {
 
     /// The packet's flow.
     #[must_use]
-    pub fn flow(&self) -> Seen<'_> {
+    pub fn flow(&self) -> KnownFlow<'_> {
         let flow = self.tracker.as_ref().zip(self.view.flow).and_then(|(t, at)| t.flow(at));
         match (flow, self.view.state()) {
             (Some(flow), Some(_)) if flow.doubt() == Doubt::None && !self.doubtful => {
-                Seen::Flow(flow)
+                KnownFlow::Flow(flow)
             }
-            (None, Some(CtState::Invalid | CtState::Untracked)) => Seen::None,
-            _ => Seen::Unknown,
+            (None, Some(CtState::Invalid | CtState::Untracked)) => KnownFlow::None,
+            _ => KnownFlow::Unknown,
         }
     }
 
     /// The packet's flow, as far as its mark and labels are known.
     #[must_use]
-    pub fn marked(&self) -> Seen<'_> {
+    pub fn marked(&self) -> KnownFlow<'_> {
         match self.flow() {
-            Seen::Flow(flow) if flow.is_mark_vague() => Seen::Unknown,
+            KnownFlow::Flow(flow) if flow.is_mark_vague() => KnownFlow::Unknown,
             seen => seen,
         }
     }
@@ -108,20 +108,20 @@ impl Connection<'_> {
     }
 
     /// Changes the mark or labels of the flow where it is known and the change is certain; where it may happen, or
-    /// hangs on something unknown, nothing is known of the flow any more. Of one that may have begun before the
+    /// depends on something unknown, nothing is known of the flow any more. Of one that may have begun before the
     /// capture nothing is known of its mark and labels.
     pub fn change(&mut self, known: bool, change: impl FnOnce(&mut Flow)) {
         if self.again {
             return;
         }
         let is_taken = matches!(self.view.taken, Taken::For(_)) && !self.doubtful;
-        let known = known && (is_taken || matches!(self.flow(), Seen::Flow(_)));
+        let known = known && (is_taken || matches!(self.flow(), KnownFlow::Flow(_)));
         let Some((tracker, handle)) = self.tracker.as_mut().zip(self.view.flow) else { return };
         let flow = tracker.flow_mut(handle).filter(|_| !known && is_taken);
         if let Some(flow) = flow {
             flow.blur_mark();
         } else if !known {
-            tracker.lose(handle);
+            tracker.make_indeterminate(handle);
             self.doubtful = true;
         } else if let Some(flow) = tracker.flow_mut(handle) {
             change(flow);
@@ -133,27 +133,27 @@ impl Connection<'_> {
         match (&mut self.tracker, self.view.flow) {
             (Some(tracker), _) if certain => tracker.close(&self.view, now),
             (Some(_), _) if matches!(self.view.taken, Taken::For(_)) => {}
-            (Some(tracker), Some(handle)) => tracker.lose(handle),
+            (Some(tracker), Some(handle)) => tracker.make_indeterminate(handle),
             _ => {}
         }
     }
 
-    /// Takes a wish of the raw table: the first one counts.
-    pub fn wish(&mut self, wish: Wish, certain: bool) {
-        if self.wish == Wish::Attached {
+    /// Takes a request of the raw table: the first one counts.
+    pub fn request(&mut self, request: Request, certain: bool) {
+        if self.request == Request::Attached {
             return;
         }
-        self.wish = match (self.wish, certain) {
-            (Wish::Plain, true) => wish,
-            (Wish::Plain, false) => Wish::Unknown,
+        self.request = match (self.request, certain) {
+            (Request::Plain, true) => request,
+            (Request::Plain, false) => Request::Unknown,
             (earlier, _) => earlier,
         };
-        self.view = match self.wish {
-            Wish::Untracked => CtView::UNTRACKED,
+        self.view = match self.request {
+            Request::Untracked => CtView::UNTRACKED,
             // The template stands in for the flow, which is new.
-            Wish::Template(_) => CtView::without_flow(States::of(CtState::New)),
-            Wish::Unknown => CtView::UNKNOWN,
-            Wish::Plain | Wish::Attached => self.view,
+            Request::Template(_) => CtView::without_flow(States::of(CtState::New)),
+            Request::Unknown => CtView::UNKNOWN,
+            Request::Plain | Request::Attached => self.view,
         };
     }
 }

@@ -11,6 +11,7 @@
 //! packet.
 #![forbid(unsafe_code)]
 
+mod backend;
 mod connection;
 pub mod convert;
 mod error;
@@ -28,15 +29,14 @@ mod outcome;
 mod parallel;
 pub mod revision;
 pub mod save;
-mod semantics;
 mod tracking;
 mod transit;
 mod value;
 
-pub use connection::{Connection, Seen, Wish};
+pub use backend::Backend;
+pub use connection::{Connection, KnownFlow, Request};
 pub use family::TableKind;
 pub use names::{protocol_name, protocol_number};
 pub use outcome::Outcome;
 pub use parallel::{Because, Class};
-pub use semantics::Semantics;
 pub use transit::{BridgeNote, Iface, Transit};

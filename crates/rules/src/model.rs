@@ -8,8 +8,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::backend::Backend;
 use crate::ext::{MatchUse, TargetUse};
-use crate::semantics::Semantics;
 
 pub use crate::family::{Family, Hook};
 pub use crate::header::{Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
@@ -37,8 +37,8 @@ pub struct Counters {
 pub struct Ruleset {
     /// Its family.
     pub family: Family,
-    /// What carries it out: what its text says, until someone says otherwise.
-    pub semantics: Semantics,
+    /// The implementation that it is for: what its text says, until someone says otherwise.
+    pub backend: Backend,
     /// Tables in file order.
     pub tables: Vec<Table>,
 }
@@ -59,17 +59,17 @@ pub struct Chain {
     pub name: Box<str>,
     /// The hook of a built-in chain; `None` for a user chain.
     pub base: Option<Base>,
-    /// What the end of a user chain does.
-    pub end: End,
+    /// What a user chain does with packets that fall off its end.
+    pub fall_through: FallThrough,
     /// Rules in order; rule numbers as users write them start at 1. Layouts of the chain share them.
     pub rules: Vec<Arc<Rule>>,
     /// Line of the file that declared it, from 1; 0 if nothing did.
     pub line: u32,
 }
 
-/// What becomes of a packet at the end of a user chain.
+/// What happens to a packet that no rule of a user chain decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum End {
+pub enum FallThrough {
     /// It goes back to the rule that jumped here.
     #[default]
     Return,

@@ -100,7 +100,7 @@ impl Outcome {
         self.0 & 10 != 0
     }
 
-    /// What becomes of the packet is certain to be a hot drop.
+    /// The packet is certain to be hot-dropped.
     #[must_use]
     #[inline]
     pub fn only_drops(self) -> bool {

@@ -1,8 +1,8 @@
-//! Which packets can be judged apart from each other, so that several threads may share them.
+//! Which packets can be evaluated apart from each other, so that several threads may share them.
 //!
-//! Contract: packets that are judged apart as [`Class`] allows come to what they come to one after the other.
+//! Contract: packets that are evaluated apart as [`Class`] allows get the verdicts that they get one after the other.
 //! A rule that no walk reaches does not count. Whether there is room for a connection, and what fragments
-//! wait, hangs on all packets whatever the rules: that is for whoever shares them out to watch.
+//! wait, depends on all packets whatever the rules: that is for whoever shares them out to watch.
 
 use crate::family::TableKind;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::eval::{self, Cause, RuleRef};
 use crate::ipset::Sets;
 use crate::model::{Action, Rule, Ruleset, Table};
 
-/// How far packets hang together.
+/// How far packets depend on each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Not at all.
@@ -22,10 +22,10 @@ pub enum Class {
     Global(Because),
 }
 
-/// Why all packets hang together.
+/// Why all packets depend on each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Because {
-    /// What this rule does hangs on other connections' packets.
+    /// What this rule does depends on other connections' packets.
     Rule(RuleRef, Cause),
     /// Addresses and ports are given out to one connection after the other.
     Nat,
@@ -54,7 +54,7 @@ impl Class {
 }
 
 impl Ruleset {
-    /// How far packets hang together under these rules, with their connections tracked or not, and with these sets
+    /// How far packets depend on each other under these rules, with their connections tracked or not, and with these sets
     /// if any.
     #[must_use]
     pub fn class(&self, tracked: bool, sets: Option<&Sets>) -> Class {
@@ -116,7 +116,7 @@ fn rejects(rule: &Rule) -> bool {
     matches!(&rule.action, Action::Target(target) if target.body.answer().is_some())
 }
 
-/// What of a rule hangs on packets of other connections.
+/// What of a rule depends on packets of other connections.
 fn global(rule: &Rule, sets: Option<&Sets>) -> Option<Cause> {
     let remembers = rule
         .matches

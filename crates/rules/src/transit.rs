@@ -4,10 +4,10 @@
 //! Changes made on a branch that may not have been taken ([`Transit::certain`] is false) join the old
 //! value and the new one, so what is known afterwards holds on either branch.
 
+use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::family::{Family, Hook};
 use crate::ipset::Sets;
-use crate::semantics::Semantics;
 use host::Host;
 use packet::ipv6_ext::{AUTH, Find};
 use packet::{L3, L4, Mark, Packet, Read, Upper, ipv4, ipv6, ipv6_ext};
@@ -27,8 +27,8 @@ pub struct Transit<'p, 'b> {
     pub output: Iface<'p>,
     /// The ports of a bridge that it passes.
     pub bridge: BridgeNote<'p>,
-    /// What carries out the rules.
-    pub semantics: Semantics,
+    /// The implementation whose evaluation is followed.
+    pub backend: Backend,
     /// `skb->mark`.
     pub mark: Mark,
     /// The host that the rules stand on.
@@ -85,7 +85,7 @@ impl<'p, 'b> Transit<'p, 'b> {
             input: Iface::Unknown,
             output: Iface::Unknown,
             bridge: BridgeNote::default(),
-            semantics: Semantics::default(),
+            backend: Backend::default(),
             mark: Mark::default(),
             host,
             time: None,
@@ -136,8 +136,8 @@ impl Transit<'_, '_> {
     #[inline]
     #[must_use]
     pub fn upper_layer(&self) -> L4 {
-        match (self.semantics, self.family) {
-            (Semantics::Nft, Family::Ipv6) => self.stopped_at_auth(),
+        match (self.backend, self.family) {
+            (Backend::Nft, Family::Ipv6) => self.stopped_at_auth(),
             _ => self.packet.headers().l4,
         }
     }
@@ -199,7 +199,7 @@ impl Transit<'_, '_> {
     }
 
     /// Rules may have changed anything of the packet, of its connection and of the sets.
-    pub(crate) fn lose(&mut self) {
+    pub(crate) fn make_indeterminate(&mut self) {
         self.mark = Mark { value: 0, unknown: u32::MAX };
         // Nothing rewrites the link header of a packet of IP.
         let start = if self.family.is_ip() { self.packet.network_offset() } else { 0 };
@@ -207,7 +207,7 @@ impl Transit<'_, '_> {
         self.ct.change(false, |_| {});
         self.certain = false;
         if let Some(sets) = &mut self.sets {
-            sets.lose();
+            sets.make_indeterminate();
         }
     }
 

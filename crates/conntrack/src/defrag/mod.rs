@@ -80,7 +80,7 @@ pub struct Whole {
 /// Why a fragment was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// It contradicts others: it overlaps, or lies behind the end. They are dropped with it, except where
+    /// It contradicts others: it overlaps, or lies past the end. They are dropped with it, except where
     /// IPv6 only ends there.
     Inconsistent,
     /// It is malformed.
@@ -93,7 +93,7 @@ pub enum Refusal {
     Impossible,
 }
 
-/// What becomes of a packet.
+/// What to do with a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Defragged {
     /// It goes on as it is: no fragment, or one that IPv6 leaves alone.

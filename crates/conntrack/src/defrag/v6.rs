@@ -121,7 +121,7 @@ impl Defrag {
     }
 }
 
-/// The first fragment header, behind headers that may precede one.
+/// The first fragment header, after headers that may precede one.
 fn search(packet: &Packet<'_>, network: usize) -> Search {
     let mut named_at = network + ipv6::NEXT_HEADER.start;
     for header in ipv6_ext::headers(packet, network) {

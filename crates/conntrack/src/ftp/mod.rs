@@ -1,4 +1,4 @@
-//! The FTP helper: finds in a control connection the data connections that it foretells.
+//! The FTP helper: finds in a control connection the data connections to expect.
 //!
 //! Only the beginning of a line is searched, and where lines begin is known from where earlier packets
 //! ended; so the first line of each side is never read. Commands come in the original direction (PORT,
@@ -13,7 +13,7 @@ use crate::tcp::before;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use text::Form;
 
-/// Places behind line ends that are remembered for each direction.
+/// Places after line ends that are remembered for each direction.
 const REMEMBERED: usize = 2;
 
 /// Where lines of a control connection begin: sequence numbers.
@@ -21,7 +21,7 @@ const REMEMBERED: usize = 2;
 pub(crate) struct LineStarts {
     known: [[Option<u32>; REMEMBERED]; 2],
     /// Any place may be one.
-    lost: bool,
+    anywhere: bool,
 }
 
 impl LineStarts {
@@ -31,12 +31,12 @@ impl LineStarts {
     }
 
     fn is_start(&mut self, direction: Direction, sequence: u32) -> bool {
-        self.lost || self.of(direction).contains(&Some(sequence))
+        self.anywhere || self.of(direction).contains(&Some(sequence))
     }
 
     /// From now on any place may be one.
-    pub(crate) fn lose(&mut self) {
-        self.lost = true;
+    pub(crate) fn lose_track(&mut self) {
+        self.anywhere = true;
     }
 
     /// Remembers one, in place of the older of two.
@@ -74,7 +74,7 @@ pub(crate) enum Found {
     Partial,
 }
 
-/// Where a data connection goes to, and where in the payload that is said.
+/// Where a data connection goes to, and where in the payload that is stated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Data {
     pub(crate) address: IpAddr,
@@ -106,8 +106,8 @@ pub(crate) fn look(
     found
 }
 
-/// Whether a payload, wherever its line begins, foretells a data connection to the speaker, or is cut.
-pub(crate) fn may_foretell(direction: Direction, payload: &[u8], speaker: IpAddr) -> bool {
+/// Whether a payload, wherever its line begins, announces a data connection to the speaker, or is cut.
+pub(crate) fn may_expect(direction: Direction, payload: &[u8], speaker: IpAddr) -> bool {
     match search(direction, payload, speaker) {
         Found::Nothing => false,
         Found::Data(data) => data.address == speaker,
@@ -129,7 +129,7 @@ struct Named {
 /// How one command or answer is written.
 struct Pattern {
     word: &'static [u8],
-    /// The numbers begin behind this character; `None`: at the first digit.
+    /// The numbers begin after this character; `None`: at the first digit.
     begin: Option<u8>,
     numbers: fn(&[u8], speaker: IpAddr) -> Ends,
     form: Form,
@@ -175,7 +175,7 @@ impl Pattern {
     }
 }
 
-/// `N` decimal numbers between separators, and what stands behind them.
+/// `N` decimal numbers between separators, and what stands after them.
 fn decimals<const N: usize>(text: &[u8], separator: u8) -> Option<([u32; N], &[u8])> {
     let mut numbers = [0u32; N];
     let mut index = 0;
@@ -267,7 +267,7 @@ fn extended_passive(text: &[u8], speaker: IpAddr) -> Ends {
     Some(Named { address: speaker, port, start: 0, len: text.len() - rest.len() })
 }
 
-/// A port other than 0, up to the delimiter, and what stands behind that.
+/// A port other than 0, up to the delimiter, and what stands after that.
 fn port_number(text: &[u8], delimiter: u8) -> Option<(u16, &[u8])> {
     let mut number = 0u16;
     for (at, byte) in text.iter().enumerate() {
@@ -297,7 +297,7 @@ mod tests {
         look(&mut starts, direction, 100, text.as_bytes(), speaker)
     }
 
-    /// The line foretells a connection to the speaker at port 1286, by these characters of it.
+    /// The line announces a connection to the speaker at port 1286, by these characters of it.
     fn named(direction: Direction, text: &str, speaker: IpAddr, (form, numbers): (Form, &str)) {
         let Found::Data(data) = line(direction, text, speaker) else { panic!("{text}") };
         assert_eq!((data.address, data.port, data.form), (speaker, 5 << 8 | 6, form), "{text}");

@@ -37,7 +37,7 @@ impl Text {
         Self { bytes, len: (MOST - left) as u8 }
     }
 
-    /// The characters.
+    /// The characters in use, without padding.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()

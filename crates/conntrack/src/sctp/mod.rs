@@ -78,7 +78,7 @@ impl Sctp {
     }
 
     fn walk(&mut self, message: &Message, direction: Direction, confirmed: bool) -> Option<Walk> {
-        let judged_by_chunk = [
+        let checked_by_chunk = [
             kind::INIT,
             kind::SHUTDOWN_COMPLETE,
             kind::COOKIE_ECHO,
@@ -88,7 +88,7 @@ impl Sctp {
             kind::HEARTBEAT_ACK,
         ];
         let (own, _) = sides(direction);
-        if !message.has(&judged_by_chunk) && message.tag != self.tags[own] {
+        if !message.has(&checked_by_chunk) && message.tag != self.tags[own] {
             return None;
         }
         let mut walk = Walk::default();

@@ -15,7 +15,7 @@ mod room;
 
 use crate::evicted::Evicted;
 use crate::flow::{Doubt, Flow};
-use crate::index::{Handle, Index, Place};
+use crate::index::{Handle, Index, TupleSlot};
 use crate::key::{Direction, HashKey, Tuple};
 use crate::slab::Slab;
 use crate::status::Status;
@@ -49,7 +49,7 @@ pub(crate) enum Conflict {
     Gone,
 }
 
-/// The flows.
+/// The flows, found by either tuple.
 #[derive(Debug)]
 pub(crate) struct Table {
     flows: Slab,
@@ -70,7 +70,7 @@ pub(crate) struct Table {
     evicted: Evicted,
     key: HashKey,
     stats: TableStats,
-    /// Flows with a helper that are gone: what hangs on them must go too.
+    /// Flows with a helper that are gone: what depends on them must go too.
     buried: Vec<Handle>,
 }
 
@@ -172,9 +172,9 @@ impl Table {
     }
 
     #[inline]
-    fn place_of(&self, tuple: &Tuple, want: Option<Direction>) -> Option<Place> {
+    fn place_of(&self, tuple: &Tuple, want: Option<Direction>) -> Option<TupleSlot> {
         let hash = self.hash(tuple);
-        let born = |place: Place| {
+        let born = |place: TupleSlot| {
             let flow = self
                 .flows
                 .get(place.slot as usize)
@@ -193,7 +193,7 @@ impl Table {
         });
         let (_, slot, is_reply) = last?;
         let direction = if is_reply { Direction::Reply } else { Direction::Original };
-        Some(Place { slot, direction })
+        Some(TupleSlot { slot, direction })
     }
 
     /// The living flow that has this tuple, seen from the zones of an original and a reply tuple: a flow has it
@@ -215,7 +215,7 @@ impl Table {
 
     /// Reads what lookups of these hashes will read, all at once, so that they need not wait for memory
     /// one after the other.
-    pub(crate) fn warm(&self, hashes: &[u64]) {
+    pub(crate) fn prefetch(&self, hashes: &[u64]) {
         let buckets = hashes.iter().fold(0, |sum, hash| sum ^ self.index.touch(*hash));
         std::hint::black_box(buckets);
         let flows = hashes.iter().fold(0, |sum, hash| {
@@ -275,7 +275,7 @@ impl Table {
     pub(crate) fn confirm(&mut self, handle: Handle, now: u64) -> Result<(), Conflict> {
         let Some(flow) = self.flow(handle) else { return Err(Conflict::Gone) };
         let (original, mut reply) = (flow.original, flow.reply);
-        if flow.lost_ends != [false; 2] {
+        if flow.indeterminate_ends != [false; 2] {
             // What its replies look like is not known: none is found.
             reply = original;
         }
@@ -369,8 +369,8 @@ impl Table {
     }
 }
 
-fn places(slot: u32) -> [Place; 2] {
-    [Direction::Original, Direction::Reply].map(|direction| Place { slot, direction })
+fn places(slot: u32) -> [TupleSlot; 2] {
+    [Direction::Original, Direction::Reply].map(|direction| TupleSlot { slot, direction })
 }
 
 #[cfg(test)]

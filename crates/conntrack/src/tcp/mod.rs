@@ -22,12 +22,12 @@ use super::flow::{Flow, Proto};
 use super::key::Direction;
 use super::step::{Arrival, Step};
 use crate::status::Status;
-use record::Seen;
+use record::SideState;
 use segment::flag;
 use states::Next;
 
 impl Tcp {
-    fn seen(&mut self, direction: Direction) -> &mut Seen {
+    fn seen(&mut self, direction: Direction) -> &mut SideState {
         let [original, reply] = &mut self.seen;
         if direction == Direction::Original { original } else { reply }
     }
@@ -36,14 +36,14 @@ impl Tcp {
     fn begin(segment: &Segment<'_>, config: &Config) -> Option<Self> {
         let mut tcp = Self::default();
         if segment.kind == Kind::Syn {
-            tcp.seen = [Seen::of_syn(segment), Seen::default()];
+            tcp.seen = [SideState::of_syn(segment), SideState::default()];
             return Some(tcp);
         }
         let is_midstream = config.may_predate() && segment.kind == Kind::Fin;
         if !(segment.kind == Kind::Ack || is_midstream) || !config.loose {
             return None;
         }
-        tcp.seen = Seen::picked_up(segment);
+        tcp.seen = SideState::picked_up(segment);
         if is_midstream {
             tcp.state = State::Established;
         }
@@ -57,7 +57,7 @@ impl Tcp {
         let flags = last.flags & !flag::EXPECTS_CHALLENGE;
         self.last.flags = flags;
         let sender = self.seen(direction.opposite());
-        let of_syn = Seen::at(last.end, u32::from(last.window));
+        let of_syn = SideState::at(last.end, u32::from(last.window));
         *sender = of_syn.with(scale, flags, sender.max_ack);
         self.seen(direction).forget();
     }
@@ -83,7 +83,7 @@ impl Tcp {
     }
 }
 
-/// What the transition table and the special cases behind it decide.
+/// What the transition table and the special cases after it decide.
 enum Course {
     /// Test the window, then go to this state.
     Window(State, State),
@@ -101,14 +101,14 @@ impl Tcp {
     pub(super) fn listed(state: State) -> Self {
         let closes = if state.is_closing() { flag::CLOSE_INIT } else { 0 };
         let begun = flag::SACK_PERMITTED | flag::LIBERAL | closes;
-        let side = Seen::default().with(0, begun, 0);
+        let side = SideState::default().with(0, begun, 0);
         Self { state, seen: [side; 2], ..Self::default() }
     }
 }
 
 /// Of a flow nothing but a SYN was seen, and this segment follows as if it was answered: it is picked up here.
 pub(super) fn pick_up(flow: &mut Flow, segment: &Segment<'_>) {
-    let seen = Seen::picked_up(segment);
+    let seen = SideState::picked_up(segment);
     flow.proto = Proto::Tcp(Tcp { state: State::Established, seen, ..Tcp::default() });
 }
 

@@ -9,7 +9,7 @@ use crate::key::Direction;
 pub struct Tcp {
     /// Its state.
     pub state: State,
-    pub(super) seen: [Seen; 2],
+    pub(super) seen: [SideState; 2],
     pub(super) last: Last,
     pub(super) retrans: u8,
 }
@@ -40,8 +40,8 @@ impl Last {
 
 /// What was seen of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Seen {
-    /// Behind the last byte that it sent.
+pub(super) struct SideState {
+    /// After the last byte that it sent.
     pub(super) end: u32,
     /// How far the other side allows it to send.
     pub(super) max_end: u32,
@@ -53,7 +53,7 @@ pub(super) struct Seen {
     pub(super) flags: u8,
 }
 
-impl Seen {
+impl SideState {
     /// A side that sent up to `end` and gave this window.
     pub(super) fn at(end: u32, window: u32) -> Self {
         Self { end, max_end: end, max_window: window.max(1), ..Self::default() }

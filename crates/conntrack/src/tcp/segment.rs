@@ -53,7 +53,7 @@ pub(crate) struct Segment<'p> {
     pub(super) flags: Flags,
     pub(super) sequence: u32,
     pub(crate) acknowledgement: u32,
-    /// Sequence number behind its last byte; SYN and FIN count one each.
+    /// Sequence number after its last byte; SYN and FIN count one each.
     pub(super) end: u32,
     /// Not scaled.
     pub(super) window: u16,
@@ -88,8 +88,8 @@ impl<'p> Segment<'p> {
             return Err(Unparsable::Invalid);
         }
         let flags = view.flags();
-        let judged = flags.0 & !(Flags::ECE.0 | Flags::CWR.0 | Flags::PSH.0);
-        if !SENSIBLE.contains(&judged) {
+        let checked = flags.0 & !(Flags::ECE.0 | Flags::CWR.0 | Flags::PSH.0);
+        if !SENSIBLE.contains(&checked) {
             return Err(Unparsable::Invalid);
         }
         let counted = u32::from(flags.contains(Flags::SYN)) + u32::from(flags.contains(Flags::FIN));
@@ -150,7 +150,7 @@ impl<'p> Segment<'p> {
     }
 }
 
-/// Bits of [`Seen::flags`](super::record::Seen::flags), numbered as in the kernel.
+/// Bits of [`SideState::flags`](super::record::SideState::flags), numbered as in the kernel.
 pub(super) mod flag {
     pub(in crate::tcp) const WINDOW_SCALE: u8 = 0x01;
     pub(in crate::tcp) const SACK_PERMITTED: u8 = 0x02;
@@ -158,7 +158,7 @@ pub(super) mod flag {
     pub(in crate::tcp) const CLOSE_INIT: u8 = 0x04;
     pub(in crate::tcp) const LIBERAL: u8 = 0x08;
     pub(in crate::tcp) const UNACKNOWLEDGED: u8 = 0x10;
-    /// [`Seen::max_ack`](super::super::record::Seen::max_ack) holds something.
+    /// [`SideState::max_ack`](super::super::record::SideState::max_ack) holds something.
     pub(in crate::tcp) const ACKNOWLEDGED: u8 = 0x20;
     /// Of the last segment: a challenge may answer it.
     pub(in crate::tcp) const EXPECTS_CHALLENGE: u8 = 0x40;
@@ -171,7 +171,7 @@ pub(crate) fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
-/// Whether `a` lies behind `b`.
+/// Whether `a` comes later than `b`.
 pub(crate) fn after(a: u32, b: u32) -> bool {
     before(b, a)
 }

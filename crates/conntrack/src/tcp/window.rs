@@ -7,7 +7,7 @@
 //! Source: Linux 6.18 `nf_conntrack_proto_tcp.c` (`tcp_in_window`); G. van Rooij, "Real Stateful TCP Packet
 //! Filtering in IP Filter", 2000.
 
-use super::record::{Seen, Tcp};
+use super::record::{SideState, Tcp};
 use super::segment::{Kind, Segment, after, before, flag};
 use super::states::State;
 use crate::key::Direction;
@@ -30,7 +30,7 @@ pub(super) enum Fit {
     Vague,
 }
 
-/// The numbers that a segment is judged by.
+/// The numbers by which a segment is in the window or not.
 struct Numbers {
     sequence: u32,
     end: u32,
@@ -136,7 +136,7 @@ impl Tcp {
 }
 
 /// The four bounds.
-fn bounds(sender: &mut Seen, receiver: &Seen, numbers: &Numbers) -> Fit {
+fn bounds(sender: &mut SideState, receiver: &SideState, numbers: &Numbers) -> Fit {
     let oldest_ack =
         receiver.end.wrapping_sub(sender.max_window.max(MAX_ACK_WINDOW)).wrapping_sub(1);
     let left_edge = sender.end.wrapping_sub(receiver.max_window).wrapping_sub(1);
@@ -164,7 +164,12 @@ fn bounds(sender: &mut Seen, receiver: &Seen, numbers: &Numbers) -> Fit {
 }
 
 /// Takes over what a fitting segment says.
-fn learn(sender: &mut Seen, receiver: &mut Seen, segment: &Segment<'_>, numbers: &Numbers) {
+fn learn(
+    sender: &mut SideState,
+    receiver: &mut SideState,
+    segment: &Segment<'_>,
+    numbers: &Numbers,
+) {
     let scale = if segment.has(Flags::SYN) { 0 } else { sender.scale };
     let window = u32::from(segment.window) << scale;
     let given = window.wrapping_add(numbers.highest.wrapping_sub(numbers.acknowledgement));

@@ -78,7 +78,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Whether it is in no table: only what carries it tells of it.
+    /// Whether it is in no table: only the answer that carries it tells of it.
     #[must_use]
     pub fn is_stray(&self) -> bool {
         self.handle.is_none()

@@ -1,8 +1,8 @@
-//! A flow's helper has a look at a packet that leaves: what the packet foretells, and what is written into it where
+//! A flow's helper has a look at a packet that leaves: what is expected of it, and what is written into it where
 //! the flow is translated.
 //!
 //! A payload is rewritten once it is known that it is, and to what; from then on the numbers of both directions move.
-//! What hangs on a doubt, or on a port that the kernel draws, leaves the flow in doubt: its payloads and numbers are
+//! What depends on a doubt, or on a port that the kernel draws, leaves the flow in doubt: its payloads and numbers are
 //! not known any more.
 //!
 //! Source: Linux 6.18 `nf_conntrack_proto.c` (`nf_confirm`), `nf_conntrack_ftp.c`, `nf_nat_ftp.c`, `nf_nat_helper.c`
@@ -17,9 +17,9 @@ use crate::helper::Helper;
 use crate::helpers::{Help, Told};
 use crate::index::Handle;
 use crate::key::{Direction, Tuple};
-use crate::lost::{End, anything};
 use crate::status::Status;
-use crate::unmodelled::Seen;
+use crate::unmodelled::Payload;
+use crate::untraceable::{Pattern, anything};
 use crate::view::{Certainty, CtState, CtView, States};
 use packet::Packet;
 
@@ -33,7 +33,7 @@ struct Looked {
     handle: Handle,
     direction: Direction,
     now: u64,
-    /// What becomes of it if the helper does nothing.
+    /// The result if the helper does nothing.
     goes_on: Confirmation,
     /// The kernel's helper rewrites payloads of the flow.
     writes: bool,
@@ -67,7 +67,7 @@ impl Tracker {
         }
         self.live_on(packet, view, handle, now);
         let Some(flow) = self.table.flow(handle) else { return Confirmation::Pass };
-        // The kernel moves numbers behind the helper, but by what was so before it.
+        // The kernel moves numbers after the helper, but by what was so before it.
         let goes_on = match flow.status.contains(Status::SEQ_ADJUST) {
             _ if is_out_of_step => Confirmation::Rewritten,
             true => Confirmation::Edited(Edit {
@@ -76,7 +76,7 @@ impl Tracker {
             }),
             false => Confirmation::Pass,
         };
-        let is_open = flow.lost_ends != [false; 2]
+        let is_open = flow.indeterminate_ends != [false; 2]
             || certainty == Certainty::Maybe
             || flow.doubt != Doubt::None
             || flow.is_stand_in();
@@ -86,11 +86,11 @@ impl Tracker {
             Help::Drop if is_open => Confirmation::MayClash,
             Help::Drop => Confirmation::Helper,
             Help::Broadcast(end) => {
-                self.lost.foretell(end);
+                self.untraceable.may_expect(end);
                 goes_on
             }
             Help::Unmodelled => {
-                anything(flow).into_iter().for_each(|end| self.lost.foretell(end));
+                anything(flow).into_iter().for_each(|pattern| self.untraceable.may_expect(pattern));
                 self.may_be_written(handle, writes, now)
             }
             Help::Uncertain(ends) => {
@@ -121,7 +121,7 @@ impl Tracker {
     fn live_on(&mut self, packet: &Packet<'_>, view: &CtView, handle: Handle, now: u64) {
         let Some(flow) = self.table.flow_mut(handle) else { return };
         let is_established = view.states.may_be(CtState::Established);
-        let seen = Seen { packet, flow, direction: view.direction, is_established };
+        let seen = Payload { packet, flow, direction: view.direction, is_established };
         if let Some(lifetime) = seen.lifetime()
             && flow.doubt == Doubt::None
         {
@@ -134,14 +134,14 @@ impl Tracker {
         Renumbering { own: shifts.of(direction), other: shifts.of(direction.opposite()) }
     }
 
-    /// Whether what a packet foretells may be taken by what another one may have foretold.
+    /// Whether the expectation of a packet may clash with one that another packet may have made.
     fn may_be_taken(&self, expectation: &Expectation) -> bool {
         let Expectation { source, destination, destination_port, protocol, .. } = *expectation;
         let first = Tuple::new(source, destination, protocol, [0, destination_port]);
-        self.lost.may_be_foretold(&first)
+        self.untraceable.may_be_expected(&first)
     }
 
-    /// The packet foretells this, or the kernel's helper did not see it so.
+    /// The packet makes this expected, or the kernel's helper did not see it so.
     fn may_expect(&mut self, looked: &Looked, expectation: &Expectation) -> Confirmation {
         let ends = self.table.flow(looked.handle).map(|flow| expectation.ends(flow));
         ends.into_iter().for_each(|ends| self.expect_maybe(looked.handle, ends));
@@ -155,7 +155,7 @@ impl Tracker {
         if may_end { Confirmation::MayClash } else { Confirmation::Rewritten }
     }
 
-    /// The packet foretells this, if nothing else has.
+    /// The packet makes this expected, if nothing else has.
     fn expect(
         &mut self,
         looked: &Looked,
@@ -190,10 +190,10 @@ impl Tracker {
         }
         self.expectations.forget(looked.handle);
         let ends = self.table.flow(looked.handle).map(|flow| expectation.ends(flow));
-        ends.into_iter().for_each(|[first, _]| self.lost.foretell(first));
+        ends.into_iter().for_each(|[first, _]| self.untraceable.may_expect(first));
         // Replies come from the port that was named, whatever port they go to.
         if let Some(Followed { destination, port, .. }) = expectation.follows {
-            self.lost.expect_from(expectation.protocol, destination, port);
+            self.untraceable.expect_from(expectation.protocol, destination, port);
         }
         self.raise_doubt(looked.handle, Doubt::History, looked.now);
         if above < ENOUGH { Confirmation::MayClash } else { Confirmation::Rewritten }
@@ -218,11 +218,15 @@ impl Tracker {
         Confirmation::Edited(Edit { text: Some(replacement), numbers })
     }
 
-    /// Whether the kernel's helper saw this is not known, nor whether it took the place of what was foretold before.
-    fn expect_maybe(&mut self, master: Handle, ends: [End; 2]) {
+    /// Whether the kernel's helper saw this is not known, nor whether it took the place of what was expected before.
+    fn expect_maybe(&mut self, master: Handle, ends: [Pattern; 2]) {
         let flow = self.table.flow(master);
         let before = self.expectations.of(master).zip(flow).map(|(found, flow)| found.ends(flow));
-        before.into_iter().chain([ends]).flatten().for_each(|end| self.lost.foretell(end));
+        before
+            .into_iter()
+            .chain([ends])
+            .flatten()
+            .for_each(|pattern| self.untraceable.may_expect(pattern));
         self.expectations.forget(master);
     }
 
@@ -234,7 +238,7 @@ impl Tracker {
             return false;
         }
         let tuple = *flow.tuple(view.direction);
-        self.masters.may_foretell(packet, &tuple, &mut self.lost)
+        self.masters.may_expect(packet, &tuple, &mut self.untraceable)
     }
 
     /// The packet comes back to this host by `lo`, where the helper sees it once more, and its numbers as they moved.

@@ -13,7 +13,7 @@ use crate::tcp;
 use crate::view::{Certainty, CtView};
 use packet::Packet;
 
-/// What became of a packet at its confirmation.
+/// Result of confirming a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirmation {
     /// It goes on.
@@ -22,7 +22,7 @@ pub enum Confirmation {
     Clash,
     /// The kernel may drop it so.
     MayClash,
-    /// The kernel's helper drops it: a command is cut, or what it foretells is taken.
+    /// The kernel's helper drops it: a command is cut, or what it expects is taken.
     Helper,
     /// It goes on, with this written into it.
     Edited(Edit),
@@ -59,7 +59,7 @@ impl Tracker {
             flow.raise_doubt(Doubt::Existence);
             flow.deadline = self.config.timeouts.longest(flow.original.protocol());
         }
-        if flow.lost_ends != [false; 2] {
+        if flow.indeterminate_ends != [false; 2] {
             flow.raise_doubt(Doubt::History);
             flow.deadline = self.config.timeouts.longest(flow.original.protocol());
         }
@@ -71,7 +71,7 @@ impl Tracker {
             Ok(()) => {
                 self.loose_end = None;
                 // A port, or an address, that leaves no choice is taken without asking whose it is.
-                if !is_sure || !self.lost.may_be(&reply) {
+                if !is_sure || !self.untraceable.may_include(&reply) {
                     return goes_on;
                 }
                 self.raise_doubt(handle, Doubt::Existence, now);
@@ -79,7 +79,7 @@ impl Tracker {
             }
             Err(Conflict::With(other)) if self.may_be_no_clash(other, doubt) => {
                 // Whether it is in the table is not known, nor what its replies look like.
-                self.lost.expect(&original, true, true);
+                self.untraceable.expect(&original, true, true);
                 Confirmation::MayClash
             }
             Err(_) => Confirmation::Clash,

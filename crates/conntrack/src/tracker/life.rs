@@ -37,7 +37,7 @@ impl Tracker {
                     if visit.certainty == Certainty::Maybe {
                         // Where the packet is not here, another one may fulfil it.
                         let ends = expected.ends(master);
-                        ends.into_iter().for_each(|end| self.lost.foretell(end));
+                        ends.into_iter().for_each(|pattern| self.untraceable.may_expect(pattern));
                     }
                 }
             }
@@ -64,10 +64,10 @@ impl Tracker {
             return;
         }
         self.expectations.forget(expected.master);
-        let is_open = visit.certainty == Certainty::Maybe || self.lost.may_be(tuple);
+        let is_open = visit.certainty == Certainty::Maybe || self.untraceable.may_include(tuple);
         let master = self.table.flow(expected.master).filter(|_| is_open);
         let ends = master.map(|master| expected.ends(master));
-        ends.into_iter().flatten().for_each(|end| self.lost.foretell(end));
+        ends.into_iter().flatten().for_each(|pattern| self.untraceable.may_expect(pattern));
     }
 
     /// A packet of a flow in doubt may begin one of its own. In zones of one direction, or behind a translation,
@@ -77,13 +77,14 @@ impl Tracker {
         let zone = visit.template.zone.id_in(Direction::Reply);
         match self.table.find_in(&reply.in_zone(zone), [zone; 2], visit.now) {
             Some((found, _)) if found == handle => {}
-            _ => self.lost.expect_reply(&reply),
+            _ => self.untraceable.expect_reply(&reply),
         }
     }
 
     /// Whether a packet without a flow may be part of one that is not in the table.
     pub(super) fn is_out_of_sight(&self, tuple: &Tuple, visit: &Visit) -> bool {
-        self.lost.may_be(tuple) || self.may_have_evicted(tuple, visit.template.zone, visit.now)
+        self.untraceable.may_include(tuple)
+            || self.may_have_evicted(tuple, visit.template.zone, visit.now)
     }
 
     /// A flow that the kernel may have evicted is in doubt from now on.
@@ -121,7 +122,7 @@ impl Tracker {
         self.bury();
     }
 
-    /// Forgets what hangs on flows that are gone.
+    /// Forgets what depends on flows that are gone.
     #[inline]
     pub(super) fn bury(&mut self) {
         if self.table.has_buried() {

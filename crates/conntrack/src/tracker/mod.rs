@@ -1,6 +1,6 @@
 //! [`Tracker`]: one packet's way through tracking, from lookup to confirmation.
 //!
-//! [`Tracker::track`] when the packet comes to PREROUTING or OUTPUT behind the raw table; the answer is
+//! [`Tracker::track`] when the packet comes to PREROUTING or OUTPUT after the raw table; the answer is
 //! good until the next call. [`Tracker::confirm`] when it leaves by POSTROUTING or INPUT, or
 //! [`Tracker::discard`] when it does not; a new flow that is not confirmed by the next call is discarded.
 //!
@@ -33,13 +33,13 @@ use crate::helpers::Helpers;
 use crate::icmp::Message;
 use crate::index::Handle;
 use crate::key::{Direction, HashKey, Tuple, Zone};
-use crate::lost::Lost;
 use crate::masters::Masters;
 use crate::protocol::Upper;
 use crate::sources::Sources;
 use crate::status::Status;
 use crate::step::{Arrival, Step};
 use crate::table::Table;
+use crate::untraceable::Untraceable;
 use crate::view::{Certainty, CtState, CtView, Space, States, Taken};
 use crate::{dissect, icmp, protocol, tcp};
 pub use attach::{AnswerKind, Attachment, answerable, answered};
@@ -48,7 +48,7 @@ use packet::{Checksums, Packet, Read};
 
 /// Where tracking meets a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Place {
+pub enum EntryHook {
     /// It came in: checksums are verified, if at all.
     #[default]
     Prerouting,
@@ -73,7 +73,7 @@ pub struct Visit {
     /// Its number: the name of a flow that it creates. Greater than 0.
     pub frame: u64,
     /// Where it is.
-    pub place: Place,
+    pub hook: EntryHook,
     /// The capture says that it came in by an interface.
     pub came_in: bool,
     /// What the raw table asked for.
@@ -91,10 +91,10 @@ fn is_captured(packet: &Packet<'_>) -> bool {
     matches!(packet.read_slice(packet.network_offset(), packet.len()), Read::Known(_))
 }
 
-/// Packets that are read ahead together.
+/// Packets that are prefetched together.
 const BURST: usize = 32;
 
-/// The flows, and everything that hangs on them.
+/// The flows, and everything that depends on them.
 #[derive(Debug)]
 pub struct Tracker {
     pub(crate) config: Config,
@@ -107,7 +107,7 @@ pub struct Tracker {
     /// packet where it leaves.
     pub(crate) crowded: Option<Handle>,
     /// Replies whose flow could not be found.
-    pub(crate) lost: Lost,
+    pub(crate) untraceable: Untraceable,
     /// Flows with a helper among them.
     pub(crate) masters: Masters,
     pub(crate) sources: Sources,
@@ -116,7 +116,7 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// Bytes of address space that a table for so many connections reserves at once. Memory is taken as it fills.
+    /// Bytes of address space that a table for this number of connections reserves at once. Memory is taken as it fills.
     #[must_use]
     pub fn reserves(max: usize) -> usize {
         Table::reserves(max)
@@ -131,7 +131,7 @@ impl Tracker {
             helpers: Helpers::default(),
             loose_end: None,
             crowded: None,
-            lost: Lost::default(),
+            untraceable: Untraceable::default(),
             masters: Masters::default(),
             sources: Sources::default(),
             began: None,
@@ -156,9 +156,13 @@ impl Tracker {
         }
     }
 
-    /// Reads ahead for packets that are about to be tracked in this zone: memory is waited for once for
+    /// Prefetches for packets that are about to be tracked in this zone: memory is waited for once for
     /// all of a burst, not once for each. Changes nothing.
-    pub fn warm<'a, 'b: 'a>(&self, packets: impl IntoIterator<Item = &'a Packet<'b>>, zone: Zone) {
+    pub fn prefetch<'a, 'b: 'a>(
+        &self,
+        packets: impl IntoIterator<Item = &'a Packet<'b>>,
+        zone: Zone,
+    ) {
         let id = zone.id_in(Direction::Original);
         let mut hashes = [0; BURST];
         let mut count = 0;
@@ -170,16 +174,16 @@ impl Tracker {
                 count += 1;
             }
             if count == BURST {
-                self.table.warm(&hashes);
+                self.table.prefetch(&hashes);
                 count = 0;
             }
         }
-        self.table.warm(hashes.get(..count).unwrap_or_default());
+        self.table.prefetch(hashes.get(..count).unwrap_or_default());
     }
 
     fn resolve(&mut self, packet: &Packet<'_>, visit: &Visit) -> Result<CtView, Unparsable> {
         let layer = dissect::layer(packet)?;
-        let verify = visit.place == Place::Prerouting
+        let verify = visit.hook == EntryHook::Prerouting
             && match self.config.checksums {
                 Checksums::Ignore => false,
                 Checksums::Arrivals => visit.came_in && is_captured(packet),
@@ -208,8 +212,8 @@ impl Tracker {
     /// An ICMP error about a flow.
     fn error(&mut self, about: &Tuple, destination: std::net::IpAddr, visit: &Visit) -> CtView {
         let Some((handle, direction)) = self.lookup(about, visit.template.zone, visit.now) else {
-            let is_lost = self.lost.may_be(about);
-            return match is_lost {
+            let may_be_untraceable = self.untraceable.may_include(about);
+            return match may_be_untraceable {
                 true => CtView::UNKNOWN,
                 false => self.error_about_unseen(visit),
             };
@@ -264,8 +268,8 @@ impl Tracker {
         loop {
             let (handle, direction, is_first, space) =
                 match self.lookup(&tuple, visit.template.zone, visit.now) {
-                    // The lost one may be the later of two flows with this tuple.
-                    Some(_) if self.table.has_twins() && self.lost.may_be(&tuple) => {
+                    // The untraceable one may be the later of two flows with this tuple.
+                    Some(_) if self.table.has_twins() && self.untraceable.may_include(&tuple) => {
                         return self.half_known(&tuple, visit);
                     }
                     Some((handle, direction)) => {
@@ -306,7 +310,7 @@ impl Tracker {
             let step = if doubt == Doubt::None { step } else { in_doubt(step) };
             match step {
                 Step::Reopen => {
-                    // Gone at once, with what it foretold: the packet is not part of it.
+                    // Gone at once, with what it expects: the packet is not part of it.
                     self.table.release(handle);
                     self.bury();
                     continue;

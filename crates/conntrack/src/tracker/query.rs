@@ -11,7 +11,7 @@ use crate::table::TableStats;
 
 impl Tracker {
     /// Nothing is known of a flow any more: it may have been changed.
-    pub fn lose(&mut self, handle: Handle) {
+    pub fn make_indeterminate(&mut self, handle: Handle) {
         if let Some(flow) = self.table.flow_mut(handle) {
             flow.raise_doubt(Doubt::History);
         }

@@ -23,7 +23,7 @@ impl Tracker {
         if status.contains(Status::SRC_NAT) {
             self.note_source(handle);
         }
-        self.expect_lost(handle);
+        self.expect_untraceable(handle);
         true
     }
 
@@ -32,8 +32,9 @@ impl Tracker {
     pub fn before(&mut self, seen: &Tuple, now: u64) -> Option<Tuple> {
         let (handle, direction) = self.table.find_in(&seen.inverse()?, [0; 2], now)?;
         let flow = self.table.flow(handle)?;
-        let is_known =
-            flow.is_translated() && flow.doubt == Doubt::None && flow.lost_ends == [false; 2];
+        let is_known = flow.is_translated()
+            && flow.doubt == Doubt::None
+            && flow.indeterminate_ends == [false; 2];
         is_known.then(|| *flow.tuple(direction.opposite()))
     }
 
@@ -43,10 +44,10 @@ impl Tracker {
         if direction == Direction::Reply {
             // Where the flow is not there after all, the packet begins one of its own.
             let is_source = side == Side::Source;
-            self.lost.expect(&flow.reply, is_source, !is_source);
+            self.untraceable.expect(&flow.reply, is_source, !is_source);
         }
         let side = side.seen_from(direction);
-        flow.lost_ends[side as usize] = true;
+        flow.indeterminate_ends[side as usize] = true;
         flow.status.set(side.translated());
         flow.status.set(side.decided());
         if flow.is_confirmed() {
@@ -55,10 +56,10 @@ impl Tracker {
         if side == Side::Source {
             self.note_source(handle);
         }
-        self.expect_lost(handle);
+        self.expect_untraceable(handle);
     }
 
-    /// Translates a flow that was foretold as its master is, before any rule is asked. Where what it would be is
+    /// Translates a flow that was expected as its master is, before any rule is asked. Where what it would be is
     /// taken the kernel draws another port.
     pub(crate) fn follow(&mut self, handle: Handle, followed: Followed, now: u64) {
         let Followed { source, destination, port } = followed;
@@ -94,11 +95,11 @@ impl Tracker {
     }
 
     /// Replies to a flow may look like anything that fits the end that is known.
-    fn expect_lost(&mut self, handle: Handle) {
+    fn expect_untraceable(&mut self, handle: Handle) {
         let Some(flow) = self.table.flow(handle) else { return };
-        let [source, destination] = flow.lost_ends;
+        let [source, destination] = flow.indeterminate_ends;
         if let Some(sent) = flow.reply.inverse() {
-            self.lost.expect(&sent, source, destination);
+            self.untraceable.expect(&sent, source, destination);
         }
         if source || destination {
             self.masters.add(handle, flow);
@@ -106,13 +107,14 @@ impl Tracker {
     }
 
     /// Whether replies of another flow would look like this: the tuple is no choice for a translation
-    /// of `own`. `None` where that hangs on something unknown.
+    /// of `own`. `None` where that depends on something unknown.
     pub fn is_taken(&mut self, reply: &Tuple, own: Handle, now: u64) -> Option<bool> {
         let Some(flow) = self.table.flow(own) else { return Some(false) };
         let (original, zone) = (flow.original, flow.reply.zone());
         let zones = [original.zone(), zone];
         let Some((other, _)) = self.table.find_in(&reply.in_zone(zone), zones, now) else {
-            let may_be = self.lost.may_be(reply) || self.table.may_have(&reply.in_zone(zone), now);
+            let may_be = self.untraceable.may_include(reply)
+                || self.table.may_have(&reply.in_zone(zone), now);
             return if may_be { None } else { Some(false) };
         };
         match self.table.flow(other) {
@@ -148,8 +150,8 @@ impl Tracker {
     }
 
     /// How many flows may wait for this reply whose translation is not known.
-    pub fn lost_waiting(&self, reply: &Tuple) -> u32 {
-        self.lost.waiting(reply)
+    pub fn waiting_for(&self, reply: &Tuple) -> u32 {
+        self.untraceable.waiting(reply)
     }
 
     /// Flows whose source is that of `handle`, and is translated, the latest first.

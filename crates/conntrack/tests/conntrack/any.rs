@@ -3,7 +3,7 @@
 use crate::net::*;
 use conntrack::defrag::{Defrag, Limits};
 use conntrack::{
-    Certainty, Config, Direction, Helper, Mode, Place, Template, Tracker, Visit, Zone,
+    Certainty, Config, Direction, EntryHook, Helper, Mode, Template, Tracker, Visit, Zone,
 };
 use packet::craft::{Addresses, Message};
 use packet::tcp::Flags;
@@ -87,16 +87,16 @@ fn visit(step: &Step, now: u64, frame: u64) -> Visit {
     let zone = Zone { id: u16::from(bits & 1), original: bits & 2 == 0, reply: bits & 4 == 0 };
     let helper =
         [Helper::None, Helper::Ftp, Helper::Tftp, Helper::Other][usize::from(bits >> 3 & 3)];
-    let place = if bits & 32 == 0 { Place::Prerouting } else { Place::Output };
+    let hook = if bits & 32 == 0 { EntryHook::Prerouting } else { EntryHook::Output };
     let certainty = if bits & 0xc0 == 0xc0 { Certainty::Maybe } else { Certainty::Certain };
     let template = Template { zone, helper };
-    Visit { now, frame, place, template, certainty, ..Visit::default() }
+    Visit { now, frame, hook, template, certainty, ..Visit::default() }
 }
 
 fn run(tracker: &mut Tracker, step: &Step, visit: &Visit) {
     let mut bytes = step.frame[..step.captured].to_vec();
     let packet = Packet::parse(&mut bytes, step.frame.len(), Link::Raw, Checksums::Ignore);
-    tracker.warm([&packet], visit.template.zone);
+    tracker.prefetch([&packet], visit.template.zone);
     let view = tracker.track(&packet, visit);
     assert!(tracker.len() <= MAX);
     match step.end % 5 {

@@ -64,7 +64,7 @@ fn lookup_and_update() {
     }
 }
 
-/// The best of some rounds, in nanoseconds a packet, with so many flows in the table.
+/// The best of some rounds, in nanoseconds a packet, with this number of flows in the table.
 fn timed(flows: u32, burst: usize) -> f64 {
     let mut tracker = Tracker::new(config());
     for n in 0..flows {
@@ -95,7 +95,7 @@ fn timed(flows: u32, burst: usize) -> f64 {
         let mut established = 0;
         for burst in packets.chunks(burst) {
             if burst.len() > 1 {
-                tracker.warm(burst, Zone::default());
+                tracker.prefetch(burst, Zone::default());
             }
             for packet in burst {
                 let view = tracker.track(packet, &visit);

@@ -1,4 +1,4 @@
-//! A table that is full, and packets made for its hashes: what is said of packets depends on no key.
+//! A table that is full, and packets made for its hashes: the views of packets depend on no key.
 
 use crate::net::*;
 use conntrack::{Config, CtView, Doubt, Space, States, Status};
@@ -83,7 +83,7 @@ fn crafted_addresses_find_room() {
     assert_eq!(net.tracker.living(net.now).count(), 1000);
 }
 
-/// What is said of packets of a few hosts, with the hashes of one key.
+/// The views of packets of a few hosts, with the hashes of one key.
 fn said(packets: &[(u8, u8, bool, bool, u8)], max: usize, seed: Option<u64>) -> Vec<CtView> {
     let mut net = Net::new(Config { max, seed, ..kernel() });
     let pass = |(host, port, is_reply, is_tcp, wait): &(u8, u8, bool, bool, u8)| {

@@ -1,4 +1,4 @@
-//! What helpers find in payloads: connections that are foretold, and those that may be.
+//! What helpers find in payloads: connections that are expected, and those that may be.
 
 use crate::net::*;
 use conntrack::{Certainty, Confirmation, Direction, Helper, Side, States, Status, Template};
@@ -43,7 +43,7 @@ fn spoken(segment: &Segment, text: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn ftp_foretells_its_data_connections() {
+fn ftp_expects_its_data_connections() {
     let mut net = Net::kernel();
     let (line, mut client, mut server) = control(&mut net);
     net.tracker.living(net.now).for_each(|flow| assert_eq!(flow.helper(), Helper::Ftp));
@@ -99,7 +99,7 @@ fn is_open(view: &conntrack::CtView) -> bool {
 }
 
 #[test]
-fn a_payload_that_was_not_captured_may_foretell_a_connection() {
+fn a_payload_that_was_not_captured_may_announce_a_connection() {
     let mut net = Net::kernel();
     let (line, client, server) = control(&mut net);
     let command = line.there(ACK, client, server).payload(24).frame();
@@ -113,7 +113,7 @@ fn a_payload_that_was_not_captured_may_foretell_a_connection() {
     assert_eq!(net.pass(other, Message::udp(20, 30_000)), Some(New));
 }
 
-/// Whether a datagram with this payload, to this helper, may foretell a connection back.
+/// Whether a datagram with this payload, to this helper, may announce a connection back.
 fn may_tell(helper: &str, payload: &[u8]) -> bool {
     let mut net = Net::kernel();
     net.template = Template { helper: Helper::named(helper), ..Template::default() };
@@ -131,7 +131,7 @@ fn may_tell(helper: &str, payload: &[u8]) -> bool {
 }
 
 #[test]
-fn helpers_that_are_not_modelled_may_foretell_anything_with_their_hosts() {
+fn helpers_that_are_not_modelled_may_expect_anything_with_their_hosts() {
     assert!(may_tell("sip", b"invite sip:x@y SIP/2.0\r\n\r\n"));
     assert!(!may_tell("sip", b"OPTIONS sip:x@y SIP/2.0\r\n"), "passed over");
     assert!(!may_tell("sip", b"ACK"), "too short");
@@ -212,7 +212,7 @@ fn broadcasts_may_be_answered_by_anyone() {
 }
 
 #[test]
-fn a_reply_that_is_not_found_may_foretell_what_its_helper_would_find_in_it() {
+fn a_reply_that_is_not_found_may_announce_what_its_helper_would_find_in_it() {
     let router = [192, 0, 2, 1];
     let answer = Addresses::V4 { source: [10, 0, 0, 2], destination: router };
     let passive = |text: &str| {

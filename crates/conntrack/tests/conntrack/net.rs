@@ -82,7 +82,7 @@ impl Net {
         })
     }
 
-    /// A frame that passes, of which more is said.
+    /// A frame that passes, with more of its visit given.
     pub(crate) fn visit_frame(&mut self, frame: &[u8], more: impl Fn(Visit) -> Visit) -> CtView {
         self.frame += 1;
         let mut bytes = frame.to_vec();

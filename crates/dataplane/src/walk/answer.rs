@@ -8,7 +8,7 @@ use rules::eval::{Alive, By, Verdict};
 use rules::ext::Answer;
 use rules::model::{Action, Family};
 use rules::nat::rewrite;
-use rules::{Iface, Wish};
+use rules::{Iface, Request};
 
 use super::Walk;
 use crate::answers::{Answerable, Answers, Found};
@@ -24,7 +24,7 @@ impl Walk<'_, '_, '_> {
         observer: &mut impl Observer,
     ) {
         let ct = &mut self.transit.ct;
-        let Some(tracker) = ct.tracker.as_mut().filter(|_| ct.said.is_none()) else { return };
+        let Some(tracker) = ct.tracker.as_mut().filter(|_| ct.given.is_none()) else { return };
         if found == Found::Nothing {
             return;
         }
@@ -35,7 +35,7 @@ impl Walk<'_, '_, '_> {
             Some(Answerable { connection: Some(attachment), .. }) => tracker.attach(attachment),
         };
         ct.view = view;
-        ct.wish = Wish::Attached;
+        ct.request = Request::Attached;
         self.tracked = true;
         if let Some(refused) = refused {
             self.undo_source(refused);
@@ -98,7 +98,7 @@ impl Walk<'_, '_, '_> {
 
     /// Keeps the packet's connection where the host may answer the packet, before it is forgotten.
     pub(super) fn keep_connection(&mut self) {
-        let is_answer = self.transit.ct.wish == Wish::Attached && self.alive != Alive::Gone;
+        let is_answer = self.transit.ct.request == Request::Attached && self.alive != Alive::Gone;
         let may_answer = self.verdicts.may_be(Verdict::Reject) || self.untold_answer().is_some();
         if may_answer || is_answer {
             self.keep();

@@ -11,14 +11,14 @@ mod verdict;
 mod ways;
 
 use conntrack::{
-    Attachment, Certainty, Confirmation, CtView, Place, Space, States, Taken, Template, Visit,
+    Attachment, Certainty, Confirmation, CtView, EntryHook, Space, States, Taken, Template, Visit,
 };
 use packet::{Mark, Packet, Read, Snapshot};
 use rules::eval::{Alive, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, bind_unknown, forget_payload, side_at, undo};
-use rules::{BridgeNote, Connection, Iface, Transit, Wish};
+use rules::{BridgeNote, Connection, Iface, Request, Transit};
 
 use crate::arrival::{Left, Passed};
 use crate::disposition::{DropReason, Midstream, Why};
@@ -255,36 +255,36 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             self.transit.ct.view = view;
             return;
         }
-        let template = match self.transit.ct.wish {
-            Wish::Plain => Template::default(),
-            Wish::Template(template) => template,
-            Wish::Untracked | Wish::Attached => return,
-            Wish::Unknown => {
+        let template = match self.transit.ct.request {
+            Request::Plain => Template::default(),
+            Request::Template(template) => template,
+            Request::Untracked | Request::Attached => return,
+            Request::Unknown => {
                 self.transit.ct.view = CtView::UNKNOWN;
                 return;
             }
         };
-        let Connection { tracker, view, said, .. } = &mut self.transit.ct;
-        let said = said.map(|state| CtView::without_flow(States::of(state)));
+        let Connection { tracker, view, given, .. } = &mut self.transit.ct;
+        let given = given.map(|state| CtView::without_flow(States::of(state)));
         let Some(tracker) = tracker else {
-            *view = said.unwrap_or(CtView::UNKNOWN);
+            *view = given.unwrap_or(CtView::UNKNOWN);
             return;
         };
         let visit = Visit {
             now: self.transit.time.unwrap_or(0),
-            place: match self.transit.hook {
-                Hook::Output => Place::Output,
-                _ => Place::Prerouting,
+            hook: match self.transit.hook {
+                Hook::Output => EntryHook::Output,
+                _ => EntryHook::Prerouting,
             },
             template,
             certainty: certainty(self.alive),
             ..self.visit
         };
         *view = tracker.track(self.transit.packet, &visit);
-        if let Some(said) = said.filter(|said| said.states != view.states) {
+        if let Some(given) = given.filter(|given| given.states != view.states) {
             // Of that connection nothing but its state is known.
             tracker.discard(view);
-            *view = said;
+            *view = given;
         }
         if matches!(view.taken, Taken::For(_)) {
             self.snapshot = Some(self.transit.packet.snapshot());
@@ -426,7 +426,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         if found.is_given_up() {
             self.given_up = true;
             if !self.tracked {
-                self.transit.ct.wish(Wish::Unknown, false);
+                self.transit.ct.request(Request::Unknown, false);
             }
             let ruleset = self.tables.ruleset();
             if ruleset.family.is_ip() && self.tables.role(table) == Role::Nat {

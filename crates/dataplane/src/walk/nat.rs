@@ -118,7 +118,9 @@ impl Walk<'_, '_, '_> {
         if self.transit.ct.binding == Binding::Open {
             nat::bind_null(&mut self.transit, side);
         }
-        if self.transit.ct.binding == Binding::Lost && !nat::bind_drawn(&mut self.transit, side) {
+        if self.transit.ct.binding == Binding::Indeterminate
+            && !nat::bind_drawn(&mut self.transit, side)
+        {
             if self.transit.ct.drawn.is_some() {
                 nat::forget(&mut self.transit, side);
             }
@@ -141,8 +143,8 @@ impl Walk<'_, '_, '_> {
         }
         // What may answer a flow that is indeterminate is no flow of its own, or one that the rules decide.
         let answers_any = self.tables.translates && nat::answers_any(&mut self.transit);
-        let is_lost =
-            self.transit.ct.binding == Binding::Lost || nat::is_translated(&self.transit, side);
+        let is_lost = self.transit.ct.binding == Binding::Indeterminate
+            || nat::is_translated(&self.transit, side);
         if is_lost {
             self.lose_translation(side);
         } else {

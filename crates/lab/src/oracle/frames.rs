@@ -20,7 +20,7 @@ use rules::eval::{self, Cause, RuleRef};
 use rules::layout::Kind;
 use rules::model::{Counters, Family, Ruleset};
 use rules::save::{LoadOptions, load, print_ruleset};
-use rules::{Semantics, Transit};
+use rules::{Backend, Transit};
 
 use super::netns::{device_index, feed, in_fresh, ip, settle_device, write_setting};
 use super::sys;
@@ -134,7 +134,7 @@ fn read(family: Family, text: &str) -> io::Result<Ruleset> {
     let loaded = load(text, &options);
     let mut rules = loaded.map_err(|error| io::Error::other(format!("{error}\n{text}")))?.ruleset;
     if family == Family::Bridge {
-        rules.semantics = Semantics::Nft;
+        rules.backend = Backend::Nft;
     }
     Ok(rules)
 }

@@ -17,7 +17,7 @@ use dataplane::{
 use host::sighting::Sighting;
 use rules::eval::{self, By, Cause, RuleRef};
 use rules::model::Family;
-use rules::{Iface, Seen, Transit};
+use rules::{Iface, KnownFlow, Transit};
 
 use crate::contradictions::Contradictions;
 use crate::decider::Decider;
@@ -317,7 +317,7 @@ impl Observer for OnePacket<'_> {
         self.0.note_sides(input, output);
     }
 
-    fn tracked(&mut self, view: &CtView, _: Seen<'_>) {
+    fn tracked(&mut self, view: &CtView, _: KnownFlow<'_>) {
         self.0.noted.states = Some(view.states);
         self.0.squeezed_packets += u64::from(view.space != Space::Enough);
     }

@@ -61,8 +61,8 @@ impl Report<'_> {
     /// `, legacy to nft,` where the new rules have another backend.
     pub(super) fn change_of_semantics(&self) -> String {
         let new = self.changes.iter().flat_map(|changes| &changes.files).find_map(|new| {
-            let old = self.file(new.ruleset.family)?.ruleset.semantics;
-            (old != new.ruleset.semantics).then_some((old, new.ruleset.semantics))
+            let old = self.file(new.ruleset.family)?.ruleset.backend;
+            (old != new.ruleset.backend).then_some((old, new.ruleset.backend))
         });
         new.map_or_else(String::new, |(old, new)| format!(", {} to {},", old.name(), new.name()))
     }
@@ -123,7 +123,7 @@ impl Report<'_> {
                 json!({
                     "file": file.file,
                     "family": file.ruleset.family.name(),
-                    "semantics": file.ruleset.semantics.name(),
+                    "semantics": file.ruleset.backend.name(),
                 })
             })
             .collect();

@@ -110,7 +110,7 @@ impl Report<'_> {
         let (path, _) = self.path();
         json!({
             "family": self.files.first().map(|file| file.ruleset.family.name()),
-            "semantics": self.files.first().map(|file| file.ruleset.semantics.name()),
+            "semantics": self.files.first().map(|file| file.ruleset.backend.name()),
             "path": path,
             "in": self.config.input,
             "out": self.config.output,
@@ -233,7 +233,7 @@ fn rules_of(file: &RulesFile) -> Value {
     json!({
         "file": file.file,
         "family": file.ruleset.family.name(),
-        "semantics": file.ruleset.semantics.name(),
+        "semantics": file.ruleset.backend.name(),
         "tables": file.ruleset.tables.len(),
         "chains": file.ruleset.chain_count(),
         "rules": file.ruleset.rule_count(),

@@ -113,7 +113,7 @@ impl Report<'_> {
         let file = self.changes.as_ref().and_then(|changes| changes.files.first());
         let given = file.filter(|file| file.semantics_given);
         given.map_or_else(String::new, |file| {
-            format!(" --vs-semantics {}", file.ruleset.semantics.name())
+            format!(" --vs-semantics {}", file.ruleset.backend.name())
         })
     }
 
@@ -177,7 +177,7 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
         let _ = write!(flags, " --ct-max {}", config.ct.max);
     }
     if let Some(file) = files.iter().find(|file| file.semantics_given) {
-        let _ = write!(flags, " --semantics {}", file.ruleset.semantics.name());
+        let _ = write!(flags, " --semantics {}", file.ruleset.backend.name());
     }
     // A folder named all of its own.
     let given = files.first().map(|file| &*file.given);

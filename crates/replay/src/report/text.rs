@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use dataplane::{Disposition, DropReason, FinalVerdict, Path};
 use packet::visible::{self, word};
-use rules::Semantics;
+use rules::Backend;
 use rules::eval::By;
 use rules::save::FamilyFrom;
 
@@ -85,7 +85,7 @@ impl Report<'_> {
         };
         parts.push(format!("in {}", name(&self.config.input, self.input_unknown)));
         parts.push(format!("out {}", name(&self.config.output, self.output_unknown)));
-        if self.files.iter().any(|file| file.ruleset.semantics == Semantics::Nft) {
+        if self.files.iter().any(|file| file.ruleset.backend == Backend::Nft) {
             parts.push("semantics nft".to_owned());
         }
         if self.files.iter().any(|file| file.family_from == FamilyFrom::Assumed) {

@@ -11,7 +11,7 @@ use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
 use rules::ext::Memory;
 use rules::model::{Family, Hook};
 use rules::nat::Translated;
-use rules::{Iface, Outcome, Seen, Transit};
+use rules::{Iface, KnownFlow, Outcome, Transit};
 
 use crate::batch::{Batch, StreamFrame};
 use crate::error::Error;
@@ -361,15 +361,15 @@ impl Observer for Teller<'_, '_> {
         self.counted.depends_on(why);
     }
 
-    fn tracked(&mut self, view: &CtView, flow: Seen<'_>) {
+    fn tracked(&mut self, view: &CtView, flow: KnownFlow<'_>) {
         let flow = match flow {
-            Seen::Flow(flow) => Some(FlowStory {
+            KnownFlow::Flow(flow) => Some(FlowStory {
                 born: flow.born(),
                 tuple: flow.tuple(Direction::Original).to_string(),
                 is_reply: view.direction == Direction::Reply,
                 state: state_of(flow),
             }),
-            Seen::None | Seen::Unknown => None,
+            KnownFlow::None | KnownFlow::Unknown => None,
         };
         self.tell(Step::Tracked { state: format!("{:?}", view.states).to_uppercase(), flow });
     }
@@ -392,8 +392,8 @@ impl Observer for Teller<'_, '_> {
         self.tell(Step::Rerouted { path: to, input, output });
     }
 
-    fn settled(&mut self, flow: Seen<'_>) {
-        if let Seen::Flow(flow) = flow {
+    fn settled(&mut self, flow: KnownFlow<'_>) {
+        if let KnownFlow::Flow(flow) = flow {
             self.tell(Step::Settled { state: state_of(flow) });
         }
     }

@@ -14,7 +14,7 @@ mod piece;
 use std::fmt::Write;
 
 use crate::family::{Family, TableKind};
-use crate::model::{Chain, Counters, End, Policy, Rule, Ruleset, Table};
+use crate::model::{Chain, Counters, FallThrough, Policy, Rule, Ruleset, Table};
 use crate::save::{LoadOptions, load, print_rule, print_ruleset};
 
 use draft::{Draft, ethertype};
@@ -26,7 +26,7 @@ pub struct Loss {
     pub line: u32,
     /// The rule or chain as it prints.
     pub text: String,
-    /// What is lost.
+    /// What the translation leaves out.
     pub what: String,
 }
 
@@ -83,7 +83,7 @@ impl Conversion {
             for rule in &chain.rules {
                 self.rule(table, chain, rule, &mut text);
             }
-            self.end(chain, &mut text);
+            self.fall_through(chain, &mut text);
         }
         text.push_str(if self.to.dialect().commits { "COMMIT\n" } else { "" });
         text
@@ -107,11 +107,11 @@ impl Conversion {
     }
 
     /// What a policy says that has to be a rule here.
-    fn end(&mut self, chain: &Chain, text: &mut String) {
+    fn fall_through(&mut self, chain: &Chain, text: &mut String) {
         let dropped = chain.base.is_some_and(|base| base.policy == Policy::Drop);
-        let verdict = match chain.end {
+        let verdict = match chain.fall_through {
             _ if dropped && self.to == Family::Bridge => "DROP".to_owned(),
-            End::Policy(policy) if chain.base.is_none() => policy.to_string(),
+            FallThrough::Policy(policy) if chain.base.is_none() => policy.to_string(),
             _ => return,
         };
         let kind = ethertype(self.from).filter(|_| self.to == Family::Bridge);

@@ -1,4 +1,4 @@
-//! How much work a walk may be, and what becomes of chains that ask for more.
+//! How much work a walk may be, and what happens to chains that ask for more.
 //!
 //! Work is counted in steps: one for each rule, and one for every [`BYTES_A_STEP`](crate::ext::kit::work) bytes that a match looks at beyond
 //! the headers ([`crate::ext::Match::work`]).

@@ -7,10 +7,10 @@
 use packet::{L4, Read, arp, ethernet, tcp, udp};
 
 use super::Cause;
+use crate::backend::Backend;
 use crate::family::Family;
 use crate::header::{Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
 use crate::outcome::Outcome;
-use crate::semantics::Semantics;
 use crate::transit::{Iface, Transit};
 
 /// What most rules test, read once for many of them. A target that rewrites the packet makes it old.
@@ -70,7 +70,7 @@ impl Key {
         }
     }
 
-    /// With the ports, so that rules which test nothing else behind the header need not be asked.
+    /// With the ports, so that rules which test nothing else after the header need not be asked.
     #[inline]
     pub(crate) fn with_ports(transit: &Transit<'_, '_>) -> Self {
         Self { ports: ports(transit), ..Self::of(transit) }
@@ -139,7 +139,7 @@ fn accepts(test: &MaskedAddr, addr: u128) -> bool {
 }
 
 /// What the tests say, and the first one that could not tell.
-pub(super) fn judge(
+pub(super) fn evaluate(
     header: &Header,
     key: &Key,
     transit: &Transit<'_, '_>,
@@ -232,11 +232,11 @@ fn protocol(test: ProtocolTest, transit: &Transit<'_, '_>) -> Outcome {
     match transit.upper_layer() {
         L4::Upper(upper) => is(upper.protocol),
         L4::Fragment { protocol, .. } => is(protocol),
-        L4::Broken { .. } if transit.semantics == Semantics::Nft => Outcome::NO,
+        L4::Broken { .. } if transit.backend == Backend::Nft => Outcome::NO,
         L4::Broken { fragment: false } => Outcome::HOT_DROP,
         L4::Broken { fragment: true } | L4::None => Outcome::NO,
         L4::Unknown => match transit.family {
-            Family::Ipv6 if transit.semantics == Semantics::Legacy => {
+            Family::Ipv6 if transit.backend == Backend::Legacy => {
                 Outcome::MAYBE.or(Outcome::HOT_DROP)
             }
             _ => Outcome::MAYBE,

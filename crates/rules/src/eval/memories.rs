@@ -20,7 +20,7 @@ pub struct Memories {
 struct Slot {
     memory: Box<dyn Memory>,
     /// A packet may or may not have reached it: nothing is known of it any more.
-    lost: bool,
+    indeterminate: bool,
 }
 
 impl Memories {
@@ -41,19 +41,19 @@ impl Memories {
         if self.slots.len() <= at {
             self.slots.resize_with(at + 1, || None);
         }
-        self.slots[at] = Some(Slot { memory, lost: false });
+        self.slots[at] = Some(Slot { memory, indeterminate: false });
     }
 
     /// Any of them may have changed: nothing is known of them any more.
-    pub(super) fn lose(&mut self) {
+    pub(super) fn make_indeterminate(&mut self) {
         for slot in self.slots.iter_mut().flatten() {
-            slot.lost = true;
+            slot.indeterminate = true;
         }
     }
 
     /// The state of a match, unless nothing is known of it.
     pub(super) fn of_match(&self, at: u32) -> Option<&dyn Memory> {
-        let slot = self.slots.get(at as usize)?.as_ref().filter(|slot| !slot.lost)?;
+        let slot = self.slots.get(at as usize)?.as_ref().filter(|slot| !slot.indeterminate)?;
         Some(&*slot.memory)
     }
 
@@ -77,11 +77,15 @@ impl Memories {
             Some(slot) => slot,
             none => {
                 let Some(memory) = body.memory() else { return Outcome::MAYBE };
-                none.insert(Slot { memory, lost: false })
+                none.insert(Slot { memory, indeterminate: false })
             }
         };
         transit.certain = certain;
-        slot.lost |= !certain && !slot.memory.outlives_doubt();
-        if slot.lost { Outcome::MAYBE } else { slot.memory.evaluate(transit, &mut self.lists) }
+        slot.indeterminate |= !certain && !slot.memory.outlives_doubt();
+        if slot.indeterminate {
+            Outcome::MAYBE
+        } else {
+            slot.memory.evaluate(transit, &mut self.lists)
+        }
     }
 }

@@ -58,7 +58,7 @@ pub enum Cause {
     Bytes,
     /// The match of this index.
     Match(u16),
-    /// The target.
+    /// A target whose effect is not known.
     Target,
     /// The walk was given up after [`MAX_STEPS`].
     Steps,
@@ -90,7 +90,7 @@ pub trait Observer {
     fn rule(&mut self, _at: RuleRef, _outcome: Outcome, _alive: Alive, _transit: &Transit<'_, '_>) {
     }
 
-    /// The match of this index in the rule was asked; those behind a plain no are not.
+    /// The match of this index in the rule was asked; those after a plain no are not.
     #[inline]
     fn asked(&mut self, _at: RuleRef, _index: usize, _outcome: Outcome) {}
 
@@ -110,7 +110,7 @@ pub trait Observer {
     #[inline]
     fn policy(&mut self, _table: u32, _chain: u32, _certain: bool, _transit: &Transit<'_, '_>) {}
 
-    /// A rule that can change what becomes of the packet could not tell.
+    /// Whether a rule that can change the packet's verdict matched is unknown.
     #[inline]
     fn unknown(&mut self, _at: RuleRef, _cause: Cause) {}
 

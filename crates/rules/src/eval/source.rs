@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::header::{self, Key};
 use crate::ext::TargetUse;
 use crate::family::Hook;
-use crate::model::{Action, Chain, End, Policy, Rule, Table};
+use crate::model::{Action, Chain, FallThrough, Policy, Rule, Table};
 
 /// What holds the rules of one table.
 pub(crate) trait Source<'r> {
@@ -52,7 +52,7 @@ pub(crate) trait Source<'r> {
     fn policy(&self, chain: u32) -> Option<Policy>;
 
     /// What the end of a user chain does.
-    fn end(&self, chain: u32) -> End;
+    fn fall_through(&self, chain: u32) -> FallThrough;
 }
 
 /// One rule of a [`Source`].
@@ -149,9 +149,9 @@ impl<'r> Source<'r> for Model<'r> {
         self.chain(chain).base.map(|base| base.policy)
     }
 
-    fn end(&self, chain: u32) -> End {
+    fn fall_through(&self, chain: u32) -> FallThrough {
         let chain = self.chain(chain);
-        if chain.base.is_some() { End::Return } else { chain.end }
+        if chain.base.is_some() { FallThrough::Return } else { chain.fall_through }
     }
 }
 

@@ -33,7 +33,7 @@ pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<T
                 // What every rule of the family tests, nobody writes.
                 continue;
             }
-            tests.push(Test { text, outcome: Some(header::judge(&part, &key, transit).0) });
+            tests.push(Test { text, outcome: Some(header::evaluate(&part, &key, transit).0) });
         }
     }
     for used in &rule.matches {

@@ -49,7 +49,7 @@ pub trait Match: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Steps that asking it may take beyond that of its rule, for a packet of so many bytes: the more bytes the more,
+    /// Steps that asking it may take beyond that of its rule, for a packet of this number of bytes: the more bytes the more,
     /// one for every 64 that it looks at, or more where it is slow. A kind that looks at headers takes none.
     fn work(&self, _bytes: usize) -> u32 {
         0
@@ -85,12 +85,12 @@ pub trait Memory: fmt::Debug + Send {
     /// Takes its place in the lists before the first packet, in the order of the rules.
     fn join(&mut self, _lists: &mut RecentLists) {}
 
-    /// What it went by the last time, in words, for explanations.
+    /// What it went by the last time, as text for explanations.
     fn remark(&self) -> Option<String> {
         None
     }
 
-    /// What it says of a packet hangs on those of other connections, with these sets if any.
+    /// What it says of a packet depends on those of other connections, with these sets if any.
     fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
         true
     }
@@ -112,7 +112,7 @@ pub trait Target: fmt::Debug + Send + Sync {
         Effect::Unknown
     }
 
-    /// It only logs or counts: nothing that happens to the packet hangs on it.
+    /// It only logs or counts: nothing that happens to the packet depends on it.
     fn only_watches(&self) -> bool {
         false
     }
@@ -132,7 +132,7 @@ pub trait Target: fmt::Debug + Send + Sync {
         None
     }
 
-    /// What becomes of one connection's packets hangs on those of others, once it was applied, with these sets if
+    /// The verdict on one connection's packets depends on those of others, once it was applied, with these sets if
     /// any.
     fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
         false
@@ -175,7 +175,7 @@ pub enum Effect {
 pub enum Support {
     /// Evaluated as the kernel does.
     Evaluated,
-    /// Parsed and printed; what hangs on it is unknown.
+    /// Parsed and printed; what depends on it is unknown.
     Parsed,
 }
 
@@ -207,7 +207,7 @@ pub struct MatchKind {
     pub options: &'static [Opt],
     /// Evaluated or only parsed.
     pub support: Support,
-    /// Reads it.
+    /// Makes the match from its options.
     pub parse: fn(&Args<'_>) -> Result<Box<dyn Match>, What>,
 }
 
@@ -227,7 +227,7 @@ pub struct TargetKind {
     pub options: &'static [Opt],
     /// Evaluated or only parsed.
     pub support: Support,
-    /// Reads it.
+    /// Makes the target from its options.
     pub parse: fn(&Args<'_>) -> Result<Box<dyn Target>, What>,
 }
 
@@ -248,7 +248,7 @@ pub struct MatchUse {
     pub memory: Option<u32>,
     /// Asking it takes more than the step of its rule: [`Match::work`].
     pub works: bool,
-    /// The match.
+    /// What evaluates and prints it.
     pub body: Box<dyn Match>,
 }
 
@@ -268,6 +268,6 @@ pub struct TargetUse {
     pub name: Box<str>,
     /// Evaluated or only parsed.
     pub support: Support,
-    /// The target.
+    /// What applies and prints it.
     pub body: Box<dyn Target>,
 }

@@ -43,7 +43,7 @@ impl Sets {
     }
 
     /// Changes the set, or the first member of a list that lets itself be changed. What may have been
-    /// changed is lost.
+    /// changed is indeterminate.
     fn change(
         &mut self,
         name: &str,
@@ -56,18 +56,18 @@ impl Sets {
             true => self.sets[index as usize].members.iter().map(|member| member.set).collect(),
             false => vec![index],
         };
-        let certain = transit.certain && !self.sets[index as usize].lost;
+        let certain = transit.certain && !self.sets[index as usize].indeterminate;
         let mut sure = certain;
         for target in targets {
             let set = &mut self.sets[target as usize];
-            if !sure || set.lost {
-                (set.lost, sure) = (true, false);
+            if !sure || set.indeterminate {
+                (set.indeterminate, sure) = (true, false);
                 continue;
             }
             match change(set, now) {
                 Done::Yes => return,
                 Done::No => {}
-                Done::Unknown => (set.lost, sure) = (true, false),
+                Done::Unknown => (set.indeterminate, sure) = (true, false),
             }
         }
     }

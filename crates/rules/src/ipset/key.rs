@@ -70,7 +70,7 @@ impl Key {
         self.0[REST] = u32::from(protocol) << 16 | u32::from(port);
     }
 
-    /// The port.
+    /// The port that [`Key::set_port`] wrote.
     pub(super) fn port(&self) -> u16 {
         self.0[REST] as u16
     }

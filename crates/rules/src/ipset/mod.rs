@@ -3,8 +3,8 @@
 //! [`Sets::parse`] reads `ipset save` text. A search walks nothing but the prefix lengths in use; what it
 //! found is changed afterwards, so that explanations can search without counting.
 //!
-//! Contract: a search that hangs on bytes, names or times that are not known is unknown. A set that a rule may
-//! or may not have changed is lost: every later search of it is unknown. Times count from the first packet:
+//! Contract: a search that depends on bytes, names or times that are not known is unknown. A set that a rule may
+//! or may not have changed is indeterminate: every later search of it is unknown. Times count from the first packet:
 //! the sets are taken as saved when the capture began.
 //!
 //! Source: ipset(8); kernel `net/netfilter/ipset/ip_set_core.c`, `ip_set_hash_gen.h`, `ip_set_bitmap_gen.h`,
@@ -50,7 +50,7 @@ struct Set {
     max: u64,
     /// When full, adding one removes another.
     forces: bool,
-    /// Elements were removed: whether a full set takes another one hangs on the hash that the kernel drew.
+    /// Elements were removed: whether a full set takes another one depends on the hash that the kernel drew.
     has_gaps: bool,
     /// Seconds that new elements stay by default, if elements time out at all; 0 is for ever.
     timeout: Option<u64>,
@@ -68,7 +68,7 @@ struct Set {
     macs: HashMap<u32, [u8; 6]>,
     /// Members of a `list:set`, with the place of what they carry.
     members: Vec<Member>,
-    lost: bool,
+    indeterminate: bool,
 }
 
 /// Interface names of a `hash:net,iface`.
@@ -122,9 +122,9 @@ impl Sets {
     }
 
     /// Any of them may have been changed: every later search is unknown.
-    pub(crate) fn lose(&mut self) {
+    pub(crate) fn make_indeterminate(&mut self) {
         for set in &mut self.sets {
-            set.lost = true;
+            set.indeterminate = true;
         }
     }
 

@@ -56,7 +56,7 @@ pub(crate) struct Query<'q> {
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     /// Elements that count the packet.
-    counted: SmallVec<[Place; 4]>,
+    counted: SmallVec<[CounterOf; 4]>,
     /// An element without a MAC address, which the packet gives it.
     filled: Option<(u32, Key, [u8; 6])>,
     /// Mark and mask of the element found.
@@ -65,7 +65,7 @@ pub(crate) struct Touched {
 
 /// Where an [`Extra`] is.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum CounterOf {
     Element { set: u32, extra: u32 },
     Member { set: u32, index: u32 },
 }
@@ -102,7 +102,7 @@ impl Sets {
         depth: u32,
     ) -> Option<bool> {
         let set = &self.sets[index as usize];
-        if set.lost {
+        if set.indeterminate {
             return None;
         }
         let answer = match set.is_list() {
@@ -145,7 +145,7 @@ impl Sets {
             if !self.test(member.set, &inner, transit, touched, 1)? {
                 continue;
             }
-            let place = Place::Member { set: index, index: number as u32 };
+            let place = CounterOf::Member { set: index, index: number as u32 };
             let mut search = Search { set: list, index, now, query, transit, touched };
             match search.carries(&member.extra, place) {
                 Some(true) => return Some(Answer::Yes),
@@ -159,12 +159,12 @@ impl Sets {
     /// Does what a search found will change.
     pub(crate) fn touch(&mut self, touched: &Touched, certain: bool, packet_len: u64) {
         for place in &touched.counted {
-            let (Place::Element { set, .. } | Place::Member { set, .. }) = *place;
+            let (CounterOf::Element { set, .. } | CounterOf::Member { set, .. }) = *place;
             let set = &mut self.sets[set as usize];
-            set.lost |= !certain;
+            set.indeterminate |= !certain;
             let extra = match *place {
-                Place::Element { extra, .. } => set.store.extra_mut(extra),
-                Place::Member { index, .. } => {
+                CounterOf::Element { extra, .. } => set.store.extra_mut(extra),
+                CounterOf::Member { index, .. } => {
                     set.members.get_mut(index as usize).map(|member| &mut member.extra)
                 }
             };
@@ -175,7 +175,7 @@ impl Sets {
         }
         if let Some((set, key, mac)) = touched.filled {
             let set = &mut self.sets[set as usize];
-            set.lost |= !certain;
+            set.indeterminate |= !certain;
             set.macs.insert(key.first_word(), mac);
             // Its time begins now, and so do its counters.
             let entry = set.store.get(&key).map(|entry| entry.extra);
@@ -237,7 +237,7 @@ impl Search<'_, '_, '_, '_> {
 
     fn entry(&mut self, entry: Entry) -> Option<Answer> {
         let extra = self.set.store.extra(entry);
-        let place = Place::Element { set: self.index, extra: entry.extra };
+        let place = CounterOf::Element { set: self.index, extra: entry.extra };
         match self.carries(&extra, place) {
             None => Some(Answer::Unknown),
             Some(false) => None,
@@ -270,7 +270,7 @@ impl Search<'_, '_, '_, '_> {
         match found.as_slice() {
             [] => Some(Answer::No),
             [one] => match self.entry(*one) {
-                // Whether the kernel goes on then hangs on the order of its buckets.
+                // Whether the kernel goes on then depends on the order of its buckets.
                 None if all > 1 => Some(Answer::Unknown),
                 answer => answer,
             },
@@ -296,7 +296,7 @@ impl Search<'_, '_, '_, '_> {
     }
 
     /// Whether what an element carries lets it match; `None` if that is not known.
-    fn carries(&mut self, extra: &Extra, place: Place) -> Option<bool> {
+    fn carries(&mut self, extra: &Extra, place: CounterOf) -> Option<bool> {
         if extra.expires != u64::MAX && self.now? > extra.expires {
             return Some(false);
         }

@@ -44,12 +44,12 @@ struct Reader<'a> {
 }
 
 /// The words of a line.
-struct Words<'a> {
+struct LineWords<'a> {
     line: &'a str,
     at: usize,
 }
 
-impl<'a> Words<'a> {
+impl<'a> LineWords<'a> {
     fn column(&self) -> u32 {
         u32::try_from(self.at + 1).unwrap_or(u32::MAX)
     }
@@ -89,7 +89,7 @@ impl<'a> Words<'a> {
 impl<'a> Reader<'a> {
     fn line(&mut self, line: &'a str) -> Result<(), What> {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        let mut words = Words { line, at: 0 };
+        let mut words = LineWords { line, at: 0 };
         match words.next() {
             None => Ok(()),
             Some((word, _)) if word.starts_with('#') => Ok(()),
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn create(&mut self, words: &mut Words<'a>) -> Result<(), What> {
+    fn create(&mut self, words: &mut LineWords<'a>) -> Result<(), What> {
         let (name, column) = words.value("create")?;
         if name.len() > MAX_NAME {
             return Err(What::new(column, format!("a set name of 1 to {MAX_NAME} bytes")));
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         Ok(index)
     }
 
-    fn add(&mut self, words: &mut Words<'a>) -> Result<(), What> {
+    fn add(&mut self, words: &mut LineWords<'a>) -> Result<(), What> {
         let (set_name, set_column) = words.value("add")?;
         let index = self.find(set_name, set_column)?;
         let (text, column) = words.value("add")?;
@@ -181,14 +181,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What an `add` line says behind its element.
+/// What an `add` line says after its element.
 struct Options {
     nomatch: bool,
     is_wildcard: bool,
     extra: Extra,
 }
 
-fn options(set: &Set, words: &mut Words<'_>) -> Result<Options, What> {
+fn options(set: &Set, words: &mut LineWords<'_>) -> Result<Options, What> {
     let expires = match set.timeout {
         None | Some(0) => u64::MAX,
         Some(seconds) => seconds * SECOND,
@@ -249,8 +249,8 @@ impl Set {
     }
 }
 
-/// What `create` says behind the type.
-fn create(kind: &'static Kind, words: &mut Words<'_>) -> Result<Set, What> {
+/// What `create` says after the type.
+fn create(kind: &'static Kind, words: &mut LineWords<'_>) -> Result<Set, What> {
     let is_list = kind.has(Dim::Set);
     let mut set = Set {
         kind,
@@ -268,7 +268,7 @@ fn create(kind: &'static Kind, words: &mut Words<'_>) -> Result<Set, What> {
         ifaces: Ifaces::default(),
         macs: HashMap::new(),
         members: Vec::new(),
-        lost: false,
+        indeterminate: false,
     };
     let mut mask: Option<(Cow<'_, str>, u32)> = None;
     let mut has_range = false;
@@ -318,7 +318,7 @@ fn create(kind: &'static Kind, words: &mut Words<'_>) -> Result<Set, What> {
     Ok(set)
 }
 
-fn family(words: &mut Words<'_>, kind: &Kind) -> Result<Family, What> {
+fn family(words: &mut LineWords<'_>, kind: &Kind) -> Result<Family, What> {
     match words.value("family")? {
         ("inet", _) => Ok(Family::Ipv4),
         ("inet6", _) if !kind.is_bitmap && !kind.has(Dim::Mac) => Ok(Family::Ipv6),
@@ -329,7 +329,7 @@ fn family(words: &mut Words<'_>, kind: &Kind) -> Result<Family, What> {
     }
 }
 
-fn range(kind: &Kind, words: &mut Words<'_>) -> Result<(u32, u32), What> {
+fn range(kind: &Kind, words: &mut LineWords<'_>) -> Result<(u32, u32), What> {
     let (text, column) = words.value("range")?;
     let read = match kind.has(Dim::BarePort) {
         true => number::bare_ports(text).map(|(first, last)| (first.into(), last.into())),

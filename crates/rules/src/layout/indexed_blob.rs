@@ -1,6 +1,6 @@
 //! The whole table as one blob, in which a jump holds a chain's index in a table of offsets.
 //!
-//! A change moves the bytes behind it and the offsets of the chains behind it; jumps stay as they are. A chain
+//! A change moves the bytes after it and the offsets of the chains after it; jumps stay as they are. A chain
 //! that is emptied leaves its place in the table of offsets, so that taking one away moves no index: the next
 //! chain that is added takes it over.
 
@@ -8,14 +8,14 @@ use super::code::{Coded, Run};
 use super::{Corrupt, Footprint, Layout, Policies, code, splice_rules};
 use crate::eval::{HeaderTest, Key, Source};
 use crate::family::Hook;
-use crate::model::{End, Policy, Rule, Table};
+use crate::model::{FallThrough, Policy, Rule, Table};
 use std::sync::Arc;
 
-/// See the module.
+/// A table as one blob, in which jumps hold indices.
 #[derive(Debug)]
 pub struct IndexedBlob {
     words: Vec<u64>,
-    /// Where the chain of each index starts, and, behind the last one, where the blob ends.
+    /// Where the chain of each index starts, and, after the last one, where the blob ends.
     starts: Vec<u32>,
     rules: Vec<Vec<Arc<Rule>>>,
     policies: Policies,
@@ -119,7 +119,7 @@ impl<'r> Source<'r> for &'r IndexedBlob {
     }
 
     #[inline]
-    fn end(&self, chain: u32) -> End {
-        self.policies.end(chain)
+    fn fall_through(&self, chain: u32) -> FallThrough {
+        self.policies.fall_through(chain)
     }
 }

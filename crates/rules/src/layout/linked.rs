@@ -5,10 +5,10 @@
 use super::{Corrupt, Footprint, Layout, Policies, code};
 use crate::eval::{HeaderTest, Key, Source, Step, Stored, step_of};
 use crate::family::Hook;
-use crate::model::{Action, End, Policy, Rule, Table};
+use crate::model::{Action, FallThrough, Policy, Rule, Table};
 use std::sync::Arc;
 
-/// See the module.
+/// A table as linked lists with an allocation for each rule.
 #[derive(Debug)]
 pub struct Linked {
     chains: Vec<List>,
@@ -177,8 +177,8 @@ impl<'r> Source<'r> for &'r Linked {
     }
 
     #[inline]
-    fn end(&self, chain: u32) -> End {
-        self.policies.end(chain)
+    fn fall_through(&self, chain: u32) -> FallThrough {
+        self.policies.fall_through(chain)
     }
 }
 

@@ -9,7 +9,7 @@
 //! | [`PackedChains`] | the chain's index; each chain is a blob of its own | the chain, at most a segment |
 //!
 //! All of them hold rules as `code.rs` writes them and are read by the walk of [`crate::eval`], so they differ
-//! in where rules lie and in nothing else. What a rule cannot say in words is asked of the [`Rule`] it came
+//! in where rules lie and in nothing else. What the words of a rule cannot express is asked of the [`Rule`] it came
 //! from, which every layout keeps by its side.
 //!
 //! Contract: encoding allocates, walking does not; a layout that does not [`Layout::verify`] is never walked.
@@ -36,7 +36,7 @@ pub use table_blob::TableBlob;
 
 use crate::eval::{Alive, Memories, Observer, Verdicts, run};
 use crate::family::{Family, Hook};
-use crate::model::{End, Policy, Rule, Table};
+use crate::model::{FallThrough, Policy, Rule, Table};
 use crate::transit::Transit;
 
 /// Which layout.
@@ -76,7 +76,7 @@ impl Kind {
 /// What one table is laid out as.
 pub trait Layout: fmt::Debug + Send + Sync {
     /// Takes `delete` rules out of a chain from number `at` on, counted from 0, and puts others there: one
-    /// reservation however many they are. Numbers behind the end of the chain mean its end.
+    /// reservation however many they are. Numbers past the end of the chain mean its end.
     fn splice(&mut self, chain: u32, at: usize, delete: usize, insert: &[Arc<Rule>]);
 
     /// Adds an empty chain; its index.
@@ -97,7 +97,7 @@ pub trait Layout: fmt::Debug + Send + Sync {
 pub struct Corrupt {
     /// Index of the chain.
     pub chain: u32,
-    /// Number of the rule, from 0; the number of rules when something lies behind them.
+    /// Number of the rule, from 0; the number of rules when something lies after them.
     pub rule: usize,
 }
 
@@ -111,7 +111,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// With one more allocation of so many bytes; none when there are none.
+    /// With one more allocation of this number of bytes; none when there are none.
     #[must_use]
     fn with(self, bytes: usize) -> Self {
         Self { bytes: self.bytes + bytes, allocations: self.allocations + usize::from(bytes > 0) }
@@ -208,7 +208,7 @@ impl Policies {
         for (index, chain) in (0..).zip(&table.chains) {
             match chain.base {
                 Some(base) => policies.set(base.hook, index, base.policy),
-                None => policies.set_end(index, chain.end),
+                None => policies.set_fall_through(index, chain.fall_through),
             }
         }
         policies
@@ -219,12 +219,12 @@ impl Policies {
     }
 
     /// Sets what the end of a user chain does.
-    pub(crate) fn set_end(&mut self, chain: u32, end: End) {
+    pub(crate) fn set_fall_through(&mut self, chain: u32, fall_through: FallThrough) {
         let at = self.user.partition_point(|(index, _)| *index < chain);
         let is_there = self.user.get(at).is_some_and(|(index, _)| *index == chain);
-        let policy = match end {
-            End::Return => None,
-            End::Policy(policy) => Some((chain, policy)),
+        let policy = match fall_through {
+            FallThrough::Return => None,
+            FallThrough::Policy(policy) => Some((chain, policy)),
         };
         self.user.splice(at..at + usize::from(is_there), policy);
     }
@@ -240,12 +240,12 @@ impl Policies {
 
     /// Of a user chain.
     #[inline]
-    fn end(&self, chain: u32) -> End {
+    fn fall_through(&self, chain: u32) -> FallThrough {
         if self.user.is_empty() {
-            return End::Return;
+            return FallThrough::Return;
         }
         let at = self.user.binary_search_by_key(&chain, |(index, _)| *index);
-        at.map_or(End::Return, |at| End::Policy(self.user[at].1))
+        at.map_or(FallThrough::Return, |at| FallThrough::Policy(self.user[at].1))
     }
 }
 

@@ -11,10 +11,10 @@ use super::segment::{Segment, Segments};
 use super::{Corrupt, Footprint, Layout, Policies, code};
 use crate::eval::{HeaderTest, Key, Source};
 use crate::family::Hook;
-use crate::model::{End, Policy, Rule, Table};
+use crate::model::{FallThrough, Policy, Rule, Table};
 use std::sync::Arc;
 
-/// See the module.
+/// A table with each chain in a blob of its own.
 #[derive(Debug, Clone, Default)]
 pub struct PackedChains {
     pub(crate) chains: Paged<Segments>,
@@ -22,7 +22,7 @@ pub struct PackedChains {
     pub(crate) is_v6: bool,
 }
 
-/// A place in a chain: the rest of this segment, and the segments behind it.
+/// A place in a chain: the rest of this segment, and the segments after it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'r> {
     run: Run<'r>,
@@ -136,7 +136,7 @@ impl<'r> Source<'r> for &'r PackedChains {
     }
 
     #[inline]
-    fn end(&self, chain: u32) -> End {
-        self.policies.end(chain)
+    fn fall_through(&self, chain: u32) -> FallThrough {
+        self.policies.fall_through(chain)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Elements of a page.
 const PAGE: usize = 256;
 
-/// See the module.
+/// An array in pages that its copies share.
 #[derive(Debug, Clone)]
 pub(crate) struct Paged<T> {
     pages: Vec<Arc<[T]>>,

@@ -5,23 +5,23 @@ use super::linked::Parts;
 use super::{Corrupt, Footprint, Layout, Policies, code};
 use crate::eval::{HeaderTest, Key, Source, Step, Stored, step_of};
 use crate::family::Hook;
-use crate::model::{Action, End, Policy, Rule, Table};
+use crate::model::{Action, FallThrough, Policy, Rule, Table};
 use std::sync::Arc;
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;
 
 /// Words that an address test may need.
-type Words = [u64; 4];
+type TestWords = [u64; 4];
 
-/// See the module.
+/// A table as linked lists whose nodes and tests lie in pools.
 #[derive(Debug)]
 pub struct Pooled {
     /// The first rule of each chain.
     heads: Vec<u32>,
     nodes: Vec<Node>,
     free_nodes: Vec<u32>,
-    tests: Vec<Words>,
+    tests: Vec<TestWords>,
     free_tests: Vec<u32>,
     policies: Policies,
     is_v6: bool,
@@ -39,7 +39,7 @@ struct Node {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece<'r> {
     node: &'r Node,
-    tests: &'r [Words],
+    tests: &'r [TestWords],
 }
 
 impl Pooled {
@@ -62,7 +62,7 @@ impl Pooled {
     }
 
     fn add_test(&mut self, words: &[u64]) -> u32 {
-        let mut test = Words::default();
+        let mut test = TestWords::default();
         test[..words.len()].copy_from_slice(words);
         put(&mut self.tests, &mut self.free_tests, test)
     }
@@ -154,7 +154,7 @@ impl Layout for Pooled {
         Footprint::default()
             .with(size_of_val(&*self.heads))
             .with(self.nodes.capacity() * size_of::<Node>())
-            .with(self.tests.capacity() * size_of::<Words>())
+            .with(self.tests.capacity() * size_of::<TestWords>())
             .with(frees)
     }
 }
@@ -184,8 +184,8 @@ impl<'r> Source<'r> for &'r Pooled {
     }
 
     #[inline]
-    fn end(&self, chain: u32) -> End {
-        self.policies.end(chain)
+    fn fall_through(&self, chain: u32) -> FallThrough {
+        self.policies.fall_through(chain)
     }
 }
 

@@ -11,14 +11,14 @@ use crate::model::Rule;
 /// Most rules of a segment.
 pub(crate) const SEGMENT: usize = 1024;
 
-/// Rules in words, and the rules they came from.
+/// Encoded rules, and the rules they came from.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Segment {
     pub(crate) words: Arc<[u64]>,
     pub(crate) rules: Arc<[Arc<Rule>]>,
 }
 
-/// A chain as it is walked: its first segment at hand, the others behind it.
+/// A chain as it is walked: its first segment at hand, the others after it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Segments {
     pub(crate) first: Segment,
@@ -28,7 +28,7 @@ pub(crate) struct Segments {
 /// What only a chain of several segments has.
 #[derive(Debug)]
 pub(crate) struct Long {
-    /// The segments behind the first one.
+    /// The segments after the first one.
     pub(crate) more: Box<[Segment]>,
     /// Of each segment, the first one included, what finds things in it.
     marks: Box<[Arc<Marks>]>,
@@ -88,7 +88,7 @@ impl Segments {
         std::iter::once(&self.first).chain(self.more())
     }
 
-    /// The segments behind the first one.
+    /// The segments after the first one.
     #[inline]
     pub(crate) fn more(&self) -> &[Segment] {
         self.long.as_deref().map_or(&[], |long| &long.more)
@@ -212,7 +212,7 @@ impl Draft {
         (self.pieces.len(), 0)
     }
 
-    /// The first rule in words that `is` says is the one, among those of the same hash: its number.
+    /// The first encoded rule that `is` says is the one, among those of the same hash: its number.
     pub(crate) fn position(
         &self,
         hash: u32,

@@ -1,16 +1,16 @@
 //! The whole table as one blob, in which a jump holds the offset of its chain: the kernel's own layout.
 //!
-//! A chain is a head word (its index, the words of its rules) and its rules. A change moves what lies behind
+//! A chain is a head word (its index, the words of its rules) and its rules. A change moves what lies after
 //! it, so the jumps to all of that are changed too.
 
 use super::code::{Coded, Run};
 use super::{Corrupt, Footprint, Layout, Policies, code, splice_rules};
 use crate::eval::{HeaderTest, Key, Source};
 use crate::family::Hook;
-use crate::model::{End, Policy, Rule, Table};
+use crate::model::{FallThrough, Policy, Rule, Table};
 use std::sync::Arc;
 
-/// See the module.
+/// A table as one blob, in which jumps hold offsets.
 #[derive(Debug)]
 pub struct TableBlob {
     words: Vec<u64>,
@@ -160,7 +160,7 @@ impl<'r> Source<'r> for &'r TableBlob {
     }
 
     #[inline]
-    fn end(&self, chain: u32) -> End {
-        self.policies.end(chain)
+    fn fall_through(&self, chain: u32) -> FallThrough {
+        self.policies.fall_through(chain)
     }
 }

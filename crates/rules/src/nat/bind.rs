@@ -19,7 +19,7 @@ pub fn bind(transit: &mut Transit<'_, '_>, side: Side, range: Option<&Range>) {
     if certain && range.and_then(|range| set_up(transit, side, range)).is_some() {
         transit.ct.binding = Binding::Bound;
     } else if !matches!(transit.ct.binding, Binding::Bound) {
-        transit.ct.binding = Binding::Lost;
+        transit.ct.binding = Binding::Indeterminate;
         // What was seen of the packet afterwards is told once all chains have been walked.
         if transit.ct.drawn.is_none() {
             if !certain {
@@ -38,7 +38,7 @@ pub fn bind_null(transit: &mut Transit<'_, '_>, side: Side) {
     };
     let range = Range::address(address(&current, side));
     let known = set_up(transit, side, &range).is_some();
-    transit.ct.binding = if known { Binding::Bound } else { Binding::Lost };
+    transit.ct.binding = if known { Binding::Bound } else { Binding::Indeterminate };
 }
 
 /// The choice, and what it leaves in the flow; `None` where it is not known.

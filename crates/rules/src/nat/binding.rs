@@ -4,7 +4,7 @@ use conntrack::Tuple;
 use packet::{FlowKey, Packet, Read};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What came of a flow's end in the nat chains.
+/// Whether the nat chains have given a flow's end a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Binding {
     /// No target decides here: those that may be reached leave the end unknown.
@@ -15,7 +15,7 @@ pub enum Binding {
     /// A target gave it a mapping.
     Bound,
     /// A target gave it a mapping that is not known, or may have.
-    Lost,
+    Indeterminate,
 }
 
 /// Whether `REDIRECT` sent a packet to this host.

@@ -1,6 +1,6 @@
 //! Which tuple a flow is given: unique among all replies that the table waits for.
 //!
-//! Contract: `None` where the kernel draws at random, or where the answer hangs on something unknown.
+//! Contract: `None` where the kernel draws at random, or where the answer depends on something unknown.
 //! Source: Linux 6.18 `nf_nat_core.c` (`get_unique_tuple`, `find_best_ips_proto`,
 //! `nf_nat_l4proto_unique_tuple`); the order of its attempts.
 
@@ -71,7 +71,7 @@ impl Choice<'_> {
         let (side, ports) = (self.side, self.range.ports);
         let len = ports.map_or(DRAWN_FROM, Ports::len);
         let Some(ports) = ports.filter(|_| len <= ATTEMPTS) else {
-            let waiting = current.inverse().map_or(0, |reply| self.tracker.lost_waiting(&reply));
+            let waiting = current.inverse().map_or(0, |reply| self.tracker.waiting_for(&reply));
             return waiting >= len / 2;
         };
         let tuple = self.with_address(current);
@@ -79,11 +79,11 @@ impl Choice<'_> {
         !(ports.first..=ports.last).any(|number| self.is_free(&port(number)) == Some(true))
     }
 
-    /// Whether no other flow waits for replies to this tuple. While the other end is lost that cannot be
+    /// Whether no other flow waits for replies to this tuple. While the other end is indeterminate that cannot be
     /// told, and is taken to be so.
     fn is_free(&mut self, tuple: &Tuple) -> Option<bool> {
         let flow = self.tracker.flow(self.flow);
-        if flow.is_some_and(|flow| flow.is_lost(self.side.opposite())) {
+        if flow.is_some_and(|flow| flow.is_indeterminate(self.side.opposite())) {
             return Some(true);
         }
         let Some(reply) = tuple.inverse() else { return Some(true) };
@@ -98,7 +98,7 @@ impl Choice<'_> {
             if nth == MOST_EARLIER {
                 return None;
             }
-            if earlier.is_lost(Side::Source) || earlier.doubt() != Doubt::None {
+            if earlier.is_indeterminate(Side::Source) || earlier.doubt() != Doubt::None {
                 return None;
             }
             let Some(sent) = earlier.tuple(Direction::Reply).inverse() else { continue };

@@ -12,7 +12,7 @@ pub fn is_translated(transit: &Transit<'_, '_>, side: Side) -> bool {
     let ct = &transit.ct;
     let flow = ct.tracker.as_ref().zip(ct.view.flow).and_then(|(t, at)| t.flow(at));
     let end = side.seen_from(ct.view.direction);
-    flow.is_some_and(|flow| flow.status().contains(end.translated()) || flow.is_lost(end))
+    flow.is_some_and(|flow| flow.status().contains(end.translated()) || flow.is_indeterminate(end))
 }
 
 /// Whether nothing is known of the packet's connection, so that it may answer any; the flow that it is taken to
@@ -51,7 +51,7 @@ pub fn forget(transit: &mut Transit<'_, '_>, side: Side) {
                 transit.forget_net(start + range.start..start.saturating_add(range.end));
             }
         }
-        // The ports are somewhere behind the fixed header.
+        // The ports are somewhere after the fixed header.
         L4::Unknown | L4::Broken { .. } => {
             let fixed = if transit.family == Family::Ipv6 { 40 } else { 20 };
             transit.forget_net(fixed..len);
@@ -60,7 +60,7 @@ pub fn forget(transit: &mut Transit<'_, '_>, side: Side) {
     }
 }
 
-/// Makes unknown what a helper may write into a packet: its length, and everything behind its network header but
+/// Makes unknown what a helper may write into a packet: its length, and everything after its network header but
 /// the ports.
 pub fn forget_payload(transit: &mut Transit<'_, '_>) {
     let fixed = if transit.family == Family::Ipv6 { [4..6, 0..0] } else { [2..4, 10..12] };

@@ -23,7 +23,7 @@ pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     if is_redirect(transit.packet, &layer) {
         return redirect(status);
     }
-    if flow.is_lost(end) {
+    if flow.is_indeterminate(end) {
         forget(transit, side);
         return Translated::Unknown;
     }

@@ -1,13 +1,13 @@
 //! Address translation as the Linux kernel does it, on top of [`conntrack`].
 //!
-//! The nat chains decide once per flow what becomes of an end: a target takes a mapping from a
+//! The nat chains decide once per flow how an end is translated: a target takes a mapping from a
 //! [`Range`], and a flow that none has claimed keeps what it has. [`turn`] says what a packet meets at a hook:
 //! the chains, or what they decided before. [`rewrite::packet`] then writes the flow's addresses and ports
 //! into the packet, [`icmp_error::packet`] into an error and what it quotes,
 //! [`payload::write()`] what a helper has rewritten.
 //!
 //! What cannot be known stays open: a mapping that the kernel draws at random, or takes from an interface of
-//! which no address is given, is forgotten in the packet and lost in the flow ([`Binding::Lost`]), unless a recording
+//! which no address is given, is forgotten in the packet and indeterminate in the flow ([`Binding::Indeterminate`]), unless a recording
 //! shows what it was ([`Drawn`]).
 //!
 //! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_inet_fn`, `nf_nat_setup_info`), `nf_nat_proto.c`.
@@ -35,7 +35,7 @@ use crate::family::Hook;
 use conntrack::Side;
 use std::net::IpAddr;
 
-/// What became of a packet's end.
+/// Result of translating an end of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Translated {
     /// It stays as it is.

@@ -13,7 +13,7 @@ use packet::options::{END, NO_OPERATION};
 use packet::tcp::Flags;
 use packet::{Packet, Read, checksum, tcp};
 
-/// What became of a packet.
+/// Result of rewriting a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
     /// It is as the kernel sends it.

@@ -15,7 +15,7 @@ pub struct Range {
     pub ports: Option<Ports>,
     /// The port is drawn at random (`--random`, `--random-fully`).
     pub random: bool,
-    /// The address hangs on the source alone (`--persistent`).
+    /// The address depends on the source alone (`--persistent`).
     pub persistent: bool,
 }
 

@@ -22,10 +22,11 @@ pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     let flow = ct.tracker.as_ref().zip(ct.view.flow).and_then(|(t, at)| t.flow(at));
     let Some(flow) = flow else { return Translated::No };
     let end = side.seen_from(ct.view.direction);
-    if !flow.is_lost(end) && !flow.status().contains(end.translated()) {
+    if !flow.is_indeterminate(end) && !flow.status().contains(end.translated()) {
         return Translated::No;
     }
-    let target = flow.tuple(ct.view.direction.opposite()).inverse().filter(|_| !flow.is_lost(end));
+    let target =
+        flow.tuple(ct.view.direction.opposite()).inverse().filter(|_| !flow.is_indeterminate(end));
     let (Some(target), Ok(layer)) = (target, dissect::layer(transit.packet)) else {
         forget(transit, side);
         return Translated::Unknown;

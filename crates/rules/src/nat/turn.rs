@@ -12,7 +12,7 @@ use packet::{L4, icmpv4, icmpv6};
 pub enum Turn {
     /// Nothing: it is part of no flow.
     Pass,
-    /// The nat chains, which decide what becomes of its flow's end.
+    /// The nat chains, which decide how this side of its flow is translated.
     Decide,
     /// What was decided.
     Rewrite,

@@ -15,30 +15,122 @@ pub enum Which {
 
 /// Why a change was not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused(pub String);
+pub enum Refused {
+    /// The family has no table of this name.
+    UnknownTable(String),
+    /// No table of this name is loaded.
+    TableNotLoaded(String),
+    /// The table has no chain of this name.
+    UnknownChain {
+        /// Name of the table.
+        table: String,
+        /// The name that was looked for.
+        chain: String,
+    },
+    /// The table has a chain of this name already.
+    ChainExists(String),
+    /// The chain is a user chain: in this family only built-in ones have policies.
+    NotBuiltIn(String),
+    /// The chain is built in, or the family's user chains have no policies.
+    NoUserPolicy(String),
+    /// The chain is built in, has rules or is jumped to: it cannot be deleted.
+    ChainInUse {
+        /// Name of the chain.
+        chain: String,
+        /// Its rules.
+        rules: usize,
+        /// Rules that jump to it.
+        callers: i64,
+    },
+    /// The chain is built in, or the table has one of the new name already.
+    CannotRename {
+        /// Present name of the chain.
+        old: String,
+        /// The name that it was to have.
+        new: String,
+    },
+    /// A rule jumps to a built-in chain, or to one that was deleted.
+    NotUserChain,
+    /// No rule of the chain reads like the one that was given.
+    NoSuchRule {
+        /// Name of the chain.
+        chain: String,
+    },
+    /// No rule has this number.
+    RuleNumber {
+        /// The number that was given.
+        number: usize,
+        /// The highest number that would have been taken.
+        last: usize,
+    },
+    /// A jump would close a loop of chains.
+    Loop {
+        /// The chain that would jump.
+        from: String,
+        /// The chain that it would jump to.
+        to: String,
+    },
+    /// Somebody else holds rules of this chain, which cannot be renumbered then.
+    SharedRules {
+        /// Name of the chain.
+        chain: String,
+    },
+}
 
 impl Refused {
-    pub(super) fn new(what: impl Into<String>) -> Self {
-        Self(what.into())
+    pub(super) fn looped(from: &str, to: &str) -> Self {
+        Self::Loop { from: from.to_owned(), to: to.to_owned() }
     }
 
-    pub(super) fn looped(from: &str, to: &str) -> Self {
-        Self(format!("no loop of chains, found the jump {from} -> {to}"))
+    /// What was expected, and what was found.
+    pub(super) fn what(&self) -> String {
+        match self {
+            Self::UnknownTable(table) => format!("a table, found {table}"),
+            Self::TableNotLoaded(table) => format!("a table that is loaded, found {table}"),
+            Self::UnknownChain { table, chain } => {
+                format!("a chain of table {table}, found {chain}")
+            }
+            Self::ChainExists(name) => format!("a chain name that is not taken, found {name}"),
+            Self::NotBuiltIn(chain) => format!("a built-in chain, found {chain}"),
+            Self::NoUserPolicy(chain) => {
+                format!("a user chain that has a policy, found {chain}")
+            }
+            Self::ChainInUse { chain, rules, callers } => format!(
+                "a chain of the user's own that is empty and that no rule jumps to, found {chain} \
+                 with {rules} rules and {callers} jumps to it"
+            ),
+            Self::CannotRename { old, new } => format!(
+                "a chain of the user's own and a name that is not taken, found {old} and {new}"
+            ),
+            Self::NotUserChain => "a jump to a chain of the user's own".to_owned(),
+            Self::NoSuchRule { chain } => {
+                format!("a rule of chain {chain}, found none that reads like this")
+            }
+            Self::RuleNumber { number, last } => {
+                format!("a rule number from 1 to {last}, found {number}")
+            }
+            Self::Loop { from, to } => {
+                format!("no loop of chains, found the jump {from} -> {to}")
+            }
+            Self::SharedRules { chain } => {
+                format!("rules that nobody else has, found some of {chain}")
+            }
+        }
     }
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected {}", self.0)
+        write!(f, "expected {}", self.what())
     }
 }
 
 impl std::error::Error for Refused {}
 
-/// The place of this number, counted from 1, of this many.
-pub(super) fn place(number: usize, places: usize) -> Result<usize, Refused> {
+/// The index of this number, counted from 1, where `last` is the highest.
+pub(super) fn place(number: usize, last: usize) -> Result<usize, Refused> {
     match number {
-        1.. if number <= places => Ok(number - 1),
-        _ => Err(Refused::new(format!("a rule number from 1 to {places}, found {number}"))),
+        1.. if number <= last => Ok(number - 1),
+        _ => Err(Refused::RuleNumber { number, last }),
     }
 }

@@ -34,7 +34,8 @@ impl TableDraft {
 
     pub(super) fn index(&self, chain: &str) -> Result<u32, Refused> {
         let found = self.table.names.get(chain).copied();
-        let none = || Refused::new(format!("a chain of table {}, found {chain}", self.table.name));
+        let none =
+            || Refused::UnknownChain { table: self.table.name.to_owned(), chain: chain.to_owned() };
         found.ok_or_else(none)
     }
 
@@ -107,7 +108,7 @@ impl TableDraft {
             let looped = || Refused::looped(self.table.name_of(chain), self.table.name_of(to));
             let head = self.head(to);
             if head.name.is_empty() || head.base.is_some() {
-                return Err(Refused::new("a jump to a chain of the user's own"));
+                return Err(Refused::NotUserChain);
             }
             let jumps = |chain| self.jumps(chain);
             if to == chain || self.callers_of(chain) > 0 && reach::reaches(to, chain, jumps) {
@@ -144,10 +145,7 @@ impl TableDraft {
                 && (code::says_all(&words) || self.text(at, family) == self.text(rule, family))
         };
         let found = self.drafts[&chain].position(code::hash_of(&words), same);
-        found.ok_or_else(|| {
-            let name = self.table.name_of(chain);
-            Refused::new(format!("a rule of chain {name}, found none that reads like this"))
-        })
+        found.ok_or_else(|| Refused::NoSuchRule { chain: self.table.name_of(chain).to_owned() })
     }
 
     /// A rule's canonical text without its chain.

@@ -27,13 +27,13 @@ pub use choice::{Refused, Which};
 pub use numbers::Numbers;
 pub use transaction::Transaction;
 
+use crate::backend::Backend;
 use crate::eval::{Alive, Memories, Observer, Verdicts, run};
 use crate::family::Family;
 use crate::layout::paged::Paged;
 use crate::layout::segment::Segments;
 use crate::layout::{Corrupt, Footprint, Layout, PackedChains, Policies, has_wide_addresses};
-use crate::model::{Base, Chain, End, Rule, Ruleset, Table};
-use crate::semantics::Semantics;
+use crate::model::{Base, Chain, FallThrough, Rule, Ruleset, Table};
 use crate::transit::Transit;
 
 /// One state of the rules.
@@ -41,7 +41,7 @@ use crate::transit::Transit;
 pub struct Revision {
     number: u64,
     family: Family,
-    semantics: Semantics,
+    backend: Backend,
     tables: Vec<TableRevision>,
     /// Counters of rules that this revision no longer has.
     dropped: Vec<u32>,
@@ -69,7 +69,7 @@ struct Head {
     name: Arc<str>,
     base: Option<Base>,
     /// What the end of a user chain does.
-    end: End,
+    fall_through: FallThrough,
     /// Rules that jump to it.
     callers: u32,
 }
@@ -83,10 +83,10 @@ impl Revision {
         let family = ruleset.family;
         let tables = ruleset.tables.iter().map(|table| TableRevision::of(table, family)).collect();
         numbers.note(ruleset);
-        let Ruleset { semantics, .. } = *ruleset;
+        let Ruleset { backend, .. } = *ruleset;
         let (dropped, made) = (Vec::new(), Vec::new());
         let replaced = 0;
-        let revision = Self { number: 1, family, semantics, tables, dropped, made, replaced };
+        let revision = Self { number: 1, family, backend, tables, dropped, made, replaced };
         revision.tables.iter().try_for_each(reach::check)?;
         Ok(revision)
     }
@@ -160,7 +160,7 @@ impl Revision {
     #[must_use]
     pub fn ruleset(&self) -> Ruleset {
         let tables = self.tables.iter().map(TableRevision::table).collect();
-        Ruleset { family: self.family, semantics: self.semantics, tables }
+        Ruleset { family: self.family, backend: self.backend, tables }
     }
 
     /// Checks the layout of every table.
@@ -195,7 +195,12 @@ impl TableRevision {
         for (index, (chain, callers)) in table.chains.iter().zip(callers).enumerate() {
             let name: Arc<str> = Arc::from(&*chain.name);
             made.names.insert_mut(Arc::clone(&name), index as u32);
-            made.heads.push(Head { name, base: chain.base, end: chain.end, callers });
+            made.heads.push(Head {
+                name,
+                base: chain.base,
+                fall_through: chain.fall_through,
+                callers,
+            });
         }
         made
     }
@@ -220,7 +225,7 @@ impl TableRevision {
             self.heads.iter().zip(self.chains.chains.iter()).map(|(head, segments)| Chain {
                 name: (&*head.name).into(),
                 base: head.base,
-                end: head.end,
+                fall_through: head.fall_through,
                 rules: segments.rules().cloned().collect(),
                 line: 0,
             });

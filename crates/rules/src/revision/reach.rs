@@ -3,7 +3,7 @@
 use super::{Refused, TableRevision};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum Mark {
     No,
     OnPath,
     Done,
@@ -11,15 +11,15 @@ enum Seen {
 
 /// Looks for a loop in a whole table.
 pub(super) fn check(table: &TableRevision) -> Result<(), Refused> {
-    let mut seen = vec![Seen::No; table.heads.len()];
+    let mut seen = vec![Mark::No; table.heads.len()];
     for start in 0..seen.len() as u32 {
         walk(table, start, &mut seen)?;
     }
     Ok(())
 }
 
-fn walk(table: &TableRevision, start: u32, seen: &mut [Seen]) -> Result<(), Refused> {
-    if seen[start as usize] != Seen::No {
+fn walk(table: &TableRevision, start: u32, seen: &mut [Mark]) -> Result<(), Refused> {
+    if seen[start as usize] != Mark::No {
         return Ok(());
     }
     let jumps = |chain: u32| {
@@ -27,18 +27,18 @@ fn walk(table: &TableRevision, start: u32, seen: &mut [Seen]) -> Result<(), Refu
     };
     // The path of chains from `start`, each with the jumps that are left: no machine stack.
     let mut path = vec![(start, jumps(start))];
-    seen[start as usize] = Seen::OnPath;
+    seen[start as usize] = Mark::OnPath;
     while let Some((chain, left)) = path.last_mut() {
         let Some(to) = left.pop() else {
-            seen[*chain as usize] = Seen::Done;
+            seen[*chain as usize] = Mark::Done;
             path.pop();
             continue;
         };
         match seen[to as usize] {
-            Seen::Done => {}
-            Seen::OnPath => return Err(Refused::looped(table.name_of(*chain), table.name_of(to))),
-            Seen::No => {
-                seen[to as usize] = Seen::OnPath;
+            Mark::Done => {}
+            Mark::OnPath => return Err(Refused::looped(table.name_of(*chain), table.name_of(to))),
+            Mark::No => {
+                seen[to as usize] = Mark::OnPath;
                 path.push((to, jumps(to)));
             }
         }

@@ -56,15 +56,14 @@ impl Transaction<'_> {
             .collect();
         let mut changed = Vec::new();
         for (chain, index) in chains.into_iter().zip(&indices) {
-            let Chain { name: chain_name, base, end, rules, .. } = chain;
+            let Chain { name: chain_name, base, fall_through, rules, .. } = chain;
             match base {
                 Some(base) => self.set_policy(name, &chain_name, base.policy)?,
-                None => self.set_end(name, &chain_name, end)?,
+                None => self.set_fall_through(name, &chain_name, fall_through)?,
             }
             let own = |rule: Arc<Rule>| {
                 let Some(rule) = Arc::into_inner(rule) else {
-                    let what = format!("rules that nobody else has, found some of {chain_name}");
-                    return Err(Refused::new(what));
+                    return Err(Refused::SharedRules { chain: chain_name.to_string() });
                 };
                 Ok(Rule { action: renumbered(rule.action, &indices), ..rule })
             };

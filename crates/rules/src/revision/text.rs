@@ -6,7 +6,7 @@
 use super::{Numbers, Refused, Revision, Transaction, Which};
 use crate::error::{LoadError, What};
 use crate::lexer::{Word, words};
-use crate::model::{End, Rule};
+use crate::model::{FallThrough, Rule};
 use crate::save::line::Chain;
 use crate::save::{chain_name, line, policy};
 
@@ -60,7 +60,8 @@ impl Transaction<'_> {
         match text.as_bytes().first() {
             None | Some(b'#') => return Ok(()),
             Some(b'*') => {
-                let draft = self.table_or_new(&text[1..]).map_err(|why| What::new(2, why.0))?;
+                let draft =
+                    self.table_or_new(&text[1..]).map_err(|why| What::new(2, why.what()))?;
                 *table = Some(draft.table.name);
                 return Ok(());
             }
@@ -82,53 +83,58 @@ impl Transaction<'_> {
     fn declare(&mut self, table: &str, declared: Command<'_>) -> Result<(), What> {
         let name = declared.word(0, "the chain")?;
         let policy = declared.word(1, "the chain's policy")?;
-        let refused = |why: Refused| What::new(name.column, why.0);
+        let refused = |why: Refused| What::new(name.column, why.what());
         let found = self.chain(table, &name.text);
         let is_user = found.is_none_or(|chain| self.hook(table, chain).is_none());
         match (policy::user(&policy.text, self.family), found) {
-            (Some(End::Return), Some(_)) if !is_user => {
+            (Some(FallThrough::Return), Some(_)) if !is_user => {
                 self.flush(table, Some(&name.text)).map_err(refused)
             }
-            (Some(end), _) if is_user => {
+            (Some(fall_through), _) if is_user => {
                 match found {
                     Some(_) => self.flush(table, Some(&name.text)).map_err(refused)?,
                     None => self.add(table, name)?,
                 }
-                self.end(table, name, end)
+                self.fall_through(table, name, fall_through)
             }
             _ => self.policy(table, name, policy),
         }
     }
 
     /// What a chain that was made or emptied does at its end; one that became a built-in one has a policy.
-    fn end(&mut self, table: &str, name: &Word<'_>, end: End) -> Result<(), What> {
+    fn fall_through(
+        &mut self,
+        table: &str,
+        name: &Word<'_>,
+        fall_through: FallThrough,
+    ) -> Result<(), What> {
         let hook = self.chain(table, &name.text).and_then(|chain| self.hook(table, chain));
-        let set = match (end, hook) {
-            (End::Policy(policy), Some(_)) => self.set_policy(table, &name.text, policy),
-            (End::Return, Some(_)) => Ok(()),
-            (end, None) => self.set_end(table, &name.text, end),
+        let set = match (fall_through, hook) {
+            (FallThrough::Policy(policy), Some(_)) => self.set_policy(table, &name.text, policy),
+            (FallThrough::Return, Some(_)) => Ok(()),
+            (fall_through, None) => self.set_fall_through(table, &name.text, fall_through),
         };
-        set.map_err(|why| What::new(name.column, why.0))
+        set.map_err(|why| What::new(name.column, why.what()))
     }
 
     fn add(&mut self, table: &str, name: &Word<'_>) -> Result<(), What> {
         chain_name::check(name)?;
-        self.new_chain(table, &name.text).map_err(|why| What::new(name.column, why.0))
+        self.new_chain(table, &name.text).map_err(|why| What::new(name.column, why.what()))
     }
 
     fn policy(&mut self, table: &str, name: &Word<'_>, policy: &Word<'_>) -> Result<(), What> {
         let policy = policy::built_in(policy)?;
-        self.set_policy(table, &name.text, policy).map_err(|why| What::new(name.column, why.0))
+        self.set_policy(table, &name.text, policy).map_err(|why| What::new(name.column, why.what()))
     }
 
     fn command(&mut self, table: &'static str, command: Command<'_>) -> Result<(), What> {
         let verb = command.word(0, "a command")?.clone();
         if let ("-F" | "--flush", None) = (&*verb.text, command.list.get(1)) {
-            return self.flush(table, None).map_err(|why| What::new(verb.column, why.0));
+            return self.flush(table, None).map_err(|why| What::new(verb.column, why.what()));
         }
         let chain = command.word(1, "the chain")?.clone();
         let name = &*chain.text;
-        let refused = |why: Refused| What::new(chain.column, why.0);
+        let refused = |why: Refused| What::new(chain.column, why.what());
         match &*verb.text {
             "-A" | "--append" => {
                 let rules = self.rules(table, &chain, command)?;
@@ -170,7 +176,7 @@ impl Transaction<'_> {
         chain: &Word<'_>,
         command: Command<'_>,
     ) -> Result<(), What> {
-        let refused = |why: Refused| What::new(chain.column, why.0);
+        let refused = |why: Refused| What::new(chain.column, why.what());
         if let (Some(number), 3) = (command.number(2), command.list.len()) {
             return self.delete(table, &chain.text, &Which::Number(number)).map_err(refused);
         }

@@ -8,14 +8,14 @@ use super::choice::{Refused, Which, place};
 use super::draft::TableDraft;
 use super::{Head, Numbers, Revision, TableRevision};
 use crate::family::{Family, Hook};
-use crate::model::{Base, End, Policy, Rule};
+use crate::model::{Base, FallThrough, Policy, Rule};
 
 /// See the module. What is refused leaves the transaction as it was.
 #[derive(Debug)]
 pub struct Transaction<'n> {
     number: u64,
     pub(super) family: Family,
-    semantics: crate::semantics::Semantics,
+    backend: crate::backend::Backend,
     pub(super) tables: Vec<TableDraft>,
     numbers: &'n mut Numbers,
     dropped: Vec<u32>,
@@ -29,10 +29,10 @@ impl<'n> Transaction<'n> {
     /// A transaction that starts at a revision.
     pub fn new(at: &Revision, numbers: &'n mut Numbers) -> Self {
         let tables = at.tables.iter().cloned().map(TableDraft::of).collect();
-        let Revision { number, family, semantics, .. } = *at;
+        let Revision { number, family, backend, .. } = *at;
         let (dropped, made) = (Vec::new(), Vec::new());
         let replaced = 0;
-        Self { number, family, semantics, tables, numbers, dropped, made, replaced }
+        Self { number, family, backend, tables, numbers, dropped, made, replaced }
     }
 
     /// Puts rules into a chain before number `at`, counted from 1, or at its end.
@@ -115,9 +115,9 @@ impl<'n> Transaction<'n> {
         let head = draft.head(index);
         let Some(base) = head.base else {
             if family.dialect().user_policies {
-                return self.set_end(table, chain, End::Policy(policy));
+                return self.set_fall_through(table, chain, FallThrough::Policy(policy));
             }
-            return Err(Refused::new(format!("a built-in chain, found {}", head.name)));
+            return Err(Refused::NotBuiltIn(head.name.to_string()));
         };
         draft.table.chains.policies.set(base.hook, index, policy);
         let base = Some(Base { policy, ..base });
@@ -129,15 +129,20 @@ impl<'n> Transaction<'n> {
     ///
     /// # Errors
     /// There is no such user chain, or the family's have no policies.
-    pub fn set_end(&mut self, table: &str, chain: &str, end: End) -> Result<(), Refused> {
+    pub fn set_fall_through(
+        &mut self,
+        table: &str,
+        chain: &str,
+        fall_through: FallThrough,
+    ) -> Result<(), Refused> {
         let has_policies = self.family.dialect().user_policies;
         let (draft, index) = find(&mut self.tables, table, chain)?;
         let head = draft.head(index);
-        if head.base.is_some() || end != End::Return && !has_policies {
-            return Err(Refused::new(format!("a user chain that has a policy, found {chain}")));
+        if head.base.is_some() || fall_through != FallThrough::Return && !has_policies {
+            return Err(Refused::NoUserPolicy(chain.to_owned()));
         }
-        draft.table.chains.policies.set_end(index, end);
-        draft.table.heads.set(index as usize, Head { end, ..head });
+        draft.table.chains.policies.set_fall_through(index, fall_through);
+        draft.table.heads.set(index as usize, Head { fall_through, ..head });
         Ok(())
     }
 
@@ -149,7 +154,7 @@ impl<'n> Transaction<'n> {
         let family = self.family;
         let draft = self.table_or_new(table)?;
         if draft.table.names.contains_key(name) {
-            return Err(Refused::new(format!("a chain name that is not taken, found {name}")));
+            return Err(Refused::ChainExists(name.to_owned()));
         }
         draft.add_chain(name, family);
         Ok(())
@@ -165,14 +170,11 @@ impl<'n> Transaction<'n> {
         let callers = draft.callers_of(chain);
         let head = draft.head(chain);
         if head.base.is_some() || rules > 0 || callers > 0 {
-            return Err(Refused::new(format!(
-                "a chain of the user's own that is empty and that no rule jumps to, found {name} \
-                 with {rules} rules and {callers} jumps to it"
-            )));
+            return Err(Refused::ChainInUse { chain: name.to_owned(), rules, callers });
         }
         draft.table.names.remove_mut(name);
         draft.callers.remove(&chain);
-        draft.table.chains.policies.set_end(chain, End::Return);
+        draft.table.chains.policies.set_fall_through(chain, FallThrough::Return);
         draft.table.heads.set(chain as usize, Head::default());
         draft.table.unused.push(chain);
         Ok(())
@@ -186,9 +188,7 @@ impl<'n> Transaction<'n> {
         let (draft, chain) = find(&mut self.tables, table, old)?;
         let head = draft.head(chain);
         if head.base.is_some() || draft.table.names.contains_key(new) {
-            return Err(Refused::new(format!(
-                "a chain of the user's own and a name that is not taken, found {old} and {new}"
-            )));
+            return Err(Refused::CannotRename { old: old.to_owned(), new: new.to_owned() });
         }
         let name: Arc<str> = Arc::from(new);
         draft.table.names.remove_mut(old);
@@ -207,11 +207,11 @@ impl<'n> Transaction<'n> {
     /// The revision that the changes make.
     #[must_use]
     pub fn commit(self) -> Revision {
-        let Self { number, family, semantics, tables, dropped, made, mut replaced, .. } = self;
+        let Self { number, family, backend, tables, dropped, made, mut replaced, .. } = self;
         replaced += tables.iter().map(TableDraft::replaced).sum::<usize>();
         replaced += dropped.len() * size_of::<Rule>();
         let tables = tables.into_iter().map(TableDraft::freeze).collect();
-        Revision { number: number + 1, family, semantics, tables, dropped, made, replaced }
+        Revision { number: number + 1, family, backend, tables, dropped, made, replaced }
     }
 
     /// Gives back the numbers of the rules that it made; nothing else comes of it.
@@ -225,7 +225,7 @@ impl<'n> Transaction<'n> {
             Some(index) => index,
             None => {
                 let kind = self.family.table(name);
-                let kind = kind.ok_or_else(|| Refused::new(format!("a table, found {name}")))?;
+                let kind = kind.ok_or_else(|| Refused::UnknownTable(name.to_owned()))?;
                 let mut draft = TableDraft::of(TableRevision::empty(kind.name, self.family));
                 for hook in kind.hooks {
                     draft.add_chain(hook.chain_name(), self.family);
@@ -280,7 +280,7 @@ impl<'n> Transaction<'n> {
 
 fn draft_of<'t>(tables: &'t mut [TableDraft], name: &str) -> Result<&'t mut TableDraft, Refused> {
     let found = tables.iter_mut().find(|draft| draft.table.name == name);
-    found.ok_or_else(|| Refused::new(format!("a table that is loaded, found {name}")))
+    found.ok_or_else(|| Refused::TableNotLoaded(name.to_owned()))
 }
 
 fn find<'t>(

@@ -31,7 +31,7 @@ pub(crate) struct Dialect {
     pub(super) parts: &'static [Spelling],
     /// `-m NAME` loads a match; otherwise its options do.
     pub(crate) names_matches: bool,
-    /// The target prints before the tests, and its options behind them.
+    /// The target prints before the tests, and its options after them.
     pub(crate) target_first: bool,
     /// `-d ! x` is as good as `! -d x`.
     pub(super) late_invert: bool,

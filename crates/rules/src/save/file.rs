@@ -1,16 +1,16 @@
 //! Reads a whole file of save text, line by line.
 
-use super::kind::{family_of, other_text, semantics_of};
+use super::kind::{backend_of, family_of, other_text};
 use super::open_table::OpenTable;
-use super::options::Words;
+use super::options::Arguments;
 use super::rule::RuleLine;
 use super::{FamilyFrom, LineWarnings, LoadOptions, Loaded, Warnings, numbers, rule};
+use crate::backend::Backend;
 use crate::error::{LoadError, What};
 use crate::ext;
 use crate::family::{Family, TableKind};
 use crate::lexer::{Word, bare_words, words};
 use crate::model::{Counters, Ruleset, Table};
-use crate::semantics::Semantics;
 
 /// Most bytes of rules that address lists may stand for in a file: `-s a,b,c -d x,y,z` is one rule per pair, each with
 /// all matches of its line, so a short text could ask for more memory than any machine has. A byte of rules takes up to
@@ -42,7 +42,7 @@ pub fn load(text: &str, options: &LoadOptions<'_>) -> Result<Loaded, LoadError> 
 
 struct File<'a, 'o> {
     family: Family,
-    semantics: Semantics,
+    backend: Backend,
     options: &'o LoadOptions<'o>,
     tables: Vec<Table>,
     open: Option<OpenTable<'a>>,
@@ -57,7 +57,7 @@ impl<'a, 'o> File<'a, 'o> {
     fn new(family: Family, options: &'o LoadOptions<'o>) -> Self {
         Self {
             family,
-            semantics: Semantics::default(),
+            backend: Backend::default(),
             options,
             tables: Vec::new(),
             open: None,
@@ -92,11 +92,11 @@ impl<'a, 'o> File<'a, 'o> {
     }
 
     fn comment(&mut self, number: u32, line: &str) {
-        let Some((semantics, old)) = semantics_of(line) else { return };
-        self.semantics = semantics;
+        let Some((backend, old)) = backend_of(line) else { return };
+        self.backend = backend;
         if old {
             let what = "saved by iptables-nft before 1.8.8, whose tcp and udp matches are those of \
-                        xtables: judged as legacy";
+                        xtables: evaluated as legacy";
             self.warnings.add(number, what);
         }
     }
@@ -164,7 +164,7 @@ impl<'a, 'o> File<'a, 'o> {
     /// `:CHAIN POLICY [packets:bytes]`.
     fn declare(&mut self, number: u32, text: &'a str) -> Result<(), What> {
         let end = column_after(text) + 1;
-        let mut list = Words::new(bare_words(text, 2), end);
+        let mut list = Arguments::new(bare_words(text, 2), end);
         let name = list.value("the chain")?;
         let policy = list.value("the chain's policy")?;
         let counters = match list.next() {
@@ -187,7 +187,7 @@ impl<'a, 'o> File<'a, 'o> {
 
     fn rule(&mut self, number: u32, line: &'a str) -> Result<(), What> {
         let end = column_after(line);
-        let mut list = Words::of_line(line, end)?;
+        let mut list = Arguments::of_line(line, end)?;
         let counters = match list.peek().filter(|word| word.text.starts_with('[')) {
             Some(word) => Some(parse_counters(word)?),
             None => None,
@@ -295,8 +295,8 @@ impl<'a, 'o> File<'a, 'o> {
             let what = "iptables-save text (a *table line, chains, rules, COMMIT), found none";
             return Err(What::new(1, what).at_line(1));
         }
-        let Self { family, semantics, tables, warnings, .. } = self;
-        let mut ruleset = Ruleset { family, semantics, tables };
+        let Self { family, backend, tables, warnings, .. } = self;
+        let mut ruleset = Ruleset { family, backend, tables };
         numbers::give(&mut ruleset);
         Ok(Loaded { ruleset, family_from, warnings: warnings.list })
     }

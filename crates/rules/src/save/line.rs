@@ -1,6 +1,6 @@
 //! Reads the rules of one line for a table that stands already: every chain it names must be there.
 
-use super::options::Words;
+use super::options::Arguments;
 use super::rule::{RuleLine, Setting, Verdict};
 use super::{LineWarnings, Warnings, rule};
 use crate::error::What;
@@ -27,7 +27,7 @@ pub(crate) fn rules(
     let Chain { family, table, hook, name } = chain;
     let is_chain = |name: &str| chain_of(name).is_some();
     let warnings = &mut Warnings { strict: true, ..Warnings::default() };
-    let words = &mut Words::new(list, end);
+    let words = &mut Arguments::new(list, end);
     let (place, own) = rule::command(words)?;
     let mut parsed = RuleLine::new(place, own, family);
     parsed.read(words, is_chain, &mut LineWarnings { warnings, line: 1 })?;

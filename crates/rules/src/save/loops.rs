@@ -6,7 +6,7 @@ use crate::error::LoadError;
 use crate::model::{Action, Table};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum Mark {
     No,
     OnPath,
     Done,
@@ -17,7 +17,7 @@ enum Seen {
 /// # Errors
 /// The line of the jump that closes a loop, with the chains on it.
 pub(super) fn check(table: &Table) -> Result<(), LoadError> {
-    let mut seen = vec![Seen::No; table.chains.len()];
+    let mut seen = vec![Mark::No; table.chains.len()];
     for (index, chain) in table.chains.iter().enumerate() {
         if chain.base.is_some() {
             walk(table, index, &mut seen)?;
@@ -26,13 +26,13 @@ pub(super) fn check(table: &Table) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn walk(table: &Table, start: usize, seen: &mut [Seen]) -> Result<(), LoadError> {
+fn walk(table: &Table, start: usize, seen: &mut [Mark]) -> Result<(), LoadError> {
     // The path of chains from `start`, each with the rule at which it goes on: no machine stack.
     let mut path = vec![(start, 0)];
-    seen[start] = Seen::OnPath;
+    seen[start] = Mark::OnPath;
     while let Some((chain, next)) = path.last_mut() {
         let Some(rule) = table.chains[*chain].rules.get(*next) else {
-            seen[*chain] = Seen::Done;
+            seen[*chain] = Mark::Done;
             path.pop();
             continue;
         };
@@ -40,12 +40,12 @@ fn walk(table: &Table, start: usize, seen: &mut [Seen]) -> Result<(), LoadError>
         let (Action::Jump(to) | Action::Goto(to)) = rule.action else { continue };
         let to = to as usize;
         match seen[to] {
-            Seen::Done => {}
-            Seen::No => {
-                seen[to] = Seen::OnPath;
+            Mark::Done => {}
+            Mark::No => {
+                seen[to] = Mark::OnPath;
                 path.push((to, 0));
             }
-            Seen::OnPath => {
+            Mark::OnPath => {
                 let what = format!("no loop of chains, found {}", names(table, &path, to));
                 return Err(LoadError { line: rule.line, column: 1, what });
             }

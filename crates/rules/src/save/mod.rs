@@ -44,7 +44,7 @@ pub struct LoadOptions<'a> {
 /// A ruleset as loaded.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The rules.
+    /// The ruleset that the text makes.
     pub ruleset: Ruleset,
     /// How the family was found.
     pub family_from: FamilyFrom,
@@ -68,7 +68,7 @@ pub enum FamilyFrom {
 /// Something odd that was taken, with the first line that has it and how many have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// What.
+    /// What is odd about it.
     pub what: String,
     /// First line, from 1.
     pub line: u32,

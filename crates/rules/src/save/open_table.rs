@@ -8,15 +8,15 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::rule::{Place, RuleLine, Setting, Verdict};
+use super::rule::{Position, RuleLine, Setting, Verdict};
 use super::{chain_name, loops, policy};
 use crate::error::{LoadError, What};
 use crate::family::{Family, Hook};
 use crate::header::Header;
 use crate::lexer::Word;
-use crate::model::{Action, Base, Chain, Counters, End, Policy, Rule, Table};
+use crate::model::{Action, Base, Chain, Counters, FallThrough, Policy, Rule, Table};
 
-/// Most rules that `-I` may move along in all: each insertion moves those behind it, so a long text of
+/// Most rules that `-I` may move along in all: each insertion moves those after it, so a long text of
 /// insertions could take hours.
 const MAX_MOVED_RULES: usize = 1 << 26;
 
@@ -84,7 +84,9 @@ impl<'a> OpenTable<'a> {
         chain.line = line;
         match &mut chain.base {
             Some(base) => *base = Base { policy: policy::built_in(policy)?, counters, ..*base },
-            None => chain.end = policy::user(&policy.text, self.family).ok_or_else(not_user)?,
+            None => {
+                chain.fall_through = policy::user(&policy.text, self.family).ok_or_else(not_user)?
+            }
         }
         Ok(())
     }
@@ -133,7 +135,7 @@ impl<'a> OpenTable<'a> {
         self.table.chains.push(Chain {
             name: name.text.as_ref().into(),
             base,
-            end: End::Return,
+            fall_through: FallThrough::Return,
             rules: Vec::new(),
             line,
         });
@@ -173,7 +175,7 @@ impl<'a> OpenTable<'a> {
         self.put(index, place, rule)
     }
 
-    /// Puts a rule in its place; those behind it move along.
+    /// Puts a rule in its place; those after it move along.
     fn put(&mut self, chain: usize, place: usize, rule: Rule) -> Result<(), What> {
         let rules = &mut self.table.chains[chain].rules;
         if place == rules.len() {
@@ -237,10 +239,10 @@ impl<'a> OpenTable<'a> {
 
 /// Where the rule goes among the `len` rules of its chain.
 fn place(parsed: &RuleLine<'_>, len: usize) -> Result<usize, What> {
-    match parsed.place {
-        Place::Append => Ok(len),
-        Place::Insert(at) if (1..=len + 1).contains(&at) => Ok(at - 1),
-        Place::Insert(_) => {
+    match parsed.position {
+        Position::Append => Ok(len),
+        Position::Insert(at) if (1..=len + 1).contains(&at) => Ok(at - 1),
+        Position::Insert(_) => {
             let what = format!("a rule number from 1 to {}", len + 1);
             Err(What::new(parsed.chain.column, what))
         }

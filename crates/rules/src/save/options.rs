@@ -33,7 +33,7 @@ pub(super) struct Extensions<'a> {
 
 /// The words of a rule, read one by one.
 #[derive(Debug)]
-pub(super) struct Words<'a> {
+pub(super) struct Arguments<'a> {
     words: Source<'a>,
     /// The second half of a word that was split.
     split: Option<Word<'a>>,
@@ -41,7 +41,7 @@ pub(super) struct Words<'a> {
     ahead: Option<Word<'a>>,
     /// Column after the last word, for what is missing.
     pub(super) end: u32,
-    /// `!` may stand behind its option.
+    /// `!` may stand after its option.
     late_invert: bool,
 }
 
@@ -53,7 +53,7 @@ enum Source<'a> {
     List(std::vec::IntoIter<Word<'a>>),
 }
 
-impl<'a> Words<'a> {
+impl<'a> Arguments<'a> {
     pub(super) fn new(words: Vec<Word<'a>>, end: u32) -> Self {
         Self::from(Source::List(words.into_iter()), end)
     }
@@ -180,7 +180,7 @@ impl<'a> Extensions<'a> {
         &mut self,
         option: &Word<'a>,
         mut invert: bool,
-        words: &mut Words<'a>,
+        words: &mut Arguments<'a>,
         protocol: Option<ProtocolTest>,
         warnings: &mut LineWarnings<'_>,
     ) -> Result<(), What> {
@@ -280,7 +280,7 @@ impl<'a> Extensions<'a> {
         &mut self,
         option: &Word<'a>,
         invert: bool,
-        words: &mut Words<'a>,
+        words: &mut Arguments<'a>,
     ) -> Result<(), What> {
         let kept = match self.newest {
             _ if !self.newest_is_unknown() => None,

@@ -3,7 +3,7 @@
 use crate::error::What;
 use crate::family::Family;
 use crate::lexer::Word;
-use crate::model::{End, Policy};
+use crate::model::{FallThrough, Policy};
 
 /// The policy of a built-in chain.
 pub(crate) fn built_in(word: &Word<'_>) -> Result<Policy, What> {
@@ -12,12 +12,12 @@ pub(crate) fn built_in(word: &Word<'_>) -> Result<Policy, What> {
 }
 
 /// The end of a user chain, where its family's text may have this word for it.
-pub(crate) fn user(word: &str, family: Family) -> Option<End> {
+pub(crate) fn user(word: &str, family: Family) -> Option<FallThrough> {
     let has_policies = family.dialect().user_policies;
     match word {
-        "-" => Some(End::Return),
-        "RETURN" if has_policies => Some(End::Return),
-        _ if has_policies => named(word).map(End::Policy),
+        "-" => Some(FallThrough::Return),
+        "RETURN" if has_policies => Some(FallThrough::Return),
+        _ if has_policies => named(word).map(FallThrough::Policy),
         _ => None,
     }
 }

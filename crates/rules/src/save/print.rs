@@ -9,7 +9,7 @@ use super::dialect::Part;
 use crate::ext::{MatchUse, Printer};
 use crate::family::Family;
 use crate::header::{Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
-use crate::model::{Action, Chain, Counters, End, Rule, Ruleset, Table};
+use crate::model::{Action, Chain, Counters, FallThrough, Rule, Ruleset, Table};
 use crate::names::{ethertype_name, protocol_name};
 use crate::value;
 
@@ -50,7 +50,7 @@ pub(crate) fn print_named<'n>(
     to.finish()
 }
 
-/// What stands behind `-j` or `-g`.
+/// What stands after `-j` or `-g`.
 fn print_verdict<'n>(rule: &Rule, name: &impl Fn(u32) -> &'n str, to: &mut Printer) {
     match &rule.action {
         Action::None => {}
@@ -174,11 +174,11 @@ pub fn print_ruleset(
         // A chain without a name was deleted (see `Revision::ruleset`).
         let named = table.chains.iter().enumerate().filter(|(_, chain)| !chain.name.is_empty());
         for (c, chain) in named {
-            let policy = match (chain.base, chain.end) {
+            let policy = match (chain.base, chain.fall_through) {
                 (Some(base), _) => base.policy.to_string(),
-                (None, End::Policy(policy)) => policy.to_string(),
-                (None, End::Return) if dialect.user_policies => "RETURN".to_owned(),
-                (None, End::Return) => "-".to_owned(),
+                (None, FallThrough::Policy(policy)) => policy.to_string(),
+                (None, FallThrough::Return) if dialect.user_policies => "RETURN".to_owned(),
+                (None, FallThrough::Return) => "-".to_owned(),
             };
             let _ = match (dialect.commits, chain.base) {
                 (true, Some(_)) => {

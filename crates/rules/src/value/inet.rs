@@ -66,7 +66,7 @@ fn hex_groups(text: &str) -> Option<[u8; 16]> {
     Some(bytes)
 }
 
-/// One to four hex digits, and what is behind them.
+/// One to four hex digits, and the rest of the text.
 fn hex_group(text: &[u8]) -> Option<(u16, &[u8])> {
     let (mut value, mut len) = (0, 0);
     for byte in text {

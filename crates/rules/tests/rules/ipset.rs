@@ -32,7 +32,7 @@ impl Host {
         Self { ruleset, memories, sets: Sets::parse(sets).unwrap() }
     }
 
-    /// Whether the packet is dropped, at so many seconds; `None` if that is not known.
+    /// Whether the packet is dropped, at this number of seconds; `None` if that is not known.
     fn drops(&mut self, packet: &Sent, seconds: u64) -> Option<bool> {
         let mut bytes = packet.bytes();
         let len = bytes.len();
@@ -277,7 +277,7 @@ fn set_text_that_is_wrong_is_refused_at_its_place() {
     }
 }
 
-/// Not a bound, which would hang on the machine: prints what a set of a million elements costs.
+/// Not a bound, which would depend on the machine: prints what a set of a million elements costs.
 #[test]
 #[ignore = "a measurement: cargo test --release -p tamis-rules ipset -- --ignored --nocapture"]
 fn cost_of_a_million_elements() {

@@ -2,6 +2,7 @@
 //! has a program of its own.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod backends;
 mod bridge_policies;
 mod ipset;
 mod odd_words;
@@ -10,7 +11,6 @@ mod readme;
 mod revision;
 mod rulesets;
 mod save_tool;
-mod semantics;
 mod states;
 mod targets;
 mod xtables_cases;

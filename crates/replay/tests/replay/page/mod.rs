@@ -284,7 +284,7 @@ fn the_same_text_under_another_implementation_stands_once() {
     let (dir, files, capture) = demonstration("same-text");
     let options = LoadOptions::default();
     let new = RulesFile::from_text("again.v4", files[0].text.clone(), &options).unwrap();
-    let new = new.evaluated_as(Some(rules::Semantics::Nft));
+    let new = new.evaluated_as(Some(rules::Backend::Nft));
     let Some((found, document)) =
         opened_against(&files, Some(vec![new]), &capture, &dir, (1280, &NETS))
     else {

@@ -33,7 +33,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         let at = RuleRef { table: self.number, chain, rule };
         self.observer.unknown(at, cause);
         self.verdicts.give_up(at);
-        self.memories.lose();
-        transit.lose();
+        self.memories.make_indeterminate();
+        transit.make_indeterminate();
     }
 }

@@ -7,7 +7,7 @@ use super::header::Key;
 use super::source::{Source, Step, Stored, Test};
 use super::{Alive, By, Cause, Memories, Observer, RuleRef, Verdict, Verdicts, header};
 use crate::ext::Effect;
-use crate::model::{Action, End, Policy, Rule};
+use crate::model::{Action, FallThrough, Policy, Rule};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 use conntrack::States;
@@ -172,13 +172,13 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                     self.observer.rule(at, Outcome::YES, here, transit);
                     Outcome::YES
                 }
-                Test::AskMatches => self.judge(stored.rule(), at, Outcome::YES, None, transit),
+                Test::AskMatches => self.evaluate(stored.rule(), at, Outcome::YES, None, transit),
                 Test::Ask => {
                     let rule = stored.rule();
                     let header = rule.header.as_ref();
-                    let start = header.map(|header| header::judge(header, &self.key, transit));
+                    let start = header.map(|header| header::evaluate(header, &self.key, transit));
                     let (outcome, cause) = start.unwrap_or((Outcome::YES, None));
-                    self.judge(rule, at, outcome, cause, transit)
+                    self.evaluate(rule, at, outcome, cause, transit)
                 }
             };
             if outcome == Outcome::YES && stored.only_counts() {
@@ -207,7 +207,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
 
     /// What a rule says about the packet, given what its own tests say and, where that is not known, why.
     #[inline]
-    fn judge(
+    fn evaluate(
         &mut self,
         rule: &Rule,
         at: RuleRef,
@@ -423,7 +423,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         if let Some(full) = self.full
             && (frame.returned || frame.entry != (Entry::Jump { sure: true }))
         {
-            // In there a target may have said something else of its connection.
+            // In there a target may have changed what is known of its connection.
             let is_known = frame.states.without(full).is_none();
             transit.ct.view.states = if is_known { frame.states } else { full };
         }
@@ -447,7 +447,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     /// The end of a user chain that has a policy.
     fn at_end(&mut self, stack: &mut [Frame<S::Cursor>]) {
         let Some(Frame { index, .. }) = stack.last() else { return };
-        let End::Policy(policy) = self.source.end(*index) else { return };
+        let FallThrough::Policy(policy) = self.source.fall_through(*index) else { return };
         let by = By::Policy { table: self.number, chain: *index };
         self.end(verdict(policy), Some(by), true, stack);
     }
@@ -477,7 +477,7 @@ fn verdict(policy: Policy) -> Verdict {
     }
 }
 
-/// Whether what a rule does can change what becomes of the packet.
+/// Whether what a rule does can change the packet's verdict.
 fn decides(action: &Action) -> bool {
     match action {
         Action::None => false,

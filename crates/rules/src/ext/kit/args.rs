@@ -249,7 +249,7 @@ impl<'a> Args<'a> {
     }
 
     /// The rule must not stand in a built-in chain other than of these hooks. User chains pass here;
-    /// they are judged by what reaches them.
+    /// they are checked by what reaches them.
     pub fn needs_hook(&self, hooks: &[Hook]) -> Result<(), What> {
         match self.hook {
             Some(hook) if !hooks.contains(&hook) => {

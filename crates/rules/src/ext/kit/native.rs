@@ -2,7 +2,7 @@
 //!
 //! A fragment that does not start its packet is read all the same: IPv4 at the place where the header
 //! would be, IPv6 at the IPv6 header itself, because the search for the upper layer leaves its offset at 0.
-//! Source: as [`crate::Semantics`].
+//! Source: as [`crate::Backend`].
 
 use packet::{L4, Read, ipv4};
 
@@ -18,7 +18,7 @@ const PORTS: [usize; 2] = [0, 2];
 pub(crate) fn field<const N: usize>(transit: &Transit<'_, '_>, at: usize) -> Read<[u8; N]> {
     let start = match transit.upper_layer() {
         L4::Upper(upper) => Read::Known(upper.offset),
-        L4::Fragment { .. } => behind_header(transit),
+        L4::Fragment { .. } => after_header(transit),
         L4::Unknown => Read::Unknown,
         L4::Broken { .. } | L4::None => Read::Absent,
     };
@@ -30,7 +30,7 @@ pub(crate) fn field<const N: usize>(transit: &Transit<'_, '_>, at: usize) -> Rea
 }
 
 /// Where the payload of a later fragment is taken to start.
-fn behind_header(transit: &Transit<'_, '_>) -> Read<usize> {
+fn after_header(transit: &Transit<'_, '_>) -> Read<usize> {
     let network = transit.packet.network_offset();
     match transit.family {
         Family::Ipv6 => Read::Known(network),

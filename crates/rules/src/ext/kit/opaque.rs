@@ -1,5 +1,5 @@
 //! A match or target that tamis does not know: its words are kept and printed back, and everything that
-//! hangs on it is unknown.
+//! depends on it is unknown.
 
 use crate::ext::{Match, Printer, Target};
 

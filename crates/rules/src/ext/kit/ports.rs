@@ -124,7 +124,7 @@ pub(crate) fn upper_header<const N: usize>(
     }
 }
 
-/// The first `N` bytes of an upper-layer header of `full` bytes, and its offset in the frame. Bytes behind
+/// The first `N` bytes of an upper-layer header of `full` bytes, and its offset in the frame. Bytes after
 /// the first `N` only have to be on the wire.
 #[inline]
 pub(crate) fn upper_start<const N: usize>(

@@ -29,7 +29,7 @@ pub(crate) fn read_in(
     Ok(load(&text, &options)?.ruleset)
 }
 
-/// The canonical text behind `-A FORWARD`, or the error.
+/// The canonical text after `-A FORWARD`, or the error.
 pub(crate) fn print(family: Family, rule: &str) -> Result<String, LoadError> {
     let ruleset = read(family, rule)?;
     let table = &ruleset.tables[0];
@@ -91,12 +91,12 @@ impl<'a> Frame<'a> {
     }
 
     /// What all matches of a rule say together; its own tests are left out.
-    pub(crate) fn judge(self, rule: &str) -> Outcome {
-        self.judge_in(&Host::default(), rule)
+    pub(crate) fn evaluate(self, rule: &str) -> Outcome {
+        self.evaluate_in(&Host::default(), rule)
     }
 
     /// The same, on a host.
-    pub(crate) fn judge_in(self, host: &Host, rule: &str) -> Outcome {
+    pub(crate) fn evaluate_in(self, host: &Host, rule: &str) -> Outcome {
         let ruleset = read(self.family, rule).unwrap();
         let matches = &ruleset.tables[0].chains[0].rules[0].matches;
         let ask = |transit: &mut Transit<'_, '_>| {

@@ -75,7 +75,7 @@ impl Span {
     /// The answer for a number, or for the outcome that its lack decides: where the number is merely
     /// unknown, a range of all numbers still tells.
     #[inline]
-    pub(crate) fn judge(self, number: Result<u32, Outcome>) -> Outcome {
+    pub(crate) fn evaluate(self, number: Result<u32, Outcome>) -> Outcome {
         match number {
             Ok(number) => Outcome::from_bool(self.accepts(number)),
             Err(Outcome::MAYBE) if self.is_all() => Outcome::from_bool(!self.invert),
@@ -92,11 +92,11 @@ mod tests {
     fn a_range_of_everything_needs_no_number() {
         let all = Span::all(255);
         let none = Span { invert: true, ..all };
-        assert_eq!(all.judge(Err(Outcome::MAYBE)), Outcome::YES);
-        assert_eq!(none.judge(Err(Outcome::MAYBE)), Outcome::NO);
-        assert_eq!(none.judge(Err(Outcome::HOT_DROP)), Outcome::HOT_DROP);
-        assert_eq!(Span::one(3, 255).judge(Err(Outcome::MAYBE)), Outcome::MAYBE);
-        assert_eq!(Span::one(3, 255).judge(Ok(3)), Outcome::YES);
+        assert_eq!(all.evaluate(Err(Outcome::MAYBE)), Outcome::YES);
+        assert_eq!(none.evaluate(Err(Outcome::MAYBE)), Outcome::NO);
+        assert_eq!(none.evaluate(Err(Outcome::HOT_DROP)), Outcome::HOT_DROP);
+        assert_eq!(Span::one(3, 255).evaluate(Err(Outcome::MAYBE)), Outcome::MAYBE);
+        assert_eq!(Span::one(3, 255).evaluate(Ok(3)), Outcome::YES);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The TCP header for the extensions that read past its ports or write it.
 //!
-//! Contract: offsets count from the first byte of the TCP header, unless said otherwise. Writes keep the
+//! Contract: offsets count from the first byte of the TCP header, unless stated otherwise. Writes keep the
 //! TCP checksum in step word by word as the kernel's `inet_proto_csum_replace2` does; what is not certain
 //! to be written is forgotten, the checksum with it.
 
@@ -18,7 +18,7 @@ pub(crate) const MIN_LEN: usize = 20;
 pub(crate) const WORDS: usize = 12;
 /// The byte with the flags.
 pub(crate) const FLAGS: usize = 13;
-/// The checksum.
+/// The first byte of the checksum.
 const CHECKSUM: usize = 16;
 
 /// ECN-Echo in [`FLAGS`].
@@ -27,7 +27,7 @@ pub(crate) const ECE: u8 = 0x40;
 pub(crate) const CWR: u8 = 0x80;
 
 /// Where a match that does not ask for fragments looks for the header (`par->thoff`), as an offset in the
-/// frame: in a later fragment behind the IPv4 header, or at the IPv6 header itself. `None` where that is
+/// frame: in a later fragment after the IPv4 header, or at the IPv6 header itself. `None` where that is
 /// not known.
 pub(crate) fn offset(transit: &Transit<'_, '_>) -> Option<usize> {
     let headers = transit.packet.headers();

@@ -22,12 +22,12 @@ pub(crate) fn ipv4_udp(payload: &[u8]) -> Vec<u8> {
 }
 
 /// What a match says about a bare IPv4 packet at FORWARD, captured whole.
-pub(crate) fn judge(matched: &dyn Match, bytes: &[u8]) -> Outcome {
-    judge_cut(matched, bytes, bytes.len())
+pub(crate) fn evaluate(matched: &dyn Match, bytes: &[u8]) -> Outcome {
+    evaluate_cut(matched, bytes, bytes.len())
 }
 
 /// The same of a packet of which `captured` bytes were captured.
-pub(crate) fn judge_cut(matched: &dyn Match, bytes: &[u8], captured: usize) -> Outcome {
+pub(crate) fn evaluate_cut(matched: &dyn Match, bytes: &[u8], captured: usize) -> Outcome {
     with_transit(bytes, captured, |transit| matched.evaluate(transit))
 }
 

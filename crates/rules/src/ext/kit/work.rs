@@ -6,7 +6,7 @@ const BYTES_A_STEP: usize = 64;
 /// Bytes that a match is charged for at most: the longest frame that captures hold.
 pub(crate) const LONGEST: usize = 1 << 18;
 
-/// Steps that it takes to look at so many bytes of a packet.
+/// Steps that it takes to look at this number of bytes of a packet.
 #[must_use]
 pub(crate) fn steps_of(bytes: usize) -> u32 {
     bytes.min(LONGEST).div_ceil(BYTES_A_STEP) as u32

@@ -68,12 +68,12 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 }
 
 impl Ah {
-    fn judge(&self, header: Result<[u8; 8], Outcome>) -> Outcome {
+    fn evaluate_header(&self, header: Result<[u8; 8], Outcome>) -> Outcome {
         let spi = |b: [u8; 8]| u32::from_be_bytes([b[4], b[5], b[6], b[7]]);
-        self.spi.judge(header.map(spi)).and_then(|| self.judge_rest(header))
+        self.spi.evaluate(header.map(spi)).and_then(|| self.evaluate_rest(header))
     }
 
-    fn judge_rest(&self, header: Result<[u8; 8], Outcome>) -> Outcome {
+    fn evaluate_rest(&self, header: Result<[u8; 8], Outcome>) -> Outcome {
         if self.len == 0 && !self.reserved {
             return Outcome::YES;
         }
@@ -117,12 +117,11 @@ impl Match for Ah {
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         match transit.family {
             Family::Ipv6 => match ipv6_chain::find(transit, PROTOCOL) {
-                Ok(at) => {
-                    is_whole(transit, at).and_then(|| self.judge(header_start(transit, at, HEADER)))
-                }
+                Ok(at) => is_whole(transit, at)
+                    .and_then(|| self.evaluate_header(header_start(transit, at, HEADER))),
                 Err(outcome) => outcome,
             },
-            _ => self.judge(upper_start(transit, HEADER).map(|(_, header)| header)),
+            _ => self.evaluate_header(upper_start(transit, HEADER).map(|(_, header)| header)),
         }
     }
 }
@@ -145,10 +144,10 @@ mod tests {
     #[test]
     fn ipv4_reads_the_upper_layer() {
         let packet = ipv4(51, &AH);
-        assert_eq!(Frame::ip(&packet).judge("-p ah --ahspi 256"), Outcome::YES);
-        assert_eq!(Frame::ip(&packet).judge("-p ah ! --ahspi 200:300"), Outcome::NO);
+        assert_eq!(Frame::ip(&packet).evaluate("-p ah --ahspi 256"), Outcome::YES);
+        assert_eq!(Frame::ip(&packet).evaluate("-p ah ! --ahspi 200:300"), Outcome::NO);
         let short = ipv4(51, &AH[..11]);
-        assert_eq!(Frame::ip(&short).judge("-p ah -m ah"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&short).evaluate("-p ah -m ah"), Outcome::HOT_DROP);
     }
 
     #[test]
@@ -164,17 +163,17 @@ mod tests {
             ("--ahres", true),
         ] {
             let rule = format!("-m ah {rule}");
-            assert_eq!(Frame::ip(&packet).judge(&rule), Outcome::from_bool(matches), "{rule}");
+            assert_eq!(Frame::ip(&packet).evaluate(&rule), Outcome::from_bool(matches), "{rule}");
         }
         chain[10] = 1;
-        assert_eq!(Frame::ip(&ipv6(60, &chain)).judge("-m ah --ahres"), Outcome::NO);
-        assert_eq!(Frame::ip(&ipv6(17, &[0; 8])).judge("-m ah"), Outcome::NO);
-        assert_eq!(Frame::ip(&ipv6(51, &AH[..8])).judge("-m ah"), Outcome::HOT_DROP);
-        assert_eq!(Frame::ip(&ipv6(51, &AH[..12])).judge("-m ah"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&ipv6(60, &chain)).evaluate("-m ah --ahres"), Outcome::NO);
+        assert_eq!(Frame::ip(&ipv6(17, &[0; 8])).evaluate("-m ah"), Outcome::NO);
+        assert_eq!(Frame::ip(&ipv6(51, &AH[..8])).evaluate("-m ah"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&ipv6(51, &AH[..12])).evaluate("-m ah"), Outcome::HOT_DROP);
         let cut = Frame::ip(&packet).cut(50);
-        assert_eq!(cut.judge("-m ah"), Outcome::YES);
-        let open = Frame::ip(&packet).cut(48).judge("-m ah");
+        assert_eq!(cut.evaluate("-m ah"), Outcome::YES);
+        let open = Frame::ip(&packet).cut(48).evaluate("-m ah");
         assert_eq!(open, Outcome::MAYBE.or(Outcome::HOT_DROP));
-        assert_eq!(cut.judge("-m ah --ahres"), Outcome::MAYBE);
+        assert_eq!(cut.evaluate("-m ah --ahres"), Outcome::MAYBE);
     }
 }

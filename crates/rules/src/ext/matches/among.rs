@@ -1,7 +1,7 @@
 //! `--among-src`, `--among-dst`: Ethernet addresses of a list, each with an IPv4 address or without.
 //!
 //! ebtables takes an address without IPv4 address as one with any, and IPv4 addresses from IPv4 and ARP alone.
-//! As soon as some list has one, ebtables-nft asks for IPv4 first, behind a tag or not; then it looks both up at
+//! As soon as some list has one, ebtables-nft asks for IPv4 first, after a tag or not; then it looks both up at
 //! once and takes a missing one as 0.0.0.0.
 //!
 //! Source: ebtables-nft(8); kernel `ebt_among.c` of ebtables-legacy; `nft --debug=netlink` of rules loaded by
@@ -9,14 +9,13 @@
 
 use packet::{Read, arp, ethernet, ethertype, ipv4};
 
+use crate::backend::Backend;
 use crate::error::What;
 use crate::ext::{Args, BRIDGE, Given, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::semantics::Semantics;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "among",
     aliases: &[],
@@ -94,7 +93,7 @@ impl Match for Among {
         self.lists.iter().zip(ends).fold(Outcome::YES, |all, (list, (mac, of_ip, of_arp))| {
             all.and_then(|| match list {
                 None => Outcome::YES,
-                Some(list) => list.judge(transit, mac, [of_ip, of_arp]),
+                Some(list) => list.evaluate(transit, mac, [of_ip, of_arp]),
             })
         })
     }
@@ -104,7 +103,7 @@ impl Among {
     /// What ebtables-nft says of frames without IPv4 as soon as a list has an IPv4 address: no, `!` or not.
     fn needs_ipv4(&self, transit: &Transit<'_, '_>) -> Option<Outcome> {
         let has_addr = self.lists.iter().flatten().any(List::has_addr);
-        if transit.semantics != Semantics::Nft || !has_addr {
+        if transit.backend != Backend::Nft || !has_addr {
             return None;
         }
         let before = transit.packet.network_offset().saturating_sub(2);
@@ -121,15 +120,15 @@ impl List {
         self.pairs.iter().any(|(_, addr)| addr.is_some())
     }
 
-    fn judge(&self, transit: &Transit<'_, '_>, mac: usize, at: [usize; 2]) -> Outcome {
+    fn evaluate(&self, transit: &Transit<'_, '_>, mac: usize, at: [usize; 2]) -> Outcome {
         let Read::Known(mac) = transit.packet.read(mac) else { return Outcome::MAYBE };
-        match transit.semantics {
-            Semantics::Nft => self.judge_at_once(transit, mac, at[0]),
-            Semantics::Legacy => self.judge_by_type(transit, mac, at),
+        match transit.backend {
+            Backend::Nft => self.evaluate_at_once(transit, mac, at[0]),
+            Backend::Legacy => self.evaluate_by_type(transit, mac, at),
         }
     }
 
-    fn judge_at_once(&self, transit: &Transit<'_, '_>, mac: [u8; 6], at: usize) -> Outcome {
+    fn evaluate_at_once(&self, transit: &Transit<'_, '_>, mac: [u8; 6], at: usize) -> Outcome {
         let wanted = match self.has_addr() {
             false => [0; 4],
             true => match transit.net::<4>(at) {
@@ -142,7 +141,7 @@ impl List {
         Outcome::from_bool(self.pairs.iter().any(is) != self.invert)
     }
 
-    fn judge_by_type(&self, transit: &Transit<'_, '_>, mac: [u8; 6], at: [usize; 2]) -> Outcome {
+    fn evaluate_by_type(&self, transit: &Transit<'_, '_>, mac: [u8; 6], at: [usize; 2]) -> Outcome {
         let mut own = self.pairs.iter().filter(|(known, _)| *known == mac).peekable();
         if own.peek().is_none() {
             return Outcome::from_bool(self.invert);

@@ -12,7 +12,6 @@ use crate::outcome::Outcome;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "arp",
     aliases: &[],
@@ -148,14 +147,14 @@ impl Match for Arp {
                     }),
                 })
             })
-            .and_then(|| self.judge_addresses(transit))
-            .and_then(|| self.judge_macs(transit))
+            .and_then(|| self.evaluate_addresses(transit))
+            .and_then(|| self.evaluate_macs(transit))
     }
 }
 
 impl Arp {
-    /// Addresses stand behind as many bytes as the packet says its hardware addresses have.
-    fn judge_addresses(&self, transit: &Transit<'_, '_>) -> Outcome {
+    /// Addresses stand after as many bytes as the packet says its hardware addresses have.
+    fn evaluate_addresses(&self, transit: &Transit<'_, '_>) -> Outcome {
         let [source, destination] = &self.addresses;
         if source.is_none() && destination.is_none() && self.gratuitous.is_none() {
             return Outcome::YES;
@@ -171,7 +170,7 @@ impl Arp {
         if sender == Read::Absent || target == Read::Absent {
             return Outcome::NO;
         }
-        let judge = |test: &Option<Masked<4>>, read| match test {
+        let evaluate = |test: &Option<Masked<4>>, read| match test {
             None => Outcome::YES,
             Some(test) => native::test(read, |addr| test.accepts(addr)),
         };
@@ -182,10 +181,10 @@ impl Arp {
             }
             (Some(_), ..) => Outcome::MAYBE,
         };
-        judge(source, sender).and_then(|| judge(destination, target)).and_then(gratuitous)
+        evaluate(source, sender).and_then(|| evaluate(destination, target)).and_then(gratuitous)
     }
 
-    fn judge_macs(&self, transit: &Transit<'_, '_>) -> Outcome {
+    fn evaluate_macs(&self, transit: &Transit<'_, '_>) -> Outcome {
         if self.macs.iter().all(Option::is_none) {
             return Outcome::YES;
         }

@@ -9,7 +9,6 @@ use crate::family::Hook;
 
 const MAX_PATH: usize = 511;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "cgroup",
     aliases: &[],

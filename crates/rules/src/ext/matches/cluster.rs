@@ -9,7 +9,6 @@ use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 
 const MAX_NODES: u64 = 32;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "cluster",
     aliases: &[],

@@ -9,7 +9,6 @@ use crate::transit::Transit;
 
 const MAX_BYTES: usize = 255;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "comment",
     aliases: &[],

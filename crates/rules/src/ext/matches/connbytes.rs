@@ -3,7 +3,7 @@
 //! The kernel tells an inverted range by its ends being exchanged, so `! 5:5` is not inverted and prints
 //! so. Source: iptables-extensions(8); kernel `net/netfilter/xt_connbytes.c`.
 
-use crate::connection::Seen;
+use crate::connection::KnownFlow;
 use crate::error::What;
 use crate::ext::kit::words;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
@@ -12,7 +12,6 @@ use crate::transit::Transit;
 use crate::value;
 use conntrack::{Direction, Flow};
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "connbytes",
     aliases: &[],
@@ -75,14 +74,14 @@ impl Match for Connbytes {
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         match transit.ct.flow() {
             // What went before the capture began is not known.
-            Seen::Flow(flow) if flow.is_assumed() || flow.is_listed() => Outcome::MAYBE,
-            Seen::Flow(flow) => {
+            KnownFlow::Flow(flow) if flow.is_assumed() || flow.is_listed() => Outcome::MAYBE,
+            KnownFlow::Flow(flow) => {
                 let count = self.count(flow);
                 let inside = self.low <= count && count <= self.high;
                 Outcome::from_bool(inside != self.invert)
             }
-            Seen::None => Outcome::NO,
-            Seen::Unknown => Outcome::MAYBE,
+            KnownFlow::None => Outcome::NO,
+            KnownFlow::Unknown => Outcome::MAYBE,
         }
     }
 

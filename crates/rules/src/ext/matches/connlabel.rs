@@ -3,7 +3,7 @@
 //! Labels are numbers here: their names stand in a file of the host. Source: iptables-extensions(8);
 //! kernel `net/netfilter/xt_connlabel.c`, which has 128 labels.
 
-use crate::connection::Seen;
+use crate::connection::KnownFlow;
 use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
@@ -13,7 +13,6 @@ use crate::transit::Transit;
 
 const MAX_LABEL: u64 = 127;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "connlabel",
     aliases: &[],
@@ -47,10 +46,10 @@ impl Match for Connlabel {
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         match transit.ct.marked() {
-            Seen::None => Outcome::from_bool(self.invert),
-            Seen::Flow(flow) if flow.is_listed() && !flow.label(self.label) => Outcome::MAYBE,
-            Seen::Flow(flow) => Outcome::from_bool(flow.label(self.label) != self.invert),
-            Seen::Unknown => Outcome::MAYBE,
+            KnownFlow::None => Outcome::from_bool(self.invert),
+            KnownFlow::Flow(flow) if flow.is_listed() && !flow.label(self.label) => Outcome::MAYBE,
+            KnownFlow::Flow(flow) => Outcome::from_bool(flow.label(self.label) != self.invert),
+            KnownFlow::Unknown => Outcome::MAYBE,
         }
     }
 
@@ -73,12 +72,12 @@ struct Setter {
 
 impl Memory for Setter {
     fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
-        if let Seen::None = transit.ct.flow() {
+        if let KnownFlow::None = transit.ct.flow() {
             return Outcome::from_bool(self.invert);
         }
         transit.ct.change(transit.certain, |flow| flow.set_label(self.label));
         match transit.ct.marked() {
-            Seen::Flow(_) => Outcome::from_bool(!self.invert),
+            KnownFlow::Flow(_) => Outcome::from_bool(!self.invert),
             _ => Outcome::MAYBE,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_connmark.c`.
 
-use crate::connection::Seen;
+use crate::connection::KnownFlow;
 use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::matches::mark::masked_text;
@@ -10,7 +10,6 @@ use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "connmark",
     aliases: &[],
@@ -41,11 +40,11 @@ impl Match for Connmark {
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         match transit.ct.marked() {
-            Seen::Flow(flow) => {
+            KnownFlow::Flow(flow) => {
                 Outcome::from_bool((flow.mark & self.mask == self.value) != self.invert)
             }
-            Seen::None => Outcome::NO,
-            Seen::Unknown => Outcome::MAYBE,
+            KnownFlow::None => Outcome::NO,
+            KnownFlow::Unknown => Outcome::MAYBE,
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_conntrack.c`.
 
-use crate::connection::{Connection, Seen};
+use crate::connection::{Connection, KnownFlow};
 use crate::error::What;
 use crate::ext::kit::host::HostMask;
 use crate::ext::kit::ports::range_text;
@@ -14,7 +14,6 @@ use crate::transit::Transit;
 use crate::value;
 use conntrack::{CtState, Direction, Flow, States, Status};
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "conntrack",
     aliases: &[],
@@ -164,7 +163,7 @@ impl Match for Conntrack {
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         let now = transit.time.unwrap_or(0);
         let state = |test: &&Test| matches!(test.value, Value::State(_));
-        let judged = self.tests.iter().filter(state).fold(Outcome::YES, |all, test| {
+        let outcome = self.tests.iter().filter(state).fold(Outcome::YES, |all, test| {
             all.and_then(|| {
                 let Value::State(bits) = test.value else { return Outcome::YES };
                 states(bits, &transit.ct).invert(test.invert)
@@ -172,19 +171,21 @@ impl Match for Conntrack {
         });
         let mut others = self.tests.iter().filter(|test| !state(test)).peekable();
         if others.peek().is_none() {
-            return judged;
+            return outcome;
         }
-        judged.and_then(|| match transit.ct.flow() {
-            Seen::Flow(flow) if flow.may_be_assured() && self.asks_if_assured() => Outcome::MAYBE,
-            Seen::Flow(flow) => {
+        outcome.and_then(|| match transit.ct.flow() {
+            KnownFlow::Flow(flow) if flow.may_be_assured() && self.asks_if_assured() => {
+                Outcome::MAYBE
+            }
+            KnownFlow::Flow(flow) => {
                 let direction = transit.ct.view.direction;
                 Outcome::from_bool(
                     others.all(|test| test.holds(flow, direction, now) != test.invert),
                 )
             }
             // Without a connection only the state is asked about, if it is asked about at all.
-            Seen::None => Outcome::from_bool(self.tests.iter().any(|test| state(&test))),
-            Seen::Unknown => Outcome::MAYBE,
+            KnownFlow::None => Outcome::from_bool(self.tests.iter().any(|test| state(&test))),
+            KnownFlow::Unknown => Outcome::MAYBE,
         })
     }
 
@@ -235,9 +236,9 @@ pub(crate) fn states(bits: u8, ct: &Connection<'_>) -> Outcome {
         return state;
     }
     let translated = match ct.flow() {
-        Seen::None => Outcome::NO,
-        Seen::Unknown => Outcome::MAYBE,
-        Seen::Flow(flow) => {
+        KnownFlow::None => Outcome::NO,
+        KnownFlow::Unknown => Outcome::MAYBE,
+        KnownFlow::Flow(flow) => {
             let source = bits & SNAT != 0 && flow.status().contains(Status::SRC_NAT);
             let destination = bits & DNAT != 0 && flow.status().contains(Status::DST_NAT);
             Outcome::from_bool(source || destination)

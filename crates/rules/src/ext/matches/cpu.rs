@@ -6,7 +6,6 @@ use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "cpu",
     aliases: &[],

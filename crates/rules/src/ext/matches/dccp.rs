@@ -20,7 +20,6 @@ const WORDS: usize = 4;
 /// The byte with the type (4 bits) and, lowest, whether the sequence number is extended.
 const TYPE: usize = 8;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "dccp",
     aliases: &[],
@@ -117,7 +116,7 @@ fn anything(invert: bool) -> Outcome {
 }
 
 impl Dccp {
-    fn judge_ports(&self, [s0, s1, d0, d1]: [u8; 4]) -> Outcome {
+    fn evaluate_ports(&self, [s0, s1, d0, d1]: [u8; 4]) -> Outcome {
         let passes = |test: Option<PortTest>, port| {
             test.is_none_or(|test| test.accepts(u16::from_be_bytes(port)))
         };
@@ -125,7 +124,7 @@ impl Dccp {
     }
 
     /// The tests of type and option, for the header at `offset`.
-    fn judge_rest(&self, transit: &Transit<'_, '_>, offset: usize) -> Outcome {
+    fn evaluate_rest(&self, transit: &Transit<'_, '_>, offset: usize) -> Outcome {
         if self.types.is_none() && self.option.is_none() {
             return Outcome::YES;
         }
@@ -136,10 +135,10 @@ impl Dccp {
         };
         let kind = header[TYPE] >> 1 & 0x0f;
         let types = self.types.is_none_or(|(types, invert)| (types >> kind & 1 != 0) != invert);
-        Outcome::from_bool(types).and_then(|| self.judge_option(transit, offset, &header))
+        Outcome::from_bool(types).and_then(|| self.evaluate_option(transit, offset, &header))
     }
 
-    fn judge_option(&self, transit: &Transit<'_, '_>, offset: usize, header: &[u8]) -> Outcome {
+    fn evaluate_option(&self, transit: &Transit<'_, '_>, offset: usize, header: &[u8]) -> Outcome {
         let Some((wanted, invert)) = self.option else { return Outcome::YES };
         find_option(transit, offset, header, wanted).invert_drop(invert)
     }
@@ -170,7 +169,7 @@ impl Match for Dccp {
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         match upper_start(transit, HEADER) {
             Ok((offset, ports)) => {
-                self.judge_ports(ports).and_then(|| self.judge_rest(transit, offset))
+                self.evaluate_ports(ports).and_then(|| self.evaluate_rest(transit, offset))
             }
             Err(Outcome::MAYBE) if let Some((_, invert)) = self.option => anything(invert),
             Err(outcome) => outcome,
@@ -207,8 +206,8 @@ mod tests {
         for (kind, name) in [(0, "REQUEST"), (9, "SYNCACK"), (10, "INVALID"), (15, "INVALID")] {
             let packet = dccp(3, kind << 1, &[]);
             let rule = format!("-p dccp --dccp-types {name}");
-            assert_eq!(Frame::ip(&packet).judge(&rule), Outcome::YES, "{kind}");
-            assert_eq!(Frame::ip(&packet).judge("-p dccp --dccp-types ACK"), Outcome::NO);
+            assert_eq!(Frame::ip(&packet).evaluate(&rule), Outcome::YES, "{kind}");
+            assert_eq!(Frame::ip(&packet).evaluate("-p dccp --dccp-types ACK"), Outcome::NO);
         }
     }
 
@@ -220,21 +219,21 @@ mod tests {
             rest.extend_from_slice(&[32, 3, 9, 41]);
             let packet = dccp(4 + skipped as u8 / 4, kind, &rest);
             let frame = Frame::ip(&packet);
-            assert_eq!(frame.judge("-p dccp --dccp-option 41"), Outcome::YES, "{kind}");
-            assert_eq!(frame.judge("-p dccp --dccp-option 9"), Outcome::NO, "{kind}");
-            assert_eq!(frame.judge("-p dccp ! --dccp-option 9"), Outcome::YES, "{kind}");
+            assert_eq!(frame.evaluate("-p dccp --dccp-option 41"), Outcome::YES, "{kind}");
+            assert_eq!(frame.evaluate("-p dccp --dccp-option 9"), Outcome::NO, "{kind}");
+            assert_eq!(frame.evaluate("-p dccp ! --dccp-option 9"), Outcome::YES, "{kind}");
         }
     }
 
     #[test]
     fn malformed_headers_are_dropped() {
         let option = "-p dccp --dccp-option 9";
-        assert_eq!(Frame::ip(&dccp(2, 2 << 1, &[])).judge(option), Outcome::HOT_DROP);
-        assert_eq!(Frame::ip(&dccp(4, 2 << 1, &[])).judge(option), Outcome::HOT_DROP);
-        let inverted = Frame::ip(&dccp(4, 2 << 1, &[])).judge("-p dccp ! --dccp-option 32");
+        assert_eq!(Frame::ip(&dccp(2, 2 << 1, &[])).evaluate(option), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&dccp(4, 2 << 1, &[])).evaluate(option), Outcome::HOT_DROP);
+        let inverted = Frame::ip(&dccp(4, 2 << 1, &[])).evaluate("-p dccp ! --dccp-option 32");
         assert_eq!(inverted, Outcome::HIT_DROP);
-        assert_eq!(Frame::ip(&dccp(3, 2 << 1, &[])).judge(option), Outcome::NO);
+        assert_eq!(Frame::ip(&dccp(3, 2 << 1, &[])).evaluate(option), Outcome::NO);
         let short = ipv4(33, &[0; 11]);
-        assert_eq!(Frame::ip(&short).judge("-p dccp -m dccp"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&short).evaluate("-p dccp -m dccp"), Outcome::HOT_DROP);
     }
 }

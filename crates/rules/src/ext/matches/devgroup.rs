@@ -11,7 +11,6 @@ use crate::family::Hook;
 /// The name that every group file gives to group 0.
 const NAMES: &[(&str, u32)] = &[("default", 0)];
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "devgroup",
     aliases: &[],

@@ -11,7 +11,6 @@ use crate::outcome::Outcome;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "dscp",
     aliases: &[],
@@ -116,7 +115,7 @@ mod tests {
     fn the_lower_two_bits_do_not_count() {
         let mut bytes = ipv4(6, &[]);
         bytes[1] = 0xbb;
-        assert_eq!(Frame::ip(&bytes).judge("-m dscp --dscp-class EF"), Outcome::YES);
-        assert_eq!(Frame::ip(&bytes).judge("-m dscp ! --dscp 0x2e"), Outcome::NO);
+        assert_eq!(Frame::ip(&bytes).evaluate("-m dscp --dscp-class EF"), Outcome::YES);
+        assert_eq!(Frame::ip(&bytes).evaluate("-m dscp ! --dscp 0x2e"), Outcome::NO);
     }
 }

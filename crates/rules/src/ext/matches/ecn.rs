@@ -13,7 +13,6 @@ use crate::transit::Transit;
 use crate::value;
 use packet::Read;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "ecn",
     aliases: &[],
@@ -55,7 +54,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 }
 
 impl Ecn {
-    fn judge_ip(&self, transit: &Transit<'_, '_>) -> Outcome {
+    fn evaluate_ip(&self, transit: &Transit<'_, '_>) -> Outcome {
         let Some((ect, invert)) = self.ect else { return Outcome::YES };
         match transit.tos() {
             Read::Known(tos) => Outcome::from_bool((tos & 3 == ect) != invert),
@@ -63,7 +62,7 @@ impl Ecn {
         }
     }
 
-    fn judge_tcp(&self, transit: &Transit<'_, '_>) -> Outcome {
+    fn evaluate_tcp(&self, transit: &Transit<'_, '_>) -> Outcome {
         if self.ece.is_none() && self.cwr.is_none() {
             return Outcome::YES;
         }
@@ -94,7 +93,7 @@ impl Match for Ecn {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        self.judge_ip(transit).and_then(|| self.judge_tcp(transit))
+        self.evaluate_ip(transit).and_then(|| self.evaluate_tcp(transit))
     }
 }
 
@@ -123,29 +122,29 @@ mod tests {
     fn every_given_bit_must_be_as_wanted() {
         for packet in [ipv4(6, &tcp(ECE)), ipv6(6, &tcp(ECE))] {
             let frame = Frame::ip(&packet);
-            let judge = |rule: &str| frame.judge(&format!("-p tcp -m ecn {rule}"));
-            assert_eq!(judge("--ecn-tcp-ece"), Outcome::YES);
-            assert_eq!(judge("--ecn-tcp-ece --ecn-tcp-cwr"), Outcome::NO);
-            assert_eq!(judge("--ecn-tcp-ece ! --ecn-tcp-cwr"), Outcome::YES);
-            assert_eq!(judge("--ecn-tcp-ece --ecn-ip-ect 1"), Outcome::NO);
-            assert_eq!(judge("! --ecn-tcp-ece --ecn-ip-ect 0"), Outcome::NO);
+            let evaluate = |rule: &str| frame.evaluate(&format!("-p tcp -m ecn {rule}"));
+            assert_eq!(evaluate("--ecn-tcp-ece"), Outcome::YES);
+            assert_eq!(evaluate("--ecn-tcp-ece --ecn-tcp-cwr"), Outcome::NO);
+            assert_eq!(evaluate("--ecn-tcp-ece ! --ecn-tcp-cwr"), Outcome::YES);
+            assert_eq!(evaluate("--ecn-tcp-ece --ecn-ip-ect 1"), Outcome::NO);
+            assert_eq!(evaluate("! --ecn-tcp-ece --ecn-ip-ect 0"), Outcome::NO);
         }
     }
 
     #[test]
     fn a_short_header_does_not_match_and_a_cut_one_may() {
         let short = ipv4(6, &tcp(ECE)[..16]);
-        assert_eq!(Frame::ip(&short).judge("-p tcp -m ecn ! --ecn-tcp-ece"), Outcome::NO);
+        assert_eq!(Frame::ip(&short).evaluate("-p tcp -m ecn ! --ecn-tcp-ece"), Outcome::NO);
         let whole = ipv4(6, &tcp(ECE));
         let cut = Frame::ip(&whole).cut(30);
-        assert_eq!(cut.judge("-p tcp -m ecn ! --ecn-tcp-ece"), Outcome::MAYBE);
-        assert_eq!(Frame::ip(&whole).cut(34).judge("-p tcp -m ecn --ecn-tcp-ece"), Outcome::YES);
+        assert_eq!(cut.evaluate("-p tcp -m ecn ! --ecn-tcp-ece"), Outcome::MAYBE);
+        assert_eq!(Frame::ip(&whole).cut(34).evaluate("-p tcp -m ecn --ecn-tcp-ece"), Outcome::YES);
     }
 
     #[test]
     fn a_later_fragment_is_read_as_if_it_held_the_header() {
         let mut later = ipv4(6, &tcp(ECE));
         later[7] = 4;
-        assert_eq!(Frame::ip(&later).judge("-p tcp -m ecn --ecn-tcp-ece"), Outcome::YES);
+        assert_eq!(Frame::ip(&later).evaluate("-p tcp -m ecn --ecn-tcp-ece"), Outcome::YES);
     }
 }

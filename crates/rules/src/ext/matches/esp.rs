@@ -13,7 +13,6 @@ const PROTOCOL: u8 = 50;
 /// Bytes that the kernel wants to be there: SPI and sequence number.
 const HEADER: usize = 8;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "esp",
     aliases: &[],
@@ -38,7 +37,7 @@ impl Match for Esp {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        self.0.judge(upper_start(transit, HEADER).map(|(_, spi)| u32::from_be_bytes(spi)))
+        self.0.evaluate(upper_start(transit, HEADER).map(|(_, spi)| u32::from_be_bytes(spi)))
     }
 }
 
@@ -61,15 +60,15 @@ mod tests {
     fn eight_bytes_must_be_there() {
         let esp = [0, 0, 1, 0, 0, 0, 0, 1];
         for packet in [ipv4(50, &esp), ipv6(50, &esp)] {
-            assert_eq!(Frame::ip(&packet).judge("-p esp -m esp --espspi 256"), Outcome::YES);
-            assert_eq!(Frame::ip(&packet).judge("-p esp -m esp ! --espspi 1:300"), Outcome::NO);
+            assert_eq!(Frame::ip(&packet).evaluate("-p esp -m esp --espspi 256"), Outcome::YES);
+            assert_eq!(Frame::ip(&packet).evaluate("-p esp -m esp ! --espspi 1:300"), Outcome::NO);
             let cut = Frame::ip(&packet).cut(packet.len() - 4);
-            assert_eq!(cut.judge("-p esp -m esp --espspi 256"), Outcome::YES);
+            assert_eq!(cut.evaluate("-p esp -m esp --espspi 256"), Outcome::YES);
             let cut = Frame::ip(&packet).cut(packet.len() - 5);
-            assert_eq!(cut.judge("-p esp -m esp --espspi 256"), Outcome::MAYBE);
-            assert_eq!(cut.judge("-p esp -m esp"), Outcome::YES);
+            assert_eq!(cut.evaluate("-p esp -m esp --espspi 256"), Outcome::MAYBE);
+            assert_eq!(cut.evaluate("-p esp -m esp"), Outcome::YES);
         }
         let short = ipv4(50, &esp[..7]);
-        assert_eq!(Frame::ip(&short).judge("-p esp -m esp"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&short).evaluate("-p esp -m esp"), Outcome::HOT_DROP);
     }
 }

@@ -12,7 +12,6 @@ use crate::family::Hook;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "eui64",
     aliases: &[],
@@ -69,10 +68,10 @@ mod tests {
         packet[16..24].copy_from_slice(&[0x50, 0x54, 0, 0xff, 0xfe, 1, 2, 3]);
         let frame = [&[2; 6][..], &[0x52, 0x54, 0, 1, 2, 3], &[0x86, 0xdd], &packet].concat();
         let ethernet = Frame { link: Link::Ethernet, family: Family::Ipv6, ..Frame::ip(&frame) };
-        assert_eq!(ethernet.judge("-m eui64"), Outcome::YES);
-        assert_eq!(Frame::ip(&packet).judge("-m eui64"), Outcome::NO);
+        assert_eq!(ethernet.evaluate("-m eui64"), Outcome::YES);
+        assert_eq!(Frame::ip(&packet).evaluate("-m eui64"), Outcome::NO);
         let mut other = frame.clone();
         other[11] = 4;
-        assert_eq!(Frame { bytes: &other, ..ethernet }.judge("-m eui64"), Outcome::NO);
+        assert_eq!(Frame { bytes: &other, ..ethernet }.evaluate("-m eui64"), Outcome::NO);
     }
 }

@@ -21,7 +21,6 @@ const RESERVED_BITS: u16 = 0x0006;
 /// Flags in printing order.
 const FLAGS: [&str; 4] = ["fragres", "fragfirst", "fragmore", "fraglast"];
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "frag",
     aliases: &[],
@@ -62,7 +61,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 }
 
 impl Frag {
-    fn judge_flags(&self, header: Result<[u8; 4], Outcome>) -> Outcome {
+    fn evaluate_flags(&self, header: Result<[u8; 4], Outcome>) -> Outcome {
         if self.flags == [false; 4] {
             return header.map_or_else(|outcome| outcome, |_| Outcome::YES);
         }
@@ -99,7 +98,7 @@ impl Match for Frag {
         };
         let id = header_start::<HEADER>(transit, offset, HEADER)
             .map(|b| u32::from_be_bytes([b[4], b[5], b[6], b[7]]));
-        self.id.judge(id).and_then(|| self.judge_flags(header_start(transit, offset, HEADER)))
+        self.id.evaluate(id).and_then(|| self.evaluate_flags(header_start(transit, offset, HEADER)))
     }
 }
 
@@ -144,7 +143,7 @@ mod tests {
             let packet = fragment(reserved, field, 7);
             let rule = format!("-m frag {rule}");
             assert_eq!(
-                Frame::ip(&packet).judge(&rule),
+                Frame::ip(&packet).evaluate(&rule),
                 Outcome::from_bool(matches),
                 "{rule} {field:#x}"
             );
@@ -153,13 +152,13 @@ mod tests {
 
     #[test]
     fn what_is_missing_decides_as_in_the_kernel() {
-        assert_eq!(Frame::ip(&ipv6(17, &[0; 8])).judge("-m frag"), Outcome::NO);
-        assert_eq!(Frame::ip(&ipv6(44, &[17, 0, 0])).judge("-m frag"), Outcome::HOT_DROP);
-        assert_eq!(Frame::ip(&ipv6(44, &[17, 0, 0, 1])).judge("-m frag"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&ipv6(17, &[0; 8])).evaluate("-m frag"), Outcome::NO);
+        assert_eq!(Frame::ip(&ipv6(44, &[17, 0, 0])).evaluate("-m frag"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&ipv6(44, &[17, 0, 0, 1])).evaluate("-m frag"), Outcome::HOT_DROP);
         let whole = fragment(0, 1, 7);
         let cut = Frame::ip(&whole).cut(44);
-        assert_eq!(cut.judge("-m frag --fragmore"), Outcome::YES);
-        assert_eq!(cut.judge("-m frag --fraglast"), Outcome::NO);
-        assert_eq!(cut.judge("-m frag --fragid 7"), Outcome::MAYBE);
+        assert_eq!(cut.evaluate("-m frag --fragmore"), Outcome::YES);
+        assert_eq!(cut.evaluate("-m frag --fraglast"), Outcome::NO);
+        assert_eq!(cut.evaluate("-m frag --fragid 7"), Outcome::MAYBE);
     }
 }

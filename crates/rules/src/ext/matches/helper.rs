@@ -2,7 +2,7 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_helper.c`.
 
-use crate::connection::Seen;
+use crate::connection::KnownFlow;
 use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
@@ -10,7 +10,6 @@ use crate::transit::Transit;
 
 const MAX_BYTES: usize = 29;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "helper",
     aliases: &[],
@@ -40,12 +39,12 @@ impl Match for Helper {
         to.string(self.invert, "helper", &self.name);
     }
 
-    /// Asks about the helper of the connection that foretold the packet's.
+    /// Asks about the helper of the packet's master connection.
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         let flow = match transit.ct.flow() {
-            Seen::Flow(flow) => flow,
-            Seen::None => return Outcome::from_bool(self.invert),
-            Seen::Unknown => return Outcome::MAYBE,
+            KnownFlow::Flow(flow) => flow,
+            KnownFlow::None => return Outcome::from_bool(self.invert),
+            KnownFlow::Unknown => return Outcome::MAYBE,
         };
         let name = match flow.master_helper() {
             conntrack::Helper::None => return Outcome::from_bool(self.invert),

@@ -152,14 +152,14 @@ impl Match for Icmp {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        let judge = |kind: u8, code: u8| {
+        let evaluate = |kind: u8, code: u8| {
             let same = kind == self.kind && self.low <= code && code <= self.high;
             Outcome::from_bool((self.any || same) != self.invert)
         };
         match upper_header::<8>(transit) {
-            Ok((_, header)) => judge(header[0], header[1]),
+            Ok((_, header)) => evaluate(header[0], header[1]),
             Err(Outcome::MAYBE) => match upper_header::<2>(transit) {
-                Ok((_, header)) => judge(header[0], header[1]),
+                Ok((_, header)) => evaluate(header[0], header[1]),
                 Err(outcome) => outcome,
             },
             Err(outcome) => outcome,

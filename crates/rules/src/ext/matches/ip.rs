@@ -187,7 +187,7 @@ impl Ip {
         Ok(())
     }
 
-    fn judge_address(
+    fn evaluate_address(
         &self,
         test: Option<MaskedAddr>,
         at: usize,
@@ -200,7 +200,7 @@ impl Ip {
         }
     }
 
-    fn judge_class(&self, transit: &Transit<'_, '_>) -> Outcome {
+    fn evaluate_class(&self, transit: &Transit<'_, '_>) -> Outcome {
         let Some((wanted, invert)) = self.class else { return Outcome::YES };
         native::test(transit.net::<2>(0), |[first, second]| {
             let class = match self.version.family {
@@ -225,7 +225,7 @@ impl Ip {
         })
     }
 
-    fn judge_upper(&self, transit: &Transit<'_, '_>) -> Outcome {
+    fn evaluate_upper(&self, transit: &Transit<'_, '_>) -> Outcome {
         let Some(test) = self.protocol else { return Outcome::YES };
         let (protocol, offset) = match self.upper(transit) {
             Read::Known(found) => found,
@@ -297,9 +297,9 @@ impl Match for Ip {
         if transit.packet.read_slice(network, len) == Read::Absent {
             return Outcome::NO;
         }
-        self.judge_class(transit)
-            .and_then(|| self.judge_address(self.source, source, transit))
-            .and_then(|| self.judge_address(self.destination, destination, transit))
-            .and_then(|| self.judge_upper(transit))
+        self.evaluate_class(transit)
+            .and_then(|| self.evaluate_address(self.source, source, transit))
+            .and_then(|| self.evaluate_address(self.destination, destination, transit))
+            .and_then(|| self.evaluate_upper(transit))
     }
 }

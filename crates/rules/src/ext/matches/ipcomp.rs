@@ -1,7 +1,7 @@
 //! `-m ipcomp`: the CPI of IPComp.
 //!
 //! Without `--ipcompspi` the tool asks for CPI 0, and yet it prints a range of all CPIs as nothing at
-//! all; both are kept. `--compres` is carried to the kernel, which does not look at it.
+//! all; both are kept. `--compres` is passed to the kernel, which does not look at it.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_ipcomp.c`; RFC 3173.
 
 use crate::error::What;
@@ -13,7 +13,6 @@ use crate::transit::Transit;
 
 const PROTOCOL: u8 = 108;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "ipcomp",
     aliases: &[],
@@ -49,7 +48,7 @@ impl Match for Ipcomp {
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         let header = upper_start::<4>(transit, 4);
-        self.cpi.judge(header.map(|(_, [.., high, low])| u16::from_be_bytes([high, low]).into()))
+        self.cpi.evaluate(header.map(|(_, [.., high, low])| u16::from_be_bytes([high, low]).into()))
     }
 }
 
@@ -74,10 +73,10 @@ mod tests {
     #[test]
     fn the_cpi_is_compared() {
         let packet = ipv4(108, &[6, 0, 1, 2]);
-        assert_eq!(Frame::ip(&packet).judge("-p ipcomp --ipcompspi 258"), Outcome::YES);
-        assert_eq!(Frame::ip(&packet).judge("-p ipcomp -m ipcomp"), Outcome::NO);
-        assert_eq!(Frame::ip(&packet).judge("-p ipcomp ! --ipcompspi :"), Outcome::NO);
+        assert_eq!(Frame::ip(&packet).evaluate("-p ipcomp --ipcompspi 258"), Outcome::YES);
+        assert_eq!(Frame::ip(&packet).evaluate("-p ipcomp -m ipcomp"), Outcome::NO);
+        assert_eq!(Frame::ip(&packet).evaluate("-p ipcomp ! --ipcompspi :"), Outcome::NO);
         let short = ipv4(108, &[6, 0, 1]);
-        assert_eq!(Frame::ip(&short).judge("-p ipcomp -m ipcomp"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&short).evaluate("-p ipcomp -m ipcomp"), Outcome::HOT_DROP);
     }
 }

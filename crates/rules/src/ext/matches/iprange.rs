@@ -11,7 +11,6 @@ use crate::outcome::Outcome;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "iprange",
     aliases: &[],
@@ -60,16 +59,16 @@ impl Range {
         to.option(self.invert, name, format!("{low}-{high}"));
     }
 
-    fn judge(&self, transit: &Transit<'_, '_>, offset_v4: usize, offset_v6: usize) -> Outcome {
+    fn evaluate(&self, transit: &Transit<'_, '_>, offset_v4: usize, offset_v6: usize) -> Outcome {
         let holds = |addr: &[u8]| {
             let len = addr.len();
             (&self.low[..len] <= addr && addr <= &self.high[..len]) != self.invert
         };
-        let judged = match transit.family {
+        let outcome = match transit.family {
             Family::Ipv6 => transit.net::<16>(offset_v6).map(|addr| holds(&addr)),
             _ => transit.net::<4>(offset_v4).map(|addr| holds(&addr)),
         };
-        match judged {
+        match outcome {
             Read::Known(matches) => Outcome::from_bool(matches),
             Read::Unknown | Read::Absent => Outcome::MAYBE,
         }
@@ -87,9 +86,9 @@ impl Match for Iprange {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        let judge = |range: &Option<Range>, v4, v6| {
-            range.as_ref().map_or(Outcome::YES, |range| range.judge(transit, v4, v6))
+        let evaluate = |range: &Option<Range>, v4, v6| {
+            range.as_ref().map_or(Outcome::YES, |range| range.evaluate(transit, v4, v6))
         };
-        judge(&self.source, 12, 8).and_then(|| judge(&self.destination, 16, 24))
+        evaluate(&self.source, 12, 8).and_then(|| evaluate(&self.destination, 16, 24))
     }
 }

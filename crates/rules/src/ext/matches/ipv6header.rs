@@ -1,6 +1,6 @@
 //! `-m ipv6header`: which extension headers a packet has.
 //!
-//! It walks the chain by itself: behind a fragment header it goes on whatever the offset, and it ends at
+//! It walks the chain by itself: after a fragment header it goes on whatever the offset, and it ends at
 //! ESP. Without `--soft` the packet must have exactly the listed headers, with `--soft` at least those;
 //! inverted, none of them. Source: iptables-extensions(8); kernel
 //! `net/ipv6/netfilter/ip6t_ipv6header.c`.
@@ -14,7 +14,6 @@ use crate::outcome::Outcome;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "ipv6header",
     aliases: &[],
@@ -76,7 +75,7 @@ fn parse_headers(given: &Given<'_>) -> Result<u8, What> {
 }
 
 impl Ipv6Header {
-    fn judge(&self, found: u8) -> Outcome {
+    fn evaluate_found(&self, found: u8) -> Outcome {
         let matches = match (self.soft, self.invert) {
             (true, false) => found & self.headers == self.headers,
             (true, true) => found & self.headers == 0,
@@ -140,7 +139,7 @@ impl Match for Ipv6Header {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        walk(transit).map_or_else(|outcome| outcome, |found| self.judge(found))
+        walk(transit).map_or_else(|outcome| outcome, |found| self.evaluate_found(found))
     }
 }
 
@@ -176,7 +175,7 @@ mod tests {
             ("! --header dst,frag --soft", true),
         ] {
             let rule = format!("-m ipv6header {rule}");
-            assert_eq!(Frame::ip(&packet).judge(&rule), Outcome::from_bool(matches), "{rule}");
+            assert_eq!(Frame::ip(&packet).evaluate(&rule), Outcome::from_bool(matches), "{rule}");
         }
     }
 
@@ -184,19 +183,22 @@ mod tests {
     fn a_later_fragment_is_walked_on() {
         let packet = ipv6(44, &[[60, 0, 0, 8, 0, 0, 0, 1], [59, 0, 0, 0, 0, 0, 0, 0]].concat());
         let rule = "-m ipv6header --header frag,dst,none";
-        assert_eq!(Frame::ip(&packet).judge(rule), Outcome::YES);
+        assert_eq!(Frame::ip(&packet).evaluate(rule), Outcome::YES);
     }
 
     #[test]
     fn the_ends_of_the_chain() {
         let esp = ipv6(50, &[0; 8]);
-        assert_eq!(Frame::ip(&esp).judge("-m ipv6header --header esp"), Outcome::YES);
+        assert_eq!(Frame::ip(&esp).evaluate("-m ipv6header --header esp"), Outcome::YES);
         let empty = ipv6(50, &[]);
-        assert_eq!(Frame::ip(&empty).judge("-m ipv6header ! --header esp"), Outcome::NO);
+        assert_eq!(Frame::ip(&empty).evaluate("-m ipv6header ! --header esp"), Outcome::NO);
         // The header claims more than there is: what follows counts as an upper layer.
         let long = ipv6(60, &[17, 9, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(Frame::ip(&long).judge("-m ipv6header --header dst,prot"), Outcome::YES);
+        assert_eq!(Frame::ip(&long).evaluate("-m ipv6header --header dst,prot"), Outcome::YES);
         let whole = ipv6(60, &[17, 0, 1, 4, 0, 0, 0, 0]);
-        assert_eq!(Frame::ip(&whole).cut(41).judge("-m ipv6header --header dst"), Outcome::MAYBE);
+        assert_eq!(
+            Frame::ip(&whole).cut(41).evaluate("-m ipv6header --header dst"),
+            Outcome::MAYBE
+        );
     }
 }

@@ -13,7 +13,6 @@ use crate::family::Family;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "length",
     aliases: &[],
@@ -82,9 +81,9 @@ mod tests {
     fn the_length_field_counts() {
         let mut v4 = ipv4(17, &[0; 8]);
         v4.extend_from_slice(&[0; 18]);
-        assert_eq!(Frame::ip(&v4).judge("-m length --length 28"), Outcome::YES);
-        assert_eq!(Frame::ip(&v4).judge("-m length ! --length 20:28"), Outcome::NO);
+        assert_eq!(Frame::ip(&v4).evaluate("-m length --length 28"), Outcome::YES);
+        assert_eq!(Frame::ip(&v4).evaluate("-m length ! --length 20:28"), Outcome::NO);
         let v6 = ipv6(17, &[0; 8]);
-        assert_eq!(Frame::ip(&v6).judge("-m length --length 48"), Outcome::YES);
+        assert_eq!(Frame::ip(&v6).evaluate("-m length --length 48"), Outcome::YES);
     }
 }

@@ -24,7 +24,6 @@ const MAX_BURST: u64 = 10_000;
 
 const IP_AND_BRIDGE: Families = &[Family::Ipv4, Family::Ipv6, Family::Bridge];
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "limit",
     aliases: &[],

@@ -9,7 +9,6 @@ use crate::ext::{Args, BRIDGE, Given, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "802_3",
     aliases: &[],

@@ -12,7 +12,6 @@ use crate::outcome::Outcome;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "mac",
     aliases: &[],

@@ -1,6 +1,6 @@
 //! `-m mh`: the type of a mobility header.
 //!
-//! A header that claims another one behind it is dropped on the spot. Source: iptables-extensions(8);
+//! A header that claims another one after it is dropped on the spot. Source: iptables-extensions(8);
 //! kernel `net/ipv6/netfilter/ip6t_mh.c`; RFC 6275.
 
 use packet::ipv6_ext;
@@ -18,7 +18,6 @@ const PROTOCOL: u8 = ipv6_ext::MOBILITY;
 const HEADER: usize = 6;
 const MAX: u32 = 255;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "mh",
     aliases: &[],
@@ -92,7 +91,7 @@ impl Match for Mh {
             Err(Outcome::MAYBE) => {
                 let payload = upper_start::<1>(transit, HEADER).map(|(_, [payload])| payload);
                 match payload {
-                    Ok(ipv6_ext::NO_NEXT) => self.0.judge(Err(Outcome::MAYBE)),
+                    Ok(ipv6_ext::NO_NEXT) => self.0.evaluate(Err(Outcome::MAYBE)),
                     Ok(_) => Outcome::HOT_DROP,
                     Err(_) => Outcome::MAYBE.or(Outcome::HOT_DROP),
                 }
@@ -125,12 +124,12 @@ mod tests {
     fn the_type_is_compared_if_nothing_follows() {
         let mh = [59, 0, 5, 0, 0, 0, 0, 0];
         let packet = ipv6(135, &mh);
-        assert_eq!(Frame::ip(&packet).judge("-p mh --mh-type bu"), Outcome::YES);
-        assert_eq!(Frame::ip(&packet).judge("-p mh ! --mh-type 4:6"), Outcome::NO);
-        assert_eq!(Frame::ip(&packet).cut(42).judge("-p mh --mh-type bu"), Outcome::MAYBE);
-        assert_eq!(Frame::ip(&packet).cut(42).judge("-p mh -m mh"), Outcome::YES);
+        assert_eq!(Frame::ip(&packet).evaluate("-p mh --mh-type bu"), Outcome::YES);
+        assert_eq!(Frame::ip(&packet).evaluate("-p mh ! --mh-type 4:6"), Outcome::NO);
+        assert_eq!(Frame::ip(&packet).cut(42).evaluate("-p mh --mh-type bu"), Outcome::MAYBE);
+        assert_eq!(Frame::ip(&packet).cut(42).evaluate("-p mh -m mh"), Outcome::YES);
         let followed = ipv6(135, &[6, 0, 5, 0, 0, 0, 0, 0]);
-        assert_eq!(Frame::ip(&followed).judge("-p mh -m mh"), Outcome::HOT_DROP);
-        assert_eq!(Frame::ip(&ipv6(135, &mh[..5])).judge("-p mh -m mh"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&followed).evaluate("-p mh -m mh"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&ipv6(135, &mh[..5])).evaluate("-p mh -m mh"), Outcome::HOT_DROP);
     }
 }

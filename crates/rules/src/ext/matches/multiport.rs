@@ -14,7 +14,6 @@ use crate::value;
 const PROTOCOLS: &[u8] = &[6, 17, 33, 132, 136];
 const MAX_PORTS: usize = 15;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "multiport",
     aliases: &[],

@@ -8,7 +8,6 @@ use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 
 const MAX_BYTES: usize = 31;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "nfacct",
     aliases: &[],

@@ -2,7 +2,7 @@
 //! first options must follow, in order.
 //!
 //! A header that claims more bytes than the packet has is dropped on the spot (measured on Linux 6.18;
-//! kernels of old said that it does not match).
+//! older kernels took it for no match).
 //!
 //! Source: iptables-extensions(8); kernel `net/ipv6/netfilter/ip6t_hbh.c`, which is both matches.
 
@@ -233,21 +233,21 @@ mod tests {
             ("--hbh-len 16 --hbh-opts 5", false),
         ] {
             let rule = format!("-m hbh {rule}");
-            assert_eq!(Frame::ip(&packet).judge(&rule), Outcome::from_bool(matches), "{rule}");
+            assert_eq!(Frame::ip(&packet).evaluate(&rule), Outcome::from_bool(matches), "{rule}");
         }
-        assert_eq!(Frame::ip(&packet).judge("-m dst"), Outcome::NO);
+        assert_eq!(Frame::ip(&packet).evaluate("-m dst"), Outcome::NO);
     }
 
     #[test]
     fn a_header_that_runs_past_the_end_is_dropped() {
         let packet = ipv6(60, &[59, 1, 1, 4, 0, 0, 0, 0]);
-        assert_eq!(Frame::ip(&packet).judge("-m dst"), Outcome::HOT_DROP);
-        assert_eq!(Frame::ip(&packet).judge("-m dst ! --dst-len 8"), Outcome::HOT_DROP);
-        assert_eq!(Frame::ip(&ipv6(60, &[59])).judge("-m dst"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&packet).evaluate("-m dst"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&packet).evaluate("-m dst ! --dst-len 8"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&ipv6(60, &[59])).evaluate("-m dst"), Outcome::HOT_DROP);
         let whole = ipv6(60, &[59, 0, 1, 4, 0, 0, 0, 0]);
         let cut = Frame::ip(&whole).cut(43);
-        assert_eq!(cut.judge("-m dst --dst-len 8"), Outcome::YES);
-        assert_eq!(cut.judge("-m dst --dst-opts 1"), Outcome::MAYBE);
-        assert_eq!(cut.judge("-m dst --dst-opts 2:4"), Outcome::NO);
+        assert_eq!(cut.evaluate("-m dst --dst-len 8"), Outcome::YES);
+        assert_eq!(cut.evaluate("-m dst --dst-opts 1"), Outcome::MAYBE);
+        assert_eq!(cut.evaluate("-m dst --dst-opts 2:4"), Outcome::NO);
     }
 }

@@ -10,7 +10,6 @@ use crate::family::Hook;
 const TCP: u8 = 6;
 const MAX_GENRE: usize = 31;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "osf",
     aliases: &[],

@@ -10,7 +10,6 @@ use crate::value;
 /// -1 is no user: the last number is one less.
 const MAX_ID: u64 = u32::MAX as u64 - 1;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "owner",
     aliases: &[],

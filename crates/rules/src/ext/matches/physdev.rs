@@ -17,7 +17,6 @@ use crate::transit::{BridgeNote, Iface, Transit};
 
 const MAX_NAME: usize = 15;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "physdev",
     aliases: &[],

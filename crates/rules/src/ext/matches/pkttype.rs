@@ -14,7 +14,6 @@ use crate::family::Hook;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "pkttype",
     aliases: &[],
@@ -152,10 +151,10 @@ mod tests {
             family: Family::Ipv4,
             ..Frame::ip(&broadcast)
         };
-        assert_eq!(frame.judge("-m pkttype --pkt-type broadcast"), Outcome::YES);
+        assert_eq!(frame.evaluate("-m pkttype --pkt-type broadcast"), Outcome::YES);
         let sent = Frame { hook: Hook::Output, ..frame };
-        assert_eq!(sent.judge("-m pkttype --pkt-type unicast"), Outcome::YES);
+        assert_eq!(sent.evaluate("-m pkttype --pkt-type unicast"), Outcome::YES);
         let bare = ipv4(17, &[0; 8]);
-        assert_eq!(Frame::ip(&bare).judge("-m pkttype ! --pkt-type unicast"), Outcome::NO);
+        assert_eq!(Frame::ip(&bare).evaluate("-m pkttype ! --pkt-type unicast"), Outcome::NO);
     }
 }

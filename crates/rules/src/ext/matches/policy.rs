@@ -16,7 +16,6 @@ const MAX_ELEMENTS: usize = 4;
 /// ESP, AH and IPComp.
 const PROTOCOLS: [u8; 3] = [50, 51, 108];
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "policy",
     aliases: &[],
@@ -119,7 +118,7 @@ fn parse_elements(args: &Args<'_>) -> Result<Vec<Element>, What> {
     Ok(elements)
 }
 
-/// Tunnel ends make sense in tunnel mode only, which has to be said.
+/// Tunnel ends make sense in tunnel mode only, which has to be given.
 fn check_tunnel(args: &Args<'_>, element: &Element) -> Result<(), What> {
     let is_tunnel =
         |test: &Test| matches!(test.value, Value::Tunnel(tunnel) if tunnel != test.invert);

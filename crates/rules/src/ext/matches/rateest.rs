@@ -8,7 +8,6 @@ use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 
 const MAX_NAME: usize = 15;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "rateest",
     aliases: &[],
@@ -96,7 +95,7 @@ fn parse_name(given: &Given<'_>) -> Result<Box<str>, What> {
     Ok(given.text().into())
 }
 
-/// The rates of two options, if either is given; what is not said is 0.
+/// The rates of two options, if either is given; what is not given is 0.
 fn parse_pair(
     args: &Args<'_>,
     names: [&str; 2],

@@ -11,7 +11,6 @@ use crate::family::Hook;
 /// The name that every `rt_realms` file gives to realm 0.
 const NAMES: &[(&str, u32)] = &[("cosmos", 0)];
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "realm",
     aliases: &[],

@@ -31,7 +31,6 @@ fn addresses(transit: &Transit<'_, '_>) -> Option<(IpAddr, IpAddr)> {
     })
 }
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "rpfilter",
     aliases: &[],

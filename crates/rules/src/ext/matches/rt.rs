@@ -22,7 +22,6 @@ const FIXED: usize = 8;
 const RESERVED: usize = 4;
 const ADDRESS: usize = 16;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "rt",
     aliases: &[],
@@ -94,7 +93,7 @@ fn parse_addresses(given: &Given<'_>) -> Result<Box<[[u8; ADDRESS]]>, What> {
 
 impl Rt {
     /// The tests of the fixed part: next header, length, type, segments left.
-    fn judge_fixed(&self, [_, _, kind, left]: [u8; 4], len: usize) -> Outcome {
+    fn evaluate_fixed(&self, [_, _, kind, left]: [u8; 4], len: usize) -> Outcome {
         let passes = |test: Option<(u32, bool)>, number: usize| {
             test.is_none_or(|(wanted, invert)| (wanted as usize == number) != invert)
         };
@@ -105,7 +104,7 @@ impl Rt {
         )
     }
 
-    fn judge_reserved(&self, transit: &Transit<'_, '_>, at: usize) -> Outcome {
+    fn evaluate_reserved(&self, transit: &Transit<'_, '_>, at: usize) -> Outcome {
         if !self.reserved {
             return Outcome::YES;
         }
@@ -117,7 +116,7 @@ impl Rt {
     }
 
     /// The addresses of a header of `len` bytes at `at`, all of which lie inside the packet.
-    fn judge_addresses(&self, transit: &Transit<'_, '_>, at: usize, len: usize) -> Outcome {
+    fn evaluate_addresses(&self, transit: &Transit<'_, '_>, at: usize, len: usize) -> Outcome {
         let Some(wanted) = &self.addresses else { return Outcome::YES };
         let count = (len - FIXED) / ADDRESS;
         if wanted.len() > count || (self.strict && wanted.len() != count) {
@@ -173,9 +172,9 @@ impl Match for Rt {
         if transit.packet.headers().end.saturating_sub(at) < len {
             return Outcome::HOT_DROP;
         }
-        self.judge_fixed(fixed, len)
-            .and_then(|| self.judge_reserved(transit, at))
-            .and_then(|| self.judge_addresses(transit, at, len))
+        self.evaluate_fixed(fixed, len)
+            .and_then(|| self.evaluate_reserved(transit, at))
+            .and_then(|| self.evaluate_addresses(transit, at, len))
     }
 }
 
@@ -225,7 +224,7 @@ mod tests {
             ("--rt-type 0 --rt-0-res", false),
         ] {
             let rule = format!("-m rt {rule}");
-            assert_eq!(Frame::ip(&packet).judge(&rule), Outcome::from_bool(matches), "{rule}");
+            assert_eq!(Frame::ip(&packet).evaluate(&rule), Outcome::from_bool(matches), "{rule}");
         }
     }
 
@@ -241,20 +240,20 @@ mod tests {
             ("::1,::2,::3,::4", false, false),
         ] {
             let rule = format!("-m rt --rt-type 0 --rt-0-res --rt-0-addrs {list}");
-            assert_eq!(Frame::ip(&packet).judge(&rule), Outcome::from_bool(strict), "{rule}");
+            assert_eq!(Frame::ip(&packet).evaluate(&rule), Outcome::from_bool(strict), "{rule}");
             let rule = format!("{rule} --rt-0-not-strict");
-            assert_eq!(Frame::ip(&packet).judge(&rule), Outcome::from_bool(loose), "{rule}");
+            assert_eq!(Frame::ip(&packet).evaluate(&rule), Outcome::from_bool(loose), "{rule}");
         }
         let cut = Frame::ip(&packet).cut(50);
-        assert_eq!(cut.judge("-m rt --rt-type 0 --rt-0-addrs ::1"), Outcome::NO);
-        assert_eq!(cut.judge("-m rt --rt-type 0 --rt-0-addrs ::1,::2,::3"), Outcome::MAYBE);
+        assert_eq!(cut.evaluate("-m rt --rt-type 0 --rt-0-addrs ::1"), Outcome::NO);
+        assert_eq!(cut.evaluate("-m rt --rt-type 0 --rt-0-addrs ::1,::2,::3"), Outcome::MAYBE);
     }
 
     #[test]
     fn short_headers() {
-        assert_eq!(Frame::ip(&ipv6(43, &[59, 0, 0])).judge("-m rt"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&ipv6(43, &[59, 0, 0])).evaluate("-m rt"), Outcome::HOT_DROP);
         let long = ipv6(43, &[59, 1, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(Frame::ip(&long).judge("-m rt"), Outcome::HOT_DROP);
-        assert_eq!(Frame::ip(&ipv6(59, &[])).judge("-m rt"), Outcome::NO);
+        assert_eq!(Frame::ip(&long).evaluate("-m rt"), Outcome::HOT_DROP);
+        assert_eq!(Frame::ip(&ipv6(59, &[])).evaluate("-m rt"), Outcome::NO);
     }
 }

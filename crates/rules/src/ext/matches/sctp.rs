@@ -21,7 +21,6 @@ const HEADER: usize = 12;
 /// Most chunk types with flags (`XT_NUM_SCTP_FLAGS`).
 const MAX_FLAGS: usize = 4;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "sctp",
     aliases: &[],
@@ -211,7 +210,7 @@ impl ChunkTest {
 
     /// Walks the chunks from `at`; `!` is not applied yet. Broken chunks are dropped before it is, so that
     /// `! --chunk-types` matches what it drops (measured).
-    fn judge(&self, transit: &Transit<'_, '_>, mut at: usize) -> Outcome {
+    fn evaluate(&self, transit: &Transit<'_, '_>, mut at: usize) -> Outcome {
         let end = transit.packet.headers().end;
         let mut missing = self.types;
         loop {
@@ -276,7 +275,7 @@ impl Match for Sctp {
         };
         let ports = passes(self.source, [s0, s1]) && passes(self.destination, [d0, d1]);
         Outcome::from_bool(ports).and_then(|| match &self.chunks {
-            Some(chunks) => chunks.judge(transit, offset + HEADER).invert_drop(chunks.invert),
+            Some(chunks) => chunks.evaluate(transit, offset + HEADER).invert_drop(chunks.invert),
             None => Outcome::YES,
         })
     }
@@ -332,7 +331,11 @@ mod tests {
         ] {
             for (bang, matches) in [("", matches), ("! ", !matches)] {
                 let rule = format!("-p sctp {bang}--chunk-types {rule}");
-                assert_eq!(Frame::ip(&packet).judge(&rule), Outcome::from_bool(matches), "{rule}");
+                assert_eq!(
+                    Frame::ip(&packet).evaluate(&rule),
+                    Outcome::from_bool(matches),
+                    "{rule}"
+                );
             }
         }
     }
@@ -342,14 +345,14 @@ mod tests {
         for chunks in [&[][..], &[0, 0, 0], &[0, 0, 0, 0], &[3, 0, 0, 4, 0, 0]] {
             let packet = sctp(chunks);
             let frame = Frame::ip(&packet);
-            assert_eq!(frame.judge("-p sctp --chunk-types any INIT"), Outcome::HOT_DROP);
-            assert_eq!(frame.judge("-p sctp ! --chunk-types any INIT"), Outcome::HIT_DROP);
-            assert_eq!(frame.judge("-p sctp --dport 9 --chunk-types any INIT"), Outcome::NO);
+            assert_eq!(frame.evaluate("-p sctp --chunk-types any INIT"), Outcome::HOT_DROP);
+            assert_eq!(frame.evaluate("-p sctp ! --chunk-types any INIT"), Outcome::HIT_DROP);
+            assert_eq!(frame.evaluate("-p sctp --dport 9 --chunk-types any INIT"), Outcome::NO);
         }
         let packet = sctp(&[3, 0, 0, 4]);
         let cut = Frame::ip(&packet).cut(33);
-        assert_eq!(cut.judge("-p sctp --sport 1"), Outcome::YES);
-        let open = cut.judge("-p sctp --chunk-types any SACK");
+        assert_eq!(cut.evaluate("-p sctp --sport 1"), Outcome::YES);
+        let open = cut.evaluate("-p sctp --chunk-types any SACK");
         assert_eq!(open, Outcome::MAYBE.or(Outcome::HOT_DROP));
     }
 }

@@ -13,7 +13,6 @@ use crate::transit::Transit;
 const MAX_NAME: usize = 31;
 const MAX_DIMENSIONS: usize = 6;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "set",
     aliases: &[],

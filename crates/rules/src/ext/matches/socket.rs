@@ -9,7 +9,6 @@ use crate::family::Hook;
 /// Flags in printing order.
 const FLAGS: [&str; 3] = ["transparent", "nowildcard", "restore-skmark"];
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "socket",
     aliases: &[],

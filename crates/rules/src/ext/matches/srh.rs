@@ -22,7 +22,6 @@ const ADDRESS: usize = 16;
 /// Routing type of a segment routing header.
 const TYPE: u8 = 4;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "srh",
     aliases: &[],
@@ -163,7 +162,7 @@ impl FieldTest {
 
 impl SegmentTest {
     /// `left` and `last` are the header's segments left and last entry, the former not above the latter.
-    fn judge(&self, transit: &Transit<'_, '_>, at: usize, left: u8, last: u8) -> Outcome {
+    fn evaluate(&self, transit: &Transit<'_, '_>, at: usize, left: u8, last: u8) -> Outcome {
         let index = match self.which {
             Segment::Previous if left == last => return Outcome::NO,
             Segment::Previous => usize::from(left) + 1,
@@ -219,7 +218,7 @@ impl Match for Srh {
             && self.tag.is_none_or(|(want, invert)| (u16::from_le_bytes(tag) == want) != invert);
         let segments = || {
             self.segments.iter().fold(Outcome::YES, |all, test| {
-                all.and_then(|| test.judge(transit, at, left, last))
+                all.and_then(|| test.evaluate(transit, at, left, last))
             })
         };
         Outcome::from_bool(passes).and_then(segments)
@@ -271,23 +270,26 @@ mod tests {
             ("--srh-psid b::", false),
         ] {
             let rule = format!("-m srh {rule}");
-            assert_eq!(Frame::ip(&packet).judge(&rule), Outcome::from_bool(matches), "{rule}");
+            assert_eq!(Frame::ip(&packet).evaluate(&rule), Outcome::from_bool(matches), "{rule}");
         }
     }
 
     #[test]
     fn at_the_ends_there_is_no_previous_or_next_segment() {
-        assert_eq!(Frame::ip(&srh(2)).judge("-m srh ! --srh-psid d::"), Outcome::NO);
-        assert_eq!(Frame::ip(&srh(0)).judge("-m srh ! --srh-nsid d::"), Outcome::NO);
-        assert_eq!(Frame::ip(&srh(3)).judge("-m srh"), Outcome::NO);
+        assert_eq!(Frame::ip(&srh(2)).evaluate("-m srh ! --srh-psid d::"), Outcome::NO);
+        assert_eq!(Frame::ip(&srh(0)).evaluate("-m srh ! --srh-nsid d::"), Outcome::NO);
+        assert_eq!(Frame::ip(&srh(3)).evaluate("-m srh"), Outcome::NO);
     }
 
     #[test]
     fn nothing_is_dropped_for_a_short_header() {
-        assert_eq!(Frame::ip(&ipv6(43, &[17, 0, 4])).judge("-m srh"), Outcome::NO);
-        assert_eq!(Frame::ip(&ipv6(43, &[17, 9, 4, 0, 0, 0, 0, 0])).judge("-m srh"), Outcome::NO);
+        assert_eq!(Frame::ip(&ipv6(43, &[17, 0, 4])).evaluate("-m srh"), Outcome::NO);
+        assert_eq!(
+            Frame::ip(&ipv6(43, &[17, 9, 4, 0, 0, 0, 0, 0])).evaluate("-m srh"),
+            Outcome::NO
+        );
         let whole = srh(1);
-        assert_eq!(Frame::ip(&whole).cut(44).judge("-m srh"), Outcome::MAYBE);
-        assert_eq!(Frame::ip(&whole).cut(48).judge("-m srh --srh-lsid a::"), Outcome::MAYBE);
+        assert_eq!(Frame::ip(&whole).cut(44).evaluate("-m srh"), Outcome::MAYBE);
+        assert_eq!(Frame::ip(&whole).cut(48).evaluate("-m srh --srh-lsid a::"), Outcome::MAYBE);
     }
 }

@@ -10,7 +10,6 @@ use crate::outcome::Outcome;
 use crate::transit::Transit;
 use conntrack::States;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "state",
     aliases: &[],

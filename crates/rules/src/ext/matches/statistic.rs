@@ -14,7 +14,6 @@ use crate::transit::Transit;
 /// Probability 1: the kernel compares with 31 random bits.
 const CERTAIN: u32 = 1 << 31;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "statistic",
     aliases: &[],
@@ -133,7 +132,7 @@ impl Memory for Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ext::kit::testing::{ipv4_udp, judge, with_transit};
+    use crate::ext::kit::testing::{evaluate, ipv4_udp, with_transit};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -161,7 +160,7 @@ mod tests {
         let (mut memory, bytes) = (nth.memory().unwrap(), ipv4_udp(b""));
         let mut stands = vec![nth.every - 1 - nth.packet];
         with_transit(&bytes, bytes.len(), |transit| {
-            let judged = certain.iter().map(|certain| {
+            let outcomes = certain.iter().map(|certain| {
                 transit.certain = *certain;
                 let said = memory.evaluate(transit, &mut RecentLists::default());
                 let after: Vec<u32> = stands.iter().map(|at| (at + 1) % nth.every).collect();
@@ -172,7 +171,7 @@ mod tests {
                 stands.dedup();
                 (said, expected)
             });
-            judged.collect()
+            outcomes.collect()
         })
     }
 
@@ -200,7 +199,8 @@ mod tests {
 
     #[test]
     fn chance_is_known_at_its_ends_only() {
-        let random = |probability, invert| judge(&Random { probability, invert }, &ipv4_udp(b""));
+        let random =
+            |probability, invert| evaluate(&Random { probability, invert }, &ipv4_udp(b""));
         assert_eq!(random(0, false), Outcome::NO);
         assert_eq!(random(0, true), Outcome::YES);
         assert_eq!(random(CERTAIN, false), Outcome::YES);

@@ -15,7 +15,6 @@ use crate::outcome::Outcome;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "stp",
     aliases: &[],
@@ -147,7 +146,7 @@ impl Test {
         }
     }
 
-    fn judge(&self, transit: &Transit<'_, '_>) -> Outcome {
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         match self.wanted {
             Wanted::Mac(addr, mask) => native::test(transit.net::<6>(self.field.at), |mac| {
                 (0..6).all(|i| (mac[i] ^ addr[i]) & mask[i] == 0) != self.invert
@@ -188,6 +187,6 @@ impl Match for Stp {
         if has_config && transit.packet.read_slice(network, CONFIG_LEN) == Read::Absent {
             return Outcome::NO;
         }
-        self.0.iter().fold(Outcome::YES, |all, test| all.and_then(|| test.judge(transit)))
+        self.0.iter().fold(Outcome::YES, |all, test| all.and_then(|| test.evaluate(transit)))
     }
 }

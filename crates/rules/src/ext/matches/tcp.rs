@@ -6,24 +6,23 @@
 
 use packet::{L4, Read};
 
+use crate::backend::Backend;
 use crate::error::What;
 use crate::ext::kit::native;
 use crate::ext::kit::option_walk::has_option;
 use crate::ext::kit::ports::{DPORT, PortRanges, PortTest, SPORT, upper_start};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
-use crate::semantics::Semantics;
 use crate::transit::Transit;
 use crate::value;
 
 const PROTOCOL: u8 = 6;
 const HEADER: usize = 20;
-/// Bytes of the header that are tested: up to the flags. The checksum behind them may be unknown.
+/// Bytes of the header that are tested: up to the flags. The checksum after them may be unknown.
 const NEEDED: usize = 14;
 /// Offset of the flags in the header.
 const FLAGS_AT: usize = 13;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "tcp",
     aliases: &[],
@@ -121,15 +120,15 @@ impl Match for Tcp {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        if transit.semantics == Semantics::Nft && self.is_native() {
-            return self.judge_fields(transit);
+        if transit.backend == Backend::Nft && self.is_native() {
+            return self.evaluate_fields(transit);
         }
         if let L4::Fragment { offset: 1, .. } = transit.packet.headers().l4 {
             return Outcome::HOT_DROP;
         }
         match upper_start::<NEEDED>(transit, HEADER) {
-            Ok((offset, header)) => self.judge(transit, offset, &header),
-            Err(Outcome::MAYBE) => self.judge_cut(transit),
+            Ok((offset, header)) => self.evaluate_header(transit, offset, &header),
+            Err(Outcome::MAYBE) => self.evaluate_cut(transit),
             Err(outcome) => outcome,
         }
     }
@@ -148,7 +147,7 @@ impl Tcp {
     }
 
     /// Field by field, as nf_tables does. A mask without a bit is no test, not even with `!`.
-    fn judge_fields(&self, transit: &Transit<'_, '_>) -> Outcome {
+    fn evaluate_fields(&self, transit: &Transit<'_, '_>) -> Outcome {
         let FlagsTest { mask, set, invert } = self.flags;
         let flags = match mask {
             0 => Outcome::YES,
@@ -159,7 +158,12 @@ impl Tcp {
         flags.and_then(|| native::ports(transit, [self.source, self.destination]))
     }
 
-    fn judge(&self, transit: &Transit<'_, '_>, offset: usize, header: &[u8; NEEDED]) -> Outcome {
+    fn evaluate_header(
+        &self,
+        transit: &Transit<'_, '_>,
+        offset: usize,
+        header: &[u8; NEEDED],
+    ) -> Outcome {
         let port = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
         if !self.source.accepts(port(0)) || !self.destination.accepts(port(2)) {
             return Outcome::NO;
@@ -175,7 +179,7 @@ impl Tcp {
     }
 
     /// The capture holds only part of the header: what it holds may still decide.
-    fn judge_cut(&self, transit: &Transit<'_, '_>) -> Outcome {
+    fn evaluate_cut(&self, transit: &Transit<'_, '_>) -> Outcome {
         match upper_start::<4>(transit, HEADER) {
             Ok((_, b)) => {
                 let source = u16::from_be_bytes([b[0], b[1]]);

@@ -16,7 +16,6 @@ use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "tcpmss",
     aliases: &[],
@@ -96,21 +95,21 @@ mod tests {
             ipv6(6, &syn(7, &[1, 1, 1, 2, 4, 5, 0xb4, 0])),
         ] {
             let frame = Frame::ip(&packet);
-            assert_eq!(frame.judge("-p tcp -m tcpmss --mss 1400:1500"), Outcome::YES);
-            assert_eq!(frame.judge("-p tcp -m tcpmss ! --mss 1460"), Outcome::NO);
+            assert_eq!(frame.evaluate("-p tcp -m tcpmss --mss 1400:1500"), Outcome::YES);
+            assert_eq!(frame.evaluate("-p tcp -m tcpmss ! --mss 1460"), Outcome::NO);
             let cut = frame.cut(packet.len() - 2);
-            assert_eq!(cut.judge("-p tcp -m tcpmss --mss 1460"), Outcome::MAYBE);
+            assert_eq!(cut.evaluate("-p tcp -m tcpmss --mss 1460"), Outcome::MAYBE);
         }
         let none = ipv4(6, &syn(5, &[]));
-        assert_eq!(Frame::ip(&none).judge("-p tcp -m tcpmss --mss :"), Outcome::NO);
-        assert_eq!(Frame::ip(&none).judge("-p tcp -m tcpmss ! --mss :"), Outcome::YES);
+        assert_eq!(Frame::ip(&none).evaluate("-p tcp -m tcpmss --mss :"), Outcome::NO);
+        assert_eq!(Frame::ip(&none).evaluate("-p tcp -m tcpmss ! --mss :"), Outcome::YES);
     }
 
     #[test]
     fn malformed_headers_are_dropped() {
         for tcp in [syn(4, &[]), syn(6, &[]), syn(5, &[])[..19].to_vec()] {
             let packet = ipv4(6, &tcp);
-            assert_eq!(Frame::ip(&packet).judge("-p tcp -m tcpmss --mss 1"), Outcome::HOT_DROP);
+            assert_eq!(Frame::ip(&packet).evaluate("-p tcp -m tcpmss --mss 1"), Outcome::HOT_DROP);
         }
     }
 }

@@ -13,7 +13,6 @@ const LAST_DATE: u32 = i32::MAX as u32;
 const ALL_WEEKDAYS: u32 = 0xfe;
 const ALL_MONTHDAYS: u32 = 0xffff_fffe;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "time",
     aliases: &[],

@@ -10,7 +10,6 @@ use crate::outcome::Outcome;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "tos",
     aliases: &[],
@@ -99,10 +98,10 @@ mod tests {
         v6[0] = 0x6b;
         v6[1] = 0x9f;
         for frame in [Frame::ip(&v4), Frame::ip(&v6)] {
-            assert_eq!(frame.judge("-m tos --tos 0xb9"), Outcome::YES);
-            assert_eq!(frame.judge("-m tos --tos 0xb0/0xf0"), Outcome::YES);
-            assert_eq!(frame.judge("-m tos --tos 0xb9/0xf0"), Outcome::NO);
-            assert_eq!(frame.judge("-m tos ! --tos 0xb9/0xf0"), Outcome::YES);
+            assert_eq!(frame.evaluate("-m tos --tos 0xb9"), Outcome::YES);
+            assert_eq!(frame.evaluate("-m tos --tos 0xb0/0xf0"), Outcome::YES);
+            assert_eq!(frame.evaluate("-m tos --tos 0xb9/0xf0"), Outcome::NO);
+            assert_eq!(frame.evaluate("-m tos ! --tos 0xb9/0xf0"), Outcome::YES);
         }
     }
 }

@@ -115,8 +115,8 @@ mod tests {
         ] {
             let six = format!("-m hl {}", rule.replace("ttl", "hl"));
             let four = format!("-m ttl {rule}");
-            assert_eq!(Frame::ip(&v4).judge(&four), Outcome::from_bool(matches), "{four}");
-            assert_eq!(Frame::ip(&v6).judge(&six), Outcome::from_bool(matches), "{six}");
+            assert_eq!(Frame::ip(&v4).evaluate(&four), Outcome::from_bool(matches), "{four}");
+            assert_eq!(Frame::ip(&v6).evaluate(&six), Outcome::from_bool(matches), "{six}");
         }
     }
 }

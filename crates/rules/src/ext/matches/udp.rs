@@ -2,18 +2,17 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_tcpudp.c`.
 
+use crate::backend::Backend;
 use crate::error::What;
 use crate::ext::kit::native;
 use crate::ext::kit::ports::{DPORT, PortRanges, PortTest, SPORT, ports};
 use crate::ext::{Args, IP, Match, MatchKind, Printer, Support};
 use crate::outcome::Outcome;
-use crate::semantics::Semantics;
 use crate::transit::Transit;
 
 const PROTOCOL: u8 = 17;
 const HEADER: usize = 8;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "udp",
     aliases: &[],
@@ -52,7 +51,7 @@ impl Match for Udp {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        if transit.semantics == Semantics::Nft && !self.tests_nothing() {
+        if transit.backend == Backend::Nft && !self.tests_nothing() {
             return native::ports(transit, [self.source, self.destination]);
         }
         match ports::<HEADER>(transit) {

@@ -12,7 +12,6 @@ use crate::names::ethertype_number;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "vlan",
     aliases: &[],

@@ -11,7 +11,6 @@ use crate::family::{Hook, TableKind};
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "arpreply",
     families: BRIDGE,

@@ -6,7 +6,6 @@ use crate::error::What;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "AUDIT",
     families: IP,

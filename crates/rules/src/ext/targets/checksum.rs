@@ -8,7 +8,6 @@ use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::family::TableKind;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "CHECKSUM",
     families: IP,

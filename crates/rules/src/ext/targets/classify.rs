@@ -7,7 +7,6 @@ use crate::ext::{ARP, Args, Effect, IP, Opt, Printer, Support, Target, TargetKin
 use crate::family::Hook;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "CLASSIFY",
     families: IP,

@@ -1,4 +1,4 @@
-//! `-j CLUSTERIP`: takes the packet if this node of a cluster is the one to answer it, which hangs on its
+//! `-j CLUSTERIP`: takes the packet if this node of a cluster is the one to answer it, which depends on its
 //! connection. Kernels before 6.6 had it; the `cluster` match followed.
 //!
 //! Source: iptables-extensions(8); `linux/netfilter_ipv4/ipt_CLUSTERIP.h`.
@@ -8,7 +8,6 @@ use crate::ext::{Args, Opt, Printer, Support, Target, TargetKind, V4};
 use crate::family::Hook;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "CLUSTERIP",
     families: V4,

@@ -4,14 +4,13 @@
 //! packet's bits unknown that it may change, the other operations change nothing that is known.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_connmark.c`.
 
-use crate::connection::Seen;
+use crate::connection::KnownFlow;
 use crate::error::What;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::transit::Transit;
 use crate::value;
 use packet::Mark;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "CONNMARK",
     families: IP,
@@ -168,13 +167,13 @@ impl Connmark {
         let kept = old.value & !self.nfmask;
         let restored = match transit.ct.marked() {
             // A packet without a connection keeps its mark.
-            Seen::None => return,
-            Seen::Flow(flow) => {
+            KnownFlow::None => return,
+            KnownFlow::Flow(flow) => {
                 let unknown = old.unknown & !self.nfmask;
                 let value = kept ^ self.shifted(flow.mark & self.ctmask);
                 Mark { value: value & !unknown, unknown }
             }
-            Seen::Unknown => {
+            KnownFlow::Unknown => {
                 let unknown = (old.unknown & !self.nfmask) | self.shifted(self.ctmask);
                 old.join(Mark { value: kept & !unknown, unknown })
             }

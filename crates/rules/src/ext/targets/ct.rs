@@ -3,7 +3,7 @@
 //! Nothing happens to the packet itself; what later rules see of its connection is theirs to tell.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_CT.c`.
 
-use crate::connection::Wish;
+use crate::connection::Request;
 use crate::error::What;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::family::TableKind;
@@ -12,7 +12,6 @@ use crate::transit::Transit;
 use crate::value;
 use conntrack::{self, Template};
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "CT",
     families: IP,
@@ -143,18 +142,18 @@ fn print_events(name: &str, names: &[&str], bits: u16, to: &mut Printer) {
 }
 
 impl Ct {
-    fn wish(&self, transit: &Transit<'_, '_>) -> Wish {
+    fn request(&self, transit: &Transit<'_, '_>) -> Request {
         if self.notrack {
-            return Wish::Untracked;
+            return Request::Untracked;
         }
         // How long flows of a timeout policy live is not part of the rules.
         if !self.timeout.is_empty() {
-            return Wish::Unknown;
+            return Request::Unknown;
         }
         let id = match (self.zone.from_mark, transit.mark.unknown & 0xffff) {
             (false, _) => self.zone.id,
             (true, 0) => transit.mark.value as u16,
-            (true, _) => return Wish::Unknown,
+            (true, _) => return Request::Unknown,
         };
         let both = self.zone.original == self.zone.reply;
         let zone = conntrack::Zone {
@@ -162,7 +161,7 @@ impl Ct {
             original: both || self.zone.original,
             reply: both || self.zone.reply,
         };
-        Wish::Template(Template { zone, helper: conntrack::Helper::named(&self.helper) })
+        Request::Template(Template { zone, helper: conntrack::Helper::named(&self.helper) })
     }
 }
 
@@ -181,15 +180,15 @@ impl Target for Ct {
         self.zone.print(to);
     }
 
-    /// A helper foretells connections of other addresses, and a zone of one direction alone lets tuples
+    /// A helper expects connections of other addresses, and a zone of one direction alone lets tuples
     /// of different connections meet.
     fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
         !self.helper.is_empty() || self.zone.original || self.zone.reply
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
-        let wish = self.wish(transit);
-        transit.ct.wish(wish, transit.certain);
+        let request = self.request(transit);
+        transit.ct.request(request, transit.certain);
         Effect::Continue
     }
 

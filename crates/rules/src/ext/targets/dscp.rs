@@ -10,7 +10,6 @@ use crate::ext::matches::dscp::parse_dscp;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "DSCP",
     families: IP,

@@ -1,6 +1,6 @@
 //! `-j ECN`: sets the ECN bits of TCP and of the IPv4 header.
 //!
-//! It does not tell fragments apart: behind the IPv4 header of a later one it changes payload. A TCP
+//! It does not tell fragments apart: after the IPv4 header of a later one it changes payload. A TCP
 //! header that is short drops the packet. Source: iptables-extensions(8); kernel
 //! `net/ipv4/netfilter/ipt_ECN.c`; options besides `--ecn-tcp-remove` are undocumented.
 
@@ -13,7 +13,6 @@ use crate::transit::Transit;
 use crate::value;
 use packet::{L3, Read, ipv4};
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "ECN",
     families: V4,

@@ -9,7 +9,6 @@ use crate::transit::Transit;
 use crate::value;
 use packet::Mark;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "HMARK",
     families: IP,

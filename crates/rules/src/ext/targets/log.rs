@@ -10,7 +10,6 @@ use crate::value;
 const MAX_PREFIX: usize = 29;
 const DEFAULT_LEVEL: u8 = 4;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "LOG",
     families: IP,

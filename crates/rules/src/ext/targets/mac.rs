@@ -112,7 +112,7 @@ impl Target for Snat {
 }
 
 impl Snat {
-    /// Writes the sender of an ARP packet, behind a tag or not; `None` where the packet ends before it.
+    /// Writes the sender of an ARP packet, after a tag or not; `None` where the packet ends before it.
     fn write_sender(&self, transit: &mut Transit<'_, '_>) -> Option<()> {
         let before = transit.packet.network_offset().saturating_sub(2);
         if transit.packet.read(before) != Read::Known(ethertype::ARP.to_be_bytes()) {

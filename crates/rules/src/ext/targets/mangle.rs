@@ -11,7 +11,6 @@ use crate::header::Field;
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "mangle",
     families: ARP,

@@ -9,7 +9,6 @@ use crate::ext::{Args, BRIDGE, Effect, Opt, Printer, Support, Target, TargetKind
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "mark",
     families: BRIDGE,

@@ -12,7 +12,6 @@ use crate::{nat, value};
 use conntrack::Side;
 use std::net::IpAddr;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "NETMAP",
     families: IP,

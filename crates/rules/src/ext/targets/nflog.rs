@@ -9,7 +9,6 @@ use crate::value;
 
 const MAX_PREFIX: usize = 63;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "NFLOG",
     families: IP,

@@ -6,7 +6,6 @@ use crate::error::What;
 use crate::ext::{Args, Given, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "NFQUEUE",
     families: IP,

@@ -2,13 +2,12 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_CT.c`.
 
-use crate::connection::Wish;
+use crate::connection::Request;
 use crate::error::What;
 use crate::ext::{Args, Effect, IP, Printer, Support, Target, TargetKind};
 use crate::family::TableKind;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: TargetKind =
     TargetKind { name: "NOTRACK", families: IP, options: &[], support: Support::Evaluated, parse };
 
@@ -24,7 +23,7 @@ impl Target for Notrack {
     fn print(&self, _to: &mut Printer) {}
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
-        transit.ct.wish(Wish::Untracked, transit.certain);
+        transit.ct.request(Request::Untracked, transit.certain);
         Effect::Continue
     }
 

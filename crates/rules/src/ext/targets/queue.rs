@@ -5,7 +5,6 @@
 use crate::error::What;
 use crate::ext::{Args, IP, Printer, Support, Target, TargetKind};
 
-/// The kind.
 pub(crate) static KIND: TargetKind =
     TargetKind { name: "QUEUE", families: IP, options: &[], support: Support::Parsed, parse };
 

@@ -9,7 +9,6 @@ use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetK
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "RATEEST",
     families: IP,

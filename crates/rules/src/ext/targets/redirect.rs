@@ -7,7 +7,6 @@ use crate::ext::targets::nat::{From, Nat, RANDOM};
 use crate::ext::{Args, IP, Opt, Support, Target, TargetKind};
 use crate::family::{Hook, TableKind};
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "REDIRECT",
     families: IP,

@@ -10,7 +10,6 @@ use crate::value;
 
 const MAX_CONTEXT: usize = 255;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "SECMARK",
     families: IP,

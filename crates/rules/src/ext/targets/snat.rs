@@ -8,7 +8,6 @@ use crate::ext::{Args, IP, Opt, Support, Target, TargetKind};
 use crate::family::{Hook, TableKind};
 use conntrack::Side;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "SNAT",
     families: IP,

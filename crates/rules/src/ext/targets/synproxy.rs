@@ -1,5 +1,5 @@
 //! `-j SYNPROXY`: answers a SYN in the server's place, and lets the connection through once the client
-//! has proven itself. What becomes of one packet hangs on the connection, which is unknown.
+//! has proven itself. The verdict on one packet depends on the connection, which is unknown.
 //!
 //! Source: iptables-extensions(8); kernel `net/ipv4/netfilter/ipt_SYNPROXY.c`, `ip6t_SYNPROXY.c`.
 
@@ -8,7 +8,6 @@ use crate::ext::{Args, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::family::Hook;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "SYNPROXY",
     families: IP,

@@ -2,7 +2,7 @@
 //!
 //! A path MTU is not known, so with `--clamp-mss-to-pmtu` the value of the option is unknown afterwards. A
 //! header that gets an option grows by four bytes, which a packet here cannot: its TCP header and the
-//! lengths before it become unknown. The checksum is told of the change as an aligned word even where the
+//! lengths before it become unknown. The checksum takes the change as an aligned word even where the
 //! option lies across two. Source: iptables-extensions(8); kernel `net/netfilter/xt_TCPMSS.c`.
 
 use crate::error::What;
@@ -15,7 +15,6 @@ use crate::transit::Transit;
 use crate::value;
 use packet::{Read, ipv4, ipv6};
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "TCPMSS",
     families: IP,

@@ -13,7 +13,6 @@ use crate::transit::Transit;
 use crate::value;
 use packet::Read;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "TCPOPTSTRIP",
     families: IP,

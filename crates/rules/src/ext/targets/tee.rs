@@ -9,7 +9,6 @@ use crate::value;
 
 const MAX_IFACE: usize = 15;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "TEE",
     families: IP,

@@ -13,7 +13,6 @@ use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "TOS",
     families: IP,

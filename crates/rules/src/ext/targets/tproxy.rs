@@ -1,5 +1,5 @@
 //! `-j TPROXY`: gives the packet to a local socket that was not its destination. Whether there is such a
-//! socket is unknown, so what becomes of the packet is.
+//! socket is unknown, so the verdict on the packet is.
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_TPROXY.c`.
 
@@ -8,7 +8,6 @@ use crate::ext::{Args, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::family::{Hook, TableKind};
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "TPROXY",
     families: IP,

@@ -7,7 +7,6 @@ use crate::ext::{Args, Effect, IP, Printer, Support, Target, TargetKind};
 use crate::family::TableKind;
 use crate::transit::Transit;
 
-/// The kind.
 pub(crate) static KIND: TargetKind =
     TargetKind { name: "TRACE", families: IP, options: &[], support: Support::Evaluated, parse };
 

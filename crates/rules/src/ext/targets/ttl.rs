@@ -31,12 +31,12 @@ pub(crate) static HL: TargetKind = TargetKind {
 #[derive(Debug)]
 struct SetTtl {
     option: &'static str,
-    change: Change,
+    change: Operation,
     by: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum Operation {
     Set,
     Lower,
     Raise,
@@ -52,12 +52,12 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
     args.one_of(&names)?;
     let given = &args.given[0];
     let change = match &given.name[given.name.len() - 3..] {
-        "dec" => Change::Lower,
-        "inc" => Change::Raise,
-        _ => Change::Set,
+        "dec" => Operation::Lower,
+        "inc" => Operation::Raise,
+        _ => Operation::Set,
     };
-    let by = value::u8(given.text()).filter(|by| change == Change::Set || *by > 0);
-    let least = u8::from(change != Change::Set);
+    let by = value::u8(given.text()).filter(|by| change == Operation::Set || *by > 0);
+    let least = u8::from(change != Operation::Set);
     let by = by.ok_or_else(|| given.expected(format!("a number {least}-255")))?;
     Ok(Box::new(SetTtl { option: given.name, change, by }))
 }
@@ -70,9 +70,9 @@ impl Target for SetTtl {
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
         if let Read::Known(old) = transit.ttl() {
             transit.set_ttl(match self.change {
-                Change::Set => self.by,
-                Change::Lower => old.saturating_sub(self.by),
-                Change::Raise => old.saturating_add(self.by),
+                Operation::Set => self.by,
+                Operation::Lower => old.saturating_sub(self.by),
+                Operation::Raise => old.saturating_add(self.by),
             });
         }
         Effect::Continue

@@ -7,7 +7,6 @@ use crate::ext::{Args, Effect, Opt, Printer, Support, Target, TargetKind, V4};
 use crate::transit::Transit;
 use crate::value;
 
-/// The kind.
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "ULOG",
     families: V4,

@@ -1,4 +1,4 @@
-//! Rules in words, changed, compared and checked.
+//! Encoded rules, changed, compared and checked.
 
 use super::{
     ADDRESS_WORDS, LEN, MATCHES, MORE, PAIR, PORTS, STEP_GOTO, STEP_JUMP, STEP_TARGET,
@@ -17,13 +17,13 @@ pub(in crate::layout) fn parts(words: &[u64]) -> (u64, [&[u64]; 2], Option<u64>)
     (head, [first, destination], ports_of(words))
 }
 
-/// The word of ports, if the rule has one: behind the head.
+/// The word of ports, if the rule has one: after the head.
 #[inline]
 pub(super) fn ports_of(words: &[u64]) -> Option<u64> {
     if words.first()? & PORTS == 0 { None } else { words.get(1).copied() }
 }
 
-/// What is behind the head and the ports.
+/// What comes after the head and the ports.
 #[inline]
 pub(super) fn addresses_of(words: &[u64]) -> &[u64] {
     let from = words.first().map_or(0, |head| 1 + usize::from(head & PORTS != 0));

@@ -1,4 +1,4 @@
-//! One rule in words of 64 bits: only the tests it has, in the order in which they are asked.
+//! One rule as words of 64 bits: only the tests it has, in the order in which they are asked.
 //!
 //! A rule is a head word, then, as its head says, its ports, its addresses and an operand (what its jump leads
 //! to). Interfaces, fragments, targets and most extensions stay with the [`Rule`] itself; the head says that they

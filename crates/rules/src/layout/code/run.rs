@@ -1,4 +1,4 @@
-//! Rules in words, read one after the other.
+//! Encoded rules, read one after the other.
 
 use std::sync::Arc;
 
@@ -108,13 +108,13 @@ impl<'r> Run<'r> {
     }
 }
 
-/// The words of the first rule, and those behind it.
+/// The words of the first rule, and those after it.
 #[inline]
 fn first_rule(words: &[u64]) -> Option<(&[u64], &[u64])> {
     words.split_at_checked((*words.first()? & LEN) as usize)
 }
 
-/// One rule in words.
+/// One encoded rule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Coded<'r> {
     words: &'r [u64],

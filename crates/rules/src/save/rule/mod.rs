@@ -3,7 +3,7 @@
 mod build;
 
 use super::dialect::Part;
-use super::options::{Extensions, Newest, Words, is_bang};
+use super::options::{Arguments, Extensions, Newest, is_bang};
 use super::{LineWarnings, header};
 use crate::error::What;
 use crate::ext;
@@ -19,7 +19,7 @@ pub(super) use build::Setting;
 
 /// Where a rule goes in its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// `-A`.
     Append,
     /// `-I CHAIN number`, from 1.
@@ -29,7 +29,7 @@ pub(super) enum Place {
 /// One line with a rule, its options collected but its extensions not yet read.
 #[derive(Debug)]
 pub(super) struct RuleLine<'a> {
-    pub(super) place: Place,
+    pub(super) position: Position,
     pub(super) chain: Word<'a>,
     pub(super) counters: Option<Counters>,
     /// `-4` or `-6` names another family: the rule is not meant for this one.
@@ -101,24 +101,24 @@ pub(super) enum Verdict<'a> {
 }
 
 /// Reads the words of a rule that name its chain and, but for the number of `-I`, its place there.
-pub(super) fn command<'a>(words: &mut Words<'a>) -> Result<(Place, Word<'a>), What> {
+pub(super) fn command<'a>(words: &mut Arguments<'a>) -> Result<(Position, Word<'a>), What> {
     let command = words.next().ok_or_else(|| What::new(1, "-A CHAIN"))?;
-    let place = match &*command.text {
-        "-A" | "--append" => Place::Append,
-        "-I" | "--insert" => Place::Insert(1),
+    let position = match &*command.text {
+        "-A" | "--append" => Position::Append,
+        "-I" | "--insert" => Position::Insert(1),
         other => {
             let what = format!("-A, -I, -N or -P in save text, found \"{other}\"");
             return Err(What::new(command.column, what));
         }
     };
-    Ok((place, words.value(&command.text)?))
+    Ok((position, words.value(&command.text)?))
 }
 
 impl<'a> RuleLine<'a> {
     /// A rule without any test.
-    pub(super) fn new(place: Place, chain: Word<'a>, family: Family) -> Self {
+    pub(super) fn new(position: Position, chain: Word<'a>, family: Family) -> Self {
         Self {
-            place,
+            position,
             chain,
             counters: None,
             other_family: false,
@@ -132,10 +132,10 @@ impl<'a> RuleLine<'a> {
         }
     }
 
-    /// Reads the words behind the chain.
+    /// Reads the words after the chain.
     pub(super) fn read(
         &mut self,
-        words: &mut Words<'a>,
+        words: &mut Arguments<'a>,
         is_chain: impl Fn(&str) -> bool,
         warnings: &mut LineWarnings<'_>,
     ) -> Result<(), What> {
@@ -146,12 +146,12 @@ impl<'a> RuleLine<'a> {
         Ok(())
     }
 
-    fn insert_number(&mut self, words: &mut Words<'a>) {
-        if let Place::Insert(_) = self.place
+    fn insert_number(&mut self, words: &mut Arguments<'a>) {
+        if let Position::Insert(_) = self.position
             && let Some(word) = words.peek()
             && let Ok(number) = word.text.parse::<usize>()
         {
-            self.place = Place::Insert(number);
+            self.position = Position::Insert(number);
             words.next();
         }
     }
@@ -159,7 +159,7 @@ impl<'a> RuleLine<'a> {
     fn option(
         &mut self,
         word: Word<'a>,
-        words: &mut Words<'a>,
+        words: &mut Arguments<'a>,
         is_chain: &impl Fn(&str) -> bool,
         warnings: &mut LineWarnings<'_>,
     ) -> Result<(), What> {
@@ -184,7 +184,7 @@ impl<'a> RuleLine<'a> {
         name: &'static str,
         invert: bool,
         word: &Word<'a>,
-        words: &mut Words<'a>,
+        words: &mut Arguments<'a>,
         warnings: &mut LineWarnings<'_>,
     ) -> Result<(), What> {
         let family = self.extensions.family;
@@ -225,7 +225,7 @@ impl<'a> RuleLine<'a> {
         &mut self,
         word: Word<'a>,
         invert: bool,
-        words: &mut Words<'a>,
+        words: &mut Arguments<'a>,
         is_chain: &impl Fn(&str) -> bool,
         warnings: &mut LineWarnings<'_>,
     ) -> Result<(), What> {
@@ -267,7 +267,7 @@ impl<'a> RuleLine<'a> {
         Ok(())
     }
 
-    fn set_counters(&mut self, words: &mut Words<'a>) -> Result<(), What> {
+    fn set_counters(&mut self, words: &mut Arguments<'a>) -> Result<(), What> {
         let first = words.value("-c")?;
         let (packets, bytes) = match first.text.split_once(',') {
             Some((packets, bytes)) => (packets.to_owned(), bytes.to_owned()),

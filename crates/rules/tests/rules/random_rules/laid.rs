@@ -150,7 +150,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
 }
 
 /// Changes both the model and a layout of it, with rules that another chain has. Chains jump to later ones
-/// only, and a chain gets rules of an earlier or the same one only from behind its own: no loops come about.
+/// only, and a chain gets rules of an earlier or the same one only from after its own: no loops come about.
 fn apply(change: &Change, rules: &mut Ruleset, laid: &mut Laid) {
     let chains = &mut rules.tables[0].chains;
     let index = change.chain.index(chains.len());

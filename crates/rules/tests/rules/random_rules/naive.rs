@@ -47,7 +47,7 @@ impl<'t, 'a> Walk<'t, 'a> {
 
     fn chain(&mut self, index: usize) -> Option<End> {
         for (number, rule) in self.table.chains[index].iter().enumerate() {
-            match self.judge(rule) {
+            match self.evaluate(rule) {
                 Answer::No => continue,
                 Answer::HotDrop => return Some(End::Drop),
                 Answer::Yes => self.hits[index][number] += 1,
@@ -71,7 +71,7 @@ impl<'t, 'a> Walk<'t, 'a> {
         None
     }
 
-    fn judge(&mut self, rule: &Rule) -> Answer {
+    fn evaluate(&mut self, rule: &Rule) -> Answer {
         let packet = &self.packet;
         let header = is(rule.source, |net| holds(net, packet, 12))
             && is(rule.destination, |net| holds(net, packet, 16))
@@ -82,7 +82,7 @@ impl<'t, 'a> Walk<'t, 'a> {
         if !header {
             return Answer::No;
         }
-        match rule.ports.map(|ports| judge_ports(ports, packet)) {
+        match rule.ports.map(|ports| evaluate_ports(ports, packet)) {
             Some(Answer::Yes) | None => {}
             Some(other) => return other,
         }
@@ -111,7 +111,7 @@ fn fragment(packet: &Packet) -> u16 {
     u16::from_be_bytes([packet.bytes[6], packet.bytes[7]]) & 0x1fff
 }
 
-fn judge_ports(ports: Ports, packet: &Packet) -> Answer {
+fn evaluate_ports(ports: Ports, packet: &Packet) -> Answer {
     let tcp = packet.bytes[9] == 6;
     match fragment(packet) {
         0 => {}

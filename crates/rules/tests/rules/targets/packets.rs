@@ -6,7 +6,7 @@ use packet::{Checksums, Link, Mark, Packet, Read};
 use rules::eval::{Alive, Memories, Observer, Verdict, Verdicts, walk};
 use rules::model::Family::{self, Ipv4, Ipv6};
 use rules::model::{Hook, Ruleset};
-use rules::{Iface, Semantics, Transit};
+use rules::{Backend, Iface, Transit};
 
 use super::ruleset;
 
@@ -43,7 +43,7 @@ fn walked<R>(
         input: Iface::Absent,
         output: Iface::Absent,
         mark: Mark { value: 0x55, unknown: 0 },
-        semantics: Semantics::Legacy,
+        backend: Backend::Legacy,
         ..Transit::new(&mut packet, rules.family, hook, &host)
     };
     let mut memories = Memories::of(rules);
@@ -186,7 +186,7 @@ fn a_translation_that_is_not_certain_makes_the_address_unknown() {
     let host = Host::default();
     let mut transit = Transit {
         input: Iface::Absent,
-        semantics: Semantics::Legacy,
+        backend: Backend::Legacy,
         ..Transit::new(&mut packet, Ipv6, Hook::Postrouting, &host)
     };
     walk(&rules, 0, &mut transit, Alive::Certain, &mut Memories::of(&rules), &mut Silent);

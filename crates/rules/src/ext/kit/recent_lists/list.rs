@@ -2,7 +2,7 @@
 //!
 //! Contract: at most [`MOST`] addresses, each with at most as many times as a rule of the list asks for. A packet that
 //! may not have reached its rule leaves an address, or a time, that may not be there; a list of which not even the
-//! order is known in which addresses are forgotten is lost once it is full.
+//! order is known in which addresses are forgotten is indeterminate once it is full.
 //!
 //! Source: Linux 6.18 `net/netfilter/xt_recent.c`.
 
@@ -66,14 +66,14 @@ pub(crate) struct List {
     room: usize,
     /// The order is not certain.
     is_vague: bool,
-    is_lost: bool,
+    is_indeterminate: bool,
     /// How often the address was seen that the last rule asked about, at least and at most, where it asked that.
     seen: Option<[usize; 2]>,
 }
 
 impl List {
     pub(crate) fn new(room: usize) -> Self {
-        Self { entries: Vec::new(), room, is_vague: false, is_lost: false, seen: None }
+        Self { entries: Vec::new(), room, is_vague: false, is_indeterminate: false, seen: None }
     }
 
     /// Makes room for as many times of each address.
@@ -82,8 +82,8 @@ impl List {
     }
 
     /// Nothing is known of it any more.
-    pub(crate) fn lose(&mut self) {
-        self.is_lost = true;
+    pub(crate) fn make_indeterminate(&mut self) {
+        self.is_indeterminate = true;
         self.entries.clear();
     }
 
@@ -96,7 +96,7 @@ impl List {
     pub(crate) fn ask(&mut self, question: &Question, visitor: &Visitor) -> Outcome {
         let Question { action, invert, .. } = *question;
         self.seen = None;
-        if self.is_lost {
+        if self.is_indeterminate {
             return if action == Action::Set {
                 Outcome::from_bool(!invert)
             } else {
@@ -144,7 +144,7 @@ impl List {
         if self.entries.len() >= MOST {
             let all_sure = self.entries.iter().all(|entry| entry.sure);
             if self.is_vague || !visitor.certain || !all_sure {
-                return self.lose();
+                return self.make_indeterminate();
             }
             self.entries.remove(0);
         }

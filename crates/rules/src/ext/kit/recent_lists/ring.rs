@@ -20,7 +20,7 @@ pub(super) enum Age {
     Unknown,
 }
 
-/// The times.
+/// The last times of an address, the oldest overwritten first.
 #[derive(Debug)]
 pub(super) struct Ring {
     stamps: Vec<Stamp>,

@@ -3,7 +3,7 @@
 //! IPv4 looks an address up in the local table and wants its type among the listed ones; so a route of
 //! another table never shows. IPv6 wants the kinds that the address itself tells (UNSPEC, UNICAST,
 //! MULTICAST) all at once, and of those that a route tells (LOCAL, ANYCAST, UNREACHABLE) at least one.
-//! What the host was not said to know stays open. Source: iptables-extensions(8); kernel
+//! What is not known of the host stays open. Source: iptables-extensions(8); kernel
 //! `net/netfilter/xt_addrtype.c`.
 
 mod types;
@@ -19,7 +19,6 @@ use crate::outcome::Outcome;
 use crate::transit::{Iface, Transit};
 use types::{NAMES, NOT_IPV6, TOLD_BY_ROUTE, is_of_kinds, types_v4, types_v6};
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "addrtype",
     aliases: &[],
@@ -95,16 +94,26 @@ fn is_forwarded(transit: &Transit<'_, '_>) -> bool {
 }
 
 impl TypeTest {
-    fn judge_v4(self, transit: &Transit<'_, '_>, at: usize, device: Option<Iface<'_>>) -> Outcome {
+    fn evaluate_v4(
+        self,
+        transit: &Transit<'_, '_>,
+        at: usize,
+        device: Option<Iface<'_>>,
+    ) -> Outcome {
         let Read::Known(addr) = transit.net::<4>(at) else { return Outcome::MAYBE };
         let mut known = types_v4(transit.host, addr.into(), device);
         if at == ipv4::DESTINATION.start && is_forwarded(transit) {
             known = known.of_forwarded();
         }
-        known.judge(self.types, true).invert(self.invert)
+        known.evaluate(self.types, true).invert(self.invert)
     }
 
-    fn judge_v6(self, transit: &Transit<'_, '_>, at: usize, device: Option<Iface<'_>>) -> Outcome {
+    fn evaluate_v6(
+        self,
+        transit: &Transit<'_, '_>,
+        at: usize,
+        device: Option<Iface<'_>>,
+    ) -> Outcome {
         let Read::Known(addr) = transit.net::<16>(at) else { return Outcome::MAYBE };
         let addr = Ipv6Addr::from(addr);
         let by_route = self.types & TOLD_BY_ROUTE;
@@ -116,7 +125,7 @@ impl TypeTest {
                 if at == ipv6::DESTINATION.start && is_forwarded(transit) {
                     known = known.of_forwarded();
                 }
-                known.judge(by_route, false)
+                known.evaluate(by_route, false)
             }
         };
         outcome.invert(self.invert)
@@ -150,13 +159,14 @@ impl Match for AddrType {
             Limit::Input => Some(transit.input),
             Limit::Output => Some(transit.output),
         };
-        let judge = |test: Option<TypeTest>, v4: usize, v6: usize| match (test, transit.family) {
+        let evaluate = |test: Option<TypeTest>, v4: usize, v6: usize| match (test, transit.family) {
             (None, _) => Outcome::YES,
-            (Some(test), Family::Ipv6) => test.judge_v6(transit, v6, device),
-            (Some(test), _) => test.judge_v4(transit, v4, device),
+            (Some(test), Family::Ipv6) => test.evaluate_v6(transit, v6, device),
+            (Some(test), _) => test.evaluate_v4(transit, v4, device),
         };
-        judge(self.source, ipv4::SOURCE.start, ipv6::SOURCE.start)
-            .and_then(|| judge(self.destination, ipv4::DESTINATION.start, ipv6::DESTINATION.start))
+        evaluate(self.source, ipv4::SOURCE.start, ipv6::SOURCE.start).and_then(|| {
+            evaluate(self.destination, ipv4::DESTINATION.start, ipv6::DESTINATION.start)
+        })
     }
 }
 
@@ -196,9 +206,9 @@ mod tests {
     fn what_is_forwarded_goes_to_no_address_of_this_host() {
         let host = host(None, None);
         let packet = to_v4([10, 0, 0, 5]);
-        let judge = |to_host, hook, rule: &str| {
+        let evaluate = |to_host, hook, rule: &str| {
             let frame = Frame { hook, to_host, ..Frame::ip(&packet) };
-            frame.judge_in(&host, rule)
+            frame.evaluate_in(&host, rule)
         };
         for (hook, kind, outcome) in [
             (Hook::Forward, "UNICAST", Outcome::YES),
@@ -207,12 +217,12 @@ mod tests {
             (Hook::Prerouting, "UNICAST", Outcome::MAYBE),
         ] {
             let rule = format!("-m addrtype --dst-type {kind}");
-            assert_eq!(judge(Some(false), hook, &rule), outcome, "{hook:?} {kind}");
+            assert_eq!(evaluate(Some(false), hook, &rule), outcome, "{hook:?} {kind}");
         }
         let rule = "-m addrtype --dst-type UNICAST";
-        assert_eq!(judge(None, Hook::Forward, rule), Outcome::MAYBE);
+        assert_eq!(evaluate(None, Hook::Forward, rule), Outcome::MAYBE);
         let rule = "-m addrtype --src-type UNICAST";
-        assert_eq!(judge(Some(false), Hook::Forward, rule), Outcome::MAYBE);
+        assert_eq!(evaluate(Some(false), Hook::Forward, rule), Outcome::MAYBE);
     }
 
     fn to_v6(addr: &str) -> Vec<u8> {
@@ -257,10 +267,10 @@ mod tests {
         ] {
             let packet = to_v4(addr);
             let rule = format!("-m addrtype --dst-type {types}");
-            assert_eq!(Frame::ip(&packet).judge_in(host, &rule), outcome, "{addr:?} {types}");
+            assert_eq!(Frame::ip(&packet).evaluate_in(host, &rule), outcome, "{addr:?} {types}");
             let rule = format!("-m addrtype ! --dst-type {types}");
             let outcome = outcome.invert(true);
-            assert_eq!(Frame::ip(&packet).judge_in(host, &rule), outcome, "{addr:?} ! {types}");
+            assert_eq!(Frame::ip(&packet).evaluate_in(host, &rule), outcome, "{addr:?} ! {types}");
         }
     }
 
@@ -268,12 +278,18 @@ mod tests {
     fn a_limit_hides_what_is_local_elsewhere() {
         let table = host(None, Some(TABLE));
         let packet = to_v4([10, 0, 0, 5]);
-        let judge = |host: &Host, rule: &str| Frame::ip(&packet).judge_in(host, rule);
-        assert_eq!(judge(&table, "-m addrtype --dst-type LOCAL --limit-iface-in"), Outcome::YES);
-        assert_eq!(judge(&table, "-m addrtype --dst-type LOCAL --limit-iface-out"), Outcome::NO);
-        assert_eq!(judge(&table, "-m addrtype --dst-type UNICAST --limit-iface-out"), Outcome::YES);
+        let evaluate = |host: &Host, rule: &str| Frame::ip(&packet).evaluate_in(host, rule);
+        assert_eq!(evaluate(&table, "-m addrtype --dst-type LOCAL --limit-iface-in"), Outcome::YES);
+        assert_eq!(evaluate(&table, "-m addrtype --dst-type LOCAL --limit-iface-out"), Outcome::NO);
+        assert_eq!(
+            evaluate(&table, "-m addrtype --dst-type UNICAST --limit-iface-out"),
+            Outcome::YES
+        );
         let local = host(Some("10.0.0.5"), None);
-        assert_eq!(judge(&local, "-m addrtype --dst-type LOCAL --limit-iface-in"), Outcome::MAYBE);
+        assert_eq!(
+            evaluate(&local, "-m addrtype --dst-type LOCAL --limit-iface-in"),
+            Outcome::MAYBE
+        );
     }
 
     #[test]
@@ -304,7 +320,7 @@ mod tests {
         ] {
             let packet = to_v6(addr);
             let rule = format!("-m addrtype --dst-type {types}");
-            assert_eq!(Frame::ip(&packet).judge_in(host, &rule), outcome, "{addr} {types}");
+            assert_eq!(Frame::ip(&packet).evaluate_in(host, &rule), outcome, "{addr} {types}");
         }
     }
 }

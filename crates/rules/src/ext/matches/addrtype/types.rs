@@ -71,7 +71,7 @@ impl Known {
 
     /// Whether it has one of the wanted types. One that must have one of several has it where all of them
     /// are wanted.
-    pub(super) fn judge(self, wanted: u16, has_one: bool) -> Outcome {
+    pub(super) fn evaluate(self, wanted: u16, has_one: bool) -> Outcome {
         let is_inside = has_one && self.possible & !wanted == 0;
         if is_inside || self.sure & wanted != 0 {
             Outcome::YES

@@ -21,9 +21,9 @@ pub(super) struct Instruction {
 pub(super) enum Operation {
     /// A or X = a value.
     Load(Register, Source),
-    /// A = so many bytes of the packet at `k`.
+    /// A = that many bytes of the packet at `k`.
     LoadAt(usize),
-    /// A = so many bytes of the packet at X + `k`.
+    /// A = that many bytes of the packet at X + `k`.
     LoadIndexed(usize),
     /// X = 4 * the low half of the byte at `k`: the length of an IPv4 header.
     LoadHeaderLen,

@@ -20,7 +20,6 @@ const MAX_PATH: usize = 511;
 /// Instructions that take about the time of a rule.
 const INSTRUCTIONS_A_STEP: usize = 8;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "bpf",
     aliases: &[],

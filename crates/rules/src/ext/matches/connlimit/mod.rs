@@ -12,7 +12,7 @@
 mod lists;
 
 use self::lists::{Counted, Fate, Flows, Key, Lists, Standing, Visit};
-use crate::connection::{Seen, Wish};
+use crate::connection::{KnownFlow, Request};
 use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
@@ -27,7 +27,6 @@ use conntrack::{
 };
 use packet::Read;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "connlimit",
     aliases: &[],
@@ -93,8 +92,8 @@ impl Match for Connlimit {
 }
 
 impl Connlimit {
-    /// What may be said of that many connections.
-    fn judge(&self, counted: Counted) -> Outcome {
+    /// Compares a count, as far as it is known, with the bound.
+    fn compare(&self, counted: Counted) -> Outcome {
         let Counted { least, most } = counted;
         let above = most.is_none_or(|most| most > self.limit);
         let up_to = least.max(1) <= self.limit && most != Some(0);
@@ -156,13 +155,13 @@ impl Memory for Counting {
     fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
         self.last = None;
         let Some((now, address)) = transit.time.zip(self.rule.address(transit)) else {
-            self.lists.lose();
+            self.lists.make_indeterminate();
             return Outcome::MAYBE.or(Outcome::HOT_DROP);
         };
         let zone = zone(transit);
         let (who, certain) = (who(transit, zone, now), transit.certain);
         let Some((tracker, zone)) = transit.ct.tracker.as_deref_mut().zip(zone) else {
-            self.lists.lose();
+            self.lists.make_indeterminate();
             return Outcome::MAYBE.or(Outcome::HOT_DROP);
         };
         self.lists.starts_midway(tracker.config().mode != Mode::Kernel);
@@ -180,7 +179,7 @@ impl Memory for Counting {
             }
         };
         self.last = Some(counted);
-        self.rule.judge(counted)
+        self.rule.compare(counted)
     }
 
     fn remark(&self) -> Option<String> {
@@ -204,9 +203,9 @@ fn zone(transit: &Transit<'_, '_>) -> Option<Zone> {
     if let Some(flow) = ct.tracker.as_ref().zip(ct.view.flow).and_then(|(t, at)| t.flow(at)) {
         return Some(zone_of(flow));
     }
-    match (ct.wish, ct.view.state()) {
+    match (ct.request, ct.view.state()) {
         // Tracking takes the template's place, also where it comes to nothing.
-        (Wish::Template(template), Some(CtState::New)) => Some(template.zone),
+        (Request::Template(template), Some(CtState::New)) => Some(template.zone),
         (_, Some(CtState::Invalid | CtState::Untracked)) => Some(Zone::default()),
         _ => None,
     }
@@ -223,14 +222,14 @@ fn zone_of(flow: &Flow) -> Zone {
 
 fn who(transit: &mut Transit<'_, '_>, zone: Option<Zone>, now: u64) -> Who {
     let is_template =
-        transit.ct.view.flow.is_none() && matches!(transit.ct.wish, Wish::Template(_));
+        transit.ct.view.flow.is_none() && matches!(transit.ct.request, Request::Template(_));
     match (transit.ct.flow(), zone) {
-        (Seen::Flow(flow), _) => {
+        (KnownFlow::Flow(flow), _) => {
             let tuple = *flow.tuple(Direction::Original);
             Who::One(visit(tuple, zone_of(flow), flow, now))
         }
-        (Seen::None, Some(zone)) => without_flow(transit, zone, now),
-        (Seen::Unknown, Some(zone)) if is_template => without_flow(transit, zone, now),
+        (KnownFlow::None, Some(zone)) => without_flow(transit, zone, now),
+        (KnownFlow::Unknown, Some(zone)) if is_template => without_flow(transit, zone, now),
         _ => Who::Unknown,
     }
 }

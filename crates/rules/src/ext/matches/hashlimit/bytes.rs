@@ -58,7 +58,7 @@ pub(super) fn rate_text(cost: u32) -> String {
     }
 }
 
-/// A burst of so many times the rate of a cost.
+/// A burst of this number of times the rate of a cost.
 pub(super) fn burst_text(cost: u32, times: u32) -> String {
     match rate(cost).saturating_mul(times.into()) {
         bytes if bytes >= 1 << 20 => format!("{}mb", bytes >> 20),

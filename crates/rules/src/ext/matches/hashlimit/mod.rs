@@ -18,7 +18,6 @@ const DEFAULT_GC: u32 = 1000;
 const MAX_BURST: u64 = 1_000_000;
 const MAX_NAME: usize = 254;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "hashlimit",
     aliases: &[],

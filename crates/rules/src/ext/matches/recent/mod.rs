@@ -1,7 +1,7 @@
 //! `-m recent`: a list of addresses that packets are entered in and looked up in.
 //!
 //! Rules of one name share a list ([`RecentLists`]), which is empty at the start; the first of them says which part of an
-//! address counts. What hangs on the kernel's clock tick is open.
+//! address counts. What depends on the kernel's clock tick is open.
 //!
 //! Source: iptables-extensions(8); Linux 6.18 `net/netfilter/xt_recent.c`.
 
@@ -21,7 +21,6 @@ const MAX_HITS: u64 = 65_535;
 /// Times of each address where no rule counts hits.
 const USUAL_ROOM: usize = 32;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "recent",
     aliases: &[],
@@ -167,7 +166,7 @@ impl Memory for Looking {
         let Some(visitor) = self.visitor(transit, *mask) else {
             // Some address is entered, or changed.
             if self.question.action != Action::Check || self.question.reaps {
-                list.lose();
+                list.make_indeterminate();
             }
             return match self.question.action {
                 Action::Set => Outcome::from_bool(!self.question.invert),

@@ -47,7 +47,7 @@ impl Capitals {
     }
 }
 
-/// How much of the pattern the bytes so far end with, once `next` comes behind `held` of it, which is not all of it.
+/// How much of the pattern the bytes so far end with, once `next` comes after `held` of it, which is not all of it.
 #[inline]
 fn step(pattern: &[u8], back: &[u8], mut held: usize, next: u8) -> usize {
     while held > 0 && pattern[held] != next {

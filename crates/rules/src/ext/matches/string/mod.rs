@@ -25,7 +25,6 @@ use pattern::fold;
 
 const MAX_OFFSET: u16 = u16::MAX;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "string",
     aliases: &[],
@@ -101,7 +100,7 @@ impl Needle {
 
 impl Text {
     /// Looks in a range of the frame some of whose bytes are unknown: a find counts if all its bytes
-    /// are known, and nothing less than a find is an answer. Where one is not, the next that may count begins behind
+    /// are known, and nothing less than a find is an answer. Where one is not, the next that may count begins after
     /// the unknown bytes in it.
     fn search_known(&self, transit: &Transit<'_, '_>, mut range: Range<usize>) -> Outcome {
         let (frame, len) = (transit.packet.frame(), self.pattern.len());
@@ -181,7 +180,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ext::kit::testing::{ipv4_udp, judge, judge_cut, with_transit};
+    use crate::ext::kit::testing::{evaluate, evaluate_cut, ipv4_udp, with_transit};
 
     fn text(pattern: &[u8], icase: bool, from: u16, to: u16) -> Text {
         let needle = match icase {
@@ -194,30 +193,30 @@ mod tests {
     #[test]
     fn the_match_lies_between_from_and_to() {
         let packet = ipv4_udp(b"GET /index");
-        let holds = |from, to| judge(&text(b"GET", false, from, to), &packet);
+        let holds = |from, to| evaluate(&text(b"GET", false, from, to), &packet);
         assert_eq!(holds(0, MAX_OFFSET), Outcome::YES);
         assert_eq!(holds(28, 31), Outcome::YES);
         assert_eq!(holds(28, 30), Outcome::NO);
         assert_eq!(holds(29, MAX_OFFSET), Outcome::NO);
         assert_eq!(holds(60, MAX_OFFSET), Outcome::NO);
-        assert_eq!(judge(&text(b"get", false, 0, MAX_OFFSET), &packet), Outcome::NO);
-        assert_eq!(judge(&text(b"get", true, 0, MAX_OFFSET), &packet), Outcome::YES);
-        assert_eq!(judge(&text(&[0x45, 0, 0], false, 0, 3), &packet), Outcome::YES);
+        assert_eq!(evaluate(&text(b"get", false, 0, MAX_OFFSET), &packet), Outcome::NO);
+        assert_eq!(evaluate(&text(b"get", true, 0, MAX_OFFSET), &packet), Outcome::YES);
+        assert_eq!(evaluate(&text(&[0x45, 0, 0], false, 0, 3), &packet), Outcome::YES);
     }
 
     #[test]
     fn bm_is_not_trusted_with_the_odd_letters_of_latin_1() {
         let packet = ipv4_udp(&[0xff, 0xdd]);
         let mut text = text(&[0xff, 0xdd], true, 0, MAX_OFFSET);
-        assert_eq!(judge(&text, &packet), Outcome::MAYBE);
+        assert_eq!(evaluate(&text, &packet), Outcome::MAYBE);
         text.algorithm = "kmp";
-        assert_eq!(judge(&text, &packet), Outcome::YES);
+        assert_eq!(evaluate(&text, &packet), Outcome::YES);
     }
 
     #[test]
     fn what_was_not_captured_or_is_forgotten_is_unknown() {
         let packet = ipv4_udp(b"GET /index GET");
-        let cut = |pattern: &[u8], to| judge_cut(&text(pattern, false, 0, to), &packet, 35);
+        let cut = |pattern: &[u8], to| evaluate_cut(&text(pattern, false, 0, to), &packet, 35);
         assert_eq!(cut(b"GET", MAX_OFFSET), Outcome::YES);
         assert_eq!(cut(b"index", MAX_OFFSET), Outcome::MAYBE);
         assert_eq!(cut(b"index", 35), Outcome::NO);
@@ -245,9 +244,9 @@ mod tests {
                 let found = within.windows(pattern.len()).any(|window| {
                     window == pattern || icase && window.eq_ignore_ascii_case(&pattern)
                 });
-                let whole = judge(&text(&pattern, icase, from, to), &packet);
+                let whole = evaluate(&text(&pattern, icase, from, to), &packet);
                 prop_assert_eq!(whole, Outcome::from_bool(found));
-                let cut = judge_cut(&text(&pattern, icase, from, to), &packet, capture.min(packet.len()));
+                let cut = evaluate_cut(&text(&pattern, icase, from, to), &packet, capture.min(packet.len()));
                 prop_assert!(cut == whole || cut == Outcome::MAYBE, "{:?} is not {:?}", cut, whole);
             }
         }

@@ -16,7 +16,6 @@ use crate::transit::Transit;
 /// Operations that take about the time of a rule.
 const OPERATIONS_A_STEP: usize = 8;
 
-/// The kind.
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "u32",
     aliases: &[],
@@ -78,7 +77,7 @@ impl Test {
         format!("{:#x}{}={}", self.start, steps.collect::<String>(), ranges.join(","))
     }
 
-    fn judge(&self, transit: &Transit<'_, '_>) -> Outcome {
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         match self.value(transit) {
             Read::Known(value) => {
                 Outcome::from_bool(self.ranges.iter().any(|(a, b)| (*a..=*b).contains(&value)))
@@ -134,8 +133,10 @@ impl Match for U32 {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        let all =
-            self.tests.iter().fold(Outcome::YES, |sum, test| sum.and_then(|| test.judge(transit)));
+        let all = self
+            .tests
+            .iter()
+            .fold(Outcome::YES, |sum, test| sum.and_then(|| test.evaluate(transit)));
         all.invert(self.invert)
     }
 }
@@ -143,14 +144,14 @@ impl Match for U32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ext::kit::testing::{ipv4_udp, judge, judge_cut};
+    use crate::ext::kit::testing::{evaluate, evaluate_cut, ipv4_udp};
 
     fn match_of(text: &str, invert: bool) -> U32 {
         U32 { tests: grammar::parse(text).unwrap().into(), invert }
     }
 
     fn holds(text: &str) -> Outcome {
-        judge(&match_of(text, false), &ipv4_udp(b"abcdefgh"))
+        evaluate(&match_of(text, false), &ipv4_udp(b"abcdefgh"))
     }
 
     #[test]
@@ -176,13 +177,13 @@ mod tests {
         assert_eq!(holds("0>>22&0x3C@13=0:0xffffffff"), Outcome::NO);
         assert_eq!(holds("0xffffffff=0:0xffffffff"), Outcome::NO);
         assert_eq!(holds("4@0=0:0xffffffff"), Outcome::NO);
-        assert_eq!(judge(&match_of("33=0", true), &ipv4_udp(b"abcdefgh")), Outcome::YES);
+        assert_eq!(evaluate(&match_of("33=0", true), &ipv4_udp(b"abcdefgh")), Outcome::YES);
     }
 
     #[test]
     fn bytes_that_were_not_captured_are_unknown() {
         let packet = ipv4_udp(b"abcdefgh");
-        let cut = |text| judge_cut(&match_of(text, false), &packet, 28);
+        let cut = |text| evaluate_cut(&match_of(text, false), &packet, 28);
         assert_eq!(cut("28=0x61626364"), Outcome::MAYBE);
         assert_eq!(cut("28=0x61626364&&6&0xFF=6"), Outcome::NO);
         assert_eq!(cut("28&0=0"), Outcome::YES);

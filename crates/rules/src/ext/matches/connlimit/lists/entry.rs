@@ -3,7 +3,7 @@
 use super::{Fate, TICK, Visit};
 use conntrack::{Direction, Tuple, Zone};
 
-/// See the module.
+/// A connection that a list counts, as far as it is known to be in it.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) tuple: Tuple,
@@ -76,7 +76,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is, or may be, still in the list behind a walk.
+    /// Whether it is, or may be, still in the list after a walk.
     pub(super) fn stays(&mut self, fate: Fate, now: u64, walk: Walk) -> bool {
         if !fate.is_dead() {
             return true;

@@ -3,7 +3,7 @@
 //! The kernel keeps a list for each key and looks each entry up in the connection table when a packet comes by:
 //! entries whose connection is not there, or is TCP and over, are taken out. Not all of that can be told from a
 //! capture. It looks a list through once in a clock tick; an entry of another processor it spares for two ticks; and
-//! which other lists it looks through when it makes a new one hangs on a secret number. So an entry is *surely* in
+//! which other lists it looks through when it makes a new one depends on a secret number. So an entry is *surely* in
 //! the list or it may be, and a count is a range.
 //!
 //! What is sure after the longest tick is taken for sure (100 ticks a second). Bounded: beyond [`MOST`] entries, or
@@ -69,7 +69,7 @@ pub(super) enum Standing {
     Unknown,
 }
 
-/// What has become of a connection in a list.
+/// The state of a connection in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is in the table: the frame that it began with, and the number of its original zone.
@@ -84,7 +84,7 @@ pub(super) enum Fate {
 
 /// Where connections are looked up.
 pub(super) trait Flows {
-    /// What has become of a connection, by a tuple of it.
+    /// The state of a connection, by a tuple of it.
     fn fate(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Fate;
 }
 
@@ -105,7 +105,7 @@ pub(super) struct Lists {
     /// There may be entries and lists from before the first packet.
     midway: bool,
     /// Too much happened that is not known.
-    lost: bool,
+    indeterminate: bool,
     /// When lists other than a packet's own were last looked through, maybe.
     stirred: Option<u64>,
     /// The lists that the packet under way was entered in before its connection was confirmed.
@@ -141,8 +141,8 @@ impl Lists {
     }
 
     /// Nothing is known from now on.
-    pub(super) fn lose(&mut self) {
-        *self = Self { lost: true, ..Self::default() };
+    pub(super) fn make_indeterminate(&mut self) {
+        *self = Self { indeterminate: true, ..Self::default() };
     }
 
     /// Lists may be looked through.
@@ -153,7 +153,7 @@ impl Lists {
     /// A packet of an unknown connection comes by.
     pub(super) fn blur(&mut self, key: Key, now: u64) -> Counted {
         self.stirred(now);
-        if !self.lost {
+        if !self.indeterminate {
             let list = self.by_key.entry(key).or_default();
             list.blurred = true;
             if list.is_there == There::No {
@@ -168,7 +168,7 @@ impl Lists {
     pub(super) fn count(&mut self, key: Key, visit: &Visit, flows: &mut impl Flows) -> Counted {
         // Of what it is entered in, if it is, it is one.
         let itself = u32::from(matches!(visit.standing, Standing::Begins | Standing::Confirmed));
-        if self.lost {
+        if self.indeterminate {
             return Counted { least: itself, most: None };
         }
         let mut list = self.by_key.remove(&key).unwrap_or_default();
@@ -215,7 +215,7 @@ impl Lists {
     fn bound(&mut self, key: Key) {
         let longest = self.by_key.get(&key).map_or(0, |list| list.entries.len());
         if self.entries + self.by_key.len() > MOST || longest > LONGEST {
-            self.lose();
+            self.make_indeterminate();
         }
     }
 }
@@ -317,7 +317,7 @@ impl List {
             let is_over = is_ended || taken > AT_ONCE;
             let Some(fate) = fates.next().filter(|_| !is_over) else { return true };
             if !entry.ends_walk(visit, *fate) {
-                // One that may be further behind may not be met before the walk ends.
+                // One that may be further back may not be met before the walk ends.
                 let certain = visit.certain && !is_met && (entry.placed || same == 0);
                 let walk = Walk { certain, is_sure: is_sure && certain, reach };
                 let stays = entry.stays(*fate, visit.now, walk);
@@ -331,7 +331,7 @@ impl List {
                 may_be_more = true;
                 entry.surely &= is_found;
             } else if !is_ended {
-                // It stays, or is made again behind the others.
+                // It stays, or is made again after the others.
                 may_be_more = !walks || reach == Reach::Unknown;
                 entry.surely |= visit.certain;
                 (entry.since, entry.dead) = (visit.now, None);

@@ -162,7 +162,7 @@ fn what_is_lost_stays_lost_and_memory_is_bounded() {
         net.open(&mut lists, port);
         net.wait(20);
     }
-    assert_eq!((lists.lost, lists.entries, lists.by_key.len()), (true, 0, 0));
+    assert_eq!((lists.indeterminate, lists.entries, lists.by_key.len()), (true, 0, 0));
     assert_eq!(net.comes(&mut lists, 1, Standing::Begins), (1, None));
 }
 

@@ -1,4 +1,4 @@
-//! [`Semantics`]: which of the two implementations of iptables carries out the rules.
+//! [`Backend`]: which of the two implementations of iptables applies the rules.
 //!
 //! Legacy xtables reads a whole header or drops the packet on the spot (`hotdrop`). iptables-nft turns
 //! `-p`, the tests of `-m tcp` and `-m udp` and a few more into nf_tables expressions that read single
@@ -11,9 +11,9 @@
 //! iptables-nft 1.8.9, and packets sent through both implementations on Linux 6.18. Before 1.8.8 the tool
 //! left `-m tcp` and `-m udp` to xtables.
 
-/// Which implementation carries out the rules.
+/// The implementation of iptables that applies the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Semantics {
+pub enum Backend {
     /// xtables: iptables-legacy.
     #[default]
     Legacy,
@@ -21,7 +21,7 @@ pub enum Semantics {
     Nft,
 }
 
-impl Semantics {
+impl Backend {
     /// Its name, as the command line spells it.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -1,4 +1,4 @@
-//! Legacy xtables and nf_tables on upper layers that are cut, fragmented or behind an authentication
+//! Legacy xtables and nf_tables on upper layers that are cut, fragmented or after an authentication
 //! header. Each row was measured: the packet sent to raw PREROUTING of Linux 6.18 under
 //! iptables-legacy and iptables-nft 1.8.9, and the counters read back.
 
@@ -7,7 +7,7 @@ use packet::{Checksums, Link, Packet};
 use rules::eval::{Alive, Memories, Observer, RuleRef, walk};
 use rules::model::{Family, Hook};
 use rules::save::{LoadOptions, load};
-use rules::{Iface, Outcome, Semantics, Transit};
+use rules::{Backend, Iface, Outcome, Transit};
 
 const TCP: [u8; 20] = [3, 232, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0, 100, 0, 0, 0, 0];
 const UDP: [u8; 8] = [3, 232, 0, 80, 0, 8, 0, 0];
@@ -42,7 +42,7 @@ impl Observer for Seen {
 }
 
 /// What a rule with these tests says about a packet.
-fn outcome(family: Family, tests: &str, semantics: Semantics, bytes: &[u8]) -> Outcome {
+fn outcome(family: Family, tests: &str, backend: Backend, bytes: &[u8]) -> Outcome {
     let text = format!("*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING {tests}\nCOMMIT\n");
     let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
     let ruleset = load(&text, &options).unwrap().ruleset;
@@ -53,7 +53,7 @@ fn outcome(family: Family, tests: &str, semantics: Semantics, bytes: &[u8]) -> O
     let mut transit = Transit {
         input: Iface::Named("eth0"),
         output: Iface::Absent,
-        semantics,
+        backend,
         ..Transit::new(&mut packet, family, Hook::Prerouting, &host)
     };
     let mut seen = Seen::default();
@@ -65,11 +65,11 @@ const YES: Outcome = Outcome::YES;
 const NO: Outcome = Outcome::NO;
 const HOT: Outcome = Outcome::HOT_DROP;
 
-/// For each packet, what both implementations said.
+/// For each packet, what both backends answer.
 fn check(family: Family, tests: &str, rows: &[(&str, &[u8], Outcome, Outcome)]) {
     for (name, bytes, legacy, nft) in rows {
-        let said = [Semantics::Legacy, Semantics::Nft]
-            .map(|semantics| outcome(family, tests, semantics, bytes));
+        let said =
+            [Backend::Legacy, Backend::Nft].map(|backend| outcome(family, tests, backend, bytes));
         assert_eq!(said, [*legacy, *nft], "{tests} on {name}: legacy, nft");
     }
 }
