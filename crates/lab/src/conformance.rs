@@ -42,7 +42,7 @@ pub fn page(summary: &Summary, files: &[RealFile], machine: &Machine) -> String 
             let key = format!("{} {name}", family.name());
             summary.matches.get(&key).map_or(0, |asked| asked.asked)
         };
-        row(&mut text, summary, ("-m", name), &kinds, reason.map(|(_, why)| *why), counts);
+        row(&mut text, summary, "-m", name, &kinds, reason.map(|(_, why)| *why), counts);
     }
     text.push_str("\n## Targets\n\nPackets are those that reached the target.\n\n");
     text.push_str(TABLE);
@@ -53,7 +53,7 @@ pub fn page(summary: &Summary, files: &[RealFile], machine: &Machine) -> String 
         let counts = |family: Family| {
             summary.targets.get(&format!("{} {name}", family.name())).copied().unwrap_or(0)
         };
-        row(&mut text, summary, ("-j", name), &kinds, reason.map(|(_, why)| *why), counts);
+        row(&mut text, summary, "-j", name, &kinds, reason.map(|(_, why)| *why), counts);
     }
     text
 }
@@ -123,7 +123,8 @@ fn names(all: impl Iterator<Item = &'static str>) -> BTreeSet<&'static str> {
 fn row(
     text: &mut String,
     summary: &Summary,
-    (option, name): (&str, &str),
+    option: &str,
+    name: &str,
     kinds: &[(Families, Support)],
     reason: Option<&str>,
     counts: impl Fn(Family) -> u64,

@@ -112,7 +112,7 @@ pub fn sets(data: &[u8]) {
                  -A INPUT -m set ! --match-set b dst,src,dst --return-nomatch -j SET --del-set a dst,dst\n\
                  COMMIT\n";
     if let Ok(loaded) = load(rules, &LoadOptions::default()) {
-        judge(&loaded.ruleset, frame, Some(sets));
+        evaluate(&loaded.ruleset, frame, Some(sets));
     }
 }
 
@@ -159,7 +159,7 @@ pub fn bpf(data: &[u8]) {
     let text =
         format!("*filter\n:INPUT ACCEPT\n-A INPUT -m bpf --bytecode \"{code}\" -j DROP\nCOMMIT\n");
     if let Ok(loaded) = load(&text, &LoadOptions::default()) {
-        judge(&loaded.ruleset, data.get(split + 1..).unwrap_or_default(), None);
+        evaluate(&loaded.ruleset, data.get(split + 1..).unwrap_or_default(), None);
     }
 }
 
@@ -168,7 +168,7 @@ pub fn rules(data: &[u8]) {
     let (Some(text), frame) = split(data) else { return };
     for family in [None, Some(Family::Arp), Some(Family::Bridge)] {
         if let Ok(loaded) = load(text, &LoadOptions { family, ..LoadOptions::default() }) {
-            judge(&loaded.ruleset, frame, None);
+            evaluate(&loaded.ruleset, frame, None);
         }
     }
 }
@@ -187,7 +187,7 @@ struct Nobody;
 impl Observer for Nobody {}
 
 /// Judges a packet at every hook, cut off at a few places: a bare one for IP, a frame for the others.
-fn judge(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
+fn evaluate(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
     let host = Host::default();
     for captured in [frame.len(), frame.len() / 2] {
         let mut memories = Memories::of(ruleset);

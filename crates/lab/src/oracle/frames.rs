@@ -352,8 +352,8 @@ impl Trial<'_> {
                 let theirs = kernel.get(&key).map(Vec::as_slice).unwrap_or_default();
                 for r in 0..chain.rules.len() {
                     let at = RuleRef { table: t as u32, chain: c as u32, rule: r as u32 };
-                    let tally = observed.tallies.rule(at);
-                    let ours = Counters { packets: tally.packets, bytes: tally.bytes };
+                    let hits = observed.tallies.rule(at);
+                    let ours = Counters { packets: hits.packets, bytes: hits.bytes };
                     if theirs.get(r) != Some(&ours) {
                         let theirs = theirs.get(r);
                         return Ok(Some(format!(

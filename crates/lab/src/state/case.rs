@@ -26,7 +26,7 @@ use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
 
 use super::Sent;
-use super::judge::{Said, StateJudge, agree};
+use super::evaluator::{Egress, StateEvaluator, agree};
 use super::stage::Stage;
 use crate::case::Count;
 use crate::device::Device;
@@ -140,26 +140,29 @@ impl StateCase {
     pub fn replay(&self) -> Result<(), String> {
         const START: u64 = 1_700_000_000_000_000_000;
         let (ruleset, config) = (self.ruleset()?, self.stage.config());
-        let mut judge = StateJudge::new(&ruleset, &config);
+        let mut evaluator = StateEvaluator::new(&ruleset, &config);
         let mut now = START;
         for (index, (sent, came)) in self.turns.iter().enumerate() {
             now += 1000 + sent.pause.as_nanos() as u64;
-            let said = judge.judge(&self.stage, sent, now);
+            let egress = evaluator.evaluate(&self.stage, sent, now);
             let expected =
-                came.as_ref().map_or(Said::Nothing, |came| Said::Out(Some(came.clone())));
-            let is_open = !self.strict && matches!(said, Said::Unknown);
-            if said != expected && !is_open {
-                let path = judge.path().join(" ");
-                return Err(format!("packet {}: {said:?} by {path}, not {expected:?}", index + 1));
+                came.as_ref().map_or(Egress::Nothing, |came| Egress::Packet(Some(came.clone())));
+            let is_open = !self.strict && matches!(egress, Egress::Unknown);
+            if egress != expected && !is_open {
+                let path = evaluator.path().join(" ");
+                return Err(format!(
+                    "packet {}: {egress:?} by {path}, not {expected:?}",
+                    index + 1
+                ));
             }
         }
-        self.counts.iter().try_for_each(|count| differs(&ruleset, &judge, count, self.strict))
+        self.counts.iter().try_for_each(|count| differs(&ruleset, &evaluator, count, self.strict))
     }
 }
 
 fn differs(
     ruleset: &Ruleset,
-    judge: &StateJudge<'_>,
+    evaluator: &StateEvaluator<'_>,
     count: &Count,
     strict: bool,
 ) -> Result<(), String> {
@@ -170,10 +173,10 @@ fn differs(
         Some((at, chains.iter().position(|known| *known.name == **chain)?))
     };
     let (at, index) = find().ok_or_else(|| format!("no chain {table} {chain}"))?;
-    let tally = judge.tally(at, index, number - 1);
-    match agree(&tally, kernel) && !(strict && tally.maybe > 0) {
+    let hits = evaluator.hits(at, index, number - 1);
+    match agree(&hits, kernel) && !(strict && hits.maybe > 0) {
         true => Ok(()),
-        false => Err(format!("{table} {chain} {number}: {tally:?}, not {kernel}")),
+        false => Err(format!("{table} {chain} {number}: {hits:?}, not {kernel}")),
     }
 }
 
@@ -201,8 +204,8 @@ mod tests {
 
     #[test]
     fn what_tamis_says_otherwise_is_told() {
-        let said = StateCase::parse(&TEXT.replace("none", "out 45")).unwrap().replay();
-        assert!(said.unwrap_err().starts_with("packet 1: Nothing"));
+        let replayed = StateCase::parse(&TEXT.replace("none", "out 45")).unwrap().replay();
+        assert!(replayed.unwrap_err().starts_with("packet 1: Nothing"));
         let counted = StateCase::parse(&TEXT.replace("1 0 0", "1 1 2")).unwrap().replay();
         assert!(counted.unwrap_err().starts_with("filter FORWARD 1"));
     }

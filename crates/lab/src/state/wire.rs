@@ -128,7 +128,7 @@ pub fn udp(ends: Ends, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
 
 /// An ICMP or ICMPv6 message: type, code, the second word, and what follows.
 #[must_use]
-pub fn icmp(ends: Ends, (kind, code): (u8, u8), word: [u8; 4], body: &[u8]) -> Vec<u8> {
+pub fn icmp(ends: Ends, kind: u8, code: u8, word: [u8; 4], body: &[u8]) -> Vec<u8> {
     let mut icmp = vec![kind, code, 0, 0];
     icmp.extend(word);
     icmp.extend(body);

@@ -259,7 +259,7 @@ fn from(
     match engine {
         Built::Alone(engine) => Ok(run_alone(&mut **engine, source, sink, meter)),
         Built::Shared(engine) => {
-            run(setting.orchestration, setting.threads, (&**engine, source, sink), meter)
+            run(setting.orchestration, setting.threads, &**engine, source, sink, meter)
         }
     }
 }

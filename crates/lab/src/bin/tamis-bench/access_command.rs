@@ -228,7 +228,9 @@ fn settings(args: &AccessArgs) -> Result<Vec<Setting>> {
                         settings.push(setting(
                             args,
                             *track,
-                            (engine, orchestration, threads),
+                            engine,
+                            orchestration,
+                            threads,
                             stripes,
                         ));
                     }
@@ -242,7 +244,9 @@ fn settings(args: &AccessArgs) -> Result<Vec<Setting>> {
 fn setting(
     args: &AccessArgs,
     track: TrackChoice,
-    (engine, orchestration, threads): (Kind, Orchestration, usize),
+    engine: Kind,
+    orchestration: Orchestration,
+    threads: usize,
     stripes: Option<usize>,
 ) -> Setting {
     let track = match track {

@@ -43,8 +43,8 @@ impl Meter {
     }
 
     /// One worker's way in.
-    pub(super) fn worker(&self) -> Tally<'_> {
-        Tally { meter: self, counts: Counts::new(self.latencies) }
+    pub(super) fn worker(&self) -> WorkerCounts<'_> {
+        WorkerCounts { meter: self, counts: Counts::new(self.latencies) }
     }
 
     /// What all workers counted that are done.
@@ -57,12 +57,12 @@ impl Meter {
 
 /// One worker's counts, added to the meter's when it is dropped.
 #[derive(Debug)]
-pub(super) struct Tally<'m> {
+pub(super) struct WorkerCounts<'m> {
     meter: &'m Meter,
     counts: Counts,
 }
 
-impl Tally<'_> {
+impl WorkerCounts<'_> {
     /// When something begins, if times are taken.
     pub(super) fn begins(&self) -> Option<Instant> {
         self.meter.latencies.then(Instant::now)
@@ -79,7 +79,7 @@ impl Tally<'_> {
     }
 }
 
-impl Drop for Tally<'_> {
+impl Drop for WorkerCounts<'_> {
     fn drop(&mut self) {
         let mut total = self.meter.total.lock();
         total.packets += self.counts.packets;

@@ -175,7 +175,9 @@ impl<A: Address> Run<'_, A> {
 pub fn run<A: Address>(
     orchestration: Orchestration,
     threads: usize,
-    (engine, source, sink): (&dyn Engine<A>, &dyn Source<A>, &Sink),
+    engine: &dyn Engine<A>,
+    source: &dyn Source<A>,
+    sink: &Sink,
     meter: &Meter,
 ) -> Result<Outcome, String> {
     if let Some(why) = orchestration.refuses(threads) {

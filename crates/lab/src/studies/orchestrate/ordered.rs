@@ -16,7 +16,7 @@ use access::{Address, Decide, Packet, Permits};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::meter::Tally;
+use super::meter::WorkerCounts;
 use super::sink::Collector;
 use super::{BURST, Run};
 
@@ -40,13 +40,13 @@ struct Exit<'s> {
     next: u64,
     waiting: VecDeque<Option<Worked>>,
     collector: Collector<'s>,
-    tally: Tally<'s>,
+    counts: WorkerCounts<'s>,
 }
 
 pub(super) fn run<A: Address>(run: &Run<'_, A>) {
     let turn = Mutex::new(Turn { next: 0, engine: run.engine.worker() });
-    let (collector, tally) = (run.sink.collector(), run.meter.worker());
-    let exit = Mutex::new(Exit { next: 0, waiting: VecDeque::new(), collector, tally });
+    let (collector, counts) = (run.sink.collector(), run.meter.worker());
+    let exit = Mutex::new(Exit { next: 0, waiting: VecDeque::new(), collector, counts });
     std::thread::scope(|scope| {
         for _ in 1..run.threads {
             scope.spawn(|| worker(run, &turn, &exit));
@@ -106,7 +106,7 @@ impl Exit<'_> {
         while let Some(worked) = self.waiting.pop_front_if(|first| first.is_some()).flatten() {
             self.next += 1;
             left += worked.packets;
-            self.tally.ends(worked.packets, worked.fingerprints.len(), worked.began);
+            self.counts.ends(worked.packets, worked.fingerprints.len(), worked.began);
             worked.fingerprints.iter().for_each(|fingerprint| self.collector.count(*fingerprint));
         }
         left

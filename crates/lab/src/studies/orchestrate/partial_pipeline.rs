@@ -31,11 +31,11 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>, config: usize) {
 }
 
 fn config_worker<A: Address>(run: &Run<'_, A>, to: &[Sender<Handed<A>>]) {
-    let (mut engine, mut tally) = (run.engine.worker(), run.meter.worker());
+    let (mut engine, mut counts) = (run.engine.worker(), run.meter.worker());
     let mut room = Vec::new();
     let mut turns = to.iter().cycle();
     loop {
-        let began = tally.begins();
+        let began = counts.begins();
         let packets = run.take(&mut room, run.burst());
         if packets.is_empty() {
             return;
@@ -53,20 +53,20 @@ fn config_worker<A: Address>(run: &Run<'_, A>, to: &[Sender<Handed<A>>]) {
                 }
             }
         }
-        tally.ends(carried_out, 0, began);
+        counts.ends(carried_out, 0, began);
         run.in_flight.leave(carried_out);
     }
 }
 
 fn data_worker<A: Address>(run: &Run<'_, A>, queue: &Receiver<Handed<A>>) {
     let (mut engine, mut collector) = (run.engine.worker(), run.sink.collector());
-    let mut tally = run.meter.worker();
+    let mut counts = run.meter.worker();
     for (data, began) in queue {
         let permitted = engine.decide(data.source, data.destination);
         if permitted {
             collector.packet(&data);
         }
-        tally.ends(1, usize::from(permitted), began);
+        counts.ends(1, usize::from(permitted), began);
         run.in_flight.leave(1);
     }
 }

@@ -1,4 +1,4 @@
-//! [`StateJudge`]: tamis's side of a conversation, by way of the whole packet path, with counters.
+//! [`StateEvaluator`]: tamis's side of a conversation, by way of the whole packet path, with counters.
 
 use dataplane::counters::HitCount;
 use dataplane::{Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path, Skip};
@@ -10,13 +10,13 @@ use rules::model::{self, Ruleset};
 
 use super::Sent;
 use super::stage::Stage;
-use crate::tally::step;
+use crate::rule_counters::step;
 
 /// What tamis says becomes of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum Egress {
     /// It goes on, with these bytes; `None` where not all of them are known.
-    Out(Option<Vec<u8>>),
+    Packet(Option<Vec<u8>>),
     /// Nothing comes out by either device.
     Nothing,
     /// It cannot tell.
@@ -25,7 +25,7 @@ pub enum Said {
 
 /// A ruleset with its connections.
 #[derive(Debug)]
-pub struct StateJudge<'r> {
+pub struct StateEvaluator<'r> {
     ruleset: &'r Ruleset,
     handler: Handler<'r>,
     seen: Observed,
@@ -42,7 +42,7 @@ struct Observed {
     lost: bool,
 }
 
-impl<'r> StateJudge<'r> {
+impl<'r> StateEvaluator<'r> {
     /// With no connections.
     #[must_use]
     pub fn new(ruleset: &'r Ruleset, config: &'r Config) -> Self {
@@ -57,7 +57,7 @@ impl<'r> StateJudge<'r> {
     }
 
     /// What becomes of a packet that arrives at `time`, in nanoseconds since the Unix epoch.
-    pub fn judge(&mut self, stage: &Stage, sent: &Sent, time: u64) -> Said {
+    pub fn evaluate(&mut self, stage: &Stage, sent: &Sent, time: u64) -> Egress {
         self.number += 1;
         self.seen.path.clear();
         self.seen.unknown = None;
@@ -71,11 +71,11 @@ impl<'r> StateJudge<'r> {
         let end = self.handler.handle(&mut bytes, &arrival, &mut self.seen).end;
         match (end.verdict, end.path) {
             (FinalVerdict::Accept(_), Some(Path::Forward)) => {
-                Said::Out((!self.seen.lost).then(|| std::mem::take(&mut self.seen.left)))
+                Egress::Packet((!self.seen.lost).then(|| std::mem::take(&mut self.seen.left)))
             }
             (FinalVerdict::Accept(_) | FinalVerdict::Drop(_) | FinalVerdict::Reject(_), _)
-            | (FinalVerdict::Skip(Skip::Fragment), _) => Said::Nothing,
-            (FinalVerdict::Unknown | FinalVerdict::Skip(_), _) => Said::Unknown,
+            | (FinalVerdict::Skip(Skip::Fragment), _) => Egress::Nothing,
+            (FinalVerdict::Unknown | FinalVerdict::Skip(_), _) => Egress::Unknown,
         }
     }
 
@@ -98,7 +98,7 @@ impl<'r> StateJudge<'r> {
     /// What was counted at a rule of a chain, or, one past the last, at its policy; the indices are the
     /// ruleset's.
     #[must_use]
-    pub fn tally(&self, table: usize, chain: usize, rule: usize) -> HitCount {
+    pub fn hits(&self, table: usize, chain: usize, rule: usize) -> HitCount {
         let rules = self.ruleset.tables[table].chains[chain].rules.len();
         let (table, chain) = (table as u32, chain as u32);
         match rule == rules {
