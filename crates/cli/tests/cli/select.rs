@@ -180,13 +180,13 @@ fn ctrl_c_prints_the_report_so_far() {
     let bytes = std::fs::read(bench.capture("c.pcapng", &packets)).unwrap();
     for jobs in ["1", "2"] {
         // Less than the whole capture, and then silence: the reader waits.
-        interrupted(&bench, (&rules, &bytes[..bytes.len() - 30]), jobs);
+        interrupted(&bench, &rules, &bytes[..bytes.len() - 30], jobs);
     }
 }
 
 /// Ctrl-C after the first packets were judged, and before the capture ends.
 #[cfg(unix)]
-fn interrupted(bench: &Bench, (rules, capture): (&str, &[u8]), jobs: &str) {
+fn interrupted(bench: &Bench, rules: &str, capture: &[u8], jobs: &str) {
     let lines = bench.path(&format!("packets{jobs}.jsonl"));
     let mut child = Command::new(env!("CARGO_BIN_EXE_tamis"))
         .args(["replay", rules, "-", "--json", "-j", jobs, "--packets", lines.to_str().unwrap()])
