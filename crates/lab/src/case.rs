@@ -1,4 +1,4 @@
-//! Cases: rules, frames, and what the kernel said about them, kept as text.
+//! Cases: rules, frames, and what the kernel did with them, kept as text.
 //!
 //! ```text
 //! # why this case is here
@@ -22,7 +22,7 @@ use crate::evaluator::{Evaluator, Fate};
 use crate::hex::{hex, unhex};
 use crate::scene::Scene;
 
-/// A case.
+/// Rules, frames and the kernel's verdicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
     /// Why it is kept.
@@ -51,7 +51,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Reads the words behind `count`.
+    /// Reads the words after `count`.
     pub(crate) fn parse(words: &[&str]) -> Option<Self> {
         let &[table, chain, number, packets, bytes] = words else { return None };
         let counters = Counters { packets: packets.parse().ok()?, bytes: bytes.parse().ok()? };

@@ -25,7 +25,7 @@ pub struct Machine {
     pub seed: u64,
 }
 
-/// The page.
+/// The page as Markdown.
 #[must_use]
 pub fn page(summary: &Summary, files: &[RealFile], machine: &Machine) -> String {
     let mut text = head(summary, machine);
@@ -99,7 +99,7 @@ fn real(text: &mut String, files: &[RealFile]) {
     text.push_str(
         "\n## Rulesets of the wild\n\n\
          Each built-in chain outside nat stood in at FORWARD, between devices named after interfaces that \
-         the rules name. Rules that hang on state, on time or on the host were left out, and those that no \
+         the rules name. Rules that depend on state, on time or on the host were left out, and those that no \
          such chain leads to. Packets were made for the rules that stayed.\n\n\
          | file | rules kept | of them hit | left out | not led to | packets | differences |\n\
          |---|---:|---:|---|---:|---:|---:|\n",

@@ -1,4 +1,4 @@
-//! tamis's side: what it says becomes of a packet, with counters as the kernel keeps them.
+//! tamis's side: what it does with a packet, with counters as the kernel keeps them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use rules::{BridgeNote, Iface, Outcome, Transit};
 use crate::rule_counters::{ChainCounters, RuleCounters, step};
 use crate::scene::{Placement, Scene, forwards};
 
-/// What becomes of a packet.
+/// The verdict on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fate {
     /// The stack refuses it before its hooks.
@@ -39,10 +39,10 @@ impl Fate {
     }
 }
 
-/// A packet judged. Its bytes are rewritten in place.
+/// What came of a packet; its bytes are rewritten in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evaluated {
-    /// What becomes of it.
+    /// The verdict.
     pub fate: Fate,
     /// Its mark at the end.
     pub mark: u32,
@@ -50,14 +50,14 @@ pub struct Evaluated {
     pub network: usize,
 }
 
-/// How often a match was asked, and what it said.
+/// How often a match was asked, and what it answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Packets that it was asked about.
     pub asked: u64,
-    /// It said yes.
+    /// It answered yes.
     pub yes: u64,
-    /// It said hot drop.
+    /// It answered hot drop.
     pub hot_drops: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct Evaluator {
     /// As the rules were read: which rules and matches a packet meets.
     memories: Memories,
     observed: Observed,
-    /// As they are laid out: what is judged and counted, where the scene has a layout.
+    /// As they are laid out: what is evaluated and counted, where the scene has a layout.
     laid: Option<LaidOut>,
 }
 
@@ -116,13 +116,13 @@ impl Evaluator {
         Ok(Self { scene, host: scene.host(), ruleset, memories, observed, laid })
     }
 
-    /// The rules.
+    /// The rules as they were read.
     #[must_use]
     pub fn ruleset(&self) -> &Ruleset {
         &self.ruleset
     }
 
-    /// Whether what a packet meets hangs on the packets before it.
+    /// Whether what a packet meets depends on the packets before it.
     #[must_use]
     pub fn remembers(&self) -> bool {
         let chains = self.ruleset.tables.iter().flat_map(|table| &table.chains);
@@ -203,7 +203,7 @@ impl Evaluator {
     }
 }
 
-/// What becomes of one frame; `walk` walks a table.
+/// The result for one frame; `walk` walks a table.
 fn evaluate(
     scene: Scene,
     host: &Host,

@@ -163,7 +163,7 @@ pub fn bpf(data: &[u8]) {
     }
 }
 
-/// Save text, then a line `%`, then a packet: the rules judge it at every hook.
+/// Save text, then a line `%`, then a packet: the rules evaluate it at every hook.
 pub fn rules(data: &[u8]) {
     let (Some(text), frame) = split(data) else { return };
     for family in [None, Some(Family::Arp), Some(Family::Bridge)] {
@@ -173,7 +173,7 @@ pub fn rules(data: &[u8]) {
     }
 }
 
-/// Text up to a line `%`, and the bytes behind it.
+/// Text up to a line `%`, and the bytes after it.
 fn split(data: &[u8]) -> (Option<&str>, &[u8]) {
     let mark = b"\n%\n";
     let at = data.windows(mark.len()).position(|window| window == mark).unwrap_or(data.len());
@@ -186,7 +186,7 @@ struct Nobody;
 
 impl Observer for Nobody {}
 
-/// Judges a packet at every hook, cut off at a few places: a bare one for IP, a frame for the others.
+/// Evaluates a packet at every hook, cut off at a few places: a bare one for IP, a frame for the others.
 fn evaluate(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
     let host = Host::default();
     for captured in [frame.len(), frame.len() / 2] {

@@ -188,7 +188,7 @@ fn a_mark_that_may_be_set_is_not_known_until_it_is_set() {
 }
 
 #[test]
-fn what_the_raw_table_says_of_a_connection_stays_said() {
+fn what_the_raw_table_gives_a_connection_stays() {
     let text = "*mangle\n-A PREROUTING -m conntrack --ctstate UNTRACKED\nCOMMIT\n\
         *raw\n-A PREROUTING -j NOTRACK\nCOMMIT\n";
     for mode in [Mode::Kernel, Mode::Midstream] {

@@ -153,7 +153,7 @@ fn says(sequence: u32, acknowledgement: u32, payload: &str) -> Option<Segment> {
 }
 
 #[test]
-fn a_line_is_rewritten_and_the_numbers_behind_it_move() {
+fn a_line_is_rewritten_and_the_numbers_after_it_move() {
     with_control(|control| {
         let told = control.say(true, Flags::ACK, 107, 506, "PORT 10,0,0,1,4,1\r\n");
         assert_eq!(told, says(107, 506, "PORT 203,0,113,101,4,1\r\n"));
@@ -164,7 +164,7 @@ fn a_line_is_rewritten_and_the_numbers_behind_it_move() {
 }
 
 #[test]
-fn a_second_line_moves_what_is_behind_it_further() {
+fn a_second_line_moves_what_comes_after_it_further() {
     with_control(|control| {
         control.say(true, Flags::ACK, 107, 506, "PORT 10,0,0,1,4,1\r\n");
         let again = control.say(true, Flags::ACK, 107, 506, "PORT 10,0,0,1,4,1\r\n");

@@ -1,4 +1,4 @@
-//! Which way packets take: by where they come from, by what is said of the host, by their size; and what the host
+//! Which way packets take: by where they come from, by what is given of the host, by their size; and what the host
 //! sends for those that it refuses.
 
 use std::net::IpAddr;
@@ -47,7 +47,7 @@ fn arrival<'a>(number: u64, bytes: &[u8]) -> Arrival<'a> {
     Arrival { time, ..Arrival::new(number, Link::Raw, bytes.len()) }
 }
 
-/// What becomes of a packet that came in by `eth0`.
+/// The result of a packet that came in by `eth0`.
 fn comes<'a>(handler: &mut Handler<'a>, number: u64, mut bytes: Vec<u8>) -> Outcome<'a> {
     let from_wire =
         Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
@@ -141,8 +141,8 @@ fn a_source_of_the_host_is_its_own_only_where_it_did_not_come_in() {
         (Origin::Addresses, Some(Path::Output)),
         (Origin::Wire, None),
     ] {
-        let said = Arrival { origin, ..arrival(1, &bytes) };
-        let outcome = handler.handle(&mut bytes.clone(), &said, &mut Hits::default());
+        let given = Arrival { origin, ..arrival(1, &bytes) };
+        let outcome = handler.handle(&mut bytes.clone(), &given, &mut Hits::default());
         assert_eq!(outcome.end.path, path, "{origin:?}");
     }
     let own = Arrival { origin: Origin::Host, ..arrival(1, &bytes) };
@@ -156,9 +156,9 @@ fn rules_on_both_ways_make_a_packet_certain_only_where_they_agree() {
     let mut handler = Handler::new([&rules], &config);
     let mut verdict = |port, left| {
         let mut bytes = craft("10.0.0.9", "10.0.0.1", Message::udp(5, port)).frame();
-        let said = Arrival { left, ..arrival(1, &bytes) };
+        let given = Arrival { left, ..arrival(1, &bytes) };
         let mut hits = Hits::default();
-        let outcome = handler.handle(&mut bytes, &said, &mut hits);
+        let outcome = handler.handle(&mut bytes, &given, &mut hits);
         (outcome.end.verdict.word(), outcome.end.path, hits.certain.len(), hits.maybe.len())
     };
     assert_eq!(verdict(6, None), ("accept", None, 0, 0));
@@ -185,8 +185,8 @@ fn rules_on_one_way_alone_are_meant_for_it() {
         let (rules, config) = (ruleset(&text), Config::default());
         let mut handler = Handler::new([&rules], &config);
         let mut bytes = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
-        let said = arrival(1, &bytes);
-        let outcome = handler.handle(&mut bytes, &said, &mut Hits::default());
+        let given = arrival(1, &bytes);
+        let outcome = handler.handle(&mut bytes, &given, &mut Hits::default());
         assert_eq!(outcome.end.path, Some(path));
         assert!(matches!(outcome.end.verdict, FinalVerdict::Accept(_)));
     }
@@ -341,7 +341,7 @@ fn piece(source: &str, cut: Cut) -> Vec<u8> {
     Craft { fragment, payload_len, id: 7, ..craft(source, "10.0.0.1", message) }.frame()
 }
 
-/// What becomes of a fragment, and the rules that it certainly hits, as table and rule of their chains.
+/// The verdict on a fragment, and the rules that it certainly hits, as table and rule of their chains.
 fn piece_comes(
     handler: &mut Handler<'_>,
     number: u64,
@@ -552,8 +552,8 @@ fn frames_of_other_hosts_are_left_out() {
     let packet = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
     let mut cooked = vec![0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 9, 0, 0, 8, 0];
     cooked.extend(packet);
-    let said = Arrival::new(1, Link::Sll, cooked.len());
-    let outcome = handler.handle(&mut cooked, &said, &mut Hits::default());
+    let given = Arrival::new(1, Link::Sll, cooked.len());
+    let outcome = handler.handle(&mut cooked, &given, &mut Hits::default());
     assert_eq!(outcome.end.verdict, FinalVerdict::Skip(Skip::OtherHost));
 }
 
@@ -565,8 +565,8 @@ fn the_capture_names_the_input_interface_before_networks_do() {
     let mut handler = Handler::new([&rules], &config);
     let forged = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
     let mut input = |interface, origin| {
-        let said = Arrival { interface, origin, ..arrival(1, &forged) };
-        handler.handle(&mut forged.clone(), &said, &mut Hits::default()).input
+        let given = Arrival { interface, origin, ..arrival(1, &forged) };
+        handler.handle(&mut forged.clone(), &given, &mut Hits::default()).input
     };
     assert_eq!(input(Some("wan0"), Origin::Wire), Iface::Named("wan0"));
     assert_eq!(input(Some("wan0"), Origin::Addresses), Iface::Named("wan0"));
@@ -594,9 +594,9 @@ fn what_is_captured_on_lo_is_one_walk_out_and_in() {
     let (rules, config) = (ruleset(text), Config::default());
     let mut handler = Handler::new([&rules], &config);
     let mut bytes = craft("10.0.0.1", "10.0.0.1", Message::udp(5, 6)).frame();
-    let said = Arrival { interface: Some("lo"), ..arrival(1, &bytes) };
+    let given = Arrival { interface: Some("lo"), ..arrival(1, &bytes) };
     let mut hooks = Hooks::default();
-    let outcome = handler.handle(&mut bytes, &said, &mut hooks);
+    let outcome = handler.handle(&mut bytes, &given, &mut hooks);
     assert_eq!(outcome.end.path, Some(Path::Loopback));
     assert_eq!(hooks.0, [Output, Postrouting, Prerouting, Input]);
 }

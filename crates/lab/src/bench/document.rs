@@ -41,7 +41,7 @@ pub struct Row {
     pub name: Cow<'static, str>,
     /// What did the work.
     pub engine: &'static str,
-    /// What was varied, and the work in words.
+    /// What was varied, and the work as text.
     pub params: Map<String, Value>,
     /// Our figures.
     #[serde(flatten)]

@@ -2,11 +2,12 @@
 //!
 //! `oracle [--packets N] [--seed N] [--family ip|ip6] [--threads N] [--failures N] [--summary FILE]
 //! [--cases DIR] [--conformance FILE] [--real DIR] [--layout NAME]`. N packets for each family; then the
-//! rulesets of DIR, without the rules that hang on state. NAME is what tamis walks the rules as: a layout, `model`
-//! as they were read, or `each` for all of them in turn, which it is without being told. `--state N` compares N packets for each family in
-//! conversations under rules that do, and nothing else. `oracle --again FILE` asks the kernel
-//! again about a case, `--only N` runs ruleset N of the seed alone, `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences;
-//! 3: this machine cannot be asked.
+//! rulesets of DIR, without the rules that depend on state. NAME is what tamis walks the rules as: a layout, `model`
+//! as they were read, or `each` for all of them in turn, which is the default. `--state N` compares N packets for
+//! each family in conversations, under rules that depend on state, and nothing else. `oracle --again FILE` asks the
+//! kernel again about a case and writes its answers into it, `--only N` runs ruleset N of the seed alone,
+//! `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences; 3: this machine cannot
+//! be asked.
 
 use std::process::ExitCode;
 

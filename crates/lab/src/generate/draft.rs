@@ -26,7 +26,7 @@ pub struct Draft {
     pub fragment: u16,
     /// IPv4 options, padded with zeros to a multiple of 4; at most 40 bytes.
     pub options: Vec<u8>,
-    /// IPv6 extension headers: type, and all bytes behind the next-header byte.
+    /// IPv6 extension headers: type, and all bytes after the next-header byte.
     pub extensions: Vec<(u8, Vec<u8>)>,
     /// Upper-layer protocol.
     pub protocol: u8,

@@ -160,7 +160,7 @@ fn element(draw: &mut Draw, kind: &str) -> String {
     dims.split(',').map(|dim| part(dim, draw)).collect::<Vec<_>>().join(",")
 }
 
-/// Clears all bits of an address behind the first `bits`.
+/// Clears all bits of an address after the first `bits`.
 fn clear(addr: &mut [u8; 16], bits: usize) {
     for (index, byte) in addr.iter_mut().enumerate() {
         let here = bits.saturating_sub(index * 8).min(8);

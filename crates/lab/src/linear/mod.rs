@@ -50,7 +50,7 @@ pub enum Act {
         source: u32,
         /// To whom.
         destination: u32,
-        /// What the engine said.
+        /// What the engine answered.
         permitted: bool,
     },
 }

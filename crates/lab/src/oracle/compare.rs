@@ -97,7 +97,7 @@ impl Session {
         &self.evaluator
     }
 
-    /// What tamis said about each frame of the last batch.
+    /// What tamis did with each frame of the last batch.
     pub fn fates(&self) -> impl Iterator<Item = Evaluated> + '_ {
         self.evaluated.iter().map(|(evaluated, _)| *evaluated)
     }

@@ -83,7 +83,7 @@ pub fn again(case: &Case) -> io::Result<Case> {
 }
 
 /// A sample of every match that is drawn, in each of its families: a few rules of it, packets made for
-/// them, and what the kernel said. With the name of its file.
+/// them, and what the kernel answered. With the name of its file.
 pub fn samples(seed: u64) -> io::Result<Vec<(String, Case)>> {
     let mut all = Vec::new();
     for kind in GENERATORS {

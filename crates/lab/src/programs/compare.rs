@@ -102,8 +102,8 @@ pub fn compare(
         .output()
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", tamis.display())))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(format!("{}: {}", output.status, said.trim())));
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!("{}: {}", output.status, message.trim())));
     }
     let document = serde_json::from_slice(&output.stdout)?;
     Ok(beside(scene, recording, way, &document))
@@ -150,9 +150,9 @@ fn beside(
 
 /// How many packets a counter may have that no tap of this way shows.
 ///
-/// What OUTPUT drops or rejects never reaches a device, and the rule that did it has counted it: so many packets may
+/// What OUTPUT drops or rejects never reaches a device, and the rule that did it has counted it: that many packets may
 /// be missing in every chain reached from there. Packets that the kernel hands back to itself are counted by rules
-/// that the scene names; so many may be missing anywhere. Of a recording of what came in, all that the host sent is
+/// that the scene names; that many may be missing anywhere. Of a recording of what came in, all that the host sent is
 /// missing.
 fn unseen(
     scene: Scene,

@@ -188,7 +188,7 @@ impl Recording {
     /// Captures that lost frames by their own count.
     pub fn losses(&self) -> Vec<String> {
         let text = fs::read_to_string(self.dir.join("losses.txt"));
-        let Ok(text) = text else { return vec!["no capture said how much it lost".to_owned()] };
+        let Ok(text) = text else { return vec!["no capture tells how much it lost".to_owned()] };
         text.lines().filter(|line| !line.contains(": 0 packets")).map(str::to_owned).collect()
     }
 

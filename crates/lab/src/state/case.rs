@@ -14,10 +14,10 @@
 //! count filter FORWARD 1 3 180
 //! ```
 //!
-//! `near` and `far` name the device that a packet comes in by; behind `out` stands what came out for it, fragments
-//! put together; `later` lets milliseconds pass before. Behind a line `unknown allowed` tamis need not know every
-//! verdict; counters then lie between what surely hit and what may have. `count` names table, chain, rule number (the policy is one past the last rule), packets and
-//! bytes after all packets.
+//! `near` and `far` name the device that a packet comes in by; after `out` stands what came out for it, fragments
+//! put together; `later` lets milliseconds pass before. After a line `unknown allowed` tamis need not know every
+//! verdict; counters then lie between what surely hit and what may have. `count` names table, chain, rule number
+//! (the policy is one past the last rule), packets and bytes after all packets.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -35,7 +35,7 @@ use crate::hex::{hex, unhex};
 /// A packet, and what came out for it.
 pub type Turn = (Sent, Option<Vec<u8>>);
 
-/// A conversation.
+/// Rules, a conversation and what the kernel let out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateCase {
     /// Why it is kept.

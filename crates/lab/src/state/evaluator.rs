@@ -12,7 +12,7 @@ use super::Sent;
 use super::stage::Stage;
 use crate::rule_counters::step;
 
-/// What tamis says becomes of a packet.
+/// What tamis lets out for a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Egress {
     /// It goes on, with these bytes; `None` where not all of them are known.
@@ -56,7 +56,7 @@ impl<'r> StateEvaluator<'r> {
         Self { ruleset, handler: Handler::new([ruleset], config), seen, number: 0 }
     }
 
-    /// What becomes of a packet that arrives at `time`, in nanoseconds since the Unix epoch.
+    /// What comes out for a packet that arrives at `time`, in nanoseconds since the Unix epoch.
     pub fn evaluate(&mut self, stage: &Stage, sent: &Sent, time: u64) -> Egress {
         self.number += 1;
         self.seen.path.clear();
@@ -79,7 +79,7 @@ impl<'r> StateEvaluator<'r> {
         }
     }
 
-    /// The rules and policies that the last packet hit; a `?` behind those that it may have.
+    /// The rules and policies that the last packet hit; a `?` after those that it may have.
     #[must_use]
     pub fn path(&self) -> Vec<String> {
         let steps = self.seen.path.iter();

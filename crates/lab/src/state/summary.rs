@@ -2,7 +2,7 @@
 
 use super::evaluator::Egress;
 
-/// Rulesets and packets compared, and what tamis said.
+/// Rulesets and packets compared, and what tamis answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Heard {
     /// Rulesets.

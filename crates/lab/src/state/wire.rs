@@ -105,7 +105,7 @@ impl Segment {
     }
 }
 
-/// The sequence number behind the data of a whole packet without extension headers, if it is a segment.
+/// The sequence number after the data of a whole packet without extension headers, if it is a segment.
 #[must_use]
 pub fn end_of_segment(packet: &[u8]) -> Option<u32> {
     let ipv6 = packet.first()? >> 4 == 6;
@@ -184,7 +184,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     })
 }
 
-/// One fragment of a packet: the bytes `from..to` behind its network header. `more`: others follow.
+/// One fragment of a packet: the bytes `from..to` after its network header. `more`: others follow.
 #[must_use]
 pub fn fragment(packet: &[u8], number: u16, from: usize, to: usize, more: bool) -> Vec<u8> {
     let offset = (from / 8) as u16;

@@ -41,7 +41,7 @@ impl Drop for Stops<'_> {
     }
 }
 
-/// Packets by the revision that judged them.
+/// Packets by the revision that evaluated them.
 fn work(
     published: &Published,
     stop: &AtomicBool,
@@ -56,7 +56,7 @@ fn work(
         for _ in 0..bursts_each {
             let mut burst = worker.burst();
             let number = burst.revision().number();
-            assert!(number >= last, "{number} behind {last}");
+            assert!(number >= last, "{number} after {last}");
             last = number;
             for _ in 0..8 {
                 assert_eq!(walk(&mut burst), (Some(Verdict::Accept), number as u32));
@@ -93,7 +93,7 @@ fn read(published: &Published, stop: &AtomicBool, done: &AtomicU64) -> usize {
     while !stop.load(Ordering::Relaxed) {
         let done = done.load(Ordering::SeqCst);
         let packets = is_consistent(&published.snapshot().unwrap());
-        assert!(packets >= last && packets >= done, "{packets} behind {last} or {done}");
+        assert!(packets >= last && packets >= done, "{packets} after {last} or {done}");
         (last, taken) = (packets, taken + 1);
     }
     taken

@@ -40,7 +40,7 @@ fn colour(index: usize) -> RGBColor {
     COLOURS[index % COLOURS.len()]
 }
 
-/// Draws into a file of this height, below the words.
+/// Draws into a file of this height, below the captions.
 fn draw(
     path: &Path,
     height: usize,
@@ -107,7 +107,7 @@ pub(super) fn curves(
     })
 }
 
-/// Bars from the left, their parts one behind the other, the sum at their end.
+/// Bars from the left, their parts one after the other, the sum at their end.
 pub(super) fn bars(
     path: &Path,
     captions: Captions<'_>,

@@ -129,7 +129,7 @@ impl Fan {
     }
 }
 
-/// So many long chains with so many rules together, a few of them very long: falling as one over the rank does.
+/// `chains` long chains with `rules` rules together, a few of them very long: falling as one over the rank does.
 fn long(chains: usize, rules: usize, longest: usize) -> Vec<usize> {
     const LEAST: usize = 5;
     let spare = rules - LEAST * chains;
@@ -195,7 +195,7 @@ impl Tree {
         loaded(&self.text(), Family::Ipv4)
     }
 
-    /// A packet for each leaf that makes it run so many rules, in no order.
+    /// A packet for each leaf that makes it run this number of rules, in no order.
     #[must_use]
     pub fn packets(&self, run: usize) -> Vec<Vec<u8>> {
         let leaves = self.chains[self.inner..].iter().filter(|place| place.run == run);

@@ -93,7 +93,7 @@ fn sampled(mut one: impl FnMut() -> f64) -> Runs {
 /// Chains that rules are added to, one after the other.
 const CHAINS: usize = 100;
 
-/// So many rules into 100 chains that were empty, in three ways.
+/// `count` rules into 100 chains that were empty, in three ways.
 fn many_changes(count: usize, rows: &mut Vec<Row>) {
     let empty = shape(CHAINS, 0);
     let ruleset = empty.ruleset();

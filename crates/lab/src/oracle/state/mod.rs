@@ -33,11 +33,11 @@ use crate::state::{Came, Sent};
 
 /// Packets for each ruleset.
 const PACKETS: usize = 3000;
-/// Under one that hangs on the clock, where there are pauses.
+/// Under one that depends on the clock, where there are pauses.
 const TIMED_PACKETS: usize = 1500;
 /// Longer than what tamis takes a clock tick of the kernel for, three times.
 const PAUSE: Duration = Duration::from_millis(32);
-/// Runs of a ruleset that hangs on the clock, where the machine was too busy to tell when packets came.
+/// Runs of a ruleset that depends on the clock, where the machine was too busy to tell when packets came.
 const RETRIES: usize = 3;
 /// Packets between two readings of the counters.
 const BATCH: usize = 250;

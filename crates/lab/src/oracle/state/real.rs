@@ -28,11 +28,11 @@ pub struct RealTalk {
     pub name: String,
     /// Rules that were loaded into both.
     pub kept: usize,
-    /// Rules left out, by what they hang on.
+    /// Rules left out, by what they depend on.
     pub left_out: BTreeMap<String, usize>,
     /// Pairs of devices.
     pub pairs: usize,
-    /// Packets, and what tamis said.
+    /// Packets, and what tamis answered.
     pub heard: Heard,
     /// Why verdicts were unknown, and how often.
     pub unknown: BTreeMap<String, u64>,

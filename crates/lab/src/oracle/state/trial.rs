@@ -26,7 +26,7 @@ const LATE: Duration = Duration::from_millis(2);
 /// Where the kernel and tamis part: after how many packets, and how.
 pub type Parting = (usize, String);
 
-/// What becomes of an attempt: what was heard, and where the two part.
+/// The result of an attempt: what was heard, and where the two part.
 pub type Outcome = (Heard, Option<Parting>);
 
 /// The rules, and how strictly tamis is held to them.

@@ -57,7 +57,7 @@ impl Ports {
         Self { servers: vec![80, 80, 21, 53, 443], clients }
     }
 
-    /// More of FTP, TFTP, and the ports that FTP foretells connections to.
+    /// More of FTP, TFTP, and the ports that FTP expects connections to.
     pub fn help(&mut self) {
         self.servers.extend([21, 21, TFTP, TFTP, TFTP, 1024, 1025, 1026, 1027]);
         self.clients = 40;
@@ -233,7 +233,7 @@ impl Talk {
         Some(Sent::at_once(about.by_far, bytes))
     }
 
-    /// Changes a byte behind the addresses, which leaves the checksum wrong.
+    /// Changes a byte after the addresses, which leaves the checksum wrong.
     fn spoil(&mut self, bytes: &mut [u8]) {
         let least = if self.stage.ipv6() { 40 } else { 20 };
         if bytes.len() > least {

@@ -13,7 +13,7 @@ use super::Outcome;
 const STEPS: usize = 8;
 const SLOTS: usize = 40 * STEPS;
 
-/// See the module.
+/// What all workers of a run counted.
 #[derive(Debug)]
 pub struct Meter {
     /// Of the workers that are done.
@@ -68,7 +68,7 @@ impl WorkerCounts<'_> {
         self.meter.latencies.then(Instant::now)
     }
 
-    /// So many packets end that began then, some of them permitted.
+    /// Packets that began then end, some of them permitted.
     pub(super) fn ends(&mut self, packets: usize, permitted: usize, began: Option<Instant>) {
         self.counts.packets += packets as u64;
         self.counts.permitted += permitted as u64;

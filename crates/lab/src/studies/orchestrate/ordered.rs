@@ -1,10 +1,10 @@
-//! `ordered`: workers take turns at the source, where they judge and change in the order of the stream; they do
+//! `ordered`: workers take turns at the source, where they decide and change in the order of the stream; they do
 //! the work of permitted packets side by side, and packets leave in the order in which they came.
 //!
 //! Order: that of the stream, for changes, verdicts and what is collected; the outcome is that of one
 //! thread. What is parallel is the work between verdict and end.
 //!
-//! Concurrency: the turn is one lock, held while a burst is taken and judged; whoever waits for room in
+//! Concurrency: the turn is one lock, held while a burst is taken and decided; whoever waits for room in
 //! flight does so before it. A worker that is done with its burst leaves it at the exit and goes on; whoever
 //! brings the burst that is next lets out all that waited for it. So the oldest burst is always being worked
 //! on, and nobody waits for a thread that waits.
@@ -79,7 +79,7 @@ fn worker<A: Address>(run: &Run<'_, A>, turn: &Mutex<Turn<'_, A>>, exit: &Mutex<
 }
 
 impl<A: Address> Turn<'_, A> {
-    /// The next burst with its number, judged.
+    /// The next burst with its number and decisions.
     fn take<'p>(
         &mut self,
         run: &'p Run<'_, A>,
@@ -95,7 +95,7 @@ impl<A: Address> Turn<'_, A> {
 }
 
 impl Exit<'_> {
-    /// Takes a burst, and lets out whatever no longer waits for an earlier one: so many packets.
+    /// Takes a burst, and lets out whatever no longer waits for an earlier one; how many packets that is.
     fn let_out(&mut self, number: u64, worked: Worked) -> usize {
         let place = (number - self.next) as usize;
         while self.waiting.len() <= place {

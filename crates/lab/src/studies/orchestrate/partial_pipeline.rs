@@ -1,8 +1,8 @@
-//! `partial_pipeline`: config workers take packets, carry out config packets and hand data packets on, in
-//! turn to one queue for each data worker; data workers judge and collect.
+//! `partial_pipeline`: config workers take packets, apply config packets and hand data packets on, in
+//! turn to one queue for each data worker; data workers decide and collect.
 //!
-//! Order: a data packet waits in its queue while later config packets are carried out, and a config worker
-//! may be slower with an earlier one: it may be judged before an earlier and after a later change.
+//! Order: a data packet waits in its queue while later config packets are applied, and a config worker
+//! may be slower with an earlier one: it may be decided before an earlier and after a later change.
 
 use std::time::Instant;
 
@@ -40,12 +40,12 @@ fn config_worker<A: Address>(run: &Run<'_, A>, to: &[Sender<Handed<A>>]) {
         if packets.is_empty() {
             return;
         }
-        let mut carried_out = 0;
+        let mut applied = 0;
         for packet in packets {
             match packet {
                 Packet::Config(config) => {
                     engine.update(config);
-                    carried_out += 1;
+                    applied += 1;
                 }
                 Packet::Data(data) => {
                     let sent = turns.next().map(|queue| queue.send((*data, began)));
@@ -53,8 +53,8 @@ fn config_worker<A: Address>(run: &Run<'_, A>, to: &[Sender<Handed<A>>]) {
                 }
             }
         }
-        counts.ends(carried_out, 0, began);
-        run.in_flight.leave(carried_out);
+        counts.ends(applied, 0, began);
+        run.in_flight.leave(applied);
     }
 }
 

@@ -1,4 +1,4 @@
-//! `phased_pipeline`: control workers take packets, judge and change; permitted packets go on one bounded
+//! `phased_pipeline`: control workers take packets, decide and change; permitted packets go on one bounded
 //! queue to collection workers.
 //!
 //! Order: as in `worker_pool` among the control workers; with one of them nothing is overtaken.

@@ -1,4 +1,4 @@
-//! `serial`: one thread takes, judges, changes and collects, packet after packet. Here for engines that
+//! `serial`: one thread takes, decides, changes and collects, packet after packet. Here for engines that
 //! belong to one thread; shared ones run the loop of one worker.
 //!
 //! Order: that of the stream.

@@ -1,7 +1,7 @@
 //! `task_pool`: a dispatcher cuts the stream into tasks and puts them on one bounded queue; workers take
 //! task by task. With one packet a task this is the first study's plainest model.
 //!
-//! Order: tasks start in order; a data packet may be judged while an earlier task is still worked on.
+//! Order: tasks start in order; a data packet may be decided while an earlier task is still worked on.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! `worker_pool`: every worker takes its next packets from the source, judges and changes, and collects.
+//! `worker_pool`: every worker takes its next packets from the source, decides and changes, and collects.
 //!
 //! Order: packets are taken in order, but a worker that was slower with an earlier config packet is
 //! overtaken by others; with one worker nothing is.

@@ -52,7 +52,7 @@ impl Drop for Dir {
     }
 }
 
-/// Replays the demonstration's capture and opens the page; `None`, said loudly, without a browser.
+/// Replays the demonstration's capture and opens the page; `None`, with a line that says so, without a browser.
 fn opened(
     files: &[RulesFile],
     capture: &str,
@@ -327,7 +327,7 @@ fn filters_and_search_show_what_they_promise() {
         .collect();
     assert_eq!(found["search"]["office"], json!(holding));
     assert_eq!(found["search"]["none"], json!([]));
-    assert_eq!(found["search"]["said"], "0 lines");
+    assert_eq!(found["search"]["output"], "0 lines");
     assert_eq!(found["search"]["cleared"], json!(files[0].text.lines().count()));
     let themes = found["themes"].as_array().unwrap();
     assert_ne!(themes[0][1], themes[1][1], "light and dark look the same");
