@@ -58,7 +58,7 @@ pub fn parse(data: &[u8]) {
     let _ = packet.to_string();
 }
 
-/// A capture file.
+/// A capture file, in any of the formats that are read.
 pub fn capture(data: &[u8]) {
     let input = std::io::Cursor::new(data.to_vec());
     let Ok(mut reader) = CaptureReader::new("fuzz", input) else { return };

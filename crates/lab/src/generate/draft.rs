@@ -84,7 +84,7 @@ impl Draft {
         self.scene.family == Family::Ipv6
     }
 
-    /// The frame.
+    /// The frame as it is sent.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut frame = self.link();

@@ -27,11 +27,11 @@ pub struct TableText {
 /// One chain.
 #[derive(Debug, Clone)]
 pub struct ChainText {
-    /// Its name.
+    /// As rules jump to it.
     pub name: String,
     /// Its policy; `-` for a user chain.
     pub policy: &'static str,
-    /// Its rules.
+    /// In order.
     pub rules: Vec<RuleText>,
 }
 

@@ -32,7 +32,7 @@ const KINDS: &[(&str, usize)] = &[
 /// How many of them IPv6 has too.
 const KINDS_V6: usize = 8;
 
-/// A drawn set.
+/// A set, and what tests of it have to know.
 struct Set {
     name: String,
     kind: &'static str,

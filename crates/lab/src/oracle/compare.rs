@@ -37,7 +37,7 @@ pub enum Difference {
         /// What differs.
         what: String,
     },
-    /// A counter.
+    /// A rule's or policy's counter.
     Counter(String),
 }
 
@@ -85,7 +85,7 @@ impl Session {
         Ok(())
     }
 
-    /// The scene.
+    /// Where it plays.
     #[must_use]
     pub fn scene(&self) -> Scene {
         self.scene

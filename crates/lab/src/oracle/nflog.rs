@@ -42,7 +42,7 @@ pub struct Listener {
 pub struct Logged<'a> {
     /// Its first bytes from the network header on.
     pub payload: &'a [u8],
-    /// Its mark.
+    /// As the packet had it at the rule that logged it.
     pub mark: u32,
     /// The prefix of the rule.
     pub prefix: &'a str,

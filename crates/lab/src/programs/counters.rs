@@ -8,9 +8,9 @@ use std::fmt;
 pub struct CounterName {
     /// `ip`, `ip6` or `arp`, as the JSON spells it.
     pub family: String,
-    /// The table.
+    /// `filter`, `nat`, …
     pub table: String,
-    /// The chain.
+    /// Built-in or a user's.
     pub chain: String,
     /// The rule's number in its chain, from 1; 0 is the policy.
     pub number: u64,

@@ -44,7 +44,7 @@ pub struct StateCase {
     pub stage: Stage,
     /// Save text.
     pub rules: String,
-    /// The packets.
+    /// In order, each with what came out.
     pub turns: Vec<Turn>,
     /// Counters.
     pub counts: Vec<Count>,
@@ -101,7 +101,7 @@ impl StateCase {
         Some(())
     }
 
-    /// It as text.
+    /// As [`Self::parse`] reads it.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -39,7 +39,7 @@ struct Observed {
     path: Vec<(RuleRef, bool, bool)>,
     unknown: Option<String>,
     left: Vec<u8>,
-    lost: bool,
+    bytes_unknown: bool,
 }
 
 impl<'r> StateEvaluator<'r> {
@@ -51,7 +51,7 @@ impl<'r> StateEvaluator<'r> {
             path: Vec::new(),
             unknown: None,
             left: Vec::new(),
-            lost: false,
+            bytes_unknown: false,
         };
         Self { ruleset, handler: Handler::new([ruleset], config), seen, number: 0 }
     }
@@ -61,7 +61,7 @@ impl<'r> StateEvaluator<'r> {
         self.number += 1;
         self.seen.path.clear();
         self.seen.unknown = None;
-        self.seen.lost = false;
+        self.seen.bytes_unknown = false;
         let mut bytes = sent.bytes.clone();
         let arrival = Arrival {
             time: Some(time),
@@ -70,9 +70,9 @@ impl<'r> StateEvaluator<'r> {
         };
         let end = self.handler.handle(&mut bytes, &arrival, &mut self.seen).end;
         match (end.verdict, end.path) {
-            (FinalVerdict::Accept(_), Some(Path::Forward)) => {
-                Egress::Packet((!self.seen.lost).then(|| std::mem::take(&mut self.seen.left)))
-            }
+            (FinalVerdict::Accept(_), Some(Path::Forward)) => Egress::Packet(
+                (!self.seen.bytes_unknown).then(|| std::mem::take(&mut self.seen.left)),
+            ),
             (FinalVerdict::Accept(_) | FinalVerdict::Drop(_) | FinalVerdict::Reject(_), _)
             | (FinalVerdict::Skip(Skip::Fragment), _) => Egress::Nothing,
             (FinalVerdict::Unknown | FinalVerdict::Skip(_), _) => Egress::Unknown,
@@ -134,7 +134,7 @@ impl Observer for Observed {
         self.left.clear();
         match packet.read_slice(0, packet.len()) {
             Read::Known(bytes) => self.left.extend_from_slice(bytes),
-            Read::Unknown | Read::Absent => self.lost = true,
+            Read::Unknown | Read::Absent => self.bytes_unknown = true,
         }
     }
 }

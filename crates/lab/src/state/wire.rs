@@ -88,7 +88,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// The packet.
+    /// The segment in an IPv4 or IPv6 packet.
     #[must_use]
     pub fn packet(&self, ends: Ends) -> Vec<u8> {
         let mut tcp = Vec::with_capacity(60 + self.payload.len());

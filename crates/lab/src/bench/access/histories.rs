@@ -32,7 +32,7 @@ impl Subject {
         }
     }
 
-    /// Its name.
+    /// As the report names it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -43,7 +43,7 @@ impl Track {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::A, Self::B, Self::C];
 
-    /// Its letter.
+    /// Its letter in the report.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -24,7 +24,7 @@ const CHANGES: usize = 101;
 /// The engine of revisions.
 const REVISION: &str = "revision";
 
-/// All curves.
+/// Curves over the rules that are loaded, those of a chain, and those that are added.
 pub(super) fn all(plan: Plan, rows: &mut Vec<Row>) {
     let (loaded, per_chain, added): (&[_], &[_], &[_]) = match plan.quick {
         true => (&[1_000, 4_000, 16_000, 64_000], &[4, 64, 1024, 16_384], &[500, 1000, 2000]),

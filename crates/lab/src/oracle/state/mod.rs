@@ -49,7 +49,7 @@ pub struct StatePlan {
     pub seed: u64,
     /// Packets for each family.
     pub packets: u64,
-    /// The families.
+    /// Rulesets are drawn for these in turn.
     pub families: Vec<Family>,
     /// What tamis walks them as.
     pub layouts: Layouts,
@@ -66,7 +66,7 @@ pub struct StatePlan {
 pub struct StateSummary {
     /// By family and the sort of the rules.
     pub heard: BTreeMap<(&'static str, Sort), Heard>,
-    /// The differences.
+    /// What differed, with what led to it.
     pub failures: Vec<StateFailure>,
 }
 

@@ -30,7 +30,7 @@ const PACKETS: u64 = 60;
 struct Hits {
     counters: Counters,
     /// Some byte of the packet is not known.
-    lost: bool,
+    bytes_unknown: bool,
 }
 
 impl eval::Observer for Hits {
@@ -45,7 +45,7 @@ impl eval::Observer for Hits {
 
 impl Observer for Hits {
     fn translated(&mut self, _: Side, to: Translated) {
-        self.lost |= to == Translated::Unknown;
+        self.bytes_unknown |= to == Translated::Unknown;
     }
 }
 
@@ -97,7 +97,7 @@ impl Trial {
 
     /// Packets with a certain verdict, and all; or what differs.
     fn run(mut self, rng: &mut Rng) -> Result<(u64, u64), String> {
-        let mut hits = Hits { counters: Counters::of(&self.ruleset), lost: false };
+        let mut hits = Hits { counters: Counters::of(&self.ruleset), bytes_unknown: false };
         let config = self.config.clone();
         let ruleset =
             load(&self.text, &LoadOptions { family: Some(self.family), ..LoadOptions::default() })
@@ -122,7 +122,7 @@ impl Trial {
                 input: Some(if from_client { "t0" } else { "t1" }),
                 ..Arrival::new(number, Link::Raw, bytes.len())
             };
-            hits.lost = false;
+            hits.bytes_unknown = false;
             let end = handler.handle(&mut bytes, &arrival, &mut hits).end;
             story += &format!("\n   tamis {:?} {:?} {}", end.verdict, end.path, show(&bytes));
             let forwarded = match (end.verdict, end.path) {
@@ -133,7 +133,7 @@ impl Trial {
             certain += u64::from(forwarded.is_some());
             let agree = match forwarded {
                 None => true,
-                Some(true) => left.len() == 1 && (hits.lost || left[0].1 == bytes),
+                Some(true) => left.len() == 1 && (hits.bytes_unknown || left[0].1 == bytes),
                 Some(false) => left.is_empty(),
             };
             if !agree {
