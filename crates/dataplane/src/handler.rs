@@ -12,8 +12,7 @@ use conntrack::{Visit, Zone};
 use host::{Assumed, Host};
 use packet::{Checksums, FlowKey, L3, Link, Mark, Packet};
 use rules::eval;
-use rules::ipset::Sets;
-use rules::model::{Family, Hook, Ruleset};
+use rules::model::{Family, Hook};
 use rules::{BridgeNote, Connection, Iface, Transit};
 use smallvec::SmallVec;
 
@@ -30,8 +29,9 @@ use crate::hooked;
 use crate::interfaces;
 use crate::observer::Observer;
 use crate::path::Path;
-use crate::plan::Plan;
+use crate::program::{Plan, Program};
 use crate::reroute::{self, Before};
+use crate::state::{FamilyState, State};
 use crate::walk::{Sizes, Walk};
 use crate::way::{Fate, Way, addresses};
 
@@ -47,72 +47,66 @@ impl eval::Observer for Nobody {
 
 impl Observer for Nobody {}
 
-/// Evaluates packets under the rules of one or more families.
+/// Takes packets through a program, and keeps what they leave.
 #[derive(Debug)]
-pub struct Handler<'r> {
-    plans: Vec<Plan<'r>>,
-    config: &'r Config,
-    bans: Option<Schedule>,
-    /// The host's sets, which all its rules share.
-    sets: Option<Sets>,
+pub struct Handler {
+    state: State,
     /// Where packets move that come to be longer or shorter.
     room: Vec<u8>,
 }
 
-impl<'r> Handler<'r> {
-    /// A handler for these rulesets, at most one per family.
+impl Handler {
+    /// Nothing seen yet; every packet is to walk this program.
     #[must_use]
-    pub fn new(rulesets: impl IntoIterator<Item = &'r Ruleset>, config: &'r Config) -> Self {
-        let plans = rulesets.into_iter().map(|ruleset| Plan::new(ruleset, config)).collect();
-        Self {
-            plans,
-            config,
-            bans: config.bans.clone(),
-            sets: config.sets.clone(),
-            room: Vec::new(),
-        }
+    pub fn new(program: &Program) -> Self {
+        Self { state: State::new(program), room: Vec::new() }
+    }
+
+    /// Goes on under another program; see [`State::follow`].
+    pub fn follow(&mut self, old: &Program, new: &Program) {
+        self.state.follow(old, new);
+    }
+
+    /// What packets left.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
     }
 
     /// Prefetches for frames that are handled next, at best [`BURST`] of them: their connections are
     /// fetched from memory all at once, not one after the other. Changes nothing.
-    pub fn prefetch<'b>(&self, frames: impl Iterator<Item = (&'b mut [u8], Link, usize)>) {
-        if !self.tracks() {
+    pub fn prefetch<'b>(
+        &self,
+        program: &Program,
+        frames: impl Iterator<Item = (&'b mut [u8], Link, usize)>,
+    ) {
+        if !program.tracks() {
             return;
         }
-        let parse =
-            |(bytes, link, wire_len)| Packet::parse(bytes, wire_len, link, self.config.checksums);
+        let checksums = program.config().checksums;
+        let parse = |(bytes, link, wire_len)| Packet::parse(bytes, wire_len, link, checksums);
         let packets: SmallVec<[Packet<'_>; BURST]> = frames.map(parse).collect();
-        for Plan { tracker, tables, .. } in &self.plans {
-            let Some(tracker) = tracker else { continue };
-            let family = Some(tables.ruleset().family);
+        for (plan, state) in program.plans().iter().zip(&self.state.families) {
+            let Some(tracker) = state.tracker.as_ref().filter(|_| plan.is_tracked) else {
+                continue;
+            };
+            let family = Some(plan.family());
             let own = packets.iter().filter(|packet| family_of(packet) == family);
             tracker.prefetch(own, Zone::default());
         }
     }
 
-    /// Whether connections are tracked.
-    #[must_use]
-    pub fn tracks(&self) -> bool {
-        self.plans.iter().any(|plan| plan.tracker.is_some())
-    }
-
-    /// Connections made so far, those included that no packet confirmed.
-    #[must_use]
-    pub fn connections(&self) -> u64 {
-        self.plans.iter().filter_map(|plan| Some(plan.tracker.as_ref()?.stats().created)).sum()
-    }
-
     /// The result of one frame.
     pub fn handle<'a>(
         &mut self,
+        program: &'a Program,
         bytes: &mut [u8],
         arrival: &Arrival<'a>,
         observer: &mut impl Observer,
-    ) -> Outcome<'a>
-    where
-        'r: 'a,
-    {
-        let Self { plans, config, bans, sets, room } = self;
+    ) -> Outcome<'a> {
+        let Self { state: State { families, bans, sets }, room } = self;
+        debug_assert_eq!(families.len(), program.plans().len(), "it follows this program");
+        let config = program.config();
 
         // What a rule recorded says itself where it stands.
         let hooked = hooked::arrival(bytes, arrival, config);
@@ -126,7 +120,7 @@ impl<'r> Handler<'r> {
         let mut whole: Vec<u8>;
         let (mut delivered, mut joined): (Vec<u8>, Packet<'_>);
         let mut fragment = None;
-        let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
+        let bridges = program.bridges();
         let mut packet = match bridges && arrival.link == Link::Ethernet {
             true => {
                 let headers = packet::parse_frame(bytes, arrival.wire_len);
@@ -145,8 +139,10 @@ impl<'r> Handler<'r> {
             either: None,
             early: Early::No,
         };
-        let plan = plans.iter_mut().find(|plan| Some(plan.family()) == end.family);
-        let Some(plan) = plan else { return end.because(FinalVerdict::Skip(Skip::Family)) };
+        let mut walked = program.plans().iter().zip(families);
+        let Some((plan, state)) = walked.find(|(plan, _)| Some(plan.family()) == end.family) else {
+            return end.because(FinalVerdict::Skip(Skip::Family));
+        };
         let is_bridge = end.family == Some(Family::Bridge);
         let is_others = packet.headers().link.packet_type == Some(OTHER_HOST);
         // A bridge's port gets what goes to all of its hosts, and its rules see it as the bridge's.
@@ -174,7 +170,7 @@ impl<'r> Handler<'r> {
         let is_whole = arrival.link == Link::Nflog;
         let defragged = match is_whole {
             true => Defragged::Pass,
-            false => plan.defrag(&packet, arrival, config),
+            false => state.defrag(plan, &packet, arrival, config),
         };
         match defragged {
             Defragged::Pass => {}
@@ -194,7 +190,7 @@ impl<'r> Handler<'r> {
         // The way through the host.
         let family = plan.family();
         let before = Before::of(&packet, config);
-        let found = plan.answer_of(&packet, arrival, config);
+        let found = state.answer_of(&packet, arrival, config);
         let recorded = arrival.at.map(|at| at.path);
         let course = match (recorded.or(config.path), family) {
             (Some(path), _) => Some(Course::sure(path)),
@@ -228,14 +224,14 @@ impl<'r> Handler<'r> {
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
         packet.lend(room);
-        let Plan { asks_for_ports, is_coupled, .. } = *plan;
-        let Plan { memories, tables, tracker, answers, of_rules, delivery, .. } = plan;
-        let note = match asks_for_ports {
+        let Plan { tables, of_rules, is_coupled, asks_for_ports, .. } = plan;
+        let FamilyState { memories, answers, tracker, delivery, .. } = state;
+        let note = match *asks_for_ports {
             true => bridge::note(&way, arrival, &config.host, family),
             false => BridgeNote::Unknown,
         };
         let ct = Connection {
-            tracker: tracker.as_mut(),
+            tracker: tracker.as_mut().filter(|_| plan.is_tracked),
             given: arrival.ctstate,
             ..Connection::before_tracking()
         };
@@ -295,7 +291,7 @@ impl<'r> Handler<'r> {
         let (answer, refused) = walk.answer(&end.verdict, gone.path != Path::Forward);
         let now = arrival.time.unwrap_or(0);
         // Packets that depend on no others are shared out to workers, of which one sees what another's answers.
-        if let Some(refused) = refused.filter(|_| is_coupled) {
+        if let Some(refused) = refused.filter(|_| *is_coupled) {
             answers.expect(refused, now, arrival.link == Link::Nflog);
         } else if let Some(stray) = walk.stray() {
             answers.remember(stray, now);
@@ -309,8 +305,11 @@ impl<'r> Handler<'r> {
         let taken = walk.taken().filter(|_| end.verdict == FinalVerdict::Unknown);
         let Some((mut snapshot, view)) = taken else { return outcome };
         let mut packet = snapshot.packet();
-        let ct =
-            Connection { tracker: tracker.as_mut(), again: true, ..Connection::before_tracking() };
+        let ct = Connection {
+            tracker: tracker.as_mut().filter(|_| plan.is_tracked),
+            again: true,
+            ..Connection::before_tracking()
+        };
         let transit = Transit {
             input,
             output,

@@ -13,14 +13,16 @@ pub mod counters;
 mod course;
 mod delivery;
 mod disposition;
+mod evaluator;
 pub mod handler;
 mod hooked;
 mod interfaces;
 mod observer;
 mod path;
-mod plan;
+mod program;
 pub mod publish;
 mod reroute;
+mod state;
 mod walk;
 mod way;
 
@@ -31,7 +33,10 @@ pub use delivery::is_fragment;
 pub use disposition::{
     Disposition, DropReason, Early, Either, FinalVerdict, Midstream, Outcome, Skip, Why,
 };
+pub use evaluator::Evaluator;
 pub use handler::{BURST, Handler};
 pub use observer::Observer;
 pub use path::Path;
+pub use program::Program;
 pub use rules::ext::Answer;
+pub use state::State;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use dataplane::{Arrival, BURST, Config, Disposition, Handler, Skip};
+use dataplane::{Arrival, BURST, Config, Disposition, Evaluator, Program, Skip};
 use host::sighting::Sighting;
 use rules::model::Family;
 
@@ -34,6 +34,9 @@ pub(crate) struct Rules<'f> {
     /// Those to compare with.
     pub(crate) new: Option<&'f [RulesFile]>,
     pub(crate) config: &'f Config,
+    /// The rules as packets walk them, and those to compare with.
+    pub(crate) program: &'f Program,
+    pub(crate) new_program: Option<&'f Program>,
     /// Once true, nobody waits for the end of a walk.
     pub(crate) stop: Option<&'f Arc<AtomicBool>>,
 }
@@ -56,9 +59,9 @@ impl Counted {
     }
 }
 
-/// A handler and what it counts.
+/// An evaluator and what it counts.
 pub(crate) struct Lane<'f> {
-    handler: Handler<'f>,
+    evaluator: Evaluator<'f>,
     /// Under the rules to compare with.
     versus: Option<Versus<'f>>,
     recorder: Recorder,
@@ -71,10 +74,10 @@ pub(crate) struct Lane<'f> {
 
 impl<'f> Lane<'f> {
     pub(crate) fn new(rules: Rules<'f>, keeps: Keeps) -> Self {
-        let Rules { files, new, config, stop } = rules;
+        let Rules { files, new, config, program, new_program, stop } = rules;
         Self {
-            handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
-            versus: new.map(|new| Versus::new(new, rules)),
+            evaluator: Evaluator::new(program),
+            versus: new.zip(new_program).map(|(new, program)| Versus::new(new, program, rules)),
             recorder: Recorder::new(files, keeps.sides).stopped_by(stop.cloned()),
             keeps,
             pairs: config.pair,
@@ -93,8 +96,8 @@ impl<'f> Lane<'f> {
         let frames = batch.arrived.len();
         for start in (0..frames).step_by(BURST) {
             let range = start..frames.min(start + BURST);
-            if self.handler.tracks() {
-                self.handler.prefetch(batch.burst.range_mut(range.clone()).filter_map(|frame| {
+            if self.evaluator.program().tracks() {
+                self.evaluator.prefetch(batch.burst.range_mut(range.clone()).filter_map(|frame| {
                     let link = link_of(frame.meta.link_type)?;
                     Some((frame.bytes, link, frame.meta.wire_length as usize))
                 }));
@@ -102,16 +105,16 @@ impl<'f> Lane<'f> {
             outcomes.extend(batch.range(range).filter_map(|frame| self.frame(frame)));
         }
         batch.outcomes = outcomes;
-        batch.connections = self.handler.connections();
+        batch.connections = self.evaluator.connections();
         if let Some(versus) = &self.versus {
-            batch.connections = versus.handler.connections().max(batch.connections);
+            batch.connections = versus.evaluator.connections().max(batch.connections);
         }
     }
 
     /// Evaluates and counts one frame.
     #[inline]
     fn frame(&mut self, frame: StreamFrame<'_>) -> Option<Outcome> {
-        let Self { handler, recorder, scratch, .. } = self;
+        let Self { evaluator, recorder, scratch, .. } = self;
         recorder.sighted(frame.seen.sighting);
         let mut packet = recorder.packet();
         let mut new = None;
@@ -123,7 +126,7 @@ impl<'f> Lane<'f> {
                 let arrival = frame.arrival(link, self.pairs && self.versus.is_none());
                 let StreamFrame { bytes, arrived, seen, .. } = frame;
                 let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
-                let outcome = handler.handle(own, &arrival, &mut packet);
+                let outcome = evaluator.handle(own, &arrival, &mut packet);
                 let is_own = seen.sighting == Sighting::Own;
                 packet.compare(arrived.number, &outcome, arrival.left.as_ref(), is_own);
                 let end = outcome.end;
@@ -145,22 +148,18 @@ impl<'f> Lane<'f> {
     }
 }
 
-/// The handler under the new rules, beside the first one.
+/// The evaluator under the new rules, beside the first one.
 pub(crate) struct Versus<'n> {
-    pub(crate) handler: Handler<'n>,
+    pub(crate) evaluator: Evaluator<'n>,
     pub(crate) recorder: Recorder,
 }
 
 impl<'n> Versus<'n> {
-    /// The old rules evaluate families that `new` has none for.
-    pub(crate) fn new(new: &'n [RulesFile], rules: Rules<'n>) -> Self {
-        let Rules { files: old, config, stop, .. } = rules;
-        let replaced = |family: Family| new.iter().any(|file| file.ruleset.family == family);
-        let kept = old.iter().filter(|file| !replaced(file.ruleset.family));
-        let files: Vec<&RulesFile> = new.iter().chain(kept).collect();
+    pub(crate) fn new(new: &'n [RulesFile], program: &'n Program, rules: Rules<'n>) -> Self {
+        let files: Vec<&RulesFile> = compared(new, rules.files).collect();
         Self {
-            handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
-            recorder: Recorder::new(files, false).stopped_by(stop.cloned()),
+            evaluator: Evaluator::new(program),
+            recorder: Recorder::new(files, false).stopped_by(rules.stop.cloned()),
         }
     }
 
@@ -171,9 +170,18 @@ impl<'n> Versus<'n> {
         arrival: &Arrival<'_>,
     ) -> (Disposition, Decider) {
         let mut packet = self.recorder.packet();
-        let end = self.handler.handle(bytes, arrival, &mut packet).end;
+        let end = self.evaluator.handle(bytes, arrival, &mut packet).end;
         (end, packet.finish(&end).by(&end))
     }
+}
+
+/// The rules to compare with: the old ones evaluate families that `new` has none for.
+pub(crate) fn compared<'n>(
+    new: &'n [RulesFile],
+    old: &'n [RulesFile],
+) -> impl Iterator<Item = &'n RulesFile> {
+    let replaced = |family: Family| new.iter().any(|file| file.ruleset.family == family);
+    new.iter().chain(old.iter().filter(move |file| !replaced(file.ruleset.family)))
 }
 
 /// A copy that may be rewritten.

@@ -1,9 +1,11 @@
 //! A rules file as loaded: the ruleset, and what its text says about itself.
 
+use dataplane::{Config, Program};
 use rules::eval::{By, Cause, PATIENCE, RuleRef};
 use rules::model::{Action, Chain, Policy, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
 use rules::{Backend, Because};
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::input::read_text;
@@ -18,13 +20,21 @@ pub struct RulesFile {
     /// Its text, as read.
     pub text: String,
     /// What the text means.
-    pub ruleset: Ruleset,
+    pub ruleset: Arc<Ruleset>,
     /// How the family was found.
     pub family_from: FamilyFrom,
     /// What was odd about it.
     pub warnings: Vec<Warning>,
     /// Whether something else than its text gives the backend.
     pub semantics_given: bool,
+}
+
+/// The program of these files' rules.
+pub(crate) fn program<'f>(
+    files: impl IntoIterator<Item = &'f RulesFile>,
+    config: &Config,
+) -> Program {
+    Program::new(files.into_iter().map(|file| Arc::clone(&file.ruleset)), config.clone())
 }
 
 impl RulesFile {
@@ -57,7 +67,7 @@ impl RulesFile {
             file: file.to_owned(),
             given: file.to_owned(),
             text,
-            ruleset,
+            ruleset: Arc::new(ruleset),
             family_from: loaded.family_from,
             warnings: loaded.warnings,
             semantics_given: false,
@@ -71,10 +81,12 @@ impl RulesFile {
         self
     }
 
-    /// Gives the backend, whatever the text says.
+    /// Gives the backend, whatever the text says; before anybody else has the rules.
     #[must_use]
     pub fn evaluated_as(mut self, semantics: Option<Backend>) -> Self {
-        self.ruleset.backend = semantics.unwrap_or(self.ruleset.backend);
+        if let (Some(backend), Some(ruleset)) = (semantics, Arc::get_mut(&mut self.ruleset)) {
+            ruleset.backend = backend;
+        }
         self.semantics_given |= semantics.is_some();
         self
     }

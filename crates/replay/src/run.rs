@@ -19,12 +19,12 @@ use rules::Class;
 use crate::alone::Alone;
 use crate::annotate::Annotation;
 use crate::error::Error;
-use crate::lane::{Counted, Lane, Rules};
+use crate::lane::{Counted, Lane, Rules, compared};
 use crate::outputs::{Outputs, failed};
 use crate::recorder::Recorder;
 use crate::report::Report;
 use crate::room::Room;
-use crate::rules_file::RulesFile;
+use crate::rules_file::{RulesFile, program};
 use crate::select::Selection;
 use crate::sink::Sink;
 use crate::source::{Numbers, Reading, Source};
@@ -100,7 +100,16 @@ pub fn replay<'f>(
     let new = wanted.versus.take();
     comparable(files, new.as_deref().unwrap_or_default())?;
     let stop = wanted.stop.clone();
-    let rules = Rules { files, new: new.as_deref(), config, stop: stop.as_ref() };
+    let walked = program(files, config);
+    let new_walked = new.as_deref().map(|new| program(compared(new, files), config));
+    let rules = Rules {
+        files,
+        new: new.as_deref(),
+        config,
+        program: &walked,
+        new_program: new_walked.as_ref(),
+        stop: stop.as_ref(),
+    };
     let mut report = Report::new(files, config);
     report.numbers = Numbers::of(captures);
     (report.class, report.class_because) = rules.class();

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod carry;
 mod connection;
 pub mod convert;
 mod error;

@@ -36,7 +36,7 @@ fn certainty(alive: Alive) -> Certainty {
 /// A packet on its way through the hooks.
 pub(crate) struct Walk<'p, 'b, 'w> {
     transit: Transit<'p, 'b>,
-    tables: &'w Tables<'w>,
+    tables: &'w Tables,
     memories: &'w mut Memories,
     /// What tracking is told of the packet.
     visit: Visit,
@@ -75,7 +75,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     pub(crate) fn new(
         transit: Transit<'p, 'b>,
         visit: Visit,
-        tables: &'w Tables<'w>,
+        tables: &'w Tables,
         memories: &'w mut Memories,
     ) -> Self {
         Self {
@@ -179,7 +179,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     pub(crate) fn again(
         transit: Transit<'p, 'b>,
         view: CtView,
-        tables: &'w Tables<'w>,
+        tables: &'w Tables,
         memories: &'w mut Memories,
     ) -> Self {
         Self { known: Some(view), ..Self::new(transit, Visit::default(), tables, memories) }

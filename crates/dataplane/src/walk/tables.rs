@@ -1,5 +1,7 @@
 //! [`Tables`]: the rules as they are walked, and which of their tables at which hook.
 
+use std::sync::Arc;
+
 use rules::Transit;
 use rules::eval::{self, Alive, Memories, Verdicts};
 use rules::layout::{Kind, Laid};
@@ -19,8 +21,8 @@ pub(super) enum Role {
 
 /// The tables of one family, laid out to be walked, by hook.
 #[derive(Debug)]
-pub(crate) struct Tables<'r> {
-    ruleset: &'r Ruleset,
+pub(crate) struct Tables {
+    ruleset: Arc<Ruleset>,
     /// Each table in the layout that is walked; none where the model itself is.
     laid: Vec<Laid>,
     roles: Vec<Role>,
@@ -42,9 +44,9 @@ impl Role {
     }
 }
 
-impl<'r> Tables<'r> {
+impl Tables {
     /// Lays the tables out, unless the model is to be walked.
-    pub(crate) fn of(ruleset: &'r Ruleset, layout: Option<Kind>) -> Self {
+    pub(crate) fn of(ruleset: Arc<Ruleset>, layout: Option<Kind>) -> Self {
         let hooks = [
             Hook::Prerouting,
             Hook::Input,
@@ -53,17 +55,15 @@ impl<'r> Tables<'r> {
             Hook::Postrouting,
             Hook::Brouting,
         ];
-        let lay = |kind| {
-            ruleset.tables.iter().map(move |table| Laid::encode(kind, table, ruleset.family))
-        };
+        let family = ruleset.family;
+        let lay = |kind| ruleset.tables.iter().map(move |table| Laid::encode(kind, table, family));
         Self {
-            ruleset,
             laid: layout.into_iter().flat_map(lay).collect(),
             roles: ruleset.tables.iter().map(|table| Role::of(table.name)).collect(),
             tracks: ruleset.tracks(),
             translates: ruleset.translates(),
             hooks: hooks.map(|hook| {
-                let mut tables: Vec<usize> = eval::tables_at(ruleset, hook).collect();
+                let mut tables: Vec<usize> = eval::tables_at(&ruleset, hook).collect();
                 if hook == Hook::Input {
                     // There the source is translated, after everything else.
                     tables.sort_by_key(|table| ruleset.tables[*table].name == "nat");
@@ -72,12 +72,13 @@ impl<'r> Tables<'r> {
                 let raw = raw.count();
                 (tables, raw)
             }),
+            ruleset,
         }
     }
 
     /// The rules.
-    pub(crate) fn ruleset(&self) -> &'r Ruleset {
-        self.ruleset
+    pub(crate) fn ruleset(&self) -> &Arc<Ruleset> {
+        &self.ruleset
     }
 
     /// What a table is for.
@@ -102,7 +103,7 @@ impl<'r> Tables<'r> {
     ) -> Verdicts {
         match self.laid.get(table) {
             Some(laid) => laid.walk(table, transit, entry, memories, observer),
-            None => eval::walk(self.ruleset, table, transit, entry, memories, observer),
+            None => eval::walk(&self.ruleset, table, transit, entry, memories, observer),
         }
     }
 }

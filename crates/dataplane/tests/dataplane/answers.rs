@@ -1,20 +1,16 @@
 //! What the host sends for packets that it refuses, told as that when it is seen.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use conntrack::Mode;
-use dataplane::{Arrival, Config, FinalVerdict, Handler, Observer, Path};
+use dataplane::{Arrival, Config, Evaluator, FinalVerdict, Path, Program};
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use packet::{Link, checksum, icmpv4};
-use rules::eval;
 use rules::save::{LoadOptions, load};
 
-struct Nobody;
-
-impl eval::Observer for Nobody {}
-
-impl Observer for Nobody {}
+use crate::Nobody;
 
 fn addresses(source: &str, destination: &str) -> Addresses {
     let address = |text: &str| text.parse::<IpAddr>().expect("an address");
@@ -49,18 +45,19 @@ fn an_answer_may_be_read_a_second_after_what_it_answers() {
     let text = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
         -A INPUT -p tcp -j REJECT --reject-with tcp-reset\n\
         -A OUTPUT -m conntrack --ctstate INVALID -j DROP\nCOMMIT\n";
-    let rules = load(text, &LoadOptions::default()).expect("rules").ruleset;
+    let rules = Arc::new(load(text, &LoadOptions::default()).expect("rules").ruleset);
     let mut config = Config::default();
     config.ct.mode = Mode::Kernel;
     let (client, host) = (("10.0.0.9", 1000), ("10.0.0.1", 23));
     let reset = Flags(Flags::RST.0 | Flags::ACK.0);
     for (later, is_attached) in [(1_000, true), (1_200_000_000, true), (4_000_000_000, false)] {
-        let mut handler = Handler::new([&rules], &config);
+        let program = Program::new([Arc::clone(&rules)], config.clone());
+        let mut evaluator = Evaluator::new(&program);
         let mut becomes = |time: u64, mut bytes: Vec<u8>| {
             let number = time + 1;
             let arrival =
                 Arrival { time: Some(time), ..Arrival::new(number, Link::Nflog, bytes.len()) };
-            handler.handle(&mut bytes, &arrival, &mut Nobody).end.verdict
+            evaluator.handle(&mut bytes, &arrival, &mut Nobody).end.verdict
         };
         let refused = becomes(1, record(1, client, host, Flags::SYN));
         assert!(matches!(refused, FinalVerdict::Reject(_)), "{refused:?}");
@@ -97,12 +94,13 @@ fn what_depends_on_no_other_packet_becomes_the_same_without_what_it_answers() {
         Craft { ethernet: None, ttl: 1, ..Craft::new(addresses, Message::udp(5, 6)) }.frame();
     let error = time_exceeded(&died);
     let path = |rules: &str, seen: &[&[u8]]| {
-        let rules = load(rules, &LoadOptions::default()).expect("rules").ruleset;
-        let mut handler = Handler::new([&rules], &config);
+        let rules = Arc::new(load(rules, &LoadOptions::default()).expect("rules").ruleset);
+        let program = Program::new([Arc::clone(&rules)], config.clone());
+        let mut evaluator = Evaluator::new(&program);
         let becomes = |bytes: &&[u8]| {
             let mut bytes = bytes.to_vec();
             let arrival = Arrival { time: Some(1), ..Arrival::new(1, Link::Raw, bytes.len()) };
-            handler.handle(&mut bytes, &arrival, &mut Nobody).end.path
+            evaluator.handle(&mut bytes, &arrival, &mut Nobody).end.path
         };
         seen.iter().map(becomes).last().expect("a packet")
     };

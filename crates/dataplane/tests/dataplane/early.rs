@@ -1,7 +1,11 @@
 //! Captures that begin in the middle of connections: verdicts, counters and translation of what may be new or not.
 
+use std::sync::Arc;
+
 use conntrack::{self, Mode};
-use dataplane::{Arrival, Config, Counters, Disposition, Early, FinalVerdict, Handler, Observer};
+use dataplane::{
+    Arrival, Config, Counters, Disposition, Early, FinalVerdict, Handler, Observer, Program,
+};
 use host::Network;
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
@@ -25,9 +29,9 @@ impl eval::Observer for Hits {
 
 impl Observer for Hits {}
 
-fn ruleset(text: &str) -> Ruleset {
+fn ruleset(text: &str) -> Arc<Ruleset> {
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
-    load(text, &options).expect("rules").ruleset
+    Arc::new(load(text, &options).expect("rules").ruleset)
 }
 
 fn config(mode: Mode) -> Config {
@@ -58,21 +62,23 @@ fn ack(ports: [u16; 2]) -> Message {
     }
 }
 
-struct Host<'r> {
-    ruleset: &'r Ruleset,
-    handler: Handler<'r>,
+struct Host {
+    ruleset: Arc<Ruleset>,
+    program: Program,
+    handler: Handler,
     hits: Hits,
     number: u64,
     one_sided: bool,
 }
 
-impl<'r> Host<'r> {
-    fn new(ruleset: &'r Ruleset, config: &'r Config) -> Self {
-        let hits = Hits(Counters::of(ruleset));
+impl Host {
+    fn new(ruleset: &Arc<Ruleset>, config: &Config) -> Self {
+        let program = Program::new([Arc::clone(ruleset)], config.clone());
         Self {
-            ruleset,
-            handler: Handler::new([ruleset], config),
-            hits,
+            ruleset: Arc::clone(ruleset),
+            handler: Handler::new(&program),
+            program,
+            hits: Hits(Counters::of(ruleset)),
             number: 0,
             one_sided: false,
         }
@@ -84,7 +90,7 @@ impl<'r> Host<'r> {
         let one_sided = self.one_sided;
         let arrival =
             Arrival { time, one_sided, ..Arrival::new(self.number, Link::Raw, bytes.len()) };
-        self.handler.handle(bytes, &arrival, &mut self.hits).end
+        self.handler.handle(&self.program, bytes, &arrival, &mut self.hits).end
     }
 
     /// Certain and possible packets of each rule of a table's first chain with rules.

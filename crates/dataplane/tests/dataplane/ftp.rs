@@ -2,9 +2,10 @@
 //! kernel makes of whole conversations is kept in `lab`, in `fixtures/conversations`.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use conntrack::{self, Mode};
-use dataplane::{Arrival, Config, FinalVerdict, Handler, Observer, Path};
+use dataplane::{Arrival, Config, Evaluator, FinalVerdict, Observer, Path, Program};
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::{self, Flags};
 use packet::{Checksums, L4, Link, Packet, Read, checksum};
@@ -35,7 +36,7 @@ impl Observer for Left {
 
 /// A control connection through a firewall.
 struct Control<'r> {
-    handler: Handler<'r>,
+    evaluator: Evaluator<'r>,
     number: u64,
 }
 
@@ -47,9 +48,9 @@ struct Segment {
     payload: String,
 }
 
-fn ruleset() -> Ruleset {
+fn ruleset() -> Arc<Ruleset> {
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
-    load(RULES, &options).expect("rules").ruleset
+    Arc::new(load(RULES, &options).expect("rules").ruleset)
 }
 
 fn config() -> Config {
@@ -107,7 +108,7 @@ impl Control<'_> {
             ..Arrival::new(self.number, Link::Raw, bytes.len())
         };
         let mut left = Left::default();
-        let end = self.handler.handle(&mut bytes, &arrival, &mut left).end;
+        let end = self.evaluator.handle(&mut bytes, &arrival, &mut left).end;
         match end.verdict {
             FinalVerdict::Accept(_) => Some(seen(left.0)),
             FinalVerdict::Drop(_) => None,
@@ -143,7 +144,8 @@ fn seen(mut bytes: Vec<u8>) -> Segment {
 
 fn with_control(then: impl FnOnce(&mut Control<'_>)) {
     let (rules, config) = (ruleset(), config());
-    let mut control = Control { handler: Handler::new([&rules], &config), number: 0 };
+    let program = Program::new([rules], config);
+    let mut control = Control { evaluator: Evaluator::new(&program), number: 0 };
     control.open();
     then(&mut control);
 }

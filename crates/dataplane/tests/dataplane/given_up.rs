@@ -2,8 +2,9 @@
 //! packet after packet.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use dataplane::{Arrival, Config, FinalVerdict, Handler, Observer, Path, Why};
+use dataplane::{Arrival, Config, FinalVerdict, Handler, Observer, Path, Program, Why};
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
 use rules::Class;
@@ -27,9 +28,9 @@ fn diamond(levels: usize) -> String {
     text
 }
 
-fn ruleset(text: &str) -> Ruleset {
+fn ruleset(text: &str) -> Arc<Ruleset> {
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
-    load(text, &options).unwrap_or_else(|error| panic!("{error}")).ruleset
+    Arc::new(load(text, &options).unwrap_or_else(|error| panic!("{error}")).ruleset)
 }
 
 /// Notes what verdicts depend on and how many rules were looked at.
@@ -60,14 +61,16 @@ impl Observer for Notes {
     }
 }
 
-struct Host<'r> {
-    handler: Handler<'r>,
+struct Host {
+    program: Program,
+    handler: Handler,
     number: u64,
 }
 
-impl<'r> Host<'r> {
-    fn new(ruleset: &'r Ruleset, config: &'r Config) -> Self {
-        Self { handler: Handler::new([ruleset], config), number: 0 }
+impl Host {
+    fn new(ruleset: &Arc<Ruleset>, config: &Config) -> Self {
+        let program = Program::new([Arc::clone(ruleset)], config.clone());
+        Self { handler: Handler::new(&program), program, number: 0 }
     }
 
     fn pass(&mut self, port: u16, payload_len: usize, notes: &mut Notes) -> FinalVerdict {
@@ -78,7 +81,7 @@ impl<'r> Host<'r> {
         let mut bytes = craft.frame();
         let time = Some(self.number * 1_000_000);
         let arrival = Arrival { time, ..Arrival::new(self.number, Link::Raw, bytes.len()) };
-        self.handler.handle(&mut bytes, &arrival, notes).end.verdict
+        self.handler.handle(&self.program, &mut bytes, &arrival, notes).end.verdict
     }
 }
 

@@ -1,26 +1,23 @@
 //! Conversations through NAT rules: what packets look like after them, both ways, with whole checksums.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use conntrack::{self, Mode};
-use dataplane::{Arrival, Config, FinalVerdict, Handler, Observer, Path};
+use dataplane::{Arrival, Config, Evaluator, FinalVerdict, Path, Program};
 use host::{Host, Network};
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Link, checksum};
 use proptest::prelude::{any, proptest};
-use rules::eval;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
 
-struct Nobody;
+use crate::Nobody;
 
-impl eval::Observer for Nobody {}
-impl Observer for Nobody {}
-
-fn ruleset(nat: &str, filter: &str) -> Ruleset {
+fn ruleset(nat: &str, filter: &str) -> Arc<Ruleset> {
     let text = format!("*nat\n{nat}\nCOMMIT\n*filter\n{filter}\nCOMMIT\n");
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
-    load(&text, &options).expect("rules").ruleset
+    Arc::new(load(&text, &options).expect("rules").ruleset)
 }
 
 fn network(text: &str) -> Network {
@@ -60,10 +57,14 @@ fn frame(source: &str, destination: &str, message: Message) -> Vec<u8> {
     craft.frame()
 }
 
-fn pass(handler: &mut Handler<'_>, bytes: &mut [u8], number: u64) -> (FinalVerdict, Option<Path>) {
+fn pass(
+    evaluator: &mut Evaluator<'_>,
+    bytes: &mut [u8],
+    number: u64,
+) -> (FinalVerdict, Option<Path>) {
     let arrival =
         Arrival { time: Some(number * 1_000_000), ..Arrival::new(number, Link::Raw, bytes.len()) };
-    let end = handler.handle(bytes, &arrival, &mut Nobody).end;
+    let end = evaluator.handle(bytes, &arrival, &mut Nobody).end;
     (end.verdict, end.path)
 }
 
@@ -84,14 +85,15 @@ fn upper_holds(bytes: &[u8]) -> bool {
 /// One packet through rules and an answer to what came out, with what either should look like.
 fn converse(nat: &str, sent: Ends, translated: Ends, answered: Ends) {
     let (rules, config) = (ruleset(nat, ":FORWARD ACCEPT [0:0]"), config());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let mut bytes = udp(sent);
-    let (verdict, _) = pass(&mut handler, &mut bytes, 1);
+    let (verdict, _) = pass(&mut evaluator, &mut bytes, 1);
     assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
     assert_is(&bytes, translated);
     let (source, from, destination, to) = translated;
     let mut answer = udp((destination, to, source, from));
-    let (verdict, path) = pass(&mut handler, &mut answer, 2);
+    let (verdict, path) = pass(&mut evaluator, &mut answer, 2);
     assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
     assert_eq!(path, Some(Path::Forward), "the answer goes on");
     assert_is(&answer, answered);
@@ -130,9 +132,10 @@ fn a_redirected_packet_comes_to_the_host() {
         "-A INPUT -p udp -m udp --dport 3128 -d 192.0.2.1 -j DROP",
     );
     let config = config();
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let mut bytes = udp(("198.51.100.7", 4000, "203.0.113.9", 53));
-    let (verdict, path) = pass(&mut handler, &mut bytes, 1);
+    let (verdict, path) = pass(&mut evaluator, &mut bytes, 1);
     assert_eq!(path, Some(Path::Input));
     assert!(matches!(verdict, FinalVerdict::Drop(_)), "{verdict:?}");
     assert_is(&bytes, ("198.51.100.7", 4000, "192.0.2.1", 3128));
@@ -142,10 +145,11 @@ fn a_redirected_packet_comes_to_the_host() {
 fn an_error_and_what_it_quotes_are_translated() {
     let rules = ruleset("-A POSTROUTING -o wan -j MASQUERADE", "");
     let config = config();
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let sent = udp(("10.0.0.5", 4000, "198.51.100.7", 53));
     let mut bytes = sent.clone();
-    pass(&mut handler, &mut bytes, 1);
+    pass(&mut evaluator, &mut bytes, 1);
     let mut header = vec![3, 3, 0, 0, 0, 0, 0, 0];
     header.extend_from_slice(&bytes);
     let sum = !checksum::sum(&header);
@@ -155,7 +159,7 @@ fn an_error_and_what_it_quotes_are_translated() {
     error.truncate(20 + 8 + bytes.len());
     let len = error.len() as u16;
     error[2..4].copy_from_slice(&len.to_be_bytes());
-    let (verdict, _) = pass(&mut handler, &mut error, 2);
+    let (verdict, _) = pass(&mut evaluator, &mut error, 2);
     assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
     assert_eq!(error[16..20], [10, 0, 0, 5]);
     assert_eq!(error[28 + 12..28 + 24], sent[12..24], "the quoted packet is the client's own");
@@ -171,13 +175,14 @@ fn an_answer_to_a_drawn_port_is_unknown_never_new() {
         "-A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n-A FORWARD -i wan -j DROP",
     );
     let config = Config { path: Some(Path::Forward), ..config() };
-    let mut handler = Handler::new([&rules], &config);
-    pass(&mut handler, &mut udp(("10.0.0.5", 4000, "198.51.100.7", 53)), 1);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
+    pass(&mut evaluator, &mut udp(("10.0.0.5", 4000, "198.51.100.7", 53)), 1);
     let mut answer = udp(("198.51.100.7", 53, "192.0.2.1", 7777));
-    assert_eq!(pass(&mut handler, &mut answer, 2).0, FinalVerdict::Unknown);
+    assert_eq!(pass(&mut evaluator, &mut answer, 2).0, FinalVerdict::Unknown);
     let mut other = udp(("198.51.100.8", 53, "192.0.2.1", 7777));
     assert!(
-        matches!(pass(&mut handler, &mut other, 3).0, FinalVerdict::Drop(_)),
+        matches!(pass(&mut evaluator, &mut other, 3).0, FinalVerdict::Drop(_)),
         "no answer to it"
     );
 }
@@ -186,13 +191,14 @@ fn an_answer_to_a_drawn_port_is_unknown_never_new() {
 fn the_second_of_two_that_would_look_alike_draws_its_port() {
     let rules = ruleset("-A POSTROUTING -o wan -j SNAT --to-source 192.0.2.1", "");
     let config = config();
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let mut first = udp(("10.0.0.5", 4000, "198.51.100.7", 53));
-    pass(&mut handler, &mut first, 1);
+    pass(&mut evaluator, &mut first, 1);
     assert_is(&first, ("192.0.2.1", 4000, "198.51.100.7", 53));
     let second = udp(("10.0.0.6", 4000, "198.51.100.7", 53));
     let mut passed = second.clone();
-    pass(&mut handler, &mut passed, 2);
+    pass(&mut evaluator, &mut passed, 2);
     assert_eq!(passed[12..16], second[12..16], "nothing is written that is not known");
 }
 
@@ -206,15 +212,16 @@ proptest! {
             "",
         );
         let config = config();
-        let mut handler = Handler::new([&rules], &config);
+        let program = Program::new([Arc::clone(&rules)], config.clone());
+        let mut evaluator = Evaluator::new(&program);
         let server = format!("203.0.113.{host}");
         let sent = frame("10.0.0.5", &server, Message::udp(from, to));
         let mut bytes = sent.clone();
-        pass(&mut handler, &mut bytes, 1);
+        pass(&mut evaluator, &mut bytes, 1);
         assert!(upper_holds(&bytes) && checksum::sum(&bytes[..20]) == 0xffff);
         let seen = format!("198.51.100.{host}");
         let mut answer = frame(&seen, "192.0.2.1", Message::udp(to, from));
-        pass(&mut handler, &mut answer, 2);
+        pass(&mut evaluator, &mut answer, 2);
         assert!(upper_holds(&answer) && checksum::sum(&answer[..20]) == 0xffff);
         assert_eq!(answer[12..16], sent[16..20]);
         assert_eq!(answer[16..20], sent[12..16]);

@@ -2,9 +2,10 @@
 //! sends for those that it refuses.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use dataplane::{
-    Answer, Arrival, Config, DropReason, FinalVerdict, Handler, Left, Observer, Origin,
+    Answer, Arrival, Config, DropReason, Evaluator, FinalVerdict, Left, Observer, Origin, Program,
 };
 use dataplane::{Outcome, Path, Skip};
 use host::routes::Routes;
@@ -17,8 +18,8 @@ use rules::model::Ruleset;
 use rules::save::{LoadOptions, load};
 use rules::{Iface, Transit};
 
-fn ruleset(text: &str) -> Ruleset {
-    load(text, &LoadOptions::default()).expect("rules").ruleset
+fn ruleset(text: &str) -> Arc<Ruleset> {
+    Arc::new(load(text, &LoadOptions::default()).expect("rules").ruleset)
 }
 
 /// Counts certain and possible hits of all rules.
@@ -48,10 +49,10 @@ fn arrival<'a>(number: u64, bytes: &[u8]) -> Arrival<'a> {
 }
 
 /// The result of a packet that came in by `eth0`.
-fn comes<'a>(handler: &mut Handler<'a>, number: u64, mut bytes: Vec<u8>) -> Outcome<'a> {
+fn comes<'a>(evaluator: &mut Evaluator<'a>, number: u64, mut bytes: Vec<u8>) -> Outcome<'a> {
     let from_wire =
         Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
-    handler.handle(&mut bytes, &from_wire, &mut Hits::default())
+    evaluator.handle(&mut bytes, &from_wire, &mut Hits::default())
 }
 
 const ROUTES: &str = "default via 203.0.113.1 dev wan0
@@ -94,10 +95,11 @@ const PLAIN: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp -m 
 #[test]
 fn routes_decide_where_an_arrival_goes_and_by_which_interface() {
     let (rules, config) = (ruleset(PLAIN), routed());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let mut went = |source: &str, destination: &str| {
         let outcome =
-            comes(&mut handler, 1, craft(source, destination, Message::udp(5, 6)).frame());
+            comes(&mut evaluator, 1, craft(source, destination, Message::udp(5, 6)).frame());
         (outcome.end.path, outcome.output, outcome.end.verdict)
     };
     let accept = |verdict| matches!(verdict, FinalVerdict::Accept(_));
@@ -120,10 +122,11 @@ fn routes_decide_where_an_arrival_goes_and_by_which_interface() {
 #[test]
 fn the_host_answers_what_routes_prohibit_but_not_what_they_swallow() {
     let (rules, config) = (ruleset(PLAIN), routed());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let mut answer = |destination: &str, ttl| {
         let craft = Craft { ttl, ..craft("10.0.0.9", destination, Message::udp(5, 6)) };
-        comes(&mut handler, 1, craft.frame()).answer
+        comes(&mut evaluator, 1, craft.frame()).answer
     };
     assert_eq!(answer("10.66.1.1", 64), None);
     assert_eq!(answer("10.67.1.1", 64), Some(Answer::Icmp { kind: 3, code: 13 }));
@@ -134,7 +137,8 @@ fn the_host_answers_what_routes_prohibit_but_not_what_they_swallow() {
 #[test]
 fn a_source_of_the_host_is_its_own_only_where_it_did_not_come_in() {
     let (rules, config) = (ruleset(PLAIN), routed());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let bytes = craft("203.0.113.2", "198.51.100.7", Message::udp(5, 6)).frame();
     for (origin, path) in [
         (Origin::Host, Some(Path::Output)),
@@ -142,23 +146,24 @@ fn a_source_of_the_host_is_its_own_only_where_it_did_not_come_in() {
         (Origin::Wire, None),
     ] {
         let given = Arrival { origin, ..arrival(1, &bytes) };
-        let outcome = handler.handle(&mut bytes.clone(), &given, &mut Hits::default());
+        let outcome = evaluator.handle(&mut bytes.clone(), &given, &mut Hits::default());
         assert_eq!(outcome.end.path, path, "{origin:?}");
     }
     let own = Arrival { origin: Origin::Host, ..arrival(1, &bytes) };
-    let outcome = handler.handle(&mut bytes.clone(), &own, &mut Hits::default());
+    let outcome = evaluator.handle(&mut bytes.clone(), &own, &mut Hits::default());
     assert_eq!(outcome.output, Iface::Named("wan0"), "by routes");
 }
 
 #[test]
 fn rules_on_both_ways_make_a_packet_certain_only_where_they_agree() {
     let (rules, config) = (ruleset(PLAIN), Config::default());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let mut verdict = |port, left| {
         let mut bytes = craft("10.0.0.9", "10.0.0.1", Message::udp(5, port)).frame();
         let given = Arrival { left, ..arrival(1, &bytes) };
         let mut hits = Hits::default();
-        let outcome = handler.handle(&mut bytes, &given, &mut hits);
+        let outcome = evaluator.handle(&mut bytes, &given, &mut hits);
         (outcome.end.verdict.word(), outcome.end.path, hits.certain.len(), hits.maybe.len())
     };
     assert_eq!(verdict(6, None), ("accept", None, 0, 0));
@@ -183,10 +188,11 @@ fn rules_on_one_way_alone_are_meant_for_it() {
             "*filter\n:INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n-A {chain} -j ACCEPT\nCOMMIT\n"
         );
         let (rules, config) = (ruleset(&text), Config::default());
-        let mut handler = Handler::new([&rules], &config);
+        let program = Program::new([Arc::clone(&rules)], config.clone());
+        let mut evaluator = Evaluator::new(&program);
         let mut bytes = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
         let given = arrival(1, &bytes);
-        let outcome = handler.handle(&mut bytes, &given, &mut Hits::default());
+        let outcome = evaluator.handle(&mut bytes, &given, &mut Hits::default());
         assert_eq!(outcome.end.path, Some(path));
         assert!(matches!(outcome.end.verdict, FinalVerdict::Accept(_)));
     }
@@ -195,11 +201,12 @@ fn rules_on_one_way_alone_are_meant_for_it() {
 #[test]
 fn what_does_not_fit_the_link_is_dropped_unless_it_may_be_cut() {
     let (rules, config) = (ruleset(PLAIN), routed());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let mut verdict = |message, payload_len, dont_fragment| {
         let craft =
             Craft { payload_len, dont_fragment, ..craft("10.0.0.9", "198.51.100.7", message) };
-        let outcome = comes(&mut handler, 1, craft.frame());
+        let outcome = comes(&mut evaluator, 1, craft.frame());
         (outcome.end.verdict.word(), outcome.answer)
     };
     let too_big = ("drop", Some(Answer::Icmp { kind: 3, code: 4 }));
@@ -219,10 +226,14 @@ const REJECTS: &str = "*raw\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT -m conntrack --ctst
     -A OUTPUT -m conntrack --ctstate INVALID -j DROP\nCOMMIT\n";
 
 /// The host's frame, as a capture shows it leave.
-fn leaves<'a>(handler: &mut Handler<'a>, number: u64, mut bytes: Vec<u8>) -> (Outcome<'a>, usize) {
+fn leaves<'a>(
+    evaluator: &mut Evaluator<'a>,
+    number: u64,
+    mut bytes: Vec<u8>,
+) -> (Outcome<'a>, usize) {
     let own = Arrival { origin: Origin::Host, ..arrival(number, &bytes) };
     let mut hits = Hits::default();
-    let outcome = handler.handle(&mut bytes, &own, &mut hits);
+    let outcome = evaluator.handle(&mut bytes, &own, &mut hits);
     (outcome, hits.certain.len())
 }
 
@@ -239,67 +250,72 @@ fn error_about(bytes: &[u8], source: &str, destination: &str) -> Vec<u8> {
 #[test]
 fn answers_to_rejected_packets_are_related_from_raw_output_on() {
     let (rules, config) = (ruleset(REJECTS), routed());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let syn = craft("10.0.0.9", "198.51.100.7", Message::tcp(5000, 80, Flags::SYN)).frame();
     let reset = craft("198.51.100.7", "10.0.0.9", Message::tcp(80, 5000, Flags::RST)).frame();
-    assert_eq!(comes(&mut handler, 1, syn.clone()).answer, Some(Answer::Reset));
-    let (outcome, hits) = leaves(&mut handler, 2, reset.clone());
+    assert_eq!(comes(&mut evaluator, 1, syn.clone()).answer, Some(Answer::Reset));
+    let (outcome, hits) = leaves(&mut evaluator, 2, reset.clone());
     assert_eq!(
         (outcome.end.verdict.word(), outcome.end.path, hits),
         ("accept", Some(Path::Output), 2)
     );
-    let (outcome, _) = leaves(&mut handler, 3, reset.clone());
+    let (outcome, _) = leaves(&mut evaluator, 3, reset.clone());
     assert_eq!(outcome.end.verdict.word(), "drop", "each packet is answered once");
-    comes(&mut handler, 4, syn.clone());
-    let (outcome, _) = leaves(&mut handler, 2_000, reset.clone());
+    comes(&mut evaluator, 4, syn.clone());
+    let (outcome, _) = leaves(&mut evaluator, 2_000, reset.clone());
     assert_eq!(outcome.end.verdict.word(), "drop", "it would have come at once");
     let datagram = craft("10.0.0.9", "198.51.100.7", Message::udp(5000, 53)).frame();
     assert_eq!(
-        comes(&mut handler, 2_001, datagram.clone()).answer,
+        comes(&mut evaluator, 2_001, datagram.clone()).answer,
         Some(Answer::Icmp { kind: 3, code: 3 })
     );
     let (outcome, hits) =
-        leaves(&mut handler, 2_002, error_about(&datagram, "10.0.0.1", "10.0.0.9"));
+        leaves(&mut evaluator, 2_002, error_about(&datagram, "10.0.0.1", "10.0.0.9"));
     assert_eq!((outcome.end.verdict.word(), hits), ("accept", 2));
 }
 
 #[test]
 fn errors_about_packets_of_no_connection_carry_the_one_of_the_packet() {
     let (rules, config) = (ruleset(REJECTS), routed());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let syn = craft("10.0.0.77", "10.0.0.1", Message::tcp(5000, 80, Flags::SYN)).frame();
     let reset = craft("10.0.0.1", "10.0.0.77", Message::tcp(80, 5000, Flags::RST)).frame();
-    comes(&mut handler, 1, syn);
-    leaves(&mut handler, 2, reset.clone());
+    comes(&mut evaluator, 1, syn);
+    leaves(&mut evaluator, 2, reset.clone());
     // Three seconds later nobody has the forged address: the host tells itself.
-    let (outcome, _) = leaves(&mut handler, 3_002, error_about(&reset, "10.0.0.1", "10.0.0.1"));
+    let (outcome, _) = leaves(&mut evaluator, 3_002, error_about(&reset, "10.0.0.1", "10.0.0.1"));
     let accept = ("accept", Some(Path::Loopback));
     assert_eq!((outcome.end.verdict.word(), outcome.end.path), accept);
     // A capture does not show the reset where there is no neighbour.
     let other = craft("10.0.0.78", "10.0.0.1", Message::tcp(5000, 80, Flags::SYN)).frame();
     let unseen = craft("10.0.0.1", "10.0.0.78", Message::tcp(80, 5000, Flags::RST)).frame();
-    comes(&mut handler, 3_003, other);
+    comes(&mut evaluator, 3_003, other);
     let error = error_about(&unseen, "10.0.0.1", "10.0.0.1");
-    assert_eq!(leaves(&mut handler, 6_003, error).0.end.verdict.word(), "accept");
+    assert_eq!(leaves(&mut evaluator, 6_003, error).0.end.verdict.word(), "accept");
     let error = error_about(&reset, "10.0.0.1", "10.0.0.1");
-    let mut handler = Handler::new([&rules], &config);
-    assert_eq!(leaves(&mut handler, 1, error).0.end.verdict.word(), "drop");
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
+    assert_eq!(leaves(&mut evaluator, 1, error).0.end.verdict.word(), "drop");
     // A redirect about what goes back by the link that it came by, and is dropped there.
     let datagram =
         craft("10.0.0.9", "10.0.0.77", Message::Icmp { kind: 8, code: 0, id: 5, sequence: 1 })
             .frame();
     let plain = REJECTS.replace(":FORWARD ACCEPT", ":FORWARD DROP");
     let rules = ruleset(&plain);
-    let mut handler = Handler::new([&rules], &config);
-    assert_eq!(comes(&mut handler, 1, datagram.clone()).end.verdict.word(), "drop");
-    let (outcome, _) = leaves(&mut handler, 2, error_about(&datagram, "10.0.0.1", "10.0.0.9"));
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
+    assert_eq!(comes(&mut evaluator, 1, datagram.clone()).end.verdict.word(), "drop");
+    let (outcome, _) = leaves(&mut evaluator, 2, error_about(&datagram, "10.0.0.1", "10.0.0.9"));
     assert_eq!(outcome.end.verdict.word(), "accept");
 }
 
 #[test]
 fn the_hosts_own_fragments_are_one_packet_without_tracking_too() {
     let (rules, config) = (ruleset(PLAIN), routed());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let part = |source, destination, cut: Cut| Craft {
         fragment: Some(Fragment { offset: cut.offset, more: cut.more }),
         payload_len: cut.payload_len,
@@ -308,13 +324,13 @@ fn the_hosts_own_fragments_are_one_packet_without_tracking_too() {
     };
     let own = |cut| part("203.0.113.2", "198.51.100.7", cut).frame();
     let (first, last) = (own(FIRST), own(Cut { payload_len: 100, ..LAST }));
-    let (outcome, _) = leaves(&mut handler, 1, first);
+    let (outcome, _) = leaves(&mut evaluator, 1, first);
     assert_eq!(outcome.end.verdict, FinalVerdict::Skip(Skip::Fragment));
-    let (outcome, _) = leaves(&mut handler, 2, last);
+    let (outcome, _) = leaves(&mut evaluator, 2, last);
     assert_eq!((outcome.end.verdict.word(), outcome.len), ("accept", 20 + 8 + 1000 + 100));
     // What came in and goes on passes each by itself.
     let came = part("10.0.0.9", "198.51.100.7", FIRST).frame();
-    assert_eq!(comes(&mut handler, 3, came).end.verdict.word(), "accept");
+    assert_eq!(comes(&mut evaluator, 3, came).end.verdict.word(), "accept");
 }
 
 /// Rules of a host without connection tracking: PREROUTING marks by an offset of 0, which the first fragment has.
@@ -343,14 +359,14 @@ fn piece(source: &str, cut: Cut) -> Vec<u8> {
 
 /// The verdict on a fragment, and the rules that it certainly hits, as table and rule of their chains.
 fn piece_comes(
-    handler: &mut Handler<'_>,
+    evaluator: &mut Evaluator<'_>,
     number: u64,
     mut bytes: Vec<u8>,
 ) -> (FinalVerdict, Vec<(u32, u32, u32)>) {
     let arrival =
         Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
     let mut hits = Hits::default();
-    let outcome = handler.handle(&mut bytes, &arrival, &mut hits);
+    let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits);
     assert!(hits.maybe.is_empty(), "{:?}", hits.maybe);
     let certain = hits.certain.iter().map(|at| (at.table, at.chain, at.rule));
     (outcome.end.verdict, certain.collect())
@@ -364,8 +380,10 @@ fn input_sees_the_packet_that_fragments_make_where_nothing_is_tracked() {
     let held = FinalVerdict::Skip(Skip::Fragment);
     let dropped = FinalVerdict::Drop(DropReason::Rule(RuleRef { table: 1, chain: 0, rule: 0 }));
 
-    let mut handler = Handler::new([&rules], &config);
-    let mut comes = |number, cut| piece_comes(&mut handler, number, piece("10.0.0.9", cut));
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+
+    let mut evaluator = Evaluator::new(&program);
+    let mut comes = |number, cut| piece_comes(&mut evaluator, number, piece("10.0.0.9", cut));
     assert_eq!(comes(1, FIRST), (held, vec![marks]));
     assert_eq!(comes(2, LAST), (dropped, whole.to_vec()), "with the mark of the first one");
     // The other way round it is the first one that brings the packet, its own mark on it.
@@ -376,9 +394,10 @@ fn input_sees_the_packet_that_fragments_make_where_nothing_is_tracked() {
 #[test]
 fn fragments_that_make_no_packet_never_come_to_input() {
     let (rules, config) = (ruleset(UNTRACKED), routed());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let mut comes = |number, source, cut| {
-        let (verdict, hits) = piece_comes(&mut handler, number, piece(source, cut));
+        let (verdict, hits) = piece_comes(&mut evaluator, number, piece(source, cut));
         let is_at_input = hits.iter().any(|(_, chain, _)| *chain == 1);
         (verdict, is_at_input)
     };
@@ -399,13 +418,14 @@ fn fragments_that_make_no_packet_never_come_to_input() {
 fn where_a_fragment_may_have_been_dropped_input_is_open() {
     let rules = ruleset(&UNTRACKED.replace("-s 10.0.0.66", "-m cpu --cpu 1"));
     let config = routed();
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let mut comes = |number, cut| {
         let mut bytes = piece("10.0.0.9", cut);
         let arrival =
             Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
         let mut hits = Hits::default();
-        let outcome = handler.handle(&mut bytes, &arrival, &mut hits);
+        let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits);
         let at_input = |hits: &[RuleRef]| hits.iter().filter(|at| at.chain + at.table > 0).count();
         (outcome.end.verdict.word(), at_input(&hits.certain), at_input(&hits.maybe))
     };
@@ -420,15 +440,16 @@ fn fragments_of_ipv6_come_to_input_each() {
     let text = text.replace("-A INPUT -f", "-A INPUT -m frag --fragmore");
     let options =
         LoadOptions { family: Some(rules::model::Family::Ipv6), ..LoadOptions::default() };
-    let rules = load(&text, &options).expect("rules").ruleset;
+    let rules = Arc::new(load(&text, &options).expect("rules").ruleset);
     let config = Config { path: Some(Path::Input), ..Config::default() };
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     for (number, more) in [(1, true), (2, true)] {
         let fragment = Some(Fragment { offset: 0, more });
         let message = Message::udp(5, 6);
         let craft = craft("2001:db8::9", "2001:db8::1", message);
         let frame = Craft { fragment, payload_len: 1000, id: 7, ..craft }.frame();
-        let (verdict, hits) = piece_comes(&mut handler, number, frame);
+        let (verdict, hits) = piece_comes(&mut evaluator, number, frame);
         assert_eq!(verdict.word(), "accept");
         assert_eq!(hits, [(0, 0, 1), (0, 1, 0), (0, 1, 1)]);
     }
@@ -458,12 +479,13 @@ fn crosses(sysctl: &str, destination: &str, bridge: dataplane::Bridge<'_>) -> Br
         ..Host::default()
     };
     let (rules, config) = (ruleset(BRIDGED), Config { host, ..Config::default() });
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let mut bytes = craft("10.0.0.9", destination, Message::udp(5, 6)).frame();
     let arrival =
         Arrival { origin: Origin::Wire, interface: Some("br0"), bridge, ..arrival(1, &bytes) };
     let mut hits = Hits::default();
-    let outcome = handler.handle(&mut bytes, &arrival, &mut hits);
+    let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits);
     let of = |hits: &[RuleRef]| hits.iter().map(|at| (at.chain, at.rule)).collect();
     (of(&hits.certain), of(&hits.maybe), outcome.end.verdict.word())
 }
@@ -510,50 +532,53 @@ fn a_wrong_checksum_counts_where_the_packet_came_in() {
     let rules = ruleset(INVALID);
     let mut config = Config { checksums: Checksums::Arrivals, ..routed() };
     config.ct.checksums = Checksums::Arrivals;
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let good = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
     let verdict = |outcome: Outcome<'_>| outcome.end.verdict.word();
-    assert_eq!(verdict(comes(&mut handler, 1, good.clone())), "accept");
+    assert_eq!(verdict(comes(&mut evaluator, 1, good.clone())), "accept");
     let with = |at: usize, value: u16| {
         let mut frame = good.clone();
         frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
         frame
     };
-    assert_eq!(verdict(comes(&mut handler, 2, with(26, 0x1111))), "drop");
+    assert_eq!(verdict(comes(&mut evaluator, 2, with(26, 0x1111))), "drop");
     // Left to a network card: the sum of the pseudo header alone.
     let pseudo = 0x0a00_u32 + 9 + 0x0a00 + 1 + 17 + (good.len() as u32 - 20);
-    assert_eq!(verdict(comes(&mut handler, 3, with(26, pseudo as u16))), "accept");
+    assert_eq!(verdict(comes(&mut evaluator, 3, with(26, pseudo as u16))), "accept");
     // Of the network header it is the stack's to drop.
-    let outcome = comes(&mut handler, 4, with(10, 0x1234));
+    let outcome = comes(&mut evaluator, 4, with(10, 0x1234));
     assert!(matches!(outcome.end.verdict, FinalVerdict::Drop(DropReason::Stack(_))));
     // The host's own and what nobody says of are taken as right.
     let own = craft("10.0.0.1", "10.0.0.9", Message::udp(5, 6)).frame();
     let mut wrong = own;
     wrong[26] ^= 0x55;
-    assert_eq!(verdict(leaves(&mut handler, 5, wrong).0), "accept");
+    assert_eq!(verdict(leaves(&mut evaluator, 5, wrong).0), "accept");
 }
 
 #[test]
 fn a_reset_is_not_answered_and_a_foreign_one_is_no_answer() {
     let (rules, config) = (ruleset(REJECTS), routed());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let reset = craft("10.0.0.9", "198.51.100.7", Message::tcp(5000, 80, Flags::RST)).frame();
-    assert_eq!(comes(&mut handler, 1, reset).answer, None);
+    assert_eq!(comes(&mut evaluator, 1, reset).answer, None);
     let syn = craft("10.0.0.9", "198.51.100.7", Message::tcp(5000, 80, Flags::SYN)).frame();
-    comes(&mut handler, 2, syn);
+    comes(&mut evaluator, 2, syn);
     let back = craft("198.51.100.7", "10.0.0.9", Message::tcp(80, 5000, Flags::RST)).frame();
-    assert_eq!(comes(&mut handler, 3, back).end.path, Some(Path::Forward), "it came in");
+    assert_eq!(comes(&mut evaluator, 3, back).end.path, Some(Path::Forward), "it came in");
 }
 
 #[test]
 fn frames_of_other_hosts_are_left_out() {
     let (rules, config) = (ruleset(PLAIN), Config::default());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let packet = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
     let mut cooked = vec![0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 9, 0, 0, 8, 0];
     cooked.extend(packet);
     let given = Arrival::new(1, Link::Sll, cooked.len());
-    let outcome = handler.handle(&mut cooked, &given, &mut Hits::default());
+    let outcome = evaluator.handle(&mut cooked, &given, &mut Hits::default());
     assert_eq!(outcome.end.verdict, FinalVerdict::Skip(Skip::OtherHost));
 }
 
@@ -562,11 +587,12 @@ fn the_capture_names_the_input_interface_before_networks_do() {
     let (rules, net) = (ruleset(PLAIN), |text: &str| Network::parse(text).expect("a network"));
     let nets = vec![("lan0".to_owned(), net("10.0.0.0/8")), ("wan0".to_owned(), net("0.0.0.0/0"))];
     let config = Config { nets, path: Some(Path::Forward), ..Config::default() };
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let forged = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
     let mut input = |interface, origin| {
         let given = Arrival { interface, origin, ..arrival(1, &forged) };
-        handler.handle(&mut forged.clone(), &given, &mut Hits::default()).input
+        evaluator.handle(&mut forged.clone(), &given, &mut Hits::default()).input
     };
     assert_eq!(input(Some("wan0"), Origin::Wire), Iface::Named("wan0"));
     assert_eq!(input(Some("wan0"), Origin::Addresses), Iface::Named("wan0"));
@@ -592,11 +618,12 @@ fn what_is_captured_on_lo_is_one_walk_out_and_in() {
     let text = "*mangle\n:PREROUTING ACCEPT [0:0]\n:INPUT ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
         :POSTROUTING ACCEPT [0:0]\nCOMMIT\n";
     let (rules, config) = (ruleset(text), Config::default());
-    let mut handler = Handler::new([&rules], &config);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let mut evaluator = Evaluator::new(&program);
     let mut bytes = craft("10.0.0.1", "10.0.0.1", Message::udp(5, 6)).frame();
     let given = Arrival { interface: Some("lo"), ..arrival(1, &bytes) };
     let mut hooks = Hooks::default();
-    let outcome = handler.handle(&mut bytes, &given, &mut hooks);
+    let outcome = evaluator.handle(&mut bytes, &given, &mut hooks);
     assert_eq!(outcome.end.path, Some(Path::Loopback));
     assert_eq!(hooks.0, [Output, Postrouting, Prerouting, Input]);
 }

@@ -271,14 +271,15 @@ mod tests {
     fn walked(shape: Shape) -> Vec<i64> {
         let loaded = rules::save::load(&shape.rules(), &Default::default()).unwrap();
         let config = dataplane::Config::default();
-        let mut handler = dataplane::Handler::new([&loaded.ruleset], &config);
+        let program = dataplane::Program::new([loaded.ruleset], config);
+        let mut evaluator = dataplane::Evaluator::new(&program);
         let mut seen = Walked(0);
         let mut accepted = Vec::new();
         for index in 0..500 {
             let mut bytes = shape.packet(index).frame();
             let arrival =
                 dataplane::Arrival::new(u64::from(index) + 1, packet::Link::Ethernet, FRAME);
-            let end = handler.handle(&mut bytes, &arrival, &mut seen).end;
+            let end = evaluator.handle(&mut bytes, &arrival, &mut seen).end;
             if let dataplane::FinalVerdict::Accept(_) = end.verdict {
                 accepted.push(i64::from(index));
             }

@@ -11,10 +11,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::Command;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use dataplane::{Arrival, Config, Counters as Tallies, FinalVerdict, Handler, Observer, Path};
+use dataplane::{
+    Arrival, Config, Counters as Tallies, Evaluator, FinalVerdict, Observer, Path, Program,
+};
 use packet::Link;
 use rules::eval::{self, Cause, RuleRef};
 use rules::layout::Kind;
@@ -74,7 +77,7 @@ pub fn bridge(seed: u64, frames: u64, layouts: Layouts) -> io::Result<FrameSumma
     campaign(seed, frames, |frames, summary| {
         let layout = layouts.of(summary.rulesets);
         let text = frames.bridge_rules();
-        let rules = read(Family::Bridge, &text)?;
+        let rules = Arc::new(read(Family::Bridge, &text)?);
         // The tool gets what tamis prints, so that this is tried too.
         let printed = print_ruleset(&rules, false, |_, _, _| Counters::default());
         let told = in_fresh(|| {
@@ -97,7 +100,7 @@ pub fn arp(seed: u64, frames: u64, layouts: Layouts) -> io::Result<FrameSummary>
         let lines = frames.arp_rules();
         let text: String = lines.iter().map(|rule| format!("-A INPUT {rule}\n")).collect();
         let text = format!("*filter\n:INPUT ACCEPT\n{text}");
-        let rules = read(Family::Arp, &text)?;
+        let rules = Arc::new(read(Family::Arp, &text)?);
         let told = in_fresh(|| {
             let near = set_up_arp()?;
             for line in &lines {
@@ -261,7 +264,7 @@ impl eval::Observer for Observed {
 impl Observer for Observed {}
 
 struct Trial<'r> {
-    rules: &'r Ruleset,
+    rules: &'r Arc<Ruleset>,
     layout: Option<Kind>,
     near: File,
     /// Where frames come out, if they do.
@@ -279,7 +282,8 @@ impl Trial<'_> {
         let path = if is_bridge { Path::Forward } else { Path::Input };
         let config = Config { path: Some(path), layout: self.layout, ..Config::default() };
         let rules = self.rules;
-        let mut handler = Handler::new([rules], &config);
+        let program = Program::new([Arc::clone(rules)], config);
+        let mut evaluator = Evaluator::new(&program);
         let mut observed = Observed { tallies: Tallies::of(rules), unknown: None };
         let [input, output] = if is_bridge { ["p0", "p1"] } else { ["r0", "r0"] };
         for number in 1..=FRAMES {
@@ -291,7 +295,7 @@ impl Trial<'_> {
                 output: Some(output),
                 ..Arrival::new(number as u64, Link::Ethernet, frame.len())
             };
-            let end = handler.handle(&mut ours, &arrival, &mut observed).end;
+            let end = evaluator.handle(&mut ours, &arrival, &mut observed).end;
             let accepts = matches!(end.verdict, FinalVerdict::Accept(_));
             summary.frames += 1;
             summary.passed += u64::from(accepts);

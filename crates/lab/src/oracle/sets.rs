@@ -5,6 +5,7 @@
 
 use std::io;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -122,13 +123,13 @@ pub fn one(seed: u64, number: u64, layout: Option<Kind>) -> io::Result<(u64, u64
 }
 
 /// The host as tamis reads it.
-fn read(family: Family, host: &Host) -> io::Result<(Ruleset, Sets)> {
+fn read(family: Family, host: &Host) -> io::Result<(Arc<Ruleset>, Sets)> {
     let refused = |error: LoadError| {
         io::Error::other(format!("tamis refuses the text: {error}\n{}{}", host.sets, host.rules))
     };
     let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
     let ruleset = load(&host.rules, &options).map_err(refused)?.ruleset;
-    Ok((ruleset, Sets::parse(&host.sets).map_err(refused)?))
+    Ok((Arc::new(ruleset), Sets::parse(&host.sets).map_err(refused)?))
 }
 
 /// The kernel with a host's sets and rules.
@@ -152,7 +153,7 @@ impl Trial {
 
     fn run(
         &mut self,
-        ruleset: &Ruleset,
+        ruleset: &Arc<Ruleset>,
         sets: Sets,
         draw: &mut Draw,
         told: &mut Option<String>,
@@ -219,7 +220,7 @@ impl Trial {
     fn settled_counters_differ(
         &mut self,
         ruleset: &Ruleset,
-        evaluator: &StateEvaluator<'_>,
+        evaluator: &StateEvaluator,
     ) -> io::Result<Option<String>> {
         if self.counters_differ(ruleset, evaluator)?.is_none() {
             return Ok(None);
@@ -231,7 +232,7 @@ impl Trial {
     fn counters_differ(
         &mut self,
         ruleset: &Ruleset,
-        evaluator: &StateEvaluator<'_>,
+        evaluator: &StateEvaluator,
     ) -> io::Result<Option<String>> {
         for (t, table) in ruleset.tables.iter().enumerate() {
             let kernel = self.reader.read(table.name)?;

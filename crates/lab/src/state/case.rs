@@ -20,6 +20,7 @@
 //! (the policy is one past the last rule), packets and bytes after all packets.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rules::model::{Family, Ruleset};
@@ -130,10 +131,12 @@ impl StateCase {
     }
 
     /// The rules as tamis reads them.
-    pub fn ruleset(&self) -> Result<Ruleset, String> {
+    pub fn ruleset(&self) -> Result<Arc<Ruleset>, String> {
         let options =
             LoadOptions { family: Some(self.stage.scene.family), ..LoadOptions::default() };
-        load(&self.rules, &options).map(|loaded| loaded.ruleset).map_err(|error| error.to_string())
+        load(&self.rules, &options)
+            .map(|loaded| Arc::new(loaded.ruleset))
+            .map_err(|error| error.to_string())
     }
 
     /// Asks tamis; what it says differently, if anything.
@@ -162,7 +165,7 @@ impl StateCase {
 
 fn differs(
     ruleset: &Ruleset,
-    evaluator: &StateEvaluator<'_>,
+    evaluator: &StateEvaluator,
     count: &Count,
     strict: bool,
 ) -> Result<(), String> {

@@ -1,8 +1,9 @@
 //! [`StateEvaluator`]: tamis's side of a conversation, by way of the whole packet path, with counters.
 
 use dataplane::counters::HitCount;
-use dataplane::{Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path, Skip};
+use dataplane::{Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path, Program, Skip};
 use packet::{Link, Packet, Read};
+use std::sync::Arc;
 
 use rules::Transit;
 use rules::eval::{self, Cause, RuleRef};
@@ -25,9 +26,10 @@ pub enum Egress {
 
 /// A ruleset with its connections.
 #[derive(Debug)]
-pub struct StateEvaluator<'r> {
-    ruleset: &'r Ruleset,
-    handler: Handler<'r>,
+pub struct StateEvaluator {
+    ruleset: Arc<Ruleset>,
+    program: Program,
+    handler: Handler,
     seen: Observed,
     number: u64,
 }
@@ -42,10 +44,10 @@ struct Observed {
     bytes_unknown: bool,
 }
 
-impl<'r> StateEvaluator<'r> {
+impl StateEvaluator {
     /// With no connections.
     #[must_use]
-    pub fn new(ruleset: &'r Ruleset, config: &'r Config) -> Self {
+    pub fn new(ruleset: &Arc<Ruleset>, config: &Config) -> Self {
         let seen = Observed {
             counters: Counters::of(ruleset),
             path: Vec::new(),
@@ -53,7 +55,9 @@ impl<'r> StateEvaluator<'r> {
             left: Vec::new(),
             bytes_unknown: false,
         };
-        Self { ruleset, handler: Handler::new([ruleset], config), seen, number: 0 }
+        let program = Program::new([Arc::clone(ruleset)], config.clone());
+        let handler = Handler::new(&program);
+        Self { ruleset: Arc::clone(ruleset), program, handler, seen, number: 0 }
     }
 
     /// What comes out for a packet that arrives at `time`, in nanoseconds since the Unix epoch.
@@ -68,7 +72,7 @@ impl<'r> StateEvaluator<'r> {
             input: Some(stage.device(sent.from_far)),
             ..Arrival::new(self.number, Link::Raw, bytes.len())
         };
-        let end = self.handler.handle(&mut bytes, &arrival, &mut self.seen).end;
+        let end = self.handler.handle(&self.program, &mut bytes, &arrival, &mut self.seen).end;
         match (end.verdict, end.path) {
             (FinalVerdict::Accept(_), Some(Path::Forward)) => Egress::Packet(
                 (!self.seen.bytes_unknown).then(|| std::mem::take(&mut self.seen.left)),
@@ -85,7 +89,7 @@ impl<'r> StateEvaluator<'r> {
         let steps = self.seen.path.iter();
         let mark = |certain: bool| if certain { "" } else { "?" };
         steps
-            .map(|(at, policy, certain)| step(self.ruleset, *at, *policy) + mark(*certain))
+            .map(|(at, policy, certain)| step(&self.ruleset, *at, *policy) + mark(*certain))
             .collect()
     }
 

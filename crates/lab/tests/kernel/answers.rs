@@ -8,7 +8,7 @@
 
 use conntrack::{self, Mode};
 use dataplane::{
-    Arrival, Config, Counters, FinalVerdict, Handler, Observer, Origin, Outcome, Path,
+    Arrival, Config, Counters, Evaluator, FinalVerdict, Observer, Origin, Outcome, Path, Program,
 };
 use fastrand::Rng;
 use host::{Host, Network};
@@ -26,6 +26,7 @@ use rules::eval::{self, RuleRef};
 use rules::ext::Answer;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
+use std::sync::Arc;
 
 use crate::setting;
 
@@ -137,10 +138,11 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
     let text = rules(&names, translates);
     restore(family, &text).map_err(|e| std::io::Error::other(format!("{e}\n{text}")))?;
     let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
-    let ruleset = load(&text, &options).expect("rules").ruleset;
+    let ruleset = Arc::new(load(&text, &options).expect("rules").ruleset);
     let mut reader = Reader::open(family)?;
     let config = config();
-    let mut handler = Handler::new([&ruleset], &config);
+    let program = Program::new([Arc::clone(&ruleset)], config);
+    let mut evaluator = Evaluator::new(&program);
     let mut hits = Hits(Counters::of(&ruleset), 0);
     let (mut story, mut number) = (text.clone(), 0);
     let mut forwarded: Vec<Vec<u8>> = Vec::new();
@@ -158,7 +160,7 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
             ..Arrival::new(number, Link::Raw, sent.len())
         };
         let mut bytes = sent.clone();
-        let outcome = handler.handle(&mut bytes, &arrival, &mut hits);
+        let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits);
         story += &format!("\n{number} {:?} {outcome:?}\n  {}", arrival.interface, show(&sent));
         if outcome.end.verdict == FinalVerdict::Unknown {
             return Ok(Err(story));
@@ -191,7 +193,7 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
                 ..Arrival::new(number, Link::Raw, frame.len())
             };
             let mut own = frame.clone();
-            let outcome = handler.handle(&mut own, &arrival, &mut hits);
+            let outcome = evaluator.handle(&mut own, &arrival, &mut hits);
             story += &format!("\n  {number} own {outcome:?}");
             if hits.1 > 0 || own != frame || outcome.end.verdict == FinalVerdict::Unknown {
                 return Ok(Err(format!("{story}\n  leaves as {}", show(&own))));

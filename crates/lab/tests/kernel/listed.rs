@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use conntrack::{self, Listing, Mode};
-use dataplane::{Arrival, Config, Counters, FinalVerdict, Handler, Observer};
+use dataplane::{Arrival, Config, Counters, Evaluator, FinalVerdict, Observer, Program};
 use host::{Host, Network};
 use lab::oracle::counters::Reader;
 use lab::oracle::load::{lacking, restore};
@@ -226,9 +226,10 @@ fn ours(ruleset: &Ruleset, counters: &Counters) -> Vec<[u64; 2]> {
 fn compare(how: &str, text: &str, mode: Mode, left: &[Vec<Vec<u8>>], kernel: &[u64]) {
     let listing = Listing::parse(text).unwrap_or_else(|error| panic!("{how}: {error}\n{text}"));
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
-    let ruleset = load(&rules_text(), &options).expect("rules").ruleset;
+    let ruleset = Arc::new(load(&rules_text(), &options).expect("rules").ruleset);
     let config = config(mode, listing);
-    let mut handler = Handler::new([&ruleset], &config);
+    let program = Program::new([Arc::clone(&ruleset)], config);
+    let mut evaluator = Evaluator::new(&program);
     let mut hits = Hits(Counters::of(&ruleset));
     for (number, ((from_client, sent), left)) in (1..).zip(after().into_iter().zip(left)) {
         let mut bytes = sent;
@@ -237,7 +238,7 @@ fn compare(how: &str, text: &str, mode: Mode, left: &[Vec<Vec<u8>>], kernel: &[u
             input: Some(if from_client { "t0" } else { "t1" }),
             ..Arrival::new(number, Link::Raw, bytes.len())
         };
-        let end = handler.handle(&mut bytes, &arrival, &mut hits);
+        let end = evaluator.handle(&mut bytes, &arrival, &mut hits);
         let egress = matches!(end.end.verdict, FinalVerdict::Accept(_)).then_some(bytes);
         assert_eq!(
             egress.as_ref(),

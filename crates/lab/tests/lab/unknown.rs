@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use fastrand::Rng;
 use lab::real::whole::whole;
@@ -42,7 +43,7 @@ fn few_verdicts_are_unknown() {
 }
 
 fn unknown(text: &str) -> (u64, u64) {
-    let ruleset = load(text, &LoadOptions::default()).expect("rules").ruleset;
+    let ruleset = Arc::new(load(text, &LoadOptions::default()).expect("rules").ruleset);
     let whole = whole(&ruleset);
     let (mut unknown, mut packets) = (0, 0);
     let usual = Stage::usual(ruleset.family).scene.devices;

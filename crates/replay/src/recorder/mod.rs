@@ -92,7 +92,7 @@ impl Recorder {
         files: impl IntoIterator<Item = &'f RulesFile, IntoIter: Clone>,
         notes_sides: bool,
     ) -> Self {
-        let rulesets = files.into_iter().map(|file| &file.ruleset);
+        let rulesets = files.into_iter().map(|file| &*file.ruleset);
         Self {
             counters: rulesets.clone().map(Counters::of).collect(),
             decided: rulesets.clone().map(Places::of).collect(),

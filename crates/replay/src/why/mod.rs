@@ -4,7 +4,7 @@ mod json;
 mod text;
 
 use conntrack::{CtView, Direction, Edit, Flow, Proto, Side, States, Status};
-use dataplane::{Arrival, Config, Disposition, FinalVerdict, Handler, Observer, Path, Skip, Why};
+use dataplane::{Arrival, Config, Disposition, Evaluator, FinalVerdict, Observer, Path, Skip, Why};
 use host::sighting::Sighting;
 use packet::{Checksums, Link, Packet};
 use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
@@ -19,7 +19,7 @@ use crate::logged::Loggers;
 use crate::near::Misses;
 use crate::recorder::{OnePacket, Recorder};
 use crate::report::Report;
-use crate::rules_file::RulesFile;
+use crate::rules_file::{RulesFile, program};
 use crate::source::{Numbers, Reading, Source, capture_of};
 use crate::spec::{Spec, arrivals};
 use crate::spotter::Spotter;
@@ -125,7 +125,7 @@ struct FlowStory {
 }
 
 /// Tells the story of the last packet of a conversation of packet specs; the packets before it are handled first,
-/// by the same handler, and told in a line each. With `near`, that many near misses are kept.
+/// by the same evaluator, and told in a line each. With `near`, that many near misses are kept.
 #[must_use]
 pub fn of_conversation<'f>(
     files: &'f [RulesFile],
@@ -134,18 +134,19 @@ pub fn of_conversation<'f>(
     last: &Spec,
     near: Option<usize>,
 ) -> Story<'f> {
-    let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
+    let program = program(files, config);
+    let mut evaluator = Evaluator::new(&program);
     let earlier: Vec<Before> = arrivals(before)
         .map(|(spec, arrival)| {
             let mut bytes = spec.frame.clone();
             let packet = shown(&mut bytes, &arrival);
-            Before { packet, end: handler.handle(&mut bytes, &arrival, &mut Unseen).end }
+            Before { packet, end: evaluator.handle(&mut bytes, &arrival, &mut Unseen).end }
         })
         .collect();
     let time = before.iter().chain([last]).map(|spec| spec.after).sum();
     let arrival = last.arrival(before.len() as u64 + 1, time);
     let mut bytes = last.frame.clone();
-    let story = tell(&mut handler, files, config, &mut bytes, &arrival, near);
+    let story = tell(&mut evaluator, files, config, &mut bytes, &arrival, near);
     Story { before: earlier, ..story }
 }
 
@@ -165,19 +166,20 @@ pub fn of_capture<'f>(
     let number = numbers
         .parse(packet)
         .ok_or_else(|| Error::NoSuchPacket { number: packet.to_owned(), packets: None })?;
-    let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), config);
+    let program = program(files, config);
+    let mut evaluator = Evaluator::new(&program);
     let mut source = Source::new(captures, Some(Spotter::new(files, config)), Reading::default());
     let mut batch = Batch::default();
     while source.next(&mut batch)? {
         for frame in batch.frames() {
             if frame.arrived.number == number {
-                let story = of_frame(frame, &mut handler, files, config, near);
+                let story = of_frame(frame, &mut evaluator, files, config, near);
                 let report = Report { numbers, ..story.report };
                 return Ok(Story { report, ..story });
             }
             if let (Some(link), None) = (frame.link(), frame.skip()) {
                 let arrival = frame.arrival(link, config.pair);
-                handler.handle(frame.bytes, &arrival, &mut Unseen);
+                evaluator.handle(frame.bytes, &arrival, &mut Unseen);
             }
         }
     }
@@ -188,7 +190,7 @@ pub fn of_capture<'f>(
 /// The story of a frame of a capture.
 fn of_frame<'f>(
     frame: StreamFrame<'_>,
-    handler: &mut Handler<'_>,
+    evaluator: &mut Evaluator<'_>,
     files: &'f [RulesFile],
     config: &'f Config,
     near: Option<usize>,
@@ -207,7 +209,7 @@ fn of_frame<'f>(
         }
         (Some(link), None) => {
             let arrival = frame.arrival(link, config.pair);
-            tell(handler, files, config, frame.bytes, &arrival, near)
+            tell(evaluator, files, config, frame.bytes, &arrival, near)
         }
     };
     Story { seen, ..story }
@@ -239,7 +241,7 @@ fn shown(bytes: &mut [u8], arrival: &Arrival<'_>) -> String {
 }
 
 fn tell<'f>(
-    handler: &mut Handler<'_>,
+    evaluator: &mut Evaluator<'_>,
     files: &'f [RulesFile],
     config: &'f Config,
     bytes: &mut [u8],
@@ -261,7 +263,7 @@ fn tell<'f>(
         remarks: Vec::new(),
         misses,
     };
-    let end = handler.handle(bytes, arrival, &mut teller).end;
+    let end = evaluator.handle(bytes, arrival, &mut teller).end;
     let Teller { counted, steps, untold, misses, .. } = teller;
     counted.finish(&end);
     let mut report = Report::new(files, config);

@@ -1,7 +1,7 @@
 //! The states of matches that remember earlier packets, apart from the immutable rules.
 
 use super::budget::GivenUp;
-use crate::ext::{Match, Memory, RecentLists};
+use crate::ext::{Match, MatchUse, Memory, RecentLists};
 use crate::model::Ruleset;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -9,18 +9,26 @@ use crate::transit::Transit;
 /// One state for each match that remembers, by the index in [`crate::ext::MatchUse::memory`].
 #[derive(Debug, Default)]
 pub struct Memories {
-    slots: Vec<Option<Slot>>,
+    slots: Vec<Option<Remembered>>,
     /// What the rules share.
     lists: RecentLists,
     /// Chains that walks were given up in.
     pub(super) given_up: GivenUp,
 }
 
+/// The state of one match.
 #[derive(Debug)]
-struct Slot {
+pub(crate) struct Remembered {
     memory: Box<dyn Memory>,
     /// A packet may or may not have reached it: nothing is known of it any more.
     indeterminate: bool,
+}
+
+impl Remembered {
+    /// Nothing remembered yet; `None` for a match that never does.
+    pub(crate) fn fresh(used: &MatchUse) -> Option<Self> {
+        Some(Self { memory: used.body.memory()?, indeterminate: false })
+    }
 }
 
 impl Memories {
@@ -30,18 +38,31 @@ impl Memories {
         let rules = ruleset.tables.iter().flat_map(|table| &table.chains).flat_map(|c| &c.rules);
         let mut memories = Self::default();
         for used in rules.flat_map(|rule| &rule.matches) {
-            let (Some(at), Some(mut memory)) = (used.memory, used.body.memory()) else { continue };
-            memory.join(&mut memories.lists);
-            memories.set(at as usize, memory);
+            if let (Some(at), Some(state)) = (used.memory, Remembered::fresh(used)) {
+                memories.put(at, state);
+            }
         }
         memories
     }
 
-    fn set(&mut self, at: usize, memory: Box<dyn Memory>) {
+    /// Puts a state in its place, and into the lists that it shares.
+    pub(crate) fn put(&mut self, at: u32, mut state: Remembered) {
+        let at = at as usize;
+        state.memory.join(&mut self.lists);
         if self.slots.len() <= at {
             self.slots.resize_with(at + 1, || None);
         }
-        self.slots[at] = Some(Slot { memory, indeterminate: false });
+        self.slots[at] = Some(state);
+    }
+
+    /// Takes a state out.
+    pub(crate) fn take(&mut self, at: u32) -> Option<Remembered> {
+        self.slots.get_mut(at as usize)?.take()
+    }
+
+    /// Lists that were joined here hold what lists of the same name held there.
+    pub(crate) fn inherit_lists(&mut self, from: Self) {
+        self.lists.inherit(from.lists);
     }
 
     /// Any of them may have changed: nothing is known of them any more.
@@ -77,7 +98,7 @@ impl Memories {
             Some(slot) => slot,
             none => {
                 let Some(memory) = body.memory() else { return Outcome::MAYBE };
-                none.insert(Slot { memory, indeterminate: false })
+                none.insert(Remembered { memory, indeterminate: false })
             }
         };
         transit.certain = certain;

@@ -21,6 +21,7 @@ mod verdicts;
 
 pub use budget::{MAX_STEPS, PATIENCE};
 pub use memories::Memories;
+pub(crate) use memories::Remembered;
 pub use tests_of::{Test, tests_of, tests_of_text};
 pub use verdicts::{By, Verdict, Verdicts};
 

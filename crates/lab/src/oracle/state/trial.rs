@@ -5,6 +5,7 @@
 //! have.
 
 use std::io;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -62,7 +63,7 @@ impl Trial<'_> {
         let options =
             LoadOptions { family: Some(self.stage.scene.family), ..LoadOptions::default() };
         let ruleset = match load(self.rules, &options) {
-            Ok(loaded) => loaded.ruleset,
+            Ok(loaded) => Arc::new(loaded.ruleset),
             Err(error) => return Ok(refused("tamis", &error)),
         };
         let config = self.stage.config();
@@ -75,7 +76,7 @@ impl Trial<'_> {
     fn converse(
         &self,
         mut side: Side,
-        ruleset: &Ruleset,
+        ruleset: &Arc<Ruleset>,
         config: &Config,
         packets: &mut impl Packets,
     ) -> io::Result<Outcome> {
@@ -128,7 +129,7 @@ impl Trial<'_> {
     }
 }
 
-fn told(evaluator: &StateEvaluator<'_>, what: &str) -> String {
+fn told(evaluator: &StateEvaluator, what: &str) -> String {
     let unknown = evaluator.unknown().unwrap_or_default();
     format!("{what} {unknown}; tamis's path: {}", evaluator.path().join(" "))
 }
@@ -140,7 +141,7 @@ fn refused(who: &str, error: &impl std::fmt::Display) -> Outcome {
 fn counters_differ(
     side: &mut Side,
     ruleset: &Ruleset,
-    evaluator: &StateEvaluator<'_>,
+    evaluator: &StateEvaluator,
 ) -> io::Result<Option<String>> {
     let differs = |side: &mut Side| -> io::Result<Option<String>> {
         let chains = side.all_counters(ruleset)?;
@@ -158,7 +159,7 @@ fn counters_differ(
 
 fn chain_differs(
     ruleset: &Ruleset,
-    evaluator: &StateEvaluator<'_>,
+    evaluator: &StateEvaluator,
     table_index: usize,
     name: &str,
     theirs: &[Counters],

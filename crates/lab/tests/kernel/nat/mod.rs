@@ -7,8 +7,10 @@
 mod packets;
 mod rulesets;
 
+use std::sync::Arc;
+
 use conntrack::{self, Mode, Side};
-use dataplane::{Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path};
+use dataplane::{Arrival, Config, Counters, Evaluator, FinalVerdict, Observer, Path, Program};
 use fastrand::Rng;
 use host::{Host, Network};
 use lab::oracle::counters::Reader;
@@ -99,11 +101,10 @@ impl Trial {
     fn run(mut self, rng: &mut Rng) -> Result<(u64, u64), String> {
         let mut hits = Hits { counters: Counters::of(&self.ruleset), bytes_unknown: false };
         let config = self.config.clone();
-        let ruleset =
-            load(&self.text, &LoadOptions { family: Some(self.family), ..LoadOptions::default() })
-                .expect("rules")
-                .ruleset;
-        let mut handler = Handler::new([&ruleset], &config);
+        let options = LoadOptions { family: Some(self.family), ..LoadOptions::default() };
+        let ruleset = Arc::new(load(&self.text, &options).expect("rules").ruleset);
+        let program = Program::new([Arc::clone(&ruleset)], config);
+        let mut evaluator = Evaluator::new(&program);
         let mut certain = 0;
         let mut seen: Vec<(bool, Vec<u8>)> = Vec::new();
         let mut story = self.text.clone();
@@ -123,7 +124,7 @@ impl Trial {
                 ..Arrival::new(number, Link::Raw, bytes.len())
             };
             hits.bytes_unknown = false;
-            let end = handler.handle(&mut bytes, &arrival, &mut hits).end;
+            let end = evaluator.handle(&mut bytes, &arrival, &mut hits).end;
             story += &format!("\n   tamis {:?} {:?} {}", end.verdict, end.path, show(&bytes));
             let forwarded = match (end.verdict, end.path) {
                 (FinalVerdict::Unknown, _) => None,

@@ -1,8 +1,9 @@
 //! Holds rules to cases.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use dataplane::{Config, Disposition, Handler};
+use dataplane::{Config, Disposition, Evaluator, Program};
 use packet::visible;
 use rules::eval::By;
 use rules::model::Table;
@@ -127,9 +128,11 @@ pub(super) fn conversation<'s>(
     config: &Config,
 ) -> Vec<Got> {
     let config = small(config, specs.clone().count());
-    let mut handler = Handler::new(files.iter().map(|file| &file.ruleset), &config);
-    let ends = arrivals(specs)
-        .map(|(spec, arrival)| handler.handle(&mut spec.frame.clone(), &arrival, &mut Unseen).end);
+    let program = Program::new(files.iter().map(|file| Arc::clone(&file.ruleset)), config);
+    let mut evaluator = Evaluator::new(&program);
+    let ends = arrivals(specs).map(|(spec, arrival)| {
+        evaluator.handle(&mut spec.frame.clone(), &arrival, &mut Unseen).end
+    });
     ends.map(|end| Got::of(&end, files)).collect()
 }
 

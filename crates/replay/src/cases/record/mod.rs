@@ -12,7 +12,7 @@ mod toml;
 
 use std::collections::{HashMap, HashSet};
 
-use dataplane::{Config, FinalVerdict, Handler, Observer, Path};
+use dataplane::{Config, Evaluator, FinalVerdict, Observer, Path};
 use packet::{Checksums, FlowKey, Packet, tcp, udp, visible};
 use rules::model::Family;
 use rules::{Iface, eval};
@@ -21,7 +21,7 @@ use super::evaluate::conversation;
 use super::{Got, PlaceName};
 use crate::batch::{Batch, StreamFrame};
 use crate::error::Error;
-use crate::rules_file::RulesFile;
+use crate::rules_file::{RulesFile, program};
 use crate::source::{Numbers, Reading, Source};
 use crate::spec;
 use crate::spec::words::{Detail, of_packet};
@@ -91,6 +91,7 @@ pub fn record<'f>(
     captures: &[String],
     limit: usize,
 ) -> Result<Recording<'f>, Error> {
+    let program = program(files, config);
     let mut taking = Taking {
         recording: Recording {
             files,
@@ -104,7 +105,7 @@ pub fn record<'f>(
             cut: 0,
             warnings: Vec::new(),
         },
-        handler: Handler::new(files.iter().map(|file| &file.ruleset), config),
+        evaluator: Evaluator::new(&program),
         kinds: HashSet::new(),
         openings: HashMap::new(),
         limit,
@@ -127,16 +128,16 @@ pub fn record<'f>(
 }
 
 /// A recording under way.
-struct Taking<'f> {
+struct Taking<'f, 'p> {
     recording: Recording<'f>,
-    handler: Handler<'f>,
+    evaluator: Evaluator<'p>,
     kinds: HashSet<Kind>,
     /// The specs of flows' first packets, by the key that both directions share.
     openings: HashMap<FlowKey, Vec<String>>,
     limit: usize,
 }
 
-impl Taking<'_> {
+impl Taking<'_, '_> {
     /// Takes in one frame; `before` is room for it as it was captured.
     fn take(&mut self, frame: StreamFrame<'_>, before: &mut Vec<u8>) {
         let (Some(link), None) = (frame.link(), frame.skip()) else {
@@ -144,11 +145,11 @@ impl Taking<'_> {
             return;
         };
         let arrival = frame.arrival(link, self.recording.config.pair);
-        // The handler rewrites the frame in place.
+        // The evaluator rewrites the frame in place.
         before.clear();
         before.extend_from_slice(frame.bytes);
         let mut passing = Passing::default();
-        let end = self.handler.handle(frame.bytes, &arrival, &mut passing).end;
+        let end = self.evaluator.handle(frame.bytes, &arrival, &mut passing).end;
         let packet = Packet::parse(before, arrival.wire_len, arrival.link, Checksums::Ignore);
         match end.verdict {
             FinalVerdict::Skip(_) => {

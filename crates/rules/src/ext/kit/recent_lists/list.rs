@@ -76,6 +76,11 @@ impl List {
         Self { entries: Vec::new(), room, is_vague: false, is_indeterminate: false, seen: None }
     }
 
+    /// Times of each address that there is room for.
+    pub(crate) fn room(&self) -> usize {
+        self.room
+    }
+
     /// Makes room for as many times of each address.
     pub(crate) fn widen(&mut self, room: usize) {
         self.room = self.room.max(room);

@@ -25,6 +25,17 @@ impl RecentLists {
         at
     }
 
+    /// Takes over what other lists of the same names hold, with their masks; those without one here end.
+    pub(crate) fn inherit(&mut self, mut from: Self) {
+        for (name, at) in &self.names {
+            let old = from.names.get(name).and_then(|old| from.lists.get_mut(*old));
+            if let (Some(old), Some(new)) = (old, self.lists.get_mut(*at)) {
+                old.0.widen(new.0.room());
+                std::mem::swap(new, old);
+            }
+        }
+    }
+
     /// A list by its number, with the mask of its addresses.
     pub(crate) fn get_mut(&mut self, at: usize) -> Option<&mut (List, [u8; 16])> {
         self.lists.get_mut(at)

@@ -1,0 +1,160 @@
+//! [`State`]: what packets leave for those that follow: connections, fragments, memories of matches, sets, the access
+//! list's place in time, and answers that are expected.
+//!
+//! Contract: one worker's own. It goes with the [`Program`] that it was made for, until it follows another one.
+
+use access::list::Schedule;
+use conntrack::Tracker;
+use conntrack::defrag::{Defrag, Defragged};
+use packet::Packet;
+use rules::eval::Memories;
+use rules::ipset::Sets;
+use rules::model::Ruleset;
+
+use crate::answers::{Answers, Found};
+use crate::arrival::{Arrival, Origin};
+use crate::config::Config;
+use crate::delivery::{self, Delivery, is_fragment};
+use crate::interfaces;
+use crate::path::Path;
+use crate::program::{Plan, Program};
+
+/// What packets leave for those that follow.
+#[derive(Debug)]
+pub struct State {
+    /// One for each of the program's plans.
+    pub(crate) families: Vec<FamilyState>,
+    pub(crate) bans: Option<Schedule>,
+    /// The host's sets, which all its rules share.
+    pub(crate) sets: Option<Sets>,
+}
+
+/// What the packets of one family leave.
+#[derive(Debug)]
+pub(crate) struct FamilyState {
+    pub(crate) memories: Memories,
+    /// What the host sends for packets that it refused.
+    pub(crate) answers: Answers,
+    /// Its connections, where they are tracked.
+    pub(crate) tracker: Option<Tracker>,
+    defrag: Option<Defrag>,
+    /// Where they are not: what the host sent in fragments.
+    own: Option<Defrag>,
+    /// And what came for it.
+    pub(crate) delivery: Delivery,
+}
+
+impl State {
+    /// Nothing seen yet.
+    #[must_use]
+    pub fn new(program: &Program) -> Self {
+        let config = program.config();
+        Self {
+            families: program.plans().iter().map(|plan| FamilyState::new(plan, config)).collect(),
+            bans: config.bans.clone(),
+            sets: config.sets.clone(),
+        }
+    }
+
+    /// Goes on under another program. Connections, fragments, sets and the access list stay, and what matches remember
+    /// as far as their rules stay: see [`Memories::carried`]. What was made for a family without rules now is dropped.
+    pub fn follow(&mut self, old: &Program, new: &Program) {
+        let mut before: Vec<Option<FamilyState>> =
+            std::mem::take(&mut self.families).into_iter().map(Some).collect();
+        let config = new.config();
+        let follow = |plan: &Plan| {
+            let of_family = |old: &Plan| old.family() == plan.family();
+            let place = old.plans().iter().position(of_family);
+            let state = place.and_then(|place| before.get_mut(place)?.take());
+            match (state, old.ruleset(plan.family())) {
+                (Some(state), Some(rules)) => state.follow(rules, plan, config),
+                _ => FamilyState::new(plan, config),
+            }
+        };
+        self.families = new.plans().iter().map(follow).collect();
+        self.bans = self.bans.take().or_else(|| config.bans.clone());
+        self.sets = self.sets.take().or_else(|| config.sets.clone());
+    }
+
+    /// Connections made so far, those included that no packet confirmed.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        let trackers = self.families.iter().filter_map(|family| family.tracker.as_ref());
+        trackers.map(|tracker| tracker.stats().created).sum()
+    }
+}
+
+impl FamilyState {
+    fn new(plan: &Plan, config: &Config) -> Self {
+        let limits = || delivery::limits(&config.host);
+        Self {
+            memories: Memories::of(plan.tables.ruleset()),
+            answers: Answers::default(),
+            tracker: plan.is_tracked.then(|| Tracker::new(config.ct.clone())),
+            defrag: plan.is_tracked.then(|| Defrag::new(limits())),
+            own: None,
+            delivery: Delivery::default(),
+        }
+    }
+
+    /// The same under other rules of the family. Connections stay, too, where those do not ask for them: nothing looks
+    /// at them until some do again.
+    fn follow(self, old: &Ruleset, plan: &Plan, config: &Config) -> Self {
+        let rules = plan.tables.ruleset();
+        let same = std::ptr::eq(old, &**rules);
+        let fresh = Self::new(plan, config);
+        Self {
+            memories: if same { self.memories } else { self.memories.carried(old, rules) },
+            tracker: self.tracker.or(fresh.tracker),
+            defrag: self.defrag.or(fresh.defrag),
+            ..self
+        }
+    }
+
+    /// What tracking makes of the packet before the first hook, if it is a fragment.
+    pub(crate) fn defrag(
+        &mut self,
+        plan: &Plan,
+        packet: &Packet<'_>,
+        arrival: &Arrival<'_>,
+        config: &Config,
+    ) -> Defragged {
+        let now = arrival.time.unwrap_or(0);
+        let is_own = arrival.origin == Origin::Host;
+        match self.defrag.as_mut().filter(|_| plan.is_tracked) {
+            Some(defrag) => defrag.push(packet, now, 0),
+            // The kernel would put it together, but nobody does here.
+            None if plan.ruleset_tracks && is_fragment(packet) => Defragged::Unknown,
+            // The host's own packets are cut after the last hook.
+            None if is_own && is_fragment(packet) => {
+                let limits = || Defrag::new(delivery::limits(&config.host));
+                let own = self.own.get_or_insert_with(limits);
+                own.push(packet, now, 0)
+            }
+            None => Defragged::Pass,
+        }
+    }
+
+    /// What a packet of the host's own is sent for.
+    pub(crate) fn answer_of(
+        &mut self,
+        packet: &Packet<'_>,
+        arrival: &Arrival<'_>,
+        config: &Config,
+    ) -> Found {
+        let may_be_own = match arrival.origin {
+            Origin::Host => true,
+            Origin::Wire => false,
+            // One that is given as having come in by an interface did.
+            Origin::Addresses if arrival.input.is_some() => false,
+            Origin::Addresses => {
+                interfaces::is_silent(packet, arrival) || interfaces::is_outbound(packet, arrival)
+            }
+        };
+        let goes_out = config.path.is_none_or(|path| path == Path::Output);
+        match self.answers.is_empty() || !may_be_own || !goes_out {
+            true => Found::Nothing,
+            false => self.answers.take(packet, arrival.time.unwrap_or(0)),
+        }
+    }
+}
