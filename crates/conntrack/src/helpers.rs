@@ -30,7 +30,7 @@ pub(crate) struct Helpers {
 
 /// Where a payload names the flow to expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Mention {
     /// Offset in the frame.
     pub(crate) start: usize,
     /// In bytes.
@@ -46,7 +46,7 @@ pub(crate) enum Help {
     /// The packet goes on.
     Pass,
     /// It goes on, and this is expected. FTP states it as text.
-    Expect(Expectation, Option<Told>),
+    Expect(Expectation, Option<Mention>),
     /// The kernel drops it.
     Drop,
     /// Not all of the payload was captured: it goes on or is dropped, and this may be expected.
@@ -77,7 +77,7 @@ impl Helpers {
             Helper::Tftp if layer.protocol != udp::PROTOCOL => return Help::Pass,
             Helper::Ftp => self.ftp(packet, layer.offset, handle, flow, direction),
             Helper::Tftp => tftp(packet, layer.offset, handle, flow),
-            _ if (Payload { packet, flow, direction, is_established }).may_tell() => {
+            _ if (Payload { packet, flow, direction, is_established }).may_act() => {
                 return Help::Unmodelled;
             }
             _ => return Help::Pass,
@@ -127,7 +127,10 @@ impl Helpers {
             follows: followed(flow, direction, data.port),
         };
         let start = payload_start + data.start;
-        Ok(Help::Expect(expected, Some(Told { start, len: data.len, form: data.form, sequence })))
+        Ok(Help::Expect(
+            expected,
+            Some(Mention { start, len: data.len, form: data.form, sequence }),
+        ))
     }
 
     /// How far the numbers of a flow moved.

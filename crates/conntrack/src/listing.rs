@@ -51,7 +51,7 @@ pub struct ListingError {
     pub line: u32,
     /// Column, from 1.
     pub column: u32,
-    /// What should have stood there.
+    /// What was expected there.
     pub expected: &'static str,
     /// What does; empty at the end of the line.
     pub found: String,

@@ -73,12 +73,12 @@ impl Masters {
     ) -> bool {
         let Ok(layer) = dissect::layer(packet) else { return false };
         let protocol = layer.protocol;
-        let is_telling = match protocol {
+        let may_announce = match protocol {
             tcp::PROTOCOL => may_be_ftp_answer(packet, layer.offset, tuple.source()),
             udp::PROTOCOL => may_be_tftp_request(packet, layer.offset),
             _ => false,
         };
-        if !is_telling {
+        if !may_announce {
             return false;
         }
         let server = (tuple.source(), tuple.source_part());

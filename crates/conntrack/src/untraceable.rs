@@ -1,5 +1,5 @@
 //! [`Untraceable`]: what replies may look like whose flow cannot be found, because how it is translated is not
-//! known (a port drawn at random, an address that nobody named), or whether it is there; and the first packets of
+//! known (a port drawn at random, an address that is not given), or whether it is there; and the first packets of
 //! flows that may have been expected.
 //!
 //! Contract: bounded. It only ever says "may be": past [`MOST`] ends, everything of a protocol may be such a

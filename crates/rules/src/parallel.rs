@@ -88,7 +88,7 @@ impl Ruleset {
     }
 }
 
-/// Rules that a packet may come to.
+/// Rules that a packet may reach.
 fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)> + Clone {
     let chains = &table.chains;
     let mut is_reached: Vec<bool> = chains.iter().map(|chain| chain.base.is_some()).collect();

@@ -44,7 +44,7 @@ pub(crate) fn track(
     Step::Accept
 }
 
-/// What came of all chunks of a packet.
+/// Result of all chunks of a packet.
 #[derive(Default)]
 struct Walk {
     established: bool,
