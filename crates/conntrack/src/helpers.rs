@@ -200,7 +200,7 @@ fn tftp(
     Ok(Help::Expect(expected, None))
 }
 
-/// How the flow that a packet in this direction of its flow makes expected is translated, where its flow is translated: it
+/// How the flow is translated that a packet in this direction of its flow announces, where its own is translated: it
 /// is sent from where the flow sends to, and to where the speaker is, at this port (`nf_nat_follow_master`).
 fn followed(flow: &Flow, direction: Direction, port: u16) -> Option<Followed> {
     let speaks = flow.tuple(direction);

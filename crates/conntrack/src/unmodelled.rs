@@ -1,7 +1,7 @@
 //! Helpers of which tamis knows only which packets they pass over, and how long they keep their flow.
 //!
 //! A packet that they may act on is let through or dropped, may have its payload rewritten where the flow is
-//! translated, and may make any flow expected with one of its flow's hosts.
+//! translated, and may announce any flow with one of its flow's hosts.
 //!
 //! Source: Linux 6.18 `nf_conntrack_amanda.c`, `nf_conntrack_irc.c`, `nf_conntrack_pptp.c`, `nf_conntrack_sane.c`,
 //! `nf_conntrack_sip.c`, `nf_conntrack_h323_main.c`; ITU-T H.225.0 (RasMessage), RFC 1006 (TPKT).

@@ -1,6 +1,6 @@
 //! Which packets can be evaluated apart from each other, so that several threads may share them.
 //!
-//! Contract: packets that are evaluated apart as [`Class`] allows get the verdicts that they get one after the other.
+//! Contract: packets that are evaluated apart as [`Class`] allows get the same verdicts as one after the other.
 //! A rule that no walk reaches does not count. Whether there is room for a connection, and what fragments
 //! wait, depends on all packets whatever the rules: that is for whoever shares them out to watch.
 

@@ -1,4 +1,4 @@
-//! A flow's helper inspects a packet that leaves: which flow it makes expected, and what is written into it where
+//! A flow's helper inspects a packet that leaves: which flow it announces, and what is written into it where
 //! the flow is translated.
 //!
 //! A payload is rewritten once it is known that it is, and to what; from then on the numbers of both directions move.
@@ -141,7 +141,7 @@ impl Tracker {
         self.untraceable.may_be_expected(&first)
     }
 
-    /// The packet makes this expected, or the kernel's helper did not see it so.
+    /// The packet announces this, or the kernel's helper did not see it so.
     fn may_expect(&mut self, looked: &Looked, expectation: &Expectation) -> Confirmation {
         let ends = self.table.flow(looked.handle).map(|flow| expectation.ends(flow));
         ends.into_iter().for_each(|ends| self.expect_maybe(looked.handle, ends));
@@ -155,7 +155,7 @@ impl Tracker {
         if may_end { Confirmation::MayClash } else { Confirmation::Rewritten }
     }
 
-    /// The packet makes this expected, if nothing else has.
+    /// The packet announces this, if nothing else has.
     fn expect(
         &mut self,
         looked: &Looked,
