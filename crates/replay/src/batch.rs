@@ -77,7 +77,7 @@ pub(crate) struct StreamFrame<'b> {
     pub(crate) meta: &'b FrameMeta,
     pub(crate) arrived: Arrived,
     /// What it is.
-    pub(crate) seen: Seen,
+    pub(crate) seen: &'b Seen,
     stream: &'b Stream,
 }
 
@@ -137,8 +137,8 @@ impl Batch {
 }
 
 /// What the frame at a place of [`Batch::seen`] is.
-pub(crate) fn seen_at(seen: &[Seen], at: usize) -> Seen {
-    seen.get(at).copied().unwrap_or_default()
+pub(crate) fn seen_at(seen: &[Seen], at: usize) -> &Seen {
+    seen.get(at).unwrap_or(&Seen::NOTHING)
 }
 
 impl<'b> StreamFrame<'b> {
@@ -148,6 +148,7 @@ impl<'b> StreamFrame<'b> {
     }
 
     /// Why it is no packet of its own, if it is none.
+    #[inline]
     pub(crate) fn skip(&self) -> Option<Skip> {
         match self.seen.sighting {
             Sighting::Second { .. } => Some(Skip::Second),
@@ -158,6 +159,7 @@ impl<'b> StreamFrame<'b> {
     }
 
     /// How it arrived. What shows that the host let it go on is used if `is_let_go_told`.
+    #[inline]
     pub(crate) fn arrival(&self, link: Link, is_let_go_told: bool) -> Arrival<'b> {
         let Self { meta, arrived, seen, stream, .. } = self;
         let Stream { interfaces, devices, one_sided, began } = *stream;

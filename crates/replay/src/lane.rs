@@ -12,7 +12,8 @@ use rules::model::Family;
 
 use crate::batch::{Batch, Outcome, StreamFrame};
 use crate::decider::Decider;
-use crate::recorder::{Finished, Recorder};
+use crate::link::link_of;
+use crate::recorder::Recorder;
 use crate::rules_file::RulesFile;
 
 /// What is wanted of each packet besides counting it.
@@ -93,8 +94,8 @@ impl<'f> Lane<'f> {
         for start in (0..frames).step_by(BURST) {
             let range = start..frames.min(start + BURST);
             if self.handler.tracks() {
-                self.handler.prefetch(batch.range(range.clone()).filter_map(|frame| {
-                    let link = frame.link()?;
+                self.handler.prefetch(batch.burst.range_mut(range.clone()).filter_map(|frame| {
+                    let link = link_of(frame.meta.link_type)?;
                     Some((frame.bytes, link, frame.meta.wire_length as usize))
                 }));
             }
@@ -133,8 +134,14 @@ impl<'f> Lane<'f> {
                 end
             }
         };
-        let Finished { by, sides, states } = packet.finish(&end);
-        self.keeps.outcomes.then_some(Outcome { end, by, new, sides, states })
+        let mut noted = packet.finish(&end);
+        self.keeps.outcomes.then(|| Outcome {
+            by: noted.by(&end),
+            new,
+            sides: noted.take_sides(),
+            states: noted.states(),
+            end,
+        })
     }
 }
 
@@ -165,7 +172,7 @@ impl<'n> Versus<'n> {
     ) -> (Disposition, Decider) {
         let mut packet = self.recorder.packet();
         let end = self.handler.handle(bytes, arrival, &mut packet).end;
-        (end, packet.finish(&end).by)
+        (end, packet.finish(&end).by(&end))
     }
 }
 

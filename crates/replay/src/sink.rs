@@ -122,7 +122,7 @@ impl<'f, 'w> Sink<'f, 'w> {
         &mut self,
         frame: Frame<'_>,
         arrived: Arrived,
-        seen: Seen,
+        seen: &Seen,
         interface: Option<&pktio::Interface>,
         outcome: &Outcome,
     ) -> Result<(), Error> {

@@ -124,10 +124,12 @@ impl Table {
         self.max * (size_of::<Flow>() + size_of::<u32>()) + self.index.bytes()
     }
 
+    #[inline]
     pub(crate) fn flow(&self, handle: Handle) -> Option<&Flow> {
         self.flows.get(handle.slot as usize).filter(|flow| flow.generation == handle.generation)
     }
 
+    #[inline]
     pub(crate) fn flow_mut(&mut self, handle: Handle) -> Option<&mut Flow> {
         self.flows.get_mut(handle.slot as usize).filter(|flow| flow.generation == handle.generation)
     }

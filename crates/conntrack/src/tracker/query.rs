@@ -18,12 +18,14 @@ impl Tracker {
     }
 
     /// A flow.
+    #[inline]
     #[must_use]
     pub fn flow(&self, handle: Handle) -> Option<&Flow> {
         self.table.flow(handle)
     }
 
     /// A flow, to set its mark or labels.
+    #[inline]
     pub fn flow_mut(&mut self, handle: Handle) -> Option<&mut Flow> {
         self.table.flow_mut(handle)
     }

@@ -141,6 +141,17 @@ pub struct Seen {
     pub bridged: Bridged,
 }
 
+impl Seen {
+    /// Nothing tells.
+    pub const NOTHING: Self = Self {
+        sighting: Sighting::Unknown,
+        left: None,
+        device: 0,
+        is_fragment: false,
+        bridged: Bridged::BY_NONE,
+    };
+}
+
 /// A frame that was read.
 #[derive(Debug)]
 pub struct Frame<'a> {

@@ -39,6 +39,8 @@ impl Recorder {
             families: _,
             notes_sides: _,
             stop: _,
+            // Of a packet that was counted.
+            noted: _,
         } = other;
         for (ours, theirs) in self.counters.iter_mut().zip(&counters) {
             ours.merge(theirs, HitCount::add);

@@ -63,29 +63,28 @@ pub(crate) struct Recorder {
     output_unknown: u64,
     /// Whether to note the interfaces of each packet.
     notes_sides: bool,
+    /// Of the current packet.
+    noted: Noted,
     stop: Option<Arc<AtomicBool>>,
+}
+
+/// What is noted of one packet.
+#[derive(Debug, Default)]
+struct Noted {
+    /// Index of the rules file that evaluates it.
+    file: usize,
+    /// The interfaces that it comes in and goes out by, where known and wanted.
+    sides: [Option<String>; 2],
+    states: Option<States>,
 }
 
 /// The observer of one packet: counts it when it is finished.
 #[derive(Debug)]
 #[must_use = "a packet counts once it is finished"]
-pub(crate) struct OnePacket<'r> {
-    recorder: &'r mut Recorder,
-    /// Index of the rules file that evaluates it.
-    current: usize,
-    /// The interfaces that it comes in and goes out by, where known.
-    sides: [Option<String>; 2],
-    states: Option<States>,
-}
+pub(crate) struct OnePacket<'r>(&'r mut Recorder);
 
-/// What was noted of a packet.
-pub(crate) struct Finished {
-    pub(crate) by: Decider,
-    /// The interfaces that it comes in and goes out by, where known and wanted.
-    pub(crate) sides: [Option<String>; 2],
-    /// The states that its connection may be in, where one is tracked.
-    pub(crate) states: Option<States>,
-}
+/// A packet that was counted, and what was noted of it.
+pub(crate) struct Finished<'r>(&'r mut Recorder);
 
 impl Recorder {
     /// Nothing counted yet. `notes_sides` says whether the interfaces of each packet are wanted.
@@ -118,6 +117,7 @@ impl Recorder {
             input_unknown: 0,
             output_unknown: 0,
             notes_sides,
+            noted: Noted::default(),
             stop: None,
         }
     }
@@ -131,7 +131,8 @@ impl Recorder {
     /// Observes the next packet.
     pub(crate) fn packet(&mut self) -> OnePacket<'_> {
         self.causes.clear();
-        OnePacket { recorder: self, current: 0, sides: [None, None], states: None }
+        self.noted.states = None;
+        OnePacket(self)
     }
 
     /// Counts what a frame is.
@@ -174,7 +175,7 @@ impl Recorder {
     }
 }
 
-impl OnePacket<'_> {
+impl<'r> OnePacket<'r> {
     /// Holds its result to how it was seen leaving.
     pub(crate) fn compare(
         &mut self,
@@ -183,76 +184,93 @@ impl OnePacket<'_> {
         left: Option<&Left<'_>>,
         is_own: bool,
     ) {
-        self.recorder.contradictions.compare(number, outcome, left, is_own);
+        self.0.contradictions.compare(number, outcome, left, is_own);
     }
 
     /// Counts the packet, with its result.
-    pub(crate) fn finish(mut self, end: &Disposition) -> Finished {
-        let first_cause = self.recorder.causes.iter().next().copied();
-        self.count(end);
-        Finished { by: Decider::of(end, first_cause), sides: self.sides, states: self.states }
+    pub(crate) fn finish(self, end: &Disposition) -> Finished<'r> {
+        self.0.count(end);
+        Finished(self.0)
+    }
+}
+
+impl Finished<'_> {
+    /// What decided about the packet, whose result this is.
+    pub(crate) fn by(&self, end: &Disposition) -> Decider {
+        Decider::of(end, self.0.causes.iter().next().copied())
     }
 
+    /// The interfaces that it comes in and goes out by, where known and wanted.
+    pub(crate) fn take_sides(&mut self) -> [Option<String>; 2] {
+        std::mem::take(&mut self.0.noted.sides)
+    }
+
+    /// The states that its connection may be in, where one is tracked.
+    pub(crate) fn states(&self) -> Option<States> {
+        self.0.noted.states
+    }
+}
+
+impl Recorder {
     fn count(&mut self, end: &Disposition) {
         let slot = match end.verdict {
             FinalVerdict::Accept(by) => {
                 self.decided(end, by);
-                &mut self.recorder.verdicts.accept
+                &mut self.verdicts.accept
             }
             FinalVerdict::Drop(reason) => {
                 match end.either {
-                    Some(_) => self.recorder.drop_reasons.either += 1,
-                    None => self.recorder.drop_reasons.count(reason),
+                    Some(_) => self.drop_reasons.either += 1,
+                    None => self.drop_reasons.count(reason),
                 }
                 self.decided(end, by_of(reason));
-                &mut self.recorder.verdicts.drop
+                &mut self.verdicts.drop
             }
             FinalVerdict::Reject(by) => {
                 self.decided(end, Some(by));
-                &mut self.recorder.verdicts.reject
+                &mut self.verdicts.reject
             }
             FinalVerdict::Unknown => {
                 self.unknown();
-                &mut self.recorder.verdicts.unknown
+                &mut self.verdicts.unknown
             }
             FinalVerdict::Skip(skip) => {
-                self.recorder.skipped.count(skip);
-                &mut self.recorder.verdicts.skip
+                self.skipped.count(skip);
+                &mut self.verdicts.skip
             }
         };
         slot.add(end.bytes);
-        self.recorder.offload += u64::from(end.offload);
-        self.recorder.midstream_flows += u64::from(end.midstream == Midstream::First);
-        self.recorder.midstream_packets += u64::from(end.midstream != Midstream::No);
-        self.recorder.assumed_rp_filter += u64::from(end.assumed.rp_filter);
-        self.recorder.early_flows += u64::from(end.early == Early::First);
-        self.recorder.early_packets += u64::from(end.early != Early::No);
+        self.offload += u64::from(end.offload);
+        self.midstream_flows += u64::from(end.midstream == Midstream::First);
+        self.midstream_packets += u64::from(end.midstream != Midstream::No);
+        self.assumed_rp_filter += u64::from(end.assumed.rp_filter);
+        self.early_flows += u64::from(end.early == Early::First);
+        self.early_packets += u64::from(end.early != Early::No);
     }
 
     fn unknown(&mut self) {
         let interface = |why: &Why| matches!(why, Why::Rule(_, _, Cause::Input | Cause::Output));
-        self.recorder.lacked_interface += u64::from(self.recorder.causes.iter().any(interface));
-        self.recorder.causes.count();
+        self.lacked_interface += u64::from(self.causes.iter().any(interface));
+        self.causes.count();
     }
 
     fn decided(&mut self, end: &Disposition, by: Option<By>) {
         if let Some(either) = end.family.zip(end.either) {
-            return self.recorder.either.entry(either).or_default().add(end.bytes);
+            return self.either.entry(either).or_default().add(end.bytes);
         }
         let (Some(family), Some(by)) = (end.family, by) else { return };
         if let By::HotDrop(_) = by {
-            return self.recorder.hot_drops.entry((family, by)).or_default().add(end.bytes);
+            return self.hot_drops.entry((family, by)).or_default().add(end.bytes);
         }
         // The rules that evaluated the packet are the current ones.
-        if let Some(count) = self.recorder.decided.get_mut(self.current).and_then(|d| d.at_mut(by))
-        {
+        if let Some(count) = self.decided.get_mut(self.noted.file).and_then(|d| d.at_mut(by)) {
             count.add(end.bytes);
         }
     }
 
     fn note_sides(&mut self, input: Iface<'_>, output: Iface<'_>) {
-        if self.recorder.notes_sides {
-            self.sides = [input, output].map(|side| match side {
+        if self.notes_sides {
+            self.noted.sides = [input, output].map(|side| match side {
                 Iface::Named(name) => Some(name.to_owned()),
                 Iface::Absent | Iface::Unknown => None,
             });
@@ -266,46 +284,46 @@ impl eval::Observer for OnePacket<'_> {
     #[inline]
     fn counted(&mut self, slot: u32, certain: bool, transit: &Transit<'_, '_>) {
         let bytes = transit.packet.len() as u64;
-        self.recorder.counters[self.current].hit_slot(slot, certain, bytes, transit.time);
+        self.0.counters[self.0.noted.file].hit_slot(slot, certain, bytes, transit.time);
     }
 
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
         let bytes = transit.packet.len() as u64;
-        self.recorder.counters[self.current].hit_policy(table, chain, certain, bytes, transit.time);
+        self.0.counters[self.0.noted.file].hit_policy(table, chain, certain, bytes, transit.time);
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
-        self.recorder.causes.add(Why::Rule(self.recorder.families[self.current], at, cause));
+        self.0.causes.add(Why::Rule(self.0.families[self.0.noted.file], at, cause));
     }
 
     fn stops(&self) -> bool {
-        self.recorder.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.0.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 }
 
 impl Observer for OnePacket<'_> {
     fn starts(&mut self, family: Family, path: Path, input: Iface<'_>, output: Iface<'_>) {
-        self.current = self.recorder.families.iter().position(|f| *f == family).unwrap_or(0);
-        self.recorder.paths[path as usize] += 1;
-        self.recorder.input_unknown += u64::from(input == Iface::Unknown);
-        self.recorder.output_unknown += u64::from(output == Iface::Unknown);
-        self.note_sides(input, output);
+        self.0.noted.file = self.0.families.iter().position(|f| *f == family).unwrap_or(0);
+        self.0.paths[path as usize] += 1;
+        self.0.input_unknown += u64::from(input == Iface::Unknown);
+        self.0.output_unknown += u64::from(output == Iface::Unknown);
+        self.0.note_sides(input, output);
     }
 
     fn rerouted(&mut self, from: Path, to: Path, input: Iface<'_>, output: Iface<'_>) {
-        let before = &mut self.recorder.paths[from as usize];
+        let before = &mut self.0.paths[from as usize];
         *before = before.saturating_sub(1);
-        self.recorder.paths[to as usize] += 1;
-        self.note_sides(input, output);
+        self.0.paths[to as usize] += 1;
+        self.0.note_sides(input, output);
     }
 
     fn tracked(&mut self, view: &CtView, _: KnownFlow<'_>) {
-        self.states = Some(view.states);
-        self.recorder.squeezed_packets += u64::from(view.space != Space::Enough);
+        self.0.noted.states = Some(view.states);
+        self.0.squeezed_packets += u64::from(view.space != Space::Enough);
     }
 
     fn depends_on(&mut self, why: Why) {
-        self.recorder.causes.add(why);
+        self.0.causes.add(why);
     }
 }
 
