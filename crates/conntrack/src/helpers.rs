@@ -159,13 +159,13 @@ impl Helpers {
 pub(crate) fn may_be_ftp_answer(packet: &Packet<'_>, offset: usize, speaker: IpAddr) -> bool {
     match segment(packet, offset) {
         Ok((_, payload)) => ftp::may_expect(Direction::Reply, payload, speaker),
-        Err(flaw) => flaw == Unparsable::Unknown,
+        Err(unparsable) => unparsable == Unparsable::Unknown,
     }
 }
 
 /// Whether a datagram may be a read or write request.
 pub(crate) fn may_be_tftp_request(packet: &Packet<'_>, offset: usize) -> bool {
-    is_tftp_request(packet, offset).unwrap_or_else(|flaw| flaw == Unparsable::Unknown)
+    is_tftp_request(packet, offset).unwrap_or_else(|unparsable| unparsable == Unparsable::Unknown)
 }
 
 fn is_tftp_request(packet: &Packet<'_>, offset: usize) -> Result<bool, Unparsable> {
