@@ -6,19 +6,19 @@ use access::{Config, Decide, Engine};
 use proptest::prelude::*;
 
 /// A change: which of a few destinations, begin and length of the range, banned, accepted.
-type Change = (u32, u32, u32, bool, bool);
+type Drawn = (u32, u32, u32, bool, bool);
 
 /// Destinations that changes are drawn for: few, so that later changes meet what earlier ones left.
 const DESTINATIONS: u32 = 4;
 
-fn changes(addresses: u32) -> impl Strategy<Value = Vec<Change>> {
+fn changes(addresses: u32) -> impl Strategy<Value = Vec<Drawn>> {
     let change =
         (0..DESTINATIONS, 0..addresses, 0..600u32, prop::bool::weighted(0.2), any::<bool>());
     prop::collection::vec(change, 0..60)
 }
 
 /// Asks for the ends of every range, of every destination; a range may go beyond the space.
-fn compare(engine: &Tamis, default: bool, addresses: u32, changes: &[Change]) {
+fn compare(engine: &Tamis, default: bool, addresses: u32, changes: &[Drawn]) {
     let mut model = Model::new(default);
     let destination = |number: u32| number * (addresses / DESTINATIONS);
     for &(number, begin, length, persona_non_grata, accept) in changes {

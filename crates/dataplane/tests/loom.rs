@@ -85,7 +85,7 @@ fn revisions_rise_and_the_last_one_is_left() {
         desk.post(seat(3, &three, &array));
         let seen = worker.join().expect("no panic");
         assert!(seen.is_sorted(), "{seen:?}");
-        // A burst that begins behind the last post sees what was posted.
+        // A burst that begins after the last post sees what was posted.
         assert_eq!(bursts(&desk, 1), [3]);
         // Nobody has the others, and the worker rests.
         assert!(Arc::try_unwrap(one).is_ok() && Arc::try_unwrap(two).is_ok());
@@ -95,7 +95,7 @@ fn revisions_rise_and_the_last_one_is_left() {
 
 /// Whatever is reclaimed while a worker walks is nothing that it walks: loom looks at each access to it.
 #[test]
-fn a_revision_is_reclaimed_behind_its_last_burst() {
+fn a_revision_is_reclaimed_after_its_last_burst() {
     use loom::cell::UnsafeCell;
     check(|| {
         let words = |value: u64| Arc::new(UnsafeCell::new(value));

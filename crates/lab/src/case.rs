@@ -1,4 +1,4 @@
-//! Cases: rules, frames, and what the kernel said about them, kept as text.
+//! Cases: rules, frames, and what the kernel did with them, kept as text.
 //!
 //! ```text
 //! # why this case is here
@@ -18,11 +18,11 @@ use std::fmt::{self, Write};
 
 use rules::model::Counters;
 
+use crate::evaluator::{Evaluator, Fate};
 use crate::hex::{hex, unhex};
-use crate::judge::{Fate, Judge};
 use crate::scene::Scene;
 
-/// A case.
+/// Rules, frames and the kernel's verdicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
     /// Why it is kept.
@@ -51,7 +51,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Reads the words behind `count`.
+    /// Reads the words after `count`.
     pub(crate) fn parse(words: &[&str]) -> Option<Self> {
         let &[table, chain, number, packets, bytes] = words else { return None };
         let counters = Counters { packets: packets.parse().ok()?, bytes: bytes.parse().ok()? };
@@ -127,17 +127,18 @@ impl Case {
 
     /// Asks tamis again; what it says differently, if anything.
     pub fn replay(&self) -> Result<(), String> {
-        let mut judge = Judge::new(self.scene, &self.rules).map_err(|error| error.to_string())?;
+        let mut evaluator =
+            Evaluator::new(self.scene, &self.rules).map_err(|error| error.to_string())?;
         for (index, (frame, expected)) in self.frames.iter().enumerate() {
-            let fate = judge.judge(&mut frame.clone()).fate;
+            let fate = evaluator.evaluate(&mut frame.clone()).fate;
             if fate != *expected {
                 return Err(format!("frame {index}: {}, not {}", fate.word(), expected.word()));
             }
         }
-        let counters = judge.counters();
+        let counters = evaluator.counters();
         for Count { table, chain, number, counters: expected } in &self.counts {
-            let tally = counters.iter().find(|c| c.name.0 == table && c.name.1 == *chain);
-            let found = tally.and_then(|tally| tally.entries.get(number - 1));
+            let counted = counters.iter().find(|c| c.name.0 == table && c.name.1 == *chain);
+            let found = counted.and_then(|counted| counted.entries.get(number - 1));
             let Some(found) = found else {
                 return Err(format!("no rule {table} {chain} {number}"));
             };

@@ -25,7 +25,7 @@ pub struct Machine {
     pub seed: u64,
 }
 
-/// The page.
+/// The page as Markdown.
 #[must_use]
 pub fn page(summary: &Summary, files: &[RealFile], machine: &Machine) -> String {
     let mut text = head(summary, machine);
@@ -42,7 +42,7 @@ pub fn page(summary: &Summary, files: &[RealFile], machine: &Machine) -> String 
             let key = format!("{} {name}", family.name());
             summary.matches.get(&key).map_or(0, |asked| asked.asked)
         };
-        row(&mut text, summary, ("-m", name), &kinds, reason.map(|(_, why)| *why), counts);
+        row(&mut text, summary, "-m", name, &kinds, reason.map(|(_, why)| *why), counts);
     }
     text.push_str("\n## Targets\n\nPackets are those that reached the target.\n\n");
     text.push_str(TABLE);
@@ -53,7 +53,7 @@ pub fn page(summary: &Summary, files: &[RealFile], machine: &Machine) -> String 
         let counts = |family: Family| {
             summary.targets.get(&format!("{} {name}", family.name())).copied().unwrap_or(0)
         };
-        row(&mut text, summary, ("-j", name), &kinds, reason.map(|(_, why)| *why), counts);
+        row(&mut text, summary, "-j", name, &kinds, reason.map(|(_, why)| *why), counts);
     }
     text
 }
@@ -99,7 +99,7 @@ fn real(text: &mut String, files: &[RealFile]) {
     text.push_str(
         "\n## Rulesets of the wild\n\n\
          Each built-in chain outside nat stood in at FORWARD, between devices named after interfaces that \
-         the rules name. Rules that hang on state, on time or on the host were left out, and those that no \
+         the rules name. Rules that depend on state, on time or on the host were left out, and those that no \
          such chain leads to. Packets were made for the rules that stayed.\n\n\
          | file | rules kept | of them hit | left out | not led to | packets | differences |\n\
          |---|---:|---:|---|---:|---:|---:|\n",
@@ -123,7 +123,8 @@ fn names(all: impl Iterator<Item = &'static str>) -> BTreeSet<&'static str> {
 fn row(
     text: &mut String,
     summary: &Summary,
-    (option, name): (&str, &str),
+    option: &str,
+    name: &str,
     kinds: &[(Families, Support)],
     reason: Option<&str>,
     counts: impl Fn(Family) -> u64,

@@ -7,7 +7,7 @@ use crate::case::Case;
 pub struct Failure {
     /// Number of the ruleset.
     pub number: u64,
-    /// The whole story.
+    /// Rules, packets and what differed.
     pub story: String,
     /// The case to keep.
     pub case: Option<Case>,

@@ -58,7 +58,7 @@ pub fn parse(data: &[u8]) {
     let _ = packet.to_string();
 }
 
-/// A capture file.
+/// A capture file, in any of the formats that are read.
 pub fn capture(data: &[u8]) {
     let input = std::io::Cursor::new(data.to_vec());
     let Ok(mut reader) = CaptureReader::new("fuzz", input) else { return };
@@ -112,7 +112,7 @@ pub fn sets(data: &[u8]) {
                  -A INPUT -m set ! --match-set b dst,src,dst --return-nomatch -j SET --del-set a dst,dst\n\
                  COMMIT\n";
     if let Ok(loaded) = load(rules, &LoadOptions::default()) {
-        judge(&loaded.ruleset, frame, Some(sets));
+        evaluate(&loaded.ruleset, frame, Some(sets));
     }
 }
 
@@ -159,21 +159,21 @@ pub fn bpf(data: &[u8]) {
     let text =
         format!("*filter\n:INPUT ACCEPT\n-A INPUT -m bpf --bytecode \"{code}\" -j DROP\nCOMMIT\n");
     if let Ok(loaded) = load(&text, &LoadOptions::default()) {
-        judge(&loaded.ruleset, data.get(split + 1..).unwrap_or_default(), None);
+        evaluate(&loaded.ruleset, data.get(split + 1..).unwrap_or_default(), None);
     }
 }
 
-/// Save text, then a line `%`, then a packet: the rules judge it at every hook.
+/// Save text, then a line `%`, then a packet: the rules evaluate it at every hook.
 pub fn rules(data: &[u8]) {
     let (Some(text), frame) = split(data) else { return };
     for family in [None, Some(Family::Arp), Some(Family::Bridge)] {
         if let Ok(loaded) = load(text, &LoadOptions { family, ..LoadOptions::default() }) {
-            judge(&loaded.ruleset, frame, None);
+            evaluate(&loaded.ruleset, frame, None);
         }
     }
 }
 
-/// Text up to a line `%`, and the bytes behind it.
+/// Text up to a line `%`, and the bytes after it.
 fn split(data: &[u8]) -> (Option<&str>, &[u8]) {
     let mark = b"\n%\n";
     let at = data.windows(mark.len()).position(|window| window == mark).unwrap_or(data.len());
@@ -186,8 +186,8 @@ struct Nobody;
 
 impl Observer for Nobody {}
 
-/// Judges a packet at every hook, cut off at a few places: a bare one for IP, a frame for the others.
-fn judge(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
+/// Evaluates a packet at every hook, cut off at a few places: a bare one for IP, a frame for the others.
+fn evaluate(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
     let host = Host::default();
     for captured in [frame.len(), frame.len() / 2] {
         let mut memories = Memories::of(ruleset);

@@ -30,7 +30,7 @@ impl Layouts {
     #[must_use]
     pub fn of(self, number: u64) -> Option<Kind> {
         match self {
-            // The place behind the last layout is the model's.
+            // The place after the last layout is the model's.
             Self::Each => Kind::ALL.get((number % (Kind::ALL.len() as u64 + 1)) as usize).copied(),
             Self::Only(layout) => layout,
         }

@@ -1,6 +1,6 @@
 //! [`Scene`]: the stage on which a packet meets a ruleset, the same for the kernel and for tamis.
 //!
-//! Two ways in: a TUN device (bare packets, fast) or a veth pair (Ethernet frames, for what hangs on the
+//! Two ways in: a TUN device (bare packets, fast) or a veth pair (Ethernet frames, for what depends on the
 //! link layer). Two places: raw PREROUTING, which sees everything that the stack lets in, and FORWARD
 //! (mangle, then filter), which sees only packets that route forwards.
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::judge::Asked;
+use crate::evaluator::Asked;
 use crate::scene::Scene;
 
 /// Packets and rulesets compared in one scene.

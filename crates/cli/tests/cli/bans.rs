@@ -89,8 +89,8 @@ fn a_file_that_says_something_else_is_refused_with_its_place() {
         let bans = bench.file("bans", content);
         refusal(&["replay", &rules, &capture, "--bans", &bans]).replace(&bans, "FILE")
     };
-    let said = refused(b"- ban 10.0.0.1\nsoon ban 10.0.0.2\n");
-    assert!(said.contains("FILE:2:1: expected an RFC 3339 time, +SECONDS or -"), "{said}");
+    let message = refused(b"- ban 10.0.0.1\nsoon ban 10.0.0.2\n");
+    assert!(message.contains("FILE:2:1: expected an RFC 3339 time, +SECONDS or -"), "{message}");
     assert!(refused(b"- ban 10.0.0.1\n- ban \xff\n").contains("FILE:2:7: expected UTF-8"));
     let missing = refusal(&["replay", &rules, &capture, "--bans", "/nowhere/bans"]);
     assert!(missing.contains("/nowhere/bans"));

@@ -83,8 +83,9 @@ fn a_cases_file_names_nothing_outside_its_folder() {
         scratch.write("cases/c.toml", format!("{first}{key} = '{name}'\n{OPEN}"));
         let ran = scratch.tamis(&["test", "cases/c.toml"]);
         let line = 1 + first.lines().count();
-        let said = format!("cases/c.toml:{line}:{}: expected rules in the folder", key.len() + 4);
-        assert!(ran.refusal().starts_with(&said), "{name}: {}", ran.err);
+        let message =
+            format!("cases/c.toml:{line}:{}: expected rules in the folder", key.len() + 4);
+        assert!(ran.refusal().starts_with(&message), "{name}: {}", ran.err);
         if name.contains("rules.v4") && key == "rules" {
             let allowed = scratch.tamis(&["test", "cases/c.toml", "--rules-outside"]);
             assert_eq!(allowed.code, Some(0), "{name}: {}", allowed.err);
@@ -129,7 +130,7 @@ fn every_refusal_is_one_line_with_exit_code_2() {
     folder.write("bad.v4", "*filter\n:FORWARD DROP\n-A FORWARD --nonsense\nCOMMIT\n");
     folder.write("latin.toml", "");
     fs::write(folder.path().join("latin.toml"), b"# caf\xe9\n").unwrap();
-    for (args, said) in [
+    for (args, message) in [
         (&["cases.toml"][..], "cases.toml: expected rules = \"…\", or RULES on the command line"),
         (&["rules.v4", "absent.toml"], "absent.toml: No such file"),
         (&["absent.v4", "cases.toml"], "absent.v4: No such file"),
@@ -153,7 +154,7 @@ fn every_refusal_is_one_line_with_exit_code_2() {
     ] {
         let ended = folder.tamis(&[&["test"], args].concat());
         assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{args:?}: {}", ended.err);
-        assert!(ended.err.contains(said), "{args:?}: {}", ended.err);
+        assert!(ended.err.contains(message), "{args:?}: {}", ended.err);
         assert_eq!(ended.err.lines().count(), 1, "{args:?}: {}", ended.err);
     }
 }

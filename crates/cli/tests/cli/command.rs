@@ -1,4 +1,4 @@
-//! The program as its users run it, on captures made of packets in words.
+//! The program as its users run it, on captures made of packet specs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ impl Bench {
         self.file(name, format!("*filter\n:FORWARD DROP [0:0]\n{rules}COMMIT\n"))
     }
 
-    /// A capture of packets in words, a second apart.
+    /// A capture of packet specs, a second apart.
     pub(crate) fn capture(&self, name: &str, packets: &[&str]) -> String {
         let frames: Vec<Vec<u8>> =
             packets.iter().map(|spec| replay::spec::parse(spec).unwrap().frame).collect();

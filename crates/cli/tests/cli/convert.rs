@@ -34,7 +34,7 @@ fn converted(text: &str, to: &str, more: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn what_a_bridge_can_say_is_said_and_the_rest_is_named() {
+fn what_a_bridge_can_say_is_converted_and_the_rest_is_named() {
     let (text, losses) = converted(FILTER, "ebtables", &[]);
     assert_eq!(text, FRAMES);
     let losses: Vec<&str> = losses.lines().collect();

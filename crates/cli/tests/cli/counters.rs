@@ -72,11 +72,11 @@ impl Namespace {
             .stdin(input)
             .output()
             .map_err(|error| error.to_string())?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.success() {
             Ok(String::from_utf8(output.stdout).unwrap())
         } else {
-            Err(said)
+            Err(message)
         }
     }
 }

@@ -149,8 +149,11 @@ fn rules_in_json_add_no_lines() {
         assert!(document.contains(of), "{of}");
         scratch.write("evil.json", document.replacen(of, to, 1));
         let ran = scratch.tamis(&["convert", "evil.json", "--from", "json", "--to", "iptables"]);
-        let said = ran.refusal();
-        assert!(said.starts_with("evil.json: expected ") && said.contains("FORGED"), "{said}");
+        let message = ran.refusal();
+        assert!(
+            message.starts_with("evil.json: expected ") && message.contains("FORGED"),
+            "{message}"
+        );
     }
 }
 

@@ -43,22 +43,22 @@ fn a_damaged_capture_passes_no_gate() {
     assert_eq!(gate(&open, &[&cut], &all(&[])).0, Some(0));
     for what in ["drop", "unknown", "contradiction"] {
         for more in [&["--fail-on", what][..], &["--fail-on", what, "--allow-empty"]] {
-            let (code, said) = gate(&open, &[&good, &cut], &all(more));
-            assert!(code == Some(3) && said.contains("damaged"), "{what}: {code:?} {said}");
+            let (code, message) = gate(&open, &[&good, &cut], &all(more));
+            assert!(code == Some(3) && message.contains("damaged"), "{what}: {code:?} {message}");
         }
     }
 }
 
 #[test]
-fn an_empty_capture_passes_no_gate_unless_that_is_said() {
+fn an_empty_capture_passes_no_gate_unless_it_is_allowed() {
     let scratch = Scratch::new("gate-empty");
     let (open, good) = scene(&scratch, "");
     let empty = scratch.write("empty.pcap", &fs::read(CAPTURE).unwrap()[..24]);
     let path = ["--path", "forward"];
     for captures in [&[&*empty][..], &[&good, &empty]] {
         let fails = [&path[..], &["--fail-on", "drop"]].concat();
-        let (code, said) = gate(&open, captures, &fails);
-        assert!(code == Some(3) && said.contains("no packets"), "{code:?} {said}");
+        let (code, message) = gate(&open, captures, &fails);
+        assert!(code == Some(3) && message.contains("no packets"), "{code:?} {message}");
         let passes = [&fails[..], &["--allow-empty"]].concat();
         assert_eq!(gate(&open, captures, &passes), (Some(0), String::new()));
         assert_eq!(gate(&open, captures, &path), (Some(0), String::new()));
@@ -66,12 +66,15 @@ fn an_empty_capture_passes_no_gate_unless_that_is_said() {
 }
 
 #[test]
-fn packets_of_which_nothing_is_known_pass_no_gate_unless_that_is_said() {
+fn packets_of_which_nothing_is_known_pass_no_gate_unless_it_is_allowed() {
     let scratch = Scratch::new("gate-unknown");
     let (rules, good) = scene(&scratch, "-A FORWARD -m geoip --src-cc DE -j DROP\n");
     let fails = ["--path", "forward", "--fail-on", "drop"];
-    let (code, said) = gate(&rules, &[&good], &fails);
-    assert!(code == Some(3) && said.contains("no packet has a known verdict"), "{code:?} {said}");
+    let (code, message) = gate(&rules, &[&good], &fails);
+    assert!(
+        code == Some(3) && message.contains("no packet has a known verdict"),
+        "{code:?} {message}"
+    );
     let passes = [&fails[..], &["--allow-empty"]].concat();
     assert_eq!(gate(&rules, &[&good], &passes), (Some(0), String::new()));
     // A selection that leaves nothing proves nothing.

@@ -189,11 +189,11 @@ fn collect_and_its_script_write_the_same_folder() {
         bench.dir.path().display(),
     );
     let output = in_namespace(&["sh"], &all);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let message = String::from_utf8_lossy(&output.stdout);
     assert_eq!(
-        said.matches("code 0").count(),
+        message.matches("code 0").count(),
         2,
-        "{said}{}",
+        "{message}{}",
         String::from_utf8_lossy(&output.stderr)
     );
     let collected = contents(&bench.path("fw"));

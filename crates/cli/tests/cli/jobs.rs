@@ -15,7 +15,7 @@ use crate::ran::{CAPTURE, Ran, Scratch, rules, skipped, tamis};
 
 const WILD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/rulesets");
 
-/// Every output of a replay with so many threads, by name.
+/// Every output of a replay with this number of threads, by name.
 fn outputs(scratch: &Scratch, args: &[&str], jobs: &str) -> BTreeMap<String, Vec<u8>> {
     let out = scratch.path().join("out");
     fs::create_dir_all(&out).unwrap();
@@ -94,8 +94,8 @@ fn class(ran: &Ran) -> (Value, &str) {
 }
 
 #[test]
-fn one_judge_is_told_with_its_reason() {
-    let scratch = Scratch::new("one-judge");
+fn one_worker_is_told_with_its_reason() {
+    let scratch = Scratch::new("one-worker");
     let write = |name, rule: &str| {
         scratch.write(name, format!("*filter\n:FORWARD ACCEPT [0:0]\n{rule}\nCOMMIT\n"))
     };
@@ -104,9 +104,9 @@ fn one_judge_is_told_with_its_reason() {
     let run = |rules: &str, jobs: &str| tamis(&["replay", rules, CAPTURE, "--json", "-j", jobs]);
     let because = format!("{nth}:3: -m statistic");
     let ran = run(&nth, "2");
-    let (class_of, said) = class(&ran);
+    let (class_of, message) = class(&ran);
     assert_eq!(class_of, serde_json::json!({ "class": "global", "because": because }));
-    assert_eq!(said, format!("tamis: -j 2: one worker evaluates: {because}"));
+    assert_eq!(message, format!("tamis: -j 2: one worker evaluates: {because}"));
     let ran = run(&nth, "1");
     assert_eq!(class(&ran), (class_of, ""));
     let ran = run(&state, "2");
@@ -115,7 +115,7 @@ fn one_judge_is_told_with_its_reason() {
 }
 
 #[test]
-fn an_access_list_that_changes_in_time_has_one_judge() {
+fn an_access_list_that_changes_in_time_has_one_worker() {
     let scratch = Scratch::new("bans-jobs");
     let bans = scratch.write("bans", "+1 ban 10.20.0.0/24\n+2 unban 10.20.0.0/24\n");
     let args = [&*rules("stateless.v4"), CAPTURE, "--bans", &*bans];

@@ -51,7 +51,7 @@ fn near_misses_name_the_test_and_what_the_packet_has() {
 #[test]
 fn refusals_are_one_line_with_exit_code_2() {
     let folder = folder("why-refusals");
-    for (args, said) in [
+    for (args, message) in [
         (&["--packet", "3"][..], "expected a CAPTURE in which --packet NUMBER counts"),
         (&["--packet", UDP, "--packet", "3"], "expected a CAPTURE"),
         (&["c.pcap", "--packet", UDP], "expected one --packet NUMBER with a capture"),
@@ -62,7 +62,7 @@ fn refusals_are_one_line_with_exit_code_2() {
     ] {
         let ended = folder.tamis(&[&["why", "r"], args].concat());
         assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{args:?}: {}", ended.err);
-        assert!(ended.err.contains(said), "{args:?}: {}", ended.err);
+        assert!(ended.err.contains(message), "{args:?}: {}", ended.err);
         assert_eq!(ended.err.lines().count(), 1, "{args:?}: {}", ended.err);
     }
 }

@@ -160,7 +160,7 @@ fn annotate_keeps_every_packet_and_says_what_decided() {
     let Ok(tshark) = tshark else {
         return eprintln!("skipped: tshark is not installed, so Wireshark was not asked");
     };
-    let said = String::from_utf8(tshark.stdout).unwrap();
-    assert_eq!(said.lines().count(), 7, "{said}");
-    assert!(said.contains(&format!("2\t{ssh}")), "{said}");
+    let message = String::from_utf8(tshark.stdout).unwrap();
+    assert_eq!(message.lines().count(), 7, "{message}");
+    assert!(message.contains(&format!("2\t{ssh}")), "{message}");
 }

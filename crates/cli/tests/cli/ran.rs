@@ -143,7 +143,7 @@ impl Scratch {
         file
     }
 
-    /// Writes a capture of packets in words at an interface of this name, and gives its path.
+    /// Writes a capture of packet specs at an interface of this name, and gives its path.
     pub(crate) fn capture(&self, name: &str, interface: &str, specs: &[&str]) -> String {
         let mut writer = NgWriter::new(Vec::new()).unwrap();
         let name_of = Some(interface.to_owned());

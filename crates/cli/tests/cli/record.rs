@@ -66,7 +66,7 @@ fn a_file_that_is_there_is_not_overwritten() {
 }
 
 #[test]
-fn standard_output_is_the_default_and_the_limit_is_said() {
+fn standard_output_is_the_default_and_the_limit_is_told() {
     let folder = demo("record-limit");
     let rest = [&["--limit", "2", "demo-rules.v4"], &NETS[..]].concat();
     let ended = folder.tamis(&record("demo-office.pcap", &rest));
@@ -83,9 +83,9 @@ fn a_capture_of_which_nothing_is_known_is_refused() {
     );
     let ended = folder.tamis(&record("demo-office.pcap", &["v6.rules"]));
     assert_eq!(ended.code, Some(2));
-    let said =
+    let message =
         "expected a packet whose verdict is known to record, found 287 packets: 0 unknown, 287";
-    assert!(ended.err.contains(said), "{}", ended.err);
+    assert!(ended.err.contains(message), "{}", ended.err);
 }
 
 /// Rules that many kinds of packets meet, with tests that no SPEC can carry.

@@ -51,7 +51,7 @@ fn captures_are_refused_with_their_name() {
 }
 
 #[test]
-fn packets_in_words_are_refused_at_their_column() {
+fn packet_specs_are_refused_at_their_column() {
     for (spec, place) in [
         ("", "--packet:1:"),
         ("tpc 1.2.3.4:5 > 1.2.3.4:10", "--packet:1:"),

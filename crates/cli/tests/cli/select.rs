@@ -1,4 +1,4 @@
-//! Which packets are judged, when a replay fails, and what Ctrl-C leaves.
+//! Which packets are evaluated, when a replay fails, and what Ctrl-C leaves.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -17,8 +17,8 @@ fn ten(bench: &Bench) -> (String, String) {
     (rules, bench.capture("c.pcapng", &packets))
 }
 
-/// Numbers of the packets judged.
-fn judged(bench: &Bench, flags: &[&str]) -> Vec<u64> {
+/// Numbers of the packets evaluated.
+fn evaluated(bench: &Bench, flags: &[&str]) -> Vec<u64> {
     let (rules, capture) = ten(bench);
     let lines = bench.path("packets.jsonl");
     let args = ["replay", &rules, &capture, "--packets", lines.to_str().unwrap()];
@@ -36,12 +36,12 @@ fn judged(bench: &Bench, flags: &[&str]) -> Vec<u64> {
 #[test]
 fn a_window_and_a_count_select_packets_under_their_own_numbers() {
     let bench = Bench::new();
-    assert_eq!(judged(&bench, &["--from", "+2", "--to", "+5"]), [3, 4, 5]);
-    assert_eq!(judged(&bench, &["--from", "2026-11-21T10:00:08Z"]), [9, 10]);
-    assert_eq!(judged(&bench, &["--to", "2026-11-21T11:00:01.5+01:00"]), [1, 2]);
-    assert_eq!(judged(&bench, &["--count", "3"]), [1, 2, 3]);
-    assert_eq!(judged(&bench, &["--from", "+4.5", "--count", "2"]), [6, 7]);
-    assert_eq!(judged(&bench, &["--count", "0"]), [0; 0]);
+    assert_eq!(evaluated(&bench, &["--from", "+2", "--to", "+5"]), [3, 4, 5]);
+    assert_eq!(evaluated(&bench, &["--from", "2026-11-21T10:00:08Z"]), [9, 10]);
+    assert_eq!(evaluated(&bench, &["--to", "2026-11-21T11:00:01.5+01:00"]), [1, 2]);
+    assert_eq!(evaluated(&bench, &["--count", "3"]), [1, 2, 3]);
+    assert_eq!(evaluated(&bench, &["--from", "+4.5", "--count", "2"]), [6, 7]);
+    assert_eq!(evaluated(&bench, &["--count", "0"]), [0; 0]);
 }
 
 #[test]
@@ -49,14 +49,14 @@ fn a_filter_selects_packets() {
     let bench = Bench::new();
     // ether[23] = 17: the protocol of IPv4 over Ethernet.
     let bytecode = "4,48 0 0 23,21 0 1 17,6 0 0 262144,6 0 0 0";
-    assert_eq!(judged(&bench, &["--filter", bytecode]), [2, 4, 6, 8, 10]);
+    assert_eq!(evaluated(&bench, &["--filter", bytecode]), [2, 4, 6, 8, 10]);
     let (rules, capture) = ten(&bench);
     let wrong = |filter| refusal(&["replay", &rules, &capture, "--filter", filter]);
     assert!(wrong("4,48 0 0 23").contains("expected 4 BPF instructions, found 1"));
     if Command::new("tcpdump").arg("--version").output().is_err() {
         return eprintln!("skipped: filter expressions need tcpdump");
     }
-    assert_eq!(judged(&bench, &["--filter", "tcp port 22", "--count", "2"]), [1, 3]);
+    assert_eq!(evaluated(&bench, &["--filter", "tcp port 22", "--count", "2"]), [1, 3]);
     assert!(wrong("tcp prt 22").contains("syntax error"));
 }
 
@@ -70,8 +70,11 @@ fn without_tcpdump_a_filter_says_so() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("expected tcpdump on the PATH") && said.lines().count() == 1, "{said}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        message.contains("expected tcpdump on the PATH") && message.lines().count() == 1,
+        "{message}"
+    );
 }
 
 #[test]
@@ -158,7 +161,7 @@ fn one_report_for_both_families() {
 }
 
 #[test]
-fn the_next_command_has_every_option_that_said_how_packets_walk() {
+fn the_next_command_has_every_option_that_told_how_packets_walk() {
     let bench = Bench::new();
     let rules = bench.forward("my rules.v4", &["-p udp -j ACCEPT"]);
     let capture = bench.capture("c.pcapng", &["tcp 10.0.0.1:5 > 10.0.0.2:9 syn"]);
@@ -180,13 +183,13 @@ fn ctrl_c_prints_the_report_so_far() {
     let bytes = std::fs::read(bench.capture("c.pcapng", &packets)).unwrap();
     for jobs in ["1", "2"] {
         // Less than the whole capture, and then silence: the reader waits.
-        interrupted(&bench, (&rules, &bytes[..bytes.len() - 30]), jobs);
+        interrupted(&bench, &rules, &bytes[..bytes.len() - 30], jobs);
     }
 }
 
-/// Ctrl-C after the first packets were judged, and before the capture ends.
+/// Ctrl-C after the first packets were evaluated, and before the capture ends.
 #[cfg(unix)]
-fn interrupted(bench: &Bench, (rules, capture): (&str, &[u8]), jobs: &str) {
+fn interrupted(bench: &Bench, rules: &str, capture: &[u8], jobs: &str) {
     let lines = bench.path(&format!("packets{jobs}.jsonl"));
     let mut child = Command::new(env!("CARGO_BIN_EXE_tamis"))
         .args(["replay", rules, "-", "--json", "-j", jobs, "--packets", lines.to_str().unwrap()])
@@ -206,7 +209,7 @@ fn interrupted(bench: &Bench, (rules, capture): (&str, &[u8]), jobs: &str) {
         files.any(|file| file.metadata().is_ok_and(|file| file.len() > 0))
     };
     while !written() {
-        assert!(Instant::now() < deadline, "no packet is judged");
+        assert!(Instant::now() < deadline, "no packet is evaluated");
         assert!(child.try_wait().unwrap().is_none(), "it waits for the rest");
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -222,6 +225,9 @@ fn interrupted(bench: &Bench, (rules, capture): (&str, &[u8]), jobs: &str) {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         line["frame"].as_u64().unwrap()
     });
-    let judged = json["packets"].as_u64().unwrap();
-    assert!((1..4000).contains(&judged) && frames.eq(1..=judged), "files end whole, too: {judged}");
+    let evaluated = json["packets"].as_u64().unwrap();
+    assert!(
+        (1..4000).contains(&evaluated) && frames.eq(1..=evaluated),
+        "files end whole, too: {evaluated}"
+    );
 }

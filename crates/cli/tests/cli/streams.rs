@@ -82,9 +82,9 @@ fn a_closed_pipe_changes_no_exit_code() {
         (&["test", "-", &cases, "--json"], 1),
         (&["convert", "-", "--to", "ip6tables", "--strict"], 5),
     ] {
-        let (ended, said) = unread(args, RULES);
-        let quiet = said.is_empty() || args[0] == "convert";
-        assert!(ended == Some(code) && quiet, "{args:?}: {ended:?} {said}");
+        let (ended, message) = unread(args, RULES);
+        let quiet = message.is_empty() || args[0] == "convert";
+        assert!(ended == Some(code) && quiet, "{args:?}: {ended:?} {message}");
     }
 }
 

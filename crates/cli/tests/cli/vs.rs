@@ -81,7 +81,7 @@ fn each_ruleset_gets_the_bytes_as_captured() {
     assert_eq!(json["changes"]["by"][0]["to"], "accept");
 }
 
-/// A TCP segment that ends inside its header, behind its ports.
+/// A TCP segment that ends inside its header, after its ports.
 fn cut_segment() -> Vec<u8> {
     let mut frame = replay::spec::parse(WEB).unwrap().frame;
     frame.truncate(14 + 20 + 8);
@@ -135,8 +135,8 @@ fn rules_that_cannot_be_compared_are_refused() {
     let v4 = bench.forward("r.v4", &["-p tcp -j ACCEPT"]);
     let v6 = bench.forward("r.v6", &["-s 2001:db8::/32 -j ACCEPT"]);
     let capture = bench.capture("c.pcapng", &[WEB]);
-    let said = refusal(&["replay", &v4, &capture, "--vs", &v6]);
-    assert!(said.contains("expected iptables rules, found ip6tables rules"), "{said}");
+    let message = refusal(&["replay", &v4, &capture, "--vs", &v6]);
+    assert!(message.contains("expected iptables rules, found ip6tables rules"), "{message}");
     assert!(refusal(&["replay", &v4, &capture, "--list", "change"]).contains("--vs"));
     assert!(refusal(&["replay", &v4, &capture, "--fail-on", "change"]).contains("--vs"));
     assert!(refusal(&["replay", &v4, &capture, "--vs-semantics", "nft"]).contains("--vs"));

@@ -1,4 +1,4 @@
-//! `tamis why`: packets by number and in words, and the exit code that scripts read.
+//! `tamis why`: packets by number and packet specs, and the exit code that scripts read.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn a_packet_by_number_has_the_verdict_of_the_replay() {
 }
 
 #[test]
-fn a_packet_in_words_ends_in_its_exit_code() {
+fn a_packet_spec_ends_in_its_exit_code() {
     let cases = [
         ("in=lan0 out=wan0 tcp 10.20.0.9:1025 > 203.0.113.1:443 syn", 0, "L22"),
         ("in=lan0 out=wan0 tcp 10.20.0.9:1025 > 203.0.113.1:25 syn", 1, "L24"),
@@ -72,7 +72,7 @@ fn all_shows_the_rules_that_did_not_match() {
 }
 
 #[test]
-fn a_packet_in_words_is_new_unless_its_state_is_said() {
+fn a_packet_spec_is_new_unless_its_state_is_given() {
     let spec = "in=a out=b tcp 198.51.100.7:51200 > 10.20.0.9:22 ack";
     let ran = tamis(&["why", &rules("stateful.v4"), "--packet", spec]);
     assert!(ran.out.contains("conntrack: NEW"), "{}", ran.out);
@@ -83,7 +83,7 @@ fn a_packet_in_words_is_new_unless_its_state_is_said() {
         assert!(ran.out.contains(&format!("conntrack: {state}\n")), "{}", ran.out);
         assert!(ran.out.contains(&format!(" by {line} ")), "{state}: {}", ran.out);
         let off = tamis(&["why", &rules("stateful.v4"), "--packet", &spec, "--ct", "off"]);
-        assert_eq!(off.code, ran.code, "said, it needs no tracking: {}", off.out);
+        assert_eq!(off.code, ran.code, "given, it needs no tracking: {}", off.out);
     }
     // A capture may begin in the middle of a connection, words do not.
     let midstream = tamis(&["why", &rules("stateful.v4"), "--packet", spec, "--ct", "midstream"]);
@@ -91,8 +91,8 @@ fn a_packet_in_words_is_new_unless_its_state_is_said() {
 }
 
 #[test]
-fn of_a_connection_whose_state_is_said_nothing_else_is_known() {
-    let scratch = Scratch::new("why-said");
+fn of_a_connection_whose_state_is_given_nothing_else_is_known() {
+    let scratch = Scratch::new("why-given");
     let file = scratch.file("mark.v4");
     let text =
         "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -m connmark --mark 0x1 -j ACCEPT\nCOMMIT\n";
@@ -100,7 +100,7 @@ fn of_a_connection_whose_state_is_said_nothing_else_is_known() {
     let spec = "in=a out=b udp 198.51.100.7:5 > 10.20.0.9:22";
     let code = |spec: &str| tamis(&["why", &file, "--packet", spec]).code;
     assert_eq!(code(spec), Some(1), "a new connection has no mark");
-    assert_eq!(code(&format!("{spec} ctstate=NEW")), Some(1), "said or found, it is the same");
+    assert_eq!(code(&format!("{spec} ctstate=NEW")), Some(1), "given or found, it is the same");
     assert_eq!(code(&format!("{spec} ctstate=ESTABLISHED")), Some(4));
 }
 

@@ -15,15 +15,15 @@ const LAN: [u8; 4] = [10, 0, 0, 5];
 const NET: [u8; 4] = [198, 51, 100, 7];
 const OWN: [u8; 4] = [192, 0, 2, 1];
 
-struct Tally(Counters);
+struct Hits(Counters);
 
-impl eval::Observer for Tally {
+impl eval::Observer for Hits {
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
         self.0.hit_rule(at, certain, transit.packet.len() as u64, transit.time);
     }
 }
 
-impl Observer for Tally {}
+impl Observer for Hits {}
 
 fn ruleset(text: &str) -> Ruleset {
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
@@ -61,18 +61,18 @@ fn ack(ports: [u16; 2]) -> Message {
 struct Host<'r> {
     ruleset: &'r Ruleset,
     handler: Handler<'r>,
-    tally: Tally,
+    hits: Hits,
     number: u64,
     one_sided: bool,
 }
 
 impl<'r> Host<'r> {
     fn new(ruleset: &'r Ruleset, config: &'r Config) -> Self {
-        let tally = Tally(Counters::of(ruleset));
+        let hits = Hits(Counters::of(ruleset));
         Self {
             ruleset,
             handler: Handler::new([ruleset], config),
-            tally,
+            hits,
             number: 0,
             one_sided: false,
         }
@@ -84,7 +84,7 @@ impl<'r> Host<'r> {
         let one_sided = self.one_sided;
         let arrival =
             Arrival { time, one_sided, ..Arrival::new(self.number, Link::Raw, bytes.len()) };
-        self.handler.handle(bytes, &arrival, &mut self.tally).end
+        self.handler.handle(bytes, &arrival, &mut self.hits).end
     }
 
     /// Certain and possible packets of each rule of a table's first chain with rules.
@@ -93,12 +93,12 @@ impl<'r> Host<'r> {
         let chains = &self.ruleset.tables[t].chains;
         let c = chains.iter().position(|chain| !chain.rules.is_empty()).expect("rules");
         let rules = 0..chains[c].rules.len();
-        let tally = |rule| {
+        let hits = |rule| {
             let at = RuleRef { table: t as u32, chain: c as u32, rule: rule as u32 };
-            let tally = self.tally.0.rule(at);
-            [tally.packets, tally.maybe]
+            let hits = self.hits.0.rule(at);
+            [hits.packets, hits.maybe]
         };
-        rules.map(tally).collect()
+        rules.map(hits).collect()
     }
 }
 
@@ -188,7 +188,7 @@ fn a_mark_that_may_be_set_is_not_known_until_it_is_set() {
 }
 
 #[test]
-fn what_the_raw_table_says_of_a_connection_stays_said() {
+fn what_the_raw_table_gives_a_connection_stays() {
     let text = "*mangle\n-A PREROUTING -m conntrack --ctstate UNTRACKED\nCOMMIT\n\
         *raw\n-A PREROUTING -j NOTRACK\nCOMMIT\n";
     for mode in [Mode::Kernel, Mode::Midstream] {

@@ -41,7 +41,7 @@ struct Control<'r> {
 
 /// A segment that came out.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct Segment {
     sequence: u32,
     acknowledgement: u32,
     payload: String,
@@ -60,7 +60,8 @@ fn config() -> Config {
 fn segment(
     from_client: bool,
     flags: Flags,
-    (sequence, acknowledgement): (u32, u32),
+    sequence: u32,
+    acknowledgement: u32,
     text: &str,
 ) -> Vec<u8> {
     let address = |text: &str| text.parse::<IpAddr>().expect("an address");
@@ -95,10 +96,11 @@ impl Control<'_> {
         &mut self,
         from_client: bool,
         flags: Flags,
-        numbers: (u32, u32),
+        sequence: u32,
+        acknowledgement: u32,
         text: &str,
-    ) -> Option<Seen> {
-        let mut bytes = segment(from_client, flags, numbers, text);
+    ) -> Option<Segment> {
+        let mut bytes = segment(from_client, flags, sequence, acknowledgement, text);
         self.number += 1;
         let arrival = Arrival {
             time: Some(self.number * 1_000_000),
@@ -115,15 +117,15 @@ impl Control<'_> {
 
     /// A handshake, and a line of each side, so that it is known where lines begin.
     fn open(&mut self) {
-        self.say(true, Flags::SYN, (100, 0), "");
-        self.say(false, Flags::SYN.union(Flags::ACK), (500, 101), "");
-        self.say(true, Flags::ACK, (101, 501), "NOOP\r\n");
-        self.say(false, Flags::ACK, (501, 107), "200\r\n");
+        self.say(true, Flags::SYN, 100, 0, "");
+        self.say(false, Flags::SYN.union(Flags::ACK), 500, 101, "");
+        self.say(true, Flags::ACK, 101, 501, "NOOP\r\n");
+        self.say(false, Flags::ACK, 501, 107, "200\r\n");
     }
 }
 
 /// Reads it with both checksums verified.
-fn seen(mut bytes: Vec<u8>) -> Seen {
+fn seen(mut bytes: Vec<u8>) -> Segment {
     assert_eq!((checksum::sum(&bytes[..20]), upper_sum(&bytes)), (0xffff, 0xffff), "checksums");
     let len = bytes.len();
     let packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Verify);
@@ -132,7 +134,7 @@ fn seen(mut bytes: Vec<u8>) -> Seen {
     let Read::Known(header) = packet.upper::<20>(&upper, 0) else { panic!("no header") };
     let header = tcp::Header::new_checked(&header).expect("a header");
     let payload = packet.read_slice(40, len - 40).known().expect("a payload");
-    Seen {
+    Segment {
         sequence: header.sequence(),
         acknowledgement: header.acknowledgement(),
         payload: String::from_utf8_lossy(payload).into_owned(),
@@ -146,31 +148,31 @@ fn with_control(then: impl FnOnce(&mut Control<'_>)) {
     then(&mut control);
 }
 
-fn says(sequence: u32, acknowledgement: u32, payload: &str) -> Option<Seen> {
-    Some(Seen { sequence, acknowledgement, payload: payload.to_owned() })
+fn says(sequence: u32, acknowledgement: u32, payload: &str) -> Option<Segment> {
+    Some(Segment { sequence, acknowledgement, payload: payload.to_owned() })
 }
 
 #[test]
-fn a_line_is_rewritten_and_the_numbers_behind_it_move() {
+fn a_line_is_rewritten_and_the_numbers_after_it_move() {
     with_control(|control| {
-        let told = control.say(true, Flags::ACK, (107, 506), "PORT 10,0,0,1,4,1\r\n");
+        let told = control.say(true, Flags::ACK, 107, 506, "PORT 10,0,0,1,4,1\r\n");
         assert_eq!(told, says(107, 506, "PORT 203,0,113,101,4,1\r\n"));
-        let answer = control.say(false, Flags::ACK, (506, 131), "200 ok\r\n");
+        let answer = control.say(false, Flags::ACK, 506, 131, "200 ok\r\n");
         assert_eq!(answer, says(506, 126, "200 ok\r\n"));
-        assert_eq!(control.say(true, Flags::ACK, (126, 514), ""), says(131, 514, ""));
+        assert_eq!(control.say(true, Flags::ACK, 126, 514, ""), says(131, 514, ""));
     });
 }
 
 #[test]
-fn a_second_line_moves_what_is_behind_it_further() {
+fn a_second_line_moves_what_comes_after_it_further() {
     with_control(|control| {
-        control.say(true, Flags::ACK, (107, 506), "PORT 10,0,0,1,4,1\r\n");
-        let again = control.say(true, Flags::ACK, (107, 506), "PORT 10,0,0,1,4,1\r\n");
+        control.say(true, Flags::ACK, 107, 506, "PORT 10,0,0,1,4,1\r\n");
+        let again = control.say(true, Flags::ACK, 107, 506, "PORT 10,0,0,1,4,1\r\n");
         assert_eq!(again, says(107, 506, "PORT 203,0,113,101,4,1\r\n"), "sent again");
-        let second = control.say(true, Flags::ACK, (126, 506), "EPRT |1|10.0.0.1|1026|\r\n");
+        let second = control.say(true, Flags::ACK, 126, 506, "EPRT |1|10.0.0.1|1026|\r\n");
         assert_eq!(second, says(131, 506, "EPRT |1|203.0.113.101|1026|\r\n"));
-        assert_eq!(control.say(true, Flags::ACK, (150, 506), ""), says(160, 506, ""));
-        let both = control.say(false, Flags::ACK, (506, 160), "");
+        assert_eq!(control.say(true, Flags::ACK, 150, 506, ""), says(160, 506, ""));
+        let both = control.say(false, Flags::ACK, 506, 160, "");
         assert_eq!(both, says(506, 150, ""));
     });
 }
@@ -178,24 +180,23 @@ fn a_second_line_moves_what_is_behind_it_further() {
 #[test]
 fn numbers_of_a_padded_line_move_back() {
     with_control(|control| {
-        let told =
-            control.say(true, Flags::ACK, (107, 506), "PORT 010,000,000,0001,0004,00001\r\n");
+        let told = control.say(true, Flags::ACK, 107, 506, "PORT 010,000,000,0001,0004,00001\r\n");
         assert_eq!(told, says(107, 506, "PORT 203,0,113,101,4,1\r\n"));
-        assert_eq!(control.say(true, Flags::ACK, (141, 506), ""), says(131, 506, ""));
+        assert_eq!(control.say(true, Flags::ACK, 141, 506, ""), says(131, 506, ""));
     });
 }
 
 #[test]
 fn what_acknowledges_nothing_keeps_its_number() {
     with_control(|control| {
-        control.say(true, Flags::ACK, (107, 506), "PORT 10,0,0,1,4,1\r\n");
-        assert_eq!(control.say(false, Flags::RST, (506, 131), ""), says(506, 131, ""));
+        control.say(true, Flags::ACK, 107, 506, "PORT 10,0,0,1,4,1\r\n");
+        assert_eq!(control.say(false, Flags::RST, 506, 131, ""), says(506, 131, ""));
     });
 }
 
 #[test]
 fn port_0_is_refused() {
     with_control(|control| {
-        assert_eq!(control.say(true, Flags::ACK, (107, 506), "PORT 10,0,0,1,0,0\r\n"), None);
+        assert_eq!(control.say(true, Flags::ACK, 107, 506, "PORT 10,0,0,1,0,0\r\n"), None);
     });
 }

@@ -32,7 +32,7 @@ fn ruleset(policy: &str) -> Ruleset {
     load(&text, &options).expect("rules").ruleset
 }
 
-/// Datagrams of so many clients to a port, one after the other, in a table of 4.
+/// Datagrams of this number of clients to a port, one after the other, in a table of 4.
 fn sent(rules: &Ruleset, clients: std::ops::Range<u16>, port: u16) -> Vec<(Disposition, Vec<Why>)> {
     let ct = conntrack::Config { mode: Mode::Kernel, max: 4, ..conntrack::Config::default() };
     let config = Config { ct, path: Some(dataplane::Path::Forward), ..Config::default() };

@@ -32,7 +32,7 @@ fn ruleset(text: &str) -> Ruleset {
     load(text, &options).unwrap_or_else(|error| panic!("{error}")).ruleset
 }
 
-/// Notes what verdicts hang on and how many rules were looked at.
+/// Notes what verdicts depend on and how many rules were looked at.
 #[derive(Default)]
 struct Notes {
     causes: Vec<Why>,
@@ -127,7 +127,7 @@ fn a_packet_is_unknown_whatever_else_drops_it() {
 }
 
 #[test]
-fn what_rules_remember_is_lost_with_a_walk() {
+fn what_rules_remember_is_indeterminate_after_a_walk_is_given_up() {
     let config = on(Path::Forward);
     let rules = |levels| {
         format!(
@@ -136,15 +136,15 @@ fn what_rules_remember_is_lost_with_a_walk() {
             diamond(levels)
         )
     };
-    let judged = |levels: usize| {
+    let verdicts = |levels: usize| {
         let rules = ruleset(&rules(levels));
         let mut host = Host::new(&rules, &config);
         [1, 2, 2].map(|port| host.pass(port, 5, &mut Notes::default()))
     };
-    let [first, second, third] = judged(8);
+    let [first, second, third] = verdicts(8);
     assert!(matches!(first, FinalVerdict::Drop(_)) && matches!(third, FinalVerdict::Drop(_)));
     assert!(matches!(second, FinalVerdict::Accept(_)), "{second:?}");
-    assert_eq!(judged(24), [FinalVerdict::Unknown; 3], "nobody knows who is the second");
+    assert_eq!(verdicts(24), [FinalVerdict::Unknown; 3], "nobody knows who is the second");
 }
 
 #[test]

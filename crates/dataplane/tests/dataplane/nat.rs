@@ -1,4 +1,4 @@
-//! Conversations through NAT rules: what packets look like behind them, both ways, with whole checksums.
+//! Conversations through NAT rules: what packets look like after them, both ways, with whole checksums.
 
 use std::net::IpAddr;
 
@@ -82,14 +82,14 @@ fn upper_holds(bytes: &[u8]) -> bool {
 }
 
 /// One packet through rules and an answer to what came out, with what either should look like.
-fn converse(nat: &str, sent: Ends, behind: Ends, answered: Ends) {
+fn converse(nat: &str, sent: Ends, translated: Ends, answered: Ends) {
     let (rules, config) = (ruleset(nat, ":FORWARD ACCEPT [0:0]"), config());
     let mut handler = Handler::new([&rules], &config);
     let mut bytes = udp(sent);
     let (verdict, _) = pass(&mut handler, &mut bytes, 1);
     assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
-    assert_is(&bytes, behind);
-    let (source, from, destination, to) = behind;
+    assert_is(&bytes, translated);
+    let (source, from, destination, to) = translated;
     let mut answer = udp((destination, to, source, from));
     let (verdict, path) = pass(&mut handler, &mut answer, 2);
     assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");

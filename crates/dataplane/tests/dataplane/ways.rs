@@ -1,4 +1,4 @@
-//! Which way packets take: by where they come from, by what is said of the host, by their size; and what the host
+//! Which way packets take: by where they come from, by what is given of the host, by their size; and what the host
 //! sends for those that it refuses.
 
 use std::net::IpAddr;
@@ -47,7 +47,7 @@ fn arrival<'a>(number: u64, bytes: &[u8]) -> Arrival<'a> {
     Arrival { time, ..Arrival::new(number, Link::Raw, bytes.len()) }
 }
 
-/// What becomes of a packet that came in by `eth0`.
+/// The result of a packet that came in by `eth0`.
 fn comes<'a>(handler: &mut Handler<'a>, number: u64, mut bytes: Vec<u8>) -> Outcome<'a> {
     let from_wire =
         Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
@@ -141,8 +141,8 @@ fn a_source_of_the_host_is_its_own_only_where_it_did_not_come_in() {
         (Origin::Addresses, Some(Path::Output)),
         (Origin::Wire, None),
     ] {
-        let said = Arrival { origin, ..arrival(1, &bytes) };
-        let outcome = handler.handle(&mut bytes.clone(), &said, &mut Hits::default());
+        let given = Arrival { origin, ..arrival(1, &bytes) };
+        let outcome = handler.handle(&mut bytes.clone(), &given, &mut Hits::default());
         assert_eq!(outcome.end.path, path, "{origin:?}");
     }
     let own = Arrival { origin: Origin::Host, ..arrival(1, &bytes) };
@@ -156,9 +156,9 @@ fn rules_on_both_ways_make_a_packet_certain_only_where_they_agree() {
     let mut handler = Handler::new([&rules], &config);
     let mut verdict = |port, left| {
         let mut bytes = craft("10.0.0.9", "10.0.0.1", Message::udp(5, port)).frame();
-        let said = Arrival { left, ..arrival(1, &bytes) };
+        let given = Arrival { left, ..arrival(1, &bytes) };
         let mut hits = Hits::default();
-        let outcome = handler.handle(&mut bytes, &said, &mut hits);
+        let outcome = handler.handle(&mut bytes, &given, &mut hits);
         (outcome.end.verdict.word(), outcome.end.path, hits.certain.len(), hits.maybe.len())
     };
     assert_eq!(verdict(6, None), ("accept", None, 0, 0));
@@ -185,8 +185,8 @@ fn rules_on_one_way_alone_are_meant_for_it() {
         let (rules, config) = (ruleset(&text), Config::default());
         let mut handler = Handler::new([&rules], &config);
         let mut bytes = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
-        let said = arrival(1, &bytes);
-        let outcome = handler.handle(&mut bytes, &said, &mut Hits::default());
+        let given = arrival(1, &bytes);
+        let outcome = handler.handle(&mut bytes, &given, &mut Hits::default());
         assert_eq!(outcome.end.path, Some(path));
         assert!(matches!(outcome.end.verdict, FinalVerdict::Accept(_)));
     }
@@ -300,20 +300,20 @@ fn errors_about_packets_of_no_connection_carry_the_one_of_the_packet() {
 fn the_hosts_own_fragments_are_one_packet_without_tracking_too() {
     let (rules, config) = (ruleset(PLAIN), routed());
     let mut handler = Handler::new([&rules], &config);
-    let part = |source, destination, (offset, payload_len, more)| Craft {
-        fragment: Some(Fragment { offset, more }),
-        payload_len,
+    let part = |source, destination, cut: Cut| Craft {
+        fragment: Some(Fragment { offset: cut.offset, more: cut.more }),
+        payload_len: cut.payload_len,
         id: 7,
         ..craft(source, destination, Message::udp(5, 6))
     };
     let own = |cut| part("203.0.113.2", "198.51.100.7", cut).frame();
-    let (first, last) = (own((0, 1000, true)), own((1008, 100, false)));
+    let (first, last) = (own(FIRST), own(Cut { payload_len: 100, ..LAST }));
     let (outcome, _) = leaves(&mut handler, 1, first);
     assert_eq!(outcome.end.verdict, FinalVerdict::Skip(Skip::Fragment));
     let (outcome, _) = leaves(&mut handler, 2, last);
     assert_eq!((outcome.end.verdict.word(), outcome.len), ("accept", 20 + 8 + 1000 + 100));
     // What came in and goes on passes each by itself.
-    let came = part("10.0.0.9", "198.51.100.7", (0, 1000, true)).frame();
+    let came = part("10.0.0.9", "198.51.100.7", FIRST).frame();
     assert_eq!(comes(&mut handler, 3, came).end.verdict.word(), "accept");
 }
 
@@ -322,14 +322,26 @@ const UNTRACKED: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n:INPUT ACCEPT [0:0]\
     -A PREROUTING ! -f -j MARK --set-mark 7\n-A INPUT -m mark --mark 7\n-A INPUT -f\nCOMMIT\n*filter\n\
     :INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n-A INPUT -p udp -m length --length 1136 -j DROP\nCOMMIT\n";
 
+/// Where a fragment lies in its packet.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    offset: u16,
+    payload_len: usize,
+    more: bool,
+}
+
+const FIRST: Cut = Cut { offset: 0, payload_len: 1000, more: true };
+const LAST: Cut = Cut { offset: 1008, payload_len: 108, more: false };
+
 /// A fragment from `source` to the host.
-fn piece(source: &str, (offset, payload_len, more): (u16, usize, bool)) -> Vec<u8> {
+fn piece(source: &str, cut: Cut) -> Vec<u8> {
+    let Cut { offset, payload_len, more } = cut;
     let message = Message::udp(5, 6);
     let fragment = Some(Fragment { offset, more });
     Craft { fragment, payload_len, id: 7, ..craft(source, "10.0.0.1", message) }.frame()
 }
 
-/// What becomes of a fragment, and the rules that it certainly hits, as table and rule of their chains.
+/// The verdict on a fragment, and the rules that it certainly hits, as table and rule of their chains.
 fn piece_comes(
     handler: &mut Handler<'_>,
     number: u64,
@@ -347,7 +359,6 @@ fn piece_comes(
 #[test]
 fn input_sees_the_packet_that_fragments_make_where_nothing_is_tracked() {
     let (rules, config) = (ruleset(UNTRACKED), routed());
-    let (first, last) = ((0, 1000, true), (1008, 108, false));
     let marks = (0, 0, 1);
     let whole = [(0, 1, 0), (1, 0, 0)];
     let held = FinalVerdict::Skip(Skip::Fragment);
@@ -355,11 +366,11 @@ fn input_sees_the_packet_that_fragments_make_where_nothing_is_tracked() {
 
     let mut handler = Handler::new([&rules], &config);
     let mut comes = |number, cut| piece_comes(&mut handler, number, piece("10.0.0.9", cut));
-    assert_eq!(comes(1, first), (held, vec![marks]));
-    assert_eq!(comes(2, last), (dropped, whole.to_vec()), "with the mark of the first one");
+    assert_eq!(comes(1, FIRST), (held, vec![marks]));
+    assert_eq!(comes(2, LAST), (dropped, whole.to_vec()), "with the mark of the first one");
     // The other way round it is the first one that brings the packet, its own mark on it.
-    assert_eq!(comes(3, last), (held, vec![]));
-    assert_eq!(comes(4, first), (dropped, [&[marks][..], &whole].concat()));
+    assert_eq!(comes(3, LAST), (held, vec![]));
+    assert_eq!(comes(4, FIRST), (dropped, [&[marks][..], &whole].concat()));
 }
 
 #[test]
@@ -371,18 +382,17 @@ fn fragments_that_make_no_packet_never_come_to_input() {
         let is_at_input = hits.iter().any(|(_, chain, _)| *chain == 1);
         (verdict, is_at_input)
     };
-    let (first, last) = ((0, 1000, true), (1008, 108, false));
     let held = (FinalVerdict::Skip(Skip::Fragment), false);
     // What PREROUTING drops does not wait.
     let by_rule = FinalVerdict::Drop(DropReason::Rule(RuleRef { table: 0, chain: 0, rule: 0 }));
-    assert_eq!(comes(1, "10.0.0.66", first), (by_rule, false));
+    assert_eq!(comes(1, "10.0.0.66", FIRST), (by_rule, false));
     // One that overlaps takes all with it.
-    assert_eq!(comes(2, "10.0.0.9", first), held);
+    assert_eq!(comes(2, "10.0.0.9", FIRST), held);
     let reassembly = (FinalVerdict::Drop(DropReason::Reassembly), false);
-    assert_eq!(comes(3, "10.0.0.9", (1000, 108, false)), reassembly);
-    assert_eq!(comes(4, "10.0.0.9", last), held);
+    assert_eq!(comes(3, "10.0.0.9", Cut { offset: 1000, ..LAST }), reassembly);
+    assert_eq!(comes(4, "10.0.0.9", LAST), held);
     // Thirty seconds are the most that one waits.
-    assert_eq!(comes(30_005, "10.0.0.9", first), held);
+    assert_eq!(comes(30_005, "10.0.0.9", FIRST), held);
 }
 
 #[test]
@@ -399,9 +409,9 @@ fn where_a_fragment_may_have_been_dropped_input_is_open() {
         let at_input = |hits: &[RuleRef]| hits.iter().filter(|at| at.chain + at.table > 0).count();
         (outcome.end.verdict.word(), at_input(&hits.certain), at_input(&hits.maybe))
     };
-    assert_eq!(comes(1, (0, 1000, true)), ("unknown", 0, 0));
+    assert_eq!(comes(1, FIRST), ("unknown", 0, 0));
     // The mark is that of a rule which the first one may not have come to.
-    assert_eq!(comes(2, (1008, 108, false)), ("drop", 0, 2));
+    assert_eq!(comes(2, LAST), ("drop", 0, 2));
 }
 
 #[test]
@@ -542,8 +552,8 @@ fn frames_of_other_hosts_are_left_out() {
     let packet = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
     let mut cooked = vec![0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 9, 0, 0, 8, 0];
     cooked.extend(packet);
-    let said = Arrival::new(1, Link::Sll, cooked.len());
-    let outcome = handler.handle(&mut cooked, &said, &mut Hits::default());
+    let given = Arrival::new(1, Link::Sll, cooked.len());
+    let outcome = handler.handle(&mut cooked, &given, &mut Hits::default());
     assert_eq!(outcome.end.verdict, FinalVerdict::Skip(Skip::OtherHost));
 }
 
@@ -555,8 +565,8 @@ fn the_capture_names_the_input_interface_before_networks_do() {
     let mut handler = Handler::new([&rules], &config);
     let forged = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
     let mut input = |interface, origin| {
-        let said = Arrival { interface, origin, ..arrival(1, &forged) };
-        handler.handle(&mut forged.clone(), &said, &mut Hits::default()).input
+        let given = Arrival { interface, origin, ..arrival(1, &forged) };
+        handler.handle(&mut forged.clone(), &given, &mut Hits::default()).input
     };
     assert_eq!(input(Some("wan0"), Origin::Wire), Iface::Named("wan0"));
     assert_eq!(input(Some("wan0"), Origin::Addresses), Iface::Named("wan0"));
@@ -584,9 +594,9 @@ fn what_is_captured_on_lo_is_one_walk_out_and_in() {
     let (rules, config) = (ruleset(text), Config::default());
     let mut handler = Handler::new([&rules], &config);
     let mut bytes = craft("10.0.0.1", "10.0.0.1", Message::udp(5, 6)).frame();
-    let said = Arrival { interface: Some("lo"), ..arrival(1, &bytes) };
+    let given = Arrival { interface: Some("lo"), ..arrival(1, &bytes) };
     let mut hooks = Hooks::default();
-    let outcome = handler.handle(&mut bytes, &said, &mut hooks);
+    let outcome = handler.handle(&mut bytes, &given, &mut hooks);
     assert_eq!(outcome.end.path, Some(Path::Loopback));
     assert_eq!(hooks.0, [Output, Postrouting, Prerouting, Input]);
 }

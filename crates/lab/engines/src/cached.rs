@@ -6,8 +6,8 @@
 //! so a change revokes only pairs that it may concern (by a hash: two of them may share a stamp, which
 //! revokes more, never less); [`Invalidation::Epoch`] has one stamp for all.
 //!
-//! Concurrency: a worker's memory is its own; stamps are shared counters. Bounded: so many decisions a
-//! worker, so many stamps, whatever the number of addresses.
+//! Concurrency: a worker's memory is its own; stamps are shared counters. Bounded: a number of decisions a
+//! worker and of stamps that does not depend on the number of addresses.
 //!
 //! Linearization: `update` where the engine below has it, which lies between its stamps. A remembered
 //! decision was right after its stamps were read at even counts; stamp of the source equal now, then
@@ -34,7 +34,7 @@ pub enum Invalidation {
     Epoch,
 }
 
-/// See the module.
+/// An engine whose decisions its workers remember.
 #[derive(Debug)]
 pub struct Cached<E> {
     engine: E,

@@ -16,7 +16,7 @@ use access::{Address, Decide, Engine, TooLarge};
 /// Addresses that tables have room for at the start, where nobody says how many there will be.
 const ROOM: usize = 1 << 16;
 
-/// An engine.
+/// Which engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is the module of its name")]
 pub enum Kind {
@@ -178,7 +178,7 @@ impl Default for Choices {
 }
 
 impl<A: Address> Built<A> {
-    /// Carries out a change, before any worker starts.
+    /// Applies a change, before any worker starts.
     pub fn update(&mut self, config: &access::Config<A>) {
         match self {
             Self::Alone(engine) => engine.update(config),

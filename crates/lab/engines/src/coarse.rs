@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use super::sync::RwLock;
 use access::{Address, Config, Engine, Mix, RangeSet};
 
-/// See the module.
+/// Two tables under one lock.
 #[derive(Debug)]
 pub struct Coarse<A> {
     default: bool,

@@ -24,7 +24,7 @@ pub struct AsPublished<A: Address> {
 }
 
 impl<A: Address> AsPublished<A> {
-    /// Every address accepts all sources, or none; with room for so many of them, more may come.
+    /// Every address accepts all sources, or none; with room for this number of them; more may come.
     #[must_use]
     pub fn new(default: bool, addresses: usize) -> Self {
         Self { default, png: Table::with_room(addresses), accepts: Table::with_room(addresses) }
@@ -71,7 +71,7 @@ struct Both<A> {
 }
 
 impl<A: Address> Atomic<A> {
-    /// Every address accepts all sources, or none; with room for so many of them, more may come.
+    /// Every address accepts all sources, or none; with room for this number of them; more may come.
     #[must_use]
     pub fn new(default: bool, addresses: usize) -> Self {
         Self { default, entries: Table::with_room(addresses), retries: AtomicU64::new(0) }

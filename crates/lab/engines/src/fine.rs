@@ -13,7 +13,7 @@ use super::sync::RwLock;
 use super::table::{Index, Table};
 use access::{Address, Config, Engine, Packet, Permits};
 
-/// See the module. `T` is the index; the maintained map unless said.
+/// Entries with a lock each. `T` is the index; the maintained map unless another one is named.
 #[derive(Debug)]
 pub struct Fine<A: Address, T = Table<A, Locked<A>>> {
     default: bool,
@@ -26,7 +26,7 @@ pub struct Fine<A: Address, T = Table<A, Locked<A>>> {
 pub struct Locked<A>(RwLock<Entry<A>>);
 
 impl<A: Address, T: Index<A, Locked<A>>> Fine<A, T> {
-    /// Every address accepts all sources, or none; with room for so many of them, more may come.
+    /// Every address accepts all sources, or none; with room for this number of them; more may come.
     #[must_use]
     pub fn new(default: bool, addresses: usize) -> Self {
         Self { default, index: T::with_room(addresses), address: std::marker::PhantomData }

@@ -54,7 +54,7 @@ pub(crate) fn fitting(addresses: Option<usize>, most: usize) -> Result<usize, To
     addresses.filter(|&found| found <= most).ok_or(TooLarge { most, found: addresses })
 }
 
-/// The columns, each behind its lock; addresses beyond the space are as never configured.
+/// The columns, each under its lock; addresses beyond the space are as never configured.
 #[derive(Debug)]
 struct Columns {
     default: bool,

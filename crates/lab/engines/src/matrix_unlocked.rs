@@ -7,7 +7,7 @@ use super::matrix::{MOST, fitting};
 use access::span::{masks, within};
 use access::{Address, Config, Decide, TooLarge};
 
-/// See the module.
+/// Bits of all pairs, without a lock.
 #[derive(Debug)]
 pub struct MatrixUnlocked {
     addresses: usize,

@@ -17,7 +17,7 @@ use super::sync::{AtomicU64, Ordering};
 use super::table::{Index, Table};
 use access::{Address, Config, Engine, Packet, Permits};
 
-/// See the module.
+/// Entries that are never changed, but replaced.
 #[derive(Debug)]
 pub struct Optimistic<A: Address> {
     default: bool,
@@ -26,7 +26,7 @@ pub struct Optimistic<A: Address> {
 }
 
 impl<A: Address> Optimistic<A> {
-    /// Every address accepts all sources, or none; with room for so many of them, more may come.
+    /// Every address accepts all sources, or none; with room for this number of them; more may come.
     #[must_use]
     pub fn new(default: bool, addresses: usize) -> Self {
         let retries = CachePadded::new(AtomicU64::new(0));

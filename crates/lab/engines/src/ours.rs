@@ -8,7 +8,7 @@ use access::{Address, Config, Engine, Packet, Permits};
 
 use super::sparse::Sparse;
 
-/// See the module.
+/// Dense or sparse, as the number of addresses allows.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,

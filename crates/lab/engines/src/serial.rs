@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::entry::{Entry, permits};
 use access::{Address, Config, Decide, Mix};
 
-/// See the module.
+/// Entries of one thread.
 #[derive(Debug)]
 pub struct Serial<A> {
     default: bool,

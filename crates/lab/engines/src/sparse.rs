@@ -12,7 +12,7 @@ use super::entry::Entry;
 use super::table::{Index, Table};
 use access::{Address, Config, Engine, Packet, Permits};
 
-/// See the module.
+/// Immutable entries by address.
 #[derive(Debug)]
 pub struct Sparse<A: Address> {
     default: bool,

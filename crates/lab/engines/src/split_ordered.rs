@@ -86,7 +86,7 @@ impl<A: Address, V> List<A, V> {
         if at == END { None } else { self.nodes.get(at as usize).filled.get() }
     }
 
-    /// From a sentinel: the last node before the place of (order, address), and the node there or behind.
+    /// From a sentinel: the last node before the place of (order, address), and the node there or after it.
     fn find(&self, sentinel: u32, order: u64, address: Option<A>) -> (u32, u32, bool) {
         let mut before = sentinel;
         loop {
@@ -100,7 +100,7 @@ impl<A: Address, V> List<A, V> {
         }
     }
 
-    /// Links a node in behind a sentinel, unless its like is there. The number of the one there.
+    /// Links a node in after a sentinel, unless its like is there. The number of the one there.
     fn link(&self, sentinel: u32, order: u64, entry: Option<(A, V)>) -> u32 {
         let address = entry.as_ref().map(|(of, _)| *of);
         let new = self.add(order, entry);
@@ -119,7 +119,7 @@ impl<A: Address, V> List<A, V> {
         }
     }
 
-    /// The sentinel of a bucket. A bucket without one gets it behind that of its parent, the bucket that
+    /// The sentinel of a bucket. A bucket without one gets it after that of its parent, the bucket that
     /// held its entries before the table doubled.
     fn sentinel(&self, bucket: usize) -> u32 {
         let mut missing = Vec::new();

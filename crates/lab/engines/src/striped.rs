@@ -30,7 +30,7 @@ pub enum Order {
     ByAddress,
 }
 
-/// See the module.
+/// Entries by the stripe that their address falls on.
 #[derive(Debug)]
 pub struct Striped<A> {
     default: bool,
@@ -39,7 +39,7 @@ pub struct Striped<A> {
 }
 
 impl<A: Address> Striped<A> {
-    /// Every address accepts all sources, or none; so many stripes, at least one.
+    /// Every address accepts all sources, or none; this number of stripes, at least one.
     #[must_use]
     pub fn new(default: bool, stripes: usize) -> Self {
         Self::ordered(default, stripes, Order::ByStripe)

@@ -1,6 +1,6 @@
 //! A table from address to value that several threads read and change at a time, entries never removed.
 //!
-//! It is papaya's hash map, whose readers take no lock; under loom it is a list behind a lock, which gives
+//! It is papaya's hash map, whose readers take no lock; under loom it is a list under a lock, which gives
 //! loom each call as one step. A value that was read stays valid, and its place is not used again, as long
 //! as the guard is held: two reads that yield the same reference saw no change in between.
 
@@ -18,7 +18,7 @@ pub trait Index<A: Address, V>: Send + Sync {
     where
         Self: 'a;
 
-    /// With room for so many addresses; it grows beyond.
+    /// With room for this number of addresses; it grows beyond.
     fn with_room(addresses: usize) -> Self;
 
     /// To be held while values are looked at.
@@ -46,7 +46,7 @@ mod real {
     use super::Index;
     use access::{Address, Mix};
 
-    /// See the module.
+    /// papaya's map.
     #[derive(Debug)]
     pub struct Table<A: Address, V> {
         map: HashMap<A, V, Mix>,
@@ -111,7 +111,7 @@ mod model {
     use crate::sync::RwLock;
     use access::Address;
 
-    /// See the module. Values are leaked: a model has few.
+    /// Values are leaked: a model has few.
     #[derive(Debug)]
     pub struct Table<A: Address, V: 'static> {
         values: RwLock<Vec<(A, &'static V)>>,

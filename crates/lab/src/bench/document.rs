@@ -17,7 +17,7 @@ pub struct Document {
     pub machine: Machine,
     /// When, RFC 3339.
     pub date: String,
-    /// The figures.
+    /// A row for each figure.
     pub results: Vec<Row>,
     /// What could not be measured.
     pub missing: Vec<Missing>,
@@ -41,12 +41,12 @@ pub struct Row {
     pub name: Cow<'static, str>,
     /// What did the work.
     pub engine: &'static str,
-    /// What was varied, and the work in words.
+    /// What was varied, and the work as text.
     pub params: Map<String, Value>,
     /// Our figures.
     #[serde(flatten)]
     pub runs: Runs,
-    /// Their unit.
+    /// Of all figures of the row.
     pub unit: &'static str,
     /// The peer's figure of the same work.
     #[serde(flatten)]
@@ -56,20 +56,20 @@ pub struct Row {
 /// Several runs of the same work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Runs {
-    /// Their median.
+    /// The median of all runs.
     pub value: f64,
     /// The least of them.
     pub min: f64,
-    /// The most.
+    /// The most of them.
     pub max: f64,
-    /// How many.
+    /// How many runs.
     pub runs: usize,
 }
 
 /// A peer on the same work.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Peer {
-    /// Its name.
+    /// The program or engine.
     pub peer: &'static str,
     /// The median of its runs, in the unit of ours.
     #[serde(rename = "peer_value")]

@@ -30,7 +30,7 @@ pub struct Plan {
 const FLOWS: u32 = 262_144;
 
 impl Plan {
-    /// Shapes, packets of each, and threads that judge them.
+    /// Shapes, packets of each, and workers that evaluate them.
     fn work(self) -> Vec<(Shape, u32, &'static [usize])> {
         let (packets, met, flood) = match self.quick {
             true => (300_000, 1_000_000, [100_000, 1_000_000]),
@@ -149,7 +149,7 @@ impl<'p> Bench<'p> {
             return Ok(f64::from(self.packets) / elapsed);
         }
         let program = command.get_program().to_string_lossy().into_owned();
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(io::Error::other(format!("{program} ends with {}: {said}", output.status)))
+        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(io::Error::other(format!("{program} ends with {}: {message}", output.status)))
     }
 }

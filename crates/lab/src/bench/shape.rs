@@ -28,7 +28,7 @@ pub(super) enum Shape {
     All100,
     /// Connections, opened one after the other and then met at random; rules that ask for their state.
     FullTable { flows: u32 },
-    /// A SYN from each of so many sources, to rules that ask for the state.
+    /// A SYN from each of this number of sources, to rules that ask for the state.
     SynFlood,
 }
 
@@ -71,7 +71,7 @@ impl Shape {
         (!rules.is_empty()).then(|| format!("ip and ({})", rules.join(" or ")))
     }
 
-    /// Writes a capture of so many packets.
+    /// Writes a capture of this number of packets.
     pub(super) fn capture(self, packets: u32, to: impl Write) -> io::Result<()> {
         let mut writer = ClassicWriter::new(to, LinkType::ETHERNET, Precision::Nanos)?;
         for index in 0..packets {

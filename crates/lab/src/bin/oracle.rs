@@ -2,11 +2,12 @@
 //!
 //! `oracle [--packets N] [--seed N] [--family ip|ip6] [--threads N] [--failures N] [--summary FILE]
 //! [--cases DIR] [--conformance FILE] [--real DIR] [--layout NAME]`. N packets for each family; then the
-//! rulesets of DIR, without the rules that hang on state. NAME is what tamis walks the rules as: a layout, `model`
-//! as they were read, or `each` for all of them in turn, which it is without being told. `--state N` compares N packets for each family in
-//! conversations under rules that do, and nothing else. `oracle --rejudge FILE` asks the kernel
-//! again about a case, `--only N` runs ruleset N of the seed alone, `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences;
-//! 3: this machine cannot be asked.
+//! rulesets of DIR, without the rules that depend on state. NAME is what tamis walks the rules as: a layout, `model`
+//! as they were read, or `each` for all of them in turn, which is the default. `--state N` compares N packets for
+//! each family in conversations, under rules that depend on state, and nothing else. `oracle --again FILE` asks the
+//! kernel again about a case and writes its answers into it, `--only N` runs ruleset N of the seed alone,
+//! `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences; 3: this machine cannot
+//! be asked.
 
 use std::process::ExitCode;
 
@@ -42,7 +43,7 @@ mod linux {
     use lab::oracle::campaign::{Plan, one, run as campaign, scene_of};
     use lab::oracle::load::{lacking, version};
     use lab::oracle::real::compare_dir;
-    use lab::oracle::record::{rejudge, samples};
+    use lab::oracle::record::{again, samples};
     use lab::oracle::state::{self, StatePlan, StateSummary};
     use lab::real::RealFile;
     use lab::state::case::StateCase;
@@ -54,7 +55,7 @@ mod linux {
         summary: Option<PathBuf>,
         cases: Option<PathBuf>,
         conformance: Option<PathBuf>,
-        rejudge: Option<PathBuf>,
+        again: Option<PathBuf>,
         samples: Option<PathBuf>,
         only: Option<u64>,
         real: Option<PathBuf>,
@@ -67,7 +68,7 @@ mod linux {
             eprintln!("SKIPPED: {reason}");
             return Ok(ExitCode::from(3));
         }
-        if let Some(path) = &args.rejudge {
+        if let Some(path) = &args.again {
             let text = fs::read_to_string(path)?;
             if let Some(case) = StateCase::parse(&text) {
                 fs::write(path, state::ask::ask(&case)?.text())?;
@@ -75,7 +76,7 @@ mod linux {
             }
             let case = Case::parse(&text);
             let case = case.ok_or_else(|| io::Error::other("that is no case"))?;
-            fs::write(path, rejudge(&case)?.text())?;
+            fs::write(path, again(&case)?.text())?;
             return Ok(ExitCode::SUCCESS);
         }
         if let Some(dir) = &args.samples {
@@ -168,7 +169,7 @@ mod linux {
     fn only(plan: &StatePlan, number: u64) -> io::Result<StateSummary> {
         let family = plan.families[number as usize % plan.families.len()];
         let layout = plan.layouts.of(number / plan.families.len() as u64);
-        let (sort, heard, failure) = state::one(plan.seed, number, (family, layout))?;
+        let (sort, heard, failure) = state::one(plan.seed, number, family, layout)?;
         let heard = [((family.tool(), sort), heard)].into();
         Ok(StateSummary { heard, failures: failure.into_iter().collect() })
     }
@@ -218,7 +219,7 @@ mod linux {
             summary: None,
             cases: None,
             conformance: None,
-            rejudge: None,
+            again: None,
             samples: None,
             only: None,
             real: None,
@@ -246,7 +247,7 @@ mod linux {
                 }
                 "--real" => args.real = Some(value.into()),
                 "--only" => args.only = Some(number()?),
-                "--rejudge" => args.rejudge = Some(value.into()),
+                "--again" => args.again = Some(value.into()),
                 "--samples" => args.samples = Some(value.into()),
                 "--conformance" => args.conformance = Some(value.into()),
                 _ => return Err(wrong(&word)),

@@ -26,7 +26,7 @@ pub struct Draft {
     pub fragment: u16,
     /// IPv4 options, padded with zeros to a multiple of 4; at most 40 bytes.
     pub options: Vec<u8>,
-    /// IPv6 extension headers: type, and all bytes behind the next-header byte.
+    /// IPv6 extension headers: type, and all bytes after the next-header byte.
     pub extensions: Vec<(u8, Vec<u8>)>,
     /// Upper-layer protocol.
     pub protocol: u8,
@@ -84,7 +84,7 @@ impl Draft {
         self.scene.family == Family::Ipv6
     }
 
-    /// The frame.
+    /// The frame as it is sent.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut frame = self.link();

@@ -64,7 +64,7 @@ pub struct Draw {
     pub table: &'static str,
     /// Protocol of the rule being drawn, if it says one without `!`.
     pub protocol: Option<u8>,
-    /// The choices.
+    /// What all choices are drawn from.
     pub rng: Rng,
 }
 

@@ -84,7 +84,7 @@ pub(super) fn frame(draw: &mut Draw, frame: &mut Vec<u8>, number: u16) {
         }
         // Cut, the header not knowing of it.
         4 => cut(draw, frame, network),
-        // Padding behind the packet.
+        // Padding after the packet.
         5 | 6 => frame.extend(vec![0xee; draw.rng.usize(1..20)]),
         // A length that lies.
         7 => {
@@ -98,7 +98,7 @@ pub(super) fn frame(draw: &mut Draw, frame: &mut Vec<u8>, number: u16) {
             let value = draw.rng.u8(..);
             put(frame, at, &[value]);
         }
-        // Any byte behind it.
+        // Any byte after it.
         10..=12 if frame.len() > network + 20 => {
             let at = draw.rng.usize(network + 20..frame.len());
             let value = draw.byte();

@@ -27,11 +27,11 @@ pub struct TableText {
 /// One chain.
 #[derive(Debug, Clone)]
 pub struct ChainText {
-    /// Its name.
+    /// As rules jump to it.
     pub name: String,
     /// Its policy; `-` for a user chain.
     pub policy: &'static str,
-    /// Its rules.
+    /// In order.
     pub rules: Vec<RuleText>,
 }
 
@@ -133,7 +133,7 @@ fn table(draw: &mut Draw, scene: Scene, name: &'static str) -> TableText {
 }
 
 fn rule(draw: &mut Draw, chain: usize, last: usize) -> RuleText {
-    // Jumps have fewer tests, so that the chains behind them are reached.
+    // Jumps have fewer tests, so that the chains that they lead to are reached.
     let jumps = chain < last && draw.rng.u8(..100) < if chain == 0 { 55 } else { 30 };
     let most = if jumps { 2 } else { 4 };
     let mut tests = Vec::new();

@@ -32,7 +32,7 @@ const KINDS: &[(&str, usize)] = &[
 /// How many of them IPv6 has too.
 const KINDS_V6: usize = 8;
 
-/// A drawn set.
+/// A set, and what tests of it have to know.
 struct Set {
     name: String,
     kind: &'static str,
@@ -160,7 +160,7 @@ fn element(draw: &mut Draw, kind: &str) -> String {
     dims.split(',').map(|dim| part(dim, draw)).collect::<Vec<_>>().join(",")
 }
 
-/// Clears all bits of an address behind the first `bits`.
+/// Clears all bits of an address after the first `bits`.
 fn clear(addr: &mut [u8; 16], bits: usize) {
     for (index, byte) in addr.iter_mut().enumerate() {
         let here = bits.saturating_sub(index * 8).min(8);

@@ -82,8 +82,8 @@ pub static SILENT: &[(&str, &str)] = &[
     ("ULOG", "gone from the kernel"),
 ];
 
-/// TCPMSS wants a test of SYN; and it adds the option to a SYN without one, which moves every byte behind
-/// it: what becomes of that is unknown to tamis, and not asked.
+/// TCPMSS wants a test of SYN; and it adds the option to a SYN without one, which moves every byte after
+/// it: the result is unknown to tamis, and not asked.
 const WITH_MSS: &str = "-m tcp --tcp-flags SYN SYN -m tcpmss --mss 0:65535 ";
 
 /// An action: a verdict, a target, or nothing.

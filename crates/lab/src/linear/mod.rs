@@ -42,15 +42,15 @@ impl State {
 /// What an operation did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// A change.
+    /// `update`, which answers nothing.
     Update(access::Config<u32>),
-    /// A decision.
+    /// `decide`, and its answer.
     Decide {
         /// Who sends.
         source: u32,
         /// To whom.
         destination: u32,
-        /// What the engine said.
+        /// What the engine answered.
         permitted: bool,
     },
 }

@@ -62,7 +62,7 @@ fn run(engine: &dyn Engine<u32>, acts: &[Act], thread: usize, clock: &AtomicU64)
     acts.iter().map(&mut operation).collect()
 }
 
-/// Records so many histories, each on an engine of its own.
+/// Records this number of histories, each on an engine of its own.
 ///
 /// # Errors
 /// The first history that cannot have happened one operation at a time.

@@ -79,7 +79,7 @@ fn known_bad_histories() {
 }
 
 #[test]
-fn histories_that_are_too_long_are_not_judged() {
+fn histories_that_are_too_long_are_not_searched() {
     let history = vec![operation(0, (0, 1), decide(0, 0, true)); 65];
     assert_eq!(is_linearizable(&history, State::new(true)), None);
 }

@@ -18,10 +18,10 @@ use super::explain::explain;
 use super::netns::in_fresh;
 use super::record::record;
 use super::shrink::{Failing, shrink};
+use crate::evaluator::{Evaluator, Fate};
 use crate::failure::Failure;
 use crate::generate::ruleset::RulesetText;
 use crate::generate::{Draw, packets, ruleset};
-use crate::judge::{Fate, Judge};
 use crate::layouts::{Layouts, name_of};
 use crate::scene::{Placement, Scene, Wire};
 use crate::summary::{Compared, Summary};
@@ -140,9 +140,9 @@ fn compare(
         let frames = packets::draw(draw, rules, batch * BATCH, BATCH);
         difference = session.batch(&frames)?;
         compared.packets += frames.len() as u64;
-        for judged in session.fates() {
-            compared.stack += u64::from(judged.fate == Fate::Stack);
-            compared.accepted += u64::from(judged.fate == Fate::Accept);
+        for evaluated in session.fates() {
+            compared.stack += u64::from(evaluated.fate == Fate::Stack);
+            compared.accepted += u64::from(evaluated.fate == Fate::Accept);
         }
         sent.extend(frames);
         if difference.is_some() {
@@ -151,17 +151,17 @@ fn compare(
     }
     summary.layouts.insert(name_of(scene.layout), compared.packets);
     summary.scenes.insert(scene.words(), compared);
-    tally(scene, session.judge(), summary);
+    add_up(scene, session.evaluator(), summary);
     Ok(difference)
 }
 
-fn tally(scene: Scene, judge: &Judge, summary: &mut Summary) {
+fn add_up(scene: Scene, evaluator: &Evaluator, summary: &mut Summary) {
     let family = scene.family.name();
     let mut asked = std::collections::BTreeMap::new();
-    judge.asked(&mut asked);
+    evaluator.asked(&mut asked);
     summary.matches.extend(asked.into_iter().map(|(name, sum)| (format!("{family} {name}"), sum)));
     let mut targets = std::collections::BTreeMap::new();
-    judge.targets(&mut targets);
+    evaluator.targets(&mut targets);
     summary
         .targets
         .extend(targets.into_iter().map(|(name, sum)| (format!("{family} {name}"), sum)));
@@ -202,9 +202,9 @@ pub(super) fn examine(
 /// Matches and targets of a ruleset, with the family.
 fn names(scene: Scene, rules: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    let Ok(judge) = Judge::new(scene, rules) else { return names };
+    let Ok(evaluator) = Evaluator::new(scene, rules) else { return names };
     let family = scene.family.name();
-    for chain in judge.ruleset().tables.iter().flat_map(|table| &table.chains) {
+    for chain in evaluator.ruleset().tables.iter().flat_map(|table| &table.chains) {
         for rule in &chain.rules {
             names.extend(rule.matches.iter().map(|used| format!("{family} {}", used.name)));
             if let Action::Target(target) = &rule.action {

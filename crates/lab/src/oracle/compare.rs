@@ -9,10 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::kernel::{Kernel, Survivor};
+use crate::evaluator::{Evaluated, Evaluator, Fate};
 use crate::hex::hex;
-use crate::judge::{Fate, Judge, Judged};
+use crate::rule_counters::ChainCounters;
 use crate::scene::{Placement, Scene, serial};
-use crate::tally::ChainTally;
 
 /// Something on which the kernel and tamis do not agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum Difference {
         /// What differs.
         what: String,
     },
-    /// A counter.
+    /// A rule's or policy's counter.
     Counter(String),
 }
 
@@ -61,8 +61,8 @@ impl fmt::Display for Difference {
 pub struct Session {
     scene: Scene,
     kernel: Kernel,
-    judge: Judge,
-    judged: Vec<(Judged, Vec<u8>)>,
+    evaluator: Evaluator,
+    evaluated: Vec<(Evaluated, Vec<u8>)>,
     /// Index of a frame in the batch, by its serial number.
     by_serial: Vec<u32>,
 }
@@ -71,21 +71,21 @@ impl Session {
     /// Sets the scene up in the calling thread's namespace and loads the rules into both.
     pub fn new(scene: Scene, rules: &str) -> io::Result<Result<Self, Difference>> {
         let mut kernel = Kernel::new(scene)?;
-        let judge = match load(&mut kernel, scene, rules) {
-            Ok(judge) => judge,
+        let evaluator = match load(&mut kernel, scene, rules) {
+            Ok(evaluator) => evaluator,
             Err(difference) => return Ok(Err(difference)),
         };
         let by_serial = vec![u32::MAX; 1 << 16];
-        Ok(Ok(Self { scene, kernel, judge, judged: Vec::new(), by_serial }))
+        Ok(Ok(Self { scene, kernel, evaluator, evaluated: Vec::new(), by_serial }))
     }
 
     /// Loads other rules into both; counters and states start anew.
     pub fn reload(&mut self, rules: &str) -> Result<(), Difference> {
-        self.judge = load(&mut self.kernel, self.scene, rules)?;
+        self.evaluator = load(&mut self.kernel, self.scene, rules)?;
         Ok(())
     }
 
-    /// The scene.
+    /// Where it plays.
     #[must_use]
     pub fn scene(&self) -> Scene {
         self.scene
@@ -93,28 +93,28 @@ impl Session {
 
     /// tamis's side.
     #[must_use]
-    pub fn judge(&self) -> &Judge {
-        &self.judge
+    pub fn evaluator(&self) -> &Evaluator {
+        &self.evaluator
     }
 
-    /// What tamis said about each frame of the last batch.
-    pub fn fates(&self) -> impl Iterator<Item = Judged> + '_ {
-        self.judged.iter().map(|(judged, _)| *judged)
+    /// What tamis did with each frame of the last batch.
+    pub fn fates(&self) -> impl Iterator<Item = Evaluated> + '_ {
+        self.evaluated.iter().map(|(evaluated, _)| *evaluated)
     }
 
     /// Feeds both a batch of frames with different serial numbers.
     pub fn batch(&mut self, frames: &[Vec<u8>]) -> io::Result<Option<Difference>> {
-        self.judged.resize_with(frames.len(), || {
-            (Judged { fate: Fate::Stack, mark: 0, network: 0 }, Vec::new())
+        self.evaluated.resize_with(frames.len(), || {
+            (Evaluated { fate: Fate::Stack, mark: 0, network: 0 }, Vec::new())
         });
-        for (frame, (judged, rewritten)) in frames.iter().zip(&mut self.judged) {
+        for (frame, (evaluated, rewritten)) in frames.iter().zip(&mut self.evaluated) {
             self.kernel.send(frame)?;
             rewritten.clear();
             rewritten.extend_from_slice(frame);
-            *judged = self.judge.judge(rewritten);
+            *evaluated = self.evaluator.evaluate(rewritten);
         }
         let survivors = self.kernel.survivors()?;
-        if let Some(what) = self.judge.unknown() {
+        if let Some(what) = self.evaluator.unknown() {
             return Ok(Some(Difference::Unknown(what.to_owned())));
         }
         if let Some(difference) = self.compare_survivors(frames, &survivors) {
@@ -136,41 +136,47 @@ impl Session {
     ) -> Option<Difference> {
         self.by_serial.fill(u32::MAX);
         for (index, frame) in frames.iter().enumerate() {
-            let (judged, _) = &self.judged[index];
-            if let Some(number) = frame.get(judged.network..).and_then(serial) {
+            let (evaluated, _) = &self.evaluated[index];
+            if let Some(number) = frame.get(evaluated.network..).and_then(serial) {
                 self.by_serial[usize::from(number)] = index as u32;
             }
         }
         let mut survived = vec![false; frames.len()];
         for survivor in survivors {
             let index = self.by_serial[usize::from(survivor.serial)] as usize;
-            let Some((judged, rewritten)) = self.judged.get(index) else { continue };
-            let sent = &rewritten[judged.network..];
+            let Some((evaluated, rewritten)) = self.evaluated.get(index) else { continue };
+            let sent = &rewritten[evaluated.network..];
             if !same_addresses(sent, &survivor.bytes) {
                 // An ICMP error or a reset that a REJECT sent.
                 continue;
             }
             survived[index] = true;
-            if judged.fate == Fate::Accept
-                && let Some(what) = self.survivor_differs(judged, sent, survivor)
+            if evaluated.fate == Fate::Accept
+                && let Some(what) = self.survivor_differs(evaluated, sent, survivor)
             {
                 return Some(Difference::Survivor { frame: index, what });
             }
         }
-        let verdicts = self.judged.iter().zip(&survived).enumerate();
-        let mut wrong = verdicts
-            .filter(|(_, ((judged, _), survived))| (judged.fate == Fate::Accept) != **survived);
-        wrong.next().map(|(frame, ((judged, _), survived))| Difference::Verdict {
+        let verdicts = self.evaluated.iter().zip(&survived).enumerate();
+        let mut wrong = verdicts.filter(|(_, ((evaluated, _), survived))| {
+            (evaluated.fate == Fate::Accept) != **survived
+        });
+        wrong.next().map(|(frame, ((evaluated, _), survived))| Difference::Verdict {
             frame,
-            tamis: judged.fate,
+            tamis: evaluated.fate,
             survived: *survived,
         })
     }
 
-    fn survivor_differs(&self, judged: &Judged, sent: &[u8], got: &Survivor) -> Option<String> {
+    fn survivor_differs(
+        &self,
+        evaluated: &Evaluated,
+        sent: &[u8],
+        got: &Survivor,
+    ) -> Option<String> {
         if let Some(mark) = got.mark {
-            let differs = mark != judged.mark;
-            return differs.then(|| format!("mark {:#x}, kernel {mark:#x}", judged.mark));
+            let differs = mark != evaluated.mark;
+            return differs.then(|| format!("mark {:#x}, kernel {mark:#x}", evaluated.mark));
         }
         let same = self.scene.placement != Placement::Forward || sent.starts_with(&got.bytes);
         (!same).then(|| format!("bytes {}, kernel {}", hex(sent), hex(&got.bytes)))
@@ -178,7 +184,7 @@ impl Session {
 
     fn compare_counters(&mut self) -> io::Result<Option<Difference>> {
         let kernel = self.kernel.counters()?;
-        for ChainTally { name: (table, chain), entries, built_in } in self.judge.counters() {
+        for ChainCounters { name: (table, chain), entries, built_in } in self.evaluator.counters() {
             let found = kernel.iter().find(|(t, c, _)| *t == table && *c == chain);
             let Some((_, _, theirs)) = found else {
                 return Ok(Some(Difference::Counter(format!("{table} {chain}: no such chain"))));
@@ -201,9 +207,9 @@ impl Session {
     }
 }
 
-fn load(kernel: &mut Kernel, scene: Scene, rules: &str) -> Result<Judge, Difference> {
+fn load(kernel: &mut Kernel, scene: Scene, rules: &str) -> Result<Evaluator, Difference> {
     kernel.load(rules).map_err(|error| Difference::Load(format!("kernel: {error}")))?;
-    Judge::new(scene, rules).map_err(|error| Difference::Load(format!("tamis: {error}")))
+    Evaluator::new(scene, rules).map_err(|error| Difference::Load(format!("tamis: {error}")))
 }
 
 pub(super) fn same_addresses(a: &[u8], b: &[u8]) -> bool {

@@ -9,8 +9,8 @@ use packet::{Checksums, parse};
 use super::compare::Difference;
 use super::kernel::Kernel;
 use super::netns;
+use crate::evaluator::Evaluator;
 use crate::hex::hex;
-use crate::judge::Judge;
 use crate::scene::Scene;
 
 /// The story of the last of `frames`, which makes the difference; the others only bring the rules into
@@ -59,18 +59,18 @@ fn kernel_path(
 }
 
 fn tamis_path(scene: Scene, rules: &str, before: &[Vec<u8>], last: &[u8]) -> Vec<String> {
-    let mut judge = match Judge::new(scene, rules) {
-        Ok(judge) => judge,
+    let mut evaluator = match Evaluator::new(scene, rules) {
+        Ok(evaluator) => evaluator,
         Err(error) => return vec![error.to_string()],
     };
     for frame in before {
-        judge.judge(&mut frame.clone());
+        evaluator.evaluate(&mut frame.clone());
     }
-    let (judged, steps) = judge.path(&mut last.to_vec());
+    let (evaluated, steps) = evaluator.path(&mut last.to_vec());
     let mut path: Vec<String> = steps.into_iter().map(|step| step.0).collect();
-    path.extend(judge.unknown().map(str::to_owned));
+    path.extend(evaluator.unknown().map(str::to_owned));
     if path.is_empty() {
-        path.push(judged.fate.word().to_owned());
+        path.push(evaluated.fate.word().to_owned());
     }
     path
 }

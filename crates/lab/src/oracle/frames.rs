@@ -1,7 +1,7 @@
 //! Frames through bridge rules and ARP packets through ARP rules, in the kernel and in tamis.
 //!
-//! [`bridge`] judges by ebtables-nft on a bridge between two veth pairs: what comes out at the far end, byte
-//! by byte, and every rule's counters. [`arp`] judges by arptables-legacy, loaded command by command (its
+//! [`bridge`] asks ebtables-nft on a bridge between two veth pairs: what comes out at the far end, byte
+//! by byte, and every rule's counters. [`arp`] asks arptables-legacy, loaded command by command (its
 //! restore command is none), on a veth end: every rule's counters and the policy's.
 //!
 //! The kernel here cannot be asked about broute, `--logical-in`, `--logical-out` and string matches on bridges.
@@ -176,7 +176,7 @@ fn arptables(words: &str) -> io::Result<()> {
     feed(Command::new("arptables-legacy").args(words.split_whitespace()), "")
 }
 
-/// The spelling of the old tool: its own names, and `!` behind its option.
+/// The spelling of the old tool: its own names, and `!` after its option.
 fn legacy(rule: &str) -> String {
     // It does not test by itself what newer tools do.
     let mut words = vec!["--h-length".to_owned(), "6".to_owned()];
@@ -352,8 +352,8 @@ impl Trial<'_> {
                 let theirs = kernel.get(&key).map(Vec::as_slice).unwrap_or_default();
                 for r in 0..chain.rules.len() {
                     let at = RuleRef { table: t as u32, chain: c as u32, rule: r as u32 };
-                    let tally = observed.tallies.rule(at);
-                    let ours = Counters { packets: tally.packets, bytes: tally.bytes };
+                    let hits = observed.tallies.rule(at);
+                    let ours = Counters { packets: hits.packets, bytes: hits.bytes };
                     if theirs.get(r) != Some(&ours) {
                         let theirs = theirs.get(r);
                         return Ok(Some(format!(

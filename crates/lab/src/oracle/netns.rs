@@ -112,8 +112,8 @@ pub(super) fn feed(command: &mut Command, text: &str) -> io::Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("{command:?}: {}", said.trim())))
+    let message = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{command:?}: {}", message.trim())))
 }
 
 /// Index of a device of the calling thread's namespace.

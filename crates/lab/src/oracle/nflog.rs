@@ -1,6 +1,6 @@
 //! Packets that the kernel logs: survivors by an NFLOG rule, and the path of one packet by TRACE.
 //!
-//! With nfnetlink_log behind `net.netfilter.nf_log.*`, a TRACE target in the raw table logs every rule
+//! With nfnetlink_log as the backend of `net.netfilter.nf_log.*`, a TRACE target in the raw table logs every rule
 //! that the packet matches to group 0, with a prefix such as `TRACE: raw:PREROUTING:rule:2 `.
 //!
 //! Source: `linux/netfilter/nfnetlink_log.h`, `linux/netfilter/nfnetlink.h`, netlink(7).
@@ -42,7 +42,7 @@ pub struct Listener {
 pub struct Logged<'a> {
     /// Its first bytes from the network header on.
     pub payload: &'a [u8],
-    /// Its mark.
+    /// As the packet had it at the rule that logged it.
     pub mark: u32,
     /// The prefix of the rule.
     pub prefix: &'a str,

@@ -15,8 +15,8 @@ use super::campaign::examine;
 use super::compare::{Difference, Session};
 use super::netns::in_fresh;
 use crate::device::Device;
+use crate::evaluator::Evaluator;
 use crate::generate::{Draw, packets};
-use crate::judge::Judge;
 use crate::real::{RealFile, View, strip};
 use crate::scene::{Placement, Scene, Wire};
 use crate::summary::Summary;
@@ -143,7 +143,7 @@ fn shoot<'v>(
                 break;
             }
         }
-        note_hits(session.judge(), view, hit);
+        note_hits(session.evaluator(), view, hit);
         Ok(difference)
     })?;
     if let Some(difference) = difference {
@@ -156,9 +156,9 @@ fn shoot<'v>(
 }
 
 /// Adds the rules that some packet matched.
-fn note_hits<'v>(judge: &Judge, view: &'v View, hit: &mut Hits<'v>) {
+fn note_hits<'v>(evaluator: &Evaluator, view: &'v View, hit: &mut Hits<'v>) {
     let table = view.name.split(' ').next().unwrap_or_default();
-    for (chain, origin) in judge.counters().iter().zip(&view.origins) {
+    for (chain, origin) in evaluator.counters().iter().zip(&view.origins) {
         let rules = chain.entries.len() - 1;
         let entries = chain.entries.iter().take(rules).enumerate();
         let hits = entries.filter(|(_, counters)| counters.packets > 0);

@@ -5,10 +5,10 @@ use std::io;
 use super::kernel::Kernel;
 use super::netns::in_fresh;
 use crate::case::{Case, Count};
+use crate::evaluator::Fate;
 use crate::generate::matches::{GENERATORS, MatchGen};
 use crate::generate::ruleset::sample;
 use crate::generate::{Draw, packets};
-use crate::judge::Fate;
 use crate::scene::{Placement, Scene, Wire};
 use rules::ext::{Support, find_match};
 use rules::model::Family;
@@ -76,14 +76,14 @@ fn first_count(kernel: &mut Kernel, scene: Scene) -> io::Result<u64> {
 }
 
 /// Asks the kernel again about a case whose verdicts and counts may be missing or wrong.
-pub fn rejudge(case: &Case) -> io::Result<Case> {
+pub fn again(case: &Case) -> io::Result<Case> {
     let frames: Vec<Vec<u8>> = case.frames.iter().map(|(frame, _)| frame.clone()).collect();
     let fresh = record(case.scene, &case.rules, &frames)?;
     Ok(Case { why: case.why.clone(), ..fresh })
 }
 
 /// A sample of every match that is drawn, in each of its families: a few rules of it, packets made for
-/// them, and what the kernel said. With the name of its file.
+/// them, and what the kernel answered. With the name of its file.
 pub fn samples(seed: u64) -> io::Result<Vec<(String, Case)>> {
     let mut all = Vec::new();
     for kind in GENERATORS {

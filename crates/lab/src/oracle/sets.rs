@@ -27,7 +27,7 @@ use crate::generate::sets::{Host, draw, packet};
 use crate::layouts::{Layouts, name_of};
 use crate::scene::{Placement, Scene, Wire, serial};
 use crate::state::Sent;
-use crate::state::judge::{Said, StateJudge};
+use crate::state::evaluator::{Egress, StateEvaluator};
 use crate::state::stage::Stage;
 
 /// Packets for each ruleset.
@@ -112,7 +112,7 @@ pub fn one(seed: u64, number: u64, layout: Option<Kind>) -> io::Result<(u64, u64
                 return Ok((0, 0));
             }
         };
-        trial.run((&ruleset, sets), &mut random, &mut told)
+        trial.run(&ruleset, sets, &mut random, &mut told)
     })?;
     let story = told.map(|what| {
         let Host { sets, rules } = &host;
@@ -152,7 +152,8 @@ impl Trial {
 
     fn run(
         &mut self,
-        (ruleset, sets): (&Ruleset, Sets),
+        ruleset: &Ruleset,
+        sets: Sets,
         draw: &mut Draw,
         told: &mut Option<String>,
     ) -> io::Result<(u64, u64)> {
@@ -166,7 +167,7 @@ impl Trial {
             host: host::Host::default(),
             ..stage.config()
         };
-        let mut judge = StateJudge::new(ruleset, &config);
+        let mut evaluator = StateEvaluator::new(ruleset, &config);
         let (mut sent, mut passed) = (0, 0);
         for number in 0..PACKETS {
             let bytes = packet(draw, number);
@@ -174,29 +175,29 @@ impl Trial {
             let mut came = self.comes(&bytes)?;
             let ours = Sent::at_once(false, bytes.clone());
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let said = judge.judge(&stage, &ours, now.as_nanos() as u64);
-            if matches!(said, Said::Out(_)) && !came {
+            let egress = evaluator.evaluate(&stage, &ours, now.as_nanos() as u64);
+            if matches!(egress, Egress::Packet(_)) && !came {
                 thread::sleep(SOFTIRQ);
                 came = self.comes(&bytes)?;
             }
             sent += 1;
             passed += u64::from(came);
-            let what = match (said, came) {
-                (Said::Out(_), true) | (Said::Nothing, false) => None,
-                (said, came) => {
+            let what = match (egress, came) {
+                (Egress::Packet(_), true) | (Egress::Nothing, false) => None,
+                (egress, came) => {
                     let kernel = if came { "accept" } else { "drop" };
-                    let unknown = judge.unknown().unwrap_or_default();
-                    Some(format!("tamis {said:?} {unknown}, kernel {kernel}"))
+                    let unknown = evaluator.unknown().unwrap_or_default();
+                    Some(format!("tamis {egress:?} {unknown}, kernel {kernel}"))
                 }
             };
             let what = match what {
                 None if (number + 1) % BATCH == 0 => {
-                    self.settled_counters_differ(ruleset, &judge)?
+                    self.settled_counters_differ(ruleset, &evaluator)?
                 }
                 what => what,
             };
             if let Some(what) = what {
-                let (path, hex) = (judge.path().join(" "), crate::hex::hex(&bytes));
+                let (path, hex) = (evaluator.path().join(" "), crate::hex::hex(&bytes));
                 *told = Some(format!("packet {number}: {what}; tamis's path: {path}\n{hex}"));
                 break;
             }
@@ -218,19 +219,19 @@ impl Trial {
     fn settled_counters_differ(
         &mut self,
         ruleset: &Ruleset,
-        judge: &StateJudge<'_>,
+        evaluator: &StateEvaluator<'_>,
     ) -> io::Result<Option<String>> {
-        if self.counters_differ(ruleset, judge)?.is_none() {
+        if self.counters_differ(ruleset, evaluator)?.is_none() {
             return Ok(None);
         }
         thread::sleep(SOFTIRQ);
-        self.counters_differ(ruleset, judge)
+        self.counters_differ(ruleset, evaluator)
     }
 
     fn counters_differ(
         &mut self,
         ruleset: &Ruleset,
-        judge: &StateJudge<'_>,
+        evaluator: &StateEvaluator<'_>,
     ) -> io::Result<Option<String>> {
         for (t, table) in ruleset.tables.iter().enumerate() {
             let kernel = self.reader.read(table.name)?;
@@ -240,7 +241,7 @@ impl Trial {
                 };
                 let entries = chain.rules.len() + usize::from(chain.base.is_some());
                 for (index, theirs) in theirs.entries.iter().enumerate().take(entries) {
-                    let ours = judge.tally(t, c, index);
+                    let ours = evaluator.hits(t, c, index);
                     if (ours.packets, ours.bytes) != (theirs.packets, theirs.bytes) {
                         let (table, chain, number) = (table.name, &chain.name, index + 1);
                         let ours = format!("{}:{}", ours.packets, ours.bytes);

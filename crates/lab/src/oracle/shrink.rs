@@ -12,11 +12,11 @@ use crate::scene::{Placement, Scene};
 /// A case that fails.
 #[derive(Debug, Clone)]
 pub struct Failing {
-    /// The rules.
+    /// What is left of the rules.
     pub rules: RulesetText,
     /// The frames; only the last makes the difference.
     pub frames: Vec<Vec<u8>>,
-    /// The difference.
+    /// What differs under them.
     pub difference: Difference,
 }
 

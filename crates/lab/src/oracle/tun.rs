@@ -13,7 +13,7 @@ use crate::scene::{LOCAL_V4, LOCAL_V6, Scene};
 /// Packets that a device holds until they are read.
 const QUEUE: u32 = 8192;
 
-/// The two devices.
+/// The two devices of a scene, opened.
 #[derive(Debug)]
 pub struct Tun {
     near: File,

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use super::counters::{Counted, Place, Told, of_json, reached_from};
+use super::counters::{Counted, CounterName, Told, of_json, reached_from};
 use super::recording::{Recording, Way};
 use super::scenes::Scene;
 
@@ -14,7 +14,7 @@ use super::scenes::Scene;
 #[derive(Clone, Debug)]
 pub struct Wrong {
     /// Which.
-    pub place: Place,
+    pub place: CounterName,
     /// What the kernel has.
     pub kernel: Counted,
     /// What the replay has.
@@ -102,8 +102,8 @@ pub fn compare(
         .output()
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", tamis.display())))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(format!("{}: {}", output.status, said.trim())));
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!("{}: {}", output.status, message.trim())));
     }
     let document = serde_json::from_slice(&output.stdout)?;
     Ok(beside(scene, recording, way, &document))
@@ -150,18 +150,22 @@ fn beside(
 
 /// How many packets a counter may have that no tap of this way shows.
 ///
-/// What OUTPUT drops or rejects never reaches a device, and the rule that did it has counted it: so many packets may
+/// What OUTPUT drops or rejects never reaches a device, and the rule that did it has counted it: that many packets may
 /// be missing in every chain reached from there. Packets that the kernel hands back to itself are counted by rules
-/// that the scene names; so many may be missing anywhere. Of a recording of what came in, all that the host sent is
+/// that the scene names; that many may be missing anywhere. Of a recording of what came in, all that the host sent is
 /// missing.
-fn unseen(scene: Scene, kernel: &BTreeMap<Place, Counted>, way: Way) -> BTreeMap<Place, u64> {
+fn unseen(
+    scene: Scene,
+    kernel: &BTreeMap<CounterName, Counted>,
+    way: Way,
+) -> BTreeMap<CounterName, u64> {
     let is_inbound = way == Way::In;
     let roots: &[&str] = if is_inbound { &["OUTPUT", "POSTROUTING"] } else { &["OUTPUT"] };
     let own = reached_from(kernel, roots);
-    let is_own = |place: &Place| {
+    let is_own = |place: &CounterName| {
         own.contains(&(place.family.clone(), place.table.clone(), place.chain.clone()))
     };
-    let sum = |family: &str, wanted: &dyn Fn(&Place, &Counted) -> bool| -> u64 {
+    let sum = |family: &str, wanted: &dyn Fn(&CounterName, &Counted) -> bool| -> u64 {
         let of_family = kernel.iter().filter(|(place, _)| place.family == family);
         of_family
             .filter(|(place, counted)| wanted(place, counted))
@@ -170,9 +174,9 @@ fn unseen(scene: Scene, kernel: &BTreeMap<Place, Counted>, way: Way) -> BTreeMap
     };
     let named = scene.unseen();
     let looped =
-        |place: &Place, _: &Counted| named.iter().any(|(rule, _)| *rule == place.to_string());
-    let dropped = |place: &Place, counted: &Counted| is_own(place) && counted.ends_packets();
-    let most = |place: &Place| match (is_own(place), is_inbound) {
+        |place: &CounterName, _: &Counted| named.iter().any(|(rule, _)| *rule == place.to_string());
+    let dropped = |place: &CounterName, counted: &Counted| is_own(place) && counted.ends_packets();
+    let most = |place: &CounterName| match (is_own(place), is_inbound) {
         (true, true) => u64::MAX,
         (true, false) => sum(&place.family, &looped) + sum(&place.family, &dropped),
         (false, _) => sum(&place.family, &looped),

@@ -5,18 +5,18 @@ use std::fmt;
 
 /// Whose counter it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct CounterName {
     /// `ip`, `ip6` or `arp`, as the JSON spells it.
     pub family: String,
-    /// The table.
+    /// `filter`, `nat`, …
     pub table: String,
-    /// The chain.
+    /// Built-in or a user's.
     pub chain: String,
     /// The rule's number in its chain, from 1; 0 is the policy.
     pub number: u64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for CounterName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {} {}", self.family, self.table, self.chain, self.number)
     }
@@ -63,7 +63,7 @@ impl Told {
 }
 
 /// The counters of `…-save -c` text; a chain without a policy (`-`) has none of its own.
-pub fn of_save(family: &str, text: &str) -> BTreeMap<Place, Counted> {
+pub fn of_save(family: &str, text: &str) -> BTreeMap<CounterName, Counted> {
     let mut counters = BTreeMap::new();
     let mut table = String::new();
     let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
@@ -98,12 +98,17 @@ fn packets_of(counts: &str) -> Option<u64> {
     counts.strip_prefix('[')?.split(':').next()?.parse().ok()
 }
 
-fn place(family: &str, table: &str, chain: &str, number: u64) -> Place {
-    Place { family: family.to_owned(), table: table.to_owned(), chain: chain.to_owned(), number }
+fn place(family: &str, table: &str, chain: &str, number: u64) -> CounterName {
+    CounterName {
+        family: family.to_owned(),
+        table: table.to_owned(),
+        chain: chain.to_owned(),
+        number,
+    }
 }
 
 /// The counters of a document `tamis.replay/1`: `hits` and `policies`.
-pub fn of_json(document: &serde_json::Value) -> BTreeMap<Place, Told> {
+pub fn of_json(document: &serde_json::Value) -> BTreeMap<CounterName, Told> {
     let mut counters = BTreeMap::new();
     for key in ["hits", "policies"] {
         for entry in document[key].as_array().into_iter().flatten() {
@@ -123,11 +128,12 @@ pub fn of_json(document: &serde_json::Value) -> BTreeMap<Place, Told> {
 
 /// Chains that packets reach from the chains named `roots`, as family, table and chain.
 pub fn reached_from(
-    counters: &BTreeMap<Place, Counted>,
+    counters: &BTreeMap<CounterName, Counted>,
     roots: &[&str],
 ) -> BTreeSet<(String, String, String)> {
-    let chain_of =
-        |place: &Place, chain: &str| (place.family.clone(), place.table.clone(), chain.to_owned());
+    let chain_of = |place: &CounterName, chain: &str| {
+        (place.family.clone(), place.table.clone(), chain.to_owned())
+    };
     let chains: BTreeSet<_> = counters.keys().map(|place| chain_of(place, &place.chain)).collect();
     let is_root = |(_, _, chain): &(String, String, String)| roots.contains(&chain.as_str());
     let mut reached: BTreeSet<_> = chains.iter().filter(|chain| is_root(chain)).cloned().collect();

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::counters::{Counted, Place, of_save};
+use super::counters::{Counted, CounterName, of_save};
 use super::scenes::Scene;
 use super::shuffle;
 
@@ -165,7 +165,7 @@ impl Recording {
     }
 
     /// What the kernel counted in that time.
-    pub fn kernel(&self) -> BTreeMap<Place, Counted> {
+    pub fn kernel(&self) -> BTreeMap<CounterName, Counted> {
         let mut all = self.counters("expected");
         for (place, before) in self.counters("from") {
             if let Some(counted) = all.get_mut(&place) {
@@ -176,7 +176,7 @@ impl Recording {
     }
 
     /// Counters as they were read at one time; none where they were not.
-    fn counters(&self, when: &str) -> BTreeMap<Place, Counted> {
+    fn counters(&self, when: &str) -> BTreeMap<CounterName, Counted> {
         let texts =
             counters(when).map(|(family, file)| (family, fs::read_to_string(self.dir.join(file))));
         texts
@@ -188,7 +188,7 @@ impl Recording {
     /// Captures that lost frames by their own count.
     pub fn losses(&self) -> Vec<String> {
         let text = fs::read_to_string(self.dir.join("losses.txt"));
-        let Ok(text) = text else { return vec!["no capture said how much it lost".to_owned()] };
+        let Ok(text) = text else { return vec!["no capture tells how much it lost".to_owned()] };
         text.lines().filter(|line| !line.contains(": 0 packets")).map(str::to_owned).collect()
     }
 

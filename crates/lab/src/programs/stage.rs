@@ -56,19 +56,19 @@ pub fn play(scene: Scene, dir: &Path, size: Size) -> io::Result<Recording> {
         .env("out", &dir)
         .envs(small.into_iter().filter(|_| size == Size::Small))
         .output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    fs::write(dir.join("stage.log"), said.as_bytes())?;
+    let message = String::from_utf8_lossy(&output.stderr);
+    fs::write(dir.join("stage.log"), message.as_bytes())?;
     let recording = Recording::at(dir);
     if !output.status.success() {
         return Err(io::Error::other(format!(
             "{}: {}: {}",
             scene.name,
             output.status,
-            said.trim()
+            message.trim()
         )));
     }
     if recording.kernel().is_empty() {
-        return Err(io::Error::other(format!("{}: no counters: {}", scene.name, said.trim())));
+        return Err(io::Error::other(format!("{}: no counters: {}", scene.name, message.trim())));
     }
     Ok(recording)
 }

@@ -45,7 +45,7 @@ fn option(name: &str, values: &[&str]) -> Option<Craft> {
     Some(make)
 }
 
-/// A number drawn with the packet: choices among the values of a list hang on it.
+/// A number drawn with the packet: choices among the values of a list depend on it.
 fn chance(p: &Draft) -> usize {
     usize::from(p.ports.0) + usize::from(p.ports.1) + usize::from(p.flags) + p.payload.len()
 }

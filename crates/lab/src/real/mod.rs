@@ -1,4 +1,4 @@
-//! Rulesets of the wild as the oracle compares them: without the rules that hang on more than one packet.
+//! Rulesets of the wild as the oracle compares them: without the rules that depend on more than one packet.
 //!
 //! A ruleset's built-in chains hold rules for packets to, from and through the host. Each of them with its
 //! rules in turn stands in at FORWARD ([`View`]), of filter or of mangle, where a packet has both
@@ -41,7 +41,7 @@ pub struct Stripped {
     pub kept: usize,
     /// Rules that no built-in chain outside nat leads to.
     pub unreached: usize,
-    /// Rules left out, by what they hang on.
+    /// Rules left out, by what they depend on.
     pub left_out: BTreeMap<String, usize>,
 }
 
@@ -56,7 +56,7 @@ pub struct RealFile {
     pub hit: usize,
     /// Rules that no built-in chain outside nat leads to.
     pub unreached: usize,
-    /// Rules left out, by what they hang on.
+    /// Rules left out, by what they depend on.
     pub left_out: BTreeMap<String, usize>,
     /// Packets compared.
     pub packets: u64,
@@ -135,7 +135,7 @@ fn view(ruleset: &Ruleset, table: &Table, base: usize) -> Option<View> {
     })
 }
 
-/// The chains that `base` leads to, each behind all that jump to it. Loaded rules have no loops.
+/// The chains that `base` leads to, each after all that jump to it. Loaded rules have no loops.
 fn callers_first(table: &Table, base: usize) -> Vec<usize> {
     let (mut seen, mut order) = (BTreeSet::from([base]), Vec::new());
     // A chain is left for good once its jumps have been followed: depth first, without recursion.
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_on_state_is_left_out_and_named() {
+    fn what_depends_on_state_is_left_out_and_named() {
         let stripped = stripped(
             "*nat\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n\
              *filter\n:INPUT DROP [0:0]\n:lost - [0:0]\n:far - [0:0]\n:near - [0:0]\n\

@@ -3,7 +3,7 @@
 use rules::ext::Support;
 use rules::model::{Action, Rule};
 
-/// Matches that hang on when a packet comes, or on the packets before it.
+/// Matches that depend on when a packet comes, or on the packets before it.
 const TIMED_MATCHES: &[&str] = &["hashlimit", "quota", "rateest", "time"];
 /// Those of them that whole conversations are compared with.
 const REMEMBERING_MATCHES: &[&str] = &["limit", "recent"];
@@ -19,7 +19,7 @@ const TRACKING_MATCHES: &[&str] = &[
     "socket",
     "state",
 ];
-/// Matches that hang on what the host has.
+/// Matches that depend on what the host has.
 const HOST_MATCHES: &[&str] = &["owner", "set", "socket"];
 /// Targets that belong to one table or hook, that this kernel does not have, that send copies, or after which
 /// tamis leaves the packet's bytes open (TCPMSS: the path's MTU, and a header that grows).
@@ -47,7 +47,7 @@ pub(super) struct LeftOut {
     targets: &'static [&'static [&'static str]],
 }
 
-/// Packet by packet: nothing may hang on an earlier one.
+/// Packet by packet: nothing may depend on an earlier one.
 pub(super) const OF_PACKETS: LeftOut = LeftOut {
     matches: &[TIMED_MATCHES, REMEMBERING_MATCHES, TRACKING_MATCHES],
     targets: &[TARGETS, TRACKING_TARGETS],
@@ -57,7 +57,7 @@ pub(super) const OF_CONVERSATIONS: LeftOut =
     LeftOut { matches: &[TIMED_MATCHES, HOST_MATCHES], targets: &[TARGETS] };
 
 impl LeftOut {
-    /// What the rule hangs on, if it is left out: `-m NAME` or `-j NAME`.
+    /// What the rule depends on, if it is left out: `-m NAME` or `-j NAME`.
     pub(super) fn reason(&self, rule: &Rule) -> Option<String> {
         let is_out = |lists: &[&[&str]], support, name: &str| {
             support == Support::Parsed || lists.iter().any(|list| list.contains(&name))

@@ -1,4 +1,4 @@
-//! A whole ruleset with its state and its translations, for conversations: only what hangs on the clock or on what
+//! A whole ruleset with its state and its translations, for conversations: only what depends on the clock or on what
 //! the host has is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ pub struct Whole {
     pub rules: RulesetText,
     /// How many those are.
     pub kept: usize,
-    /// Rules left out, by what they hang on.
+    /// Rules left out, by what they depend on.
     pub left_out: BTreeMap<String, usize>,
     /// Interfaces that rules name, for packets coming in and going out.
     pub devices: [Vec<Device>; 2],
@@ -90,7 +90,7 @@ fn addresses(ruleset: &Ruleset) -> Vec<(MaskedAddr, Option<Device>)> {
     all
 }
 
-/// The numbers behind `--dport` and its like.
+/// The numbers after `--dport` and its like.
 fn ports(text: &str) -> Vec<u16> {
     let mut ports = BTreeSet::new();
     let words: Vec<&str> = text.split_ascii_whitespace().collect();

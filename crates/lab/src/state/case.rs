@@ -14,10 +14,10 @@
 //! count filter FORWARD 1 3 180
 //! ```
 //!
-//! `near` and `far` name the device that a packet comes in by; behind `out` stands what came out for it, fragments
-//! put together; `later` lets milliseconds pass before. Behind a line `unknown allowed` tamis need not know every
-//! verdict; counters then lie between what surely hit and what may have. `count` names table, chain, rule number (the policy is one past the last rule), packets and
-//! bytes after all packets.
+//! `near` and `far` name the device that a packet comes in by; after `out` stands what came out for it, fragments
+//! put together; `later` lets milliseconds pass before. After a line `unknown allowed` tamis need not know every
+//! verdict; counters then lie between what surely hit and what may have. `count` names table, chain, rule number
+//! (the policy is one past the last rule), packets and bytes after all packets.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
 
 use super::Sent;
-use super::judge::{Said, StateJudge, agree};
+use super::evaluator::{Egress, StateEvaluator, agree};
 use super::stage::Stage;
 use crate::case::Count;
 use crate::device::Device;
@@ -35,7 +35,7 @@ use crate::hex::{hex, unhex};
 /// A packet, and what came out for it.
 pub type Turn = (Sent, Option<Vec<u8>>);
 
-/// A conversation.
+/// Rules, a conversation and what the kernel let out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateCase {
     /// Why it is kept.
@@ -44,7 +44,7 @@ pub struct StateCase {
     pub stage: Stage,
     /// Save text.
     pub rules: String,
-    /// The packets.
+    /// In order, each with what came out.
     pub turns: Vec<Turn>,
     /// Counters.
     pub counts: Vec<Count>,
@@ -101,7 +101,7 @@ impl StateCase {
         Some(())
     }
 
-    /// It as text.
+    /// As [`Self::parse`] reads it.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -140,26 +140,29 @@ impl StateCase {
     pub fn replay(&self) -> Result<(), String> {
         const START: u64 = 1_700_000_000_000_000_000;
         let (ruleset, config) = (self.ruleset()?, self.stage.config());
-        let mut judge = StateJudge::new(&ruleset, &config);
+        let mut evaluator = StateEvaluator::new(&ruleset, &config);
         let mut now = START;
         for (index, (sent, came)) in self.turns.iter().enumerate() {
             now += 1000 + sent.pause.as_nanos() as u64;
-            let said = judge.judge(&self.stage, sent, now);
+            let egress = evaluator.evaluate(&self.stage, sent, now);
             let expected =
-                came.as_ref().map_or(Said::Nothing, |came| Said::Out(Some(came.clone())));
-            let is_open = !self.strict && matches!(said, Said::Unknown);
-            if said != expected && !is_open {
-                let path = judge.path().join(" ");
-                return Err(format!("packet {}: {said:?} by {path}, not {expected:?}", index + 1));
+                came.as_ref().map_or(Egress::Nothing, |came| Egress::Packet(Some(came.clone())));
+            let is_open = !self.strict && matches!(egress, Egress::Unknown);
+            if egress != expected && !is_open {
+                let path = evaluator.path().join(" ");
+                return Err(format!(
+                    "packet {}: {egress:?} by {path}, not {expected:?}",
+                    index + 1
+                ));
             }
         }
-        self.counts.iter().try_for_each(|count| differs(&ruleset, &judge, count, self.strict))
+        self.counts.iter().try_for_each(|count| differs(&ruleset, &evaluator, count, self.strict))
     }
 }
 
 fn differs(
     ruleset: &Ruleset,
-    judge: &StateJudge<'_>,
+    evaluator: &StateEvaluator<'_>,
     count: &Count,
     strict: bool,
 ) -> Result<(), String> {
@@ -170,10 +173,10 @@ fn differs(
         Some((at, chains.iter().position(|known| *known.name == **chain)?))
     };
     let (at, index) = find().ok_or_else(|| format!("no chain {table} {chain}"))?;
-    let tally = judge.tally(at, index, number - 1);
-    match agree(&tally, kernel) && !(strict && tally.maybe > 0) {
+    let hits = evaluator.hits(at, index, number - 1);
+    match agree(&hits, kernel) && !(strict && hits.maybe > 0) {
         true => Ok(()),
-        false => Err(format!("{table} {chain} {number}: {tally:?}, not {kernel}")),
+        false => Err(format!("{table} {chain} {number}: {hits:?}, not {kernel}")),
     }
 }
 
@@ -201,8 +204,8 @@ mod tests {
 
     #[test]
     fn what_tamis_says_otherwise_is_told() {
-        let said = StateCase::parse(&TEXT.replace("none", "out 45")).unwrap().replay();
-        assert!(said.unwrap_err().starts_with("packet 1: Nothing"));
+        let replayed = StateCase::parse(&TEXT.replace("none", "out 45")).unwrap().replay();
+        assert!(replayed.unwrap_err().starts_with("packet 1: Nothing"));
         let counted = StateCase::parse(&TEXT.replace("1 0 0", "1 1 2")).unwrap().replay();
         assert!(counted.unwrap_err().starts_with("filter FORWARD 1"));
     }

@@ -2,11 +2,11 @@
 //! rulesets that look at their state and translate their addresses.
 //!
 //! [`stage`] says who lives behind which device, [`rules`] draws rulesets, [`real`] readies those of the wild,
-//! [`talk`] draws conversations, [`judge`] is tamis by way of the whole [`dataplane::Handler`], [`case`] keeps a
+//! [`talk`] draws conversations, [`evaluator`] is tamis by way of the whole [`dataplane::Handler`], [`case`] keeps a
 //! conversation with what the kernel made of it, [`summary`] adds a campaign up.
 
 pub mod case;
-pub mod judge;
+pub mod evaluator;
 pub mod real;
 pub mod rules;
 pub mod stage;

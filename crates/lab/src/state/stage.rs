@@ -55,7 +55,7 @@ impl Stage {
     }
 
     /// Makes the address that hosts inside are translated to one that hosts outside also talk to: there a helper
-    /// foretells connections.
+    /// expects connections.
     pub fn front_translated(&mut self) {
         let text = if self.ipv6() { "2001:db8:3::101" } else { "203.0.113.101" };
         self.fronts.extend(addr(text));

@@ -1,8 +1,8 @@
 //! [`Heard`]: what a campaign of conversations adds up to.
 
-use super::judge::Said;
+use super::evaluator::Egress;
 
-/// Rulesets and packets compared, and what tamis said.
+/// Rulesets and packets compared, and what tamis answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Heard {
     /// Rulesets.
@@ -21,11 +21,11 @@ pub struct Heard {
 
 impl Heard {
     /// Counts a packet.
-    pub fn note(&mut self, said: &Said, came: bool) {
+    pub fn note(&mut self, egress: &Egress, came: bool) {
         self.packets += 1;
         self.came += u64::from(came);
-        self.certain += u64::from(*said != Said::Unknown);
-        self.bytes_known += u64::from(matches!(said, Said::Out(Some(_))));
+        self.certain += u64::from(*egress != Egress::Unknown);
+        self.bytes_known += u64::from(matches!(egress, Egress::Packet(Some(_))));
     }
 
     /// Adds another campaign's.

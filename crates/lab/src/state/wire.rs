@@ -88,7 +88,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// The packet.
+    /// The segment in an IPv4 or IPv6 packet.
     #[must_use]
     pub fn packet(&self, ends: Ends) -> Vec<u8> {
         let mut tcp = Vec::with_capacity(60 + self.payload.len());
@@ -105,7 +105,7 @@ impl Segment {
     }
 }
 
-/// The sequence number behind the data of a whole packet without extension headers, if it is a segment.
+/// The sequence number after the data of a whole packet without extension headers, if it is a segment.
 #[must_use]
 pub fn end_of_segment(packet: &[u8]) -> Option<u32> {
     let ipv6 = packet.first()? >> 4 == 6;
@@ -128,7 +128,7 @@ pub fn udp(ends: Ends, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
 
 /// An ICMP or ICMPv6 message: type, code, the second word, and what follows.
 #[must_use]
-pub fn icmp(ends: Ends, (kind, code): (u8, u8), word: [u8; 4], body: &[u8]) -> Vec<u8> {
+pub fn icmp(ends: Ends, kind: u8, code: u8, word: [u8; 4], body: &[u8]) -> Vec<u8> {
     let mut icmp = vec![kind, code, 0, 0];
     icmp.extend(word);
     icmp.extend(body);
@@ -184,7 +184,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     })
 }
 
-/// One fragment of a packet: the bytes `from..to` behind its network header. `more`: others follow.
+/// One fragment of a packet: the bytes `from..to` after its network header. `more`: others follow.
 #[must_use]
 pub fn fragment(packet: &[u8], number: u16, from: usize, to: usize, more: bool) -> Vec<u8> {
     let offset = (from / 8) as u16;

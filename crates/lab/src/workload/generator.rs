@@ -14,7 +14,7 @@ pub enum Generated {
     Config(Config<u32>),
     /// A data packet of a train.
     Data {
-        /// The packet.
+        /// Who sends what to whom.
         data: Data<u32>,
         /// Its number in its train, from 0.
         sequence: i32,
@@ -86,7 +86,7 @@ impl<M: Mangle> Generator<M> {
         }
     }
 
-    /// The next packet.
+    /// The next packet, of either kind.
     #[inline]
     pub fn packet(&mut self) -> Generated {
         if self.until_config > 0 {

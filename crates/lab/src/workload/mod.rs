@@ -39,7 +39,7 @@ impl Variant {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::A, Self::B, Self::C, Self::D];
 
-    /// Its letter.
+    /// Its letter in the studies.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use super::Variant;
 use super::preset::Preset;
 use super::random::{Mangle, Random};
 
-/// See the module.
+/// The state that the next pair is drawn from.
 #[derive(Debug, Clone)]
 pub(super) struct Pairs<M> {
     uniform: Random<M>,

@@ -1,6 +1,6 @@
 //! The eight parameter mixes of the exercise.
 
-/// A mix.
+/// The parameters of one mix of packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preset {
     /// Its number, from 1.

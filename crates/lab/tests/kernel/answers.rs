@@ -99,9 +99,9 @@ fn rules(names: &Names, translates: bool) -> String {
 }
 
 /// Counters, and how many hits were in doubt.
-struct Tally(Counters, u64);
+struct Hits(Counters, u64);
 
-impl eval::Observer for Tally {
+impl eval::Observer for Hits {
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
         self.1 += u64::from(!certain);
         self.0.hit_rule(at, certain, transit.packet.len() as u64, transit.time);
@@ -112,7 +112,7 @@ impl eval::Observer for Tally {
     }
 }
 
-impl Observer for Tally {}
+impl Observer for Hits {}
 
 #[test]
 fn answers_carry_the_connection_of_what_they_answer() {
@@ -141,7 +141,7 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
     let mut reader = Reader::open(family)?;
     let config = config();
     let mut handler = Handler::new([&ruleset], &config);
-    let mut tally = Tally(Counters::of(&ruleset), 0);
+    let mut hits = Hits(Counters::of(&ruleset), 0);
     let (mut story, mut number) = (text.clone(), 0);
     let mut forwarded: Vec<Vec<u8>> = Vec::new();
     let mut compared = 0;
@@ -158,7 +158,7 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
             ..Arrival::new(number, Link::Raw, sent.len())
         };
         let mut bytes = sent.clone();
-        let outcome = handler.handle(&mut bytes, &arrival, &mut tally);
+        let outcome = handler.handle(&mut bytes, &arrival, &mut hits);
         story += &format!("\n{number} {:?} {outcome:?}\n  {}", arrival.interface, show(&sent));
         if outcome.end.verdict == FinalVerdict::Unknown {
             return Ok(Err(story));
@@ -174,7 +174,7 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
                 forwarded.push(frame);
                 continue;
             }
-            if let Some(ours) = made(&outcome, &bytes, (&names, came_by, interface), &frame)
+            if let Some(ours) = made(&outcome, &bytes, &names, came_by, interface, &frame)
                 && !translates
             {
                 compared += 1;
@@ -191,15 +191,15 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
                 ..Arrival::new(number, Link::Raw, frame.len())
             };
             let mut own = frame.clone();
-            let outcome = handler.handle(&mut own, &arrival, &mut tally);
+            let outcome = handler.handle(&mut own, &arrival, &mut hits);
             story += &format!("\n  {number} own {outcome:?}");
-            if tally.1 > 0 || own != frame || outcome.end.verdict == FinalVerdict::Unknown {
+            if hits.1 > 0 || own != frame || outcome.end.verdict == FinalVerdict::Unknown {
                 return Ok(Err(format!("{story}\n  leaves as {}", show(&own))));
             }
         }
     }
     assert!(translates || compared > 5, "{compared} answers were compared, byte by byte");
-    Ok(match differs(&mut reader, &ruleset, &tally.0) {
+    Ok(match differs(&mut reader, &ruleset, &hits.0) {
         Some(what) => Err(format!("{story}\n{what}")),
         None => Ok(()),
     })
@@ -209,7 +209,9 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
 fn made(
     outcome: &Outcome<'_>,
     refused: &[u8],
-    (names, came_by, back): (&Names, &str, &str),
+    names: &Names,
+    came_by: &str,
+    back: &str,
     kernel: &[u8],
 ) -> Option<Vec<u8>> {
     let what = match outcome.answer? {
@@ -306,13 +308,13 @@ fn differs(reader: &mut Reader, ruleset: &Ruleset, ours: &Counters) -> Option<St
         for chain in reader.read(table.name).expect("counters") {
             let c = table.chains.iter().position(|known| *known.name == *chain.chain)?;
             for (index, kernel) in chain.entries.iter().enumerate() {
-                let tally = match index == table.chains[c].rules.len() {
+                let hits = match index == table.chains[c].rules.len() {
                     true => ours.policy(t, c as u32),
                     false => ours.rule(RuleRef { table: t, chain: c as u32, rule: index as u32 }),
                 };
-                if tally.packets != kernel.packets || tally.maybe > 0 {
+                if hits.packets != kernel.packets || hits.maybe > 0 {
                     let place = format!("{} {} {}", table.name, chain.chain, index + 1);
-                    return Some(format!("{place}: kernel {kernel:?}, tamis {tally:?}"));
+                    return Some(format!("{place}: kernel {kernel:?}, tamis {hits:?}"));
                 }
             }
         }

@@ -49,15 +49,15 @@ fn rules_text() -> String {
     )
 }
 
-struct Tally(Counters);
+struct Hits(Counters);
 
-impl eval::Observer for Tally {
+impl eval::Observer for Hits {
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
         self.0.hit_rule(at, certain, transit.packet.len() as u64, transit.time);
     }
 }
 
-impl Observer for Tally {}
+impl Observer for Hits {}
 
 /// A packet: whether it comes by `t0`, and its bytes.
 type Sent = (bool, Vec<u8>);
@@ -215,8 +215,8 @@ fn ours(ruleset: &Ruleset, counters: &Counters) -> Vec<[u64; 2]> {
             let c = c.expect("a chain");
             for rule in 0..ruleset.tables[t].chains[c].rules.len() {
                 let at = RuleRef { table: t as u32, chain: c as u32, rule: rule as u32 };
-                let tally = counters.rule(at);
-                packets.push([tally.packets, tally.packets + tally.maybe]);
+                let hits = counters.rule(at);
+                packets.push([hits.packets, hits.packets + hits.maybe]);
             }
         }
     }
@@ -229,7 +229,7 @@ fn compare(how: &str, text: &str, mode: Mode, left: &[Vec<Vec<u8>>], kernel: &[u
     let ruleset = load(&rules_text(), &options).expect("rules").ruleset;
     let config = config(mode, listing);
     let mut handler = Handler::new([&ruleset], &config);
-    let mut tally = Tally(Counters::of(&ruleset));
+    let mut hits = Hits(Counters::of(&ruleset));
     for (number, ((from_client, sent), left)) in (1..).zip(after().into_iter().zip(left)) {
         let mut bytes = sent;
         let arrival = Arrival {
@@ -237,15 +237,15 @@ fn compare(how: &str, text: &str, mode: Mode, left: &[Vec<Vec<u8>>], kernel: &[u
             input: Some(if from_client { "t0" } else { "t1" }),
             ..Arrival::new(number, Link::Raw, bytes.len())
         };
-        let end = handler.handle(&mut bytes, &arrival, &mut tally);
-        let said = matches!(end.end.verdict, FinalVerdict::Accept(_)).then_some(bytes);
+        let end = handler.handle(&mut bytes, &arrival, &mut hits);
+        let egress = matches!(end.end.verdict, FinalVerdict::Accept(_)).then_some(bytes);
         assert_eq!(
-            said.as_ref(),
+            egress.as_ref(),
             left.first(),
             "{how}, {mode:?}, packet {number}: {end:?}\n{text}"
         );
     }
-    let ours = ours(&ruleset, &tally.0);
+    let ours = ours(&ruleset, &hits.0);
     let mut open = 0;
     for (place, (ours, kernel)) in ours.iter().zip(kernel).enumerate() {
         let [least, most] = *ours;

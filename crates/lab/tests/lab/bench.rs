@@ -34,14 +34,14 @@ fn the_recorded_stream_comes_out() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn what_is_wrong_is_told_in_one_line() {
     for (args, what) in [
         (&["workload", "--preset", "1"][..], "expected --hash"),
         (&["access", "--engine", "nonsense"], "found nonsense"),
     ] {
         let ran = bench(args);
-        let said = text(&ran.stderr);
-        assert_eq!((ran.status.code(), said.lines().count()), (Some(2), 1), "{said}");
-        assert!(said.starts_with("tamis-bench: ") && said.contains(what), "{said}");
+        let message = text(&ran.stderr);
+        assert_eq!((ran.status.code(), message.lines().count()), (Some(2), 1), "{message}");
+        assert!(message.starts_with("tamis-bench: ") && message.contains(what), "{message}");
     }
 }

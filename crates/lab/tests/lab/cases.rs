@@ -1,5 +1,5 @@
 //! Every case that tamis and the kernel once differed on, or that is worth keeping, still goes as the
-//! kernel said. Needs neither root nor a kernel.
+//! kernel decided. Needs neither root nor a kernel.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use lab::case::Case;
 
 #[test]
-fn every_case_goes_as_the_kernel_said() {
+fn every_case_goes_as_in_the_kernel() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/kernel");
     let mut replayed = 0;
     let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! Every conversation that tamis and the kernel once differed on still goes as the kernel said. Needs neither
+//! Every conversation that tamis and the kernel once differed on still goes as in the kernel. Needs neither
 //! root nor a kernel.
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use lab::state::case::StateCase;
 
 #[test]
-fn every_conversation_goes_as_the_kernel_said() {
+fn every_conversation_goes_as_in_the_kernel() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/conversations");
     let (mut replayed, mut wrong) = (0, Vec::new());
     for entry in fs::read_dir(dir).unwrap() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fastrand::Rng;
 use lab::real::whole::whole;
-use lab::state::judge::{Said, StateJudge};
+use lab::state::evaluator::{Egress, StateEvaluator};
 use lab::state::real::{pairs, stage};
 use lab::state::stage::Stage;
 use lab::state::talk::{Ports, Talk};
@@ -52,13 +52,13 @@ fn unknown(text: &str) -> (u64, u64) {
         let mut ports = Ports::usual(ruleset.translates());
         ports.servers.extend(&whole.ports);
         let config = stage.config();
-        let mut judge = StateJudge::new(&ruleset, &config);
+        let mut evaluator = StateEvaluator::new(&ruleset, &config);
         let mut talk = Talk::new(seed, stage.clone(), ports);
         for number in 0..PACKETS {
             let sent = talk.next(number);
             let time = START + u64::from(number) * 1_000_000;
-            let said = judge.judge(&stage, &sent, time);
-            unknown += u64::from(said == Said::Unknown);
+            let egress = evaluator.evaluate(&stage, &sent, time);
+            unknown += u64::from(egress == Egress::Unknown);
             packets += 1;
         }
     }

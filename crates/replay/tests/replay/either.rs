@@ -1,5 +1,5 @@
 //! A verdict that is certain where what gave it is not: a rule of which nobody knows whether it matched, and the policy
-//! behind it. Both are named, and neither is blamed.
+//! after it. Both are named, and neither is blamed.
 
 use dataplane::Config;
 use pktio::pcap_file::NgWriter;

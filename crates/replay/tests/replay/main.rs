@@ -1,4 +1,4 @@
-//! Replays: the same whatever the threads and layouts, the page that shows them, packets in words.
+//! Replays: the same whatever the threads and layouts, the page that shows them, packet specs.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod either;

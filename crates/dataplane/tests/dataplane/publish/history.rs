@@ -41,10 +41,11 @@ impl Drop for Stops<'_> {
     }
 }
 
-/// Packets by the revision that judged them.
+/// Packets by the revision that evaluated them.
 fn work(
     published: &Published,
-    (stop, done): (&AtomicBool, &AtomicU64),
+    stop: &AtomicBool,
+    done: &AtomicU64,
     bursts_each: usize,
 ) -> HashMap<u64, u64> {
     let _stops = Stops(stop);
@@ -55,7 +56,7 @@ fn work(
         for _ in 0..bursts_each {
             let mut burst = worker.burst();
             let number = burst.revision().number();
-            assert!(number >= last, "{number} behind {last}");
+            assert!(number >= last, "{number} after {last}");
             last = number;
             for _ in 0..8 {
                 assert_eq!(walk(&mut burst), (Some(Verdict::Accept), number as u32));
@@ -86,13 +87,13 @@ fn is_consistent(snapshot: &Snapshot) -> u64 {
 }
 
 /// Each has what was done before it was asked for.
-fn read(published: &Published, (stop, done): (&AtomicBool, &AtomicU64)) -> usize {
+fn read(published: &Published, stop: &AtomicBool, done: &AtomicU64) -> usize {
     let _stops = Stops(stop);
     let (mut last, mut taken) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
         let done = done.load(Ordering::SeqCst);
         let packets = is_consistent(&published.snapshot().unwrap());
-        assert!(packets >= last && packets >= done, "{packets} behind {last} or {done}");
+        assert!(packets >= last && packets >= done, "{packets} after {last} or {done}");
         (last, taken) = (packets, taken + 1);
     }
     taken
@@ -119,12 +120,12 @@ fn no_packet_sees_two_revisions_and_every_one_counts_once() {
     let (seen, snapshots, all) = thread::scope(|scope| {
         let worker = |bursts| {
             scope.spawn({
-                let (published, told) = (&published, (&stop, &done));
-                move || work(published, told, bursts)
+                let (published, stop, done) = (&published, &stop, &done);
+                move || work(published, stop, done, bursts)
             })
         };
         let workers = [worker(usize::MAX), worker(usize::MAX), worker(5)];
-        let reader = scope.spawn(|| read(&published, (&stop, &done)));
+        let reader = scope.spawn(|| read(&published, &stop, &done));
         let all = publish(&published, &stop);
         let mut seen: HashMap<u64, u64> = HashMap::new();
         for worker in workers {

@@ -28,7 +28,7 @@ pub struct Figures {
     pub latencies: Option<[u64; 3]>,
 }
 
-/// Runs all settings for so many rounds; those that do not apply are missing, each with why.
+/// Runs all settings for this number of rounds; those that do not apply are missing, each with why.
 ///
 /// # Errors
 /// A histogram is not the recorded one, or does not add up to the packets permitted.

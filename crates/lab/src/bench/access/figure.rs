@@ -9,7 +9,7 @@ use crate::bench::svg::{self, Drawing, Drawn, FONT};
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (900, 560);
 
-/// A named line.
+/// A line of a figure: its name, and its points.
 pub type Line = (String, Vec<(f64, f64)>);
 
 /// What stands beside a figure's axes.

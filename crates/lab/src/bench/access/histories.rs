@@ -13,7 +13,7 @@ use crate::linear::{ADDRESSES, Operation};
 /// Whose histories: an engine's, or those of a layout of `tamis` that few addresses do not lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// An engine.
+    /// One of the catalogue.
     Engine(Kind),
     /// `tamis` as with 2^16 addresses.
     Lanes,
@@ -32,7 +32,7 @@ impl Subject {
         }
     }
 
-    /// Its name.
+    /// As the report names it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Subject {
     }
 }
 
-/// The first history, of so many, that has no order.
+/// The first history, of this number, that has no order.
 #[must_use]
 pub fn check(subject: Subject, threads: usize, histories: usize) -> Option<Vec<Operation>> {
     let default_accept = threads == 3;

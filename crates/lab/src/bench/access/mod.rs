@@ -5,7 +5,7 @@
 //! [`figure`] draws. Nothing here decides anything: engines are in `access`, models in
 //! `crate::studies::orchestrate`, streams in [`workload`](crate::workload).
 //!
-//! Three tracks are kept apart: (a) judging and changing alone, on packets prepared in memory; (b) with the
+//! Three tracks are kept apart: (a) decisions and changes alone, on packets prepared in memory; (b) with the
 //! fingerprint taken step by step; (c) with the fingerprint by jump-ahead. Every row names variant and
 //! default.
 
@@ -31,7 +31,7 @@ use crate::workload::{Preset, Stream, Variant, fingerprint, summary};
 /// What is counted as work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Track {
-    /// Judging and changing alone.
+    /// Decisions and changes alone.
     A,
     /// And the fingerprint step by step.
     B,
@@ -43,7 +43,7 @@ impl Track {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::A, Self::B, Self::C];
 
-    /// Its letter.
+    /// Its letter in the report.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -189,7 +189,7 @@ impl Setting {
         }
     }
 
-    /// A worker pool of so many threads, else as [`Self::alone`].
+    /// A worker pool of this number of threads, else as [`Self::alone`].
     #[must_use]
     pub fn pool(engine: Kind, threads: usize) -> Self {
         Self { orchestration: Orchestration::WorkerPool, threads, ..Self::alone(engine) }
@@ -259,7 +259,7 @@ fn from(
     match engine {
         Built::Alone(engine) => Ok(run_alone(&mut **engine, source, sink, meter)),
         Built::Shared(engine) => {
-            run(setting.orchestration, setting.threads, (&**engine, source, sink), meter)
+            run(setting.orchestration, setting.threads, &**engine, source, sink, meter)
         }
     }
 }
@@ -282,7 +282,7 @@ fn per_worker(
     Ok(per_worker_source(&**engine, &sources, sink, meter))
 }
 
-/// Whether a first run's histogram is the recorded one; `None` where that is not known, or where it hangs on
+/// Whether a first run's histogram is the recorded one; `None` where that is not known, or where it depends on
 /// the schedule.
 #[must_use]
 pub fn is_golden(setting: &Setting, prepared: &Prepared, ran: &Ran) -> Option<bool> {

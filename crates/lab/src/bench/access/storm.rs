@@ -40,7 +40,7 @@ struct Round {
     spread: f64,
 }
 
-/// One round. `bans(lift, part)` carries out one part of the storm, or with `None` all of it.
+/// One round. `bans(lift, part)` applies one part of the storm, or with `None` all of it.
 fn round(
     read: &(dyn Fn(&AtomicBool, &AtomicU64) + Sync),
     bans: &mut dyn FnMut(bool, Option<u32>),
@@ -103,7 +103,7 @@ fn places(part: Option<u32>) -> std::ops::Range<u32> {
     part.map_or(0..BANS, |part| part * each..(part + 1) * each)
 }
 
-/// Bans in the engine of the studies one by one, of every third address of preset 8; the reader judges
+/// Bans in the engine of the studies one by one, of every third address of preset 8; the reader decides
 /// packets of the others.
 fn on_engine(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
     let prepared = Prepared::new(Variant::A, &PRESETS[7], false, 200_000);

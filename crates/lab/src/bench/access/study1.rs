@@ -20,7 +20,7 @@ use super::{Origin, Plan, Prepared, Row, Setting, Track};
 use crate::workload::{Preset, Variant};
 
 const ENGINES: [Kind; 4] = [Kind::Coarse, Kind::Striped, Kind::Fine, Kind::Optimistic];
-/// Tasks of so many packets let ten workers stay within 256 packets.
+/// Tasks of this number of packets let ten workers stay within 256 packets.
 const TASK: usize = 25;
 
 /// The mean speed-ups of one preset, by engine, model and threads.

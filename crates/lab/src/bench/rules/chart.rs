@@ -30,7 +30,7 @@ pub(super) type Bar = (String, Vec<f64>);
 
 /// What a picture says besides its data.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Words<'w> {
+pub(super) struct Captions<'w> {
     pub(super) title: &'w str,
     /// Below the title.
     pub(super) note: &'w str,
@@ -40,16 +40,16 @@ fn colour(index: usize) -> RGBColor {
     COLOURS[index % COLOURS.len()]
 }
 
-/// Draws into a file of this height, below the words.
+/// Draws into a file of this height, below the captions.
 fn draw(
     path: &Path,
     height: usize,
-    words: Words<'_>,
+    captions: Captions<'_>,
     body: impl FnOnce(&Drawing<'_>) -> Drawn,
 ) -> io::Result<()> {
     svg::draw(path, (WIDTH, height as u32), |root| {
-        text(root, words.title, (24, 30), 20, HPos::Left)?;
-        text(root, words.note, (24, 54), 13, HPos::Left)?;
+        text(root, captions.title, (24, 30), 20, HPos::Left)?;
+        text(root, captions.note, (24, 54), 13, HPos::Left)?;
         body(root)
     })
 }
@@ -63,8 +63,9 @@ fn text(area: &Drawing<'_>, words: &str, at: (i32, i32), size: u32, side: HPos) 
 /// Curves over two logarithmic axes, with their names to the right.
 pub(super) fn curves(
     path: &Path,
-    words: Words<'_>,
-    (x_name, y_name): (&str, &str),
+    captions: Captions<'_>,
+    x_name: &str,
+    y_name: &str,
     curves: &[Curve],
 ) -> io::Result<()> {
     let points = || curves.iter().flat_map(|(_, points)| points);
@@ -76,7 +77,7 @@ pub(super) fn curves(
     if points().next().is_none() {
         return Ok(());
     }
-    draw(path, 560, words, |root| {
+    draw(path, 560, captions, |root| {
         let (left, right) = root.margin(72, 16, 16, 16).split_horizontally(740);
         let mut chart = ChartBuilder::on(&left)
             .x_label_area_size(48)
@@ -106,15 +107,20 @@ pub(super) fn curves(
     })
 }
 
-/// Bars from the left, their parts one behind the other, the sum at their end.
-pub(super) fn bars(path: &Path, words: Words<'_>, parts: &[&str], bars: &[Bar]) -> io::Result<()> {
+/// Bars from the left, their parts one after the other, the sum at their end.
+pub(super) fn bars(
+    path: &Path,
+    captions: Captions<'_>,
+    parts: &[&str],
+    bars: &[Bar],
+) -> io::Result<()> {
     const LEFT: i32 = 300;
     const STEP: i32 = 26;
     let sum = |bar: &Bar| bar.1.iter().map(|part| part.max(0.0)).sum::<f64>();
     let most = bars.iter().map(sum).fold(f64::MIN_POSITIVE, f64::max);
     let scale = f64::from(WIDTH as i32 - LEFT - 90) / most;
     let top = if parts.len() > 1 { 108 } else { 80 };
-    draw(path, top + bars.len() * STEP as usize + 20, words, |root| {
+    draw(path, top + bars.len() * STEP as usize + 20, captions, |root| {
         for (index, part) in parts.iter().enumerate().filter(|_| parts.len() > 1) {
             let x = LEFT + 150 * index as i32;
             root.draw(&Rectangle::new([(x, 77), (x + 18, 87)], colour(index).filled()))?;
@@ -141,7 +147,7 @@ pub(super) fn bars(path: &Path, words: Words<'_>, parts: &[&str], bars: &[Bar]) 
 /// A table, its columns with their widths; the first one to the left, the others to the right.
 pub(super) fn table(
     path: &Path,
-    words: Words<'_>,
+    captions: Captions<'_>,
     head: &[(&str, i32)],
     rows: &[Vec<String>],
 ) -> io::Result<()> {
@@ -150,7 +156,7 @@ pub(super) fn table(
         _ => 24 + head[..=column].iter().map(|(_, width)| width).sum::<i32>(),
     };
     let side = |column: usize| if column == 0 { HPos::Left } else { HPos::Right };
-    draw(path, 130 + rows.len() * 28, words, |root| {
+    draw(path, 130 + rows.len() * 28, captions, |root| {
         for (column, (name, _)) in head.iter().enumerate() {
             text(root, name, (edge(column), 92), 13, side(column))?;
         }

@@ -20,7 +20,7 @@ pub(super) enum Counting {
     Shared,
     /// An allocation for each counter.
     Allocated,
-    /// A lock and a quota behind it, allocated for each rule, counting packets: the study's `1Q`.
+    /// A lock and a quota under it, allocated for each rule, counting packets: the study's `1Q`.
     Locked,
     /// Two of them, for packets and for bytes: the study's `2Q`.
     LockedTwice,
@@ -63,7 +63,7 @@ impl<T: Tally> Observer for Counted<'_, T> {
     }
 }
 
-/// A quota behind a lock, which counts up.
+/// A quota under a lock, which counts up.
 type Quota = Box<Mutex<u64>>;
 
 /// [`Counting::Locked`] and [`Counting::LockedTwice`].

@@ -67,13 +67,13 @@ const BITS: u32 = 5;
 #[derive(Debug)]
 pub struct Tree {
     /// Of each chain; the first `inner` of them fan out, and the first of all is FORWARD.
-    chains: Vec<Place>,
+    chains: Vec<TreeChain>,
     inner: usize,
 }
 
 /// A chain in the tree.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct TreeChain {
     /// Rules.
     size: usize,
     /// The source prefix that leads here, and its bits.
@@ -115,21 +115,21 @@ impl Fan {
         // Empty chains among the leaves.
         sizes.extend(std::iter::repeat_n(0, self.empty - 2));
         random.shuffle(&mut sizes[inner..]);
-        let mut chains = vec![Place { size: sizes[0], prefix: 0, bits: 0, run: sizes[0] }];
+        let mut chains = vec![TreeChain { size: sizes[0], prefix: 0, bits: 0, run: sizes[0] }];
         for parent in 0..inner {
-            let Place { size, prefix, bits, run } = chains[parent];
+            let TreeChain { size, prefix, bits, run } = chains[parent];
             let bits = bits + BITS;
             for child in 0..size {
                 let prefix = prefix | (child as u32) << (32 - bits);
                 let size = sizes[chains.len()];
-                chains.push(Place { size, prefix, bits, run: run + size });
+                chains.push(TreeChain { size, prefix, bits, run: run + size });
             }
         }
         Tree { chains, inner }
     }
 }
 
-/// So many long chains with so many rules together, a few of them very long: falling as one over the rank does.
+/// `chains` long chains with `rules` rules together, a few of them very long: falling as one over the rank does.
 fn long(chains: usize, rules: usize, longest: usize) -> Vec<usize> {
     const LEAST: usize = 5;
     let spare = rules - LEAST * chains;
@@ -174,7 +174,7 @@ impl Tree {
         text
     }
 
-    fn rule(&self, text: &mut String, name: &str, place: &Place, rule: u32, to: Option<usize>) {
+    fn rule(&self, text: &mut String, name: &str, place: &TreeChain, rule: u32, to: Option<usize>) {
         let [a, b, c, d] = match to {
             Some(to) => self.chains[to].prefix,
             None => place.prefix | (rule & (u32::MAX >> place.bits)),
@@ -195,7 +195,7 @@ impl Tree {
         loaded(&self.text(), Family::Ipv4)
     }
 
-    /// A packet for each leaf that makes it run so many rules, in no order.
+    /// A packet for each leaf that makes it run this number of rules, in no order.
     #[must_use]
     pub fn packets(&self, run: usize) -> Vec<Vec<u8>> {
         let leaves = self.chains[self.inner..].iter().filter(|place| place.run == run);

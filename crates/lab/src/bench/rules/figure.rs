@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rules::layout::Kind;
 
-use super::chart::{self, Bar, Curve, Words, short};
+use super::chart::{self, Bar, Captions, Curve, short};
 use super::count::Counting;
 use super::study::{DRIVERS, Driver, MEMORY};
 use crate::bench::document::{Document, Row};
@@ -81,7 +81,7 @@ fn drivers(rows: Rows<'_>, path: &Path) -> io::Result<()> {
         std::iter::once(driver.name.to_owned()).chain(study).chain([i7]).chain(here).collect()
     });
     let cells: Vec<Vec<String>> = cells.collect();
-    let words = Words {
+    let captions = Captions {
         title: "100,000 matching IPv6 rules: the study's round trips, and two walks here",
         note: "ms; s: simple local counters, Q: a lock and a quota for each rule; each side relative to its first row",
     };
@@ -94,7 +94,7 @@ fn drivers(rows: Rows<'_>, path: &Path) -> io::Result<()> {
         ("ms", 90),
         ("to table_blob", 120),
     ];
-    chart::table(path, words, &head, &cells)
+    chart::table(path, captions, &head, &cells)
 }
 
 /// Nanoseconds a rule beside the kernel's.
@@ -115,11 +115,11 @@ fn linear(rows: Rows<'_>, path: &Path) -> io::Result<()> {
     if bars.is_empty() {
         return Ok(());
     }
-    let words = Words {
+    let captions = Captions {
         title: "100 chains of 1,000 rules: nanoseconds a rule",
         note: "packets and bytes counted by all; the kernel's by datagrams over loopback, less what they take without rules",
     };
-    chart::bars(path, words, &["ns"], &bars)
+    chart::bars(path, captions, &["ns"], &bars)
 }
 
 /// Where the time goes, by layout and kind of counter.
@@ -141,8 +141,8 @@ fn split(rows: Rows<'_>, family: &str, path: &Path) -> io::Result<()> {
     }
     let title = format!("100,000 matching {family} rules: nanoseconds a rule, and where they go");
     let note = "header match: what 800 rules in cache take; rest: chains and waiting for memory; counter: what counting adds";
-    let words = Words { title: &title, note };
-    chart::bars(path, words, &["header match", "rest", "counter"], &bars)
+    let captions = Captions { title: &title, note };
+    chart::bars(path, captions, &["header match", "rest", "counter"], &bars)
 }
 
 fn memory(rows: Rows<'_>, path: &Path) -> io::Result<()> {
@@ -185,8 +185,8 @@ fn memory(rows: Rows<'_>, path: &Path) -> io::Result<()> {
         "the study's {} took {} x its {}; linked takes {times} x table_blob here, allocators' own bytes aside",
         MEMORY[1].0, MEMORY[1].1, MEMORY[0].0
     );
-    let words = Words { title: "Bytes a rule, with one worker's counters", note: &note };
-    chart::bars(path, words, &["layout", "counters"], &bars)
+    let captions = Captions { title: "Bytes a rule, with one worker's counters", note: &note };
+    chart::bars(path, captions, &["layout", "counters"], &bars)
 }
 
 fn fan(rows: Rows<'_>, path: &Path) -> io::Result<()> {
@@ -199,11 +199,11 @@ fn fan(rows: Rows<'_>, path: &Path) -> io::Result<()> {
     if bars.is_empty() {
         return Ok(());
     }
-    let words = Words {
+    let captions = Captions {
         title: "Fanned trees: nanoseconds a packet",
         note: "67,892 rules in 18,329 chains, 53 run per packet; 662,160 in 151,426, 77 run; a thousand flows or fewer",
     };
-    chart::bars(path, words, &["ns"], &bars)
+    chart::bars(path, captions, &["ns"], &bars)
 }
 
 /// A curve of each engine.
@@ -270,8 +270,7 @@ impl Growth {
                 None => curves.push((row.engine.to_owned(), vec![point])),
             }
         }
-        let words = Words { title: self.title, note: self.note };
-        let axes = (self.axis, "time");
-        chart::curves(&directory.join(self.file), words, axes, &curves)
+        let captions = Captions { title: self.title, note: self.note };
+        chart::curves(&directory.join(self.file), captions, self.axis, "time", &curves)
     }
 }

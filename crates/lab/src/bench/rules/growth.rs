@@ -24,7 +24,7 @@ const CHANGES: usize = 101;
 /// The engine of revisions.
 const REVISION: &str = "revision";
 
-/// All curves.
+/// Curves over the rules that are loaded, those of a chain, and those that are added.
 pub(super) fn all(plan: Plan, rows: &mut Vec<Row>) {
     let (loaded, per_chain, added): (&[_], &[_], &[_]) = match plan.quick {
         true => (&[1_000, 4_000, 16_000, 64_000], &[4, 64, 1024, 16_384], &[500, 1000, 2000]),
@@ -93,7 +93,7 @@ fn sampled(mut one: impl FnMut() -> f64) -> Runs {
 /// Chains that rules are added to, one after the other.
 const CHAINS: usize = 100;
 
-/// So many rules into 100 chains that were empty, in three ways.
+/// `count` rules into 100 chains that were empty, in three ways.
 fn many_changes(count: usize, rows: &mut Vec<Row>) {
     let empty = shape(CHAINS, 0);
     let ruleset = empty.ruleset();

@@ -199,7 +199,7 @@ fn slices<T: Tally>(
         rates.quiet.push(rate);
         rates.quiet_on_cpu.extend(on_cpu);
         let (rate, on_cpu, made) = rate_of(readers, |start| {
-            update(published, load, start, (&mut updates, &mut rates.commits))
+            update(published, load, start, &mut updates, &mut rates.commits)
         })?;
         rates.updated.push(rate);
         rates.updated_on_cpu.extend(on_cpu);
@@ -227,7 +227,8 @@ fn update<T: Tally>(
     published: &Published<T>,
     load: Load,
     start: Instant,
-    (updates, commits): (&mut usize, &mut Vec<f64>),
+    updates: &mut usize,
+    commits: &mut Vec<f64>,
 ) -> Result<u32, PublishError> {
     let each = Duration::from_secs(1) / load.updates.max(1);
     let mut made = 0;

@@ -156,7 +156,7 @@ pub(super) fn layouts(plan: Plan, rows: &mut Vec<Row>) {
             let header = Runs::of(headers).value;
             let runs = nanos.map(Runs::of);
             for (counting, ours) in Counting::ALL.into_iter().zip(runs) {
-                rows.push(layout_row(linear, (kind, counting), ours, (header, runs[0].value)));
+                rows.push(layout_row(linear, kind, counting, ours, header, runs[0].value));
             }
         }
     }
@@ -164,9 +164,11 @@ pub(super) fn layouts(plan: Plan, rows: &mut Vec<Row>) {
 
 fn layout_row(
     linear: Linear,
-    (kind, counting): (Kind, Counting),
+    kind: Kind,
+    counting: Counting,
     ours: Runs,
-    (header, uncounted): (f64, f64),
+    header: f64,
+    uncounted: f64,
 ) -> Row {
     let name = match (linear.family, linear.is_match) {
         (Family::Ipv6, true) => "rules.layouts.v6.match",

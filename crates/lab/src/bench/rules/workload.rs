@@ -208,9 +208,9 @@ mod tests {
 
     /// Rules run and rules hit by the reference walk.
     #[derive(Default)]
-    struct Seen(usize, usize);
+    struct RunAndHit(usize, usize);
 
-    impl rules::eval::Observer for Seen {
+    impl rules::eval::Observer for RunAndHit {
         fn rule(
             &mut self,
             _: rules::eval::RuleRef,
@@ -232,7 +232,7 @@ mod tests {
             for is_match in [true, false] {
                 let linear = Linear { family, is_match, chains: 7, rules: 30 };
                 let ruleset = linear.ruleset();
-                let mut seen = Seen::default();
+                let mut seen = RunAndHit::default();
                 at_hook(&linear.packet(), family, Hook::Input, |transit| {
                     let alive = rules::eval::Alive::Certain;
                     let mut memories = rules::eval::Memories::of(&ruleset);

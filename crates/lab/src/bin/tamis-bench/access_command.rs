@@ -42,7 +42,7 @@ pub(crate) struct AccessArgs {
     /// Workers [default: 1; of study1 3,6,10]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     threads: Vec<usize>,
-    /// What counts as work: a judging and changing, b and the fingerprint, c and it by jump-ahead
+    /// What counts as work: a decisions and changes; b also the fingerprint; c also that, by jump-ahead
     #[arg(long, value_delimiter = ',', default_value = "a")]
     track: Vec<TrackChoice>,
     /// Which generator
@@ -81,7 +81,7 @@ pub(crate) struct AccessArgs {
     /// A study's experiments, its published figures beside ours
     #[arg(long)]
     profile: Option<Profile>,
-    /// Record so many histories of each engine and number of threads, and check them
+    /// Record N histories of each engine and number of threads, and check them
     #[arg(long, value_name = "N", conflicts_with_all = ["profile", "must_show"])]
     check: Option<usize>,
     /// Where the figures of --profile go, as SVG
@@ -228,7 +228,9 @@ fn settings(args: &AccessArgs) -> Result<Vec<Setting>> {
                         settings.push(setting(
                             args,
                             *track,
-                            (engine, orchestration, threads),
+                            engine,
+                            orchestration,
+                            threads,
                             stripes,
                         ));
                     }
@@ -242,7 +244,9 @@ fn settings(args: &AccessArgs) -> Result<Vec<Setting>> {
 fn setting(
     args: &AccessArgs,
     track: TrackChoice,
-    (engine, orchestration, threads): (Kind, Orchestration, usize),
+    engine: Kind,
+    orchestration: Orchestration,
+    threads: usize,
     stripes: Option<usize>,
 ) -> Setting {
     let track = match track {

@@ -34,7 +34,7 @@ impl Frames {
         let kind = if kind == 0 { body.len() as u16 } else { kind };
         frame.extend(kind.to_be_bytes());
         frame.extend(body);
-        // A tag must have something behind it, or the kernel drops the frame.
+        // A tag must have something after it, or the kernel drops the frame.
         frame.resize(frame.len().max(20), 0);
         frame
     }

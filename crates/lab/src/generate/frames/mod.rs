@@ -8,7 +8,7 @@ use fastrand::Rng;
 /// Rules under construction: a source of choices.
 #[derive(Debug)]
 pub struct Frames {
-    /// The choices.
+    /// What all choices are drawn from.
     pub rng: Rng,
 }
 

@@ -102,7 +102,7 @@ pub static SILENT: &[(&str, &str)] = &[
 /// Why single packets say nothing about connections.
 pub(super) const CONVERSATION: &str = "it wants conversations, not single packets";
 /// Why packets without pauses say little.
-const CLOCK: &str = "it hangs on the clock: conversations have pauses";
+const CLOCK: &str = "it depends on the clock: conversations have pauses";
 
 /// Protocols that some generator of the family is for, and a few others.
 pub(crate) fn protocols(family: Family) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use super::super::draft::Draft;
 use super::super::{Draw, Piece};
 
-fn range_text<T: PartialEq + std::fmt::Display>((low, high): (T, T)) -> String {
+fn range_text<T: PartialEq + std::fmt::Display>(low: T, high: T) -> String {
     if low == high { low.to_string() } else { format!("{low}:{high}") }
 }
 
@@ -11,7 +11,7 @@ pub(super) fn length(draw: &mut Draw) -> Piece {
     let known = [0, 20, 28, 39, 40, 41, 48, 60, 61, 100, 576, 1500, 65535];
     let ends = draw.range(|draw| draw.pick(&known));
     let len = usize::from(if draw.one_in(2) { ends.0 } else { ends.1 });
-    Piece::new(format!("{}--length {}", draw.bang(), range_text::<u16>(ends)), move |p| {
+    Piece::new(format!("{}--length {}", draw.bang(), range_text::<u16>(ends.0, ends.1)), move |p| {
         if (40..=1500).contains(&len) {
             p.total_len = Some(len);
         }

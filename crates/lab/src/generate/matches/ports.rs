@@ -2,7 +2,7 @@
 
 use super::super::{Draw, Piece};
 
-fn range_text((low, high): (u16, u16)) -> String {
+fn range_text(low: u16, high: u16) -> String {
     if low == high { low.to_string() } else { format!("{low}:{high}") }
 }
 
@@ -18,7 +18,7 @@ pub(super) fn both(draw: &mut Draw) -> (String, Option<u16>, Option<u16>) {
                 let port = draw.port();
                 (port, port)
             };
-            text += &format!(" {}{name} {}", draw.bang(), range_text(ends));
+            text += &format!(" {}{name} {}", draw.bang(), range_text(ends.0, ends.1));
             chosen[index] = Some(if draw.one_in(2) { ends.0 } else { ends.1 });
         }
     }
@@ -50,7 +50,7 @@ pub(super) fn multiport(draw: &mut Draw) -> Piece {
     }
     let (low, high) = draw.pick(&list);
     let port = if draw.one_in(2) { low } else { high };
-    let text: Vec<String> = list.into_iter().map(range_text).collect();
+    let text: Vec<String> = list.into_iter().map(|(low, high)| range_text(low, high)).collect();
     let destination = name == "--dports" || name == "--ports" && draw.one_in(2);
     Piece::new(format!("{}{name} {}", draw.bang(), text.join(",")), move |p| {
         if destination {

@@ -33,11 +33,11 @@ use crate::state::{Came, Sent};
 
 /// Packets for each ruleset.
 const PACKETS: usize = 3000;
-/// Under one that hangs on the clock, where there are pauses.
+/// Under one that depends on the clock, where there are pauses.
 const TIMED_PACKETS: usize = 1500;
 /// Longer than what tamis takes a clock tick of the kernel for, three times.
 const PAUSE: Duration = Duration::from_millis(32);
-/// Runs of a ruleset that hangs on the clock, where the machine was too busy to tell when packets came.
+/// Runs of a ruleset that depends on the clock, where the machine was too busy to tell when packets came.
 const RETRIES: usize = 3;
 /// Packets between two readings of the counters.
 const BATCH: usize = 250;
@@ -49,7 +49,7 @@ pub struct StatePlan {
     pub seed: u64,
     /// Packets for each family.
     pub packets: u64,
-    /// The families.
+    /// Rulesets are drawn for these in turn.
     pub families: Vec<Family>,
     /// What tamis walks them as.
     pub layouts: Layouts,
@@ -66,7 +66,7 @@ pub struct StatePlan {
 pub struct StateSummary {
     /// By family and the sort of the rules.
     pub heard: BTreeMap<(&'static str, Sort), Heard>,
-    /// The differences.
+    /// What differed, with what led to it.
     pub failures: Vec<StateFailure>,
 }
 
@@ -84,7 +84,7 @@ pub fn run(plan: &StatePlan) -> io::Result<StateSummary> {
             }
             let family = plan.families[number as usize % plan.families.len()];
             let layout = plan.layouts.of(number / plan.families.len() as u64);
-            let (sort, heard, failure) = one(plan.seed, number, (family, layout))?;
+            let (sort, heard, failure) = one(plan.seed, number, family, layout)?;
             let Ok(mut total) = total.lock() else { return Ok(()) };
             total.heard.entry((family.tool(), sort)).or_default().add(&heard);
             total.failures.extend(failure);
@@ -106,7 +106,8 @@ pub fn run(plan: &StatePlan) -> io::Result<StateSummary> {
 pub fn one(
     seed: u64,
     number: u64,
-    (family, layout): (Family, Option<Kind>),
+    family: Family,
+    layout: Option<Kind>,
 ) -> io::Result<(Sort, Heard, Option<StateFailure>)> {
     let mut stage = Stage::usual(family);
     stage.scene.layout = layout;
@@ -115,19 +116,19 @@ pub fn one(
     let Drawn { rules, sort } = draw_rules(&mut draw);
     let text = rules.text();
     let trial = Trial { stage: &stage, rules: &text, strict: sort.is_strict(), batch: BATCH };
-    let mut said = speak(&stage, sort, seed);
-    let (mut heard, mut parting) = trial.run(&mut said)?;
+    let mut spoken = speak(&stage, sort, seed);
+    let (mut heard, mut parting) = trial.run(&mut spoken)?;
     for _ in 0..RETRIES {
         if !sort.is_timed || parting.is_none() || heard.late == 0 {
             break;
         }
-        said = speak(&stage, sort, seed);
-        (heard, parting) = trial.run(&mut said)?;
+        spoken = speak(&stage, sort, seed);
+        (heard, parting) = trial.run(&mut spoken)?;
     }
     let Some((_, what)) = parting else { return Ok((sort, heard, None)) };
     let story = match what.contains(" refuses ") {
         true => format!("{what}\n{text}"),
-        false => match shrink::tell(&stage, sort.is_strict(), rules, said.packets, &what)? {
+        false => match shrink::tell(&stage, sort.is_strict(), rules, spoken.packets, &what)? {
             Some(story) => story,
             None => again(&trial, &mut speak(&stage, sort, seed), &what)?,
         },
@@ -151,9 +152,9 @@ fn speak(stage: &Stage, sort: Sort, seed: u64) -> Spoken {
 
 /// A difference that the same packets do not show again, for the kernel drew something else: it is told with the packet
 /// after which it shows where counters are read after each.
-fn again(trial: &Trial<'_>, said: &mut Spoken, first: &str) -> io::Result<String> {
-    let (_, parting) = Trial { batch: 1, ..*trial }.run(said)?;
-    let packet = match (parting, said.packets.last()) {
+fn again(trial: &Trial<'_>, spoken: &mut Spoken, first: &str) -> io::Result<String> {
+    let (_, parting) = Trial { batch: 1, ..*trial }.run(spoken)?;
+    let packet = match (parting, spoken.packets.last()) {
         (Some((index, what)), Some(sent)) => {
             let (side, bytes) = (if sent.from_far { "far" } else { "near" }, hex(&sent.bytes));
             format!("packet {index}, {side} {bytes}: {what}")

@@ -28,11 +28,11 @@ pub struct RealTalk {
     pub name: String,
     /// Rules that were loaded into both.
     pub kept: usize,
-    /// Rules left out, by what they hang on.
+    /// Rules left out, by what they depend on.
     pub left_out: BTreeMap<String, usize>,
     /// Pairs of devices.
     pub pairs: usize,
-    /// Packets, and what tamis said.
+    /// Packets, and what tamis answered.
     pub heard: Heard,
     /// Why verdicts were unknown, and how often.
     pub unknown: BTreeMap<String, u64>,
@@ -67,15 +67,15 @@ pub fn compare_file(name: &str, text: &str, seed: u64) -> io::Result<Result<Real
         let mut rng = Rng::with_seed(seed);
         let stage = stage(&whole, ruleset.family, devices, &mut rng);
         let trial = Trial { stage: &stage, rules: &rules, strict: false, batch: BATCH };
-        let mut said = Spoken::new(Talk::new(seed, stage.clone(), ports.clone()), PACKETS, None);
-        let (heard, parting) = trial.run(&mut said)?;
+        let mut spoken = Spoken::new(Talk::new(seed, stage.clone(), ports.clone()), PACKETS, None);
+        let (heard, parting) = trial.run(&mut spoken)?;
         file.pairs += 1;
         file.heard.add(&heard);
         let Some((_, what)) = parting else { continue };
         let refused = what.contains(" refuses ");
         let story = match refused || whole.kept > MOST_TO_SHRINK {
             true => what,
-            false => shrink::tell(&stage, false, whole.rules.clone(), said.packets, &what)?
+            false => shrink::tell(&stage, false, whole.rules.clone(), spoken.packets, &what)?
                 .unwrap_or(what),
         };
         file.failures.push(StateFailure { name: format!("{name} {devices:?}"), story });

@@ -15,7 +15,7 @@ use rules::save::{LoadOptions, load};
 
 use super::side::Side;
 use crate::oracle::netns::in_fresh;
-use crate::state::judge::{Said, StateJudge, agree};
+use crate::state::evaluator::{Egress, StateEvaluator, agree};
 use crate::state::stage::Stage;
 use crate::state::summary::Heard;
 use crate::state::{Came, Sent};
@@ -26,7 +26,7 @@ const LATE: Duration = Duration::from_millis(2);
 /// Where the kernel and tamis part: after how many packets, and how.
 pub type Parting = (usize, String);
 
-/// What becomes of an attempt: what was heard, and where the two part.
+/// The result of an attempt: what was heard, and where the two part.
 pub type Outcome = (Heard, Option<Parting>);
 
 /// The rules, and how strictly tamis is held to them.
@@ -79,7 +79,7 @@ impl Trial<'_> {
         config: &Config,
         packets: &mut impl Packets,
     ) -> io::Result<Outcome> {
-        let mut judge = StateJudge::new(ruleset, config);
+        let mut evaluator = StateEvaluator::new(ruleset, config);
         let mut heard = Heard { rulesets: 1, ..Heard::default() };
         let mut index = 0;
         while let Some(sent) = packets.next(index) {
@@ -88,47 +88,49 @@ impl Trial<'_> {
             let begun = Instant::now();
             let mut came = side.pass(&sent)?;
             heard.late += u64::from(begun.elapsed() > LATE);
-            let said = judge.judge(self.stage, &sent, now.as_nanos() as u64);
-            if came.is_none() && matches!(said, Said::Out(_)) {
+            let egress = evaluator.evaluate(self.stage, &sent, now.as_nanos() as u64);
+            if came.is_none() && matches!(egress, Egress::Packet(_)) {
                 came = side.wait_for(&sent)?;
             }
-            heard.note(&said, came.is_some());
-            let what = match self.differ(&said, came.as_ref()) {
+            heard.note(&egress, came.is_some());
+            let what = match self.differ(&egress, came.as_ref()) {
                 None if (index + 1) % self.batch == 0 => {
-                    counters_differ(&mut side, ruleset, &judge)?
+                    counters_differ(&mut side, ruleset, &evaluator)?
                 }
                 what => what,
             };
             if let Some(what) = what {
-                return Ok((heard, Some((index, told(&judge, &what)))));
+                return Ok((heard, Some((index, told(&evaluator, &what)))));
             }
             if let Some(came) = &came {
                 packets.came(came);
             }
             index += 1;
         }
-        let what = counters_differ(&mut side, ruleset, &judge)?;
-        Ok((heard, what.map(|what| (index.saturating_sub(1), told(&judge, &what)))))
+        let what = counters_differ(&mut side, ruleset, &evaluator)?;
+        Ok((heard, what.map(|what| (index.saturating_sub(1), told(&evaluator, &what)))))
     }
 
-    fn differ(&self, said: &Said, came: Option<&Came>) -> Option<String> {
-        match (said, came) {
-            (Said::Unknown, _) if self.strict => Some("tamis cannot tell".to_owned()),
-            (Said::Unknown, _) | (Said::Nothing, None) | (Said::Out(None), Some(_)) => None,
-            (Said::Out(Some(ours)), Some(came)) if *ours == came.bytes => None,
-            (Said::Out(Some(ours)), Some(came)) => {
+    fn differ(&self, egress: &Egress, came: Option<&Came>) -> Option<String> {
+        match (egress, came) {
+            (Egress::Unknown, _) if self.strict => Some("tamis cannot tell".to_owned()),
+            (Egress::Unknown, _) | (Egress::Nothing, None) | (Egress::Packet(None), Some(_)) => {
+                None
+            }
+            (Egress::Packet(Some(ours)), Some(came)) if *ours == came.bytes => None,
+            (Egress::Packet(Some(ours)), Some(came)) => {
                 let hex = crate::hex::hex;
                 Some(format!("tamis sends {}, kernel {}", hex(ours), hex(&came.bytes)))
             }
-            (Said::Out(_), None) => Some("tamis accept, kernel drop".to_owned()),
-            (Said::Nothing, Some(_)) => Some("tamis drop, kernel accept".to_owned()),
+            (Egress::Packet(_), None) => Some("tamis accept, kernel drop".to_owned()),
+            (Egress::Nothing, Some(_)) => Some("tamis drop, kernel accept".to_owned()),
         }
     }
 }
 
-fn told(judge: &StateJudge<'_>, what: &str) -> String {
-    let unknown = judge.unknown().unwrap_or_default();
-    format!("{what} {unknown}; tamis's path: {}", judge.path().join(" "))
+fn told(evaluator: &StateEvaluator<'_>, what: &str) -> String {
+    let unknown = evaluator.unknown().unwrap_or_default();
+    format!("{what} {unknown}; tamis's path: {}", evaluator.path().join(" "))
 }
 
 fn refused(who: &str, error: &impl std::fmt::Display) -> Outcome {
@@ -138,12 +140,12 @@ fn refused(who: &str, error: &impl std::fmt::Display) -> Outcome {
 fn counters_differ(
     side: &mut Side,
     ruleset: &Ruleset,
-    judge: &StateJudge<'_>,
+    evaluator: &StateEvaluator<'_>,
 ) -> io::Result<Option<String>> {
     let differs = |side: &mut Side| -> io::Result<Option<String>> {
         let chains = side.all_counters(ruleset)?;
         Ok(chains.iter().find_map(|(table, chain)| {
-            chain_differs(ruleset, judge, *table, &chain.chain, &chain.entries)
+            chain_differs(ruleset, evaluator, *table, &chain.chain, &chain.entries)
         }))
     };
     if differs(side)?.is_none() {
@@ -156,7 +158,7 @@ fn counters_differ(
 
 fn chain_differs(
     ruleset: &Ruleset,
-    judge: &StateJudge<'_>,
+    evaluator: &StateEvaluator<'_>,
     table_index: usize,
     name: &str,
     theirs: &[Counters],
@@ -169,7 +171,7 @@ fn chain_differs(
     }
     let compared = chain.rules.len() + usize::from(chain.base.is_some());
     theirs.iter().take(compared).enumerate().find_map(|(rule, theirs)| {
-        let ours = judge.tally(table_index, index, rule);
+        let ours = evaluator.hits(table_index, index, rule);
         let place = format!("{} {name} {}", table.name, rule + 1);
         (!agree(&ours, theirs)).then(|| {
             let HitCount { packets, bytes, maybe, .. } = ours;

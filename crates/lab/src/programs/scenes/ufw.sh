@@ -1,4 +1,4 @@
-# A host behind ufw's own rules, both families: allowed, limited, denied and rejected services, broadcast noise.
+# A host under ufw's own rules, both families: allowed, limited, denied and rejected services, broadcast noise.
 # needs: ufw nginx curl dnsmasq dig ping ping6 nmap hping3 socat
 # inbound: most connections are the host's, and its own packets are not recorded.
 settle=0.1

@@ -1,11 +1,11 @@
-//! Matches that hang on the clock, put among the tests of a drawn ruleset's rules: connections counted, rates, lists.
+//! Matches that depend on the clock, put among the tests of a drawn ruleset's rules: connections counted, rates, lists.
 
 use super::Draw;
 use crate::generate::Piece;
 use crate::generate::ruleset::{RuleText, TableText};
 
-/// Gives some rules of filter and mangle such a test. How packets are tracked hangs on none; raw gets a rule that only
-/// counts. No helper: what one foretells while its packet may be dropped is not doubted.
+/// Gives some rules of filter and mangle such a test. How packets are tracked depends on none; raw gets a rule that only
+/// counts. No helper: what one expects while its packet may be dropped is not doubted.
 pub(super) fn sprinkle(draw: &mut Draw, tables: &mut [TableText]) {
     for table in tables.iter_mut().filter(|table| table.name != "nat") {
         if table.name == "raw" {

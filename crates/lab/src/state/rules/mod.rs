@@ -1,4 +1,4 @@
-//! Draws rulesets that look at connections: raw decides how to track, nat translates, mangle marks, filter judges.
+//! Draws rulesets that look at connections: raw decides how to track, nat translates, mangle marks, filter decides.
 
 mod clock;
 mod nat;
@@ -16,18 +16,18 @@ const STATUSES: [&str; 5] = ["NONE", "EXPECTED", "SEEN_REPLY", "ASSURED", "CONFI
 /// A ruleset, and of what sort it is.
 #[derive(Debug, Clone)]
 pub struct Drawn {
-    /// The rules.
+    /// All its tables, as text that can be cut down.
     pub rules: RulesetText,
-    /// Its sort.
+    /// What it depends on.
     pub sort: Sort,
 }
 
-/// What a ruleset hangs on besides the state of connections.
+/// What a ruleset depends on besides the state of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Sort {
     /// It has nat rules.
     pub translates: bool,
-    /// It hangs on the clock.
+    /// It depends on the clock.
     pub is_timed: bool,
     /// It names helpers for whatever goes to their ports.
     pub is_helped: bool,

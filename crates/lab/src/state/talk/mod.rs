@@ -57,7 +57,7 @@ impl Ports {
         Self { servers: vec![80, 80, 21, 53, 443], clients }
     }
 
-    /// More of FTP, TFTP, and the ports that FTP foretells connections to.
+    /// More of FTP, TFTP, and the ports that FTP expects connections to.
     pub fn help(&mut self) {
         self.servers.extend([21, 21, TFTP, TFTP, TFTP, 1024, 1025, 1026, 1027]);
         self.clients = 40;
@@ -72,13 +72,13 @@ struct Flow {
     client_far: bool,
     ports: (u16, u16),
     /// The same as the server sees them, and the device behind which it lives.
-    seen: Option<Seen>,
+    seen: Option<AtServer>,
     kind: Kind,
     left: u8,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct AtServer {
     ends: Ends,
     ports: (u16, u16),
     server_far: bool,
@@ -142,7 +142,7 @@ impl Talk {
         let Some((number, side)) = self.last else { return };
         let Some(flow) = self.flows.iter_mut().find(|flow| flow.number == number) else { return };
         if let (0, Some((ends, ports))) = (side, read(&came.bytes)) {
-            flow.seen = Some(Seen { ends, ports, server_far: came.by_far });
+            flow.seen = Some(AtServer { ends, ports, server_far: came.by_far });
         }
         if let (Kind::Tcp(tcp), Some(end)) = (&mut flow.kind, wire::end_of_segment(&came.bytes)) {
             tcp.came(side, end);
@@ -229,11 +229,11 @@ impl Talk {
         let cut = if self.rng.u8(..6) == 0 { self.rng.usize(..quoted.len()) } else { quoted.len() };
         let body = &quoted[..cut.max(least).min(quoted.len())];
         let word = if ends.ipv6 && kind == 2 { [0, 0, 5, 0] } else { [0; 4] };
-        let bytes = icmp(ends, (kind, self.rng.u8(..2)), word, body);
+        let bytes = icmp(ends, kind, self.rng.u8(..2), word, body);
         Some(Sent::at_once(about.by_far, bytes))
     }
 
-    /// Changes a byte behind the addresses, which leaves the checksum wrong.
+    /// Changes a byte after the addresses, which leaves the checksum wrong.
     fn spoil(&mut self, bytes: &mut [u8]) {
         let least = if self.stage.ipv6() { 40 } else { 20 };
         if bytes.len() > least {
@@ -335,7 +335,7 @@ impl Flow {
                 let kind = if rng.u8(..20) == 0 { 13 } else { kinds[side] };
                 let build = |ends, ports: (u16, u16)| {
                     let [high, low] = ports.0.to_be_bytes();
-                    icmp(ends, (kind, 0), [high, low, 0, 1], b"echo")
+                    icmp(ends, kind, 0, [high, low, 0, 1], b"echo")
                 };
                 (side, self.sent(side, build))
             }

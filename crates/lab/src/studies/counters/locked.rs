@@ -41,7 +41,7 @@ impl Match for Counts {
     }
 }
 
-/// Gives every rule so many locked counters behind its other matches. Rules that somebody else holds, too, are
+/// Gives every rule this number of locked counters after its other matches. Rules that somebody else holds, too, are
 /// left as they are.
 pub fn add(ruleset: &mut Ruleset, per_rule: usize) -> Locked {
     let mut made = Locked { per_rule, counters: Vec::new() };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 use parking_lot::{Condvar, Mutex};
 
-/// See the module.
+/// The count and who waits for it.
 #[derive(Debug)]
 pub(super) struct InFlight {
     most: usize,
@@ -26,7 +26,7 @@ impl InFlight {
         Self { most, now, high, waiting, turn: Mutex::new(()), room: Condvar::new() }
     }
 
-    /// Lets so many in when there is room; never more than the bound at a time.
+    /// Lets packets in when there is room for all of them; never more than the bound at a time.
     pub(super) fn enter(&self, packets: usize) {
         if !self.try_enter(packets) {
             self.wait(packets);
@@ -55,7 +55,7 @@ impl InFlight {
         self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// So many have left.
+    /// They have left.
     pub(super) fn leave(&self, packets: usize) {
         self.now.fetch_sub(packets, Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {

@@ -13,7 +13,7 @@ use super::Outcome;
 const STEPS: usize = 8;
 const SLOTS: usize = 40 * STEPS;
 
-/// See the module.
+/// What all workers of a run counted.
 #[derive(Debug)]
 pub struct Meter {
     /// Of the workers that are done.
@@ -43,8 +43,8 @@ impl Meter {
     }
 
     /// One worker's way in.
-    pub(super) fn worker(&self) -> Tally<'_> {
-        Tally { meter: self, counts: Counts::new(self.latencies) }
+    pub(super) fn worker(&self) -> WorkerCounts<'_> {
+        WorkerCounts { meter: self, counts: Counts::new(self.latencies) }
     }
 
     /// What all workers counted that are done.
@@ -57,18 +57,18 @@ impl Meter {
 
 /// One worker's counts, added to the meter's when it is dropped.
 #[derive(Debug)]
-pub(super) struct Tally<'m> {
+pub(super) struct WorkerCounts<'m> {
     meter: &'m Meter,
     counts: Counts,
 }
 
-impl Tally<'_> {
+impl WorkerCounts<'_> {
     /// When something begins, if times are taken.
     pub(super) fn begins(&self) -> Option<Instant> {
         self.meter.latencies.then(Instant::now)
     }
 
-    /// So many packets end that began then, some of them permitted.
+    /// Packets that began then end, some of them permitted.
     pub(super) fn ends(&mut self, packets: usize, permitted: usize, began: Option<Instant>) {
         self.counts.packets += packets as u64;
         self.counts.permitted += permitted as u64;
@@ -79,7 +79,7 @@ impl Tally<'_> {
     }
 }
 
-impl Drop for Tally<'_> {
+impl Drop for WorkerCounts<'_> {
     fn drop(&mut self) {
         let mut total = self.meter.total.lock();
         total.packets += self.counts.packets;

@@ -1,4 +1,4 @@
-//! Ways to share the work of a stream in which config packets change what data packets are judged by.
+//! Ways to share the work of a stream in which config packets change what data packets are decided by.
 //!
 //! One serial source, at most [`IN_FLIGHT`] packets between source and end, workers that park when there is
 //! nothing to do. What a model promises about order is [`Orchestration::may_overtake`].
@@ -45,19 +45,19 @@ pub enum Orchestration {
     },
     /// Each worker takes its next packets from the source by itself.
     WorkerPool,
-    /// Some workers carry out config packets and hand data packets round to others, one queue each.
+    /// Some workers apply config packets and hand data packets round to others, one queue each.
     PartialPipeline {
-        /// Workers for config packets; the others judge.
+        /// Workers for config packets; the others decide.
         config: usize,
     },
-    /// Some workers judge and change, others do the work of permitted packets.
+    /// Some workers decide and change, others do the work of permitted packets.
     PhasedPipeline {
-        /// Workers that judge and change; the others collect.
+        /// Workers that decide and change; the others collect.
         control: usize,
     },
     /// A parallel stream (rayon) over the source.
     Stream,
-    /// One thread judges and changes in order, workers do the work, packets leave in order.
+    /// One thread decides and changes in order, workers do the work, packets leave in order.
     Ordered,
 }
 
@@ -90,20 +90,20 @@ impl Orchestration {
         }
     }
 
-    /// Whether a data packet may be judged before a config packet that came before it is carried out. It
+    /// Whether a data packet may be decided before a config packet that came before it is applied. It
     /// is never more than the packets in flight that it overtakes.
     #[must_use]
     pub fn may_overtake(self, threads: usize) -> bool {
         match self {
             Self::Serial | Self::Ordered => false,
             Self::TaskPool { .. } | Self::WorkerPool | Self::Stream => threads > 1,
-            // A later config packet may even be carried out while a data packet waits in its queue.
+            // A later config packet may even be applied while a data packet waits in its queue.
             Self::PartialPipeline { .. } => true,
             Self::PhasedPipeline { control } => control > 1,
         }
     }
 
-    /// Why so many threads do not go with this model.
+    /// Why this number of threads does not go with this model.
     #[must_use]
     pub fn refuses(self, threads: usize) -> Option<String> {
         let most = |what: &str, most: usize| {
@@ -171,11 +171,13 @@ impl<A: Address> Run<'_, A> {
 /// Runs an engine over a source; `threads` counts workers, not a dispatcher beside them.
 ///
 /// # Errors
-/// The model does not go with so many threads.
+/// The model does not go with this number of threads.
 pub fn run<A: Address>(
     orchestration: Orchestration,
     threads: usize,
-    (engine, source, sink): (&dyn Engine<A>, &dyn Source<A>, &Sink),
+    engine: &dyn Engine<A>,
+    source: &dyn Source<A>,
+    sink: &Sink,
     meter: &Meter,
 ) -> Result<Outcome, String> {
     if let Some(why) = orchestration.refuses(threads) {

@@ -1,10 +1,10 @@
-//! `ordered`: workers take turns at the source, where they judge and change in the order of the stream; they do
+//! `ordered`: workers take turns at the source, where they decide and change in the order of the stream; they do
 //! the work of permitted packets side by side, and packets leave in the order in which they came.
 //!
 //! Order: that of the stream, for changes, verdicts and what is collected; the outcome is that of one
 //! thread. What is parallel is the work between verdict and end.
 //!
-//! Concurrency: the turn is one lock, held while a burst is taken and judged; whoever waits for room in
+//! Concurrency: the turn is one lock, held while a burst is taken and decided; whoever waits for room in
 //! flight does so before it. A worker that is done with its burst leaves it at the exit and goes on; whoever
 //! brings the burst that is next lets out all that waited for it. So the oldest burst is always being worked
 //! on, and nobody waits for a thread that waits.
@@ -16,7 +16,7 @@ use access::{Address, Decide, Packet, Permits};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::meter::Tally;
+use super::meter::WorkerCounts;
 use super::sink::Collector;
 use super::{BURST, Run};
 
@@ -40,13 +40,13 @@ struct Exit<'s> {
     next: u64,
     waiting: VecDeque<Option<Worked>>,
     collector: Collector<'s>,
-    tally: Tally<'s>,
+    counts: WorkerCounts<'s>,
 }
 
 pub(super) fn run<A: Address>(run: &Run<'_, A>) {
     let turn = Mutex::new(Turn { next: 0, engine: run.engine.worker() });
-    let (collector, tally) = (run.sink.collector(), run.meter.worker());
-    let exit = Mutex::new(Exit { next: 0, waiting: VecDeque::new(), collector, tally });
+    let (collector, counts) = (run.sink.collector(), run.meter.worker());
+    let exit = Mutex::new(Exit { next: 0, waiting: VecDeque::new(), collector, counts });
     std::thread::scope(|scope| {
         for _ in 1..run.threads {
             scope.spawn(|| worker(run, &turn, &exit));
@@ -79,7 +79,7 @@ fn worker<A: Address>(run: &Run<'_, A>, turn: &Mutex<Turn<'_, A>>, exit: &Mutex<
 }
 
 impl<A: Address> Turn<'_, A> {
-    /// The next burst with its number, judged.
+    /// The next burst with its number and decisions.
     fn take<'p>(
         &mut self,
         run: &'p Run<'_, A>,
@@ -95,7 +95,7 @@ impl<A: Address> Turn<'_, A> {
 }
 
 impl Exit<'_> {
-    /// Takes a burst, and lets out whatever no longer waits for an earlier one: so many packets.
+    /// Takes a burst, and lets out whatever no longer waits for an earlier one; how many packets that is.
     fn let_out(&mut self, number: u64, worked: Worked) -> usize {
         let place = (number - self.next) as usize;
         while self.waiting.len() <= place {
@@ -106,7 +106,7 @@ impl Exit<'_> {
         while let Some(worked) = self.waiting.pop_front_if(|first| first.is_some()).flatten() {
             self.next += 1;
             left += worked.packets;
-            self.tally.ends(worked.packets, worked.fingerprints.len(), worked.began);
+            self.counts.ends(worked.packets, worked.fingerprints.len(), worked.began);
             worked.fingerprints.iter().for_each(|fingerprint| self.collector.count(*fingerprint));
         }
         left

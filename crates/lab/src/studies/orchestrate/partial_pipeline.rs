@@ -1,8 +1,8 @@
-//! `partial_pipeline`: config workers take packets, carry out config packets and hand data packets on, in
-//! turn to one queue for each data worker; data workers judge and collect.
+//! `partial_pipeline`: config workers take packets, apply config packets and hand data packets on, in
+//! turn to one queue for each data worker; data workers decide and collect.
 //!
-//! Order: a data packet waits in its queue while later config packets are carried out, and a config worker
-//! may be slower with an earlier one: it may be judged before an earlier and after a later change.
+//! Order: a data packet waits in its queue while later config packets are applied, and a config worker
+//! may be slower with an earlier one: it may be decided before an earlier and after a later change.
 
 use std::time::Instant;
 
@@ -31,21 +31,21 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>, config: usize) {
 }
 
 fn config_worker<A: Address>(run: &Run<'_, A>, to: &[Sender<Handed<A>>]) {
-    let (mut engine, mut tally) = (run.engine.worker(), run.meter.worker());
+    let (mut engine, mut counts) = (run.engine.worker(), run.meter.worker());
     let mut room = Vec::new();
     let mut turns = to.iter().cycle();
     loop {
-        let began = tally.begins();
+        let began = counts.begins();
         let packets = run.take(&mut room, run.burst());
         if packets.is_empty() {
             return;
         }
-        let mut carried_out = 0;
+        let mut applied = 0;
         for packet in packets {
             match packet {
                 Packet::Config(config) => {
                     engine.update(config);
-                    carried_out += 1;
+                    applied += 1;
                 }
                 Packet::Data(data) => {
                     let sent = turns.next().map(|queue| queue.send((*data, began)));
@@ -53,20 +53,20 @@ fn config_worker<A: Address>(run: &Run<'_, A>, to: &[Sender<Handed<A>>]) {
                 }
             }
         }
-        tally.ends(carried_out, 0, began);
-        run.in_flight.leave(carried_out);
+        counts.ends(applied, 0, began);
+        run.in_flight.leave(applied);
     }
 }
 
 fn data_worker<A: Address>(run: &Run<'_, A>, queue: &Receiver<Handed<A>>) {
     let (mut engine, mut collector) = (run.engine.worker(), run.sink.collector());
-    let mut tally = run.meter.worker();
+    let mut counts = run.meter.worker();
     for (data, began) in queue {
         let permitted = engine.decide(data.source, data.destination);
         if permitted {
             collector.packet(&data);
         }
-        tally.ends(1, usize::from(permitted), began);
+        counts.ends(1, usize::from(permitted), began);
         run.in_flight.leave(1);
     }
 }

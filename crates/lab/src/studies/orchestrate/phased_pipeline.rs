@@ -1,4 +1,4 @@
-//! `phased_pipeline`: control workers take packets, judge and change; permitted packets go on one bounded
+//! `phased_pipeline`: control workers take packets, decide and change; permitted packets go on one bounded
 //! queue to collection workers.
 //!
 //! Order: as in `worker_pool` among the control workers; with one of them nothing is overtaken.
@@ -29,10 +29,10 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>, control: usize) {
 }
 
 fn control_worker<A: Address>(run: &Run<'_, A>, to: &Sender<Permitted<A>>) {
-    let (mut engine, mut tally) = (run.engine.worker(), run.meter.worker());
+    let (mut engine, mut counts) = (run.engine.worker(), run.meter.worker());
     let mut room = Vec::new();
     loop {
-        let began = tally.begins();
+        let began = counts.begins();
         let packets = run.take(&mut room, run.burst());
         if packets.is_empty() {
             return;
@@ -40,7 +40,7 @@ fn control_worker<A: Address>(run: &Run<'_, A>, to: &Sender<Permitted<A>>) {
         let mut permits = Permits::default();
         engine.burst(packets, &mut permits);
         let done = packets.len() - permits.count();
-        tally.ends(done, 0, began);
+        counts.ends(done, 0, began);
         run.in_flight.leave(done);
         for (at, packet) in packets.iter().enumerate() {
             if let Packet::Data(data) = packet
@@ -54,10 +54,10 @@ fn control_worker<A: Address>(run: &Run<'_, A>, to: &Sender<Permitted<A>>) {
 }
 
 fn collection_worker<A: Address>(run: &Run<'_, A>, from: &Receiver<Permitted<A>>) {
-    let (mut collector, mut tally) = (run.sink.collector(), run.meter.worker());
+    let (mut collector, mut counts) = (run.sink.collector(), run.meter.worker());
     for (data, began) in from {
         collector.packet(&data);
-        tally.ends(1, 1, began);
+        counts.ends(1, 1, began);
         run.in_flight.leave(1);
     }
 }

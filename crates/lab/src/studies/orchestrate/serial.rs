@@ -1,4 +1,4 @@
-//! `serial`: one thread takes, judges, changes and collects, packet after packet. Here for engines that
+//! `serial`: one thread takes, decides, changes and collects, packet after packet. Here for engines that
 //! belong to one thread; shared ones run the loop of one worker.
 //!
 //! Order: that of the stream.
@@ -17,10 +17,10 @@ pub fn run_alone<A: Address>(
     meter: &Meter,
 ) -> Outcome {
     let started = Instant::now();
-    let (mut collector, mut tally, mut room) = (sink.collector(), meter.worker(), Vec::new());
+    let (mut collector, mut counts, mut room) = (sink.collector(), meter.worker(), Vec::new());
     let mut high_water = 0;
     loop {
-        let began = tally.begins();
+        let began = counts.begins();
         let packets = source.next(&mut room, BURST);
         if packets.is_empty() {
             break;
@@ -29,8 +29,8 @@ pub fn run_alone<A: Address>(
         let mut permits = Permits::default();
         engine.burst(packets, &mut permits);
         collector.burst(packets, &permits);
-        tally.ends(packets.len(), permits.count(), began);
+        counts.ends(packets.len(), permits.count(), began);
     }
-    drop((collector, tally));
+    drop((collector, counts));
     meter.outcome(started.elapsed(), high_water)
 }

@@ -1,4 +1,4 @@
-//! What becomes of permitted packets: their fingerprint is counted in a histogram of 65,536 bins.
+//! What is done with permitted packets: their fingerprint is counted in a histogram of 65,536 bins.
 //!
 //! Contract: a fingerprint is computed for permitted packets only, and no count is lost, whichever way the
 //! counts are kept: in one concurrent map that all workers update (as the first study did), in shared
@@ -44,7 +44,7 @@ impl Bins {
 /// Counts of all fingerprints.
 pub type Histogram = Box<[u64]>;
 
-/// See the module.
+/// Where fingerprints are counted.
 #[derive(Debug)]
 pub struct Sink {
     /// The work that a permitted packet makes.

@@ -13,9 +13,9 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>) -> Result<(), String> {
     let pool = pool.map_err(|error| format!("cannot start threads: {error}"))?;
     // rayon may hold one item for each thread beside the one that is worked on.
     let most = (run.burst() / 2).max(1);
-    let tally = run.meter.worker();
+    let counts = run.meter.worker();
     let items = std::iter::from_fn(|| {
-        let began = tally.begins();
+        let began = counts.begins();
         let mut room = Vec::new();
         let packets = run.take(&mut room, most);
         let packets: Vec<Packet<A>> = packets.to_vec();
@@ -24,11 +24,11 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>) -> Result<(), String> {
     pool.install(|| {
         items.par_bridge().for_each_init(
             || (run.engine.worker(), run.sink.collector(), run.meter.worker()),
-            |(engine, collector, tally), (packets, began)| {
+            |(engine, collector, counts), (packets, began)| {
                 let mut permits = Permits::default();
                 engine.burst(&packets, &mut permits);
                 collector.burst(&packets, &permits);
-                tally.ends(packets.len(), permits.count(), began);
+                counts.ends(packets.len(), permits.count(), began);
                 run.in_flight.leave(packets.len());
             },
         );

@@ -1,7 +1,7 @@
 //! `task_pool`: a dispatcher cuts the stream into tasks and puts them on one bounded queue; workers take
 //! task by task. With one packet a task this is the first study's plainest model.
 //!
-//! Order: tasks start in order; a data packet may be judged while an earlier task is still worked on.
+//! Order: tasks start in order; a data packet may be decided while an earlier task is still worked on.
 
 use std::time::Instant;
 
@@ -33,9 +33,9 @@ fn dispatch<A: Address>(
     to: &Sender<Task<A>>,
     emptied: &Receiver<Vec<Packet<A>>>,
 ) {
-    let (tally, mut room) = (run.meter.worker(), Vec::new());
+    let (counts, mut room) = (run.meter.worker(), Vec::new());
     loop {
-        let began = tally.begins();
+        let began = counts.begins();
         let packets = run.take(&mut room, most);
         if packets.is_empty() {
             return;
@@ -54,12 +54,12 @@ fn worker<A: Address>(
     give_back: &Sender<Vec<Packet<A>>>,
 ) {
     let (mut engine, mut collector) = (run.engine.worker(), run.sink.collector());
-    let mut tally = run.meter.worker();
+    let mut counts = run.meter.worker();
     for (mut task, began) in tasks {
         let mut permits = Permits::default();
         engine.burst(&task, &mut permits);
         collector.burst(&task, &permits);
-        tally.ends(task.len(), permits.count(), began);
+        counts.ends(task.len(), permits.count(), began);
         run.in_flight.leave(task.len());
         task.clear();
         let _ = give_back.try_send(task);

@@ -45,7 +45,7 @@ fn every_packet_ends_once_within_the_bound() {
         for bins in [Bins::SharedMap, Bins::Atomics, Bins::Shards] {
             let (sink, meter) = (Sink::new(work, bins), Meter::new(true));
             let source = Trace::new(&packets);
-            let outcome = run(model, threads, (&*engine(), &source, &sink), &meter).unwrap();
+            let outcome = run(model, threads, &*engine(), &source, &sink, &meter).unwrap();
             let what = format!("{} {}", model.name(), bins.name());
             assert_eq!(outcome.packets, 20_000, "{what}");
             assert_eq!(sink.histogram().iter().sum::<u64>(), outcome.permitted, "{what}");
@@ -62,7 +62,7 @@ fn schedules_without_overtaking_end_as_one_thread_does() {
     let histogram = |model: Orchestration, threads| {
         let (sink, meter) = (Sink::new(work, Bins::Shards), Meter::new(false));
         let source = Serial::new(packets.iter().copied());
-        run(model, threads, (&*engine(), &source, &sink), &meter).unwrap();
+        run(model, threads, &*engine(), &source, &sink, &meter).unwrap();
         sink.histogram()
     };
     let expected = histogram(Orchestration::Serial, 1);
@@ -91,7 +91,7 @@ fn a_slow_end_holds_up_the_source() {
     for model in models().into_iter().skip(1) {
         let (sink, meter) = (Sink::new(slow, Bins::Atomics), Meter::new(false));
         let source = Trace::new(&packets);
-        let outcome = run(model, 3, (&*engine(), &source, &sink), &meter).unwrap();
+        let outcome = run(model, 3, &*engine(), &source, &sink, &meter).unwrap();
         assert!(outcome.high_water <= IN_FLIGHT, "{}", model.name());
         assert_eq!(outcome.packets, 3_000, "{}", model.name());
     }

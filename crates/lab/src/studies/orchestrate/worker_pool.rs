@@ -1,4 +1,4 @@
-//! `worker_pool`: every worker takes its next packets from the source, judges and changes, and collects.
+//! `worker_pool`: every worker takes its next packets from the source, decides and changes, and collects.
 //!
 //! Order: packets are taken in order, but a worker that was slower with an earlier config packet is
 //! overtaken by others; with one worker nothing is.
@@ -22,12 +22,12 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>) {
 /// One worker's loop.
 pub(super) fn worker<A: Address>(run: &Run<'_, A>) {
     let (mut engine, mut collector) = (run.engine.worker(), run.sink.collector());
-    let (mut tally, mut room) = (run.meter.worker(), Vec::new());
+    let (mut counts, mut room) = (run.meter.worker(), Vec::new());
     // A worker is done with a burst before it takes the next, so its places are the same ones all along.
     let places = run.burst();
     run.in_flight.enter(places);
     loop {
-        let began = tally.begins();
+        let began = counts.begins();
         let packets = run.source.next(&mut room, places);
         if packets.is_empty() {
             break;
@@ -35,7 +35,7 @@ pub(super) fn worker<A: Address>(run: &Run<'_, A>) {
         let mut permits = Permits::default();
         engine.burst(packets, &mut permits);
         collector.burst(packets, &permits);
-        tally.ends(packets.len(), permits.count(), began);
+        counts.ends(packets.len(), permits.count(), began);
     }
     run.in_flight.leave(places);
 }

@@ -27,13 +27,13 @@ use crate::setting;
 
 const PACKETS: u64 = 60;
 
-struct Tally {
+struct Hits {
     counters: Counters,
     /// Some byte of the packet is not known.
-    lost: bool,
+    bytes_unknown: bool,
 }
 
-impl eval::Observer for Tally {
+impl eval::Observer for Hits {
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
         self.counters.hit_rule(at, certain, transit.packet.len() as u64, transit.time);
     }
@@ -43,9 +43,9 @@ impl eval::Observer for Tally {
     }
 }
 
-impl Observer for Tally {
+impl Observer for Hits {
     fn translated(&mut self, _: Side, to: Translated) {
-        self.lost |= to == Translated::Unknown;
+        self.bytes_unknown |= to == Translated::Unknown;
     }
 }
 
@@ -97,7 +97,7 @@ impl Trial {
 
     /// Packets with a certain verdict, and all; or what differs.
     fn run(mut self, rng: &mut Rng) -> Result<(u64, u64), String> {
-        let mut tally = Tally { counters: Counters::of(&self.ruleset), lost: false };
+        let mut hits = Hits { counters: Counters::of(&self.ruleset), bytes_unknown: false };
         let config = self.config.clone();
         let ruleset =
             load(&self.text, &LoadOptions { family: Some(self.family), ..LoadOptions::default() })
@@ -122,8 +122,8 @@ impl Trial {
                 input: Some(if from_client { "t0" } else { "t1" }),
                 ..Arrival::new(number, Link::Raw, bytes.len())
             };
-            tally.lost = false;
-            let end = handler.handle(&mut bytes, &arrival, &mut tally).end;
+            hits.bytes_unknown = false;
+            let end = handler.handle(&mut bytes, &arrival, &mut hits).end;
             story += &format!("\n   tamis {:?} {:?} {}", end.verdict, end.path, show(&bytes));
             let forwarded = match (end.verdict, end.path) {
                 (FinalVerdict::Unknown, _) => None,
@@ -133,7 +133,7 @@ impl Trial {
             certain += u64::from(forwarded.is_some());
             let agree = match forwarded {
                 None => true,
-                Some(true) => left.len() == 1 && (tally.lost || left[0].1 == bytes),
+                Some(true) => left.len() == 1 && (hits.bytes_unknown || left[0].1 == bytes),
                 Some(false) => left.is_empty(),
             };
             if !agree {
@@ -141,7 +141,7 @@ impl Trial {
             }
             seen.extend(left);
         }
-        match self.counters_differ(&ruleset, &tally.counters) {
+        match self.counters_differ(&ruleset, &hits.counters) {
             Some(what) => Err(format!("{story}\n{what}")),
             None => Ok((certain, PACKETS)),
         }
@@ -172,7 +172,7 @@ impl Trial {
                 let c = table.chains.iter().position(|known| *known.name == *chain.chain)?;
                 for (index, kernel) in chain.entries.iter().enumerate() {
                     let (table_number, chain_number) = (t as u32, c as u32);
-                    let tally = match index == table.chains[c].rules.len() {
+                    let hits = match index == table.chains[c].rules.len() {
                         true => ours.policy(table_number, chain_number),
                         false => ours.rule(RuleRef {
                             table: table_number,
@@ -180,10 +180,10 @@ impl Trial {
                             rule: index as u32,
                         }),
                     };
-                    let most = tally.packets + tally.maybe;
-                    if !(tally.packets..=most).contains(&kernel.packets) {
+                    let most = hits.packets + hits.maybe;
+                    if !(hits.packets..=most).contains(&kernel.packets) {
                         let place = format!("{} {} {}", table.name, chain.chain, index + 1);
-                        return Some(format!("{place}: kernel {kernel:?}, tamis {tally:?}"));
+                        return Some(format!("{place}: kernel {kernel:?}, tamis {hits:?}"));
                     }
                 }
             }

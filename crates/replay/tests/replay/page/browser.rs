@@ -73,8 +73,8 @@ pub(crate) fn probe(program: &Path, page: &str, width: u32, dir: &Path) -> Value
         std::thread::sleep(Duration::from_millis(50));
     }
     let log = String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
-    let said: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();
-    assert!(said.is_empty(), "the page spoke on the console: {said:?}");
+    let logged: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();
+    assert!(logged.is_empty(), "the page spoke on the console: {logged:?}");
     found(&fs::read_to_string(&dom).unwrap())
 }
 

@@ -52,14 +52,15 @@ impl Drop for Dir {
     }
 }
 
-/// Replays the demonstration's capture and opens the page; `None`, said loudly, without a browser.
+/// Replays the demonstration's capture and opens the page; `None`, with a line that says so, without a browser.
 fn opened(
     files: &[RulesFile],
     capture: &str,
     dir: &Dir,
-    view: (u32, &[(&str, &str)]),
+    width: u32,
+    nets: &[(&str, &str)],
 ) -> Option<(Value, Value)> {
-    opened_against(files, None, capture, dir, view)
+    opened_against(files, None, capture, dir, width, nets)
 }
 
 /// The same, with rules to compare with.
@@ -68,7 +69,8 @@ fn opened_against(
     versus: Option<Vec<RulesFile>>,
     capture: &str,
     dir: &Dir,
-    (width, nets): (u32, &[(&str, &str)]),
+    width: u32,
+    nets: &[(&str, &str)],
 ) -> Option<(Value, Value)> {
     let Some(program) = browser::find() else {
         eprintln!("SKIPPED: the page was not opened, for want of Chromium (Debian: chromium)");
@@ -129,7 +131,7 @@ fn hits_by_anchor(document: &Value, families: &[&str]) -> BTreeMap<String, [u64;
 #[test]
 fn counts_are_those_of_the_json() {
     let (dir, files, capture) = demonstration("counts");
-    let Some((found, document)) = opened(&files, &capture, &dir, (1440, &NETS)) else { return };
+    let Some((found, document)) = opened(&files, &capture, &dir, 1440, &NETS) else { return };
     assert_eq!(found["verdicts"], document["verdicts"]);
     for (anchor, [packets, bytes, maybe]) in hits_by_anchor(&document, &["ip"]) {
         let line = &found["lines"][&anchor];
@@ -215,7 +217,7 @@ fn changes_are_those_of_the_json_and_lead_to_both_rules() {
     let new = relaxed(&files[0]);
     let (lines, old_lines) = (new.text.lines().count(), files[0].text.lines().count());
     let Some((found, document)) =
-        opened_against(&files, Some(vec![new]), &capture, &dir, (390, &NETS))
+        opened_against(&files, Some(vec![new]), &capture, &dir, 390, &NETS)
     else {
         return;
     };
@@ -246,11 +248,11 @@ fn changes_are_those_of_the_json_and_lead_to_both_rules() {
     let turns: u64 =
         found["turns"].as_array().unwrap().iter().map(|t| t["packets"].as_u64().unwrap()).sum();
     assert_eq!(Some(turns), changes["packets"].as_u64());
-    assert_edits(&found, (old_lines, lines));
+    assert_edits(&found, old_lines, lines);
     assert_new_hits(&found, &document);
 }
 
-fn assert_edits(found: &Value, (old_lines, lines): (usize, usize)) {
+fn assert_edits(found: &Value, old_lines: usize, lines: usize) {
     let edited = |class: &str| found["edited"][class].as_array().unwrap().len();
     assert_eq!((edited("gone"), edited("came")), (2, 2));
     assert_eq!(old_lines - 2, lines - 2, "what is left is the same");
@@ -286,7 +288,7 @@ fn the_same_text_under_another_implementation_stands_once() {
     let new = RulesFile::from_text("again.v4", files[0].text.clone(), &options).unwrap();
     let new = new.evaluated_as(Some(rules::Backend::Nft));
     let Some((found, document)) =
-        opened_against(&files, Some(vec![new]), &capture, &dir, (1280, &NETS))
+        opened_against(&files, Some(vec![new]), &capture, &dir, 1280, &NETS)
     else {
         return;
     };
@@ -297,7 +299,7 @@ fn the_same_text_under_another_implementation_stands_once() {
 #[test]
 fn filters_and_search_show_what_they_promise() {
     let (dir, files, capture) = demonstration("filters");
-    let Some((found, document)) = opened(&files, &capture, &dir, (375, &NETS)) else { return };
+    let Some((found, document)) = opened(&files, &capture, &dir, 375, &NETS) else { return };
     assert_eq!(found["width"], 375, "a phone");
     let hits = hits_by_anchor(&document, &["ip"]);
     let lines = |wanted: &dyn Fn(&[u64; 3]) -> bool| -> Vec<&String> {
@@ -325,7 +327,7 @@ fn filters_and_search_show_what_they_promise() {
         .collect();
     assert_eq!(found["search"]["office"], json!(holding));
     assert_eq!(found["search"]["none"], json!([]));
-    assert_eq!(found["search"]["said"], "0 lines");
+    assert_eq!(found["search"]["output"], "0 lines");
     assert_eq!(found["search"]["cleared"], json!(files[0].text.lines().count()));
     let themes = found["themes"].as_array().unwrap();
     assert_ne!(themes[0][1], themes[1][1], "light and dark look the same");
@@ -345,7 +347,7 @@ fn words_of_rules_and_captures_stay_words() {
     }
     let renamed = dir.0.join("<img src=x onerror=tamisRan=5>.pcap").display().to_string();
     std::fs::rename(&capture, &renamed).unwrap();
-    let Some((found, document)) = opened(&files, &renamed, &dir, (1440, &[])) else { return };
+    let Some((found, document)) = opened(&files, &renamed, &dir, 1440, &[]) else { return };
     assert_eq!(found["verdicts"], document["verdicts"]);
     let line = |number: usize| HOSTILE.lines().nth(number - 1).unwrap();
     for number in [3, 8, 9] {

@@ -72,7 +72,7 @@
     input.dispatchEvent(new Event("input"));
     return all(".b .l", rules).filter(shown).map((row) => row.id);
   };
-  found.search = { office: search("FROM-office"), none: search("no such words"), said: rules.querySelector(".tools output").textContent, cleared: search("").length };
+  found.search = { office: search("FROM-office"), none: search("no such words"), output: rules.querySelector(".tools output").textContent, cleared: search("").length };
 
   // Sorting: by packets, most first, then fewest first.
   const head = document.querySelector("#drop-table th");

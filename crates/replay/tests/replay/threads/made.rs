@@ -138,7 +138,7 @@ pub(crate) fn packets() -> impl Strategy<Value = Vec<Packet>> {
                 },
             )
     };
-    // Most captures hold nothing that makes one judge do it all.
+    // Most captures hold nothing that makes one worker do it all.
     let captures =
         prop_oneof![4 => Just((0.0, 0.0)), 1 => Just((0.05, 0.0)), 1 => Just((0.0, 0.2))];
     captures.prop_flat_map(move |(fragments, cooked)| {

@@ -1,4 +1,4 @@
-//! However many threads judge, and whatever the rules are laid out as: everything that comes out of a replay is what
+//! However many workers there are, and whatever the rules are laid out as: everything that comes out of a replay is what
 //! one thread makes of it that walks the rules as they were read.
 //!
 //! Each capture is a batch of its own, so many small ones are shared out as one large one would be.
@@ -73,7 +73,7 @@ fn asked() -> impl Strategy<Value = Asked> {
         Just(Some((List::Change, 20))),
     ];
     let mode = prop_oneof![Just(Mode::Kernel), Just(Mode::Midstream), Just(Mode::Off)];
-    let judged = (
+    let evaluated = (
         rules(),
         proptest::option::weighted(0.3, rules()),
         mode,
@@ -81,8 +81,8 @@ fn asked() -> impl Strategy<Value = Asked> {
         proptest::option::weighted(0.2, bans()),
     );
     let given = (list, outputs(), proptest::option::weighted(0.2, 0u64..200));
-    (judged, given).prop_map(|(judged, (list, outputs, count))| {
-        let (rules, versus, mode, ct_max, bans) = judged;
+    (evaluated, given).prop_map(|(evaluated, (list, outputs, count))| {
+        let (rules, versus, mode, ct_max, bans) = evaluated;
         let selection = Selection { count, ..Selection::default() };
         Asked { rules, versus, list, mode, ct_max, selection, bans, outputs, ..Asked::default() }
     })
@@ -143,14 +143,14 @@ proptest! {
     }
 }
 
-/// Why one thread judged.
+/// Why one worker evaluated all packets.
 fn one_worker(rules: &[usize], ct_max: usize, packets: &[made::Packet]) -> Option<Alone> {
     let asked = Asked { rules: ruleset(rules, false), ct_max, ..Asked::default() };
     outcome(&asked, &Made::new(packets), 3).one_worker
 }
 
 #[test]
-fn packets_that_hang_together_after_all_fall_to_one_judge() {
+fn packets_that_depend_on_each_other_after_all_fall_to_one_worker() {
     let plain: Vec<made::Packet> = (0..120).map(made::Packet::udp).collect();
     let with = |at: usize, packet: made::Packet| {
         let mut packets = plain.clone();
@@ -169,7 +169,7 @@ fn packets_that_hang_together_after_all_fall_to_one_judge() {
 
 /// Where nothing is tracked, fragments for the host wait for each other before INPUT, in whatever batch they come.
 #[test]
-fn fragments_for_the_host_meet_at_one_judge() {
+fn fragments_for_the_host_meet_at_one_worker() {
     let mut packets: Vec<made::Packet> = (0..120).map(made::Packet::udp).collect();
     // Of an odd port the last fragment, of an even one the first: two packets in all.
     for at in [13, 34, 55, 76] {
@@ -191,7 +191,7 @@ fn fragments_for_the_host_meet_at_one_judge() {
     }
 }
 
-/// Ctrl-C while packets turn out to hang together: what was written is still what is counted.
+/// Ctrl-C while packets turn out to depend on each other: what was written is still what is counted.
 #[test]
 fn a_stop_at_a_new_start_loses_nothing_that_was_written() {
     let mut packets: Vec<made::Packet> = (0..250).map(made::Packet::udp).collect();

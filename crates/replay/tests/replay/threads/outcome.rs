@@ -70,7 +70,7 @@ pub(crate) fn load(name: &str, text: &str) -> RulesFile {
     RulesFile::from_text(name, text.to_owned(), &LoadOptions::default()).unwrap()
 }
 
-/// Replays with so many threads.
+/// Replays with this number of threads.
 pub(crate) fn outcome(asked: &Asked, made: &Made, threads: usize) -> Outcome {
     let rules = [load("rules.v4", &asked.rules)];
     let bans = asked.bans.as_ref().map(|text| {

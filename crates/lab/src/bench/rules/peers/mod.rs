@@ -175,7 +175,7 @@ impl Bench<'_> {
         Ok(vec![self.pair(ours, theirs)])
     }
 
-    /// Seconds of a whole `tamis` that reads the rules and judges one packet.
+    /// Seconds of a whole `tamis` that reads the rules and evaluates one packet.
     fn ours(&self, files: &Files) -> io::Result<f64> {
         let mut command = Command::new(self.tamis);
         let family = if self.back.family == Family::Ipv6 { "ip6" } else { "ip" };

@@ -1,4 +1,4 @@
-//! The kernel's tools: what each reads, how a change is said to it, and how it is run.
+//! The kernel's tools: what each reads, how it is told of a change, and how it is run.
 
 use std::io;
 use std::path::Path;
@@ -84,8 +84,8 @@ pub(super) fn finish(command: &mut Command, scratch: &Path) -> io::Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("{command:?}: {}", said.trim())))
+    let message = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{command:?}: {}", message.trim())))
 }
 
 /// The handle of a rule that this adds. Asking for it later would list the whole chain.

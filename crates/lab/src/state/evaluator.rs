@@ -1,4 +1,4 @@
-//! [`StateJudge`]: tamis's side of a conversation, by way of the whole packet path, with counters.
+//! [`StateEvaluator`]: tamis's side of a conversation, by way of the whole packet path, with counters.
 
 use dataplane::counters::HitCount;
 use dataplane::{Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path, Skip};
@@ -10,13 +10,13 @@ use rules::model::{self, Ruleset};
 
 use super::Sent;
 use super::stage::Stage;
-use crate::tally::step;
+use crate::rule_counters::step;
 
-/// What tamis says becomes of a packet.
+/// What tamis lets out for a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum Egress {
     /// It goes on, with these bytes; `None` where not all of them are known.
-    Out(Option<Vec<u8>>),
+    Packet(Option<Vec<u8>>),
     /// Nothing comes out by either device.
     Nothing,
     /// It cannot tell.
@@ -25,7 +25,7 @@ pub enum Said {
 
 /// A ruleset with its connections.
 #[derive(Debug)]
-pub struct StateJudge<'r> {
+pub struct StateEvaluator<'r> {
     ruleset: &'r Ruleset,
     handler: Handler<'r>,
     seen: Observed,
@@ -39,10 +39,10 @@ struct Observed {
     path: Vec<(RuleRef, bool, bool)>,
     unknown: Option<String>,
     left: Vec<u8>,
-    lost: bool,
+    bytes_unknown: bool,
 }
 
-impl<'r> StateJudge<'r> {
+impl<'r> StateEvaluator<'r> {
     /// With no connections.
     #[must_use]
     pub fn new(ruleset: &'r Ruleset, config: &'r Config) -> Self {
@@ -51,17 +51,17 @@ impl<'r> StateJudge<'r> {
             path: Vec::new(),
             unknown: None,
             left: Vec::new(),
-            lost: false,
+            bytes_unknown: false,
         };
         Self { ruleset, handler: Handler::new([ruleset], config), seen, number: 0 }
     }
 
-    /// What becomes of a packet that arrives at `time`, in nanoseconds since the Unix epoch.
-    pub fn judge(&mut self, stage: &Stage, sent: &Sent, time: u64) -> Said {
+    /// What comes out for a packet that arrives at `time`, in nanoseconds since the Unix epoch.
+    pub fn evaluate(&mut self, stage: &Stage, sent: &Sent, time: u64) -> Egress {
         self.number += 1;
         self.seen.path.clear();
         self.seen.unknown = None;
-        self.seen.lost = false;
+        self.seen.bytes_unknown = false;
         let mut bytes = sent.bytes.clone();
         let arrival = Arrival {
             time: Some(time),
@@ -70,16 +70,16 @@ impl<'r> StateJudge<'r> {
         };
         let end = self.handler.handle(&mut bytes, &arrival, &mut self.seen).end;
         match (end.verdict, end.path) {
-            (FinalVerdict::Accept(_), Some(Path::Forward)) => {
-                Said::Out((!self.seen.lost).then(|| std::mem::take(&mut self.seen.left)))
-            }
+            (FinalVerdict::Accept(_), Some(Path::Forward)) => Egress::Packet(
+                (!self.seen.bytes_unknown).then(|| std::mem::take(&mut self.seen.left)),
+            ),
             (FinalVerdict::Accept(_) | FinalVerdict::Drop(_) | FinalVerdict::Reject(_), _)
-            | (FinalVerdict::Skip(Skip::Fragment), _) => Said::Nothing,
-            (FinalVerdict::Unknown | FinalVerdict::Skip(_), _) => Said::Unknown,
+            | (FinalVerdict::Skip(Skip::Fragment), _) => Egress::Nothing,
+            (FinalVerdict::Unknown | FinalVerdict::Skip(_), _) => Egress::Unknown,
         }
     }
 
-    /// The rules and policies that the last packet hit; a `?` behind those that it may have.
+    /// The rules and policies that the last packet hit; a `?` after those that it may have.
     #[must_use]
     pub fn path(&self) -> Vec<String> {
         let steps = self.seen.path.iter();
@@ -98,7 +98,7 @@ impl<'r> StateJudge<'r> {
     /// What was counted at a rule of a chain, or, one past the last, at its policy; the indices are the
     /// ruleset's.
     #[must_use]
-    pub fn tally(&self, table: usize, chain: usize, rule: usize) -> HitCount {
+    pub fn hits(&self, table: usize, chain: usize, rule: usize) -> HitCount {
         let rules = self.ruleset.tables[table].chains[chain].rules.len();
         let (table, chain) = (table as u32, chain as u32);
         match rule == rules {
@@ -134,7 +134,7 @@ impl Observer for Observed {
         self.left.clear();
         match packet.read_slice(0, packet.len()) {
             Read::Known(bytes) => self.left.extend_from_slice(bytes),
-            Read::Unknown | Read::Absent => self.lost = true,
+            Read::Unknown | Read::Absent => self.bytes_unknown = true,
         }
     }
 }

@@ -9,7 +9,7 @@ use rules::model::{Counters, Ruleset};
 
 /// One chain's counters, named: rules in order, then the policy (0 for a user chain).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChainTally {
+pub struct ChainCounters {
     /// Table and chain.
     pub name: (&'static str, String),
     /// Counters.
@@ -20,9 +20,9 @@ pub struct ChainTally {
 
 /// Counters of every rule and policy.
 #[derive(Debug)]
-pub(crate) struct Tally(Vec<Vec<Vec<Counters>>>);
+pub(crate) struct RuleCounters(Vec<Vec<Vec<Counters>>>);
 
-impl Tally {
+impl RuleCounters {
     /// All 0.
     pub(crate) fn of(ruleset: &Ruleset) -> Self {
         let tables = ruleset.tables.iter().map(|table| {
@@ -32,7 +32,7 @@ impl Tally {
         Self(tables.collect())
     }
 
-    /// Counts a packet at a rule or at what [`Tally::policy`] names.
+    /// Counts a packet at a rule or at what [`RuleCounters::policy`] names.
     pub(crate) fn count(&mut self, at: RuleRef, transit: &Transit<'_, '_>) {
         let counters = &mut self.0[at.table as usize][at.chain as usize][at.rule as usize];
         counters.packets += 1;
@@ -51,11 +51,11 @@ impl Tally {
     }
 
     /// Counters of every chain.
-    pub(crate) fn chains(&self, ruleset: &Ruleset) -> Vec<ChainTally> {
+    pub(crate) fn chains(&self, ruleset: &Ruleset) -> Vec<ChainCounters> {
         let mut all = Vec::new();
         for (table, counters) in ruleset.tables.iter().zip(&self.0) {
             for (chain, entries) in table.chains.iter().zip(counters) {
-                all.push(ChainTally {
+                all.push(ChainCounters {
                     name: (table.name, chain.name.to_string()),
                     entries: entries.clone(),
                     built_in: chain.base.is_some(),

@@ -1,4 +1,4 @@
-//! tamis's side: what it says becomes of a packet, with counters as the kernel keeps them.
+//! tamis's side: what it does with a packet, with counters as the kernel keeps them.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use rules::model::{Action, Family, Ruleset};
 use rules::save::{LoadError, LoadOptions, load};
 use rules::{BridgeNote, Iface, Outcome, Transit};
 
+use crate::rule_counters::{ChainCounters, RuleCounters, step};
 use crate::scene::{Placement, Scene, forwards};
-use crate::tally::{ChainTally, Tally, step};
 
-/// What becomes of a packet.
+/// The verdict on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fate {
     /// The stack refuses it before its hooks.
@@ -39,10 +39,10 @@ impl Fate {
     }
 }
 
-/// A packet judged. Its bytes are rewritten in place.
+/// What came of a packet; its bytes are rewritten in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judged {
-    /// What becomes of it.
+pub struct Evaluated {
+    /// The verdict.
     pub fate: Fate,
     /// Its mark at the end.
     pub mark: u32,
@@ -50,14 +50,14 @@ pub struct Judged {
     pub network: usize,
 }
 
-/// How often a match was asked, and what it said.
+/// How often a match was asked, and what it answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Packets that it was asked about.
     pub asked: u64,
-    /// It said yes.
+    /// It answered yes.
     pub yes: u64,
-    /// It said hot drop.
+    /// It answered hot drop.
     pub hot_drops: u64,
 }
 
@@ -67,14 +67,14 @@ pub struct Step(pub String);
 
 /// A ruleset with the state that packets leave in it.
 #[derive(Debug)]
-pub struct Judge {
+pub struct Evaluator {
     scene: Scene,
     ruleset: Ruleset,
     host: Host,
     /// As the rules were read: which rules and matches a packet meets.
     memories: Memories,
-    tally: Observed,
-    /// As they are laid out: what is judged and counted, where the scene has a layout.
+    observed: Observed,
+    /// As they are laid out: what is evaluated and counted, where the scene has a layout.
     laid: Option<LaidOut>,
 }
 
@@ -89,7 +89,7 @@ struct LaidOut {
 /// Counters by slot.
 #[derive(Debug)]
 struct Counted {
-    counters: Tally,
+    counters: RuleCounters,
     /// The rule of each slot.
     rules: Vec<RuleRef>,
     unknown: Option<String>,
@@ -98,31 +98,31 @@ struct Counted {
 /// What the walks add up.
 #[derive(Debug)]
 struct Observed {
-    counters: Tally,
+    counters: RuleCounters,
     /// By table, chain, rule and match.
     asked: Vec<Vec<Vec<Vec<Asked>>>>,
     unknown: Option<String>,
     path: Option<Vec<(RuleRef, bool)>>,
 }
 
-impl Judge {
+impl Evaluator {
     /// Loads the rules as tamis reads them.
     pub fn new(scene: Scene, rules: &str) -> Result<Self, LoadError> {
         let options = LoadOptions { family: Some(scene.family), ..LoadOptions::default() };
         let ruleset = load(rules, &options)?.ruleset;
         let memories = Memories::of(&ruleset);
-        let tally = Observed::of(&ruleset);
+        let observed = Observed::of(&ruleset);
         let laid = scene.layout.map(|kind| LaidOut::of(kind, &ruleset));
-        Ok(Self { scene, host: scene.host(), ruleset, memories, tally, laid })
+        Ok(Self { scene, host: scene.host(), ruleset, memories, observed, laid })
     }
 
-    /// The rules.
+    /// The rules as they were read.
     #[must_use]
     pub fn ruleset(&self) -> &Ruleset {
         &self.ruleset
     }
 
-    /// Whether what a packet meets hangs on the packets before it.
+    /// Whether what a packet meets depends on the packets before it.
     #[must_use]
     pub fn remembers(&self) -> bool {
         let chains = self.ruleset.tables.iter().flat_map(|table| &table.chains);
@@ -131,29 +131,29 @@ impl Judge {
     }
 
     /// Walks one frame and counts it.
-    pub fn judge(&mut self, frame: &mut [u8]) -> Judged {
-        let Self { scene, ruleset, host, memories, tally, laid } = self;
-        let stage = (*scene, &*host, &*ruleset);
+    pub fn evaluate(&mut self, frame: &mut [u8]) -> Evaluated {
+        let Self { scene, ruleset, host, memories, observed, laid } = self;
+        let scene = *scene;
         let Some(LaidOut { tables, memories: own, counts }) = laid else {
-            return judge(stage, frame, |table, transit| {
-                eval::walk(ruleset, table, transit, Alive::Certain, memories, tally)
+            return evaluate(scene, host, ruleset, frame, |table, transit| {
+                eval::walk(ruleset, table, transit, Alive::Certain, memories, observed)
             });
         };
-        judge(stage, &mut frame.to_vec(), |table, transit| {
-            eval::walk(ruleset, table, transit, Alive::Certain, memories, tally)
+        evaluate(scene, host, ruleset, &mut frame.to_vec(), |table, transit| {
+            eval::walk(ruleset, table, transit, Alive::Certain, memories, observed)
         });
-        judge(stage, frame, |table, transit| {
+        evaluate(scene, host, ruleset, frame, |table, transit| {
             tables[table].walk(table, transit, Alive::Certain, own, counts)
         })
     }
 
     /// Walks one frame and says which rules it matches on its way.
-    pub fn path(&mut self, frame: &mut [u8]) -> (Judged, Vec<Step>) {
-        self.tally.path = Some(Vec::new());
-        let judged = self.judge(frame);
-        let steps = self.tally.path.take().unwrap_or_default();
+    pub fn path(&mut self, frame: &mut [u8]) -> (Evaluated, Vec<Step>) {
+        self.observed.path = Some(Vec::new());
+        let evaluated = self.evaluate(frame);
+        let steps = self.observed.path.take().unwrap_or_default();
         (
-            judged,
+            evaluated,
             steps.into_iter().map(|(at, policy)| Step(step(&self.ruleset, at, policy))).collect(),
         )
     }
@@ -162,14 +162,14 @@ impl Judge {
     #[must_use]
     pub fn unknown(&self) -> Option<&str> {
         let laid = self.laid.as_ref().and_then(|laid| laid.counts.unknown.as_deref());
-        laid.or(self.tally.unknown.as_deref())
+        laid.or(self.observed.unknown.as_deref())
     }
 
     /// Counters of every chain since the load.
     #[must_use]
-    pub fn counters(&self) -> Vec<ChainTally> {
+    pub fn counters(&self) -> Vec<ChainCounters> {
         let laid = self.laid.as_ref().map(|laid| &laid.counts.counters);
-        laid.unwrap_or(&self.tally.counters).chains(&self.ruleset)
+        laid.unwrap_or(&self.observed.counters).chains(&self.ruleset)
     }
 
     /// Packets that rules with each target matched since the load, by its name.
@@ -178,7 +178,7 @@ impl Judge {
             for (c, chain) in table.chains.iter().enumerate() {
                 for (r, rule) in chain.rules.iter().enumerate() {
                     if let Action::Target(target) = &rule.action {
-                        let counters = self.tally.counters.at(t, c, r);
+                        let counters = self.observed.counters.at(t, c, r);
                         *into.entry(target.name.to_string()).or_default() += counters.packets;
                     }
                 }
@@ -188,7 +188,7 @@ impl Judge {
 
     /// How often each match was asked since the load, by its name.
     pub fn asked(&self, into: &mut BTreeMap<String, Asked>) {
-        for (table, asked) in self.ruleset.tables.iter().zip(&self.tally.asked) {
+        for (table, asked) in self.ruleset.tables.iter().zip(&self.observed.asked) {
             for (chain, asked) in table.chains.iter().zip(asked) {
                 for (rule, asked) in chain.rules.iter().zip(asked) {
                     for (used, asked) in rule.matches.iter().zip(asked) {
@@ -203,23 +203,25 @@ impl Judge {
     }
 }
 
-/// What becomes of one frame; `walk` walks a table.
-fn judge(
-    (scene, host, ruleset): (Scene, &Host, &Ruleset),
+/// The result for one frame; `walk` walks a table.
+fn evaluate(
+    scene: Scene,
+    host: &Host,
+    ruleset: &Ruleset,
     frame: &mut [u8],
     walk: impl FnMut(usize, &mut Transit<'_, '_>) -> Verdicts,
-) -> Judged {
+) -> Evaluated {
     let len = frame.len();
     let mut packet = Packet::parse(frame, len, scene.link(), Checksums::Verify);
     let network = packet.network_offset();
-    let mut judged = Judged { fate: Fate::Stack, mark: 0, network };
-    let Some(input) = scene.input(&packet) else { return judged };
+    let mut evaluated = Evaluated { fate: Fate::Stack, mark: 0, network };
+    let Some(input) = scene.input(&packet) else { return evaluated };
     if !scene.enters(packet.headers()) {
-        return judged;
+        return evaluated;
     }
     if scene.placement == Placement::Forward {
         if !forwards(&packet) {
-            return judged;
+            return evaluated;
         }
         lower_ttl(&mut packet, scene.family);
     }
@@ -229,9 +231,9 @@ fn judge(
         bridge: BridgeNote::Nothing,
         ..Transit::new(&mut packet, scene.family, scene.hook(), host)
     };
-    judged.fate = through_tables(scene, ruleset, &mut transit, walk);
-    judged.mark = transit.mark.value;
-    judged
+    evaluated.fate = through_tables(scene, ruleset, &mut transit, walk);
+    evaluated.mark = transit.mark.value;
+    evaluated
 }
 
 /// Walks the scene's tables in order, until one does not accept.
@@ -282,7 +284,11 @@ impl Counted {
                 rules.extend(each.map(|(rule, of)| (of.slot, RuleRef { table, chain, rule })));
             }
         }
-        Self { counters: Tally::of(ruleset), rules: rules.into_values().collect(), unknown: None }
+        Self {
+            counters: RuleCounters::of(ruleset),
+            rules: rules.into_values().collect(),
+            unknown: None,
+        }
     }
 }
 
@@ -315,7 +321,12 @@ impl Observed {
             });
             chains.collect()
         });
-        Self { counters: Tally::of(ruleset), asked: asked.collect(), unknown: None, path: None }
+        Self {
+            counters: RuleCounters::of(ruleset),
+            asked: asked.collect(),
+            unknown: None,
+            path: None,
+        }
     }
 
     fn count(&mut self, at: RuleRef, policy: bool, transit: &Transit<'_, '_>) {
