@@ -32,7 +32,7 @@ pub(crate) struct Expectation {
     /// Number of the master's zone, whatever its directions.
     pub(crate) zone: u16,
     pub(crate) master: Handle,
-    /// The direction of the master's packet that made it expected.
+    /// The direction of the master's packet that announced it.
     pub(crate) direction: Direction,
     /// The master's helper.
     pub(crate) helper: Helper,

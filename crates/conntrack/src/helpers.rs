@@ -30,7 +30,7 @@ pub(crate) struct Helpers {
 
 /// Where a payload names the flow to expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Mention {
     /// Offset in the frame.
     pub(crate) start: usize,
     /// In bytes.
@@ -46,7 +46,7 @@ pub(crate) enum Help {
     /// The packet goes on.
     Pass,
     /// It goes on, and this is expected. FTP states it as text.
-    Expect(Expectation, Option<Told>),
+    Expect(Expectation, Option<Mention>),
     /// The kernel drops it.
     Drop,
     /// Not all of the payload was captured: it goes on or is dropped, and this may be expected.
@@ -77,7 +77,7 @@ impl Helpers {
             Helper::Tftp if layer.protocol != udp::PROTOCOL => return Help::Pass,
             Helper::Ftp => self.ftp(packet, layer.offset, handle, flow, direction),
             Helper::Tftp => tftp(packet, layer.offset, handle, flow),
-            _ if (Payload { packet, flow, direction, is_established }).may_tell() => {
+            _ if (Payload { packet, flow, direction, is_established }).may_act() => {
                 return Help::Unmodelled;
             }
             _ => return Help::Pass,
@@ -127,7 +127,10 @@ impl Helpers {
             follows: followed(flow, direction, data.port),
         };
         let start = payload_start + data.start;
-        Ok(Help::Expect(expected, Some(Told { start, len: data.len, form: data.form, sequence })))
+        Ok(Help::Expect(
+            expected,
+            Some(Mention { start, len: data.len, form: data.form, sequence }),
+        ))
     }
 
     /// How far the numbers of a flow moved.
@@ -156,13 +159,13 @@ impl Helpers {
 pub(crate) fn may_be_ftp_answer(packet: &Packet<'_>, offset: usize, speaker: IpAddr) -> bool {
     match segment(packet, offset) {
         Ok((_, payload)) => ftp::may_expect(Direction::Reply, payload, speaker),
-        Err(flaw) => flaw == Unparsable::Unknown,
+        Err(unparsable) => unparsable == Unparsable::Unknown,
     }
 }
 
 /// Whether a datagram may be a read or write request.
 pub(crate) fn may_be_tftp_request(packet: &Packet<'_>, offset: usize) -> bool {
-    is_tftp_request(packet, offset).unwrap_or_else(|flaw| flaw == Unparsable::Unknown)
+    is_tftp_request(packet, offset).unwrap_or_else(|unparsable| unparsable == Unparsable::Unknown)
 }
 
 fn is_tftp_request(packet: &Packet<'_>, offset: usize) -> Result<bool, Unparsable> {
@@ -197,7 +200,7 @@ fn tftp(
     Ok(Help::Expect(expected, None))
 }
 
-/// How the flow that a packet in this direction of its flow makes expected is translated, where its flow is translated: it
+/// How the flow is translated that a packet in this direction of its flow announces, where its own is translated: it
 /// is sent from where the flow sends to, and to where the speaker is, at this port (`nf_nat_follow_master`).
 fn followed(flow: &Flow, direction: Direction, port: u16) -> Option<Followed> {
     let speaks = flow.tuple(direction);

@@ -51,7 +51,7 @@ pub struct ListingError {
     pub line: u32,
     /// Column, from 1.
     pub column: u32,
-    /// What should have stood there.
+    /// What was expected there.
     pub expected: &'static str,
     /// What does; empty at the end of the line.
     pub found: String,
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn errors_say_where_and_what() {
-        for (line, said) in [
+        for (line, expected) in [
             ("tcp six", "1:5: expected the number of a protocol, found \"six\""),
             ("tcp 6 9 OPEN", "1:9: expected the state of the connection, found \"OPEN\""),
             ("\nudp 17 9 src=1.2.3", "2:10: expected src=ADDRESS, found \"src=1.2.3\""),
@@ -393,7 +393,7 @@ mod tests {
                 "1:50: expected NAME=VALUE or [FLAG], found \"what\"",
             ),
         ] {
-            assert_eq!(Listing::parse(line).unwrap_err().to_string(), said, "{line}");
+            assert_eq!(Listing::parse(line).unwrap_err().to_string(), expected, "{line}");
         }
     }
 

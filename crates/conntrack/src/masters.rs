@@ -1,7 +1,7 @@
 //! [`Masters`]: flows with a helper whose replies cannot be found, because how they are translated is not known.
-//! A packet that may be such a reply may make expected what the flow's helper would find in it.
+//! A packet that may be such a reply may announce what the flow's helper would find in it.
 //!
-//! Contract: bounded; past [`MOST`] a packet that makes anything expected may make everything expected. None is
+//! Contract: bounded; past [`MOST`] a packet that announces anything may announce everything. None is
 //! ever forgotten, for nobody knows how long the kernel keeps the flow.
 //!
 //! Source: Linux 6.18 `nf_conntrack_ftp.c`, `nf_conntrack_tftp.c`: between which hosts what they expect lies.
@@ -63,8 +63,8 @@ impl Masters {
         }
     }
 
-    /// Whether a packet with this tuple, which may be a reply to any of them, may make a flow expected; what may have
-    /// been expected goes to `untraceable`.
+    /// Whether a packet with this tuple, which may be a reply to any of them, may announce a flow; what may have
+    /// been announced goes to `untraceable`.
     pub(crate) fn may_expect(
         &self,
         packet: &Packet<'_>,
@@ -73,12 +73,12 @@ impl Masters {
     ) -> bool {
         let Ok(layer) = dissect::layer(packet) else { return false };
         let protocol = layer.protocol;
-        let is_telling = match protocol {
+        let may_announce = match protocol {
             tcp::PROTOCOL => may_be_ftp_answer(packet, layer.offset, tuple.source()),
             udp::PROTOCOL => may_be_tftp_request(packet, layer.offset),
             _ => false,
         };
-        if !is_telling {
+        if !may_announce {
             return false;
         }
         let server = (tuple.source(), tuple.source_part());

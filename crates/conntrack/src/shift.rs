@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_behind_the_segment_moves() {
+    fn what_lies_after_the_segment_moves() {
         let mut shift = Shift::default();
         shift.grow(100, 3);
         assert_eq!([99, 100, 101].map(|sequence| shift.of(sequence)), [0, 0, 3]);

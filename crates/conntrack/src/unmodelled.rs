@@ -1,7 +1,7 @@
 //! Helpers of which tamis knows only which packets they pass over, and how long they keep their flow.
 //!
 //! A packet that they may act on is let through or dropped, may have its payload rewritten where the flow is
-//! translated, and may make any flow expected with one of its flow's hosts.
+//! translated, and may announce any flow with one of its flow's hosts.
 //!
 //! Source: Linux 6.18 `nf_conntrack_amanda.c`, `nf_conntrack_irc.c`, `nf_conntrack_pptp.c`, `nf_conntrack_sane.c`,
 //! `nf_conntrack_sip.c`, `nf_conntrack_h323_main.c`; ITU-T H.225.0 (RasMessage), RFC 1006 (TPKT).
@@ -39,15 +39,15 @@ pub(crate) struct Payload<'p, 'b, 'f> {
 
 impl<'p> Payload<'p, '_, '_> {
     /// Whether its helper may act on it.
-    pub(crate) fn may_tell(&self) -> bool {
+    pub(crate) fn may_act(&self) -> bool {
         match self.payload() {
             Ok([]) | Err(Unparsable::Invalid) => false,
-            Ok(payload) => self.is_telling(payload),
+            Ok(payload) => self.acts_on(payload),
             Err(Unparsable::Unknown) => true,
         }
     }
 
-    fn is_telling(&self, payload: &[u8]) -> bool {
+    fn acts_on(&self, payload: &[u8]) -> bool {
         let (back, settled) = (self.direction == Direction::Reply, self.is_established);
         match self.flow.helper {
             Helper::Amanda => back && holds(payload, b"CONNECT "),
@@ -59,7 +59,7 @@ impl<'p> Payload<'p, '_, '_> {
             Helper::Sip if self.is_tcp() => settled,
             // Where it is translated any message is written to.
             Helper::Sip => self.flow.is_translated() || starts_sip(payload),
-            Helper::Ras => is_telling_ras(payload, self.flow.is_translated()),
+            Helper::Ras => acts_on_ras(payload, self.flow.is_translated()),
             Helper::Q931 => settled && payload.starts_with(&TPKT),
             Helper::Other => true,
             Helper::None | Helper::Ftp | Helper::Tftp | Helper::Broadcast => false,
@@ -93,7 +93,7 @@ impl<'p> Payload<'p, '_, '_> {
 }
 
 /// The number of a message stands after the bit of extensions.
-fn is_telling_ras(payload: &[u8], is_translated: bool) -> bool {
+fn acts_on_ras(payload: &[u8], is_translated: bool) -> bool {
     let Some(first) = payload.first().filter(|first| **first < 0x80) else { return false };
     match first >> 2 {
         // Gatekeeper, admission and location confirmed: calls are expected; registration: it says how long it lives.

@@ -1,9 +1,9 @@
 //! [`Untraceable`]: what replies may look like whose flow cannot be found, because how it is translated is not
-//! known (a port drawn at random, an address that nobody named), or whether it is there; and the first packets of
+//! known (a port drawn at random, an address that is not given), or whether it is there; and the first packets of
 //! flows that may have been expected.
 //!
-//! Contract: bounded. It only ever says "may be": past [`MOST`] ends, everything of a protocol may be such a
-//! reply. Ends are never forgotten, for nobody knows how long the kernel keeps the flow.
+//! Contract: bounded. It only ever says "may be": past [`MOST`] patterns, everything of a protocol may be such a
+//! reply. Patterns are never forgotten, for nobody knows how long the kernel keeps the flow.
 
 use crate::flow::Flow;
 use crate::key::{Direction, Tuple};
@@ -11,7 +11,7 @@ use packet::{icmpv4, icmpv6, udp};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Ends that are remembered one by one.
+/// Patterns that are remembered one by one.
 const MOST: usize = 1 << 16;
 
 /// What is known of a reply, or of the first packet of a flow that may have been expected.
@@ -51,7 +51,7 @@ impl Pattern {
 #[derive(Debug, Default)]
 pub(crate) struct Untraceable(HashMap<Pattern, Waiting>);
 
-/// What waits for packets of one end.
+/// What waits for packets of one pattern.
 #[derive(Debug, Clone, Copy, Default)]
 struct Waiting {
     /// How many flows wait for replies, or expect others.
@@ -155,7 +155,7 @@ fn destination_part(tuple: &Tuple) -> u16 {
     part(tuple, tuple.destination_part())
 }
 
-/// Between which hosts the flow lies that a packet in this direction of its flow may make expected, and, where the flow
+/// Between which hosts the flow lies that a packet in this direction of its flow may announce, and, where the flow
 /// is translated, replies to that.
 pub(crate) fn expected_by(flow: &Flow, direction: Direction, protocol: u8) -> [Pattern; 2] {
     let between = |way| {

@@ -21,7 +21,7 @@ pub struct Connection<'p> {
     pub again: bool,
     /// Something else of the flow depends on a rule that may have matched.
     pub doubtful: bool,
-    /// What the nat chains at this hook have come to.
+    /// What the nat chains at this hook have decided so far.
     pub binding: Binding,
     /// Whether a rule sent the packet to this host.
     pub redirected: Redirected,

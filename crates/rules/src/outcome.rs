@@ -17,7 +17,7 @@ impl Outcome {
     /// The match drops the packet on the spot (the kernel's `hotdrop`).
     pub const HOT_DROP: Self = Self(4);
     /// The packet matches and is dropped all the same: some kernel matches ask for the drop within a
-    /// test that `!` turns to a yes. The rule counts the packet; its verdict or jump comes to nothing.
+    /// test that `!` turns to a yes. The rule counts the packet; its verdict or jump has no effect.
     pub const HIT_DROP: Self = Self(8);
     /// It matches or it does not: the packet does not tell.
     pub const MAYBE: Self = Self(1 | 2);

@@ -1,6 +1,6 @@
 //! Which packets can be evaluated apart from each other, so that several threads may share them.
 //!
-//! Contract: packets that are evaluated apart as [`Class`] allows get the verdicts that they get one after the other.
+//! Contract: packets that are evaluated apart as [`Class`] allows get the same verdicts as one after the other.
 //! A rule that no walk reaches does not count. Whether there is room for a connection, and what fragments
 //! wait, depends on all packets whatever the rules: that is for whoever shares them out to watch.
 
@@ -88,7 +88,7 @@ impl Ruleset {
     }
 }
 
-/// Rules that a packet may come to.
+/// Rules that a packet may reach.
 fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)> + Clone {
     let chains = &table.chains;
     let mut is_reached: Vec<bool> = chains.iter().map(|chain| chain.base.is_some()).collect();

@@ -16,7 +16,7 @@ use message::{Chunk, TAG_REFLECTED, kind};
 pub(crate) use message::Message;
 pub use record::{Sctp, State};
 
-/// Judges a packet of an association and brings it up to date.
+/// Evaluates a packet of an association and brings it up to date.
 pub(crate) fn track(
     flow: &mut Flow,
     message: &Message,
@@ -44,7 +44,7 @@ pub(crate) fn track(
     Step::Accept
 }
 
-/// What came of all chunks of a packet.
+/// Result of all chunks of a packet.
 #[derive(Default)]
 struct Walk {
     established: bool,

@@ -117,7 +117,7 @@ pub(super) fn waits_for_answer(flow: &Flow) -> bool {
     matches!(&flow.proto, Proto::Tcp(tcp) if tcp.state == State::SynSent)
 }
 
-/// Judges a segment of a flow and brings the flow up to date.
+/// Evaluates a segment of a flow and brings the flow up to date.
 pub(super) fn track(
     flow: &mut Flow,
     segment: &Segment<'_>,

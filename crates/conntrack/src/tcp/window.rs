@@ -40,7 +40,7 @@ struct Numbers {
 }
 
 impl Tcp {
-    /// Judges a segment, and learns from it if it fits.
+    /// Checks a segment, and learns from it if it fits.
     pub(super) fn fits(
         &mut self,
         segment: &Segment<'_>,

@@ -1,4 +1,4 @@
-//! A flow's helper has a look at a packet that leaves: what is expected of it, and what is written into it where
+//! A flow's helper inspects a packet that leaves: which flow it announces, and what is written into it where
 //! the flow is translated.
 //!
 //! A payload is rewritten once it is known that it is, and to what; from then on the numbers of both directions move.
@@ -14,7 +14,7 @@ use crate::expect::{Added, Expectation, Followed};
 use crate::flow::{Doubt, Flow};
 use crate::ftp::text::Text;
 use crate::helper::Helper;
-use crate::helpers::{Help, Told};
+use crate::helpers::{Help, Mention};
 use crate::index::Handle;
 use crate::key::{Direction, Tuple};
 use crate::status::Status;
@@ -97,13 +97,13 @@ impl Tracker {
                 self.expect_maybe(handle, ends);
                 self.may_be_written(handle, writes, now)
             }
-            Help::Expect(expectation, told) => {
+            Help::Expect(expectation, mention) => {
                 let is_long = writes && packet.len() > LONG;
                 let is_open = is_open || is_long || self.may_be_taken(&expectation);
                 let looked = Looked { handle, direction, now, goes_on, writes };
                 match is_open {
                     true => self.may_expect(&looked, &expectation),
-                    false => self.expect(&looked, expectation, told),
+                    false => self.expect(&looked, expectation, mention),
                 }
             }
         }
@@ -141,7 +141,7 @@ impl Tracker {
         self.untraceable.may_be_expected(&first)
     }
 
-    /// The packet makes this expected, or the kernel's helper did not see it so.
+    /// The packet announces this, or the kernel's helper did not see it so.
     fn may_expect(&mut self, looked: &Looked, expectation: &Expectation) -> Confirmation {
         let ends = self.table.flow(looked.handle).map(|flow| expectation.ends(flow));
         ends.into_iter().for_each(|ends| self.expect_maybe(looked.handle, ends));
@@ -155,17 +155,17 @@ impl Tracker {
         if may_end { Confirmation::MayClash } else { Confirmation::Rewritten }
     }
 
-    /// The packet makes this expected, if nothing else has.
+    /// The packet announces this, if nothing else has.
     fn expect(
         &mut self,
         looked: &Looked,
         expectation: Expectation,
-        told: Option<Told>,
+        mention: Option<Mention>,
     ) -> Confirmation {
         let added = self.expectations.add(expectation, looked.now);
-        let told = told.filter(|_| looked.writes);
+        let mention = mention.filter(|_| looked.writes);
         let port = expectation.destination_port;
-        match (added, told) {
+        match (added, mention) {
             (Added::Full, _) | (Added::Clash, None) => return Confirmation::Helper,
             (Added::Clash, Some(_)) => return self.draw_port(looked, &expectation),
             (Added::Yes, _) => {}
@@ -173,11 +173,11 @@ impl Tracker {
         if let Some(master) = self.table.flow_mut(looked.handle) {
             master.expecting = 1;
         }
-        match told {
+        match mention {
             None => looked.goes_on,
             // The kernel takes port 0, which it was told, for none.
             Some(_) if port == 0 => Confirmation::Helper,
-            Some(told) => self.rewrite(looked, &told, port),
+            Some(mention) => self.rewrite(looked, &mention, port),
         }
     }
 
@@ -200,16 +200,16 @@ impl Tracker {
     }
 
     /// What replies are sent to takes the place of the speaker's address.
-    fn rewrite(&mut self, looked: &Looked, told: &Told, port: u16) -> Confirmation {
+    fn rewrite(&mut self, looked: &Looked, mention: &Mention, port: u16) -> Confirmation {
         let Looked { handle, direction, .. } = *looked;
         let Some(flow) = self.table.flow_mut(handle) else { return Confirmation::Pass };
         let address = flow.tuple(direction.opposite()).destination();
-        let text = Text::of(told.form, address, port);
-        let replacement = Replacement { start: told.start, len: told.len, text };
+        let text = Text::of(mention.form, address, port);
+        let replacement = Replacement { start: mention.start, len: mention.len, text };
         let growth = replacement.growth();
         if growth != 0 {
             flow.status.set(Status::SEQ_ADJUST);
-            self.helpers.grow(handle, direction, told.sequence, growth);
+            self.helpers.grow(handle, direction, mention.sequence, growth);
         }
         let numbers = match looked.goes_on {
             Confirmation::Edited(before) => before.numbers,

@@ -1,4 +1,4 @@
-//! The end of a packet's way: its flow is confirmed, discarded or closed, and its helper has a look.
+//! The end of a packet's way: its flow is confirmed, discarded or closed, and its helper inspects it.
 //!
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`__nf_conntrack_confirm`, clashes), `nf_conntrack_proto.c`
 //! (`nf_confirm`).

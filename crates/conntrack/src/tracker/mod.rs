@@ -94,7 +94,7 @@ fn is_captured(packet: &Packet<'_>) -> bool {
 /// Packets that are prefetched together.
 const BURST: usize = 32;
 
-/// The flows, and everything that depends on them.
+/// The flows, and everything that belongs to them.
 #[derive(Debug)]
 pub struct Tracker {
     pub(crate) config: Config,

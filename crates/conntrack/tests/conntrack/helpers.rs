@@ -114,7 +114,7 @@ fn a_payload_that_was_not_captured_may_announce_a_connection() {
 }
 
 /// Whether a datagram with this payload, to this helper, may announce a connection back.
-fn may_tell(helper: &str, payload: &[u8]) -> bool {
+fn may_act(helper: &str, payload: &[u8]) -> bool {
     let mut net = Net::kernel();
     net.template = Template { helper: Helper::named(helper), ..Template::default() };
     let mut datagram = with_payload(V4, Message::udp(5060, 5060), payload);
@@ -132,12 +132,12 @@ fn may_tell(helper: &str, payload: &[u8]) -> bool {
 
 #[test]
 fn helpers_that_are_not_modelled_may_expect_anything_with_their_hosts() {
-    assert!(may_tell("sip", b"invite sip:x@y SIP/2.0\r\n\r\n"));
-    assert!(!may_tell("sip", b"OPTIONS sip:x@y SIP/2.0\r\n"), "passed over");
-    assert!(!may_tell("sip", b"ACK"), "too short");
-    assert!(may_tell("RAS", &[1 << 2]) && !may_tell("RAS", &[0]) && !may_tell("RAS", b""));
-    assert!(may_tell("H.245", b"x") && !may_tell("H.245", b""));
-    assert!(!may_tell("amanda", b"CONNECT DATA 1\n"), "only answers");
+    assert!(may_act("sip", b"invite sip:x@y SIP/2.0\r\n\r\n"));
+    assert!(!may_act("sip", b"OPTIONS sip:x@y SIP/2.0\r\n"), "passed over");
+    assert!(!may_act("sip", b"ACK"), "too short");
+    assert!(may_act("RAS", &[1 << 2]) && !may_act("RAS", &[0]) && !may_act("RAS", b""));
+    assert!(may_act("H.245", b"x") && !may_act("H.245", b""));
+    assert!(!may_act("amanda", b"CONNECT DATA 1\n"), "only answers");
 }
 
 #[test]

@@ -46,6 +46,8 @@ const DEVICE_V6: &[(&str, &str)] = &[
     ("router_solicitations", "0"),
     ("addr_gen_mode", "1"),
     ("accept_source_route", "1"),
+    // In milliseconds: or the host tells its groups (MLD) while packets are compared.
+    ("mldv2_unsolicited_report_interval", "1"),
 ];
 
 /// Runs `work` on a thread in a fresh namespace with `lo` up.

@@ -1,4 +1,4 @@
-//! Judges the tests that a rule has without an extension.
+//! Evaluates the tests that a rule has without an extension.
 //!
 //! Source: kernel `ip_packet_match` in `net/ipv4/netfilter/ip_tables.c`, `ip6_packet_match` in
 //! `net/ipv6/netfilter/ip6_tables.c`, `arp_packet_match` in `net/ipv4/netfilter/arp_tables.c`,

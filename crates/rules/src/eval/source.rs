@@ -140,8 +140,8 @@ impl<'r> Source<'r> for Model<'r> {
 
     #[inline]
     fn next(&self, at: &mut Self::Cursor) -> Option<&'r Rule> {
-        let (rule, behind) = at.split_first()?;
-        *at = behind;
+        let (rule, after) = at.split_first()?;
+        *at = after;
         Some(rule)
     }
 

@@ -2,7 +2,7 @@
 
 use super::RuleRef;
 
-/// What the rules of a hook decide for a packet.
+/// What the rules decide for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// It goes on.

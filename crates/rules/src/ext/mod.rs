@@ -49,7 +49,7 @@ pub trait Match: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Steps that asking it may take beyond that of its rule, for a packet of this number of bytes: the more bytes the more,
+    /// Steps that asking it may take beyond that of its rule, for a packet of this length: the more bytes the more,
     /// one for every 64 that it looks at, or more where it is slow. A kind that looks at headers takes none.
     fn work(&self, _bytes: usize) -> u32 {
         0

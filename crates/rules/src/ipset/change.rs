@@ -23,7 +23,7 @@ pub(crate) struct Addition<'q> {
     pub(crate) timeout: Option<u32>,
 }
 
-/// What came of a change: a list goes on to its next member unless it was done.
+/// Result of a change: a list goes on to its next member unless it was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
     Yes,

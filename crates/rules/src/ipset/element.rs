@@ -57,11 +57,11 @@ impl Set {
                 }
                 return Err(wrong(&format!("an element of type {}", self.kind.name)));
             };
-            let (part, behind) = match part.split_once(',') {
-                Some((part, behind)) => (part, Some(behind)),
+            let (part, after) = match part.split_once(',') {
+                Some((part, after)) => (part, Some(after)),
                 None => (part, None),
             };
-            rest = behind;
+            rest = after;
             let part = self.part(*dim, part, is_wildcard).ok_or_else(|| wrong(&expected(*dim)))?;
             if let Part::Mac(mac) = part {
                 element.mac = Some(mac);

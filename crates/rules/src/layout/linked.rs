@@ -113,13 +113,13 @@ impl Layout for Linked {
                 *place = node.next;
             }
         }
-        let behind = place.take();
+        let after = place.take();
         for rule in insert {
             let parts = Parts::of(rule, self.is_v6);
             let node = Node { parts, rule: Arc::clone(rule), next: None };
             place = &mut place.insert(Box::new(node)).next;
         }
-        *place = behind;
+        *place = after;
     }
 
     fn add_chain(&mut self) -> u32 {

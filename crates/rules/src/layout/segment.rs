@@ -306,8 +306,8 @@ impl Piece {
         let size = if fill { SEGMENT } else { rules.len().div_ceil(parts) };
         let mut words = words.as_slice();
         let part = |rules: &[Arc<Rule>]| {
-            let (mine, behind) = words.split_at(code::offset_of(words, rules.len()));
-            words = behind;
+            let (mine, after) = words.split_at(code::offset_of(words, rules.len()));
+            words = after;
             Self::Thawed { words: mine.to_vec(), rules: rules.to_vec() }
         };
         rules.chunks(size).map(part).collect()

@@ -1,7 +1,8 @@
 //! What a recording shows of a translation that the rules leave open: a port drawn at random, one of several targets
 //! that may have matched, a flow whose beginning was not captured.
 //!
-//! Contract: what the rules decide stays as they decide it; only what would be indeterminate is taken from the recording.
+//! Contract: what the rules decide stays as they decide it; only what would be indeterminate is taken from the
+//! recording.
 
 use super::Translated;
 use super::range::{address, part, with_end};

@@ -7,8 +7,8 @@
 //! [`payload::write()`] what a helper has rewritten.
 //!
 //! What cannot be known stays open: a mapping that the kernel draws at random, or takes from an interface of
-//! which no address is given, is forgotten in the packet and indeterminate in the flow ([`Binding::Indeterminate`]), unless a recording
-//! shows what it was ([`Drawn`]).
+//! which no address is given, is forgotten in the packet and indeterminate in the flow
+//! ([`Binding::Indeterminate`]), unless a recording shows what it was ([`Drawn`]).
 //!
 //! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_inet_fn`, `nf_nat_setup_info`), `nf_nat_proto.c`.
 

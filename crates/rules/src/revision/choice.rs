@@ -96,13 +96,13 @@ impl Refused {
                 format!("a user chain that has a policy, found {chain}")
             }
             Self::ChainInUse { chain, rules, callers } => format!(
-                "a chain of the user's own that is empty and that no rule jumps to, found {chain} \
+                "a user chain that is empty and that no rule jumps to, found {chain} \
                  with {rules} rules and {callers} jumps to it"
             ),
-            Self::CannotRename { old, new } => format!(
-                "a chain of the user's own and a name that is not taken, found {old} and {new}"
-            ),
-            Self::NotUserChain => "a jump to a chain of the user's own".to_owned(),
+            Self::CannotRename { old, new } => {
+                format!("a user chain and a name that is not taken, found {old} and {new}")
+            }
+            Self::NotUserChain => "a jump to a user chain".to_owned(),
             Self::NoSuchRule { chain } => {
                 format!("a rule of chain {chain}, found none that reads like this")
             }
@@ -113,7 +113,7 @@ impl Refused {
                 format!("no loop of chains, found the jump {from} -> {to}")
             }
             Self::SharedRules { chain } => {
-                format!("rules that nobody else has, found some of {chain}")
+                format!("rules that nobody else holds, found some of {chain}")
             }
         }
     }

@@ -16,7 +16,7 @@ impl Revision {
     /// The revision that has the rules of another ruleset of the family. It takes them: their places are its own.
     ///
     /// # Errors
-    /// Chains that form a loop, or a rule that somebody else has, too.
+    /// Chains that form a loop, or a rule that somebody else holds, too.
     pub fn replaced_by(&self, ruleset: Ruleset, numbers: &mut Numbers) -> Result<Self, Refused> {
         let mut transaction = Transaction::new(self, numbers);
         match transaction.replace_all(ruleset) {

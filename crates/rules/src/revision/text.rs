@@ -79,7 +79,7 @@ impl Transaction<'_> {
         self.command(table, Command { list: words(text, 1)?, end })
     }
 
-    /// `:CHAIN POLICY [counters]`: a chain of the user's own is made, or emptied if it is there.
+    /// `:CHAIN POLICY [counters]`: a user chain is made, or emptied if it is there.
     fn declare(&mut self, table: &str, declared: Command<'_>) -> Result<(), What> {
         let name = declared.word(0, "the chain")?;
         let policy = declared.word(1, "the chain's policy")?;

@@ -214,7 +214,7 @@ impl<'n> Transaction<'n> {
         Revision { number: number + 1, family, backend, tables, dropped, made, replaced }
     }
 
-    /// Gives back the numbers of the rules that it made; nothing else comes of it.
+    /// Gives back the numbers of the rules that it made; it has no other effect.
     pub fn abort(self) {
         let slots: Vec<u32> = self.made.iter().map(|rule| rule.slot).collect();
         self.numbers.free(&slots);

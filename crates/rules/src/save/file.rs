@@ -133,7 +133,7 @@ impl<'a, 'o> File<'a, 'o> {
         }
         let kind = self.table_kind(name)?;
         if let Some(earlier) = self.tables.iter().position(|table| table.name == kind.name) {
-            self.warnings.add(number, format!("table {name} stands twice: the last one counts"));
+            self.warnings.add(number, format!("table {name} is given twice: the last one counts"));
             self.tables.remove(earlier);
         }
         self.open = Some(OpenTable::new(self.family, kind.name, number, true));

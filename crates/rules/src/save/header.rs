@@ -91,7 +91,7 @@ pub(super) fn interface(word: &Word<'_>, invert: bool) -> Result<Option<IfaceTes
 }
 
 /// The tests of single fields that a rule makes without saying so.
-pub(super) fn unsaid(family: Family) -> Vec<FieldTest> {
+pub(super) fn implied(family: Family) -> Vec<FieldTest> {
     match family {
         Family::Arp => {
             let value = [6, 0, 0, 0, 0, 0];

@@ -37,8 +37,8 @@ pub(super) struct Arguments<'a> {
     words: Source<'a>,
     /// The second half of a word that was split.
     split: Option<Word<'a>>,
-    /// The next word, where somebody has looked at it.
-    ahead: Option<Word<'a>>,
+    /// The next word, if it was looked at already.
+    peeked: Option<Word<'a>>,
     /// Column after the last word, for what is missing.
     pub(super) end: u32,
     /// `!` may stand after its option.
@@ -71,7 +71,7 @@ impl<'a> Arguments<'a> {
     }
 
     fn from(words: Source<'a>, end: u32) -> Self {
-        Self { words, split: None, ahead: None, end, late_invert: false }
+        Self { words, split: None, peeked: None, end, late_invert: false }
     }
 
     /// From here on words are read as this family's text reads them.
@@ -83,8 +83,8 @@ impl<'a> Arguments<'a> {
         if self.split.is_some() {
             return self.split.take();
         }
-        if self.ahead.is_some() {
-            return self.ahead.take();
+        if self.peeked.is_some() {
+            return self.peeked.take();
         }
         match &mut self.words {
             Source::Line(words) => words.next(),
@@ -116,10 +116,10 @@ impl<'a> Arguments<'a> {
         if self.split.is_some() {
             return self.split.as_ref();
         }
-        if self.ahead.is_none() {
-            self.ahead = self.next();
+        if self.peeked.is_none() {
+            self.peeked = self.next();
         }
-        self.ahead.as_ref()
+        self.peeked.as_ref()
     }
 
     /// The value of an option.
@@ -131,7 +131,7 @@ impl<'a> Arguments<'a> {
     /// Whether the next word may be a `!`: false at a glance, nearly always.
     fn may_be_bang(&self) -> bool {
         match &self.words {
-            Source::Line(words) if self.split.is_none() && self.ahead.is_none() => {
+            Source::Line(words) if self.split.is_none() && self.peeked.is_none() => {
                 words.is_at(b'!')
             }
             _ => true,

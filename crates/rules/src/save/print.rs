@@ -90,7 +90,7 @@ pub(crate) fn print_header(header: &Header, family: Family, to: &mut Printer) {
             }
             Part::Field(field) => {
                 let said = |test: &&FieldTest| {
-                    test.field == *field && !super::header::unsaid(family).contains(test)
+                    test.field == *field && !super::header::implied(family).contains(test)
                 };
                 if let Some(test) = header.fields.iter().find(said) {
                     print_option(option, test.invert, to);

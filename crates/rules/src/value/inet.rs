@@ -36,20 +36,20 @@ pub(crate) fn ipv6(text: &str) -> Option<[u8; 16]> {
 fn hex_groups(text: &str) -> Option<[u8; 16]> {
     let (mut groups, mut count, mut gap) = ([0_u16; 8], 0, None);
     let mut left = text.as_bytes();
-    if let [b':', b':', behind @ ..] = left {
-        (left, gap) = (behind, Some(0));
+    if let [b':', b':', rest @ ..] = left {
+        (left, gap) = (rest, Some(0));
     }
     while !left.is_empty() {
-        let (group, behind) = hex_group(left)?;
+        let (group, rest) = hex_group(left)?;
         *groups.get_mut(count)? = group;
         count += 1;
-        left = match (behind, gap) {
-            ([], _) => behind,
-            ([b':', b':', behind @ ..], None) => {
+        left = match (rest, gap) {
+            ([], _) => rest,
+            ([b':', b':', rest @ ..], None) => {
                 gap = Some(count);
-                behind
+                rest
             }
-            ([b':', behind @ ..], _) if !behind.is_empty() => behind,
+            ([b':', rest @ ..], _) if !rest.is_empty() => rest,
             _ => return None,
         };
     }

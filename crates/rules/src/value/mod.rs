@@ -131,8 +131,8 @@ pub(crate) fn mask(text: &str, len: usize) -> Option<[u8; 16]> {
 /// A mask whose first `bits` bits are set.
 #[must_use]
 pub(crate) fn prefix_mask(bits: usize) -> [u8; 16] {
-    let behind = u128::MAX.checked_shr(bits as u32).unwrap_or(0);
-    (!behind).to_be_bytes()
+    let host_bits = u128::MAX.checked_shr(bits as u32).unwrap_or(0);
+    (!host_bits).to_be_bytes()
 }
 
 /// The prefix length of a mask of `len` bytes, if it is contiguous.

@@ -87,7 +87,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_is_said_of_several_states_holds_in_each(
+    fn what_is_known_of_several_states_holds_in_each(
         text in text(),
         states in prop::sample::subsequence(CtState::ALL.to_vec(), 1..=4),
     ) {

@@ -230,8 +230,8 @@ impl<'a> Args<'a> {
 
     /// The rule must say `-p` with one of these EtherTypes, not inverted.
     pub fn needs_ethertype(&self, numbers: &[u16]) -> Result<(), What> {
-        let said = |test: &&FieldTest| test.field == Field::EtherType && !test.invert;
-        let found = self.fields.iter().find(said).map(FieldTest::value_u16);
+        let tested = |test: &&FieldTest| test.field == Field::EtherType && !test.invert;
+        let found = self.fields.iter().find(tested).map(FieldTest::value_u16);
         if found.is_some_and(|number| numbers.contains(&number)) {
             return Ok(());
         }

@@ -109,7 +109,7 @@ fn find_option(transit: &Transit<'_, '_>, offset: usize, header: &[u8], wanted: 
     }
 }
 
-/// What a test of an option may come to where the header is not known.
+/// Outcomes that a test of an option may have where the header is not known.
 fn anything(invert: bool) -> Outcome {
     let any = Outcome::MAYBE.or(Outcome::HOT_DROP);
     any.or(any.invert_drop(invert))
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn options_lie_behind_the_header_of_the_type() {
+    fn options_lie_after_the_header_of_the_type() {
         // DATA has no header of its own, ACK has 8 bytes, RESET 12; an extended number adds 4.
         for (kind, skipped) in [(2 << 1, 0), (3 << 1, 8), (7 << 1, 12), (2 << 1 | 1, 4)] {
             let mut rest = vec![0; skipped];

@@ -175,7 +175,7 @@ mod tests {
             bucket.fill(now);
             bucket.take(certain, now)
         };
-        for (ms, said) in [
+        for (ms, expected) in [
             (0, Outcome::YES),
             (1, Outcome::YES),
             (2, Outcome::NO),
@@ -187,7 +187,7 @@ mod tests {
             (5001, Outcome::YES),
             (5002, Outcome::NO),
         ] {
-            assert_eq!(at(ms, true), said, "{ms} ms");
+            assert_eq!(at(ms, true), expected, "{ms} ms");
         }
         assert_eq!(at(9000, false), Outcome::MAYBE);
         assert_eq!(at(9000, true), Outcome::YES);

@@ -232,7 +232,7 @@ anycast 2001:db8:: dev eth0 table local proto kernel metric 0
     }
 
     #[test]
-    fn the_mark_counts_when_it_is_said_to() {
+    fn the_mark_counts_when_it_is_asked_for() {
         let host = host();
         let packet = of("10.1.0.9", "10.0.0.5");
         let eth0 = Iface::Named("eth0");

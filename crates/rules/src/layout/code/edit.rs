@@ -12,8 +12,8 @@ pub(in crate::layout) fn parts(words: &[u64]) -> (u64, [&[u64]; 2], Option<u64>)
         0 => ADDRESS_WORDS[source_form(head) as usize],
         _ => 1,
     };
-    let (first, behind) = addresses_of(words).split_at(first);
-    let destination = &behind[..ADDRESS_WORDS[destination_form(head) as usize]];
+    let (first, after) = addresses_of(words).split_at(first);
+    let destination = &after[..ADDRESS_WORDS[destination_form(head) as usize]];
     (head, [first, destination], ports_of(words))
 }
 
@@ -38,8 +38,8 @@ pub(in crate::layout) fn len_of(head: u64) -> usize {
 /// Each rule's words.
 pub(crate) fn each(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
     std::iter::from_fn(move || {
-        let (rule, behind) = words.split_at_checked(len_of(*words.first()?))?;
-        words = behind;
+        let (rule, after) = words.split_at_checked(len_of(*words.first()?))?;
+        words = after;
         (!rule.is_empty()).then_some(rule)
     })
 }
@@ -47,8 +47,8 @@ pub(crate) fn each(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
 /// The words of a rule without the place of its counters and the chain that it jumps to: equal for equal rules.
 fn essence(words: &[u64]) -> impl Iterator<Item = u64> + '_ {
     let head = words.first().map_or(0, |head| head & u64::from(u32::MAX));
-    let behind = words.len() - usize::from(operand(words).is_some());
-    std::iter::once(head).chain(words.get(1..behind).into_iter().flatten().copied())
+    let end = words.len() - usize::from(operand(words).is_some());
+    std::iter::once(head).chain(words.get(1..end).into_iter().flatten().copied())
 }
 
 /// A number that is the same for rules whose words say the same.

@@ -29,9 +29,9 @@ impl<'r> Run<'r> {
     /// The next rule.
     #[inline]
     pub(in crate::layout) fn next(&mut self) -> Option<Coded<'r>> {
-        let (words, behind) = first_rule(self.words)?;
+        let (words, after) = first_rule(self.words)?;
         let rule = Coded { words, rules: self.rules, number: self.read };
-        self.words = behind;
+        self.words = after;
         self.read += 1;
         Some(rule)
     }
@@ -66,20 +66,20 @@ impl<'r> Run<'r> {
         let (mut words, mut read) = (self.words, self.read);
         let found = loop {
             // The lengths of these are known with their shapes.
-            let (head, is_hit, behind) = match words {
-                [head, pair, behind @ ..]
+            let (head, is_hit, after) = match words {
+                [head, pair, after @ ..]
                     if head & (TESTS | LEN) == PAIR_RULE && key.addresses_known =>
                 {
-                    (*head, *pair == key.pair, behind)
+                    (*head, *pair == key.pair, after)
                 }
-                [head, a, b, c, d, behind @ ..]
+                [head, a, b, c, d, after @ ..]
                     if head & (TESTS | LEN) == V6_RULE && key.addresses_known =>
                 {
-                    (*head, [*a, *b] == source && [*c, *d] == destination, behind)
+                    (*head, [*a, *b] == source && [*c, *d] == destination, after)
                 }
                 _ => {
-                    let Some((rule, behind)) = first_rule(words) else { break None };
-                    words = behind;
+                    let Some((rule, after)) = first_rule(words) else { break None };
+                    words = after;
                     read += 1;
                     match test(rule[0], rule) {
                         HeaderTest::No => {}
@@ -94,14 +94,14 @@ impl<'r> Run<'r> {
             };
             if is_hit && !only_counts(head) {
                 let rule = &words[..len_of(head)];
-                (words, read) = (behind, read + 1);
+                (words, read) = (after, read + 1);
                 let number = read - 1;
                 break Some((Coded { words: rule, rules: self.rules, number }, HeaderTest::Yes));
             }
             if is_hit {
                 count(slot(head));
             }
-            (words, read) = (behind, read + 1);
+            (words, read) = (after, read + 1);
         };
         (self.words, self.read) = (words, read);
         found

@@ -144,8 +144,8 @@ fn refuses_packed(head: u64, words: &[u64], key: &Key) -> bool {
         (PAIR, [pair, ..]) => *pair != key.pair,
         _ => {
             let source = ADDRESS_WORDS[source_form(head) as usize];
-            let behind = words.get(source..).unwrap_or_default();
-            refuses_addresses(head, [words, behind], key)
+            let after = words.get(source..).unwrap_or_default();
+            refuses_addresses(head, [words, after], key)
         }
     }
 }

@@ -125,7 +125,7 @@ impl<'a> RuleLine<'a> {
             sources: smallvec![None],
             destinations: smallvec![None],
             list_bytes: 0,
-            header: Header { fields: header::unsaid(family), ..Header::default() },
+            header: Header { fields: header::implied(family), ..Header::default() },
             verdict: None,
             extensions: Extensions::new(family),
             seen: 0,
@@ -212,7 +212,7 @@ impl<'a> RuleLine<'a> {
             Part::Protocol => self.header.protocol = header::protocol(&value, invert)?,
             Part::Field(field) => {
                 let test = header::field(field, &value, invert)?;
-                self.header.fields.retain(|unsaid| unsaid.field != field);
+                self.header.fields.retain(|implied| implied.field != field);
                 self.header.fields.push(test);
             }
             Part::Fragment => {}

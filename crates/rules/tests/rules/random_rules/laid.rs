@@ -135,23 +135,23 @@ fn told(
 
 /// Where a change of the rules is, as shares of what there is.
 #[derive(Debug, Clone)]
-struct Change {
+struct Edit {
     chain: prop::sample::Index,
     at: prop::sample::Index,
     delete: usize,
     insert: usize,
 }
 
-fn changes() -> impl Strategy<Value = Vec<Change>> {
+fn changes() -> impl Strategy<Value = Vec<Edit>> {
     let change =
         (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3_usize, 0..3_usize)
-            .prop_map(|(chain, at, delete, insert)| Change { chain, at, delete, insert });
+            .prop_map(|(chain, at, delete, insert)| Edit { chain, at, delete, insert });
     vec(change, 0..12)
 }
 
 /// Changes both the model and a layout of it, with rules that another chain has. Chains jump to later ones
 /// only, and a chain gets rules of an earlier or the same one only from after its own: no loops come about.
-fn apply(change: &Change, rules: &mut Ruleset, laid: &mut Laid) {
+fn apply(change: &Edit, rules: &mut Ruleset, laid: &mut Laid) {
     let chains = &mut rules.tables[0].chains;
     let index = change.chain.index(chains.len());
     let from = &chains[chains.len() - 1].rules;
@@ -181,7 +181,7 @@ fn every_layout_walks_as_the_reference_does() {
 #[test]
 fn every_layout_is_changed_as_the_model_is() {
     let all = (tables(), packets(), unknowns(), changes());
-    let test = |(table, packet, unknown, changes): (Table, Packet, Unknown, Vec<Change>)| {
+    let test = |(table, packet, unknown, changes): (Table, Packet, Unknown, Vec<Edit>)| {
         for kind in Kind::ALL {
             let mut rules = ruleset(&table);
             let mut layout = Laid::encode(kind, &rules.tables[0], Family::Ipv4);

@@ -6,7 +6,7 @@
 mod naive;
 
 use host::Host;
-use naive::{Change, Naive, changes};
+use naive::{Edit, Naive, changes};
 use packet::{Checksums, Link, Packet};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -71,7 +71,7 @@ fn walked(revision: &Revision) -> [(Option<rules::eval::Verdict>, Slots); 2] {
     [walk_one(false), walk_one(true)]
 }
 
-fn changed_as_the_lists_are(changes: &[Change]) -> Result<(), TestCaseError> {
+fn changed_as_the_lists_are(changes: &[Edit]) -> Result<(), TestCaseError> {
     let (mut revision, mut numbers) = first(START);
     let mut naive = Naive::start();
     for change in changes {
@@ -111,7 +111,7 @@ fn random_changes_do_what_they_say() {
 #[test]
 fn one_transaction_is_all_of_its_changes_or_none() {
     let config = Config { cases: 500, failure_persistence: None, ..Config::default() };
-    let test = |changes: Vec<Change>| {
+    let test = |changes: Vec<Edit>| {
         let (start, mut numbers) = first(START);
         let mut naive = Naive::start();
         let (mut text, mut refused) = ("*filter\n".to_owned(), None);
@@ -229,7 +229,7 @@ fn rules_that_somebody_else_has_are_refused_and_not_lost() {
     let given = ruleset(text);
     let holder = Revision::first(&given, &mut Numbers::default()).unwrap();
     let refused = revision.replaced_by(given, &mut numbers).unwrap_err();
-    assert_eq!(refused.to_string(), "expected rules that nobody else has, found some of INPUT");
+    assert_eq!(refused.to_string(), "expected rules that nobody else holds, found some of INPUT");
     // Nothing was taken apart, and what is read anew goes in.
     drop(holder);
     let next = revision.replaced_by(ruleset(text), &mut numbers).unwrap();

@@ -17,7 +17,7 @@ const RULES: [&str; 6] = [
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 #[derive(Debug, Clone)]
-pub(crate) enum Change {
+pub(crate) enum Edit {
     Append(Index, What),
     Insert(Index, usize, What),
     Replace(Index, usize, What),
@@ -38,23 +38,23 @@ pub(crate) enum What {
     Goto(Index),
 }
 
-pub(crate) fn changes() -> impl Strategy<Value = Vec<Change>> {
+pub(crate) fn changes() -> impl Strategy<Value = Vec<Edit>> {
     prop::collection::vec(change(), 0..40)
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = Edit> {
     let index = any::<Index>;
     prop_oneof![
-        4 => (index(), what()).prop_map(|(chain, what)| Change::Append(chain, what)),
-        4 => (index(), 0..7_usize, what()).prop_map(|(chain, at, what)| Change::Insert(chain, at, what)),
-        2 => (index(), 0..5_usize, what()).prop_map(|(chain, at, what)| Change::Replace(chain, at, what)),
-        2 => (index(), 0..5_usize).prop_map(|(chain, at)| Change::Delete(chain, at)),
-        2 => (index(), what()).prop_map(|(chain, what)| Change::DeleteText(chain, what)),
-        1 => proptest::option::weighted(0.8, index()).prop_map(Change::Flush),
-        1 => index().prop_map(Change::New),
-        1 => index().prop_map(Change::DeleteChain),
-        1 => (index(), index()).prop_map(|(old, new)| Change::Rename(old, new)),
-        1 => any::<bool>().prop_map(Change::Policy),
+        4 => (index(), what()).prop_map(|(chain, what)| Edit::Append(chain, what)),
+        4 => (index(), 0..7_usize, what()).prop_map(|(chain, at, what)| Edit::Insert(chain, at, what)),
+        2 => (index(), 0..5_usize, what()).prop_map(|(chain, at, what)| Edit::Replace(chain, at, what)),
+        2 => (index(), 0..5_usize).prop_map(|(chain, at)| Edit::Delete(chain, at)),
+        2 => (index(), what()).prop_map(|(chain, what)| Edit::DeleteText(chain, what)),
+        1 => proptest::option::weighted(0.8, index()).prop_map(Edit::Flush),
+        1 => index().prop_map(Edit::New),
+        1 => index().prop_map(Edit::DeleteChain),
+        1 => (index(), index()).prop_map(|(old, new)| Edit::Rename(old, new)),
+        1 => any::<bool>().prop_map(Edit::Policy),
     ]
 }
 
@@ -115,24 +115,24 @@ impl Naive {
     }
 
     /// The command.
-    pub(crate) fn line(&self, change: &Change) -> String {
+    pub(crate) fn line(&self, change: &Edit) -> String {
         let name = Self::name;
         match change {
-            Change::Append(chain, what) => format!("-A {} {}", name(chain), Self::says(what)),
-            Change::Insert(chain, at, what) => {
+            Edit::Append(chain, what) => format!("-A {} {}", name(chain), Self::says(what)),
+            Edit::Insert(chain, at, what) => {
                 format!("-I {} {at} {}", name(chain), Self::says(what))
             }
-            Change::Replace(chain, at, what) => {
+            Edit::Replace(chain, at, what) => {
                 format!("-R {} {at} {}", name(chain), Self::says(what))
             }
-            Change::Delete(chain, at) => format!("-D {} {at}", name(chain)),
-            Change::DeleteText(chain, what) => format!("-D {} {}", name(chain), Self::says(what)),
-            Change::Flush(Some(chain)) => format!("-F {}", name(chain)),
-            Change::Flush(None) => "-F".into(),
-            Change::New(chain) => format!("-N {}", NAMES[chain.index(4)]),
-            Change::DeleteChain(chain) => format!("-X {}", name(chain)),
-            Change::Rename(old, new) => format!("-E {} {}", name(old), NAMES[new.index(4)]),
-            Change::Policy(drops) => {
+            Edit::Delete(chain, at) => format!("-D {} {at}", name(chain)),
+            Edit::DeleteText(chain, what) => format!("-D {} {}", name(chain), Self::says(what)),
+            Edit::Flush(Some(chain)) => format!("-F {}", name(chain)),
+            Edit::Flush(None) => "-F".into(),
+            Edit::New(chain) => format!("-N {}", NAMES[chain.index(4)]),
+            Edit::DeleteChain(chain) => format!("-X {}", name(chain)),
+            Edit::Rename(old, new) => format!("-E {} {}", name(old), NAMES[new.index(4)]),
+            Edit::Policy(drops) => {
                 format!("-P INPUT {}", if *drops { "DROP" } else { "ACCEPT" })
             }
         }
@@ -166,47 +166,47 @@ impl Naive {
     }
 
     /// Does what the command says; whether it is to be taken.
-    pub(crate) fn apply(&mut self, change: &Change) -> bool {
+    pub(crate) fn apply(&mut self, change: &Edit) -> bool {
         self.try_apply(change).is_some()
     }
 
-    fn try_apply(&mut self, change: &Change) -> Option<()> {
+    fn try_apply(&mut self, change: &Edit) -> Option<()> {
         let name = Self::name;
         match change {
-            Change::Append(chain, what) => {
+            Edit::Append(chain, what) => {
                 let chain = self.find(name(chain))?;
                 let rule = self.fits(chain, what)?;
                 self.chains[chain].rules.push(rule);
             }
-            Change::Insert(chain, at, what) => {
+            Edit::Insert(chain, at, what) => {
                 let chain = self.find(name(chain))?;
                 let rule = self.fits(chain, what)?;
                 let rules = &mut self.chains[chain].rules;
                 (1..=rules.len() + 1).contains(at).then(|| rules.insert(at - 1, rule))?;
             }
-            Change::Replace(chain, at, what) => {
+            Edit::Replace(chain, at, what) => {
                 let chain = self.find(name(chain))?;
                 let rule = self.fits(chain, what)?;
                 *self.chains[chain].rules.get_mut(at.checked_sub(1)?)? = rule;
             }
-            Change::Delete(chain, at) => {
+            Edit::Delete(chain, at) => {
                 let chain = self.find(name(chain))?;
                 let rules = &mut self.chains[chain].rules;
                 (1..=rules.len()).contains(at).then(|| rules.remove(at - 1))?;
             }
-            Change::DeleteText(chain, what) => {
+            Edit::DeleteText(chain, what) => {
                 let chain = self.find(name(chain))?;
                 let rule = self.rule(what)?;
                 let rules = &mut self.chains[chain].rules;
                 let at = rules.iter().position(|other| *other == rule)?;
                 rules.remove(at);
             }
-            Change::Flush(Some(chain)) => {
+            Edit::Flush(Some(chain)) => {
                 let chain = self.find(name(chain))?;
                 self.chains[chain].rules.clear();
             }
-            Change::Flush(None) => self.chains.iter_mut().for_each(|chain| chain.rules.clear()),
-            Change::New(chain) => {
+            Edit::Flush(None) => self.chains.iter_mut().for_each(|chain| chain.rules.clear()),
+            Edit::New(chain) => {
                 let name = NAMES[chain.index(4)];
                 if self.find(name).is_some() {
                     return None;
@@ -219,7 +219,7 @@ impl Naive {
                     None => self.chains.push(chain),
                 }
             }
-            Change::DeleteChain(chain) => {
+            Edit::DeleteChain(chain) => {
                 let at = self.find(name(chain))?;
                 let id = self.chains[at].id;
                 let mut rules = self.chains.iter().flat_map(|chain| &chain.rules);
@@ -230,14 +230,14 @@ impl Naive {
                 self.chains[at].name = "";
                 self.unused.push(at);
             }
-            Change::Rename(old, new) => {
+            Edit::Rename(old, new) => {
                 let (at, new) = (self.find(name(old))?, NAMES[new.index(4)]);
                 if at < 3 || self.find(new).is_some() {
                     return None;
                 }
                 self.chains[at].name = new;
             }
-            Change::Policy(drops) => self.drops = *drops,
+            Edit::Policy(drops) => self.drops = *drops,
         }
         Some(())
     }

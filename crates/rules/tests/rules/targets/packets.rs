@@ -73,7 +73,7 @@ fn targets_that_watch_go_on_to_the_next_rule() {
 }
 
 #[test]
-fn a_queued_packet_may_come_to_any_end() {
+fn a_queued_packet_may_get_any_verdict() {
     for rule in ["-p udp -j QUEUE", "-p udp -j NFQUEUE --queue-bypass"] {
         let rules = ruleset(Ipv4, "filter", &format!("-A FORWARD {rule}")).unwrap();
         walked(&rules, Hook::Forward, &mut udp(Ipv4), |verdicts, transit| {

@@ -107,7 +107,8 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_there_counts_or_not_and_is_lost_when_it_may_have_been_overwritten() {
+    fn what_may_not_be_there_counts_or_not_and_is_indeterminate_when_it_may_have_been_overwritten()
+    {
         let mut ring = Ring::new(0, true);
         ring.push(0, false, 2);
         assert_eq!(ring.within(None, 0), [1, 2]);

@@ -137,7 +137,7 @@ pub(super) fn types_v4(host: &Host, addr: Ipv4Addr, device: Option<Iface<'_>>) -
     types_by_subnets(host, ip, device)
 }
 
-/// What the subnets of the main table tell of an IPv4 address that nobody called local.
+/// What the subnets of the main table tell of an IPv4 address that is not given as local.
 fn types_by_subnets(host: &Host, ip: IpAddr, device: Option<Iface<'_>>) -> Known {
     let subnets =
         host.routes.iter().flat_map(|routes| routes.all()).filter(|route| route.connected);

@@ -143,7 +143,7 @@ fn a_packet_that_may_not_have_come_leaves_an_address_that_may_not_be_there() {
 }
 
 #[test]
-fn a_full_list_of_which_something_is_not_known_is_lost() {
+fn a_full_list_of_which_something_is_not_known_is_indeterminate() {
     let mut rules = Rules::new(&[question(Action::Set), question(Action::Check)]);
     for host in 0..100 {
         rules.ask(SET, host);

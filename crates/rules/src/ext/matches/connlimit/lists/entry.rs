@@ -28,7 +28,7 @@ pub(super) enum Reach {
     Unknown,
 }
 
-/// A walk that comes to an entry.
+/// A walk that reaches an entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Walk {
     /// The packet is surely there, and no walk before it ended in front of the entry.

@@ -275,7 +275,7 @@ impl List {
         now.saturating_sub(self.walked) >= TICK
     }
 
-    /// What a walk that surely takes place, or may, comes to.
+    /// The result of a walk that surely takes place, or may.
     fn reach(&self, now: u64, is_sure: bool, fates: &[Fate]) -> Reach {
         let dead = || self.entries.iter().zip(fates).filter(|(_, fate)| fate.is_dead());
         if dead().count() <= AT_ONCE {

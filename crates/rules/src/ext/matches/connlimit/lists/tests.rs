@@ -156,7 +156,7 @@ fn midway_there_may_be_any_number_more() {
 }
 
 #[test]
-fn what_is_lost_stays_lost_and_memory_is_bounded() {
+fn what_is_indeterminate_stays_so_and_memory_is_bounded() {
     let (mut net, mut lists) = (Net::default(), Lists::default());
     for port in 0..=LONGEST as u16 {
         net.open(&mut lists, port);
