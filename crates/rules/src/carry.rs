@@ -52,6 +52,6 @@ fn remembering(ruleset: &Ruleset) -> impl Iterator<Item = (Identity, &Rule)> {
     };
     rules.filter(remembers).map(|(table, chain, rule)| {
         let text = print_rule(ruleset.family, table, chain, rule);
-        ((table.name, chain.name.clone().into(), text), rule)
+        ((table.name, chain.name.clone(), text), rule)
     })
 }
