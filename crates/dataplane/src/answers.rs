@@ -7,6 +7,7 @@
 //! Source: Linux 6.18 `nf_reject_ipv4.c`, `icmp.c` (`icmp_glue_bits`): both attach the connection as they send.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 use conntrack::{AnswerKind, Attachment, Tuple, answered};
 use packet::Packet;
@@ -34,6 +35,8 @@ pub(crate) struct Answerable {
     pub(crate) connection: Option<Attachment>,
     /// It was on its way to the host itself.
     pub(crate) to_host: bool,
+    /// The host's IPv6 address at the device by which it came, which an error about it comes from (`icmp6_send`).
+    pub(crate) came_to: Option<IpAddr>,
     /// It surely was refused.
     pub(crate) certain: bool,
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
-use rules::model::Counters;
+use rules::model::{Counters, Rule};
 use rules::revision::{Numbers, Revision};
 
 use super::array::Array;
@@ -22,7 +22,6 @@ use super::{PublishError, Snapshot};
 #[derive(Debug)]
 pub(super) struct Ledger<T> {
     pub(super) current: Arc<Revision>,
-    pub(super) numbers: Numbers,
     /// Replaced revisions that somebody may still have, oldest first.
     retired: VecDeque<Retired>,
     desks: Vec<Registered<T>>,
@@ -33,6 +32,8 @@ pub(super) struct Ledger<T> {
     /// Of all arrays that are no more, and of rules and policies when they were new.
     rules: Vec<Counters>,
     policies: Vec<Counters>,
+    /// Counters that the current revision, and those before it, need.
+    slots: usize,
     /// Counters in a new array.
     room: usize,
     /// Numbers of the last seat and array given out.
@@ -61,19 +62,18 @@ struct Registered<T> {
 pub(super) type Reset = (usize, Counters);
 
 impl<T: Tally> Ledger<T> {
-    pub(super) fn new(first: Revision, numbers: Numbers) -> Self {
+    pub(super) fn new(first: Revision, slots: usize) -> Self {
         let policies = first.family().tables().len() * HOOKS;
-        let room = room_for(numbers.slots());
         Self {
             current: Arc::new(first),
-            numbers,
             retired: VecDeque::new(),
             desks: Vec::new(),
             registered: 0,
             arrays: Vec::new(),
             rules: Vec::new(),
             policies: vec![Counters::default(); policies],
-            room,
+            slots,
+            room: room_for(slots),
             last_seat: 0,
             last_array: 0,
         }
@@ -109,31 +109,35 @@ impl<T: Tally> Ledger<T> {
         place
     }
 
-    /// Makes a revision the current one.
-    pub(super) fn publish(&mut self, next: Revision, resets: &[Reset]) -> u64 {
-        // Nobody counts in the place of a rule that is not published yet: it was reclaimed, or never used.
-        for rule in next.made() {
+    /// Counters of rules that are about to be published start. Nobody counts in their places yet: they were reclaimed, or
+    /// never used.
+    pub(super) fn prepare(&mut self, rules: &[Arc<Rule>]) {
+        for rule in rules {
             self.arrays.iter().for_each(|array| array.reset_rule(rule.slot as usize));
             self.start_rule(rule.slot, rule.counters);
         }
+    }
+
+    /// Makes a revision the current one. It and those before it need this number of `slots`.
+    pub(super) fn publish(&mut self, next: Revision, resets: &[Reset], slots: usize) -> u64 {
+        self.slots = slots;
         resets.iter().for_each(|reset| self.start_policy(*reset));
         let (bytes, dropped) = (next.replaced_bytes(), next.dropped().to_vec());
         let old = std::mem::replace(&mut self.current, Arc::new(next));
         self.retired.push_back(Retired { revision: old, bytes, dropped });
-        if self.numbers.slots() > self.room || !resets.is_empty() {
+        if self.slots > self.room || !resets.is_empty() {
             self.renew();
         } else {
             self.post();
         }
-        self.reclaim();
         self.current.number()
     }
 
     /// Gives every worker a new array, so that the ones before will be left: the number of the last of those.
     pub(super) fn renew(&mut self) -> u64 {
         let before = self.last_array;
-        if self.numbers.slots() > self.room {
-            self.room = room_for(self.numbers.slots());
+        if self.slots > self.room {
+            self.room = room_for(self.slots);
         }
         self.forget_the_gone();
         let mut other = None;
@@ -179,17 +183,23 @@ impl<T: Tally> Ledger<T> {
         array
     }
 
-    /// Lets go of what nobody has any more.
-    pub(super) fn reclaim(&mut self) {
+    /// Lets go of what nobody has any more: the revisions, for the caller to drop, which takes as long as they are large.
+    #[must_use]
+    pub(super) fn reclaim(&mut self, numbers: &mut Numbers) -> Vec<Revision> {
+        let mut gone = Vec::new();
         while let Some(Retired { revision, bytes, dropped }) = self.retired.pop_front() {
             match Arc::try_unwrap(revision) {
-                Ok(_) => self.numbers.free(&dropped),
+                Ok(revision) => {
+                    numbers.free(&dropped);
+                    gone.push(revision);
+                }
                 Err(revision) => {
                     self.retired.push_front(Retired { revision, bytes, dropped });
                     break;
                 }
             }
         }
+        gone
     }
 
     /// Adds up the arrays that nobody counts in any more.

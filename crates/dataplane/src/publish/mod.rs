@@ -6,9 +6,10 @@
 //! that is [`Published::snapshot`].
 //!
 //! Contract: workers never wait, lock or free anything but the seat itself; a burst costs two swaps of a word
-//! that is the worker's own. A burst that begins after a commit sees it. Writers and readers take one lock,
-//! and it is them who wait: writers at [`MOST_REVISIONS`] or [`MOST_BYTES`] that are not reclaimed,
-//! readers for bursts to end, both for [`PATIENCE`]. `ledger` says when something is reclaimed.
+//! that is the worker's own. A burst that begins after a commit sees it. Writers take turns: rules are read, and a
+//! revision is built of them and an old one freed, while nobody else waits. The ledger is locked to look and to swap.
+//! Writers wait at [`MOST_REVISIONS`] or [`MOST_BYTES`] that are not reclaimed, readers of counters for bursts to end,
+//! both for [`PATIENCE`]. `ledger` says when something is reclaimed.
 //!
 //! States of matches are each worker's own: `limit` and the like count what one worker sees.
 //!
@@ -48,12 +49,18 @@ pub const MOST_BYTES: usize = 256 << 20;
 /// How long writers wait for workers to move on, and readers for their bursts to end.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Rules whose counters are started before somebody else has the ledger.
+const AT_ONCE: usize = 4096;
+
 /// How long a writer sleeps before it looks again.
 const NAP: Duration = Duration::from_micros(50);
 
 /// Rules in force, and who walks them; `T` is what they count in.
 #[derive(Debug)]
 pub struct Published<T = Local> {
+    /// The writer's turn: held for as long as it takes to read rules and to build a revision of them.
+    numbers: Mutex<Numbers>,
+    /// Held to look, and to swap; taken after `numbers` by who takes both.
     ledger: Mutex<Ledger<T>>,
     limits: Limits,
 }
@@ -118,14 +125,14 @@ impl<T: Tally> Published<T> {
     pub fn counting(ruleset: &Ruleset) -> Result<Self, Refused> {
         let mut numbers = Numbers::default();
         let first = Revision::first(ruleset, &mut numbers)?;
-        let mut ledger = Ledger::new(first, numbers);
+        let mut ledger = Ledger::new(first, numbers.slots());
         let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
         for rule in chains.flat_map(|chain| &chain.rules) {
             ledger.start_rule(rule.slot, rule.counters);
         }
         given_to_policies(ruleset).into_iter().for_each(|reset| ledger.start_policy(reset));
         let limits = Limits { revisions: MOST_REVISIONS, bytes: MOST_BYTES, patience: PATIENCE };
-        Ok(Self { ledger: Mutex::new(ledger), limits })
+        Ok(Self { numbers: Mutex::new(numbers), ledger: Mutex::new(ledger), limits })
     }
 
     /// Registers a worker. Dropping it takes it off again; its counts stay.
@@ -188,18 +195,26 @@ impl<T: Tally> Published<T> {
         given: &[Reset],
         make: impl FnOnce(&Revision, &mut Numbers) -> Result<Revision, PublishError>,
     ) -> Result<u64, PublishError> {
-        let ledger = &mut *self.room_at(expected)?;
-        let current = Arc::clone(&ledger.current);
-        let next = make(&current, &mut ledger.numbers)?;
+        let mut numbers = lock(&self.numbers);
+        let current = self.room_at(expected, &mut numbers)?;
+        let next = make(&current, &mut numbers)?;
         let mut resets = policies_of_new_tables(&current, &next);
         resets.extend_from_slice(given);
         // Or it would never be the last to have it.
         drop(current);
-        Ok(ledger.publish(next, &resets))
+        for some in next.made().chunks(AT_ONCE) {
+            self.lock().prepare(some);
+        }
+        let mut ledger = self.lock();
+        let number = ledger.publish(next, &resets, numbers.slots());
+        let gone = ledger.reclaim(&mut numbers);
+        drop(ledger);
+        drop(gone);
+        Ok(number)
     }
 
-    /// Waits for room for one more revision; `expected` is current all the while.
-    fn room_at(&self, expected: u64) -> Result<MutexGuard<'_, Ledger<T>>, PublishError> {
+    /// Waits for room for one more revision; `expected` is current, and stays it for as long as the writer's turn lasts.
+    fn room_at(&self, expected: u64, numbers: &mut Numbers) -> Result<Arc<Revision>, PublishError> {
         let start = Instant::now();
         loop {
             let mut ledger = self.lock();
@@ -207,15 +222,19 @@ impl<T: Tally> Published<T> {
             if current != expected {
                 return Err(PublishError::Stale { expected, current });
             }
-            ledger.reclaim();
+            let gone = ledger.reclaim(numbers);
             let (revisions, bytes) = ledger.unreclaimed();
             if revisions < self.limits.revisions && bytes < self.limits.bytes {
-                return Ok(ledger);
+                let current = Arc::clone(&ledger.current);
+                drop(ledger);
+                drop(gone);
+                return Ok(current);
             }
             if start.elapsed() >= self.limits.patience {
                 return Err(ledger.behind());
             }
             drop(ledger);
+            drop(gone);
             std::thread::sleep(NAP);
         }
     }
@@ -241,7 +260,7 @@ impl<T: Tally> Published<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger<T>> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ledger)
     }
 }
 
@@ -260,6 +279,10 @@ impl Snapshot {
         let place = place.map(|table| table * HOOKS + hook as usize);
         place.and_then(|place| self.policies.get(place)).copied().unwrap_or_default()
     }
+}
+
+fn lock<V>(value: &Mutex<V>) -> MutexGuard<'_, V> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Counters that a text gives to policies.

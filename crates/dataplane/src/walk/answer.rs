@@ -1,6 +1,8 @@
 //! Answers on a packet's walk: what the host sends for it is kept ready, and where it is such an answer itself it
 //! carries the connection of the packet it answers.
 
+use std::net::IpAddr;
+
 use conntrack::{AnswerKind, Attachment, CtView, answerable};
 use host::Refused;
 use packet::{L3, ipv4, ipv6};
@@ -54,10 +56,12 @@ impl Walk<'_, '_, '_> {
         if refused.kind == Some(AnswerKind::Reset) || refused.to_host {
             return rewrite::source(self.transit.packet, &answer);
         }
-        // An error about what was to go on comes from the interface that it leaves by.
-        let own = match self.transit.output {
-            Iface::Named(name) => self.transit.host.address_of(name, answer.is_ipv6()),
-            Iface::Absent | Iface::Unknown => None,
+        // An error about what was to go on comes from the interface that it leaves by; of IPv6, from that by which the
+        // packet came.
+        let own = match (answer.is_ipv6(), self.transit.output) {
+            (true, _) => refused.came_to,
+            (false, Iface::Named(name)) => self.transit.host.address_of(name, false),
+            (false, Iface::Absent | Iface::Unknown) => None,
         };
         if let Some(own) = own {
             return rewrite::source(self.transit.packet, &answer.with_source(own, 0));
@@ -92,8 +96,19 @@ impl Walk<'_, '_, '_> {
             here,
             connection: Some(connection),
             to_host: false,
+            came_to: None,
             certain: true,
         })
+    }
+
+    /// See [`Answerable::came_to`].
+    fn came_to(&self) -> Option<IpAddr> {
+        match self.transit.input {
+            Iface::Named(name) if self.transit.family == Family::Ipv6 => {
+                self.transit.host.address_of(name, true)
+            }
+            _ => None,
+        }
     }
 
     /// Keeps the packet's connection where the host may answer the packet, before it is forgotten.
@@ -141,7 +156,9 @@ impl Walk<'_, '_, '_> {
         let connection = self.attachment.take();
         let sent = connection.as_ref().map_or(here, |attachment| attachment.sent());
         let kind = Some(kind).filter(|_| certain);
-        let refused = Answerable { kind, sent, here, connection, to_host, certain };
+        // Asked where a translation is undone.
+        let came_to = if sent == here { None } else { self.came_to() };
+        let refused = Answerable { kind, sent, here, connection, to_host, came_to, certain };
         (Some(answer).filter(|_| certain), Some(refused))
     }
 

@@ -1,11 +1,14 @@
 //! What waits, for how long, and what it says then.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 use dataplane::publish::{MOST_REVISIONS, PATIENCE, PublishError};
+use rules::revision::Transaction;
 
-use super::{change, published, walk};
+use super::{change, published, ruleset, walk};
 
 const START: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp\nCOMMIT\n";
 
@@ -83,4 +86,67 @@ fn what_is_refused_changes_nothing() {
     });
     assert!(matches!(refused, Err(PublishError::Refused(_))), "{refused:?}");
     assert_eq!((published.revision().number(), published.revision().rule_count()), (1, 1));
+}
+
+/// Whoever reads does not wait for a writer who is still reading rules, or building of them.
+#[test]
+fn nobody_waits_for_a_revision_that_is_being_built() {
+    let published = published("*mangle\n:PREROUTING ACCEPT [0:0]\nCOMMIT\n");
+    let (started, building) = channel();
+    let (all_seen, go_on) = channel();
+    std::thread::scope(|scope| {
+        let change = move |_: &mut Transaction<'_>| {
+            started.send(()).unwrap();
+            go_on.recv().unwrap();
+            Ok(())
+        };
+        scope.spawn(|| assert_eq!(published.commit(1, change), Ok(2)));
+        building.recv().unwrap();
+        assert_eq!(published.revision().number(), 1);
+        assert_eq!(published.snapshot().unwrap().revision.number(), 1);
+        assert_eq!(published.worker().burst().revision().number(), 1);
+        all_seen.send(()).unwrap();
+    });
+    assert_eq!(published.revision().number(), 2);
+}
+
+/// How long a reader waits at most while 100,000 rules are replaced: `TAMIS_TIMING=1 cargo test --release -p
+/// tamis-dataplane --test dataplane longest_wait -- --nocapture`.
+#[test]
+fn longest_wait_for_the_current_revision() {
+    let rules = if std::env::var_os("TAMIS_TIMING").is_some() { 100_000 } else { 1_000 };
+    let text = |port: u32| {
+        let rule = |at: u32| {
+            let source = std::net::Ipv4Addr::from_bits(0x0a00_0000 + at);
+            format!("-A PREROUTING -p udp -s {source} --dport {port}\n")
+        };
+        format!(
+            "*mangle\n:PREROUTING ACCEPT [0:0]\n{}COMMIT\n",
+            (0..rules).map(rule).collect::<String>()
+        )
+    };
+    let published = published(&text(1));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut longest = Duration::ZERO;
+            while !done.load(Relaxed) {
+                let start = Instant::now();
+                drop(published.revision());
+                longest = longest.max(start.elapsed());
+            }
+            longest
+        });
+        let start = Instant::now();
+        for number in 1..=4 {
+            let next = ruleset(&text(number as u32 + 1));
+            assert_eq!(published.replace(number, next), Ok(number + 1));
+        }
+        let took = start.elapsed() / 4;
+        done.store(true, Relaxed);
+        let longest = reader.join().unwrap();
+        println!(
+            "{rules} rules: a commit {took:?}, the longest wait for the current revision {longest:?}"
+        );
+    });
 }

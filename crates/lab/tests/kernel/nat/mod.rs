@@ -21,7 +21,7 @@ use lab::scene::{LOCAL_V4, LOCAL_V6, Placement, Scene, Wire};
 use packet::{Checksums, Link};
 use rules::Transit;
 use rules::eval::{self, RuleRef};
-use rules::model::{Family, Ruleset};
+use rules::model::{Chain, Family, Ruleset};
 use rules::nat::Translated;
 use rules::save::{LoadOptions, load};
 
@@ -170,7 +170,9 @@ impl Trial {
                 continue;
             }
             for chain in self.reader.read(table.name).expect("counters") {
-                let c = table.chains.iter().position(|known| *known.name == *chain.chain)?;
+                let known = |known: &Chain| *known.name == *chain.chain;
+                // The kernel has built-in chains that the text does not name.
+                let Some(c) = table.chains.iter().position(known) else { continue };
                 for (index, kernel) in chain.entries.iter().enumerate() {
                     let (table_number, chain_number) = (t as u32, c as u32);
                     let hits = match index == table.chains[c].rules.len() {
