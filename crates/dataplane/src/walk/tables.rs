@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use rules::Transit;
 use rules::eval::{self, Alive, Memories, Verdicts};
 use rules::layout::{Kind, Laid};
 use rules::model::{Hook, Ruleset};
+use rules::{TableKind, Transit};
 
 use crate::observer::Observer;
 
@@ -37,8 +37,8 @@ pub(crate) struct Tables {
 impl Role {
     fn of(table: &str) -> Self {
         match table {
-            "filter" => Self::Filter,
-            "nat" => Self::Nat,
+            TableKind::FILTER => Self::Filter,
+            TableKind::NAT => Self::Nat,
             _ => Self::Other,
         }
     }
@@ -66,9 +66,10 @@ impl Tables {
                 let mut tables: Vec<usize> = eval::tables_at(&ruleset, hook).collect();
                 if hook == Hook::Input {
                     // There the source is translated, after everything else.
-                    tables.sort_by_key(|table| ruleset.tables[*table].name == "nat");
+                    tables.sort_by_key(|table| ruleset.tables[*table].name == TableKind::NAT);
                 }
-                let raw = tables.iter().filter(|table| ruleset.tables[**table].name == "raw");
+                let raw =
+                    tables.iter().filter(|table| ruleset.tables[**table].name == TableKind::RAW);
                 let raw = raw.count();
                 (tables, raw)
             }),
