@@ -86,27 +86,25 @@ impl State {
 
 impl FamilyState {
     fn new(plan: &Plan, config: &Config) -> Self {
-        let limits = || delivery::limits(&config.host);
         Self {
             memories: Memories::of(plan.tables.ruleset()),
             answers: Answers::default(),
-            tracker: plan.is_tracked.then(|| Tracker::new(config.ct.clone())),
-            defrag: plan.is_tracked.then(|| Defrag::new(limits())),
+            tracker: tracker(plan, config),
+            defrag: defrag(plan, config),
             own: None,
             delivery: Delivery::default(),
         }
     }
 
     /// The same under other rules of the family. Connections stay, too, where those do not ask for them: nothing looks
-    /// at them until some do again.
+    /// at them until some do again. How they are tracked stays as it was when the first rules asked.
     fn follow(self, old: &Ruleset, plan: &Plan, config: &Config) -> Self {
         let rules = plan.tables.ruleset();
         let same = std::ptr::eq(old, &**rules);
-        let fresh = Self::new(plan, config);
         Self {
             memories: if same { self.memories } else { self.memories.carried(old, rules) },
-            tracker: self.tracker.or(fresh.tracker),
-            defrag: self.defrag.or(fresh.defrag),
+            tracker: self.tracker.or_else(|| tracker(plan, config)),
+            defrag: self.defrag.or_else(|| defrag(plan, config)),
             ..self
         }
     }
@@ -157,4 +155,14 @@ impl FamilyState {
             false => self.answers.take(packet, arrival.time.unwrap_or(0)),
         }
     }
+}
+
+/// No connections, where they are tracked.
+fn tracker(plan: &Plan, config: &Config) -> Option<Tracker> {
+    plan.is_tracked.then(|| Tracker::new(config.ct.clone()))
+}
+
+/// No fragments, where connections are tracked.
+fn defrag(plan: &Plan, config: &Config) -> Option<Defrag> {
+    plan.is_tracked.then(|| Defrag::new(delivery::limits(&config.host)))
 }

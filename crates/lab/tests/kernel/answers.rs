@@ -6,12 +6,10 @@
 //! else is the host's own. Where nothing is translated, each answer equals, byte by byte, the one that
 //! [`packet::reply`] makes. At the end the counters of all tables are compared; none may be in doubt.
 
-use conntrack::{self, Mode};
 use dataplane::{
-    Arrival, Config, Counters, Evaluator, FinalVerdict, Observer, Origin, Outcome, Path, Program,
+    Arrival, Counters, Evaluator, FinalVerdict, Observer, Origin, Outcome, Path, Program,
 };
 use fastrand::Rng;
-use host::{Host, Network};
 use lab::oracle::counters::Reader;
 use lab::oracle::load::{lacking, restore};
 use lab::oracle::netns::{in_fresh, ip};
@@ -144,7 +142,7 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
     let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
     let ruleset = Arc::new(load(&text, &options).expect("rules").ruleset);
     let mut reader = Reader::open(family)?;
-    let config = config();
+    let config = super::two_devices();
     let program = Program::new([Arc::clone(&ruleset)], config);
     let mut evaluator = Evaluator::new(&program);
     let mut hits = Hits(Counters::of(&ruleset), 0);
@@ -344,36 +342,6 @@ fn differs(reader: &mut Reader, ruleset: &Ruleset, ours: &Counters) -> Option<St
         }
     }
     (!all.is_empty()).then_some(all)
-}
-
-fn config() -> Config {
-    let net = |text: &str| Network::parse(text).expect("a network");
-    Config {
-        nets: vec![
-            ("t0".to_owned(), net("10.1.0.0/16")),
-            ("t1".to_owned(), net("0.0.0.0/0")),
-            ("t0".to_owned(), net("fd01::/16")),
-            ("t1".to_owned(), net("::/0")),
-        ],
-        checksums: Checksums::Verify,
-        ct: conntrack::Config {
-            mode: Mode::Kernel,
-            checksums: Checksums::Verify,
-            ..conntrack::Config::default()
-        },
-        host: Host {
-            addresses: [("t0", 0), ("t1", 1)]
-                .into_iter()
-                .flat_map(|(name, at)| {
-                    [LOCAL_V4[at], LOCAL_V6[at]]
-                        .map(|own| (name.to_owned(), own.parse().expect("an address")))
-                })
-                .collect(),
-            local: Some(LOCAL_V4.iter().chain(&LOCAL_V6).map(|text| net(text)).collect()),
-            ..Host::default()
-        },
-        ..Config::default()
-    }
 }
 
 fn show(bytes: &[u8]) -> String {

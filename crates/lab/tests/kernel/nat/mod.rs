@@ -9,15 +9,14 @@ mod rulesets;
 
 use std::sync::Arc;
 
-use conntrack::{self, Mode, Side};
+use conntrack::Side;
 use dataplane::{Arrival, Config, Counters, Evaluator, FinalVerdict, Observer, Path, Program};
 use fastrand::Rng;
-use host::{Host, Network};
 use lab::oracle::counters::Reader;
 use lab::oracle::load::{lacking, restore};
 use lab::oracle::netns::{in_fresh, ip};
 use lab::oracle::tun::Tun;
-use lab::scene::{LOCAL_V4, LOCAL_V6, Placement, Scene, Wire};
+use lab::scene::{Placement, Scene, Wire};
 use packet::{Checksums, Link};
 use rules::Transit;
 use rules::eval::{self, RuleRef};
@@ -94,7 +93,14 @@ impl Trial {
         let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
         let ruleset = load(text, &options).expect("rules").ruleset;
         let reader = Reader::open(family)?;
-        Ok(Self { family, text: text.to_owned(), ruleset, config: config(), tun, reader })
+        Ok(Self {
+            family,
+            text: text.to_owned(),
+            ruleset,
+            config: super::two_devices(),
+            tun,
+            reader,
+        })
     }
 
     /// Packets with a certain verdict, and all; or what differs.
@@ -192,36 +198,6 @@ impl Trial {
             }
         }
         None
-    }
-}
-
-fn config() -> Config {
-    let net = |text: &str| Network::parse(text).expect("a network");
-    let address = |name: &str, text: &str| (name.to_owned(), text.parse().expect("an address"));
-    Config {
-        nets: vec![
-            ("t0".to_owned(), net("10.1.0.0/16")),
-            ("t1".to_owned(), net("0.0.0.0/0")),
-            ("t0".to_owned(), net("fd01::/16")),
-            ("t1".to_owned(), net("::/0")),
-        ],
-        checksums: Checksums::Verify,
-        ct: conntrack::Config {
-            mode: Mode::Kernel,
-            checksums: Checksums::Verify,
-            ..conntrack::Config::default()
-        },
-        host: Host {
-            local: Some(LOCAL_V4.iter().chain(&LOCAL_V6).map(|text| net(text)).collect()),
-            addresses: vec![
-                address("t0", LOCAL_V4[0]),
-                address("t1", LOCAL_V4[1]),
-                address("t0", LOCAL_V6[0]),
-                address("t1", LOCAL_V6[1]),
-            ],
-            ..Host::default()
-        },
-        ..Config::default()
     }
 }
 
