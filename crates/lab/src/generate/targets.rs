@@ -60,7 +60,7 @@ pub static GENERATORS: &[TargetGen] = &[
 ];
 
 /// Why NAT is not drawn here.
-const NAT: &str = "asked by tests/nat, in conversations";
+const NAT: &str = "asked by tests/kernel/nat, in conversations";
 /// Evaluated targets that the oracle does not ask the kernel about, and why.
 pub static SILENT: &[(&str, &str)] = &[
     ("CONNMARK", CONVERSATION),
