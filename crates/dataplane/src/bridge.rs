@@ -47,7 +47,7 @@ pub(crate) fn hands_over(host: &Host, family: Family) -> Option<bool> {
 pub(crate) fn asks_for_ports(ruleset: &Ruleset) -> bool {
     let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
     let mut matches = chains.flat_map(|chain| &chain.rules).flat_map(|rule| &rule.matches);
-    matches.any(|used| &*used.name == "physdev")
+    matches.any(|used| used.body.asks_for_ports())
 }
 
 /// The kernel's note of a packet, before it is known which port it leaves by.

@@ -216,7 +216,7 @@ fn evaluate(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
                 time: Some(1),
                 ..Transit::new(&mut packet, ruleset.family, hook, &host)
             };
-            for table in tables_at(ruleset, hook).collect::<Vec<_>>() {
+            for (_, table) in tables_at(ruleset, hook) {
                 walk(ruleset, table, &mut transit, Alive::Certain, &mut memories, &mut Nobody);
             }
         }

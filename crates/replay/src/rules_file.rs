@@ -150,7 +150,7 @@ impl RulesFile {
     #[must_use]
     pub fn rejects(&self, by: &By) -> bool {
         let By::Rule(at) = *by else { return false };
-        matches!(&self.rule(at).2.action, Action::Target(target) if &*target.name == "REJECT")
+        matches!(&self.rule(at).2.action, Action::Target(target) if target.body.answer().is_some())
     }
 
     /// Line of what decided; a policy's is that of its chain.

@@ -1,7 +1,7 @@
-//! [`Family`] and [`Hook`], and what differs between families, as values: names, tables, hooks.
+//! [`Family`] and [`Hook`], and what differs between families, as values: names, tables, where those are attached.
 //!
-//! Source: iptables(8) and ip6tables(8) "TABLES"; `NF_IP_PRI_*` in the kernel's
-//! `include/uapi/linux/netfilter_ipv4.h` for the order of tables at a hook.
+//! Source: iptables(8) and ip6tables(8) "TABLES"; for priorities `NF_IP_PRI_*` in the kernel's
+//! `include/uapi/linux/netfilter_ipv4.h` and `NF_BR_PRI_*` in `netfilter_bridge.h`.
 
 /// Protocol family of a ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,6 +34,16 @@ pub enum Hook {
 }
 
 impl Hook {
+    /// Every hook.
+    pub const ALL: [Self; 6] = [
+        Self::Prerouting,
+        Self::Input,
+        Self::Forward,
+        Self::Output,
+        Self::Postrouting,
+        Self::Brouting,
+    ];
+
     /// The name of the built-in chain at this hook.
     #[must_use]
     pub fn chain_name(self) -> &'static str {
@@ -53,9 +63,36 @@ impl Hook {
 pub struct TableKind {
     /// Its name.
     pub name: &'static str,
-    /// Hooks with a built-in chain, in the order in which the save tool prints them.
-    pub hooks: &'static [Hook],
+    /// What it is for.
+    pub role: Role,
+    /// Its built-in chains, in the order in which the save tool prints them.
+    pub attachments: &'static [Attachment],
 }
+
+/// What a table is for, as far as a walk treats it apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// What it accepts counts most.
+    Filter,
+    /// Its chains decide once for each flow, which is then translated here. What they accept tells nothing.
+    Translate,
+    /// It gives a bridge's frames other addresses. What it accepts tells nothing either.
+    Readdress,
+    /// Its chains see every packet, and nothing else is to be said of it.
+    Other,
+}
+
+/// A place where a table's chain sees packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attachment {
+    /// The hook, which names the chain.
+    pub hook: Hook,
+    /// Its turn there: lower ones come first.
+    pub priority: i32,
+}
+
+/// Where connections are tracked (`NF_IP_PRI_CONNTRACK`): what is attached before it sees packets without one.
+pub const CONNTRACK: i32 = -200;
 
 impl TableKind {
     /// Decides what passes.
@@ -70,32 +107,90 @@ impl TableKind {
     pub const SECURITY: &str = "security";
     /// Decides what a bridge routes instead.
     pub const BROUTE: &str = "broute";
+
+    /// The hooks that it is attached to.
+    pub fn hooks(&self) -> impl Iterator<Item = Hook> + use<> {
+        self.attachments.iter().map(|attachment| attachment.hook)
+    }
+
+    /// Its turn at a hook; `None` where it has none.
+    #[must_use]
+    pub fn priority(&self, hook: Hook) -> Option<i32> {
+        self.attachments.iter().find(|at| at.hook == hook).map(|at| at.priority)
+    }
 }
 
 use Hook::{Brouting, Forward, Input, Output, Postrouting, Prerouting};
 
-/// Tables of IPv4 and IPv6 in the order in which they are walked at a hook. `nat` stands where
-/// destination NAT does; at POSTROUTING and INPUT it comes last as well.
+const fn at(hook: Hook, priority: i32) -> Attachment {
+    Attachment { hook, priority }
+}
+
+/// Tables of IPv4 and IPv6.
 const IP_TABLES: &[TableKind] = &[
-    TableKind { name: TableKind::RAW, hooks: &[Prerouting, Output] },
+    TableKind {
+        name: TableKind::RAW,
+        role: Role::Other,
+        attachments: &[at(Prerouting, -300), at(Output, -300)],
+    },
     TableKind {
         name: TableKind::MANGLE,
-        hooks: &[Prerouting, Input, Forward, Output, Postrouting],
+        role: Role::Other,
+        attachments: &[
+            at(Prerouting, -150),
+            at(Input, -150),
+            at(Forward, -150),
+            at(Output, -150),
+            at(Postrouting, -150),
+        ],
     },
-    TableKind { name: TableKind::NAT, hooks: &[Prerouting, Input, Output, Postrouting] },
-    TableKind { name: TableKind::FILTER, hooks: &[Input, Forward, Output] },
-    TableKind { name: TableKind::SECURITY, hooks: &[Input, Forward, Output] },
+    // Destinations are translated before the filter, sources after it.
+    TableKind {
+        name: TableKind::NAT,
+        role: Role::Translate,
+        attachments: &[
+            at(Prerouting, -100),
+            at(Input, 100),
+            at(Output, -100),
+            at(Postrouting, 100),
+        ],
+    },
+    TableKind {
+        name: TableKind::FILTER,
+        role: Role::Filter,
+        attachments: &[at(Input, 0), at(Forward, 0), at(Output, 0)],
+    },
+    TableKind {
+        name: TableKind::SECURITY,
+        role: Role::Other,
+        attachments: &[at(Input, 50), at(Forward, 50), at(Output, 50)],
+    },
 ];
 
 /// Tables of ARP.
-const ARP_TABLES: &[TableKind] =
-    &[TableKind { name: TableKind::FILTER, hooks: &[Input, Output, Forward] }];
+const ARP_TABLES: &[TableKind] = &[TableKind {
+    name: TableKind::FILTER,
+    role: Role::Filter,
+    attachments: &[at(Input, 0), at(Output, 0), at(Forward, 0)],
+}];
 
-/// Tables of bridges, in the order in which they are walked.
+/// Tables of bridges.
 const BRIDGE_TABLES: &[TableKind] = &[
-    TableKind { name: TableKind::BROUTE, hooks: &[Brouting] },
-    TableKind { name: TableKind::NAT, hooks: &[Prerouting, Output, Postrouting] },
-    TableKind { name: TableKind::FILTER, hooks: &[Input, Forward, Output] },
+    TableKind {
+        name: TableKind::BROUTE,
+        role: Role::Other,
+        attachments: &[at(Brouting, i32::MIN)],
+    },
+    TableKind {
+        name: TableKind::NAT,
+        role: Role::Readdress,
+        attachments: &[at(Prerouting, -300), at(Output, 100), at(Postrouting, 300)],
+    },
+    TableKind {
+        name: TableKind::FILTER,
+        role: Role::Filter,
+        attachments: &[at(Input, -200), at(Forward, -200), at(Output, 200)],
+    },
 ];
 
 impl Family {
@@ -108,7 +203,7 @@ impl Family {
         matches!(self, Self::Ipv4 | Self::Ipv6)
     }
 
-    /// The tables of this family, in the order in which a hook walks them.
+    /// The tables of this family, in the order of the save tool.
     #[must_use]
     pub fn tables(self) -> &'static [TableKind] {
         match self {

@@ -18,14 +18,13 @@ use rules::eval::{Alive, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, bind_unknown, forget_payload, side_at, undo};
-use rules::{BridgeNote, Connection, Iface, Request, Transit};
+use rules::{BridgeNote, Connection, Iface, Request, Role, Transit};
 
 use crate::arrival::{Left, Passed};
 use crate::disposition::{DropReason, Midstream, Why};
 use crate::observer::Observer;
 
 pub(crate) use size::Sizes;
-use tables::Role;
 pub(crate) use tables::Tables;
 use ways::Ways;
 
@@ -200,14 +199,14 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             let goes_out = matches!(hook, Hook::Forward | Hook::Postrouting);
             *output = if goes_out { self.port } else { Iface::Absent };
         }
-        let (raw, others) = self.tables.at(hook);
-        for table in raw {
+        let (before_tracking, after) = self.tables.at(hook);
+        for table in before_tracking {
             self.table(*table, observer);
         }
         if matches!(hook, Hook::Prerouting | Hook::Output) {
             self.meet(observer);
         }
-        for table in others {
+        for table in after {
             self.table(*table, observer);
         }
     }
@@ -393,7 +392,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         if self.alive == Alive::Gone {
             return;
         }
-        if self.tables.role(table) == Role::Nat && self.tables.ruleset().family.is_ip() {
+        if self.tables.role(table) == Role::Translate {
             if self.tables.tracks {
                 self.nat(table, observer);
             }
@@ -428,8 +427,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             if !self.tracked {
                 self.transit.ct.request(Request::Unknown, false);
             }
-            let ruleset = self.tables.ruleset();
-            if ruleset.family.is_ip() && self.tables.role(table) == Role::Nat {
+            if self.tables.role(table) == Role::Translate {
                 let side = side_at(self.transit.hook);
                 bind_unknown(&mut self.transit, side);
             }
@@ -440,7 +438,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// What accepted it here counts as what accepted it, if nothing weightier does.
     fn accepted(&mut self, table: usize, found: &Verdicts) {
         let role = self.tables.role(table);
-        if role == Role::Filter || !self.passed_filter && role != Role::Nat {
+        let tells = !matches!(role, Role::Translate | Role::Readdress);
+        if role == Role::Filter || !self.passed_filter && tells {
             self.accepted = found.of(Verdict::Accept);
             self.passed_filter |= role == Role::Filter;
         }

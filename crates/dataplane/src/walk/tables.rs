@@ -4,19 +4,25 @@ use std::sync::Arc;
 
 use rules::eval::{self, Alive, Memories, Verdicts};
 use rules::layout::{Kind, Laid};
-use rules::model::{Hook, Ruleset};
-use rules::{TableKind, Transit};
+use rules::model::{Family, Hook, Ruleset, Table};
+use rules::{CONNTRACK, Role, Transit};
 
 use crate::observer::Observer;
 
-/// What a table is for, as far as a walk treats it apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    /// What it accepts counts most.
-    Filter,
-    /// Its chains translate.
-    Nat,
-    Other,
+/// The tables that see packets at one hook.
+#[derive(Debug)]
+struct Turns {
+    tables: Vec<usize>,
+    /// How many of them come before connections are tracked.
+    before_tracking: usize,
+}
+
+impl Turns {
+    fn at(hook: Hook, ruleset: &Ruleset) -> Self {
+        let turns = eval::tables_at(ruleset, hook);
+        let before_tracking = turns.partition_point(|(priority, _)| *priority < CONNTRACK);
+        Self { tables: turns.into_iter().map(|(_, table)| table).collect(), before_tracking }
+    }
 }
 
 /// The tables of one family, laid out to be walked, by hook.
@@ -26,53 +32,25 @@ pub(crate) struct Tables {
     /// Each table in the layout that is walked; none where the model itself is.
     laid: Vec<Laid>,
     roles: Vec<Role>,
-    /// By `Hook as usize`: the tables, of which the first few are walked before tracking.
-    hooks: [(Vec<usize>, usize); 6],
+    /// By `Hook as usize`: the tables in their turns there, of which the first few come before tracking.
+    hooks: [Turns; Hook::ALL.len()],
     /// Connections are tracked; without that the nat chains are never walked.
     pub(super) tracks: bool,
     /// Some rule translates.
     pub(super) translates: bool,
 }
 
-impl Role {
-    fn of(table: &str) -> Self {
-        match table {
-            TableKind::FILTER => Self::Filter,
-            TableKind::NAT => Self::Nat,
-            _ => Self::Other,
-        }
-    }
-}
-
 impl Tables {
     /// Lays the tables out, unless the model is to be walked.
     pub(crate) fn of(ruleset: Arc<Ruleset>, layout: Option<Kind>) -> Self {
-        let hooks = [
-            Hook::Prerouting,
-            Hook::Input,
-            Hook::Forward,
-            Hook::Output,
-            Hook::Postrouting,
-            Hook::Brouting,
-        ];
         let family = ruleset.family;
         let lay = |kind| ruleset.tables.iter().map(move |table| Laid::encode(kind, table, family));
         Self {
             laid: layout.into_iter().flat_map(lay).collect(),
-            roles: ruleset.tables.iter().map(|table| Role::of(table.name)).collect(),
+            roles: ruleset.tables.iter().map(|table| role_of(table, family)).collect(),
             tracks: ruleset.tracks(),
             translates: ruleset.translates(),
-            hooks: hooks.map(|hook| {
-                let mut tables: Vec<usize> = eval::tables_at(&ruleset, hook).collect();
-                if hook == Hook::Input {
-                    // There the source is translated, after everything else.
-                    tables.sort_by_key(|table| ruleset.tables[*table].name == TableKind::NAT);
-                }
-                let raw =
-                    tables.iter().filter(|table| ruleset.tables[**table].name == TableKind::RAW);
-                let raw = raw.count();
-                (tables, raw)
-            }),
+            hooks: Hook::ALL.map(|hook| Turns::at(hook, &ruleset)),
             ruleset,
         }
     }
@@ -87,10 +65,10 @@ impl Tables {
         self.roles.get(table).copied().unwrap_or(Role::Other)
     }
 
-    /// The raw tables and the others at a hook.
+    /// The tables at a hook: those before tracking, and those after it.
     pub(super) fn at(&self, hook: Hook) -> (&[usize], &[usize]) {
-        let (tables, raw) = &self.hooks[hook as usize];
-        tables.split_at(*raw)
+        let Turns { tables, before_tracking } = &self.hooks[hook as usize];
+        tables.split_at(*before_tracking)
     }
 
     /// Walks one table's chain at the packet's hook.
@@ -107,4 +85,8 @@ impl Tables {
             None => eval::walk(&self.ruleset, table, transit, entry, memories, observer),
         }
     }
+}
+
+fn role_of(table: &Table, family: Family) -> Role {
+    family.table(table.name).map_or(Role::Other, |kind| kind.role)
 }

@@ -31,7 +31,7 @@ pub(crate) use machine::run;
 pub(crate) use source::{Source, Step, Stored, Test as HeaderTest, step_of};
 
 use crate::ext::Memory;
-use crate::family::{Hook, TableKind};
+use crate::family::{Hook, Role};
 use crate::model::Ruleset;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -136,13 +136,16 @@ pub fn walk(
     run(source.as_ref(), table as u32, transit, entry, memories, observer)
 }
 
-/// The tables of a ruleset that have something to do at `hook`, in the order in which the hook walks them: those
-/// with a chain there, and nat, which translates also where the rules do not name its chain.
-pub fn tables_at(ruleset: &Ruleset, hook: Hook) -> impl Iterator<Item = usize> + '_ {
-    ruleset.family.tables().iter().filter_map(move |kind| {
-        let index = ruleset.tables.iter().position(|table| table.name == kind.name)?;
-        let translates =
-            ruleset.family.is_ip() && kind.name == TableKind::NAT && kind.hooks.contains(&hook);
-        (translates || ruleset.tables[index].base_chain(hook).is_some()).then_some(index)
-    })
+/// The tables of a ruleset that have something to do at `hook`, each with its turn there, in the order of those: tables
+/// with a chain there, and the one that translates flows, also where the rules do not name its chain.
+#[must_use]
+pub fn tables_at(ruleset: &Ruleset, hook: Hook) -> Vec<(i32, usize)> {
+    let tables = ruleset.tables.iter().enumerate().filter_map(|(index, table)| {
+        let kind = ruleset.family.table(table.name)?;
+        let has_turn = kind.role == Role::Translate || table.base_chain(hook).is_some();
+        kind.priority(hook).filter(|_| has_turn).map(|priority| (priority, index))
+    });
+    let mut tables: Vec<(i32, usize)> = tables.collect();
+    tables.sort_unstable();
+    tables
 }

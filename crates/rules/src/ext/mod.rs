@@ -65,6 +65,11 @@ pub trait Match: fmt::Debug + Send + Sync {
         false
     }
 
+    /// It asks by which ports of a bridge a packet comes and goes.
+    fn asks_for_ports(&self) -> bool {
+        false
+    }
+
     /// What is not known where it cannot tell, if its name does not say that.
     fn asks_for(&self) -> Option<&'static str> {
         None

@@ -2,7 +2,7 @@
 
 use super::choice::{Refused, Which, place};
 use super::{Head, TableRevision, reach};
-use crate::family::Family;
+use crate::family::{Family, TableKind};
 use crate::layout::segment::{Draft, Segments};
 use crate::layout::{Layout, code};
 use crate::model::{Action, Base, Counters, Policy, Rule};
@@ -45,8 +45,8 @@ impl TableDraft {
 
     pub(super) fn add_chain(&mut self, name: &str, family: Family) -> u32 {
         let name: Arc<str> = Arc::from(name);
-        let hooks = family.table(self.table.name).map_or(&[][..], |kind| kind.hooks);
-        let hook = hooks.iter().copied().find(|hook| hook.chain_name() == &*name);
+        let mut hooks = family.table(self.table.name).into_iter().flat_map(TableKind::hooks);
+        let hook = hooks.find(|hook| hook.chain_name() == &*name);
         let base = |hook| Base { hook, policy: Policy::Accept, counters: Counters::default() };
         let base = hook.map(base);
         let head = Head { name: Arc::clone(&name), base, ..Head::default() };

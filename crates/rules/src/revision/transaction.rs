@@ -227,7 +227,7 @@ impl<'n> Transaction<'n> {
                 let kind = self.family.table(name);
                 let kind = kind.ok_or_else(|| Refused::UnknownTable(name.to_owned()))?;
                 let mut draft = TableDraft::of(TableRevision::empty(kind.name, self.family));
-                for hook in kind.hooks {
+                for hook in kind.hooks() {
                     draft.add_chain(hook.chain_name(), self.family);
                 }
                 self.tables.push(draft);

@@ -124,8 +124,8 @@ impl<'a> OpenTable<'a> {
 
     /// The hook whose built-in chain has this name.
     fn hook(&self, name: &str) -> Option<Hook> {
-        let hooks = self.family.table(self.table.name)?.hooks;
-        hooks.iter().copied().find(|hook| hook.chain_name() == name)
+        let kind = self.family.table(self.table.name)?;
+        kind.hooks().find(|hook| hook.chain_name() == name)
     }
 
     fn push_chain(&mut self, name: &Word<'a>, hook: Option<Hook>, line: u32) -> usize {

@@ -161,6 +161,10 @@ impl Match for Physdev {
         }
     }
 
+    fn asks_for_ports(&self) -> bool {
+        true
+    }
+
     fn asks_for(&self) -> Option<&'static str> {
         Some("the ports of the bridge are not known")
     }
