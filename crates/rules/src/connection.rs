@@ -3,7 +3,6 @@
 //! Before tracking a packet has no connection; `-j CT` in the raw table says how it is to be tracked. Then
 //! it has a [`CtView`], and through it a flow whose mark and labels targets may change.
 
-use crate::nat::{Binding, Drawn, Redirected};
 use conntrack::{CtState, CtView, Doubt, Flow, States, Taken, Template, Tracker};
 
 /// A packet's connection.
@@ -21,12 +20,6 @@ pub struct Connection<'p> {
     pub again: bool,
     /// Something else of the flow depends on a rule that may have matched.
     pub doubtful: bool,
-    /// What the nat chains at this hook have decided so far.
-    pub binding: Binding,
-    /// Whether a rule sent the packet to this host.
-    pub redirected: Redirected,
-    /// What the packet was seen to be after all translations, if it was.
-    pub drawn: Option<Drawn>,
 }
 
 /// How a packet is to be tracked.
@@ -54,9 +47,6 @@ impl Default for Connection<'_> {
             request: Request::Plain,
             again: false,
             doubtful: false,
-            binding: Binding::Closed,
-            redirected: Redirected::No,
-            drawn: None,
         }
     }
 }

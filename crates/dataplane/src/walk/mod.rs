@@ -14,10 +14,10 @@ use conntrack::{
     Attachment, Certainty, Confirmation, CtView, EntryHook, Space, States, Taken, Template, Visit,
 };
 use packet::{Mark, Packet, Read, Snapshot};
-use rules::eval::{Alive, Memories, Verdict, Verdicts};
+use rules::eval::{Alive, Claim, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
-use rules::nat::{Drawn, Redirected, bind_unknown, forget_payload, side_at, undo};
+use rules::nat::{Drawn, Redirected, forget_payload, undo};
 use rules::{BridgeNote, Connection, Iface, Request, Role, Transit};
 
 use crate::arrival::{Left, Passed};
@@ -59,6 +59,10 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     /// What dropped it, or may have, if that was no rule.
     untold: Option<DropReason>,
     ways: Ways,
+    /// Whether a rule sent it to this host.
+    redirected: Redirected,
+    /// What it was seen to be after all translations, if it was.
+    drawn: Option<Drawn>,
     /// Its connection, should the host answer it.
     attachment: Option<Attachment>,
     /// It was seen leaving: no rule that may have dropped it did.
@@ -93,6 +97,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             may_be_dropped: false,
             untold: None,
             ways: Ways::One,
+            redirected: Redirected::No,
+            drawn: None,
             attachment: None,
             let_go: false,
             as_left: false,
@@ -104,7 +110,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     pub(crate) fn seen_leaving(&mut self, left: Option<&Left<'_>>) {
         let Some(left) = left else { return };
         self.let_go = left.let_go;
-        self.transit.ct.drawn =
+        self.drawn =
             Some(Drawn { source: left.source, destination: left.destination, ports: left.ports });
     }
 
@@ -113,7 +119,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.as_left = as_left;
         if as_left {
             self.let_go |= let_go;
-            self.transit.ct.drawn = Some(Drawn::of(self.transit.packet));
+            self.drawn = Some(Drawn::of(self.transit.packet));
         }
     }
 
@@ -401,13 +407,13 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.chains(table, observer);
     }
 
-    /// One table's chains, which may end the packet's way.
-    fn chains(&mut self, table: usize, observer: &mut impl Observer) {
+    /// One table's chains, which may end the packet's way; and which rule translates its flow.
+    fn chains(&mut self, table: usize, observer: &mut impl Observer) -> Claim {
         observer.enters(table as u32, self.transit.hook);
         let found = self.rules_of(table, self.alive, observer);
         if self.let_go && found.may_be(Verdict::Accept) {
             self.accepted(table, &found);
-            return;
+            return found.translated_by();
         }
         self.verdicts.extend(&found.without_accept());
         self.alive = match (found.may_be(Verdict::Accept), found.only().is_some()) {
@@ -416,6 +422,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             (true, false) => Alive::Maybe,
         };
         self.accepted(table, &found);
+        found.translated_by()
     }
 
     /// What a table's rules say. Where their walk was given up, they may have done anything.
@@ -426,10 +433,6 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             self.given_up = true;
             if !self.tracked {
                 self.transit.ct.request(Request::Unknown, false);
-            }
-            if self.tables.role(table) == Role::Translate {
-                let side = side_at(self.transit.hook);
-                bind_unknown(&mut self.transit, side);
             }
         }
         found
@@ -510,6 +513,6 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Whether a rule has sent it to this host.
     pub(crate) fn redirected(&self) -> Redirected {
-        self.transit.ct.redirected
+        self.redirected
     }
 }

@@ -4,10 +4,10 @@ use conntrack::{Side, Taken};
 use rules::Connection;
 use rules::Outcome;
 use rules::Transit;
-use rules::eval::{self, Alive, Cause, RuleRef, Verdict};
+use rules::eval::{self, Alive, Cause, Claim, RuleRef, Verdict};
 use rules::ext::Memory;
-use rules::model::Hook;
-use rules::nat::{self, Binding, Translated, Turn, icmp_error, rewrite};
+use rules::model::{Action, Hook};
+use rules::nat::{self, Redirected, Translated, Translation, Turn, icmp_error, rewrite};
 
 use super::Walk;
 use crate::observer::Observer;
@@ -75,7 +75,6 @@ impl Walk<'_, '_, '_> {
             Turn::Doubt => self.doubt(table, side, observer),
             Turn::Error => icmp_error::packet(&mut self.transit, side),
         };
-        self.transit.ct.binding = Binding::Closed;
         match translated {
             Translated::No => {}
             Translated::Dropped => self.drop_untold(),
@@ -93,40 +92,75 @@ impl Walk<'_, '_, '_> {
     ) -> Translated {
         observer.enters(table as u32, self.transit.hook);
         let known = self.transit.packet.known();
-        let seen = self.transit.ct.drawn.replace(nat::Drawn::of(self.transit.packet));
         nat::forget(&mut self.transit, side);
         self.rules_of(table, Alive::Maybe, &mut Doubtful(observer));
         self.transit.packet.knows(known);
-        self.transit.ct.drawn = seen;
-        self.transit.ct.redirected = nat::Redirected::No;
-        self.transit.ct.binding = Binding::Open;
         nat::bind_null(&mut self.transit, side);
         rewrite::packet(&mut self.transit, side)
     }
 
     /// The first packet of a flow: the chains decide for all of it.
     fn decide(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
-        self.transit.ct.binding = Binding::Open;
-        match self.transit.ct.view.taken {
+        let claim = match self.transit.ct.view.taken {
             Taken::Seen => self.chains(table, observer),
             // Its first packet may have been an earlier one, which then was translated as this one is.
             Taken::For(_) | Taken::ForNone => self.chains(table, &mut Doubtful(observer)),
-        }
+        };
         if self.alive == Alive::Gone {
             return Translated::No;
         }
-        if self.transit.ct.binding == Binding::Open {
-            nat::bind_null(&mut self.transit, side);
-        }
-        if self.transit.ct.binding == Binding::Indeterminate
-            && !nat::bind_drawn(&mut self.transit, side)
-        {
-            if self.transit.ct.drawn.is_some() {
-                nat::forget(&mut self.transit, side);
-            }
+        if !self.bind(claim, side) && !self.bind_drawn(side) {
+            nat::forget(&mut self.transit, side);
             self.lose_translation(side);
         }
         rewrite::packet(&mut self.transit, side)
+    }
+
+    /// Gives the packet's flow what the chains have made of it; false where that is not known.
+    fn bind(&mut self, claim: Claim, side: Side) -> bool {
+        self.redirect(claim, side);
+        match claim {
+            Claim::By(at) => match self.translation(at) {
+                Some(translation) => nat::bind(&mut self.transit, &translation),
+                None => nat::bind_null(&mut self.transit, side),
+            },
+            Claim::None => nat::bind_null(&mut self.transit, side),
+            Claim::Open { draws, .. } => {
+                if draws && self.drawn.is_none() {
+                    nat::crowd(&mut self.transit);
+                }
+                false
+            }
+        }
+    }
+
+    /// What was seen of the packet afterwards tells.
+    fn bind_drawn(&mut self, side: Side) -> bool {
+        self.drawn.is_some_and(|drawn| nat::bind_drawn(&mut self.transit, &drawn, side))
+    }
+
+    /// A rule sends it to this host, or may.
+    fn redirect(&mut self, claim: Claim, side: Side) {
+        let redirects = match claim {
+            Claim::By(at) if self.translation(at).is_some_and(|made| made.redirects) => {
+                Redirected::Certainly
+            }
+            Claim::Open { redirects: true, .. } if side == Side::Destination => Redirected::Maybe,
+            Claim::None | Claim::By(_) | Claim::Open { .. } => return,
+        };
+        if self.redirected != Redirected::Certainly {
+            self.redirected = redirects;
+        }
+    }
+
+    /// What a rule's target makes of the packet's flow.
+    fn translation(&self, at: RuleRef) -> Option<Translation> {
+        let table = self.tables.ruleset().tables.get(at.table as usize)?;
+        let rule = table.chains.get(at.chain as usize)?.rules.get(at.rule as usize)?;
+        match &rule.action {
+            Action::Target(target) => target.body.translation(&self.transit),
+            _ => None,
+        }
     }
 
     /// Whether the chains see the packet, or saw its flow, is not known: what they may do is forgotten.
@@ -137,14 +171,20 @@ impl Walk<'_, '_, '_> {
             self.verdicts.extend(&found.without_accept());
             self.alive = Alive::Maybe;
         }
-        if let Some(seen) = nat::write_drawn(&mut self.transit, side) {
-            nat::bind_drawn(&mut self.transit, side);
+        let claim = found.translated_by();
+        self.redirect(claim, side);
+        if let Some(drawn) = self.drawn
+            && let Some(seen) = nat::write_drawn(&mut self.transit, &drawn, side)
+        {
+            nat::bind_drawn(&mut self.transit, &drawn, side);
             return seen;
+        }
+        if matches!(claim, Claim::Open { draws: true, .. }) && self.drawn.is_none() {
+            nat::crowd(&mut self.transit);
         }
         // What may answer a flow that is indeterminate is no flow of its own, or one that the rules decide.
         let answers_any = self.tables.translates && nat::answers_any(&mut self.transit);
-        let is_lost = self.transit.ct.binding == Binding::Indeterminate
-            || nat::is_translated(&self.transit, side);
+        let is_lost = claim != Claim::None || nat::is_translated(&self.transit, side);
         if is_lost {
             self.lose_translation(side);
         } else {

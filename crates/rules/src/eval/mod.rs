@@ -23,7 +23,7 @@ pub use budget::{MAX_STEPS, PATIENCE};
 pub use memories::Memories;
 pub(crate) use memories::Remembered;
 pub use tests_of::{Test, tests_of, tests_of_text};
-pub use verdicts::{By, Verdict, Verdicts};
+pub use verdicts::{By, Claim, Verdict, Verdicts};
 
 pub(crate) use budget::exceeded;
 pub(crate) use header::Key;

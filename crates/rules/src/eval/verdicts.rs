@@ -1,6 +1,7 @@
 //! The set of verdicts that remain possible for a packet, each with what gave it first.
 
 use super::RuleRef;
+use crate::nat::Translation;
 
 /// What the rules decide for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,11 +40,29 @@ struct Givers {
     others: bool,
 }
 
+/// Which rule translates a packet's flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Claim {
+    /// None that it may have reached.
+    #[default]
+    None,
+    /// Certainly this one.
+    By(RuleRef),
+    /// One may, but which one is not known.
+    Open {
+        /// One that may has ports to choose from, which may all be taken.
+        draws: bool,
+        /// One that may sends packets to this host.
+        redirects: bool,
+    },
+}
+
 /// A set of [`Verdict`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verdicts {
     /// For each verdict: whether it is possible, and by what.
     possible: [Option<Givers>; 3],
+    claim: Claim,
     /// The walk was given up: any verdict is possible, of any rule.
     given_up: bool,
 }
@@ -71,11 +90,33 @@ impl Verdicts {
         self.possible[verdict as usize].is_some()
     }
 
+    /// A rule translates the flow, or may.
+    pub(super) fn claim(&mut self, at: RuleRef, certain: bool, translation: &Translation) {
+        self.claim = match self.claim {
+            Claim::None if certain => Claim::By(at),
+            // The rules before it let such a packet go by only if it may not have matched.
+            Claim::None | Claim::By(_) => {
+                Claim::Open { draws: translation.draws(), redirects: translation.redirects }
+            }
+            Claim::Open { draws, redirects } => Claim::Open {
+                draws: draws || translation.draws(),
+                redirects: redirects || translation.redirects,
+            },
+        };
+    }
+
+    /// Which rule translates the packet's flow.
+    #[must_use]
+    pub fn translated_by(&self) -> Claim {
+        self.claim
+    }
+
     /// Nothing is known of what is left of the walk.
     pub(super) fn give_up(&mut self, at: RuleRef) {
         for verdict in [Verdict::Accept, Verdict::Drop] {
             self.add(verdict, Some(By::Rule(at)));
         }
+        self.claim = Claim::Open { draws: true, redirects: true };
         self.given_up = true;
     }
 

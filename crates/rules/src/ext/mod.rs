@@ -23,6 +23,7 @@ use self::kit::work::LONGEST;
 use crate::error::What;
 use crate::family::Family;
 use crate::ipset::Sets;
+use crate::nat::Translation;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 use conntrack::States;
@@ -132,6 +133,11 @@ pub trait Target: fmt::Debug + Send + Sync {
         false
     }
 
+    /// What it makes of the flow that the packet begins, where it answered [`Effect::Translate`].
+    fn translation(&self, _transit: &Transit<'_, '_>) -> Option<Translation> {
+        None
+    }
+
     /// What the sender of a packet that it rejects is sent.
     fn answer(&self) -> Option<Answer> {
         None
@@ -167,6 +173,8 @@ pub enum Effect {
     Return,
     /// The packet leaves the table accepted.
     Accept,
+    /// Likewise, and its flow is translated as [`Target::translation`] says.
+    Translate,
     /// The packet is dropped.
     Drop,
     /// The packet is dropped and its sender told.

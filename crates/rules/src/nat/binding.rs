@@ -1,22 +1,8 @@
-//! What a packet's connection carries from one hook to the next where addresses are translated.
+//! What is known of a packet from one hook to the next where addresses are translated.
 
 use conntrack::Tuple;
 use packet::{FlowKey, Packet, Read};
 use std::net::{IpAddr, Ipv4Addr};
-
-/// Whether the nat chains have given a flow's end a mapping.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Binding {
-    /// No target decides here: those that may be reached leave the end unknown.
-    #[default]
-    Closed,
-    /// No target has claimed it yet.
-    Open,
-    /// A target gave it a mapping.
-    Bound,
-    /// A target gave it a mapping that is not known, or may have.
-    Indeterminate,
-}
 
 /// Whether `REDIRECT` sent a packet to this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,20 +5,18 @@
 //! recording.
 
 use super::Translated;
+use super::binding::Drawn;
 use super::range::{address, part, with_end};
 use super::rewrite::end_of;
 use crate::transit::Transit;
 use conntrack::{Direction, Side, dissect};
 use packet::{icmpv4, icmpv6};
 
-/// Gives the packet's flow, which it begins, what it was seen to be given at this end; false where nothing was seen,
-/// or the flow is not of its making.
-pub fn bind_drawn(transit: &mut Transit<'_, '_>, side: Side) -> bool {
+/// Gives the packet's flow, which it begins, what it was seen to be given at this end; false where the flow is not of
+/// its making.
+pub fn bind_drawn(transit: &mut Transit<'_, '_>, drawn: &Drawn, side: Side) -> bool {
     let ct = &mut transit.ct;
-    let Some((drawn, (tracker, handle))) = ct.drawn.zip(ct.tracker.as_mut().zip(ct.view.flow))
-    else {
-        return false;
-    };
+    let Some((tracker, handle)) = ct.tracker.as_mut().zip(ct.view.flow) else { return false };
     if ct.view.direction != Direction::Original {
         return false;
     }
@@ -48,9 +46,8 @@ pub fn undo(transit: &mut Transit<'_, '_>) {
     }
 }
 
-/// Writes this end of a packet as it was seen; `None` where that was not seen, or is not all that changes.
-pub fn write_drawn(transit: &mut Transit<'_, '_>, side: Side) -> Option<Translated> {
-    let drawn = transit.ct.drawn?;
+/// Writes this end of a packet as it was seen; `None` where that is not all that changes.
+pub fn write_drawn(transit: &mut Transit<'_, '_>, drawn: &Drawn, side: Side) -> Option<Translated> {
     let layer = dissect::layer(transit.packet).ok()?;
     let is_icmp = matches!(layer.protocol, icmpv4::PROTOCOL | icmpv6::PROTOCOL);
     // An error quotes a packet whose translation was not looked at.

@@ -1,14 +1,15 @@
 //! Address translation as the Linux kernel does it, on top of [`conntrack`].
 //!
-//! The nat chains decide once per flow how an end is translated: a target takes a mapping from a
-//! [`Range`], and a flow that none has claimed keeps what it has. [`turn`] says what a packet meets at a hook:
+//! The nat chains decide once per flow how an end is translated. A target says what it makes of it ([`Translation`]),
+//! the walk which target that is, and [`bind`] takes a mapping from its [`Range`]; a flow that none has claimed keeps
+//! what it has. [`turn`] says what a packet meets at a hook:
 //! the chains, or what they decided before. [`rewrite::packet`] then writes the flow's addresses and ports
 //! into the packet, [`icmp_error::packet`] into an error and what it quotes,
 //! [`payload::write()`] what a helper has rewritten.
 //!
 //! What cannot be known stays open: a mapping that the kernel draws at random, or takes from an interface of
-//! which no address is given, is forgotten in the packet and indeterminate in the flow
-//! ([`Binding::Indeterminate`]), unless a recording shows what it was ([`Drawn`]).
+//! which no address is given, is forgotten in the packet and indeterminate in the flow, unless a recording shows
+//! what it was ([`Drawn`]).
 //!
 //! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_inet_fn`, `nf_nat_setup_info`), `nf_nat_proto.c`.
 
@@ -22,13 +23,15 @@ mod jhash;
 pub mod payload;
 mod range;
 pub mod rewrite;
+mod translation;
 mod turn;
 
-pub use bind::{bind, bind_null, bind_unknown, masquerade, redirect};
-pub use binding::{Binding, Drawn, Redirected};
+pub use bind::{bind, bind_null, crowd};
+pub use binding::{Drawn, Redirected};
 pub use drawn::{bind_drawn, undo, write_drawn};
 pub use forget::{answers_any, forget, forget_payload, is_translated};
 pub use range::{Ports, Range};
+pub use translation::{Translation, masquerade, redirect};
 pub use turn::{Turn, turn};
 
 use crate::family::Hook;

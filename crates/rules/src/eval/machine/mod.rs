@@ -333,6 +333,12 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                     }
                     Effect::Return => self.go_back(sure, stack),
                     Effect::Accept => self.end(Verdict::Accept, by, sure, stack),
+                    Effect::Translate => {
+                        if let Some(translation) = target.body.translation(transit) {
+                            self.verdicts.claim(at, transit.certain, &translation);
+                        }
+                        self.end(Verdict::Accept, by, sure, stack);
+                    }
                     Effect::Drop => self.end(Verdict::Drop, by, sure, stack),
                     Effect::Reject => self.end(Verdict::Reject, by, sure, stack),
                     Effect::Unknown => {

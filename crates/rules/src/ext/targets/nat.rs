@@ -6,7 +6,7 @@
 use crate::error::What;
 use crate::ext::{Args, Effect, Given, Opt, Printer, Target};
 use crate::family::Family;
-use crate::nat::{Ports, Range};
+use crate::nat::{Ports, Range, Translation};
 use crate::transit::Transit;
 use crate::{nat, value};
 use conntrack::Side;
@@ -209,14 +209,17 @@ impl Target for Nat {
         }
     }
 
-    fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
+    fn apply(&self, _transit: &mut Transit<'_, '_>) -> Effect {
+        Effect::Translate
+    }
+
+    fn translation(&self, transit: &Transit<'_, '_>) -> Option<Translation> {
         let range = self.range();
         match self.from {
-            From::Rule(side) => nat::bind(transit, side, Some(&range)),
-            From::Output => nat::masquerade(transit, &range),
-            From::Input => nat::redirect(transit, &range),
+            From::Rule(side) => Some(Translation::to(side, range)),
+            From::Output => nat::masquerade(transit, range),
+            From::Input => Some(nat::redirect(transit, range)),
         }
-        Effect::Accept
     }
 
     fn tracks(&self) -> bool {

@@ -6,7 +6,7 @@
 use crate::error::What;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::family::{Family, TableKind};
-use crate::nat::Range;
+use crate::nat::{Range, Translation};
 use crate::transit::Transit;
 use crate::{nat, value};
 use conntrack::Side;
@@ -41,11 +41,16 @@ impl Target for Netmap {
         to.option(false, "to", value::network_text(&self.addr, &self.mask, self.addr_len));
     }
 
-    fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
+    fn apply(&self, _transit: &mut Transit<'_, '_>) -> Effect {
+        Effect::Translate
+    }
+
+    fn translation(&self, transit: &Transit<'_, '_>) -> Option<Translation> {
         let side = nat::side_at(transit.hook);
-        let range = self.mapped(transit, side).map(Range::address);
-        nat::bind(transit, side, range.as_ref());
-        Effect::Accept
+        Some(match self.mapped(transit, side) {
+            Some(address) => Translation::to(side, Range::address(address)),
+            None => Translation::somewhere(side, Range::default()),
+        })
     }
 
     fn tracks(&self) -> bool {

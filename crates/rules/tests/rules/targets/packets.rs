@@ -1,11 +1,13 @@
 //! What targets do to a packet.
 
+use conntrack::Side;
 use host::Host;
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Checksums, Link, Mark, Packet, Read};
-use rules::eval::{Alive, Memories, Observer, Verdict, Verdicts, walk};
+use rules::eval::{Alive, Claim, Memories, Observer, Verdict, Verdicts, walk};
 use rules::model::Family::{self, Ipv4, Ipv6};
-use rules::model::{Hook, Ruleset};
+use rules::model::{Action, Hook, Ruleset};
+use rules::nat::{Ports, Range, Translation, forget};
 use rules::{Backend, Iface, Transit};
 
 use super::ruleset;
@@ -36,11 +38,22 @@ fn walked<R>(
     frame: &mut [u8],
     see: impl FnOnce(&Verdicts, &Transit<'_, '_>) -> R,
 ) -> R {
+    walked_by(rules, hook, Iface::Absent, frame, see)
+}
+
+/// Likewise, where it came in by an interface.
+fn walked_by<R>(
+    rules: &Ruleset,
+    hook: Hook,
+    input: Iface<'_>,
+    frame: &mut [u8],
+    see: impl FnOnce(&Verdicts, &Transit<'_, '_>) -> R,
+) -> R {
     let len = frame.len();
     let mut packet = Packet::parse(frame, len, Link::Raw, Checksums::Ignore);
     let host = Host::default();
     let mut transit = Transit {
-        input: Iface::Absent,
+        input,
         output: Iface::Absent,
         mark: Mark { value: 0x55, unknown: 0 },
         backend: Backend::Legacy,
@@ -104,30 +117,42 @@ fn a_hashed_or_mapped_mark_is_unknown() {
     }
 }
 
-#[test]
-fn destination_nat_accepts_and_hides_destination_port_and_checksums() {
-    let rules = ruleset(Ipv4, "nat", "-A PREROUTING -j DNAT --to-destination 10.0.0.9").unwrap();
-    walked(&rules, Hook::Prerouting, &mut udp(Ipv4), |verdicts, transit| {
+/// What the rule that translates the packet's flow makes of it.
+fn translation(rules: &Ruleset, hook: Hook, frame: &mut [u8]) -> Option<Translation> {
+    walked(rules, hook, frame, |verdicts, transit| {
         assert_eq!(only(verdicts), Some(Verdict::Accept));
-        assert_eq!(transit.net(12), Read::Known([10, 0, 0, 1]), "source");
-        assert_eq!(transit.net::<1>(16), Read::Unknown, "destination");
-        assert_eq!(transit.net::<1>(11), Read::Unknown, "header checksum");
-        assert_eq!(transit.net(20), Read::Known(1000_u16.to_be_bytes()), "source port");
-        assert_eq!(transit.net::<2>(22), Read::Unknown, "destination port");
-        assert_eq!(transit.net(24), Read::Known(8_u16.to_be_bytes()), "length");
-        assert_eq!(transit.net::<2>(26), Read::Unknown, "checksum");
-    });
+        let Claim::By(at) = verdicts.translated_by() else { return None };
+        let rule = &rules.tables[0].chains[at.chain as usize].rules[at.rule as usize];
+        let Action::Target(target) = &rule.action else { return None };
+        target.body.translation(transit)
+    })
 }
 
 #[test]
-fn source_nat_hides_the_source() {
+fn nat_targets_leave_the_packet_and_say_what_they_make_of_its_flow() {
+    let text = "-A PREROUTING -p udp -j DNAT --to-destination 10.0.0.9:7-8";
+    let rules = ruleset(Ipv4, "nat", text).unwrap();
+    let to = Translation::to(
+        Side::Destination,
+        Range {
+            ports: Some(Ports { first: 7, last: 8, base: None }),
+            ..Range::address([10, 0, 0, 9].into())
+        },
+    );
+    let mut frame = udp(Ipv4);
+    assert_eq!(translation(&rules, Hook::Prerouting, &mut frame), Some(to));
+    assert_eq!(frame, udp(Ipv4));
+}
+
+#[test]
+fn an_interface_without_an_address_leaves_the_translation_vague() {
     let rules = ruleset(Ipv6, "nat", "-A POSTROUTING -j MASQUERADE").unwrap();
-    walked(&rules, Hook::Postrouting, &mut udp(Ipv6), |_, transit| {
-        assert_eq!(transit.net::<16>(8), Read::Unknown);
-        assert_eq!(transit.net(24), Read::Known(v6("2001:db8::9")));
-        assert_eq!(transit.net::<2>(40), Read::Unknown);
-        assert_eq!(transit.net(42), Read::Known(53_u16.to_be_bytes()));
-    });
+    let made = translation(&rules, Hook::Postrouting, &mut udp(Ipv6));
+    assert_eq!(made, Some(Translation::somewhere(Side::Source, Range::default())));
+    let rules = ruleset(Ipv4, "nat", "-A PREROUTING -j REDIRECT").unwrap();
+    let made = translation(&rules, Hook::Prerouting, &mut udp(Ipv4));
+    let somewhere = Translation::somewhere(Side::Destination, Range::default());
+    assert_eq!(made, Some(Translation { redirects: true, ..somewhere }));
 }
 
 #[test]
@@ -135,17 +160,49 @@ fn netmap_takes_its_side_from_the_hook() {
     let text =
         "-A PREROUTING -j NETMAP --to 10.9.0.0/16\n-A POSTROUTING -j NETMAP --to 10.9.0.0/16";
     let rules = ruleset(Ipv4, "nat", text).unwrap();
-    let unknown = |hook| {
-        walked(&rules, hook, &mut udp(Ipv4), |_, transit| {
-            [12, 16].map(|offset| transit.net::<4>(offset) == Read::Unknown)
-        })
-    };
-    assert_eq!(unknown(Hook::Prerouting), [false, true]);
-    assert_eq!(unknown(Hook::Postrouting), [true, false]);
+    let to = |side, last| Some(Translation::to(side, Range::address([10, 9, 0, last].into())));
+    let made = |hook| translation(&rules, hook, &mut udp(Ipv4));
+    assert_eq!(made(Hook::Prerouting), to(Side::Destination, 2));
+    assert_eq!(made(Hook::Postrouting), to(Side::Source, 1));
 }
 
 #[test]
-fn an_echo_keeps_its_payload_but_an_error_may_not() {
+fn of_rules_that_may_translate_none_is_named() {
+    let unclear = "-A PREROUTING -i eth0 -p udp -j DNAT --to-destination 10.0.0.9:7";
+    let clear = "-A PREROUTING -d 10.0.0.2 -j REDIRECT";
+    let claim = |text: &str| {
+        let rules = ruleset(Ipv4, "nat", text).unwrap();
+        walked_by(&rules, Hook::Prerouting, Iface::Unknown, &mut udp(Ipv4), |verdicts, _| {
+            verdicts.translated_by()
+        })
+    };
+    let open = |draws, redirects| Claim::Open { draws, redirects };
+    assert_eq!(claim("-A PREROUTING -d 10.0.0.3 -j REDIRECT"), Claim::None);
+    assert!(matches!(claim(clear), Claim::By(_)));
+    assert_eq!(claim(unclear), open(true, false));
+    // Such a packet comes to the second rule as it was.
+    assert_eq!(claim(&format!("{unclear}\n{clear}")), open(true, true));
+    assert!(matches!(claim(&format!("{clear}\n{unclear}")), Claim::By(_)));
+}
+
+#[test]
+fn what_a_translation_may_change_is_forgotten() {
+    let forgotten = |family, frame: &mut [u8], side, places: &[usize]| -> Vec<bool> {
+        let len = frame.len();
+        let mut packet = Packet::parse(frame, len, Link::Raw, Checksums::Ignore);
+        let host = Host::default();
+        let mut transit = Transit::new(&mut packet, family, Hook::Prerouting, &host);
+        forget(&mut transit, side);
+        places.iter().map(|place| transit.net::<1>(*place) == Read::Unknown).collect()
+    };
+    // Checksum, addresses, ports, length and checksum of UDP.
+    let places = [10, 12, 16, 20, 22, 24, 26];
+    let destination = [true, false, true, false, true, false, true];
+    assert_eq!(forgotten(Ipv4, &mut udp(Ipv4), Side::Destination, &places), destination);
+    let places = [8, 24, 40, 42];
+    let source = [true, false, true, false];
+    assert_eq!(forgotten(Ipv6, &mut udp(Ipv6), Side::Source, &places), source);
+    // An echo keeps its payload, but an error quotes a packet.
     let icmp = |kind| {
         let addresses = Addresses::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2] };
         let message = Message::Icmp { kind, code: 0, id: 7, sequence: 1 };
@@ -154,14 +211,9 @@ fn an_echo_keeps_its_payload_but_an_error_may_not() {
         craft.payload_len = 32;
         craft.frame()
     };
-    let rules = ruleset(Ipv4, "nat", "-A POSTROUTING -j MASQUERADE").unwrap();
-    let reads = |kind| {
-        walked(&rules, Hook::Postrouting, &mut icmp(kind), |_, transit| {
-            [20, 24, 30].map(|offset| transit.net::<1>(offset) == Read::Unknown)
-        })
-    };
-    assert_eq!(reads(8), [false, true, false]);
-    assert_eq!(reads(3), [false, true, true]);
+    let places = [20, 24, 30];
+    assert_eq!(forgotten(Ipv4, &mut icmp(8), Side::Source, &places), [false, true, false]);
+    assert_eq!(forgotten(Ipv4, &mut icmp(3), Side::Source, &places), [false, true, true]);
 }
 
 #[test]
