@@ -34,6 +34,9 @@ pub struct Config {
     pub start: Option<Arc<Listing>>,
     /// Most flows held at a time (`nf_conntrack_max`); at most 2^30.
     pub max: usize,
+    /// Packets are this table's own, live: what it evicts is gone. Else it stands for the kernel's table, which may have
+    /// evicted other flows.
+    pub decides: bool,
     /// What the keys of the table's hashes are drawn from; at random where there is none. Nothing but time depends on it.
     pub seed: Option<u64>,
     /// Most expected flows at a time (`nf_conntrack_expect_max`).
@@ -65,6 +68,7 @@ impl Default for Config {
             mode: Mode::default(),
             start: None,
             max: DEFAULT_MAX,
+            decides: false,
             seed: None,
             expect_max: 4096,
             checksums: Checksums::default(),

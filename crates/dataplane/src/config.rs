@@ -3,6 +3,7 @@
 use access::list::Schedule;
 use host::{Host, Network};
 use packet::Checksums;
+use rules::Entropy;
 use rules::ipset::Sets;
 use rules::layout::Kind;
 
@@ -29,6 +30,8 @@ pub struct Config {
     pub bans: Option<Schedule>,
     /// The host's sets, as they were when the first packet came; `None` where they are not given.
     pub sets: Option<Sets>,
+    /// What random numbers are drawn from that rules ask for.
+    pub entropy: Entropy,
     /// What frames that show packets leaving tell of them is used.
     pub pair: bool,
     /// The host's own addresses.
@@ -47,6 +50,7 @@ impl Default for Config {
             ct: conntrack::Config::default(),
             bans: None,
             sets: None,
+            entropy: Entropy::default(),
             pair: true,
             host: Host::default(),
         }

@@ -104,7 +104,7 @@ impl Handler {
         arrival: &Arrival<'a>,
         observer: &mut impl Observer,
     ) -> Outcome<'a> {
-        let Self { state: State { families, bans, sets }, room } = self;
+        let Self { state: State { families, bans, sets, chance }, room } = self;
         debug_assert_eq!(families.len(), program.plans().len(), "it follows this program");
         let config = program.config();
 
@@ -243,6 +243,7 @@ impl Handler {
             output,
             bridge: note,
             sets: sets.as_mut(),
+            chance: chance.as_ref(),
             mark: Mark { value: arrival.mark, unknown: 0 },
             backend: tables.ruleset().backend,
             time: arrival.time,
@@ -315,6 +316,7 @@ impl Handler {
             output,
             bridge: note,
             sets: sets.as_mut(),
+            chance: chance.as_ref(),
             mark: Mark { value: arrival.mark, unknown: 0 },
             backend: tables.ruleset().backend,
             time: arrival.time,

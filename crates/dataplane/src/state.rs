@@ -7,6 +7,7 @@ use access::list::Schedule;
 use conntrack::Tracker;
 use conntrack::defrag::{Defrag, Defragged};
 use packet::Packet;
+use rules::Chance;
 use rules::eval::Memories;
 use rules::ipset::Sets;
 use rules::model::Ruleset;
@@ -27,6 +28,8 @@ pub struct State {
     pub(crate) bans: Option<Schedule>,
     /// The host's sets, which all its rules share.
     pub(crate) sets: Option<Sets>,
+    /// What random numbers are drawn from, if they are drawn here.
+    pub(crate) chance: Option<Chance>,
 }
 
 /// What the packets of one family leave.
@@ -53,6 +56,7 @@ impl State {
             families: program.plans().iter().map(|plan| FamilyState::new(plan, config)).collect(),
             bans: config.bans.clone(),
             sets: config.sets.clone(),
+            chance: config.entropy.chance(),
         }
     }
 
@@ -74,6 +78,7 @@ impl State {
         self.families = new.plans().iter().map(follow).collect();
         self.bans = self.bans.take().or_else(|| config.bans.clone());
         self.sets = self.sets.take().or_else(|| config.sets.clone());
+        self.chance = self.chance.take().or_else(|| config.entropy.chance());
     }
 
     /// Connections made so far, those included that no packet confirmed.

@@ -13,6 +13,7 @@
 
 mod backend;
 mod carry;
+mod chance;
 mod connection;
 pub mod convert;
 mod error;
@@ -35,6 +36,7 @@ mod transit;
 mod value;
 
 pub use backend::Backend;
+pub use chance::{Chance, Entropy};
 pub use connection::{Connection, KnownFlow, Request};
 pub use family::{Attachment, CONNTRACK, Role, TableKind};
 pub use names::{protocol_name, protocol_number};

@@ -5,6 +5,7 @@
 //! value and the new one, so what is known afterwards holds on either branch.
 
 use crate::backend::Backend;
+use crate::chance::Chance;
 use crate::connection::Connection;
 use crate::family::{Family, Hook};
 use crate::ipset::Sets;
@@ -41,6 +42,8 @@ pub struct Transit<'p, 'b> {
     pub to_host: Option<bool>,
     /// The host's sets, if they are known.
     pub sets: Option<&'p mut Sets>,
+    /// What random numbers are drawn from; `None` where the kernel drew them, and nobody knows which.
+    pub chance: Option<&'p Chance>,
     /// Whether the walk certainly got to the current rule; set by the walk.
     pub certain: bool,
 }
@@ -92,6 +95,7 @@ impl<'p, 'b> Transit<'p, 'b> {
             ct: Connection::default(),
             to_host: None,
             sets: None,
+            chance: None,
             certain: true,
         }
     }

@@ -7,7 +7,8 @@
 //! A full table evicts an unassured flow, else the new one is refused. The kernel does so as well, but among the few
 //! that lie where a hash with a secret key puts the new one: which flow went there, and whether any did, is not known.
 //! So every flow that might have gone is in doubt ([`Table::may_be_evicted`]), and one that went here may still be
-//! there ([`Table::may_have`]). Which flow goes here depends on the order of packets alone.
+//! there ([`Table::may_have`]). Which flow goes here depends on the order of packets alone. A table that decides itself
+//! ([`Config::decides`](super::Config)) has no such doubts.
 //!
 //! Source: Linux `nf_conntrack_core.c` (`early_drop`, `gc_worker`, `__nf_conntrack_confirm`).
 
@@ -56,6 +57,8 @@ pub(crate) struct Table {
     free: Vec<u32>,
     index: Index,
     max: usize,
+    /// What it evicts is gone, and no other table counts.
+    decides: bool,
     sweep_at: usize,
     /// Zones of one direction were in use: two flows may have one tuple.
     has_twins: bool,
@@ -75,13 +78,14 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(max: usize, key: HashKey) -> Self {
+    pub(crate) fn new(max: usize, decides: bool, key: HashKey) -> Self {
         let max = Self::bounded(max);
         Self {
             flows: Slab::default(),
             free: Vec::new(),
             index: Index::new(max),
             max,
+            decides,
             sweep_at: 0,
             has_twins: false,
             pressure: false,
@@ -243,8 +247,9 @@ impl Table {
             }
             true => match self.make_room(now) {
                 Room::Dead => Space::Enough,
-                Room::Evicted | Room::NoneYet => Space::MayBeFull,
-                Room::None => Space::Full,
+                Room::Evicted if self.decides => Space::Enough,
+                Room::Evicted | Room::NoneYet if !self.decides => Space::MayBeFull,
+                Room::Evicted | Room::NoneYet | Room::None => Space::Full,
             },
         };
         if self.len() >= self.max {

@@ -58,6 +58,9 @@ impl Table {
 
     /// A flow with these tuples may be there, though not in here, and live until then.
     pub(crate) fn miss(&mut self, tuples: [&Tuple; 2], until: u64, now: u64) {
+        if self.decides {
+            return;
+        }
         let hashes = tuples.map(|tuple| self.hash(tuple));
         self.evicted.add(hashes, until, now);
     }
@@ -74,7 +77,7 @@ impl Table {
     pub(crate) fn may_be_evicted(&mut self, handle: Handle) -> bool {
         let squeezes = self.squeezes;
         let Some(flow) = self.flow(handle) else { return false };
-        if flow.squeezes == squeezes || !flow.is_confirmed() {
+        if self.decides || flow.squeezes == squeezes || !flow.is_confirmed() {
             return false;
         }
         let may_go = self.may_go(flow);

@@ -27,7 +27,7 @@ fn add(table: &mut Table, tuple: Tuple, timeout: u64, now: u64) -> Option<Handle
 
 #[test]
 fn a_flow_is_found_by_both_tuples_until_it_dies() {
-    let mut table = Table::new(16, HashKey::new(None));
+    let mut table = Table::new(16, false, HashKey::new(None));
     let there = tuple(1, 2);
     let handle = add(&mut table, there, SECOND, 5).unwrap();
     assert_eq!(table.find(&there, None, 6), Some((handle, Direction::Original)));
@@ -43,7 +43,7 @@ fn a_flow_is_found_by_both_tuples_until_it_dies() {
 
 #[test]
 fn a_tuple_can_be_taken_once() {
-    let mut table = Table::new(16, HashKey::new(None));
+    let mut table = Table::new(16, false, HashKey::new(None));
     let handle = add(&mut table, tuple(1, 2), SECOND, 0).unwrap();
     let second = table.allocate(flow(tuple(1, 2), SECOND), 0).0.unwrap();
     assert_eq!(table.confirm(second, 0), Err(Conflict::With(handle)));
@@ -53,7 +53,7 @@ fn a_tuple_can_be_taken_once() {
 
 #[test]
 fn a_full_table_drops_the_unassured_and_keeps_the_assured() {
-    let mut table = Table::new(64, HashKey::new(None));
+    let mut table = Table::new(64, false, HashKey::new(None));
     for port in 0..32 {
         let handle = add(&mut table, tuple(port, 1), 100 * SECOND, 0).unwrap();
         table.flow_mut(handle).unwrap().status.set(Status::ASSURED);
@@ -70,7 +70,7 @@ fn a_full_table_drops_the_unassured_and_keeps_the_assured() {
 
 #[test]
 fn a_table_full_of_assured_flows_refuses() {
-    let mut table = Table::new(64, HashKey::new(None));
+    let mut table = Table::new(64, false, HashKey::new(None));
     for port in 0..64 {
         let handle = add(&mut table, tuple(port, 1), 100 * SECOND, 0).unwrap();
         table.flow_mut(handle).unwrap().status.set(Status::ASSURED);
@@ -82,7 +82,7 @@ fn a_table_full_of_assured_flows_refuses() {
 
 #[test]
 fn the_sweep_finds_the_dead_that_nobody_asks_for() {
-    let mut table = Table::new(100_000, HashKey::new(None));
+    let mut table = Table::new(100_000, false, HashKey::new(None));
     for port in 0..1000 {
         add(&mut table, tuple(port, 1), SECOND, 0);
     }
@@ -98,7 +98,7 @@ proptest! {
     /// Few ports and short lives, so that flows clash, die and come again.
     #[test]
     fn equals_a_map(steps in prop::collection::vec((0u8..4, 0u16..12, 0u16..3, 0u64..4), 0..300)) {
-        let mut table = Table::new(1024, HashKey::new(None));
+        let mut table = Table::new(1024, false, HashKey::new(None));
         let mut model: HashMap<Tuple, u64> = HashMap::new();
         let mut now = 0;
         for (what, source, destination, wait) in steps {

@@ -126,7 +126,7 @@ impl Tracker {
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
-            table: Table::new(config.max, HashKey::new(config.seed)),
+            table: Table::new(config.max, config.decides, HashKey::new(config.seed)),
             expectations: Expectations::new(config.expect_max),
             helpers: Helpers::default(),
             loose_end: None,

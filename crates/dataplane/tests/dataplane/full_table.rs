@@ -36,13 +36,24 @@ fn ruleset(policy: &str) -> Arc<Ruleset> {
     Arc::new(load(&text, &options).expect("rules").ruleset)
 }
 
-/// Datagrams of this number of clients to a port, one after the other, in a table of 4.
+/// Datagrams of this number of clients to a port, one after the other, in a table of 4 that stands for the kernel's.
 fn sent(
     rules: Arc<Ruleset>,
     clients: std::ops::Range<u16>,
     port: u16,
 ) -> Vec<(Disposition, Vec<Why>)> {
-    let ct = conntrack::Config { mode: Mode::Kernel, max: 4, ..conntrack::Config::default() };
+    sent_through(rules, false, clients, port)
+}
+
+/// The same; the table may be one that decides.
+fn sent_through(
+    rules: Arc<Ruleset>,
+    decides: bool,
+    clients: std::ops::Range<u16>,
+    port: u16,
+) -> Vec<(Disposition, Vec<Why>)> {
+    let ct =
+        conntrack::Config { mode: Mode::Kernel, max: 4, decides, ..conntrack::Config::default() };
     let config = Config { ct, path: Some(dataplane::Path::Forward), ..Config::default() };
     let program = Program::new([rules], config);
     let mut evaluator = Evaluator::new(&program);
@@ -75,5 +86,17 @@ fn what_is_dropped_with_or_without_room_is_dropped() {
         let either = end.either.expect("one of two");
         assert_eq!(either.first, DropReason::Conntrack);
         assert!(matches!(either.last, DropReason::Policy { .. }), "{either:?}");
+    }
+}
+
+#[test]
+fn a_table_that_decides_knows_what_it_evicted() {
+    for (end, whys) in sent_through(ruleset("ACCEPT"), true, 10..20, 53) {
+        assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
+        assert_eq!(whys, []);
+    }
+    for (end, _) in sent_through(ruleset("DROP"), true, 10..20, 99) {
+        let by_policy = matches!(end.verdict, FinalVerdict::Drop(DropReason::Policy { .. }));
+        assert!(by_policy && end.either.is_none(), "{end:?}");
     }
 }

@@ -87,11 +87,12 @@ impl Match for Random {
         to.option(self.invert, "probability", format_args!("{share:.11}"));
     }
 
-    fn evaluate(&self, _transit: &Transit<'_, '_>) -> Outcome {
-        let outcome = match self.probability {
-            0 => Outcome::NO,
-            CERTAIN => Outcome::YES,
-            _ => Outcome::MAYBE,
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let outcome = match (self.probability, transit.chance) {
+            (0, _) => Outcome::NO,
+            (CERTAIN, _) => Outcome::YES,
+            (_, None) => Outcome::MAYBE,
+            (share, Some(chance)) => Outcome::from_bool(chance.draw() as u32 % CERTAIN < share),
         };
         outcome.invert(self.invert)
     }
@@ -132,7 +133,11 @@ impl Memory for Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chance::Entropy;
     use crate::ext::kit::testing::{evaluate, ipv4_udp, with_transit};
+    use crate::family::{Family, Hook};
+    use host::Host;
+    use packet::{Checksums, Link, Packet};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -205,5 +210,26 @@ mod tests {
         assert_eq!(random(0, true), Outcome::YES);
         assert_eq!(random(CERTAIN, false), Outcome::YES);
         assert_eq!(random(1, true), Outcome::MAYBE);
+    }
+
+    #[test]
+    fn where_numbers_are_drawn_the_share_matches() {
+        let (chance, host) = (Entropy::Seed(3).chance(), Host::default());
+        let mut frame = ipv4_udp(b"");
+        let len = frame.len();
+        let mut packet = Packet::parse(&mut frame, len, Link::Ipv4, Checksums::Ignore);
+        let transit = Transit {
+            chance: chance.as_ref(),
+            ..Transit::new(&mut packet, Family::Ipv4, Hook::Forward, &host)
+        };
+        let matched = |share: f64, invert| -> usize {
+            let probability = (share * f64::from(CERTAIN)) as u32;
+            let random = Random { probability, invert };
+            let drawn = (0..10_000).map(|_| random.evaluate(&transit));
+            drawn.filter(|outcome| *outcome == Outcome::YES).count()
+        };
+        assert!((2350..2650).contains(&matched(0.25, false)));
+        assert!((7350..7650).contains(&matched(0.25, true)));
+        assert_eq!((matched(0.0, false), matched(1.0, false)), (0, 10_000));
     }
 }
