@@ -7,6 +7,7 @@
 use packet::{L4, Read, arp, ethernet, tcp, udp};
 
 use super::Cause;
+use super::iface_word::Port;
 use crate::backend::Backend;
 use crate::family::Family;
 use crate::header::{Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
@@ -14,8 +15,8 @@ use crate::outcome::Outcome;
 use crate::transit::{Iface, Transit};
 
 /// What most rules test, read once for many of them. A target that rewrites the packet makes it old.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Key {
+#[derive(Debug, Clone)]
+pub(crate) struct Key<'p> {
     /// In the bytes of a [`MaskedAddr`]: IPv4 in the first four.
     source: Option<u128>,
     destination: Option<u128>,
@@ -31,11 +32,15 @@ pub(crate) struct Key {
     /// Source and destination port of a TCP or UDP header that is known in full; of others, and where nobody
     /// asked for them, none.
     pub(crate) ports: Option<[u16; 2]>,
+    /// The interface that the packet came in by.
+    pub(crate) input: Port<'p>,
+    /// The interface that it goes out by.
+    pub(crate) output: Port<'p>,
 }
 
-impl Key {
+impl<'p> Key<'p> {
     #[inline]
-    pub(crate) fn of(transit: &Transit<'_, '_>) -> Self {
+    pub(crate) fn of(transit: &Transit<'p, '_>) -> Self {
         let protocol = match transit.upper_layer() {
             L4::Upper(upper) => Some(upper.protocol),
             L4::Fragment { protocol, .. } => Some(protocol),
@@ -67,12 +72,14 @@ impl Key {
             destination_words,
             pair: source_words[0] | destination_words[0] << 32,
             ports: None,
+            input: Port::of(transit.input),
+            output: Port::of(transit.output),
         }
     }
 
     /// With the ports, so that rules which test nothing else after the header need not be asked.
     #[inline]
-    pub(crate) fn with_ports(transit: &Transit<'_, '_>) -> Self {
+    pub(crate) fn with_ports(transit: &Transit<'p, '_>) -> Self {
         Self { ports: ports(transit), ..Self::of(transit) }
     }
 }
@@ -109,7 +116,7 @@ fn wide_mac([a, b, c, d, e, f]: [u8; 6]) -> u128 {
 /// Whether what is known already says that a rule with these tests does not match: the usual end of a
 /// rule, in a few instructions.
 #[inline]
-pub(super) fn refuses(header: &Header, key: &Key) -> bool {
+pub(super) fn refuses(header: &Header, key: &Key<'_>) -> bool {
     let other = |test: &Option<MaskedAddr>, addr: Option<u128>| match (test, addr) {
         (Some(test), Some(addr)) => !accepts(test, addr),
         _ => false,
@@ -122,7 +129,7 @@ pub(super) fn refuses(header: &Header, key: &Key) -> bool {
 
 /// Whether what is known decides all tests: then they hold, if it does not refuse the rule.
 #[inline]
-pub(super) fn is_known(header: &Header, key: &Key) -> bool {
+pub(super) fn is_known(header: &Header, key: &Key<'_>) -> bool {
     let more = header.input.is_some()
         || header.output.is_some()
         || header.logical_input.is_some()
@@ -141,7 +148,7 @@ fn accepts(test: &MaskedAddr, addr: u128) -> bool {
 /// What the tests say, and the first one that could not tell.
 pub(super) fn evaluate(
     header: &Header,
-    key: &Key,
+    key: &Key<'_>,
     transit: &Transit<'_, '_>,
 ) -> (Outcome, Option<Cause>) {
     let mut all = Outcome::YES;

@@ -13,6 +13,7 @@
 
 mod budget;
 mod header;
+mod iface_word;
 mod machine;
 mod memories;
 mod source;
@@ -27,6 +28,7 @@ pub use verdicts::{By, Claim, Verdict, Verdicts};
 
 pub(crate) use budget::exceeded;
 pub(crate) use header::Key;
+pub(crate) use iface_word::{Port, word_of};
 pub(crate) use machine::run;
 pub(crate) use source::{Source, Step, Stored, Test as HeaderTest, step_of};
 

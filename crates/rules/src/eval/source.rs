@@ -33,7 +33,7 @@ pub(crate) trait Source<'r> {
     fn sweep(
         &self,
         at: &mut Self::Cursor,
-        key: &Key,
+        key: &Key<'_>,
         mut count: impl FnMut(u32),
     ) -> (u32, Option<(Self::Rule, Test)>) {
         let mut read = 0;
@@ -58,7 +58,7 @@ pub(crate) trait Source<'r> {
 /// One rule of a [`Source`].
 pub(crate) trait Stored<'r>: Copy {
     /// What its own tests say.
-    fn test(&self, key: &Key) -> Test;
+    fn test(&self, key: &Key<'_>) -> Test;
 
     /// The rule in full.
     fn rule(&self) -> &'r Rule;
@@ -157,7 +157,7 @@ impl<'r> Source<'r> for Model<'r> {
 
 impl<'r> Stored<'r> for &'r Rule {
     #[inline]
-    fn test(&self, key: &Key) -> Test {
+    fn test(&self, key: &Key<'_>) -> Test {
         match &self.header {
             Some(header) if header::refuses(header, key) => Test::No,
             Some(header) if !header::is_known(header, key) => Test::Ask,

@@ -108,7 +108,7 @@ impl<'r> Source<'r> for &'r IndexedBlob {
     fn sweep(
         &self,
         at: &mut Run<'r>,
-        key: &Key,
+        key: &Key<'_>,
         count: impl FnMut(u32),
     ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
         at.sweep(key, count)

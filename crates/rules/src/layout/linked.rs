@@ -57,7 +57,11 @@ impl Parts<Box<[u64]>> {
 impl<W> Parts<W> {
     /// What the tests say; `words` gives those of a test.
     #[inline]
-    pub(super) fn test<'w>(&'w self, key: &Key, words: impl Fn(&'w W) -> &'w [u64]) -> HeaderTest {
+    pub(super) fn test<'w>(
+        &'w self,
+        key: &Key<'_>,
+        words: impl Fn(&'w W) -> &'w [u64],
+    ) -> HeaderTest {
         let of = |part: &'w Option<W>| part.as_ref().map_or(&[][..], &words);
         if code::has_addresses(self.head) {
             if !key.addresses_known {
@@ -184,7 +188,7 @@ impl<'r> Source<'r> for &'r Linked {
 
 impl<'r> Stored<'r> for &'r Node {
     #[inline]
-    fn test(&self, key: &Key) -> HeaderTest {
+    fn test(&self, key: &Key<'_>) -> HeaderTest {
         self.parts.test(key, |words| words)
     }
 

@@ -117,7 +117,7 @@ impl<'r> Source<'r> for &'r PackedChains {
     fn sweep(
         &self,
         at: &mut Cursor<'r>,
-        key: &Key,
+        key: &Key<'_>,
         mut count: impl FnMut(u32),
     ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
         let (mut read, mut found) = at.run.sweep(key, &mut count);

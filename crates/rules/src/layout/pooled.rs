@@ -191,7 +191,7 @@ impl<'r> Source<'r> for &'r Pooled {
 
 impl<'r> Stored<'r> for Piece<'r> {
     #[inline]
-    fn test(&self, key: &Key) -> HeaderTest {
+    fn test(&self, key: &Key<'_>) -> HeaderTest {
         self.node.parts.test(key, |at| &self.tests[*at as usize])
     }
 

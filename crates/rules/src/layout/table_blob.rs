@@ -149,7 +149,7 @@ impl<'r> Source<'r> for &'r TableBlob {
     fn sweep(
         &self,
         at: &mut Run<'r>,
-        key: &Key,
+        key: &Key<'_>,
         count: impl FnMut(u32),
     ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
         at.sweep(key, count)

@@ -57,11 +57,11 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
 
 /// What rules are told of the packet. Ports are answered at sight only where nobody wants to see matches asked.
 #[inline]
-fn key<O: Observer>(transit: &Transit<'_, '_>) -> Key {
+fn key<'p, O: Observer>(transit: &Transit<'p, '_>) -> Key<'p> {
     if O::SEES_RULES { Key::of(transit) } else { Key::with_ports(transit) }
 }
 
-struct Walk<'s, 'o, S, O> {
+struct Walk<'s, 'o, 'p, S, O> {
     source: &'s S,
     number: u32,
     verdicts: Verdicts,
@@ -69,7 +69,7 @@ struct Walk<'s, 'o, S, O> {
     observer: &'o mut O,
     /// How surely the packet is at the next rule.
     here: Alive,
-    key: Key,
+    key: Key<'p>,
     /// Steps taken so far.
     steps: u32,
     /// Steps at which the observer is asked whether to stop.
@@ -111,8 +111,8 @@ enum Entry {
     Goto { sure: bool },
 }
 
-impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
-    fn run(&mut self, base: (u32, S::Cursor), entry: Alive, transit: &mut Transit<'_, '_>) {
+impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
+    fn run(&mut self, base: (u32, S::Cursor), entry: Alive, transit: &mut Transit<'p, '_>) {
         if self.memories.given_up.at_once(self.number, base.0) {
             return self.give_up(base.0, 0, Cause::Patience, transit);
         }
@@ -145,7 +145,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     fn next_match(
         &mut self,
         frame: &mut Frame<S::Cursor>,
-        transit: &mut Transit<'_, '_>,
+        transit: &mut Transit<'p, '_>,
     ) -> Option<(S::Rule, RuleRef, Outcome)> {
         // In registers while it runs: most of a walk is spent here.
         let (mut cursor, mut next, here) = (frame.cursor, frame.next, self.here);
@@ -199,7 +199,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
 
     /// A rule matched.
     #[inline]
-    fn hit(&mut self, stored: S::Rule, at: RuleRef, certain: bool, transit: &mut Transit<'_, '_>) {
+    fn hit(&mut self, stored: S::Rule, at: RuleRef, certain: bool, transit: &mut Transit<'p, '_>) {
         transit.certain = certain;
         self.observer.hit(at, certain, transit);
         self.observer.counted(stored.slot(), certain, transit);
@@ -213,7 +213,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         at: RuleRef,
         mut outcome: Outcome,
         mut cause: Option<Cause>,
-        transit: &mut Transit<'_, '_>,
+        transit: &mut Transit<'p, '_>,
     ) -> Outcome {
         self.open = None;
         let mut opens = u32::from(!outcome.is_known());
@@ -264,7 +264,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         at: RuleRef,
         outcome: Outcome,
         stack: &mut Stack<S::Cursor>,
-        transit: &mut Transit<'_, '_>,
+        transit: &mut Transit<'p, '_>,
     ) {
         if outcome.may_hot_drop() {
             self.hot_drop(stored, at, outcome, stack, transit);
@@ -284,7 +284,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         at: RuleRef,
         outcome: Outcome,
         stack: &mut Stack<S::Cursor>,
-        transit: &mut Transit<'_, '_>,
+        transit: &mut Transit<'p, '_>,
     ) {
         let mut rejects = false;
         if outcome.may_hit_drop() {
@@ -309,7 +309,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         at: RuleRef,
         sure: bool,
         stack: &mut Stack<S::Cursor>,
-        transit: &mut Transit<'_, '_>,
+        transit: &mut Transit<'p, '_>,
     ) {
         let by = Some(By::Rule(at));
         let open = self.open.take().filter(|_| !sure);
@@ -355,7 +355,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     }
 
     /// From here on the packet has these states, if that says anything.
-    fn narrow(&mut self, to: Option<States>, transit: &mut Transit<'_, '_>) {
+    fn narrow(&mut self, to: Option<States>, transit: &mut Transit<'p, '_>) {
         let states = &mut transit.ct.view.states;
         if let Some(fewer) = to.filter(|to| to != states) {
             self.full.get_or_insert(*states);
@@ -391,7 +391,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         &mut self,
         at: RuleRef,
         stack: &mut [Frame<S::Cursor>],
-        transit: &mut Transit<'_, '_>,
+        transit: &mut Transit<'p, '_>,
     ) {
         self.observer.unknown(at, Cause::Target);
         self.end(Verdict::Accept, Some(By::Rule(at)), false, stack);
@@ -407,7 +407,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
         sure: bool,
         open: Option<States>,
         stack: &mut Stack<S::Cursor>,
-        transit: &mut Transit<'_, '_>,
+        transit: &mut Transit<'p, '_>,
     ) {
         let states = transit.ct.view.states;
         stack.push(frame(self.source.enter(to), (self.here, states), entry));
@@ -420,7 +420,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     }
 
     /// Leaves the innermost chain: at its end, or because no packet is left in it.
-    fn leave(&mut self, stack: &mut Stack<S::Cursor>, transit: &mut Transit<'_, '_>) {
+    fn leave(&mut self, stack: &mut Stack<S::Cursor>, transit: &mut Transit<'p, '_>) {
         if self.here != Alive::Gone {
             self.at_end(stack);
         }
@@ -459,7 +459,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
     }
 
     /// The policy of the built-in chain.
-    fn fall_off(&mut self, frame: &Frame<S::Cursor>, leaves: bool, transit: &mut Transit<'_, '_>) {
+    fn fall_off(&mut self, frame: &Frame<S::Cursor>, leaves: bool, transit: &mut Transit<'p, '_>) {
         let Some(policy) = self.source.policy(frame.index).filter(|_| leaves) else { return };
         let certain = !frame.ended && frame.before == Alive::Certain;
         self.observer.policy(self.number, frame.index, certain, transit);

@@ -1,11 +1,12 @@
 //! Encoded rules, changed, compared and checked.
 
 use super::{
-    ADDRESS_WORDS, LEN, MATCHES, MORE, PAIR, PORTS, STEP_GOTO, STEP_JUMP, STEP_TARGET,
-    destination_form, has_operand, source_form, step_bits,
+    ADDRESS_WORDS, INPUT, LEN, MATCHES, MORE, OUTPUT, PAIR, PORTS, SINGLE, STEP_GOTO, STEP_JUMP,
+    STEP_TARGET, destination_form, has_operand, source_form, step_bits,
 };
 
-/// A rule taken apart: its head, its addresses (a pair or the source, and the destination), its ports.
+/// A rule taken apart: its head, its addresses (a pair or the source, and the destination), its ports. Of its
+/// interfaces the rule itself is asked.
 pub(in crate::layout) fn parts(words: &[u64]) -> (u64, [&[u64]; 2], Option<u64>) {
     let head = words[0];
     let first = match head & PAIR {
@@ -14,7 +15,8 @@ pub(in crate::layout) fn parts(words: &[u64]) -> (u64, [&[u64]; 2], Option<u64>)
     };
     let (first, after) = addresses_of(words).split_at(first);
     let destination = &after[..ADDRESS_WORDS[destination_form(head) as usize]];
-    (head, [first, destination], ports_of(words))
+    let asks = if head & (INPUT | OUTPUT) == 0 { 0 } else { MORE };
+    (head & !(INPUT | OUTPUT) | asks, [first, destination], ports_of(words))
 }
 
 /// The word of ports, if the rule has one: after the head.
@@ -23,11 +25,26 @@ pub(super) fn ports_of(words: &[u64]) -> Option<u64> {
     if words.first()? & PORTS == 0 { None } else { words.get(1).copied() }
 }
 
-/// What comes after the head and the ports.
+/// The words of the interfaces that the rule has: after the head and the ports.
+#[inline]
+pub(super) fn interfaces_of(words: &[u64]) -> [Option<u64>; 2] {
+    let Some(head) = words.first() else { return [None; 2] };
+    let first = 1 + usize::from(head & PORTS != 0);
+    let second = first + usize::from(head & INPUT != 0);
+    let word = |bit: u64, at: usize| words.get(at).copied().filter(|_| head & bit != 0);
+    [word(INPUT, first), word(OUTPUT, second)]
+}
+
+/// Where the addresses start: after the head, the ports and the interfaces.
+#[inline]
+pub(super) fn addresses_at(head: u64) -> usize {
+    1 + (head & SINGLE).count_ones() as usize
+}
+
+/// What comes from there on.
 #[inline]
 pub(super) fn addresses_of(words: &[u64]) -> &[u64] {
-    let from = words.first().map_or(0, |head| 1 + usize::from(head & PORTS != 0));
-    words.get(from..).unwrap_or_default()
+    words.get(words.first().map_or(0, |head| addresses_at(*head))..).unwrap_or_default()
 }
 
 /// Words of the rule that starts with this head.
@@ -128,5 +145,5 @@ fn words_of(head: u64) -> usize {
             .sum(),
         _ => 1,
     };
-    1 + addresses + usize::from(head & PORTS != 0) + usize::from(has_operand(head))
+    addresses_at(head) + addresses + usize::from(has_operand(head))
 }

@@ -1,8 +1,8 @@
 //! One rule as words of 64 bits: only the tests it has, in the order in which they are asked.
 //!
-//! A rule is a head word, then, as its head says, its ports, its addresses and an operand (what its jump leads
-//! to). Interfaces, fragments, targets and most extensions stay with the [`Rule`] itself; the head says that they
-//! are to be asked.
+//! A rule is a head word, then, as its head says, its ports, its interfaces, its addresses and an operand (what its
+//! jump leads to). Prefixes of interfaces, fragments, targets and most extensions stay with the [`Rule`] itself; the
+//! head says that they are to be asked.
 //!
 //! ```text
 //! head   bits  0..5   words of the rule, this one included
@@ -15,12 +15,15 @@
 //!        bits 15..18  what it does (`STEP_…`)
 //!        bit  18      one word: source and destination ports, all that its first match tests
 //!        bit  19      there are matches to ask
+//!        bits 20, 21  one word: the interface that the packet came in by, !
+//!        bits 22, 23  one word: the interface that it goes out by, !
 //!        bits 24..32  the protocol's number
 //!        bits 32..64  where its counters stand
 //! ```
 //!
 //! Addresses are the bytes of the packet, the first one lowest. Ports are four numbers of 16 bits, the lowest first:
-//! the first source port and how many others follow it, and likewise of destinations.
+//! the first source port and how many others follow it, and likewise of destinations. An interface is the word of its
+//! name ([`word_of`]); of a name that shares its word with others the rule is asked, too.
 //!
 //! `run` reads rules one after the other, `test` says what they say of a packet, `edit` changes, compares and
 //! checks them. The idea of rules that carry nothing they do not need is that of "Xtables2: Love for blobs" (2010).
@@ -34,8 +37,9 @@ pub(super) use edit::{fault, len_of, offset_of, parts, patch};
 pub(crate) use run::{Coded, Run};
 pub(super) use test::{has_addresses, refuses_addresses, rest};
 
+use crate::eval::word_of;
 use crate::ext::PortRanges;
-use crate::header::{Header, MaskedAddr};
+use crate::header::{Header, IfaceTest, MaskedAddr};
 use crate::model::{Action, Rule};
 
 const LEN: u64 = 0x1f;
@@ -50,6 +54,10 @@ const MORE: u64 = 1 << 14;
 const STEP: u32 = 15;
 const PORTS: u64 = 1 << 18;
 const MATCHES: u64 = 1 << 19;
+const INPUT: u64 = 1 << 20;
+const NOT_INPUT: u64 = 1 << 21;
+const OUTPUT: u64 = 1 << 22;
+const NOT_OUTPUT: u64 = 1 << 23;
 const PROTOCOL_NUMBER: u32 = 24;
 const SLOT: u32 = 32;
 
@@ -66,7 +74,9 @@ const STEP_GOTO: u64 = 5;
 const STEP_TARGET: u64 = 6;
 
 /// The bits of a head that say what is tested.
-const TESTS: u64 = 0x7fe0 | PORTS | MATCHES;
+const TESTS: u64 = 0x7fe0 | PORTS | MATCHES | INPUT | OUTPUT;
+/// The bits of a head that stand for one word each, before the addresses.
+const SINGLE: u64 = PORTS | INPUT | OUTPUT;
 /// Two IPv4 addresses and nothing else.
 const ONLY_PAIR: u64 = PAIR;
 /// Two IPv6 addresses and nothing else.
@@ -112,18 +122,16 @@ fn matches(rule: &Rule, to: &mut Vec<u64>) -> u64 {
     PORTS | if rule.matches.len() > 1 { MATCHES } else { 0 }
 }
 
-/// Appends the addresses of a rule; the bits of its head that say so.
+/// Appends the interfaces and addresses of a rule; the bits of its head that say so.
 fn tests(header: &Header, is_v6: bool, to: &mut Vec<u64>) -> u64 {
     let mut head = 0;
-    let asks = header.input.is_some()
-        || header.output.is_some()
-        || header.logical_input.is_some()
+    let input = interface(header.input.as_ref(), [INPUT, NOT_INPUT], to);
+    let output = interface(header.output.as_ref(), [OUTPUT, NOT_OUTPUT], to);
+    let asks = header.logical_input.is_some()
         || header.logical_output.is_some()
         || !header.fields.is_empty()
         || header.fragment.is_some();
-    if asks {
-        head |= MORE;
-    }
+    head |= input | output | if asks { MORE } else { 0 };
     if let Some(test) = header.protocol {
         head |= PROTOCOL | u64::from(test.number) << PROTOCOL_NUMBER;
         head |= if test.invert { NOT_PROTOCOL } else { 0 };
@@ -144,6 +152,23 @@ fn tests(header: &Header, is_v6: bool, to: &mut Vec<u64>) -> u64 {
         head |= if test.invert { NOT_DESTINATION } else { 0 };
     }
     head
+}
+
+/// Appends the word of an interface, where that tells anything; the bits of its head that say so, and whether the rule
+/// is to be asked.
+fn interface(test: Option<&IfaceTest>, [has, inverted]: [u64; 2], to: &mut Vec<u64>) -> u64 {
+    let Some(test) = test else { return 0 };
+    match (word_of(&test.name), test.prefix, test.invert) {
+        ((word, true), false, invert) => {
+            to.push(word);
+            has | if invert { inverted } else { 0 }
+        }
+        ((word, false), false, false) => {
+            to.push(word);
+            has | MORE
+        }
+        _ => MORE,
+    }
 }
 
 /// Appends an address in its shortest form, which is returned.

@@ -40,7 +40,7 @@ impl<'r> Run<'r> {
     #[inline]
     pub(in crate::layout) fn sweep(
         &mut self,
-        key: &Key,
+        key: &Key<'_>,
         mut count: impl FnMut(u32),
     ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
         let before = self.read;
@@ -56,7 +56,7 @@ impl<'r> Run<'r> {
     #[inline]
     fn seek(
         &mut self,
-        key: &Key,
+        key: &Key<'_>,
         count: &mut impl FnMut(u32),
         test: impl Fn(u64, &[u64]) -> HeaderTest,
     ) -> Option<(Coded<'r>, HeaderTest)> {
@@ -124,7 +124,7 @@ pub(crate) struct Coded<'r> {
 
 impl<'r> Stored<'r> for Coded<'r> {
     #[inline]
-    fn test(&self, key: &Key) -> HeaderTest {
+    fn test(&self, key: &Key<'_>) -> HeaderTest {
         test(self.words, key)
     }
 

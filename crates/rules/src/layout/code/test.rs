@@ -3,12 +3,13 @@
 //! Contract: a rule that the words refuse does not match. Tests without side effects are asked in whatever order is
 //! quickest; what a packet leaves unknown is left to be asked of the rule, in its own order.
 
-use super::edit::{addresses_of, ports_of};
+use super::edit::{addresses_of, interfaces_of, ports_of};
 use super::{
-    ADDRESS_WORDS, DESTINATION, MATCHES, MORE, NOT_DESTINATION, NOT_PROTOCOL, NOT_SOURCE, PAIR,
-    PORTS, PROTOCOL, PROTOCOL_NUMBER, SOURCE, V4, V6, V6_MASKED, destination_form, source_form,
+    ADDRESS_WORDS, DESTINATION, INPUT, MATCHES, MORE, NOT_DESTINATION, NOT_INPUT, NOT_OUTPUT,
+    NOT_PROTOCOL, NOT_SOURCE, OUTPUT, PAIR, PORTS, PROTOCOL, PROTOCOL_NUMBER, SOURCE, V4, V6,
+    V6_MASKED, destination_form, source_form,
 };
-use crate::eval::{HeaderTest, Key};
+use crate::eval::{HeaderTest, Key, Port};
 
 /// The bits of a head that say which addresses are tested, and how.
 const ADDRESSES: u64 = PAIR | 3 << SOURCE | 3 << DESTINATION;
@@ -18,7 +19,7 @@ const V4_DESTINATION: u64 = V4 << DESTINATION;
 const PROTOCOL_TEST: u64 = PROTOCOL | NOT_PROTOCOL | 0xff << PROTOCOL_NUMBER;
 
 /// What the tests of a rule say.
-pub(super) fn test(words: &[u64], key: &Key) -> HeaderTest {
+pub(super) fn test(words: &[u64], key: &Key<'_>) -> HeaderTest {
     let head = words[0];
     if has_addresses(head) {
         if !key.addresses_known {
@@ -28,7 +29,28 @@ pub(super) fn test(words: &[u64], key: &Key) -> HeaderTest {
             return HeaderTest::No;
         }
     }
-    rest(head, ports_of(words), key)
+    match interfaces(head, words, key) {
+        Some(false) => HeaderTest::No,
+        Some(true) => rest(head, ports_of(words), key),
+        None => rest(head | MORE, ports_of(words), key),
+    }
+}
+
+/// Whether the interfaces pass; `None` where one that is tested is not known.
+#[inline]
+fn interfaces(head: u64, words: &[u64], key: &Key<'_>) -> Option<bool> {
+    if head & (INPUT | OUTPUT) == 0 {
+        return Some(true);
+    }
+    let [input, output] = interfaces_of(words);
+    let one = |test: Option<u64>, port: &Port<'_>, invert: u64| {
+        test.map_or(Some(true), |test| Some((port.word()? == test) != (head & invert != 0)))
+    };
+    match (one(input, &key.input, NOT_INPUT), one(output, &key.output, NOT_OUTPUT)) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
 }
 
 /// Whether the rule tests an address.
@@ -39,7 +61,7 @@ pub(in crate::layout) fn has_addresses(head: u64) -> bool {
 
 /// What is left to say once the addresses have passed; `ports` is the word of ports, if there is one.
 #[inline]
-pub(in crate::layout) fn rest(head: u64, ports: Option<u64>, key: &Key) -> HeaderTest {
+pub(in crate::layout) fn rest(head: u64, ports: Option<u64>, key: &Key<'_>) -> HeaderTest {
     let mut asks_header = head & MORE != 0;
     if head & PROTOCOL != 0 {
         match key.protocol {
@@ -65,7 +87,7 @@ pub(in crate::layout) fn rest(head: u64, ports: Option<u64>, key: &Key) -> Heade
 
 /// A packet of which all is known that words test.
 pub(super) struct Whole<'k> {
-    key: &'k Key,
+    key: &'k Key<'k>,
     protocol: u64,
     ports: [u16; 2],
     has_ports: bool,
@@ -74,7 +96,7 @@ pub(super) struct Whole<'k> {
 impl<'k> Whole<'k> {
     /// `None` where the packet leaves something open; its ports may be missing.
     #[inline]
-    pub(super) fn of(key: &'k Key) -> Option<Self> {
+    pub(super) fn of(key: &'k Key<'k>) -> Option<Self> {
         let protocol = protocol_test(key.protocol.filter(|_| key.addresses_known)?);
         let (ports, has_ports) = (key.ports.unwrap_or_default(), key.ports.is_some());
         Some(Self { key, protocol, ports, has_ports })
@@ -90,11 +112,12 @@ impl<'k> Whole<'k> {
             return HeaderTest::No;
         }
         let has_ports = head & PORTS != 0;
-        if has_addresses(head) {
-            let from = 1 + usize::from(has_ports);
-            if refuses_packed(head, words.get(from..).unwrap_or_default(), self.key) {
-                return HeaderTest::No;
-            }
+        let passes = interfaces(head, words, self.key);
+        if passes == Some(false) {
+            return HeaderTest::No;
+        }
+        if has_addresses(head) && refuses_packed(head, addresses_of(words), self.key) {
+            return HeaderTest::No;
         }
         if has_ports
             && self.has_ports
@@ -103,7 +126,7 @@ impl<'k> Whole<'k> {
             return HeaderTest::No;
         }
         let asks_matches = head & MATCHES != 0 || has_ports && !self.has_ports;
-        match (head & MORE != 0, asks_matches) {
+        match (head & MORE != 0 || passes.is_none(), asks_matches) {
             (true, _) => HeaderTest::Ask,
             (false, true) => HeaderTest::AskMatches,
             (false, false) => HeaderTest::Yes,
@@ -134,7 +157,7 @@ fn accepts_ports(word: u64, [source, destination]: [u16; 2]) -> bool {
 /// Whether the addresses, which are known, are refused: their tests are the first of `words`. The usual ones come
 /// first.
 #[inline]
-fn refuses_packed(head: u64, words: &[u64], key: &Key) -> bool {
+fn refuses_packed(head: u64, words: &[u64], key: &Key<'_>) -> bool {
     let (source, destination) = (key.source_words[0], key.destination_words[0]);
     match (head & ADDRESSES, words) {
         (V4_SOURCE, [test, ..]) => passes_v4(*test, source) == (head & NOT_SOURCE != 0),
@@ -154,7 +177,7 @@ fn refuses_packed(head: u64, words: &[u64], key: &Key) -> bool {
 pub(in crate::layout) fn refuses_addresses(
     head: u64,
     [first, destination]: [&[u64]; 2],
-    key: &Key,
+    key: &Key<'_>,
 ) -> bool {
     if head & PAIR != 0 {
         return first.first() != Some(&key.pair);
