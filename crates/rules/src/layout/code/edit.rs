@@ -1,7 +1,7 @@
 //! Encoded rules, changed, compared and checked.
 
 use super::{
-    ADDRESS_WORDS, INPUT, LEN, MATCHES, MORE, OUTPUT, PAIR, PORTS, SINGLE, STEP_GOTO, STEP_JUMP,
+    ADDRESS_WORDS, INPUT, LEN, MATCHES, MORE, OUTPUT, PAIR, PORTS, STEP_GOTO, STEP_JUMP,
     STEP_TARGET, destination_form, has_operand, source_form, step_bits,
 };
 
@@ -25,26 +25,21 @@ pub(super) fn ports_of(words: &[u64]) -> Option<u64> {
     if words.first()? & PORTS == 0 { None } else { words.get(1).copied() }
 }
 
-/// The words of the interfaces that the rule has: after the head and the ports.
+/// What comes after the head and the ports.
+#[inline]
+pub(super) fn addresses_of(words: &[u64]) -> &[u64] {
+    let from = words.first().map_or(0, |head| 1 + usize::from(head & PORTS != 0));
+    words.get(from..).unwrap_or_default()
+}
+
+/// The words of the interfaces that the rule has: the last ones before the operand.
 #[inline]
 pub(super) fn interfaces_of(words: &[u64]) -> [Option<u64>; 2] {
     let Some(head) = words.first() else { return [None; 2] };
-    let first = 1 + usize::from(head & PORTS != 0);
-    let second = first + usize::from(head & INPUT != 0);
-    let word = |bit: u64, at: usize| words.get(at).copied().filter(|_| head & bit != 0);
-    [word(INPUT, first), word(OUTPUT, second)]
-}
-
-/// Where the addresses start: after the head, the ports and the interfaces.
-#[inline]
-pub(super) fn addresses_at(head: u64) -> usize {
-    1 + (head & SINGLE).count_ones() as usize
-}
-
-/// What comes from there on.
-#[inline]
-pub(super) fn addresses_of(words: &[u64]) -> &[u64] {
-    words.get(words.first().map_or(0, |head| addresses_at(*head))..).unwrap_or_default()
+    let after_output = words.len().saturating_sub(usize::from(has_operand(*head)));
+    let after_input = after_output.saturating_sub(usize::from(head & OUTPUT != 0));
+    let word = |bit: u64, end: usize| words.get(..end)?.last().copied().filter(|_| head & bit != 0);
+    [word(INPUT, after_input), word(OUTPUT, after_output)]
 }
 
 /// Words of the rule that starts with this head.
@@ -145,5 +140,6 @@ fn words_of(head: u64) -> usize {
             .sum(),
         _ => 1,
     };
-    addresses_at(head) + addresses + usize::from(has_operand(head))
+    let one_word = [head & PORTS != 0, head & INPUT != 0, head & OUTPUT != 0, has_operand(head)];
+    1 + addresses + one_word.map(usize::from).iter().sum::<usize>()
 }

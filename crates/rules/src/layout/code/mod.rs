@@ -1,6 +1,6 @@
 //! One rule as words of 64 bits: only the tests it has, in the order in which they are asked.
 //!
-//! A rule is a head word, then, as its head says, its ports, its interfaces, its addresses and an operand (what its
+//! A rule is a head word, then, as its head says, its ports, its addresses, its interfaces and an operand (what its
 //! jump leads to). Prefixes of interfaces, fragments, targets and most extensions stay with the [`Rule`] itself; the
 //! head says that they are to be asked.
 //!
@@ -75,8 +75,6 @@ const STEP_TARGET: u64 = 6;
 
 /// The bits of a head that say what is tested.
 const TESTS: u64 = 0x7fe0 | PORTS | MATCHES | INPUT | OUTPUT;
-/// The bits of a head that stand for one word each, before the addresses.
-const SINGLE: u64 = PORTS | INPUT | OUTPUT;
 /// Two IPv4 addresses and nothing else.
 const ONLY_PAIR: u64 = PAIR;
 /// Two IPv6 addresses and nothing else.
@@ -102,6 +100,8 @@ pub(crate) fn encode(rule: &Rule, is_v6: bool, jump: impl Fn(u32) -> u32, to: &m
     head |= matches(rule, to);
     if let Some(header) = rule.header.as_deref() {
         head |= tests(header, is_v6, to);
+        head |= interface(header.input.as_ref(), [INPUT, NOT_INPUT], to);
+        head |= interface(header.output.as_ref(), [OUTPUT, NOT_OUTPUT], to);
     }
     to.extend(operand.map(u64::from));
     to[start] = head | (to.len() - start) as u64;
@@ -122,16 +122,16 @@ fn matches(rule: &Rule, to: &mut Vec<u64>) -> u64 {
     PORTS | if rule.matches.len() > 1 { MATCHES } else { 0 }
 }
 
-/// Appends the interfaces and addresses of a rule; the bits of its head that say so.
+/// Appends the addresses of a rule; the bits of its head that say so.
 fn tests(header: &Header, is_v6: bool, to: &mut Vec<u64>) -> u64 {
     let mut head = 0;
-    let input = interface(header.input.as_ref(), [INPUT, NOT_INPUT], to);
-    let output = interface(header.output.as_ref(), [OUTPUT, NOT_OUTPUT], to);
     let asks = header.logical_input.is_some()
         || header.logical_output.is_some()
         || !header.fields.is_empty()
         || header.fragment.is_some();
-    head |= input | output | if asks { MORE } else { 0 };
+    if asks {
+        head |= MORE;
+    }
     if let Some(test) = header.protocol {
         head |= PROTOCOL | u64::from(test.number) << PROTOCOL_NUMBER;
         head |= if test.invert { NOT_PROTOCOL } else { 0 };

@@ -37,11 +37,7 @@ pub(super) fn test(words: &[u64], key: &Key<'_>) -> HeaderTest {
 }
 
 /// Whether the interfaces pass; `None` where one that is tested is not known.
-#[inline]
 fn interfaces(head: u64, words: &[u64], key: &Key<'_>) -> Option<bool> {
-    if head & (INPUT | OUTPUT) == 0 {
-        return Some(true);
-    }
     let [input, output] = interfaces_of(words);
     let one = |test: Option<u64>, port: &Port<'_>, invert: u64| {
         test.map_or(Some(true), |test| Some((port.word()? == test) != (head & invert != 0)))
@@ -112,12 +108,11 @@ impl<'k> Whole<'k> {
             return HeaderTest::No;
         }
         let has_ports = head & PORTS != 0;
-        let passes = interfaces(head, words, self.key);
-        if passes == Some(false) {
-            return HeaderTest::No;
-        }
-        if has_addresses(head) && refuses_packed(head, addresses_of(words), self.key) {
-            return HeaderTest::No;
+        if has_addresses(head) {
+            let from = 1 + usize::from(has_ports);
+            if refuses_packed(head, words.get(from..).unwrap_or_default(), self.key) {
+                return HeaderTest::No;
+            }
         }
         if has_ports
             && self.has_ports
@@ -126,6 +121,21 @@ impl<'k> Whole<'k> {
             return HeaderTest::No;
         }
         let asks_matches = head & MATCHES != 0 || has_ports && !self.has_ports;
+        if head & (MORE | INPUT | OUTPUT) != 0 {
+            return self.more(head, words, asks_matches);
+        }
+        match asks_matches {
+            true => HeaderTest::AskMatches,
+            false => HeaderTest::Yes,
+        }
+    }
+
+    /// What is left to say of a rule that tests more of the header.
+    fn more(&self, head: u64, words: &[u64], asks_matches: bool) -> HeaderTest {
+        let passes = interfaces(head, words, self.key);
+        if passes == Some(false) {
+            return HeaderTest::No;
+        }
         match (head & MORE != 0 || passes.is_none(), asks_matches) {
             (true, _) => HeaderTest::Ask,
             (false, true) => HeaderTest::AskMatches,
