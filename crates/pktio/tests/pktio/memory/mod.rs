@@ -1,0 +1,6 @@
+//! Frames with memory of their own: every chunk goes back exactly once, whatever happens to its frame, and no two
+//! frames share a byte.
+
+mod joined;
+mod ring;
+mod steps;
