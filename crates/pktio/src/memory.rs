@@ -20,8 +20,9 @@
 //! one call (and one lock of a pool) for a burst.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
-use std::{iter, mem};
+use std::{iter, mem, ptr};
 
 use crate::frame::{Frame, FrameMeta, FrameMut};
 
@@ -207,20 +208,16 @@ impl FrameBuf {
         self.grow_back(bytes.len()).map(|all| all[end..].copy_from_slice(bytes)).is_some()
     }
 
+    /// Whether its memory belongs to this region.
+    pub fn is_of<R: Region>(&self, region: &Arc<R>) -> bool {
+        ptr::addr_eq(Arc::as_ptr(&self.chunk.region), Arc::as_ptr(region))
+    }
+
     /// The memory for the region that it belongs to, and the range of the frame in it: for a port that transmits from
-    /// its own region. Any other region gets the frame back.
-    ///
-    /// # Errors
-    /// The frame, which is of another region.
-    pub fn reclaim<R: Region>(
-        mut self,
-        region: &Arc<R>,
-    ) -> Result<(Memory, std::ops::Range<usize>), Self> {
-        if !std::ptr::addr_eq(Arc::as_ptr(&self.chunk.region), Arc::as_ptr(region)) {
-            return Err(self);
-        }
+    /// its own region. `None` for any other region ([`FrameBuf::is_of`]): the frame is dropped.
+    pub fn reclaim<R: Region>(mut self, region: &Arc<R>) -> Option<(Memory, Range<usize>)> {
         let range = self.start..self.start + self.length;
-        Ok((self.chunk.take(), range))
+        self.is_of(region).then(|| (self.chunk.take(), range))
     }
 }
 

@@ -105,6 +105,16 @@ fn headers_depend_on_where_a_frame_comes_from() {
     assert_eq!(end.verdict, FinalVerdict::Drop(DropReason::Stack(L3Fault::Checksum)));
 }
 
+#[test]
+fn a_bridge_sees_the_link_header_alone() {
+    let frame = craft().frame();
+    let l3 = |program: &Program| {
+        find_headers(program, &frame, Link::Ethernet, frame.len(), Origin::Wire).l3
+    };
+    assert_eq!(l3(&program(Family::Bridge, BRIDGED)), L3::Other);
+    assert_eq!(l3(&program(Family::Ipv4, RULES)), L3::Ipv4 { header_len: 20 });
+}
+
 /// What holds every burst of every test to headers found anew.
 #[test]
 #[cfg(debug_assertions)]

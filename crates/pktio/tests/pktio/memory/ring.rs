@@ -72,12 +72,15 @@ fn a_region_gets_its_own_memory_out_of_a_frame_and_no_other() {
     let (ring, other) = (Ring::new(1, 64), Ring::new(1, 64));
     let mut frame = ring.take(16).unwrap();
     assert!(frame.extend(b"frame"));
-    let frame = frame.reclaim(&other).expect_err("it is the other's");
+    assert_eq!((frame.is_of(&other), frame.is_of(&ring)), (false, true));
     let (memory, range) = frame.reclaim(&ring).expect("it is its own");
     assert_eq!((ring.free(), ring.calls()), (0, 0));
     assert_eq!((memory.tag(), &memory.bytes()[range]), (0, &b"frame"[..]));
     ring.take_back(&mut [memory].into_iter());
     assert_eq!((ring.free(), other.free()), (1, 1));
+    let frame = ring.take(16).unwrap();
+    assert!(frame.reclaim(&other).is_none());
+    assert_eq!((ring.free(), other.free()), (1, 1), "it went back where it belongs");
 }
 
 #[test]
