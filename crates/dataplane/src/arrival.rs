@@ -48,8 +48,8 @@ pub struct Arrival<'a> {
     pub mark: u32,
     /// The state of its connection, if that is given and not for tracking to find.
     pub ctstate: Option<CtState>,
-    /// Its headers, if they were found before: by [`find_headers`](crate::find_headers) in the same bytes, under the same
-    /// program.
+    /// Its headers, if they were found before: by [`find_headers`](crate::find_headers) in the same bytes, under the
+    /// same program.
     pub headers: Option<&'a Headers>,
 }
 

@@ -73,8 +73,8 @@ impl Handler {
         &self.state
     }
 
-    /// Prefetches for frames that are handled next, at best [`BURST`] of them, each with the headers found in it: their
-    /// connections are fetched from memory all at once, not one after the other. Changes nothing.
+    /// Prefetches for frames that are handled next, at best [`BURST`] of them, each with the headers found in it:
+    /// their connections are fetched from memory all at once, not one after the other. Changes nothing.
     pub fn prefetch<'b>(
         &self,
         program: &Program,

@@ -1,9 +1,9 @@
 //! [`find_headers`]: the headers of a frame as its handler is to see them.
 //!
-//! Contract: they depend on the bytes, the program and where the frame comes from, and on nothing that packets leave. So a
-//! worker finds those of a burst first, prefetches by them, and gives each frame's to the handler
-//! ([`Arrival::headers`](crate::Arrival)), which finds them itself where it is given none. A debug build holds those that
-//! it is given to those that it finds.
+//! Contract: they depend on the bytes, the program and where the frame comes from, and on nothing that packets leave.
+//! So a worker finds those of a burst first, prefetches by them, and gives each frame's to the handler
+//! ([`Arrival::headers`](crate::Arrival)), which finds them itself where it is given none. A debug build holds those
+//! that it is given to those that it finds.
 
 use packet::{Checksums, Headers, Link, parse, parse_frame};
 

@@ -1,7 +1,8 @@
 //! A port that loses, repeats, shortens and damages what another port receives.
 //!
-//! Contract: the same seed and the same frames give the same faults. Transmission passes through untouched. A frame that
-//! has its memory with it is disturbed in place, its repetition is a copy; one that has none is copied: this is for tests.
+//! Contract: the same seed and the same frames give the same faults. Transmission passes through untouched. A frame
+//! that has its memory with it is disturbed in place, its repetition is a copy; one that has none is copied: this is
+//! for tests.
 
 use crate::burst::Burst;
 use crate::memory::Taken;

@@ -1,8 +1,8 @@
 //! What is known about a frame besides its bytes: when, where, which way, how long it was, and what the kernel or the
 //! hardware took out of it or left unfinished.
 //!
-//! Contract: plain values, copied freely, in host byte order; units are in the item's text. One [`FrameMeta`] is a cache
-//! line. A capture knows none of queue, ifindex, checksum, segments and tag: there they are as by default.
+//! Contract: plain values, copied freely, in host byte order; units are in the item's text. One [`FrameMeta`] is a
+//! cache line. A capture knows none of queue, ifindex, checksum, segments and tag: there they are as by default.
 //!
 //! Source of the latter: `struct virtio_net_hdr` (virtio 1.2, 5.1.6.1), `struct tpacket3_hdr` and `PACKET_AUXDATA`
 //! (`packet(7)`), `struct rte_mbuf` of DPDK.

@@ -1,23 +1,25 @@
 //! [`FrameBuf`]: one frame in memory that belongs to a [`Region`], and goes back to it exactly once.
 //!
 //! Contract: a chunk of memory has one owner at a time, by type: nothing here is `Clone`, moving a frame moves its
-//! memory, and dropping it (alone, or with a burst) hands the chunk to the region that it came from. A chunk keeps its
-//! region alive, so memory outlives every frame in it. A frame begins some bytes into its chunk and ends before the
-//! chunk does: it grows into that room, and is never moved to grow.
+//! memory, and dropping it (alone, or with a burst) hands the chunk to the region that it came from. A chunk keeps
+//! its region alive, so memory outlives every frame in it. A frame begins some bytes into its chunk and ends before
+//! the chunk does: it grows into that room, and is never moved to grow.
 //!
 //! Each back end is a region, and a tag says to it which chunk comes back:
 //!
 //! | memory | what a chunk is | given back |
 //! |---|---|---|
 //! | [`Pool`](crate::Pool) | a box of its own | to the pool's free list |
-//! | UMEM (AF_XDP) | a slice of the mapping, tag: its address | to the fill ring; transmitted from the same UMEM, it is reclaimed ([`FrameBuf::reclaim`]) and goes to the transmit ring |
-//! | mbuf (DPDK) | its data room, tag: the mbuf | freed, in bulk; or reclaimed and transmitted |
-//! | block (TPACKET_V3) | a frame's slice; the region is the block | by the block's own `Drop`: when its last frame is gone |
+//! | UMEM (AF_XDP) | a slice of the mapping, tag: its address | to the fill ring, or reclaimed to transmit it |
+//! | mbuf (DPDK) | its data room, tag: the mbuf | freed in bulk, or reclaimed to transmit it |
+//! | block (TPACKET_V3) | a frame's slice; the region is the block | by the block's `Drop`, with its last frame |
+//!
+//! A port reclaims a frame of its own region ([`FrameBuf::reclaim`]): it goes from one ring to the other.
 //!
 //! A region gives out memory that it maps itself as `&'static mut [u8]` ([`Memory::lent`]): it vouches for that
 //! lifetime in its own `unsafe`, and may, because nobody but the region that a chunk belongs to gets it out of its
-//! frame. So this module needs none. What it costs is one count of an `Arc` for each frame; chunks go back in bulk, with
-//! one call (and one lock of a pool) for a burst.
+//! frame. So this module needs none. What it costs is one count of an `Arc` for each frame; chunks go back in bulk,
+//! with one call (and one lock of a pool) for a burst.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -143,7 +145,7 @@ pub struct FrameBuf {
     pub(crate) chunk: Chunk,
     pub(crate) start: usize,
     pub(crate) length: usize,
-    /// What is known about it.
+    /// What is known about it. Growing leaves its length on the wire to whoever makes the frame.
     pub meta: FrameMeta,
 }
 

@@ -3,8 +3,8 @@
 //!
 //! Contract: frames that have their memory with them move; others are copied into chunks of the wire's pool, and
 //! counted. Each direction holds a bounded number of frames, and takes no more when it is full or the pool is empty.
-//! Each end may be on its own thread; a burst takes the queue's lock once to receive and twice to transmit. What waits
-//! in a direction goes back to its regions when both ends are gone.
+//! Each end may be on its own thread; a burst takes the queue's lock once to receive and twice to transmit. What
+//! waits in a direction goes back to its regions when both ends are gone.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,8 +58,8 @@ impl Direction {
 }
 
 impl MemoryPort {
-    /// Two ends of a wire. Each direction holds `capacity` frames; each end hands over `burst_frames` of them (at least
-    /// one) at a time.
+    /// Two ends of a wire. Each direction holds `capacity` frames; each end hands over `burst_frames` of them (at
+    /// least one) at a time.
     pub fn pair(pool: &Pool, capacity: usize, burst_frames: usize) -> [Self; 2] {
         let bells = [Arc::<Bell>::default(), Arc::default()];
         let to = bells.each_ref().map(|bell| Direction::new(capacity, bell));

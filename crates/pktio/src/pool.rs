@@ -1,8 +1,8 @@
 //! [`Pool`]: a fixed number of chunks of one size, allocated once.
 //!
 //! Contract: a pool can be shared between threads, and its frames dropped on any of them. It never grows: when all
-//! chunks are out, there are none. The free list is a stack under a lock that is taken once for a burst, not once for a
-//! frame, and held for a few moves: the chunk that came back last is the one most likely in the cache.
+//! chunks are out, there are none. The free list is a stack under a lock that is taken once for a burst, not once for
+//! a frame, and held for a few moves: the chunk that came back last is the one most likely in the cache.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

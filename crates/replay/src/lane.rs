@@ -116,8 +116,8 @@ impl<'f> Lane<'f> {
         }
     }
 
-    /// Finds the headers of a burst's frames and prefetches by them, where connections are tracked. Elsewhere there is
-    /// nothing to fetch, and finding them one by one is faster.
+    /// Finds the headers of a burst's frames and prefetches by them, where connections are tracked. Elsewhere there
+    /// is nothing to fetch, and the handler finds them.
     fn prefetch(&self, batch: &Batch, range: Range<usize>, found: &mut Vec<Option<Headers>>) {
         found.clear();
         if self.evaluator.program().tracks() {
