@@ -22,7 +22,7 @@ mod timestamp;
 pub use burst::Burst;
 pub use fault::{FaultPort, FaultRates};
 pub use frame::{
-    ChecksumState, Direction, Frame, FrameMeta, FrameMut, SegmentKind, Segments, VlanTag,
+    ChecksumState, Direction, Frame, FrameMeta, FrameMut, LiveMeta, SegmentKind, Segments, VlanTag,
 };
 pub use link::LinkType;
 pub use memory::{FrameBuf, Memory, Region, Taken};

@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::{iter, mem, ptr};
 
-use crate::frame::{Frame, FrameMeta, FrameMut};
+use crate::frame::{Frame, FrameMeta, FrameMut, LiveMeta};
 
 /// Memory that frames come from and go back to.
 pub trait Region: Debug + Send + Sync {
@@ -93,6 +93,8 @@ impl Memory {
 pub(crate) struct Chunk {
     memory: Memory,
     region: Arc<dyn Region>,
+    /// Of the frame in it.
+    pub(crate) live: LiveMeta,
 }
 
 impl Chunk {
@@ -153,7 +155,8 @@ impl FrameBuf {
     /// An empty frame that begins `headroom` bytes into its memory, or at its end if that is shorter.
     pub fn new(memory: Memory, region: Arc<dyn Region>, headroom: usize) -> Self {
         let start = headroom.min(memory.bytes().len());
-        Self { chunk: Chunk { memory, region }, start, length: 0, meta: FrameMeta::default() }
+        let chunk = Chunk { memory, region, live: LiveMeta::default() };
+        Self { chunk, start, length: 0, meta: FrameMeta::default() }
     }
 
     /// Its bytes.
@@ -164,6 +167,16 @@ impl FrameBuf {
     /// Its bytes, to be rewritten in place.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.chunk.bytes_mut()[self.start..self.start + self.length]
+    }
+
+    /// What its port knows of it.
+    pub fn live(&self) -> &LiveMeta {
+        &self.chunk.live
+    }
+
+    /// What its port knows of it, to be written.
+    pub fn live_mut(&mut self) -> &mut LiveMeta {
+        &mut self.chunk.live
     }
 
     /// The frame, to read.

@@ -17,7 +17,7 @@ use std::mem;
 use std::ops::Range;
 use std::slice;
 
-use crate::frame::{Frame, FrameMeta, FrameMut};
+use crate::frame::{Frame, FrameMeta, FrameMut, LiveMeta};
 use crate::memory::{Chunk, FrameBuf, Taken};
 
 /// Where the bytes of a frame are.
@@ -138,6 +138,22 @@ impl Burst {
             Place::Chunk(at) => self.chunks.get_mut(at as usize)?.bytes_mut(),
         };
         Some(FrameMut { bytes: bytes.get_mut(record.range())?, meta: &record.meta })
+    }
+
+    /// What its port knows of frame `index` that has its memory with it; of others none knows more than their meta.
+    pub fn live(&self, index: usize) -> Option<&LiveMeta> {
+        match self.records.get(index)?.place {
+            Place::Buffer => None,
+            Place::Chunk(at) => self.chunks.get(at as usize).map(|chunk| &chunk.live),
+        }
+    }
+
+    /// As [`Burst::live`], to be written.
+    pub fn live_mut(&mut self, index: usize) -> Option<&mut LiveMeta> {
+        match self.records.get(index)?.place {
+            Place::Buffer => None,
+            Place::Chunk(at) => self.chunks.get_mut(at as usize).map(|chunk| &mut chunk.live),
+        }
     }
 
     /// What is known about each frame, in order of arrival.

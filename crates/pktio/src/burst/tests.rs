@@ -66,6 +66,7 @@ fn frames_of_both_kinds_stand_in_order() {
         let mut frame = pool.take().unwrap();
         assert!(frame.extend(bytes));
         frame.meta.number = number;
+        frame.live_mut().queue = number as u16;
         burst.push_frame(frame);
     }
     burst.push(b"four", numbered(4));
@@ -79,7 +80,9 @@ fn frames_of_both_kinds_stand_in_order() {
     burst.retain(|frame| frame.meta.number != 2);
     assert_eq!(pool.free(), 1);
     assert_eq!(bytes(&burst), [b"ONE".to_vec(), b"SIX".to_vec(), b"FOUR".to_vec()]);
+    assert_eq!([0, 1].map(|at| burst.live(at).map(|live| live.queue)), [None, Some(3)]);
     assert_eq!(burst.drain(1).count(), 1);
+    assert_eq!(burst.live_mut(0).map(|live| live.queue), Some(3));
     assert_eq!(burst.get_mut(0).map(|f| f.bytes.to_vec()), Some(b"SIX".to_vec()));
     burst.clear();
     assert_eq!(pool.free(), 2);

@@ -118,7 +118,6 @@ impl Classic {
             link_type: self.link_type,
             interface: 0,
             direction: self.direction(header),
-            ..FrameMeta::default()
         };
         Piece::Packet { total, start: self.record_header, length, meta }
     }

@@ -156,7 +156,6 @@ impl Sections {
             link_type: self.interfaces[index].link_type,
             interface: index as u32,
             direction: fields.direction,
-            ..FrameMeta::default()
         };
         Piece::Packet { total, start: BLOCK_HEADER + fields.start, length: fields.length, meta }
     }
