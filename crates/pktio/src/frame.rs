@@ -1,9 +1,9 @@
-//! What is known about a frame besides its bytes: when, where, which way, how long it was, and what the kernel or the
-//! hardware took out of it or left unfinished.
+//! What is known about a frame besides its bytes: when, where, which way, how long it was, and what the kernel or
+//! the hardware took out of it or left unfinished.
 //!
-//! Contract: plain values, copied freely, in host byte order; units are in the item's text. What captures know, too, is
-//! the [`FrameMeta`] of every frame. The rest is the [`LiveMeta`] of a frame that has its memory with it: every record of
-//! a capture would be 24 bytes longer for it, and go from one core to another.
+//! Contract: plain values, copied freely, in host byte order; units are in the item's text. What captures know, too,
+//! is the [`FrameMeta`] of every frame. The rest is the [`LiveMeta`] of a frame that has its memory with it: every
+//! record of a capture would be 24 bytes longer for it, and go from one core to another.
 //!
 //! Source of the latter: `struct virtio_net_hdr` (virtio 1.2, 5.1.6.1), `struct tpacket3_hdr` and `PACKET_AUXDATA`
 //! (`packet(7)`), `struct rte_mbuf` of DPDK.
