@@ -5,7 +5,9 @@
 
 use crate::key::Tuple;
 use packet::ipv6_ext::{self, Find};
-use packet::{L3, L4, Packet, Read, gre, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp};
+use packet::{
+    Headers, L3, L4, Packet, Read, ReadAt, gre, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp,
+};
 
 /// An upper layer: its protocol and where it starts in the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +50,12 @@ pub(crate) fn rest<'p>(packet: &'p Packet<'_>, offset: usize) -> Read<&'p [u8]> 
 /// The upper layer of the packet.
 #[inline]
 pub fn layer(packet: &Packet<'_>) -> Result<Layer, Unparsable> {
-    let headers = packet.headers();
+    layer_of(packet.headers())
+}
+
+/// The upper layer of a packet with these headers.
+#[inline]
+pub(crate) fn layer_of(headers: &Headers) -> Result<Layer, Unparsable> {
     let is_v6 = match headers.l3 {
         L3::Ipv4 { .. } => false,
         L3::Ipv6 => true,
@@ -98,26 +105,26 @@ fn quoted_v6(packet: &Packet<'_>, network: usize) -> Result<Layer, Unparsable> {
 
 /// The tuple of a layer's packet, in zone 0.
 #[inline]
-pub fn tuple(packet: &Packet<'_>, layer: &Layer) -> Result<Tuple, Unparsable> {
+pub fn tuple(packet: &impl ReadAt, layer: &Layer) -> Result<Tuple, Unparsable> {
     let parts = parts(packet, layer)?;
     if layer.is_v6 {
         let at = layer.network + ipv6::SOURCE.start;
-        return Ok(Tuple::from_v6(&known(packet.read::<32>(at))?, layer.protocol, parts));
+        return Ok(Tuple::from_v6(&known(packet.read_at::<32>(at))?, layer.protocol, parts));
     }
     let at = layer.network + ipv4::SOURCE.start;
-    Ok(Tuple::from_v4(known(packet.read::<8>(at))?, layer.protocol, parts))
+    Ok(Tuple::from_v4(known(packet.read_at::<8>(at))?, layer.protocol, parts))
 }
 
 /// Ports, or what stands for them.
 #[inline]
-fn parts(packet: &Packet<'_>, layer: &Layer) -> Result<[u16; 2], Unparsable> {
+fn parts(packet: &impl ReadAt, layer: &Layer) -> Result<[u16; 2], Unparsable> {
     match layer.protocol {
         tcp::PROTOCOL | udp::PROTOCOL | udp::PROTOCOL_LITE | sctp::PROTOCOL => {
-            let [a, b, c, d] = known(packet.read::<4>(layer.offset))?;
+            let [a, b, c, d] = known(packet.read_at::<4>(layer.offset))?;
             Ok([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
         }
         icmpv4::PROTOCOL | icmpv6::PROTOCOL => {
-            let [kind, code, _, _, a, b, _, _] = known(packet.read::<8>(layer.offset))?;
+            let [kind, code, _, _, a, b, _, _] = known(packet.read_at::<8>(layer.offset))?;
             Ok([u16::from_be_bytes([a, b]), u16::from_be_bytes([kind, code])])
         }
         gre::PROTOCOL => gre_keys(packet, layer.offset),
@@ -127,9 +134,9 @@ fn parts(packet: &Packet<'_>, layer: &Layer) -> Result<[u16; 2], Unparsable> {
 
 /// The call of a PPTP tunnel; other tunnels have one flow between two hosts. The call of the source is
 /// known only from the tunnel's control connection, which is not followed: it is 0.
-fn gre_keys(packet: &Packet<'_>, offset: usize) -> Result<[u16; 2], Unparsable> {
+fn gre_keys(packet: &impl ReadAt, offset: usize) -> Result<[u16; 2], Unparsable> {
     const PPP: u16 = 0x880b;
-    let fixed = match packet.read::<4>(offset) {
+    let fixed = match packet.read_at::<4>(offset) {
         Read::Known(fixed) => fixed,
         Read::Absent => return Ok([0, 0]),
         Read::Unknown => return Err(Unparsable::Unknown),
@@ -138,7 +145,7 @@ fn gre_keys(packet: &Packet<'_>, offset: usize) -> Result<[u16; 2], Unparsable> 
     if version & 0x07 != 1 {
         return Ok([0, 0]);
     }
-    match packet.read::<8>(offset) {
+    match packet.read_at::<8>(offset) {
         Read::Absent => Ok([0, 0]),
         Read::Unknown => Err(Unparsable::Unknown),
         Read::Known(_) if u16::from_be_bytes([high, low]) != PPP => Err(Unparsable::Invalid),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use conntrack::CtState;
 use host::sighting::Ports;
-use packet::Link;
+use packet::{Headers, Link};
 use rules::Iface;
 use rules::model::Hook;
 
@@ -48,6 +48,9 @@ pub struct Arrival<'a> {
     pub mark: u32,
     /// The state of its connection, if that is given and not for tracking to find.
     pub ctstate: Option<CtState>,
+    /// Its headers, if they were found before: by [`find_headers`](crate::find_headers) in the same bytes, under the
+    /// same program.
+    pub headers: Option<&'a Headers>,
 }
 
 /// Where a packet comes from.
@@ -103,6 +106,7 @@ impl Arrival<'_> {
             at: None,
             mark: 0,
             ctstate: None,
+            headers: None,
         }
     }
 }

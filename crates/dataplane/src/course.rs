@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use host::{Assumed, FrameKind, Host, Incoming, Missing, Outgoing, Refused, Routed};
-use packet::{L3, L4, Link, Mark, Packet, Read};
+use packet::{Headers, L3, L4, Link, Mark, Packet, Read};
 use rules::Iface;
 use rules::model::{Family, Hook, Ruleset};
 
@@ -275,9 +275,9 @@ pub(crate) fn bridged(link: Link) -> Option<Family> {
     (link == Link::Ethernet).then_some(Family::Bridge)
 }
 
-/// The family whose rules evaluate a packet.
-pub(crate) fn family_of(packet: &Packet<'_>) -> Option<Family> {
-    match packet.headers().link.ethertype {
+/// The family whose rules evaluate a packet with these headers.
+pub(crate) fn family_of(headers: &Headers) -> Option<Family> {
+    match headers.link.ethertype {
         0x0800 => Some(Family::Ipv4),
         0x86dd => Some(Family::Ipv6),
         0x0806 => Some(Family::Arp),

@@ -1,6 +1,6 @@
 //! [`Evaluator`]: a handler with the one program that it walks, for whom it never changes: replay, `why`, tests.
 
-use packet::Link;
+use packet::Headers;
 
 use crate::arrival::Arrival;
 use crate::disposition::Outcome;
@@ -29,7 +29,7 @@ impl<'p> Evaluator<'p> {
     }
 
     /// As [`Handler::prefetch`].
-    pub fn prefetch<'b>(&self, frames: impl Iterator<Item = (&'b mut [u8], Link, usize)>) {
+    pub fn prefetch<'b>(&self, frames: impl Iterator<Item = (&'b [u8], &'b Headers)> + Clone) {
         self.handler.prefetch(self.program, frames);
     }
 

@@ -10,11 +10,10 @@ use access::list::{Denied, Schedule};
 use conntrack::defrag::Defragged;
 use conntrack::{Visit, Zone};
 use host::{Assumed, Host};
-use packet::{Checksums, FlowKey, L3, Link, Mark, Packet};
+use packet::{FlowKey, Headers, L3, Link, Mark, Packet, Snap};
 use rules::eval;
 use rules::model::{Family, Hook};
 use rules::{BridgeNote, Connection, Iface, Transit};
-use smallvec::SmallVec;
 
 use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
@@ -25,6 +24,7 @@ use crate::delivery::{self, Delivered, Delivery};
 use crate::disposition::{
     Disposition, DropReason, Early, FinalVerdict, Midstream, Outcome, Skip, Why,
 };
+use crate::headers::{checksums_of, find_headers};
 use crate::hooked;
 use crate::interfaces;
 use crate::observer::Observer;
@@ -73,25 +73,23 @@ impl Handler {
         &self.state
     }
 
-    /// Prefetches for frames that are handled next, at best [`BURST`] of them: their connections are
-    /// fetched from memory all at once, not one after the other. Changes nothing.
+    /// Prefetches for frames that are handled next, at best [`BURST`] of them, each with the headers found in it:
+    /// their connections are fetched from memory all at once, not one after the other. Changes nothing.
     pub fn prefetch<'b>(
         &self,
         program: &Program,
-        frames: impl Iterator<Item = (&'b mut [u8], Link, usize)>,
+        frames: impl Iterator<Item = (&'b [u8], &'b Headers)> + Clone,
     ) {
         if !program.tracks() {
             return;
         }
-        let checksums = program.config().checksums;
-        let parse = |(bytes, link, wire_len)| Packet::parse(bytes, wire_len, link, checksums);
-        let packets: SmallVec<[Packet<'_>; BURST]> = frames.map(parse).collect();
         for (plan, state) in program.plans().iter().zip(&self.state.families) {
             let Some(tracker) = state.tracker.as_ref().filter(|_| plan.is_tracked) else {
                 continue;
             };
             let family = Some(plan.family());
-            let own = packets.iter().filter(|packet| family_of(packet) == family);
+            let own = frames.clone().filter(|(_, headers)| family_of(headers) == family);
+            let own = own.map(|(bytes, headers)| (Snap::new(bytes, headers.end), headers));
             tracker.prefetch(own, Zone::default());
         }
     }
@@ -112,25 +110,19 @@ impl Handler {
         let hooked = hooked::arrival(bytes, arrival, config);
         let arrival = hooked.as_ref().unwrap_or(arrival);
 
-        // Headers, found once.
-        let checksums = match (config.checksums, arrival.origin) {
-            (Checksums::Arrivals, Origin::Wire) => Checksums::Verify,
-            (checksums, _) => checksums,
-        };
+        // Headers, found once: for the burst that it came in, or now.
+        let find = || find_headers(program, bytes, arrival.link, arrival.wire_len, arrival.origin);
+        let headers = arrival.headers.copied().unwrap_or_else(find);
+        debug_assert_eq!(headers, find(), "headers of this frame under this program");
+        let checksums = checksums_of(config, arrival.origin);
         let mut whole: Vec<u8>;
         let (mut delivered, mut joined): (Vec<u8>, Packet<'_>);
         let mut fragment = None;
         let bridges = program.bridges();
-        let mut packet = match bridges && arrival.link == Link::Ethernet {
-            true => {
-                let headers = packet::parse_frame(bytes, arrival.wire_len);
-                Packet::with_headers(bytes, headers)
-            }
-            false => Packet::parse(bytes, arrival.wire_len, arrival.link, checksums),
-        };
+        let mut packet = Packet::with_headers(bytes, headers);
         let mut end = Disposition {
             verdict: FinalVerdict::Unknown,
-            family: if bridges { bridged(arrival.link) } else { family_of(&packet) },
+            family: if bridges { bridged(arrival.link) } else { family_of(packet.headers()) },
             path: None,
             bytes: packet.len() as u64,
             offload: packet.headers().offload,

@@ -26,16 +26,7 @@ pub(crate) fn arrival<'a>(
 ) -> Option<Arrival<'a>> {
     let record = (arrival.link == Link::Nflog).then(|| Record::read(bytes))??;
     let name = |index: Option<u32>| config.host.links.at(index?).map(|link| &*link.name);
-    let at = |hook, path| Some(Hooked { hook, path });
-    let (origin, at) = match record.hook {
-        Some(0) => (Origin::Wire, None),
-        Some(1) => (Origin::Wire, at(Hook::Input, Path::Input)),
-        Some(2) => (Origin::Wire, at(Hook::Forward, Path::Forward)),
-        Some(3) => (Origin::Host, None),
-        Some(4) if record.input.is_some() => (Origin::Wire, at(Hook::Postrouting, Path::Forward)),
-        Some(4) => (Origin::Host, at(Hook::Postrouting, Path::Output)),
-        _ => (arrival.origin, None),
-    };
+    let (origin, at) = place(&record).unwrap_or((arrival.origin, None));
     Some(Arrival {
         origin,
         at,
@@ -45,6 +36,26 @@ pub(crate) fn arrival<'a>(
         output: name(record.output),
         mark: record.mark,
         ..*arrival
+    })
+}
+
+/// Where a packet comes from, as the record of a rule says that is its frame.
+pub(crate) fn origin(bytes: &[u8], link: Link) -> Option<Origin> {
+    let record = (link == Link::Nflog).then(|| Record::read(bytes))??;
+    place(&record).map(|(origin, _)| origin)
+}
+
+/// Where a packet comes from, and the hook and way that it is on, as its record says.
+fn place(record: &Record) -> Option<(Origin, Option<Hooked>)> {
+    let at = |hook, path| Some(Hooked { hook, path });
+    Some(match record.hook {
+        Some(0) => (Origin::Wire, None),
+        Some(1) => (Origin::Wire, at(Hook::Input, Path::Input)),
+        Some(2) => (Origin::Wire, at(Hook::Forward, Path::Forward)),
+        Some(3) => (Origin::Host, None),
+        Some(4) if record.input.is_some() => (Origin::Wire, at(Hook::Postrouting, Path::Forward)),
+        Some(4) => (Origin::Host, at(Hook::Postrouting, Path::Output)),
+        _ => return None,
     })
 }
 

@@ -15,6 +15,7 @@ mod delivery;
 mod disposition;
 mod evaluator;
 pub mod handler;
+mod headers;
 mod hooked;
 mod interfaces;
 mod observer;
@@ -35,6 +36,7 @@ pub use disposition::{
 };
 pub use evaluator::Evaluator;
 pub use handler::{BURST, Handler};
+pub use headers::find_headers;
 pub use observer::Observer;
 pub use path::Path;
 pub use program::Program;

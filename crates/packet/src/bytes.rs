@@ -327,6 +327,11 @@ impl ReadAt for Packet<'_> {
     fn slice_at(&self, offset: usize, len: usize) -> Read<&[u8]> {
         self.read_slice(offset, len)
     }
+
+    #[inline]
+    fn read_at<const N: usize>(&self, offset: usize) -> Read<[u8; N]> {
+        self.read(offset)
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! A port that loses, repeats, shortens and damages what another port receives.
 //!
-//! Contract: the same seed and the same frames give the same faults. Transmission passes through
-//! untouched. Frames are copied: this is for tests.
+//! Contract: the same seed and the same frames give the same faults. Transmission passes through untouched. A frame
+//! that has its memory with it is disturbed in place, its repetition is a copy; one that has none is copied: this is
+//! for tests.
 
 use crate::burst::Burst;
-use crate::frame::FrameMeta;
+use crate::memory::Taken;
 use crate::port::{Port, PortError, Stats};
+use crate::readiness::Readiness;
 
 /// How often each fault strikes, in frames per million. Faults are drawn independently, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,15 +54,8 @@ impl<P: Port> Port for FaultPort<P> {
             if self.inner.rx_burst(&mut self.received)? == 0 {
                 break;
             }
-            for frame in self.received.iter_mut() {
-                disturb(
-                    &mut self.state,
-                    self.rates,
-                    frame.bytes,
-                    *frame.meta,
-                    burst,
-                    &mut self.lost,
-                );
+            for frame in self.received.drain(usize::MAX) {
+                disturb(&mut self.state, self.rates, frame, burst, &mut self.lost);
             }
         }
         Ok(burst.len())
@@ -68,6 +63,11 @@ impl<P: Port> Port for FaultPort<P> {
 
     fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
         self.inner.tx_burst(burst)
+    }
+
+    /// That of the port that it wraps.
+    fn readiness(&self) -> Readiness<'_> {
+        self.inner.readiness()
     }
 
     /// The counters of the port that it wraps; frames lost here are counted as lost.
@@ -80,8 +80,7 @@ impl<P: Port> Port for FaultPort<P> {
 fn disturb(
     state: &mut u64,
     rates: FaultRates,
-    bytes: &mut [u8],
-    meta: FrameMeta,
+    frame: Taken<'_>,
     burst: &mut Burst,
     lost: &mut u64,
 ) {
@@ -89,16 +88,22 @@ fn disturb(
         *lost += 1;
         return;
     }
-    let copies = if strikes(state, rates.duplicate) { 2 } else { 1 };
-    let mut length = bytes.len();
+    let is_twice = strikes(state, rates.duplicate);
+    let at = burst.len();
+    burst.append(frame);
+    let mut length = burst.get(at).map_or(0, |frame| frame.bytes.len());
     if strikes(state, rates.truncate) {
-        length = below(state, bytes.len());
+        length = below(state, length);
+        burst.cut(at, length);
     }
-    if strikes(state, rates.corrupt) && length > 0 {
-        bytes[below(state, length)] ^= 1 << below(state, 8);
+    if strikes(state, rates.corrupt)
+        && length > 0
+        && let Some(frame) = burst.get_mut(at)
+    {
+        frame.bytes[below(state, length)] ^= 1 << below(state, 8);
     }
-    for _ in 0..copies {
-        burst.push(&bytes[..length], meta);
+    if is_twice {
+        burst.repeat(at);
     }
 }
 
@@ -123,14 +128,16 @@ fn next(state: &mut u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loopback::LoopbackPort;
+    use crate::frame::FrameMeta;
+    use crate::memory_port::MemoryPort;
+    use crate::pool::Pool;
 
     const EVERY: u32 = 1_000_000;
 
     fn received(rates: FaultRates, seed: u64) -> (Vec<Vec<u8>>, Stats) {
         let mut frames = Burst::new();
         (0..100).for_each(|_| frames.push(&[0; 20], FrameMeta::default()));
-        let mut loopback = LoopbackPort::new(100, 7);
+        let mut loopback = MemoryPort::looped(&Pool::new(100, 32, 0), 100, 7);
         loopback.tx_burst(&mut frames).unwrap();
         let mut port = FaultPort::new(loopback, seed, rates);
         let mut all = Vec::new();

@@ -1,5 +1,5 @@
-//! Moves bytes. Ports that receive and transmit bursts of frames: capture files, an in-memory
-//! loopback, and (later) live interfaces.
+//! Moves bytes. Ports that receive and transmit bursts of frames: capture files, joined ports in memory, and (later)
+//! live interfaces.
 //!
 //! Contract: nothing here looks inside a frame. A port yields bytes with what the capture knows about
 //! them (time, link type, interface, direction, captured and wire length) and takes bytes back; what the
@@ -11,14 +11,24 @@ mod burst;
 mod fault;
 mod frame;
 mod link;
-mod loopback;
+mod memory;
+mod memory_port;
 pub mod pcap_file;
+mod pool;
 mod port;
+mod readiness;
+mod timestamp;
 
 pub use burst::Burst;
 pub use fault::{FaultPort, FaultRates};
-pub use frame::{Direction, Frame, FrameMeta, FrameMut, Timestamp};
+pub use frame::{
+    ChecksumState, Direction, Frame, FrameMeta, FrameMut, LiveMeta, SegmentKind, Segments, VlanTag,
+};
 pub use link::LinkType;
-pub use loopback::LoopbackPort;
+pub use memory::{FrameBuf, Memory, Region, Taken};
+pub use memory_port::MemoryPort;
 pub use pcap_file::{CaptureReader, Damage, EndOfFile, Interface};
+pub use pool::Pool;
 pub use port::{Port, PortError, Stats};
+pub use readiness::{Bell, Readiness};
+pub use timestamp::Timestamp;

@@ -1,11 +1,12 @@
 //! The trait that every source and sink of frames implements: rooms 1 and 6 of the packet's path.
 //!
 //! Contract: one thread drives a port; `rx_burst` and `tx_burst` may block where the port does. A port
-//! never looks inside a frame.
+//! never looks inside a frame. What a frame's memory has to do with a port is told in `memory.rs`.
 
 use std::{fmt, io};
 
 use crate::burst::Burst;
+use crate::readiness::Readiness;
 
 /// Receives and transmits bursts of frames.
 pub trait Port {
@@ -20,12 +21,15 @@ pub trait Port {
 
     /// Transmits the frames of `burst` in order, and returns how many were taken.
     ///
-    /// The frames stay in the burst. Those after the number returned were not sent, and are the caller's to
-    /// send again or to count as lost.
+    /// Those leave the burst, with their memory where the port can use it; it copies those that it cannot. Those that
+    /// stay were not sent, and are the caller's to send again or to drop.
     ///
     /// # Errors
     /// When the medium fails.
     fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError>;
+
+    /// What tells when the port has frames to receive.
+    fn readiness(&self) -> Readiness<'_>;
 
     /// Counters since the port was opened.
     fn stats(&self) -> Stats;
@@ -46,6 +50,10 @@ pub struct Stats {
     pub tx_bytes: u64,
     /// Frames offered for transmission and not taken.
     pub tx_full: u64,
+    /// Of the frames transmitted, those that had to be copied.
+    pub tx_copied: u64,
+    /// Frames taken and not transmitted: longer than the port can carry.
+    pub tx_too_long: u64,
 }
 
 /// Why a port cannot do what was asked.

@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use conntrack::States;
-use dataplane::{Arrival, Bridge, Disposition, Left, Origin, Skip};
+use dataplane::{Arrival, Bridge, Disposition, Left, Origin, Program, Skip, find_headers};
 use host::sighting::{Seen, Sighting};
-use packet::Link;
-use pktio::{Burst, FrameMeta, FrameMut, Interface};
+use packet::{Headers, Link};
+use pktio::{Burst, Frame, FrameMeta, FrameMut, Interface};
 
 use crate::decider::Decider;
 use crate::link::link_of;
@@ -121,6 +121,21 @@ impl Batch {
         self.outcomes.clear();
     }
 
+    /// Finds the headers of some of its frames, as this program is to see them; none of a frame that it never sees.
+    pub(crate) fn headers(
+        &self,
+        range: Range<usize>,
+        program: &Program,
+    ) -> impl Iterator<Item = Option<Headers>> {
+        let frames = self.burst.range(range.clone()).zip(range);
+        frames.map(|(Frame { bytes, meta }, at)| {
+            let seen = seen_at(&self.seen, at);
+            let link = link_of(meta.link_type).filter(|_| skip_of(seen).is_none())?;
+            let wire_len = meta.wire_length as usize;
+            Some(find_headers(program, bytes, link, wire_len, origin_of(seen)))
+        })
+    }
+
     /// Its frames in order.
     pub(crate) fn frames(&mut self) -> impl Iterator<Item = StreamFrame<'_>> {
         self.range(0..self.arrived.len())
@@ -133,6 +148,27 @@ impl Batch {
         burst.range_mut(range.clone()).zip(range).map(move |(FrameMut { bytes, meta }, at)| {
             StreamFrame { bytes, meta, arrived: arrived[at], seen: seen_at(seen, at), stream }
         })
+    }
+}
+
+/// Why a frame is no packet of its own, if it is none.
+#[inline]
+fn skip_of(seen: &Seen) -> Option<Skip> {
+    match seen.sighting {
+        Sighting::Second { .. } => Some(Skip::Second),
+        Sighting::Lower { .. } => Some(Skip::Lower),
+        Sighting::OtherHost => Some(Skip::OtherHost),
+        Sighting::Unknown | Sighting::Arrival | Sighting::Own => None,
+    }
+}
+
+/// Where a frame comes from, by what it was seen to be.
+#[inline]
+fn origin_of(seen: &Seen) -> Origin {
+    match seen.sighting {
+        Sighting::Arrival => Origin::Wire,
+        Sighting::Own => Origin::Host,
+        _ => Origin::Addresses,
     }
 }
 
@@ -150,12 +186,7 @@ impl<'b> StreamFrame<'b> {
     /// Why it is no packet of its own, if it is none.
     #[inline]
     pub(crate) fn skip(&self) -> Option<Skip> {
-        match self.seen.sighting {
-            Sighting::Second { .. } => Some(Skip::Second),
-            Sighting::Lower { .. } => Some(Skip::Lower),
-            Sighting::OtherHost => Some(Skip::OtherHost),
-            Sighting::Unknown | Sighting::Arrival | Sighting::Own => None,
-        }
+        skip_of(self.seen)
     }
 
     /// How it arrived. What shows that the host let it go on is used if `is_let_go_told`.
@@ -179,11 +210,7 @@ impl<'b> StreamFrame<'b> {
             was_let_go: seen.sighting == Sighting::Own && is_let_go_told,
             direction: meta.direction,
             interface: named.or(interface.and_then(|interface| interface.name.as_deref())),
-            origin: match seen.sighting {
-                Sighting::Arrival => Origin::Wire,
-                Sighting::Own => Origin::Host,
-                _ => Origin::Addresses,
-            },
+            origin: origin_of(seen),
             left: seen.left.map(|left| Left {
                 number: left.number,
                 interface: devices.of(left.device),

@@ -3,16 +3,18 @@
 //! Contract: nothing is written and nothing shared, so lanes may run side by side; what they counted is
 //! added up at the end.
 
+use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dataplane::{Arrival, BURST, Config, Disposition, Evaluator, Program, Skip};
 use host::sighting::Sighting;
+use packet::Headers;
 use rules::model::Family;
 
 use crate::batch::{Batch, Outcome, StreamFrame};
 use crate::decider::Decider;
-use crate::link::link_of;
 use crate::recorder::Recorder;
 use crate::rules_file::RulesFile;
 
@@ -70,6 +72,8 @@ pub(crate) struct Lane<'f> {
     pairs: bool,
     /// A copy of the current frame, for targets to rewrite.
     scratch: Vec<u8>,
+    /// The headers of a burst's frames.
+    found: Vec<Option<Headers>>,
 }
 
 impl<'f> Lane<'f> {
@@ -82,6 +86,7 @@ impl<'f> Lane<'f> {
             keeps,
             pairs: config.pair,
             scratch: Vec::new(),
+            found: Vec::with_capacity(BURST),
         }
     }
 
@@ -92,18 +97,18 @@ impl<'f> Lane<'f> {
 
     /// Evaluates every frame of a batch, in order.
     pub(crate) fn evaluate(&mut self, batch: &mut Batch) {
-        let mut outcomes = std::mem::take(&mut batch.outcomes);
+        let mut outcomes = mem::take(&mut batch.outcomes);
+        let mut found = mem::take(&mut self.found);
         let frames = batch.arrived.len();
         for start in (0..frames).step_by(BURST) {
             let range = start..frames.min(start + BURST);
-            if self.evaluator.program().tracks() {
-                self.evaluator.prefetch(batch.burst.range_mut(range.clone()).filter_map(|frame| {
-                    let link = link_of(frame.meta.link_type)?;
-                    Some((frame.bytes, link, frame.meta.wire_length as usize))
-                }));
-            }
-            outcomes.extend(batch.range(range).filter_map(|frame| self.frame(frame)));
+            self.prefetch(batch, range.clone(), &mut found);
+            let frames = batch.range(range).enumerate();
+            outcomes.extend(frames.filter_map(|(at, frame)| {
+                self.frame(frame, found.get(at).and_then(Option::as_ref))
+            }));
         }
+        self.found = found;
         batch.outcomes = outcomes;
         batch.connections = self.evaluator.connections();
         if let Some(versus) = &self.versus {
@@ -111,9 +116,22 @@ impl<'f> Lane<'f> {
         }
     }
 
+    /// Finds the headers of a burst's frames and prefetches by them, where connections are tracked. Elsewhere there
+    /// is nothing to fetch, and the handler finds them.
+    fn prefetch(&self, batch: &Batch, range: Range<usize>, found: &mut Vec<Option<Headers>>) {
+        found.clear();
+        if self.evaluator.program().tracks() {
+            found.extend(batch.headers(range.clone(), self.evaluator.program()));
+            let frames = batch.burst.range(range).zip(&*found);
+            let parsed =
+                frames.filter_map(|(frame, headers)| Some((frame.bytes, headers.as_ref()?)));
+            self.evaluator.prefetch(parsed);
+        }
+    }
+
     /// Evaluates and counts one frame.
     #[inline]
-    fn frame(&mut self, frame: StreamFrame<'_>) -> Option<Outcome> {
+    fn frame(&mut self, frame: StreamFrame<'_>, headers: Option<&Headers>) -> Option<Outcome> {
         let Self { evaluator, recorder, scratch, .. } = self;
         recorder.sighted(frame.seen.sighting);
         let mut packet = recorder.packet();
@@ -123,7 +141,8 @@ impl<'f> Lane<'f> {
             (_, Some(skip)) => Disposition::skipped(skip),
             (Some(link), None) => {
                 // What other rules let go on tells nothing of these: both are given the same.
-                let arrival = frame.arrival(link, self.pairs && self.versus.is_none());
+                let is_let_go_told = self.pairs && self.versus.is_none();
+                let arrival = Arrival { headers, ..frame.arrival(link, is_let_go_told) };
                 let StreamFrame { bytes, arrived, seen, .. } = frame;
                 let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
                 let outcome = evaluator.handle(own, &arrival, &mut packet);
@@ -131,7 +150,8 @@ impl<'f> Lane<'f> {
                 packet.compare(arrived.number, &outcome, arrival.left.as_ref(), is_own);
                 let end = outcome.end;
                 new = self.versus.as_mut().map(|versus| {
-                    // Targets rewrite in place: the new rules get what was captured.
+                    // Targets rewrite in place: the new rules get what was captured. They may see other headers.
+                    let arrival = Arrival { headers: None, ..arrival };
                     versus.evaluate(copy(scratch, bytes), &arrival)
                 });
                 end

@@ -58,6 +58,10 @@ struct Worker<'s> {
 }
 
 /// A batch that workers have, whole or in parts.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are a few, and a box is an allocation for each"
+)]
 enum Flight {
     Whole(usize),
     /// Which worker has each frame.
@@ -256,7 +260,8 @@ fn holds_fragment(batch: &mut Batch) -> bool {
     })
 }
 
-/// The worker of a packet.
+/// The worker of a packet, which finds its headers anew: to hand them on in the batch did not pay (500,000 tracked
+/// packets, two workers: 0.373 s of user time, and 0.363 s without; medians of 11).
 fn owner(bytes: &mut [u8], meta: &FrameMeta, workers: usize) -> Result<usize, Alone> {
     let Some(link) = link_of(meta.link_type) else { return Ok(0) };
     let packet = Packet::parse(bytes, meta.wire_length as usize, link, Checksums::Ignore);

@@ -44,7 +44,7 @@ use crate::view::{Certainty, CtState, CtView, Space, States, Taken};
 use crate::{dissect, icmp, protocol, tcp};
 pub use attach::{AnswerKind, Attachment, answerable, answered};
 pub use leave::Confirmation;
-use packet::{Checksums, Packet, Read};
+use packet::{Checksums, Headers, Packet, Read, Snap};
 
 /// Where tracking meets a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -158,17 +158,17 @@ impl Tracker {
 
     /// Prefetches for packets that are about to be tracked in this zone: memory is waited for once for
     /// all of a burst, not once for each. Changes nothing.
-    pub fn prefetch<'a, 'b: 'a>(
+    pub fn prefetch<'a, 'b>(
         &self,
-        packets: impl IntoIterator<Item = &'a Packet<'b>>,
+        packets: impl IntoIterator<Item = (Snap<'b>, &'a Headers)>,
         zone: Zone,
     ) {
         let id = zone.id_in(Direction::Original);
         let mut hashes = [0; BURST];
         let mut count = 0;
-        for packet in packets {
-            let Ok(layer) = dissect::layer(packet) else { continue };
-            let Ok(tuple) = dissect::tuple(packet, &layer) else { continue };
+        for (bytes, headers) in packets {
+            let Ok(layer) = dissect::layer_of(headers) else { continue };
+            let Ok(tuple) = dissect::tuple(&bytes.trim(headers.end), &layer) else { continue };
             if let Some(place) = hashes.get_mut(count) {
                 *place = self.table.hash(&tuple.in_zone(id));
                 count += 1;

@@ -7,7 +7,7 @@ use conntrack::{
 };
 use packet::craft::{Addresses, Message};
 use packet::tcp::Flags;
-use packet::{Checksums, Link, Packet};
+use packet::{Checksums, Link, Packet, Snap, parse};
 use proptest::prelude::*;
 
 const MAX: usize = 24;
@@ -95,8 +95,10 @@ fn visit(step: &Step, now: u64, frame: u64) -> Visit {
 
 fn run(tracker: &mut Tracker, step: &Step, visit: &Visit) {
     let mut bytes = step.frame[..step.captured].to_vec();
+    let headers = parse(Link::Raw, &bytes, step.frame.len(), Checksums::Ignore);
+    let snap = Snap::new(&bytes, step.frame.len());
+    tracker.prefetch([(snap, &headers)], visit.template.zone);
     let packet = Packet::parse(&mut bytes, step.frame.len(), Link::Raw, Checksums::Ignore);
-    tracker.prefetch([&packet], visit.template.zone);
     let view = tracker.track(&packet, visit);
     assert!(tracker.len() <= MAX);
     match step.end % 5 {

@@ -6,7 +6,7 @@
 use conntrack::{Certainty, Config, CtState, Mode, Tracker, Visit, Zone};
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
-use packet::{Checksums, Link, Packet};
+use packet::{Checksums, Link, Packet, Snap};
 use std::time::Instant;
 
 const FLOWS: u32 = 262_144;
@@ -95,7 +95,11 @@ fn timed(flows: u32, burst: usize) -> f64 {
         let mut established = 0;
         for burst in packets.chunks(burst) {
             if burst.len() > 1 {
-                tracker.prefetch(burst, Zone::default());
+                let found = burst.iter().map(|packet| {
+                    let headers = packet.headers();
+                    (Snap::new(packet.frame(), headers.end), headers)
+                });
+                tracker.prefetch(found, Zone::default());
             }
             for packet in burst {
                 let view = tracker.track(packet, &visit);

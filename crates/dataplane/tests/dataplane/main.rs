@@ -7,6 +7,7 @@ mod follow;
 mod ftp;
 mod full_table;
 mod given_up;
+mod headers;
 mod nat;
 mod publish;
 mod ways;

@@ -9,8 +9,9 @@
 
 use super::fields::ByteOrder;
 use super::{Damage, Interface, MAX_CAPTURED, Piece};
-use crate::frame::{Direction, FrameMeta, Timestamp};
+use crate::frame::{Direction, FrameMeta};
 use crate::link::LinkType;
+use crate::timestamp::Timestamp;
 
 /// Magic numbers as the writing host's 32-bit value.
 pub(super) const MAGIC_MICROS: u32 = 0xa1b2_c3d4;

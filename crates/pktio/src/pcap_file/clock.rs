@@ -3,7 +3,7 @@
 //! Contract: exact where nanoseconds can be, rounded down otherwise, saturating at the ends of
 //! [`Timestamp`]. Source: draft-ietf-opsawg-pcapng, options `if_tsresol` and `if_tsoffset`.
 
-use crate::frame::Timestamp;
+use crate::timestamp::Timestamp;
 
 /// The highest power of ten that 64 bits hold.
 const MAX_DECIMAL_EXPONENT: u8 = 19;

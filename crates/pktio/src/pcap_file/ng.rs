@@ -10,8 +10,9 @@
 use super::clock::Clock;
 use super::fields::ByteOrder;
 use super::{Damage, Interface, MAX_CAPTURED, Piece};
-use crate::frame::{Direction, FrameMeta, Timestamp};
+use crate::frame::{Direction, FrameMeta};
 use crate::link::LinkType;
+use crate::timestamp::Timestamp;
 
 /// The first four bytes of a section, the same in both byte orders.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;

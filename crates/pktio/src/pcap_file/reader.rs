@@ -14,6 +14,7 @@ use super::ng::{self, Sections};
 use super::{Damage, EndOfFile, Interface, Piece};
 use crate::burst::Burst;
 use crate::port::{Port, PortError, Stats};
+use crate::readiness::Readiness;
 
 /// Bytes needed to tell what kind of capture a file is.
 const MAGIC_LENGTH: usize = 4;
@@ -322,6 +323,10 @@ impl Port for CaptureReader {
 
     fn tx_burst(&mut self, _: &mut Burst) -> Result<usize, PortError> {
         Err(PortError::ReceiveOnly { name: self.name.clone() })
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::Always
     }
 
     fn stats(&self) -> Stats {

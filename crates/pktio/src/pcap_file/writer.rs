@@ -9,8 +9,9 @@
 use std::io::{self, BufWriter, ErrorKind, IntoInnerError, Write};
 
 use super::{Interface, MAX_CAPTURED, classic, ng};
-use crate::frame::{Direction, Frame, Timestamp};
+use crate::frame::{Direction, Frame};
 use crate::link::LinkType;
+use crate::timestamp::Timestamp;
 
 /// The snapshot length in file headers: libpcap's own maximum.
 const SNAPLEN: u32 = 262_144;

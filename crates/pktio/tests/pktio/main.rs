@@ -1,4 +1,5 @@
-//! Capture files: built by hand, and those of tcpdump's own tests.
+//! Capture files: built by hand, and those of tcpdump's own tests. Frames in memory of their own.
 
 mod capture_files;
+mod memory;
 mod tcpdump_corpus;

@@ -1,0 +1,39 @@
+//! [`find_headers`]: the headers of a frame as its handler is to see them.
+//!
+//! Contract: they depend on the bytes, the program and where the frame comes from, and on nothing that packets leave.
+//! So a worker finds those of a burst first, prefetches by them, and gives each frame's to the handler
+//! ([`Arrival::headers`](crate::Arrival)), which finds them itself where it is given none. A debug build holds those
+//! that it is given to those that it finds.
+
+use packet::{Checksums, Headers, Link, parse, parse_frame};
+
+use crate::arrival::Origin;
+use crate::config::Config;
+use crate::hooked;
+use crate::program::Program;
+
+/// Finds the headers of a frame of which `bytes` were captured, `wire_len` bytes long on the wire.
+#[inline]
+#[must_use]
+pub fn find_headers(
+    program: &Program,
+    bytes: &[u8],
+    link: Link,
+    wire_len: usize,
+    origin: Origin,
+) -> Headers {
+    if program.bridges() && link == Link::Ethernet {
+        return parse_frame(bytes, wire_len);
+    }
+    let origin = hooked::origin(bytes, link).unwrap_or(origin);
+    parse(link, bytes, wire_len, checksums_of(program.config(), origin))
+}
+
+/// What to do about the IPv4 header checksums of a frame that comes from there.
+#[inline]
+pub(crate) fn checksums_of(config: &Config, origin: Origin) -> Checksums {
+    match (config.checksums, origin) {
+        (Checksums::Arrivals, Origin::Wire) => Checksums::Verify,
+        (checksums, _) => checksums,
+    }
+}

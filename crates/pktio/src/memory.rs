@@ -1,0 +1,251 @@
+//! [`FrameBuf`]: one frame in memory that belongs to a [`Region`], and goes back to it exactly once.
+//!
+//! Contract: a chunk of memory has one owner at a time, by type: nothing here is `Clone`, moving a frame moves its
+//! memory, and dropping it (alone, or with a burst) hands the chunk to the region that it came from. A chunk keeps
+//! its region alive, so memory outlives every frame in it. A frame begins some bytes into its chunk and ends before
+//! the chunk does: it grows into that room, and is never moved to grow.
+//!
+//! Each back end is a region, and a tag says to it which chunk comes back:
+//!
+//! | memory | what a chunk is | given back |
+//! |---|---|---|
+//! | [`Pool`](crate::Pool) | a box of its own | to the pool's free list |
+//! | UMEM (AF_XDP) | a slice of the mapping, tag: its address | to the fill ring, or reclaimed to transmit it |
+//! | mbuf (DPDK) | its data room, tag: the mbuf | freed in bulk, or reclaimed to transmit it |
+//! | block (TPACKET_V3) | a frame's slice; the region is the block | by the block's `Drop`, with its last frame |
+//!
+//! A port reclaims a frame of its own region ([`FrameBuf::reclaim`]): it goes from one ring to the other.
+//!
+//! A region gives out memory that it maps itself as `&'static mut [u8]` ([`Memory::lent`]): it vouches for that
+//! lifetime in its own `unsafe`, and may, because nobody but the region that a chunk belongs to gets it out of its
+//! frame. So this module needs none. What it costs is one count of an `Arc` for each frame; chunks go back in bulk,
+//! with one call (and one lock of a pool) for a burst.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+use std::{iter, mem, ptr};
+
+use crate::frame::{Frame, FrameMeta, FrameMut, LiveMeta};
+
+/// Memory that frames come from and go back to.
+pub trait Region: Debug + Send + Sync {
+    /// Takes back chunks that it gave out, each once, on whatever thread dropped them.
+    ///
+    /// What it leaves in `chunks` is dropped. It must not drop frames of its own while it holds a lock.
+    fn take_back(&self, chunks: &mut dyn Iterator<Item = Memory>);
+}
+
+/// The bytes of one chunk and what its region knows it by.
+#[derive(Debug)]
+pub struct Memory {
+    bytes: Bytes,
+    tag: u64,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Owned(Box<[u8]>),
+    Lent(&'static mut [u8]),
+    /// On its way back.
+    Gone,
+}
+
+impl Memory {
+    /// A chunk that is an allocation of its own.
+    pub fn owned(bytes: Box<[u8]>, tag: u64) -> Self {
+        Self { bytes: Bytes::Owned(bytes), tag }
+    }
+
+    /// A chunk of memory that its region owns, and does not touch before it comes back.
+    pub fn lent(bytes: &'static mut [u8], tag: u64) -> Self {
+        Self { bytes: Bytes::Lent(bytes), tag }
+    }
+
+    /// What its region knows it by.
+    pub fn tag(&self) -> u64 {
+        self.tag
+    }
+
+    /// All of its bytes, headroom and tailroom included.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Lent(bytes) => bytes,
+            Bytes::Gone => &[],
+        }
+    }
+
+    /// All of its bytes, headroom and tailroom included.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        match &mut self.bytes {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Lent(bytes) => bytes,
+            Bytes::Gone => &mut [],
+        }
+    }
+}
+
+/// Memory with the region that it goes back to.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    memory: Memory,
+    region: Arc<dyn Region>,
+    /// Of the frame in it.
+    pub(crate) live: LiveMeta,
+}
+
+impl Chunk {
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.memory.bytes()
+    }
+
+    #[inline]
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        self.memory.bytes_mut()
+    }
+
+    /// Its memory, of which whoever asks has to take care.
+    fn take(&mut self) -> Memory {
+        mem::replace(&mut self.memory, Memory { bytes: Bytes::Gone, tag: 0 })
+    }
+
+    /// Gives back these chunks from `first` on, those of one region in a row with one call.
+    pub(crate) fn give_back(chunks: &mut Vec<Self>, first: usize) {
+        while let Some(last) = chunks.get(first..).and_then(<[Self]>::last) {
+            let region = Arc::clone(&last.region);
+            let is_next = |chunks: &Vec<Self>| {
+                chunks.len() > first && Arc::ptr_eq(&chunks[chunks.len() - 1].region, &region)
+            };
+            let mut same = iter::from_fn(|| {
+                if !is_next(chunks) {
+                    return None;
+                }
+                chunks.pop().map(|mut chunk| chunk.take())
+            });
+            region.take_back(&mut same);
+            same.for_each(drop);
+        }
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        if !matches!(self.memory.bytes, Bytes::Gone) {
+            let memory = self.take();
+            self.region.take_back(&mut iter::once(memory));
+        }
+    }
+}
+
+/// A frame that has its memory with it, outside of any burst: in a queue, or being made.
+#[derive(Debug)]
+pub struct FrameBuf {
+    pub(crate) chunk: Chunk,
+    pub(crate) start: usize,
+    pub(crate) length: usize,
+    /// What is known about it. Growing leaves its length on the wire to whoever makes the frame.
+    pub meta: FrameMeta,
+}
+
+impl FrameBuf {
+    /// An empty frame that begins `headroom` bytes into its memory, or at its end if that is shorter.
+    pub fn new(memory: Memory, region: Arc<dyn Region>, headroom: usize) -> Self {
+        let start = headroom.min(memory.bytes().len());
+        let chunk = Chunk { memory, region, live: LiveMeta::default() };
+        Self { chunk, start, length: 0, meta: FrameMeta::default() }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.chunk.bytes()[self.start..self.start + self.length]
+    }
+
+    /// Its bytes, to be rewritten in place.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.chunk.bytes_mut()[self.start..self.start + self.length]
+    }
+
+    /// What its port knows of it.
+    pub fn live(&self) -> &LiveMeta {
+        &self.chunk.live
+    }
+
+    /// What its port knows of it, to be written.
+    pub fn live_mut(&mut self) -> &mut LiveMeta {
+        &mut self.chunk.live
+    }
+
+    /// The frame, to read.
+    pub fn frame(&self) -> Frame<'_> {
+        Frame { bytes: self.bytes(), meta: &self.meta }
+    }
+
+    /// The frame, to be rewritten in place.
+    pub fn frame_mut(&mut self) -> FrameMut<'_> {
+        let bytes = &mut self.chunk.bytes_mut()[self.start..self.start + self.length];
+        FrameMut { bytes, meta: &self.meta }
+    }
+
+    /// Bytes before the frame that it can grow into.
+    pub fn headroom(&self) -> usize {
+        self.start
+    }
+
+    /// Bytes after the frame that it can grow into.
+    pub fn tailroom(&self) -> usize {
+        self.chunk.bytes().len() - self.start - self.length
+    }
+
+    /// Makes the frame begin `by` bytes earlier. The new bytes hold whatever stood there; `None` if there is no room
+    /// for them, and nothing has changed.
+    pub fn grow_front(&mut self, by: usize) -> Option<&mut [u8]> {
+        self.start = self.start.checked_sub(by)?;
+        self.length += by;
+        Some(self.bytes_mut())
+    }
+
+    /// Makes the frame end `by` bytes later. As [`FrameBuf::grow_front`].
+    pub fn grow_back(&mut self, by: usize) -> Option<&mut [u8]> {
+        if by > self.tailroom() {
+            return None;
+        }
+        self.length += by;
+        Some(self.bytes_mut())
+    }
+
+    /// Appends a copy of `bytes`; false if there is no room for them.
+    pub fn extend(&mut self, bytes: &[u8]) -> bool {
+        let end = self.length;
+        self.grow_back(bytes.len()).map(|all| all[end..].copy_from_slice(bytes)).is_some()
+    }
+
+    /// Whether its memory belongs to this region.
+    pub fn is_of<R: Region>(&self, region: &Arc<R>) -> bool {
+        ptr::addr_eq(Arc::as_ptr(&self.chunk.region), Arc::as_ptr(region))
+    }
+
+    /// The memory for the region that it belongs to, and the range of the frame in it: for a port that transmits from
+    /// its own region. `None` for any other region ([`FrameBuf::is_of`]): the frame is dropped.
+    pub fn reclaim<R: Region>(mut self, region: &Arc<R>) -> Option<(Memory, Range<usize>)> {
+        let range = self.start..self.start + self.length;
+        self.is_of(region).then(|| (self.chunk.take(), range))
+    }
+}
+
+/// A frame that left its burst ([`Burst::drain`](crate::Burst::drain)).
+#[derive(Debug)]
+pub enum Taken<'b> {
+    /// With its memory.
+    Moved(FrameBuf),
+    /// Without: it lies in the burst's own buffer, and can only be copied.
+    Lent {
+        /// Its bytes.
+        bytes: &'b [u8],
+        /// What is known about it.
+        meta: FrameMeta,
+    },
+}
