@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::listing::Listing;
+use crate::steer::Shard;
 use packet::Checksums;
 
 const SECOND: u64 = 1_000_000_000;
@@ -34,6 +35,8 @@ pub struct Config {
     pub start: Option<Arc<Listing>>,
     /// Most flows held at a time (`nf_conntrack_max`); at most 2^30.
     pub max: usize,
+    /// Which worker's part of the flows this is, where several share them.
+    pub shard: Option<Shard>,
     /// What the keys of the table's hashes are drawn from; at random where there is none. Nothing but time depends on it.
     pub seed: Option<u64>,
     /// Most expected flows at a time (`nf_conntrack_expect_max`).
@@ -53,6 +56,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// The same for one worker of several, with as much room as it has.
+    #[must_use]
+    pub fn of_shard(&self, shard: Shard) -> Self {
+        Self { max: shard.max, shard: Some(shard), ..self.clone() }
+    }
+
     /// Whether flows may have begun before the capture of which nothing is known.
     pub(crate) fn may_predate(&self) -> bool {
         self.mode == Mode::Midstream && self.start.is_none()
@@ -65,6 +74,7 @@ impl Default for Config {
             mode: Mode::default(),
             start: None,
             max: DEFAULT_MAX,
+            shard: None,
             seed: None,
             expect_max: 4096,
             checksums: Checksums::default(),

@@ -88,6 +88,19 @@ pub(crate) fn is_icmp(protocol: u8) -> bool {
     matches!(protocol, icmpv4::PROTOCOL | icmpv6::PROTOCOL)
 }
 
+/// Whether flows of a protocol have ports: TCP, UDP, UDP-Lite, SCTP. DCCP has no tracker in this kernel any more, and so
+/// none.
+#[must_use]
+pub fn has_ports(protocol: u8) -> bool {
+    matches!(
+        protocol,
+        packet::tcp::PROTOCOL
+            | packet::udp::PROTOCOL
+            | packet::udp::PROTOCOL_LITE
+            | packet::sctp::PROTOCOL
+    )
+}
+
 /// Whether a protocol's tracker may call packets of a living flow INVALID.
 pub(crate) fn has_states(protocol: u8) -> bool {
     matches!(protocol, packet::tcp::PROTOCOL | packet::sctp::PROTOCOL)

@@ -1,5 +1,6 @@
 //! [`Evaluator`]: a handler with the one program that it walks, for whom it never changes: replay, `why`, tests.
 
+use conntrack::steer::Shard;
 use packet::Link;
 
 use crate::arrival::Arrival;
@@ -19,7 +20,13 @@ impl<'p> Evaluator<'p> {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(program: &'p Program) -> Self {
-        Self { program, handler: Handler::new(program) }
+        Self::of_shard(program, None)
+    }
+
+    /// The same for one worker of several that share connections.
+    #[must_use]
+    pub fn of_shard(program: &'p Program, shard: Option<Shard>) -> Self {
+        Self { program, handler: Handler::of_shard(program, shard) }
     }
 
     /// The program that it walks.
@@ -37,6 +44,12 @@ impl<'p> Evaluator<'p> {
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.handler.state().connections()
+    }
+
+    /// Whether its connections may concern those of other workers: see [`conntrack::Tracker::crosses`].
+    #[must_use]
+    pub fn crosses(&self) -> bool {
+        self.handler.state().crosses()
     }
 
     /// As [`Handler::handle`].

@@ -6,6 +6,7 @@
 use access::list::Schedule;
 use conntrack::Tracker;
 use conntrack::defrag::{Defrag, Defragged};
+use conntrack::steer::Shard;
 use packet::Packet;
 use rules::eval::Memories;
 use rules::ipset::Sets;
@@ -27,6 +28,8 @@ pub struct State {
     pub(crate) bans: Option<Schedule>,
     /// The host's sets, which all its rules share.
     pub(crate) sets: Option<Sets>,
+    /// Which part of the connections is its own, where workers share them.
+    shard: Option<Shard>,
 }
 
 /// What the packets of one family leave.
@@ -48,11 +51,19 @@ impl State {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(program: &Program) -> Self {
+        Self::of_shard(program, None)
+    }
+
+    /// Nothing seen yet, of one worker of several.
+    #[must_use]
+    pub fn of_shard(program: &Program, shard: Option<Shard>) -> Self {
         let config = program.config();
+        let new = |plan| FamilyState::new(plan, config, shard.as_ref());
         Self {
-            families: program.plans().iter().map(|plan| FamilyState::new(plan, config)).collect(),
+            families: program.plans().iter().map(new).collect(),
             bans: config.bans.clone(),
             sets: config.sets.clone(),
+            shard,
         }
     }
 
@@ -62,13 +73,14 @@ impl State {
         let mut before: Vec<Option<FamilyState>> =
             std::mem::take(&mut self.families).into_iter().map(Some).collect();
         let config = new.config();
+        let shard = self.shard.as_ref();
         let follow = |plan: &Plan| {
             let of_family = |old: &Plan| old.family() == plan.family();
             let place = old.plans().iter().position(of_family);
             let state = place.and_then(|place| before.get_mut(place)?.take());
             match (state, old.ruleset(plan.family())) {
-                (Some(state), Some(rules)) => state.follow(rules, plan, config),
-                _ => FamilyState::new(plan, config),
+                (Some(state), Some(rules)) => state.follow(rules, plan, config, shard),
+                _ => FamilyState::new(plan, config, shard),
             }
         };
         self.families = new.plans().iter().map(follow).collect();
@@ -82,14 +94,20 @@ impl State {
         let trackers = self.families.iter().filter_map(|family| family.tracker.as_ref());
         trackers.map(|tracker| tracker.stats().created).sum()
     }
+
+    /// Whether its connections may concern those of other workers: see [`Tracker::crosses`].
+    #[must_use]
+    pub fn crosses(&self) -> bool {
+        self.families.iter().filter_map(|family| family.tracker.as_ref()).any(Tracker::crosses)
+    }
 }
 
 impl FamilyState {
-    fn new(plan: &Plan, config: &Config) -> Self {
+    fn new(plan: &Plan, config: &Config, shard: Option<&Shard>) -> Self {
         Self {
             memories: Memories::of(plan.tables.ruleset()),
             answers: Answers::default(),
-            tracker: tracker(plan, config),
+            tracker: tracker(plan, config, shard),
             defrag: defrag(plan, config),
             own: None,
             delivery: Delivery::default(),
@@ -98,12 +116,12 @@ impl FamilyState {
 
     /// The same under other rules of the family. Connections stay, too, where those do not ask for them: nothing looks
     /// at them until some do again. How they are tracked stays as it was when the first rules asked.
-    fn follow(self, old: &Ruleset, plan: &Plan, config: &Config) -> Self {
+    fn follow(self, old: &Ruleset, plan: &Plan, config: &Config, shard: Option<&Shard>) -> Self {
         let rules = plan.tables.ruleset();
         let same = std::ptr::eq(old, &**rules);
         Self {
             memories: if same { self.memories } else { self.memories.carried(old, rules) },
-            tracker: self.tracker.or_else(|| tracker(plan, config)),
+            tracker: self.tracker.or_else(|| tracker(plan, config, shard)),
             defrag: self.defrag.or_else(|| defrag(plan, config)),
             ..self
         }
@@ -158,8 +176,12 @@ impl FamilyState {
 }
 
 /// No connections, where they are tracked.
-fn tracker(plan: &Plan, config: &Config) -> Option<Tracker> {
-    plan.is_tracked.then(|| Tracker::new(config.ct.clone()))
+fn tracker(plan: &Plan, config: &Config, shard: Option<&Shard>) -> Option<Tracker> {
+    let ct = || match shard {
+        Some(shard) => config.ct.of_shard(shard.clone()),
+        None => config.ct.clone(),
+    };
+    plan.is_tracked.then(|| Tracker::new(ct()))
 }
 
 /// No fragments, where connections are tracked.

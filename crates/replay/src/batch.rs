@@ -29,6 +29,8 @@ pub(crate) struct Batch {
     pub(crate) outcomes: Vec<Outcome>,
     /// Connections that its workers have made up to here.
     pub(crate) connections: u64,
+    /// Some of them may concern other workers.
+    pub(crate) crosses: bool,
 }
 
 /// A frame's place in the stream.
@@ -108,6 +110,7 @@ impl Default for Batch {
             stream: Stream::default(),
             outcomes: Vec::new(),
             connections: 0,
+            crosses: false,
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use conntrack::steer::Shard;
 use dataplane::{Arrival, BURST, Config, Disposition, Evaluator, Program, Skip};
 use host::sighting::Sighting;
 use rules::model::Family;
@@ -73,11 +74,13 @@ pub(crate) struct Lane<'f> {
 }
 
 impl<'f> Lane<'f> {
-    pub(crate) fn new(rules: Rules<'f>, keeps: Keeps) -> Self {
+    /// One that sees all packets, or those of a shard.
+    pub(crate) fn new(rules: Rules<'f>, keeps: Keeps, shard: Option<Shard>) -> Self {
         let Rules { files, new, config, program, new_program, stop } = rules;
+        let versus = new.zip(new_program);
         Self {
-            evaluator: Evaluator::new(program),
-            versus: new.zip(new_program).map(|(new, program)| Versus::new(new, program, rules)),
+            evaluator: Evaluator::of_shard(program, shard.clone()),
+            versus: versus.map(|(new, program)| Versus::new(new, program, rules, shard)),
             recorder: Recorder::new(files, keeps.sides).stopped_by(stop.cloned()),
             keeps,
             pairs: config.pair,
@@ -106,8 +109,10 @@ impl<'f> Lane<'f> {
         }
         batch.outcomes = outcomes;
         batch.connections = self.evaluator.connections();
+        batch.crosses = self.evaluator.crosses();
         if let Some(versus) = &self.versus {
             batch.connections = versus.evaluator.connections().max(batch.connections);
+            batch.crosses |= versus.evaluator.crosses();
         }
     }
 
@@ -155,10 +160,15 @@ pub(crate) struct Versus<'n> {
 }
 
 impl<'n> Versus<'n> {
-    pub(crate) fn new(new: &'n [RulesFile], program: &'n Program, rules: Rules<'n>) -> Self {
+    pub(crate) fn new(
+        new: &'n [RulesFile],
+        program: &'n Program,
+        rules: Rules<'n>,
+        shard: Option<Shard>,
+    ) -> Self {
         let files: Vec<&RulesFile> = compared(new, rules.files).collect();
         Self {
-            evaluator: Evaluator::new(program),
+            evaluator: Evaluator::of_shard(program, shard),
             recorder: Recorder::new(files, false).stopped_by(rules.stop.cloned()),
         }
     }

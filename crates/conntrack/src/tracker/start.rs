@@ -2,6 +2,7 @@
 
 use super::{Tracker, Visit};
 use crate::flow::{Doubt, Flow, Proto};
+use crate::helper::Helper;
 use crate::key::Tuple;
 use crate::listing::{Listed, State};
 use crate::sctp::Sctp;
@@ -30,7 +31,9 @@ impl Tracker {
         }
         if listed.is_translated() {
             self.note_source(handle);
+            self.note_tuples(handle);
         }
+        self.crosses |= listed.helper != Helper::None;
     }
 }
 

@@ -23,6 +23,7 @@ use self::kit::work::LONGEST;
 use crate::error::What;
 use crate::family::Family;
 use crate::ipset::Sets;
+use crate::nat::Gives;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 use conntrack::States;
@@ -73,6 +74,11 @@ pub trait Match: fmt::Debug + Send + Sync {
     /// The ports that it matches, if it tests nothing else of a header that is known in full.
     fn port_ranges(&self) -> Option<PortRanges> {
         None
+    }
+
+    /// The destination ports of all packets that it lets pass, as ranges with both ends, if it tests them.
+    fn destinations(&self) -> Option<Vec<(u16, u16)>> {
+        self.port_ranges().map(|ranges| vec![ranges.destination])
     }
 }
 
@@ -125,6 +131,11 @@ pub trait Target: fmt::Debug + Send + Sync {
     /// It gives flows other addresses or ports.
     fn translates(&self) -> bool {
         false
+    }
+
+    /// Which ports flows have that it translates.
+    fn gives(&self) -> Gives {
+        Gives::Own
     }
 
     /// What the sender of a packet that it rejects is sent.

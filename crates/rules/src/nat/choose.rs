@@ -5,8 +5,8 @@
 //! `nf_nat_l4proto_unique_tuple`); the order of its attempts.
 
 use super::jhash::jhash2;
-use super::range::{Ports, Range, address, has_ports, part, with_end};
-use conntrack::{Direction, Doubt, Flow, Handle, Side, Tracker, Tuple};
+use super::range::{Ports, Range, address, part, with_end};
+use conntrack::{Direction, Doubt, Flow, Handle, Side, Tracker, Tuple, has_ports};
 use packet::tcp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -39,7 +39,8 @@ impl Choice<'_> {
                 if is_reverse || self.is_free(current)? {
                     return Some(*current);
                 }
-            } else if let Some(earlier) = self.as_earlier(current)?
+            } else if !(range.is_one_address() && self.tracker.keeps_ports())
+                && let Some(earlier) = self.as_earlier(current)?
                 && self.is_free(&earlier)?
             {
                 return Some(earlier);
@@ -91,7 +92,8 @@ impl Choice<'_> {
     }
 
     /// The mapping that an earlier flow of the same source was given, if the range allows it: `Some(None)`
-    /// where there is none.
+    /// where there is none. Where the range is one address, and no flow ever left from another port than its own, that is
+    /// what comes without it.
     fn as_earlier(&mut self, current: &Tuple) -> Option<Option<Tuple>> {
         let range = self.range;
         for (nth, earlier) in self.tracker.of_same_source(self.flow, self.now).enumerate() {

@@ -28,7 +28,7 @@ pub use bind::{bind, bind_null, bind_unknown, masquerade, redirect};
 pub use binding::{Binding, Drawn, Redirected};
 pub use drawn::{bind_drawn, undo, write_drawn};
 pub use forget::{answers_any, forget, forget_payload, is_translated};
-pub use range::{Ports, Range};
+pub use range::{Gives, Ports, Range};
 pub use turn::{Turn, turn};
 
 use crate::family::Hook;
