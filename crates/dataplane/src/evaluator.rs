@@ -5,6 +5,7 @@ use packet::Link;
 
 use crate::arrival::Arrival;
 use crate::disposition::Outcome;
+use crate::footprint::Footprint;
 use crate::handler::Handler;
 use crate::observer::Observer;
 use crate::program::Program;
@@ -40,16 +41,10 @@ impl<'p> Evaluator<'p> {
         self.handler.prefetch(self.program, frames);
     }
 
-    /// Connections made so far, those included that no packet confirmed.
+    /// What was left so far that concerns other workers.
     #[must_use]
-    pub fn connections(&self) -> u64 {
-        self.handler.state().connections()
-    }
-
-    /// Whether its connections may concern those of other workers: see [`conntrack::Tracker::crosses`].
-    #[must_use]
-    pub fn crosses(&self) -> bool {
-        self.handler.state().crosses()
+    pub fn footprint(&self) -> Footprint {
+        self.handler.state().footprint()
     }
 
     /// As [`Handler::handle`].

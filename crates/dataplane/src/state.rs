@@ -16,6 +16,7 @@ use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::config::Config;
 use crate::delivery::{self, Delivery, is_fragment};
+use crate::footprint::Footprint;
 use crate::interfaces;
 use crate::path::Path;
 use crate::program::{Plan, Program};
@@ -88,17 +89,11 @@ impl State {
         self.sets = self.sets.take().or_else(|| config.sets.clone());
     }
 
-    /// Connections made so far, those included that no packet confirmed.
+    /// What was left so far that concerns other workers.
     #[must_use]
-    pub fn connections(&self) -> u64 {
-        let trackers = self.families.iter().filter_map(|family| family.tracker.as_ref());
-        trackers.map(|tracker| tracker.stats().created).sum()
-    }
-
-    /// Whether its connections may concern those of other workers: see [`Tracker::crosses`].
-    #[must_use]
-    pub fn crosses(&self) -> bool {
-        self.families.iter().filter_map(|family| family.tracker.as_ref()).any(Tracker::crosses)
+    pub fn footprint(&self) -> Footprint {
+        let left = self.families.iter().map(FamilyState::footprint);
+        left.fold(Footprint::default(), Footprint::and)
     }
 }
 
@@ -111,6 +106,16 @@ impl FamilyState {
             defrag: defrag(plan, config),
             own: None,
             delivery: Delivery::default(),
+        }
+    }
+
+    fn footprint(&self) -> Footprint {
+        let tracker = self.tracker.as_ref();
+        Footprint {
+            connections: tracker.map_or(0, |tracker| tracker.stats().created),
+            kept: self.answers.kept,
+            own: self.answers.asked,
+            crosses: tracker.is_some_and(Tracker::crosses),
         }
     }
 
@@ -168,6 +173,7 @@ impl FamilyState {
             }
         };
         let goes_out = config.path.is_none_or(|path| path == Path::Output);
+        self.answers.asked += u64::from(may_be_own && goes_out);
         match self.answers.is_empty() || !may_be_own || !goes_out {
             true => Found::Nothing,
             false => self.answers.take(packet, arrival.time.unwrap_or(0)),

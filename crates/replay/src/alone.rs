@@ -11,6 +11,8 @@ pub enum Alone {
     Connections,
     /// A connection may concern those of other workers: what it is translated to steers elsewhere, or is not known.
     Translation,
+    /// More packets were refused at once than are kept until they are answered.
+    Answers,
     /// The access list changes in time.
     Bans,
 }
@@ -26,6 +28,7 @@ impl Alone {
             Self::Translation => {
                 "a connection is given another port, or what it is translated to is not known"
             }
+            Self::Answers => "more packets are refused at once than answers are looked for",
             Self::Bans => "--bans changes in time, from packet to packet",
         }
     }

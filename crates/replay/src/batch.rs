@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use conntrack::States;
-use dataplane::{Arrival, Bridge, Disposition, Left, Origin, Skip};
+use dataplane::{Arrival, Bridge, Disposition, Footprint, Left, Origin, Skip};
 use host::sighting::{Seen, Sighting};
 use packet::Link;
 use pktio::{Burst, FrameMeta, FrameMut, Interface};
@@ -27,10 +27,8 @@ pub(crate) struct Batch {
     pub(crate) stream: Stream,
     /// The result of each frame, where somebody wants to know.
     pub(crate) outcomes: Vec<Outcome>,
-    /// Connections that its workers have made up to here.
-    pub(crate) connections: u64,
-    /// Some of them may concern other workers.
-    pub(crate) crosses: bool,
+    /// What its worker's packets have left up to here that concerns other workers.
+    pub(crate) footprint: Footprint,
 }
 
 /// A frame's place in the stream.
@@ -109,8 +107,7 @@ impl Default for Batch {
             seen: Vec::new(),
             stream: Stream::default(),
             outcomes: Vec::new(),
-            connections: 0,
-            crosses: false,
+            footprint: Footprint::default(),
         }
     }
 }

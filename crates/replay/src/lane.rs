@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use conntrack::steer::Shard;
-use dataplane::{Arrival, BURST, Config, Disposition, Evaluator, Program, Skip};
+use dataplane::{Arrival, BURST, Config, Disposition, Evaluator, Footprint, Program, Skip};
 use host::sighting::Sighting;
 use rules::model::Family;
 
@@ -108,11 +108,12 @@ impl<'f> Lane<'f> {
             outcomes.extend(batch.range(range).filter_map(|frame| self.frame(frame)));
         }
         batch.outcomes = outcomes;
-        batch.connections = self.evaluator.connections();
-        batch.crosses = self.evaluator.crosses();
+        batch.footprint = self.evaluator.footprint();
         if let Some(versus) = &self.versus {
-            batch.connections = versus.evaluator.connections().max(batch.connections);
-            batch.crosses |= versus.evaluator.crosses();
+            let new = versus.evaluator.footprint();
+            // Each has a table of its own.
+            let connections = new.connections.max(batch.footprint.connections);
+            batch.footprint = Footprint { connections, ..batch.footprint.and(new) };
         }
     }
 

@@ -25,6 +25,7 @@ use crate::lane::{Counted, Lane};
 use crate::link::link_of;
 use crate::sink::Sink;
 use crate::source::Source;
+use crate::watch::Watch;
 
 /// Batches on their way to a worker, under its hands, and on their way back.
 const IN_FLIGHT: usize = 3;
@@ -110,21 +111,26 @@ pub(crate) fn beside(
         });
         let workers =
             workers.map_err(|source| Error::Threads { wanted: wanted_threads, source })?;
-        let mut run =
-            Run { workers, split, flying: VecDeque::new(), idle: Vec::new(), turn: 0, why: None };
+        let mut run = Run {
+            workers,
+            watch: Watch::new(split.connections()),
+            split,
+            flying: VecDeque::new(),
+            idle: Vec::new(),
+            turn: 0,
+            why: None,
+        };
         let again = run.pump(source, sink)?;
         Ok(run.end(again))
     })
 }
 
 impl Split {
-    /// Why packets depend on those of other workers after all, as these have left them.
-    fn ends(&self, parts: &[Batch]) -> Option<Alone> {
-        let Self::Flows { connections, .. } = self else { return None };
-        let made: u64 = parts.iter().map(|part| part.connections).sum();
-        match parts.iter().any(|part| part.crosses) {
-            true => Some(Alone::Translation),
-            false => (made > *connections).then_some(Alone::Connections),
+    /// Most connections that there may be.
+    fn connections(&self) -> u64 {
+        match self {
+            Self::Flows { connections, .. } => *connections,
+            Self::None | Self::Batches => u64::MAX,
         }
     }
 }
@@ -140,6 +146,8 @@ struct Run<'s> {
     turn: usize,
     /// Why only one worker goes on.
     why: Option<Alone>,
+    /// What workers leave that concerns others.
+    watch: Watch,
 }
 
 impl Run<'_> {
@@ -223,7 +231,7 @@ impl Run<'_> {
             Some(Flight::Whole(worker)) => receive(&self.workers[worker]),
             Some(Flight::Parts(mut batch, owners)) => {
                 let mut parts: Vec<Batch> = self.workers.iter().map(receive).collect();
-                if let Some(alone) = self.split.ends(&parts) {
+                if let Some(alone) = self.watch.sees(&batch, &parts) {
                     return Ok(Some(alone));
                 }
                 join(&mut batch, &mut parts, &owners);
