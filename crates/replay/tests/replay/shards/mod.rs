@@ -5,8 +5,9 @@
 mod world;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use conntrack::Mode;
+use conntrack::{Listing, Mode};
 use dataplane::Config;
 use host::{Host, Network};
 use proptest::prelude::*;
@@ -138,10 +139,12 @@ fn config(case: &Case) -> Config {
     let lan = format!("{}/{}", address(Net::Lan, 0, v6), if v6 { 112 } else { 24 });
     let all = if v6 { "::/0" } else { "0.0.0.0/0" };
     let local = network(own.to_string());
+    let listing = case.world.listing().map(|text| Arc::new(Listing::parse(&text).unwrap()));
+    let start = listing.filter(|listing| !listing.is_empty());
     let addresses = case.is_told.then(|| ("wan0".to_owned(), local.addr));
     Config {
         nets: vec![("lan0".to_owned(), network(lan)), ("wan0".to_owned(), network(all.to_owned()))],
-        ct: conntrack::Config { mode: case.mode, max: case.max, ..Default::default() },
+        ct: conntrack::Config { mode: case.mode, max: case.max, start, ..Default::default() },
         host: Host {
             local: Some(vec![local]),
             addresses: addresses.into_iter().collect(),
@@ -204,8 +207,9 @@ impl Ran {
     }
 }
 
-/// Replays a case with one worker and with several; whether all gave the same.
-fn try_case(case: &Case, ran: &mut Ran) -> Result<(), TestCaseError> {
+/// Replays a case with one worker and with several, which have to give the same; why one did it all.
+fn try_case(case: &Case, ran: &mut Ran) -> Result<Option<Alone>, TestCaseError> {
+    let mut one_worker = None;
     let dir = TempDir::new().unwrap();
     let captures = case.world.captures().into_iter().enumerate().map(|(index, bytes)| {
         let path = dir.path().join(format!("{index:03}.pcapng"));
@@ -227,8 +231,37 @@ fn try_case(case: &Case, ran: &mut Ran) -> Result<(), TestCaseError> {
             );
         }
         ran.count(&several);
+        one_worker = several.one_worker;
     }
-    Ok(())
+    Ok(one_worker)
+}
+
+/// Why one worker evaluated connections through these rules of the nat table.
+fn one_worker(nat: &[&str], world: World) -> Option<Alone> {
+    let rules: String = nat.iter().map(|rule| format!("{rule}\n")).collect();
+    let rules = format!("*nat\n:PREROUTING ACCEPT\n:POSTROUTING ACCEPT\n{rules}COMMIT\n");
+    let case = Case { world, rules, mode: Mode::Kernel, max: 4096, is_told: true };
+    try_case(&case, &mut Ran::default()).unwrap()
+}
+
+#[test]
+fn connections_that_keep_their_ports_are_shared_out() {
+    let masquerade = "-A POSTROUTING -o wan0 -j MASQUERADE";
+    let out = [(0, 0, [1000, 80]), (1, 0, [1001, 80]), (1, 1, [22, 53]), (2, 1, [1000, 53])];
+    // Sent, answered to the translated address, and an error about it.
+    assert_eq!(one_worker(&[masquerade], World::of(&out, &[0, 5, 8])), None);
+    let forwards = [
+        "-A PREROUTING -d 192.0.2.1 -p tcp --dport 8080 -j DNAT --to-destination 10.0.0.9:80",
+        "-A PREROUTING -d 192.0.2.1 -p tcp --dport 22 -j DNAT --to-destination 10.0.0.9:80",
+    ];
+    let inward = [(0, 3, [1000, 8080]), (1, 3, [1001, 22]), (2, 3, [53, 8080])];
+    // The server behind answers from port 80.
+    let both = [forwards[0], forwards[1], masquerade];
+    assert_eq!(one_worker(&both, World::of(&inward, &[0, 7, 10])), None);
+    // Two that want one port of one address: the kernel draws another for the second.
+    let clash = [(0, 0, [1000, 80]), (1, 0, [1000, 80])];
+    assert_eq!(one_worker(&[masquerade], World::of(&clash, &[0, 5])), Some(Alone::Translation));
+    assert_eq!(one_worker(&[], World::of(&clash, &[0, 4])), None);
 }
 
 #[test]
@@ -237,11 +270,12 @@ fn translated_connections_come_out_the_same() {
     let runs =
         Runs { cases: cases_wanted.unwrap_or(150), failure_persistence: None, ..Runs::default() };
     let ran = std::cell::RefCell::new(Ran::default());
-    let result = TestRunner::new(runs).run(&cases(), |case| try_case(&case, &mut ran.borrow_mut()));
+    let result = TestRunner::new(runs)
+        .run(&cases(), |case| try_case(&case, &mut ran.borrow_mut()).map(|_| ()));
     let ran = ran.into_inner();
     println!("{ran:?}");
     if let Err(error) = result {
         panic!("{error}");
     }
-    assert!(ran.several > 40 && ran.again > 0 && ran.global > 0, "{ran:?}");
+    assert!(ran.several > 80 && ran.again > 0 && ran.global > 0, "{ran:?}");
 }

@@ -46,14 +46,15 @@ pub(crate) fn address(net: Net, host: u8, v6: bool) -> IpAddr {
 pub(crate) struct Talk {
     client: u8,
     server: u8,
-    ports: [u8; 2],
+    ports: [u16; 2],
     protocol: u8,
 }
 
 /// A packet of a talk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
-    talk: prop::sample::Index,
+    /// Which talk's, in turn.
+    talk: usize,
     /// Whose packet it is, and what it looks like to them.
     act: u8,
     flags: u8,
@@ -69,6 +70,10 @@ pub(crate) struct World {
     pub(crate) v6: bool,
     /// On all interfaces, which says what the host sent.
     any: bool,
+    /// Some packets are cut, or fragments.
+    is_odd: bool,
+    /// The first talks of TCP are listed, as connections from before.
+    is_listed: bool,
     talks: Vec<Talk>,
     steps: Vec<Step>,
 }
@@ -85,25 +90,26 @@ impl Ends {
 }
 
 pub(crate) fn worlds() -> impl Strategy<Value = World> {
-    let talk = (0u8..3, 0u8..6, any::<[prop::sample::Index; 2]>(), 0u8..8).prop_map(
-        |(client, server, ports, protocol)| {
-            let ports = ports.map(|port| PORTS[port.index(PORTS.len())] as u8 % 251);
-            Talk { client, server, ports, protocol }
-        },
-    );
+    let port = || prop::sample::select(&PORTS[..]);
+    let talk = (0u8..3, 0u8..6, [port(), port()], 0u8..8)
+        .prop_map(|(client, server, ports, protocol)| Talk { client, server, ports, protocol });
     let after = prop_oneof![8 => 0u32..400, 1 => 20_000u32..200_000];
-    let step = (any::<prop::sample::Index>(), 0u8..14, any::<u8>(), any::<u8>(), after)
+    let step = (0usize..72, 0u8..14, any::<u8>(), any::<u8>(), after)
         .prop_map(|(talk, act, flags, odd, after)| Step { talk, act, flags, odd, after });
-    let shape = (prop::bool::weighted(0.25), prop::bool::weighted(0.3));
+    let odd = prop::bool::weighted;
+    let shape = (odd(0.25), odd(0.3), odd(0.2), odd(0.2));
     let of = (shape, prop::collection::vec(talk, 2..9), prop::collection::vec(step, 1..130));
-    of.prop_map(|((v6, any), talks, steps)| World { v6, any, talks, steps })
+    of.prop_map(|((v6, any, is_odd, is_listed), talks, steps)| World {
+        v6,
+        any,
+        is_odd,
+        is_listed,
+        talks,
+        steps,
+    })
 }
 
 impl Talk {
-    fn port(self, end: usize) -> u16 {
-        PORTS.into_iter().find(|port| *port as u8 % 251 == self.ports[end]).unwrap_or(80)
-    }
-
     /// What the client sends, as it sends it.
     fn sent(self, v6: bool) -> Ends {
         let server = match self.server {
@@ -115,7 +121,7 @@ impl Talk {
             3 | 4 => address(Net::Wan, 1 + self.client, v6),
             _ => address(Net::Lan, 1 + self.client, v6),
         };
-        Ends([(client, self.port(0)), (server, self.port(1))])
+        Ends([(client, self.ports[0]), (server, self.ports[1])])
     }
 }
 
@@ -123,14 +129,14 @@ impl Step {
     /// One or two frames, and whether the host sends each.
     fn frames(&self, world: &World, number: usize) -> Vec<(Vec<u8>, bool)> {
         let v6 = world.v6;
-        let talk = *self.talk.get(&world.talks);
+        let talk = world.talks[self.talk % world.talks.len()];
         let sent = talk.sent(v6);
         let [client, server] = sent.0;
         let own = (address(Net::Own, 1, v6), client.1);
         let inner = (address(Net::Lan, 9, v6), [server.1, 80, 8080][usize::from(self.flags) % 3]);
         let router = (address(Net::Wan, 254, v6), 0);
         let kind = Kind { talk, flags: self.flags, v6, number };
-        let frame = |ends: Ends, is_reply: bool| self.odd(kind.craft(ends, is_reply), v6);
+        let frame = |ends: Ends, is_reply: bool| self.odd(kind.craft(ends, is_reply), world);
         let error = |from, to, about: Ends| kind.error(from, to, about);
         let translated = Ends([own, server]);
         match self.act {
@@ -159,12 +165,12 @@ impl Step {
     }
 
     /// The same, cut off or a fragment at times.
-    fn odd(&self, mut craft: Craft, v6: bool) -> Vec<u8> {
-        if self.odd == 0 && !v6 {
+    fn odd(&self, mut craft: Craft, world: &World) -> Vec<u8> {
+        if world.is_odd && self.odd == 0 && !world.v6 {
             craft.fragment = Some(Fragment { offset: 0, more: true });
         }
         let mut bytes = craft.frame();
-        if self.odd == 1 {
+        if world.is_odd && self.odd == 1 {
             bytes.truncate(SNAP);
         }
         bytes
@@ -221,6 +227,43 @@ impl Kind {
 }
 
 impl World {
+    /// TCP connections of these clients, servers and ports, and of each of them these acts.
+    pub(crate) fn of(talks: &[(u8, u8, [u16; 2])], acts: &[u8]) -> Self {
+        let talk = |(client, server, ports): &(u8, u8, [u16; 2])| Talk {
+            client: *client,
+            server: *server,
+            ports: *ports,
+            protocol: 0,
+        };
+        let step = |(talk, act): (usize, &u8)| Step { talk, act: *act, flags: 1, odd: 2, after: 1 };
+        let steps = acts.iter().flat_map(|act| (0..talks.len()).map(move |talk| (talk, act)));
+        Self {
+            v6: false,
+            any: false,
+            is_odd: false,
+            is_listed: false,
+            talks: talks.iter().map(talk).collect(),
+            steps: steps.map(step).collect(),
+        }
+    }
+
+    /// Connections as `conntrack -L` lists them, where they are given: through masquerading, one of them from another
+    /// port.
+    pub(crate) fn listing(&self) -> Option<String> {
+        let listed = self.talks.iter().filter(|talk| talk.protocol < 3 && talk.server < 3).take(3);
+        let own = address(Net::Own, 1, false);
+        let line = |(nth, talk): (usize, &Talk)| {
+            let [(client, from), (server, to)] = talk.sent(false).0;
+            let moved = from + u16::from(nth == 2);
+            format!(
+                "tcp      6 4319 ESTABLISHED src={client} dst={server} sport={from} dport={to} \
+                 src={server} dst={own} sport={to} dport={moved} [ASSURED] mark=0 use=1\n"
+            )
+        };
+        let is_given = self.is_listed && !self.v6;
+        is_given.then(|| listed.enumerate().map(line).collect())
+    }
+
     /// Captures of it, each a batch of its own.
     pub(crate) fn captures(&self) -> Vec<Vec<u8>> {
         let mut now = 1_795_255_200_000_000_000_i64;
