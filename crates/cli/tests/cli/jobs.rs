@@ -105,12 +105,25 @@ fn one_worker_is_told_with_its_reason() {
     let because = format!("{nth}:3: -m statistic");
     let ran = run(&nth, "2");
     let (class_of, message) = class(&ran);
-    assert_eq!(class_of, serde_json::json!({ "class": "global", "because": because }));
+    let global = serde_json::json!({ "class": "global", "because": because, "key": null });
+    assert_eq!(class_of, global);
     assert_eq!(message, format!("tamis: -j 2: one worker evaluates: {because}"));
     let ran = run(&nth, "1");
     assert_eq!(class(&ran), (class_of, ""));
     let ran = run(&state, "2");
     assert_eq!(class(&ran).0["class"], "per_flow");
+    assert_eq!(class(&ran).0["key"], "addresses");
+    let nat = |rule: &str| {
+        scratch.write("nat.v4", format!("*nat\n:POSTROUTING ACCEPT [0:0]\n{rule}\nCOMMIT\n"))
+    };
+    let ran = run(&nat("-A POSTROUTING -j SNAT --to-source 192.0.2.1"), "2");
+    assert_eq!(
+        (&class(&ran).0["class"], &class(&ran).0["key"]),
+        (&"per_flow".into(), &"ports".into())
+    );
+    let ran = run(&nat("-A POSTROUTING -j MASQUERADE --random"), "2");
+    let because = "nat.v4:3: -j MASQUERADE gives connections what others leave";
+    assert!(class(&ran).1.ends_with(because), "{}", ran.err);
     assert_eq!(tamis(&["replay", &nth, CAPTURE, "-j", "0"]).code, Some(2));
 }
 

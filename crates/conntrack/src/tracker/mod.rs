@@ -152,9 +152,7 @@ impl Tracker {
         if self.config.mode == Mode::Off {
             return CtView::UNKNOWN;
         }
-        if self.began.is_none() {
-            self.begin(visit);
-        }
+        self.begin(visit.began.unwrap_or(visit.now));
         match self.resolve(packet, visit) {
             Ok(view) => view,
             Err(Unparsable::Invalid) => CtView::INVALID,

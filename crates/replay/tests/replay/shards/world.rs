@@ -140,15 +140,17 @@ impl Step {
         let error = |from, to, about: Ends| kind.error(from, to, about);
         let translated = Ends([own, server]);
         match self.act {
-            0..4 if world.any && self.odd > 200 => {
-                let drawn = (own.0, own.1 + u16::from(self.odd > 235));
+            0..4 if world.any && self.odd > 100 => {
+                let drawn = (own.0, own.1 + u16::from(self.odd > 180));
                 let mut left = kind.craft(Ends([drawn, server]), false);
                 left.ttl -= 1;
                 vec![(frame(sent, false), false), (left.frame(), true)]
             }
             0..4 => vec![(frame(sent, false), false)],
             4 => vec![(frame(sent.back(), true), false)],
-            5 | 6 => vec![(frame(translated.back(), true), false)],
+            5 => vec![(frame(translated.back(), true), false)],
+            // To the next port, which is often the one that was drawn.
+            6 => vec![(frame(Ends([server, (own.0, own.1 + 1)]), true), false)],
             7 => vec![(frame(Ends([inner, client]), true), false)],
             8 => vec![(error(router, own, translated), false)],
             9 => vec![(error(router, client, sent), world.any && self.odd > 128)],
