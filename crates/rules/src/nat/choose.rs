@@ -4,6 +4,7 @@
 //! Source: Linux 6.18 `nf_nat_core.c` (`get_unique_tuple`, `find_best_ips_proto`,
 //! `nf_nat_l4proto_unique_tuple`); the order of its attempts.
 
+use super::draw::{candidates, usual};
 use super::jhash::jhash2;
 use super::range::{Ports, Range, address, part, with_end};
 use conntrack::{Direction, Doubt, Flow, Handle, Side, Tracker, Tuple, has_ports};
@@ -135,7 +136,7 @@ impl Choice<'_> {
             None if side == Side::Destination && has_ports(tuple.protocol()) => {
                 return Some(*tuple);
             }
-            None => return None,
+            None => return self.draw(tuple, usual(tuple, port)),
         };
         let at = |offset: u16| {
             let port = u32::from(ports.first) + u32::from(offset) % ports.len();
@@ -144,7 +145,9 @@ impl Choice<'_> {
         if ports.len() == 1 {
             return Some(at(0));
         }
-        let start = first_offset(ports, port, side, range.random)?;
+        let Some(start) = first_offset(ports, port, side, range.random) else {
+            return self.draw(tuple, ports);
+        };
         for step in 0..ports.len().min(ATTEMPTS) {
             let candidate = at(start.wrapping_add(step as u16));
             if self.is_free(&candidate)? {
@@ -156,6 +159,13 @@ impl Choice<'_> {
             }
         }
         None
+    }
+
+    /// A port that is drawn, by a worker that draws its own. What the kernel drew nobody knows.
+    fn draw(&mut self, tuple: &Tuple, ports: Ports) -> Option<Tuple> {
+        let shard = self.tracker.config().shard.clone()?;
+        let mut candidates = candidates(tuple, self.side, ports, &shard, shard.draws?);
+        candidates.find(|candidate| self.is_free(candidate) == Some(true))
     }
 }
 

@@ -15,6 +15,7 @@
 mod bind;
 mod binding;
 mod choose;
+mod draw;
 mod drawn;
 mod forget;
 pub mod icmp_error;
