@@ -61,7 +61,7 @@ struct Worker<'s> {
 enum Flight {
     Whole(usize),
     /// Which worker has each frame.
-    Parts(Batch, Vec<u8>),
+    Parts(Box<Batch>, Vec<u8>),
 }
 
 /// Runs a replay with one worker on this thread.
@@ -220,7 +220,7 @@ impl Run<'_> {
         for (worker, part) in self.workers.iter().zip(parts) {
             send(worker, part);
         }
-        self.flying.push_back(Flight::Parts(batch, owners));
+        self.flying.push_back(Flight::Parts(Box::new(batch), owners));
         Ok(())
     }
 
@@ -236,7 +236,7 @@ impl Run<'_> {
                 }
                 join(&mut batch, &mut parts, &owners);
                 self.idle.append(&mut parts);
-                batch
+                *batch
             }
         };
         sink.take(&mut batch)?;
