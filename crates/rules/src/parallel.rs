@@ -1,8 +1,9 @@
 //! Which packets can be evaluated apart from each other, so that several threads may share them.
 //!
 //! Contract: packets that are evaluated apart as [`Class`] allows get the same verdicts as one after the other.
-//! A rule that no walk reaches does not count. Whether there is room for a connection, and what fragments
-//! wait, depends on all packets whatever the rules: that is for whoever shares them out to watch.
+//! A rule that no walk reaches does not count. Whether there is room for a connection, what fragments wait, and whether
+//! a translated connection gets another port because its own is taken, depends on all packets whatever the rules: that
+//! is for whoever shares them out to watch.
 
 use conntrack::steer::{Alike, Key};
 use std::fmt;

@@ -88,6 +88,26 @@ fn real_captures_give_the_same_for_every_n() {
     }
 }
 
+/// Routers, docker hosts and others, with what is known of the host.
+#[test]
+fn recordings_that_were_kept_give_the_same_for_every_n() {
+    let scratch = Scratch::new("jobs-kept");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/fixtures/programs");
+    let mut compared = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let dir = entry.unwrap().path();
+        let [host, capture] = ["host", "any.pcap.gz"].map(|name| dir.join(name));
+        if !host.is_dir() || !capture.is_file() {
+            continue;
+        }
+        let args = [host.to_str().unwrap(), capture.to_str().unwrap()];
+        same_for_every_n(&scratch, &args);
+        same_for_every_n(&scratch, &[&args[..], &["--ct", "kernel"]].concat());
+        compared += 1;
+    }
+    assert!(compared > 5, "{compared}");
+}
+
 /// The class in the report, and standard error.
 fn class(ran: &Ran) -> (Value, &str) {
     (ran.json()["parallel"].clone(), ran.err.trim_end())
