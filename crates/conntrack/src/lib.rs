@@ -51,9 +51,8 @@ pub use edit::{Edit, Renumbering, Replacement};
 pub use flow::{Counters, Doubt, Flow, Proto, Unseen};
 pub use helper::Helper;
 pub use index::Handle;
-pub use key::{Direction, Tuple, Zone};
+pub use key::{Direction, Tuple, Zone, has_ports};
 pub use listing::{Listing, ListingError};
-pub use protocol::has_ports;
 pub use status::{Side, Status};
 pub use table::TableStats;
 pub use tracker::{

@@ -12,9 +12,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::dissect;
 use crate::icmp::{self, Message};
-use crate::key::Tuple;
-use crate::{dissect, protocol};
+use crate::key::{Tuple, has_ports, is_icmp};
 use packet::Packet;
 
 /// What packets of one flow have in common, by which they are steered.
@@ -154,7 +154,7 @@ impl Shard {
 /// The tuple of the flow that a packet is part of, or about if it is an ICMP error.
 fn tuple(packet: &Packet<'_>) -> Option<Tuple> {
     let layer = dissect::layer(packet).ok()?;
-    if protocol::is_icmp(layer.protocol)
+    if is_icmp(layer.protocol)
         && let Ok(Message::Error { about, .. }) = icmp::read(packet, &layer, false)
     {
         return Some(about);
@@ -164,8 +164,8 @@ fn tuple(packet: &Packet<'_>) -> Option<Tuple> {
 
 fn ports(tuple: &Tuple, alike: &Alike) -> [u16; 2] {
     match tuple.protocol() {
-        protocol if protocol::is_icmp(protocol) => [tuple.source_part(); 2],
-        protocol if protocol::has_ports(protocol) => {
+        protocol if is_icmp(protocol) => [tuple.source_part(); 2],
+        protocol if has_ports(protocol) => {
             [tuple.source_part(), tuple.destination_part()].map(|port| alike.of(port))
         }
         _ => [0; 2],
@@ -212,7 +212,7 @@ mod tests {
             prop_assert!(one(&plain, &reply));
             let moved = tuple.with_destination(to.into(), tuple.destination_part());
             prop_assert!(one(&plain, &moved) && one(&plain, &moved.inverse().unwrap()));
-            if protocol::has_ports(tuple.protocol()) {
+            if has_ports(tuple.protocol()) {
                 let port = *pick.get(&alike);
                 let key = Key::Ports(alike.iter().copied().chain([tuple.destination_part()]).collect());
                 let moved = tuple.with_destination(to.into(), port);

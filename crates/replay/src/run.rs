@@ -228,10 +228,9 @@ impl Rules<'_> {
     fn class(&self) -> (Class, Option<String>) {
         let tracked = self.config.ct.mode != Mode::Off;
         let all = self.files.iter().chain(self.new.into_iter().flatten());
-        let classes =
+        let mut classes =
             all.map(|file| (file, file.ruleset.class(tracked, self.config.sets.as_ref())));
         let class = classes.clone().map(|(_, class)| class).fold(Class::Pure, Class::or);
-        let mut classes = classes;
         let why = classes.find_map(|(file, class)| match class {
             Class::Global(because) => Some(file.because_text(because)),
             _ => None,
