@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::listing::Listing;
+use crate::steer::Shard;
 use packet::Checksums;
 
 const SECOND: u64 = 1_000_000_000;
@@ -37,6 +38,8 @@ pub struct Config {
     /// Packets are this table's own, live: what it evicts is gone. Else it stands for the kernel's table, which may have
     /// evicted other flows.
     pub decides: bool,
+    /// Which worker's part of the flows this is, where several share them.
+    pub shard: Option<Shard>,
     /// What the keys of the table's hashes are drawn from; at random where there is none. Nothing but time depends on it.
     pub seed: Option<u64>,
     /// Most expected flows at a time (`nf_conntrack_expect_max`).
@@ -56,6 +59,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// The same for one worker of several, with as much room as it has.
+    #[must_use]
+    pub fn of_shard(&self, shard: Shard) -> Self {
+        Self { max: shard.max, shard: Some(shard), ..self.clone() }
+    }
+
     /// Whether flows may have begun before the capture of which nothing is known.
     pub(crate) fn may_predate(&self) -> bool {
         self.mode == Mode::Midstream && self.start.is_none()
@@ -69,6 +78,7 @@ impl Default for Config {
             start: None,
             max: DEFAULT_MAX,
             decides: false,
+            shard: None,
             seed: None,
             expect_max: 4096,
             checksums: Checksums::default(),

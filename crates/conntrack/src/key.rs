@@ -294,6 +294,24 @@ fn address(words: [u64; 2], is_v6: bool) -> IpAddr {
     }
 }
 
+/// Whether a protocol is ICMP of either family.
+pub(crate) fn is_icmp(protocol: u8) -> bool {
+    matches!(protocol, icmpv4::PROTOCOL | icmpv6::PROTOCOL)
+}
+
+/// Whether flows of a protocol have ports: TCP, UDP, UDP-Lite, SCTP. DCCP has no tracker in this kernel any more, and so
+/// none.
+#[must_use]
+pub fn has_ports(protocol: u8) -> bool {
+    matches!(
+        protocol,
+        packet::tcp::PROTOCOL
+            | packet::udp::PROTOCOL
+            | packet::udp::PROTOCOL_LITE
+            | packet::sctp::PROTOCOL
+    )
+}
+
 /// The ICMP type that answers a query, and the query of an answer.
 fn icmp_answer(kind: u8) -> Option<u8> {
     Some(match kind {

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::dissect::{Layer, Unparsable};
 use crate::flow::Flow;
+pub(crate) use crate::key::is_icmp;
 use crate::step::{Arrival, Step};
 use crate::{others, sctp, tcp, udp, verify};
 use packet::{Packet, Read, gre, icmpv4, icmpv6};
@@ -81,11 +82,6 @@ pub(crate) fn track(
         (_, gre::PROTOCOL) => others::gre(flow, arrival, timeouts),
         _ => others::generic(flow, arrival, timeouts),
     }
-}
-
-/// Whether a protocol is ICMP of either family.
-pub(crate) fn is_icmp(protocol: u8) -> bool {
-    matches!(protocol, icmpv4::PROTOCOL | icmpv6::PROTOCOL)
 }
 
 /// Whether a protocol's tracker may call packets of a living flow INVALID.

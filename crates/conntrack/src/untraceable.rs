@@ -111,6 +111,11 @@ impl Untraceable {
         waiting
     }
 
+    /// Whether nothing waits: then no packet is such a reply.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether a packet without a flow may be such a reply.
     #[inline]
     pub(crate) fn may_include(&self, reply: &Tuple) -> bool {

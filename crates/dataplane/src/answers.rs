@@ -13,7 +13,7 @@ use conntrack::{AnswerKind, Attachment, Tuple, answered};
 use packet::Packet;
 
 /// Packets whose answers are waited for at once.
-const KEPT: usize = 1024;
+pub const KEPT: usize = 1024;
 /// How long an answer takes at most, in nanoseconds.
 const WITHIN: u64 = 1_000_000_000;
 /// The same for packets that rules logged: they have the time at which they were read, and the kernel hands them out
@@ -21,6 +21,8 @@ const WITHIN: u64 = 1_000_000_000;
 const WITHIN_LOGGED: u64 = 2_500_000_000;
 /// How long it asks for a neighbour before it says that there is none, in nanoseconds, and some.
 const STRAYS_WITHIN: u64 = 5_000_000_000;
+/// How long what is kept may be asked for, in nanoseconds.
+pub const LONGEST: u64 = WITHIN_LOGGED + STRAYS_WITHIN;
 
 /// A packet that the host answers.
 #[derive(Debug, Clone)]
@@ -52,6 +54,10 @@ pub(crate) struct Answers {
     given_up: u64,
     /// Packets that were let go, with connections that are in no table, the oldest first.
     strays: VecDeque<(u64, Answerable)>,
+    /// How many packets were kept so far: refused ones, and those that were let go.
+    pub(crate) kept: [u64; 2],
+    /// How often one was looked for.
+    pub(crate) asked: u64,
 }
 
 /// What a packet answers.
@@ -87,6 +93,7 @@ impl Answers {
 
     /// A packet was refused at `now`, which is when its log was read if it is a logged one.
     pub(crate) fn expect(&mut self, refused: Answerable, now: u64, is_logged: bool) {
+        self.kept[0] += 1;
         let until = now.saturating_add(if is_logged { WITHIN_LOGGED } else { WITHIN });
         if self.waiting.len() < KEPT {
             self.waiting.push((until, refused));
@@ -103,6 +110,7 @@ impl Answers {
 
     /// An error may yet be sent about a packet that was let go. The oldest gives way to it.
     pub(crate) fn remember(&mut self, stray: Answerable, now: u64) {
+        self.kept[1] += 1;
         if self.strays.len() == KEPT {
             self.strays.pop_front();
         }

@@ -1,9 +1,11 @@
 //! [`Evaluator`]: a handler with the one program that it walks, for whom it never changes: replay, `why`, tests.
 
+use conntrack::steer::Shard;
 use packet::Headers;
 
 use crate::arrival::Arrival;
 use crate::disposition::Outcome;
+use crate::footprint::Footprint;
 use crate::handler::Handler;
 use crate::observer::Observer;
 use crate::program::Program;
@@ -19,7 +21,13 @@ impl<'p> Evaluator<'p> {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(program: &'p Program) -> Self {
-        Self { program, handler: Handler::new(program) }
+        Self::of_shard(program, None)
+    }
+
+    /// The same for one worker of several that share connections.
+    #[must_use]
+    pub fn of_shard(program: &'p Program, shard: Option<Shard>) -> Self {
+        Self { program, handler: Handler::of_shard(program, shard) }
     }
 
     /// The program that it walks.
@@ -33,10 +41,10 @@ impl<'p> Evaluator<'p> {
         self.handler.prefetch(self.program, frames);
     }
 
-    /// Connections made so far, those included that no packet confirmed.
+    /// What was left so far that concerns other workers.
     #[must_use]
-    pub fn connections(&self) -> u64 {
-        self.handler.state().connections()
+    pub fn footprint(&self) -> Footprint {
+        self.handler.state().footprint()
     }
 
     /// As [`Handler::handle`].

@@ -8,6 +8,7 @@
 
 use access::list::{Denied, Schedule};
 use conntrack::defrag::Defragged;
+use conntrack::steer::Shard;
 use conntrack::{Visit, Zone};
 use host::{Assumed, Host};
 use packet::{FlowKey, Headers, L3, Link, Mark, Packet, Snap};
@@ -59,7 +60,13 @@ impl Handler {
     /// Nothing seen yet; every packet is to walk this program.
     #[must_use]
     pub fn new(program: &Program) -> Self {
-        Self { state: State::new(program), room: Vec::new() }
+        Self::of_shard(program, None)
+    }
+
+    /// The same for one worker of several that share connections.
+    #[must_use]
+    pub fn of_shard(program: &Program, shard: Option<Shard>) -> Self {
+        Self { state: State::of_shard(program, shard), room: Vec::new() }
     }
 
     /// Goes on under another program; see [`State::follow`].
@@ -102,7 +109,7 @@ impl Handler {
         arrival: &Arrival<'a>,
         observer: &mut impl Observer,
     ) -> Outcome<'a> {
-        let Self { state: State { families, bans, sets, chance }, room } = self;
+        let Self { state: State { families, bans, sets, chance, .. }, room } = self;
         debug_assert_eq!(families.len(), program.plans().len(), "it follows this program");
         let config = program.config();
 

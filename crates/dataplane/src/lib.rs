@@ -14,6 +14,7 @@ mod course;
 mod delivery;
 mod disposition;
 mod evaluator;
+mod footprint;
 pub mod handler;
 mod headers;
 mod hooked;
@@ -35,6 +36,7 @@ pub use disposition::{
     Disposition, DropReason, Early, Either, FinalVerdict, Midstream, Outcome, Skip, Why,
 };
 pub use evaluator::Evaluator;
+pub use footprint::{ANSWERS_KEPT, ANSWERS_LONGEST, Footprint};
 pub use handler::{BURST, Handler};
 pub use headers::find_headers;
 pub use observer::Observer;

@@ -6,6 +6,7 @@
 use access::list::Schedule;
 use conntrack::Tracker;
 use conntrack::defrag::{Defrag, Defragged};
+use conntrack::steer::Shard;
 use packet::Packet;
 use rules::Chance;
 use rules::eval::Memories;
@@ -16,6 +17,7 @@ use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::config::Config;
 use crate::delivery::{self, Delivery, is_fragment};
+use crate::footprint::Footprint;
 use crate::interfaces;
 use crate::path::Path;
 use crate::program::{Plan, Program};
@@ -30,6 +32,8 @@ pub struct State {
     pub(crate) sets: Option<Sets>,
     /// What random numbers are drawn from, if they are drawn here.
     pub(crate) chance: Option<Chance>,
+    /// Which part of the connections is its own, where workers share them.
+    shard: Option<Shard>,
 }
 
 /// What the packets of one family leave.
@@ -51,12 +55,20 @@ impl State {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(program: &Program) -> Self {
+        Self::of_shard(program, None)
+    }
+
+    /// Nothing seen yet, of one worker of several.
+    #[must_use]
+    pub fn of_shard(program: &Program, shard: Option<Shard>) -> Self {
         let config = program.config();
+        let new = |plan| FamilyState::new(plan, config, shard.as_ref());
         Self {
-            families: program.plans().iter().map(|plan| FamilyState::new(plan, config)).collect(),
+            families: program.plans().iter().map(new).collect(),
             bans: config.bans.clone(),
             sets: config.sets.clone(),
             chance: config.entropy.chance(),
+            shard,
         }
     }
 
@@ -66,13 +78,14 @@ impl State {
         let mut before: Vec<Option<FamilyState>> =
             std::mem::take(&mut self.families).into_iter().map(Some).collect();
         let config = new.config();
+        let shard = self.shard.as_ref();
         let follow = |plan: &Plan| {
             let of_family = |old: &Plan| old.family() == plan.family();
             let place = old.plans().iter().position(of_family);
             let state = place.and_then(|place| before.get_mut(place)?.take());
             match (state, old.ruleset(plan.family())) {
-                (Some(state), Some(rules)) => state.follow(rules, plan, config),
-                _ => FamilyState::new(plan, config),
+                (Some(state), Some(rules)) => state.follow(rules, plan, config, shard),
+                _ => FamilyState::new(plan, config, shard),
             }
         };
         self.families = new.plans().iter().map(follow).collect();
@@ -81,34 +94,44 @@ impl State {
         self.chance = self.chance.take().or_else(|| config.entropy.chance());
     }
 
-    /// Connections made so far, those included that no packet confirmed.
+    /// What was left so far that concerns other workers.
     #[must_use]
-    pub fn connections(&self) -> u64 {
-        let trackers = self.families.iter().filter_map(|family| family.tracker.as_ref());
-        trackers.map(|tracker| tracker.stats().created).sum()
+    pub fn footprint(&self) -> Footprint {
+        let left = self.families.iter().map(FamilyState::footprint);
+        left.fold(Footprint::default(), Footprint::and)
     }
 }
 
 impl FamilyState {
-    fn new(plan: &Plan, config: &Config) -> Self {
+    fn new(plan: &Plan, config: &Config, shard: Option<&Shard>) -> Self {
         Self {
             memories: Memories::of(plan.tables.ruleset()),
             answers: Answers::default(),
-            tracker: tracker(plan, config),
+            tracker: tracker(plan, config, shard),
             defrag: defrag(plan, config),
             own: None,
             delivery: Delivery::default(),
         }
     }
 
+    fn footprint(&self) -> Footprint {
+        let tracker = self.tracker.as_ref();
+        Footprint {
+            connections: tracker.map_or(0, |tracker| tracker.stats().created),
+            kept: self.answers.kept,
+            own: self.answers.asked,
+            crosses: tracker.is_some_and(Tracker::crosses),
+        }
+    }
+
     /// The same under other rules of the family. Connections stay, too, where those do not ask for them: nothing looks
     /// at them until some do again. How they are tracked stays as it was when the first rules asked.
-    fn follow(self, old: &Ruleset, plan: &Plan, config: &Config) -> Self {
+    fn follow(self, old: &Ruleset, plan: &Plan, config: &Config, shard: Option<&Shard>) -> Self {
         let rules = plan.tables.ruleset();
         let same = std::ptr::eq(old, &**rules);
         Self {
             memories: if same { self.memories } else { self.memories.carried(old, rules) },
-            tracker: self.tracker.or_else(|| tracker(plan, config)),
+            tracker: self.tracker.or_else(|| tracker(plan, config, shard)),
             defrag: self.defrag.or_else(|| defrag(plan, config)),
             ..self
         }
@@ -155,6 +178,7 @@ impl FamilyState {
             }
         };
         let goes_out = config.path.is_none_or(|path| path == Path::Output);
+        self.answers.asked += u64::from(may_be_own && goes_out);
         match self.answers.is_empty() || !may_be_own || !goes_out {
             true => Found::Nothing,
             false => self.answers.take(packet, arrival.time.unwrap_or(0)),
@@ -163,8 +187,12 @@ impl FamilyState {
 }
 
 /// No connections, where they are tracked.
-fn tracker(plan: &Plan, config: &Config) -> Option<Tracker> {
-    plan.is_tracked.then(|| Tracker::new(config.ct.clone()))
+fn tracker(plan: &Plan, config: &Config, shard: Option<&Shard>) -> Option<Tracker> {
+    let ct = || match shard {
+        Some(shard) => config.ct.of_shard(shard.clone()),
+        None => config.ct.clone(),
+    };
+    plan.is_tracked.then(|| Tracker::new(ct()))
 }
 
 /// No fragments, where connections are tracked.

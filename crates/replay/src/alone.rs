@@ -9,6 +9,10 @@ pub enum Alone {
     Fragments,
     /// There may be more connections than the table holds.
     Connections,
+    /// A connection may concern those of other workers: what it is translated to steers elsewhere, or is not known.
+    Translation,
+    /// More packets were refused at once than are kept until they are answered.
+    Answers,
     /// The access list changes in time.
     Bans,
 }
@@ -21,6 +25,10 @@ impl Alone {
             Self::Once => "standard input cannot be read twice, which sharing out may need",
             Self::Fragments => "fragments are put together in the order of the capture",
             Self::Connections => "there may be more connections than --ct-max",
+            Self::Translation => {
+                "a connection is given another port, or what it is translated to is not known"
+            }
+            Self::Answers => "more packets are refused at once than answers are looked for",
             Self::Bans => "--bans changes in time, from packet to packet",
         }
     }

@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use conntrack::States;
-use dataplane::{Arrival, Bridge, Disposition, Left, Origin, Program, Skip, find_headers};
+use dataplane::{
+    Arrival, Bridge, Disposition, Footprint, Left, Origin, Program, Skip, find_headers,
+};
 use host::sighting::{Seen, Sighting};
 use packet::{Headers, Link};
 use pktio::{Burst, Frame, FrameMeta, FrameMut, Interface};
@@ -27,8 +29,8 @@ pub(crate) struct Batch {
     pub(crate) stream: Stream,
     /// The result of each frame, where somebody wants to know.
     pub(crate) outcomes: Vec<Outcome>,
-    /// Connections that its workers have made up to here.
-    pub(crate) connections: u64,
+    /// What its worker's packets have left up to here that concerns other workers.
+    pub(crate) footprint: Footprint,
 }
 
 /// A frame's place in the stream.
@@ -107,7 +109,7 @@ impl Default for Batch {
             seen: Vec::new(),
             stream: Stream::default(),
             outcomes: Vec::new(),
-            connections: 0,
+            footprint: Footprint::default(),
         }
     }
 }

@@ -8,7 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use dataplane::{Arrival, BURST, Config, Disposition, Evaluator, Program, Skip};
+use conntrack::steer::Shard;
+use dataplane::{Arrival, BURST, Config, Disposition, Evaluator, Footprint, Program, Skip};
 use host::sighting::Sighting;
 use packet::Headers;
 use rules::model::Family;
@@ -77,11 +78,13 @@ pub(crate) struct Lane<'f> {
 }
 
 impl<'f> Lane<'f> {
-    pub(crate) fn new(rules: Rules<'f>, keeps: Keeps) -> Self {
+    /// One that sees all packets, or those of a shard.
+    pub(crate) fn new(rules: Rules<'f>, keeps: Keeps, shard: Option<Shard>) -> Self {
         let Rules { files, new, config, program, new_program, stop } = rules;
+        let versus = new.zip(new_program);
         Self {
-            evaluator: Evaluator::new(program),
-            versus: new.zip(new_program).map(|(new, program)| Versus::new(new, program, rules)),
+            evaluator: Evaluator::of_shard(program, shard.clone()),
+            versus: versus.map(|(new, program)| Versus::new(new, program, rules, shard)),
             recorder: Recorder::new(files, keeps.sides).stopped_by(stop.cloned()),
             keeps,
             pairs: config.pair,
@@ -110,9 +113,12 @@ impl<'f> Lane<'f> {
         }
         self.found = found;
         batch.outcomes = outcomes;
-        batch.connections = self.evaluator.connections();
+        batch.footprint = self.evaluator.footprint();
         if let Some(versus) = &self.versus {
-            batch.connections = versus.evaluator.connections().max(batch.connections);
+            let new = versus.evaluator.footprint();
+            // Each has a table of its own.
+            let connections = new.connections.max(batch.footprint.connections);
+            batch.footprint = Footprint { connections, ..batch.footprint.and(new) };
         }
     }
 
@@ -175,10 +181,15 @@ pub(crate) struct Versus<'n> {
 }
 
 impl<'n> Versus<'n> {
-    pub(crate) fn new(new: &'n [RulesFile], program: &'n Program, rules: Rules<'n>) -> Self {
+    pub(crate) fn new(
+        new: &'n [RulesFile],
+        program: &'n Program,
+        rules: Rules<'n>,
+        shard: Option<Shard>,
+    ) -> Self {
         let files: Vec<&RulesFile> = compared(new, rules.files).collect();
         Self {
-            evaluator: Evaluator::new(program),
+            evaluator: Evaluator::of_shard(program, shard),
             recorder: Recorder::new(files, false).stopped_by(rules.stop.cloned()),
         }
     }

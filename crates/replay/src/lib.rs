@@ -44,6 +44,7 @@ mod stoppable;
 mod target;
 mod threads;
 mod time_text;
+mod watch;
 pub mod why;
 
 pub use alone::Alone;

@@ -168,7 +168,10 @@ impl RulesFile {
     #[must_use]
     pub fn because_text(&self, because: Because) -> String {
         match because {
-            Because::Nat => format!("{}: addresses are translated", self.file),
+            Because::Nat(at) => {
+                let (line, target) = (self.rule(at).2.line, self.cause_text(at, Cause::Target));
+                format!("{}:{line}: {target} gives connections what others leave", self.file)
+            }
             Because::Rule(at, cause) => {
                 let line = self.rule(at).2.line;
                 if cause == Cause::Steps {

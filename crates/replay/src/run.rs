@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use access::list::Schedule;
+use conntrack::steer::Shard;
 use conntrack::{Mode, Tracker};
 use dataplane::Config;
 use rules::Class;
@@ -157,7 +158,7 @@ fn alone(
     source: &mut Source<'_, '_>,
     sink: &mut Sink<'_, '_>,
 ) -> Result<Counted, Error> {
-    let lane = Lane::new(rules, sink.keeps());
+    let lane = Lane::new(rules, sink.keeps(), None);
     threads::alone(lane, source, sink)
 }
 
@@ -170,12 +171,13 @@ fn several<'c>(
     report: &mut Report<'_>,
     threads: usize,
 ) -> Result<Vec<Counted>, Error> {
-    let mut split = match report.class {
+    let max = rules.config.ct.max;
+    let mut split = match &report.class {
         Class::Pure => threads::Split::Batches,
-        Class::PerFlow => threads::Split::Addresses { connections: rules.config.ct.max as u64 },
+        Class::PerFlow(key) => threads::Split::Flows { key: key.clone(), connections: max as u64 },
         Class::Global(_) => threads::Split::None,
     };
-    if report.class == Class::PerFlow && source.may_wait() {
+    if report.class.key().is_some() && source.may_wait() {
         report.one_worker = Some(Alone::Once);
         split = threads::Split::None;
     }
@@ -184,13 +186,21 @@ fn several<'c>(
         split = threads::Split::None;
     }
     loop {
-        let workers = match split {
+        let workers = match &split {
             threads::Split::None => 1,
             threads::Split::Batches => threads,
-            threads::Split::Addresses { .. } => threads.min(most_tables(rules.config.ct.max)),
+            threads::Split::Flows { .. } => threads.min(most_tables(max)),
         };
-        let lanes = (0..workers).map(|_| Lane::new(rules, sink.keeps())).collect();
-        match threads::beside(lanes, split, source, sink)? {
+        let shard = |number| match &split {
+            // Each has room for all: there is none for more than that in all of them.
+            threads::Split::Flows { key, .. } => {
+                Some(Shard { number, of: workers, key: key.clone(), max, draws: None })
+            }
+            _ => None,
+        };
+        let lanes =
+            (0..workers).map(|number| Lane::new(rules, sink.keeps(), shard(number))).collect();
+        match threads::beside(lanes, split.clone(), source, sink)? {
             Ended::Done(counted, why) => {
                 report.one_worker = report.one_worker.or(why);
                 return Ok(counted);
@@ -218,10 +228,10 @@ impl Rules<'_> {
     fn class(&self) -> (Class, Option<String>) {
         let tracked = self.config.ct.mode != Mode::Off;
         let all = self.files.iter().chain(self.new.into_iter().flatten());
-        let classes =
+        let mut classes =
             all.map(|file| (file, file.ruleset.class(tracked, self.config.sets.as_ref())));
         let class = classes.clone().map(|(_, class)| class).fold(Class::Pure, Class::or);
-        let why = classes.clone().find_map(|(file, class)| match class {
+        let why = classes.find_map(|(file, class)| match class {
             Class::Global(because) => Some(file.because_text(because)),
             _ => None,
         });

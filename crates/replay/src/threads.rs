@@ -1,18 +1,17 @@
 //! A replay on several threads: one reads and reports, the others are workers.
 //!
 //! Contract: what comes out is what one thread makes of the captures, whatever the number of threads. As
-//! [`rules::Class`] says, whole batches go to the workers in turn, or the packets of two addresses to one
-//! worker, or all packets to one. The queues are bounded; batches come back in the order in which they went
+//! [`rules::Class`] says, whole batches go to the workers in turn, or the packets of a connection to one worker
+//! ([`conntrack::steer`]), or all packets to one. The queues are bounded; batches come back in the order in which they went
 //! out. What only shows while packets come, that packets depend on each other which the rules let workers share,
 //! ends the run ([`Ended::Again`]): it starts again with one worker, and what was reported is not reported
 //! twice.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
-use conntrack::ends;
+use conntrack::steer::Key;
 use dataplane::is_fragment;
 use host::sighting::Sighting;
 use packet::{Checksums, Packet};
@@ -26,6 +25,7 @@ use crate::lane::{Counted, Lane};
 use crate::link::link_of;
 use crate::sink::Sink;
 use crate::source::Source;
+use crate::watch::Watch;
 
 /// Batches on their way to a worker, under its hands, and on their way back.
 const IN_FLIGHT: usize = 3;
@@ -39,14 +39,14 @@ pub(crate) enum Ended {
 }
 
 /// How packets are given to workers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Split {
     /// All to the only one.
     None,
     /// Whole batches in turn.
     Batches,
-    /// By their addresses; no more connections than this.
-    Addresses { connections: u64 },
+    /// By what those of a connection have in common; no more connections than this.
+    Flows { key: Key, connections: u64 },
 }
 
 /// One worker on a thread of its own.
@@ -65,7 +65,7 @@ struct Worker<'s> {
 enum Flight {
     Whole(usize),
     /// Which worker has each frame.
-    Parts(Batch, Vec<u8>),
+    Parts(Box<Batch>, Vec<u8>),
 }
 
 /// Runs a replay with one worker on this thread.
@@ -115,11 +115,28 @@ pub(crate) fn beside(
         });
         let workers =
             workers.map_err(|source| Error::Threads { wanted: wanted_threads, source })?;
-        let mut run =
-            Run { workers, split, flying: VecDeque::new(), idle: Vec::new(), turn: 0, why: None };
+        let mut run = Run {
+            workers,
+            watch: Watch::new(split.connections()),
+            split,
+            flying: VecDeque::new(),
+            idle: Vec::new(),
+            turn: 0,
+            why: None,
+        };
         let again = run.pump(source, sink)?;
         Ok(run.end(again))
     })
+}
+
+impl Split {
+    /// Most connections that there may be.
+    fn connections(&self) -> u64 {
+        match self {
+            Self::Flows { connections, .. } => *connections,
+            Self::None | Self::Batches => u64::MAX,
+        }
+    }
 }
 
 struct Run<'s> {
@@ -133,6 +150,8 @@ struct Run<'s> {
     turn: usize,
     /// Why only one worker goes on.
     why: Option<Alone>,
+    /// What workers leave that concerns others.
+    watch: Watch,
 }
 
 impl Run<'_> {
@@ -163,26 +182,29 @@ impl Run<'_> {
     fn most(&self) -> usize {
         match self.split {
             Split::Batches => IN_FLIGHT * self.workers.len(),
-            Split::None | Split::Addresses { .. } => IN_FLIGHT,
+            Split::None | Split::Flows { .. } => IN_FLIGHT,
         }
     }
 
     fn give_out(&mut self, mut batch: Batch) -> Result<(), Alone> {
         self.turn += 1;
-        let worker = match self.split {
+        let worker = match &self.split {
             Split::None => 0,
             // Fragments wait for others at one and the same worker.
             Split::Batches if holds_fragment(&mut batch) => 0,
             Split::Batches => self.turn % self.workers.len(),
-            Split::Addresses { .. } => return self.give_parts(batch),
+            Split::Flows { key, .. } => {
+                let key = key.clone();
+                return self.give_parts(batch, &key);
+            }
         };
         send(&self.workers[worker], batch);
         self.flying.push_back(Flight::Whole(worker));
         Ok(())
     }
 
-    /// Gives each packet to the worker of its addresses.
-    fn give_parts(&mut self, mut batch: Batch) -> Result<(), Alone> {
+    /// Gives each packet to the worker of its connection.
+    fn give_parts(&mut self, mut batch: Batch, key: &Key) -> Result<(), Alone> {
         let mut parts: Vec<Batch> = Vec::with_capacity(self.workers.len());
         for _ in &self.workers {
             let mut part = self.idle.pop().unwrap_or_default();
@@ -193,7 +215,7 @@ impl Run<'_> {
         let mut owners = Vec::with_capacity(batch.arrived.len());
         let Batch { burst, arrived, seen, .. } = &mut batch;
         for (at, (frame, arrived)) in burst.iter_mut().zip(&*arrived).enumerate() {
-            let owner = owner(frame.bytes, frame.meta, parts.len())?;
+            let owner = owner(frame.bytes, frame.meta, key, parts.len())?;
             parts[owner].burst.push(frame.bytes, *frame.meta);
             parts[owner].arrived.push(*arrived);
             parts[owner].seen.extend(seen.get(at));
@@ -202,7 +224,7 @@ impl Run<'_> {
         for (worker, part) in self.workers.iter().zip(parts) {
             send(worker, part);
         }
-        self.flying.push_back(Flight::Parts(batch, owners));
+        self.flying.push_back(Flight::Parts(Box::new(batch), owners));
         Ok(())
     }
 
@@ -213,15 +235,12 @@ impl Run<'_> {
             Some(Flight::Whole(worker)) => receive(&self.workers[worker]),
             Some(Flight::Parts(mut batch, owners)) => {
                 let mut parts: Vec<Batch> = self.workers.iter().map(receive).collect();
-                let made: u64 = parts.iter().map(|part| part.connections).sum();
-                if let Split::Addresses { connections } = self.split
-                    && made > connections
-                {
-                    return Ok(Some(Alone::Connections));
+                if let Some(alone) = self.watch.sees(&batch, &parts) {
+                    return Ok(Some(alone));
                 }
                 join(&mut batch, &mut parts, &owners);
                 self.idle.append(&mut parts);
-                batch
+                *batch
             }
         };
         sink.take(&mut batch)?;
@@ -262,25 +281,13 @@ fn holds_fragment(batch: &mut Batch) -> bool {
 
 /// The worker of a packet, which finds its headers anew: to hand them on in the batch did not pay (500,000 tracked
 /// packets, two workers: 0.373 s of user time, and 0.363 s without; medians of 11).
-fn owner(bytes: &mut [u8], meta: &FrameMeta, workers: usize) -> Result<usize, Alone> {
+fn owner(bytes: &mut [u8], meta: &FrameMeta, key: &Key, workers: usize) -> Result<usize, Alone> {
     let Some(link) = link_of(meta.link_type) else { return Ok(0) };
     let packet = Packet::parse(bytes, meta.wire_length as usize, link, Checksums::Ignore);
     if is_fragment(&packet) {
         return Err(Alone::Fragments);
     }
-    Ok(ends(&packet).map_or(0, |ends| spread(ends, workers)))
-}
-
-/// One of `many` numbers for two addresses: the same in every run.
-fn spread(ends: [IpAddr; 2], many: usize) -> usize {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let bits = |ip| match ip {
-        IpAddr::V4(v4) => u128::from(u32::from(v4)),
-        IpAddr::V6(v6) => u128::from(v6),
-    };
-    let both = bits(ends[0]) ^ bits(ends[1]).rotate_left(67);
-    let mixed = (both as u64 ^ (both >> 64) as u64).wrapping_mul(ODD) >> 32;
-    mixed as usize % many
+    Ok(key.shard(&packet, workers))
 }
 
 /// Gives a batch to a worker. One that is no more has panicked: [`Run::end`] says so.

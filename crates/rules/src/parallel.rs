@@ -1,23 +1,29 @@
 //! Which packets can be evaluated apart from each other, so that several threads may share them.
 //!
 //! Contract: packets that are evaluated apart as [`Class`] allows get the same verdicts as one after the other.
-//! A rule that no walk reaches does not count. Whether there is room for a connection, and what fragments
-//! wait, depends on all packets whatever the rules: that is for whoever shares them out to watch.
+//! A rule that no walk reaches does not count. Whether there is room for a connection, what fragments wait, and whether
+//! a translated connection gets another port because its own is taken, depends on all packets whatever the rules: that
+//! is for whoever shares them out to watch.
 
-use crate::family::TableKind;
+use conntrack::steer::{Alike, Key};
 use std::fmt;
 
 use crate::eval::{self, Cause, RuleRef};
+use crate::family::TableKind;
 use crate::ipset::Sets;
 use crate::model::{Action, Rule, Ruleset, Table};
+use crate::nat::Gives;
+
+/// Most ports that count as one: where most do, there is nothing left to tell packets apart by.
+const MOST_ALIKE: usize = 1024;
 
 /// How far packets depend on each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Class {
     /// Not at all.
     Pure,
-    /// Those of a connection do: of two addresses.
-    PerFlow,
+    /// Those of a connection do, which have this in common.
+    PerFlow(Key),
     /// All of them do, in the order of the capture.
     Global(Because),
 }
@@ -27,15 +33,15 @@ pub enum Class {
 pub enum Because {
     /// What this rule does depends on other connections' packets.
     Rule(RuleRef, Cause),
-    /// Addresses and ports are given out to one connection after the other.
-    Nat,
+    /// This rule gives connections ports, or addresses, that others leave.
+    Nat(RuleRef),
 }
 
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Pure => "pure",
-            Self::PerFlow => "per_flow",
+            Self::PerFlow(_) => "per_flow",
             Self::Global(_) => "global",
         })
     }
@@ -46,9 +52,18 @@ impl Class {
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Global(_), _) => self,
-            (_, Self::Pure) => self,
-            _ => other,
+            (Self::Global(because), _) | (_, Self::Global(because)) => Self::Global(because),
+            (Self::PerFlow(one), Self::PerFlow(other)) => Self::PerFlow(one.or(other)),
+            (class, Self::Pure) | (Self::Pure, class) => class,
+        }
+    }
+
+    /// What packets of a connection have in common, where they depend on each other and on no others.
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Self::PerFlow(key) => Some(key),
+            Self::Pure | Self::Global(_) => None,
         }
     }
 }
@@ -59,21 +74,23 @@ impl Ruleset {
     #[must_use]
     pub fn class(&self, tracked: bool, sets: Option<&Sets>) -> Class {
         let is_tracked = tracked && self.tracks();
-        if is_tracked && self.table(TableKind::NAT).is_some() {
-            return Class::Global(Because::Nat);
-        }
         if let Some(at) = self.exceeds() {
             return Class::Global(Because::Rule(at, Cause::Steps));
         }
         let tables = self.tables.iter().zip(0..);
         let mut rules = tables.flat_map(|(table, number)| reached(table, number));
+        let key = match is_tracked && self.table(TableKind::NAT).is_some() {
+            true => alike(rules.clone()).map(Key::Ports),
+            false => Ok(Key::Addresses),
+        };
         // The host's answer to a packet that it rejects is known by that packet.
         let is_answered = rules.clone().any(|(_, rule)| rejects(rule));
         let global = rules.find_map(|(at, rule)| Some(Because::Rule(at, global(rule, sets)?)));
-        match global {
-            Some(because) => Class::Global(because),
-            None if is_tracked || is_answered => Class::PerFlow,
-            None => Class::Pure,
+        match (key, global) {
+            (_, Some(because)) => Class::Global(because),
+            (Err(at), None) => Class::Global(Because::Nat(at)),
+            (Ok(key), None) if is_tracked || is_answered => Class::PerFlow(key),
+            (Ok(_), None) => Class::Pure,
         }
     }
 
@@ -86,6 +103,32 @@ impl Ruleset {
         });
         found.next()
     }
+}
+
+/// The ports that rules translate to each other; or the first rule that gives connections what others leave, or of which
+/// it is not known which ports they are.
+fn alike<'r>(rules: impl Iterator<Item = (RuleRef, &'r Rule)>) -> Result<Alike, RuleRef> {
+    let mut all = Alike::default();
+    for (at, rule) in rules {
+        let Action::Target(target) = &rule.action else { continue };
+        let port = match target.body.gives() {
+            Gives::Own => continue,
+            Gives::Left => return Err(at),
+            Gives::Destination(port) => port,
+        };
+        let matched = rule.matches.iter().filter_map(|used| used.body.destinations());
+        let len = |ranges: &Vec<(u16, u16)>| -> usize {
+            ranges.iter().map(|(low, high)| usize::from(high - low) + 1).sum()
+        };
+        let fewest =
+            matched.min_by_key(len).filter(|ranges| len(ranges) <= MOST_ALIKE).ok_or(at)?;
+        let ports = fewest.into_iter().flat_map(|(low, high)| low..=high).chain([port]);
+        all = all.and(ports);
+        if all.len() > MOST_ALIKE {
+            return Err(at);
+        }
+    }
+    Ok(all)
 }
 
 /// Rules that a packet may reach.
@@ -134,6 +177,8 @@ mod tests {
     use super::*;
     use crate::save::{LoadOptions, load};
 
+    const BY_ADDRESSES: Class = Class::PerFlow(Key::Addresses);
+
     fn class(rules: &str, tracked: bool) -> Class {
         load(rules, &LoadOptions::default()).unwrap().ruleset.class(tracked, None)
     }
@@ -148,9 +193,9 @@ mod tests {
         let state = "-A FORWARD -m conntrack --ctstate NEW -j ACCEPT";
         let nth = "-A b -m statistic --mode nth --every 3 --packet 0 -j DROP";
         let reject = "-A FORWARD -p tcp --dport 22 -j REJECT";
-        assert_eq!(class(&filter(reject), false), Class::PerFlow, "with its answer");
+        assert_eq!(class(&filter(reject), false), BY_ADDRESSES, "with its answer");
         assert_eq!(class(&filter(pure), true), Class::Pure);
-        assert_eq!(class(&filter(state), true), Class::PerFlow);
+        assert_eq!(class(&filter(state), true), BY_ADDRESSES);
         assert_eq!(class(&filter(state), false), Class::Pure);
         assert_eq!(class(&filter(&format!("{pure}\n{nth}")), true), Class::Pure);
         let reached = filter(&format!("-A FORWARD -g a\n-A a -j b\n{nth}"));
@@ -160,9 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn translation_helpers_and_zones_of_one_direction_couple_connections() {
-        let nat = "*nat\n:POSTROUTING ACCEPT\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n";
-        assert_eq!(class(nat, true), Class::Global(Because::Nat));
+    fn helpers_and_zones_of_one_direction_couple_connections() {
         let raw = |rule| format!("*raw\n:PREROUTING ACCEPT\n-A PREROUTING {rule}\nCOMMIT\n");
         let is_global = |rule| matches!(class(&raw(rule), true), Class::Global(_));
         assert!(is_global("-p tcp --dport 21 -j CT --helper ftp"));
@@ -174,7 +217,7 @@ mod tests {
     #[test]
     fn a_label_that_is_set_is_its_connections_own() {
         let rule = filter("-A FORWARD -m connlabel --label 3 --set -j ACCEPT");
-        assert_eq!(class(&rule, true), Class::PerFlow);
+        assert_eq!(class(&rule, true), BY_ADDRESSES);
     }
 
     #[test]
@@ -192,13 +235,80 @@ mod tests {
         assert!(couples(class(add, "")));
     }
 
+    /// The class under these rules of PREROUTING and POSTROUTING in the nat table.
+    fn nat(rules: &str) -> Class {
+        let chains = ":PREROUTING ACCEPT\n:POSTROUTING ACCEPT\n";
+        class(&format!("*nat\n{chains}{rules}\nCOMMIT\n"), true)
+    }
+
+    #[test]
+    fn translations_that_keep_ports_are_steered_by_them() {
+        let plain = Class::PerFlow(Key::Ports(Alike::default()));
+        for rule in [
+            "-A POSTROUTING -o wan0 -j MASQUERADE",
+            "-A POSTROUTING -j SNAT --to-source 192.0.2.1",
+            "-A POSTROUTING -s 10.0.0.0/8 -j NETMAP --to 192.0.2.0/24",
+            "-A PREROUTING -p tcp --dport 80 -j DNAT --to-destination 10.0.0.1",
+            "-A PREROUTING -j DNAT --to-destination 10.0.0.1-10.0.0.9",
+            "-A PREROUTING -p udp -j REDIRECT",
+        ] {
+            assert_eq!(nat(rule), plain, "{rule}");
+            assert_eq!(
+                class(&format!("*nat\n:PREROUTING ACCEPT\nCOMMIT\n{}", filter("")), true),
+                Class::Pure,
+                "nothing is tracked"
+            );
+        }
+    }
+
+    #[test]
+    fn ports_that_rules_translate_to_each_other_count_as_one() {
+        let ports = |ports: &[u16]| Class::PerFlow(Key::Ports(ports.iter().copied().collect()));
+        let to = "-j DNAT --to-destination 10.0.0.1:";
+        assert_eq!(nat(&format!("-A PREROUTING -p tcp --dport 8080 {to}80")), ports(&[80, 8080]));
+        let two = format!(
+            "-A PREROUTING -p tcp --dport 22:24 {to}2222\n\
+             -A PREROUTING -p udp -m multiport --dports 53,67:68 -j REDIRECT --to-ports 5353"
+        );
+        assert_eq!(nat(&two), ports(&[22, 23, 24, 53, 67, 68, 2222, 5353]));
+        let syn = format!("-A PREROUTING -p tcp --syn --dport 8080 {to}80");
+        assert_eq!(nat(&syn), ports(&[80, 8080]));
+    }
+
+    #[test]
+    fn ports_and_addresses_that_others_leave_couple_connections() {
+        let is_global = |rule: &str| {
+            let at = RuleRef { table: 0, chain: rule.contains("POST").into(), rule: 0 };
+            nat(rule) == Class::Global(Because::Nat(at))
+        };
+        for rule in [
+            "-A POSTROUTING -j MASQUERADE --random",
+            "-A POSTROUTING -p tcp -j MASQUERADE --to-ports 1024-2048",
+            "-A POSTROUTING -p tcp -j MASQUERADE --to-ports 1024",
+            "-A POSTROUTING -j SNAT --to-source 192.0.2.1 --random-fully",
+            "-A POSTROUTING -j SNAT --to-source 192.0.2.1-192.0.2.9",
+            "-A PREROUTING -p tcp --dport 80 -j DNAT --to-destination 10.0.0.1:80-90",
+            "-A PREROUTING -p tcp --dport 80:89 -j DNAT --to-destination 10.0.0.1:8080-8089/80",
+            "-A PREROUTING -p tcp -j REDIRECT --to-ports 3128",
+            "-A PREROUTING -p tcp ! --dport 22 -j REDIRECT --to-ports 3128",
+            "-A PREROUTING -p tcp --dport 1:1025 -j REDIRECT --to-ports 3128",
+            "-A PREROUTING -p tcp -m multiport --ports 80,443 -j REDIRECT --to-ports 3128",
+            "-A PREROUTING -p icmp -j DNAT --to-destination 10.0.0.1:7",
+        ] {
+            assert!(is_global(rule), "{rule}: {:?}", nat(rule));
+        }
+    }
+
     #[test]
     fn either_class() {
-        let global = Class::Global(Because::Nat);
-        for other in [Class::Pure, Class::PerFlow, global] {
-            assert_eq!((global.or(other), other.or(global)), (global, global));
+        let global = Class::Global(Because::Nat(RuleRef { table: 0, chain: 0, rule: 0 }));
+        let by_ports = Class::PerFlow(Key::Ports(Alike::default()));
+        for other in [Class::Pure, BY_ADDRESSES, by_ports.clone(), global.clone()] {
+            assert_eq!(global.clone().or(other.clone()), global);
+            assert_eq!(other.clone().or(global.clone()), global);
+            assert_eq!(Class::Pure.or(other.clone()), other);
+            assert_eq!(other.clone().or(Class::Pure), other);
         }
-        assert_eq!(Class::Pure.or(Class::PerFlow), Class::PerFlow);
-        assert_eq!(Class::PerFlow.or(Class::Pure), Class::PerFlow);
+        assert_eq!(BY_ADDRESSES.or(by_ports.clone()), by_ports);
     }
 }

@@ -88,6 +88,26 @@ fn real_captures_give_the_same_for_every_n() {
     }
 }
 
+/// Routers, docker hosts and others, with what is known of the host.
+#[test]
+fn recordings_that_were_kept_give_the_same_for_every_n() {
+    let scratch = Scratch::new("jobs-kept");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/fixtures/programs");
+    let mut compared = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let dir = entry.unwrap().path();
+        let [host, capture] = ["host", "any.pcap.gz"].map(|name| dir.join(name));
+        if !host.is_dir() || !capture.is_file() {
+            continue;
+        }
+        let args = [host.to_str().unwrap(), capture.to_str().unwrap()];
+        same_for_every_n(&scratch, &args);
+        same_for_every_n(&scratch, &[&args[..], &["--ct", "kernel"]].concat());
+        compared += 1;
+    }
+    assert!(compared > 5, "{compared}");
+}
+
 /// The class in the report, and standard error.
 fn class(ran: &Ran) -> (Value, &str) {
     (ran.json()["parallel"].clone(), ran.err.trim_end())
@@ -105,12 +125,25 @@ fn one_worker_is_told_with_its_reason() {
     let because = format!("{nth}:3: -m statistic");
     let ran = run(&nth, "2");
     let (class_of, message) = class(&ran);
-    assert_eq!(class_of, serde_json::json!({ "class": "global", "because": because }));
+    let global = serde_json::json!({ "class": "global", "because": because, "key": null });
+    assert_eq!(class_of, global);
     assert_eq!(message, format!("tamis: -j 2: one worker evaluates: {because}"));
     let ran = run(&nth, "1");
     assert_eq!(class(&ran), (class_of, ""));
     let ran = run(&state, "2");
     assert_eq!(class(&ran).0["class"], "per_flow");
+    assert_eq!(class(&ran).0["key"], "addresses");
+    let nat = |rule: &str| {
+        scratch.write("nat.v4", format!("*nat\n:POSTROUTING ACCEPT [0:0]\n{rule}\nCOMMIT\n"))
+    };
+    let ran = run(&nat("-A POSTROUTING -j SNAT --to-source 192.0.2.1"), "2");
+    assert_eq!(
+        (&class(&ran).0["class"], &class(&ran).0["key"]),
+        (&"per_flow".into(), &"ports".into())
+    );
+    let ran = run(&nat("-A POSTROUTING -j MASQUERADE --random"), "2");
+    let because = "nat.v4:3: -j MASQUERADE gives connections what others leave";
+    assert!(class(&ran).1.ends_with(because), "{}", ran.err);
     assert_eq!(tamis(&["replay", &nth, CAPTURE, "-j", "0"]).code, Some(2));
 }
 

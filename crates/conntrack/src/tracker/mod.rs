@@ -111,6 +111,10 @@ pub struct Tracker {
     /// Flows with a helper among them.
     pub(crate) masters: Masters,
     pub(crate) sources: Sources,
+    /// Some flow's source has another port than its own, or one that is not known.
+    pub(crate) moves_ports: bool,
+    /// Its flows and those of other shards may depend on each other.
+    pub(crate) crosses: bool,
     /// When the capture began.
     pub(crate) began: Option<u64>,
 }
@@ -134,6 +138,8 @@ impl Tracker {
             untraceable: Untraceable::default(),
             masters: Masters::default(),
             sources: Sources::default(),
+            moves_ports: false,
+            crosses: false,
             began: None,
             config,
         }
@@ -146,9 +152,7 @@ impl Tracker {
         if self.config.mode == Mode::Off {
             return CtView::UNKNOWN;
         }
-        if self.began.is_none() {
-            self.begin(visit);
-        }
+        self.begin(visit.began.unwrap_or(visit.now));
         match self.resolve(packet, visit) {
             Ok(view) => view,
             Err(Unparsable::Invalid) => CtView::INVALID,

@@ -42,6 +42,21 @@ impl Tracker {
         ids.into_iter().any(|id| self.table.may_have(&tuple.in_zone(id), now))
     }
 
+    /// Whether what it holds may concern flows of other shards: one is found by tuples of two shards, or by some that are
+    /// not known, or a mapping was looked for among flows of all. What was told of packets since it was last asked may
+    /// then be wrong; what was told before is right.
+    #[must_use]
+    pub fn crosses(&self) -> bool {
+        self.config.shard.is_some()
+            && (self.crosses || self.moves_ports || !self.untraceable.is_empty())
+    }
+
+    /// Whether no flow leaves from another port than its own, as far as they are known.
+    #[must_use]
+    pub fn keeps_ports(&self) -> bool {
+        !self.moves_ports
+    }
+
     /// Settings.
     #[must_use]
     pub fn config(&self) -> &Config {

@@ -1,7 +1,9 @@
 //! The flows that there are when the first packet comes.
 
-use super::{Tracker, Visit};
+use super::Tracker;
+use crate::config::Mode;
 use crate::flow::{Doubt, Flow, Proto};
+use crate::helper::Helper;
 use crate::key::Tuple;
 use crate::listing::{Listed, State};
 use crate::sctp::Sctp;
@@ -11,9 +13,12 @@ use crate::tcp::Tcp;
 const SECOND: u64 = 1_000_000_000;
 
 impl Tracker {
-    /// The first packet: the capture begins, with the flows that were listed.
-    pub(super) fn begin(&mut self, visit: &Visit) {
-        let now = visit.began.unwrap_or(visit.now);
+    /// The capture began at this time, in nanoseconds, with the flows that were listed. Once is enough: the first packet
+    /// does it that is tracked or looked up.
+    pub fn begin(&mut self, now: u64) {
+        if self.began.is_some() || self.config.mode == Mode::Off {
+            return;
+        }
         self.began = Some(now);
         let Some(listing) = self.config.start.clone() else { return };
         for listed in &listing.flows {
@@ -30,7 +35,9 @@ impl Tracker {
         }
         if listed.is_translated() {
             self.note_source(handle);
+            self.note_tuples(handle);
         }
+        self.crosses |= listed.helper != Helper::None;
     }
 }
 

@@ -20,6 +20,7 @@ impl Tracker {
         }
         flow.reply = reply.in_zone(flow.reply.zone());
         flow.status.set(status);
+        self.note_tuples(handle);
         if status.contains(Status::SRC_NAT) {
             self.note_source(handle);
         }
@@ -54,9 +55,19 @@ impl Tracker {
             flow.raise_doubt(Doubt::History);
         }
         if side == Side::Source {
+            self.moves_ports = true;
             self.note_source(handle);
         }
         self.expect_untraceable(handle);
+    }
+
+    /// Whose flows its replies may concern, and whether its source has another port.
+    pub(crate) fn note_tuples(&mut self, handle: Handle) {
+        let Some(flow) = self.table.flow(handle) else { return };
+        let Some(sent) = flow.reply.inverse() else { return };
+        self.moves_ports |= sent.source_part() != flow.original.source_part();
+        let shard = self.config.shard.as_ref();
+        self.crosses |= shard.is_some_and(|shard| !shard.key.is_one(&flow.original, &flow.reply));
     }
 
     /// Translates a flow that was expected as its master is, before any rule is asked. Where what it would be is
@@ -112,6 +123,8 @@ impl Tracker {
         let Some(flow) = self.table.flow(own) else { return Some(false) };
         let (original, zone) = (flow.original, flow.reply.zone());
         let zones = [original.zone(), zone];
+        let shard = self.config.shard.as_ref();
+        self.crosses |= shard.is_some_and(|shard| !shard.key.is_one(&original, reply));
         let Some((other, _)) = self.table.find_in(&reply.in_zone(zone), zones, now) else {
             let may_be = self.untraceable.may_include(reply)
                 || self.table.may_have(&reply.in_zone(zone), now);
@@ -154,8 +167,9 @@ impl Tracker {
         self.untraceable.waiting(reply)
     }
 
-    /// Flows whose source is that of `handle`, and is translated, the latest first.
+    /// Flows whose source is that of `handle`, and is translated, the latest first. Other shards may have some.
     pub fn of_same_source(&mut self, handle: Handle, now: u64) -> impl Iterator<Item = &Flow> {
+        self.crosses = true;
         let Self { table, sources, .. } = self;
         let table = &*table;
         let original = table.flow(handle).map(|flow| flow.original);

@@ -125,6 +125,10 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Gives a packet that was recorded as it left the ends that it was made with.
     pub(crate) fn made_by_host(&mut self) {
+        let now = self.transit.time.unwrap_or(0);
+        if let Some(tracker) = &mut self.transit.ct.tracker {
+            tracker.begin(self.visit.began.unwrap_or(now));
+        }
         undo(&mut self.transit);
     }
 

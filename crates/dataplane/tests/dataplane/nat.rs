@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use conntrack::{self, Mode};
+use conntrack::steer::{Alike, Key, Shard};
+use conntrack::{self, Mode, Tuple};
 use dataplane::{Arrival, Config, Evaluator, FinalVerdict, Path, Program};
 use host::{Host, Network};
 use packet::craft::{Addresses, Craft, Message};
@@ -66,6 +67,33 @@ fn pass(
         Arrival { time: Some(number * 1_000_000), ..Arrival::new(number, Link::Raw, bytes.len()) };
     let end = evaluator.handle(bytes, &arrival, &mut Nobody).end;
     (end.verdict, end.path)
+}
+
+/// Of two clients that ask for one port of the host's address the second one gets another, which its worker draws: replies
+/// to that steer to the same one.
+#[test]
+fn a_worker_draws_ports_whose_replies_come_to_itself() {
+    let rules =
+        ruleset(":POSTROUTING ACCEPT\n-A POSTROUTING -o wan -j MASQUERADE", ":FORWARD ACCEPT");
+    let (config, key) = (config(), Key::Ports(Alike::default()));
+    let program = Program::new([rules], config);
+    let tuple = Tuple::new([10, 0, 0, 1].into(), [20, 0, 0, 1].into(), 17, [4000, 53]);
+    for shards in 1..5 {
+        let shard = Shard::all(&key, shards, 100).find(|shard| shard.has(&tuple)).unwrap();
+        let shard = Shard { draws: Some(7), ..shard };
+        let mut evaluator = Evaluator::of_shard(&program, Some(shard.clone()));
+        for (number, client) in [(1, "10.0.0.1"), (2, "10.0.0.2"), (3, "10.0.0.3")] {
+            let mut bytes = udp((client, 4000, "20.0.0.1", 53));
+            let verdict = pass(&mut evaluator, &mut bytes, number).0;
+            assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
+            let port = u16::from_be_bytes([bytes[20], bytes[21]]);
+            assert_eq!(port == 4000, number == 1);
+            assert!(port >= 1024 && shard.has(&tuple.with_source([192, 0, 2, 1].into(), port)));
+            let mut reply = udp(("20.0.0.1", 53, "192.0.2.1", port));
+            pass(&mut evaluator, &mut reply, number);
+            assert_is(&reply, ("20.0.0.1", 53, client, 4000));
+        }
+    }
 }
 
 /// Asserts the addresses and ports of a UDP packet, and that both its checksums hold.

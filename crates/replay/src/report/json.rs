@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use conntrack::Mode;
+use conntrack::steer::Key;
 use dataplane::Counters;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
@@ -66,6 +67,10 @@ impl Report<'_> {
             "parallel": {
                 "class": self.class.to_string(),
                 "because": self.class_because,
+                "key": self.class.key().map(|key| match key {
+                    Key::Addresses => "addresses",
+                    Key::Ports(_) => "ports",
+                }),
             },
             "packets": self.packets,
             "verdicts": self.verdicts,

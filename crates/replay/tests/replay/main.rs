@@ -4,5 +4,6 @@
 mod either;
 mod layouts;
 mod page;
+mod shards;
 mod spec;
 mod threads;

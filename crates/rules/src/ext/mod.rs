@@ -23,7 +23,7 @@ use self::kit::work::LONGEST;
 use crate::error::What;
 use crate::family::Family;
 use crate::ipset::Sets;
-use crate::nat::Translation;
+use crate::nat::{Gives, Translation};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 use conntrack::States;
@@ -79,6 +79,11 @@ pub trait Match: fmt::Debug + Send + Sync {
     /// The ports that it matches, if it tests nothing else of a header that is known in full.
     fn port_ranges(&self) -> Option<PortRanges> {
         None
+    }
+
+    /// The destination ports of all packets that it lets pass, as ranges with both ends, if it tests them.
+    fn destinations(&self) -> Option<Vec<(u16, u16)>> {
+        self.port_ranges().map(|ranges| vec![ranges.destination])
     }
 }
 
@@ -136,6 +141,11 @@ pub trait Target: fmt::Debug + Send + Sync {
     /// What it makes of the flow that the packet begins, where it answered [`Effect::Translate`].
     fn translation(&self, _transit: &Transit<'_, '_>) -> Option<Translation> {
         None
+    }
+
+    /// Which ports flows have that it translates.
+    fn gives(&self) -> Gives {
+        Gives::Own
     }
 
     /// What the sender of a packet that it rejects is sent.

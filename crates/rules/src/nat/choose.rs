@@ -4,9 +4,10 @@
 //! Source: Linux 6.18 `nf_nat_core.c` (`get_unique_tuple`, `find_best_ips_proto`,
 //! `nf_nat_l4proto_unique_tuple`); the order of its attempts.
 
+use super::draw::{candidates, usual};
 use super::jhash::jhash2;
-use super::range::{Ports, Range, address, has_ports, part, with_end};
-use conntrack::{Direction, Doubt, Flow, Handle, Side, Tracker, Tuple};
+use super::range::{Ports, Range, address, part, with_end};
+use conntrack::{Direction, Doubt, Flow, Handle, Side, Tracker, Tuple, has_ports};
 use packet::tcp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -39,7 +40,8 @@ impl Choice<'_> {
                 if is_reverse || self.is_free(current)? {
                     return Some(*current);
                 }
-            } else if let Some(earlier) = self.as_earlier(current)?
+            } else if !(range.is_one_address() && self.tracker.keeps_ports())
+                && let Some(earlier) = self.as_earlier(current)?
                 && self.is_free(&earlier)?
             {
                 return Some(earlier);
@@ -91,7 +93,8 @@ impl Choice<'_> {
     }
 
     /// The mapping that an earlier flow of the same source was given, if the range allows it: `Some(None)`
-    /// where there is none.
+    /// where there is none. Where the range is one address, and no flow ever left from another port than its own, that is
+    /// what comes without it.
     fn as_earlier(&mut self, current: &Tuple) -> Option<Option<Tuple>> {
         let range = self.range;
         for (nth, earlier) in self.tracker.of_same_source(self.flow, self.now).enumerate() {
@@ -133,7 +136,7 @@ impl Choice<'_> {
             None if side == Side::Destination && has_ports(tuple.protocol()) => {
                 return Some(*tuple);
             }
-            None => return None,
+            None => return self.draw(tuple, usual(tuple, port)),
         };
         let at = |offset: u16| {
             let port = u32::from(ports.first) + u32::from(offset) % ports.len();
@@ -142,7 +145,9 @@ impl Choice<'_> {
         if ports.len() == 1 {
             return Some(at(0));
         }
-        let start = first_offset(ports, port, side, range.random)?;
+        let Some(start) = first_offset(ports, port, side, range.random) else {
+            return self.draw(tuple, ports);
+        };
         for step in 0..ports.len().min(ATTEMPTS) {
             let candidate = at(start.wrapping_add(step as u16));
             if self.is_free(&candidate)? {
@@ -154,6 +159,13 @@ impl Choice<'_> {
             }
         }
         None
+    }
+
+    /// A port that is drawn, by a worker that draws its own. What the kernel drew nobody knows.
+    fn draw(&mut self, tuple: &Tuple, ports: Ports) -> Option<Tuple> {
+        let shard = self.tracker.config().shard.clone()?;
+        let mut candidates = candidates(tuple, self.side, ports, &shard, shard.draws?);
+        candidates.find(|candidate| self.is_free(candidate) == Some(true))
     }
 }
 

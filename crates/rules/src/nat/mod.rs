@@ -16,6 +16,7 @@
 mod bind;
 mod binding;
 mod choose;
+mod draw;
 mod drawn;
 mod forget;
 pub mod icmp_error;
@@ -30,7 +31,7 @@ pub use bind::{bind, bind_null, crowd};
 pub use binding::{Drawn, Redirected};
 pub use drawn::{bind_drawn, undo, write_drawn};
 pub use forget::{answers_any, forget, forget_payload, is_translated};
-pub use range::{Ports, Range};
+pub use range::{Gives, Ports, Range};
 pub use translation::{Translation, masquerade, redirect};
 pub use turn::{Turn, turn};
 

@@ -2,7 +2,7 @@
 //!
 //! Source: `struct nf_nat_range2` of `include/uapi/linux/netfilter/nf_nat.h`.
 
-use conntrack::{Side, Tuple};
+use conntrack::{Side, Tuple, has_ports};
 use packet::{icmpv4, icmpv6};
 use std::net::IpAddr;
 
@@ -30,11 +30,39 @@ pub struct Ports {
     pub base: Option<u16>,
 }
 
+/// Which ports flows have that a target translates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gives {
+    /// Their own, as long as no other flow has them.
+    Own,
+    /// Another destination port: this one.
+    Destination(u16),
+    /// What other flows leave: one port of several, or an address that an earlier flow of the same source has.
+    Left,
+}
+
 impl Range {
+    /// Which ports flows have that are given a mapping of the range at this end.
+    #[must_use]
+    pub fn gives(&self, side: Side) -> Gives {
+        match (side, self.ports) {
+            (Side::Source, _) if !self.random && self.is_one_address() => Gives::Own,
+            (Side::Source, _) => Gives::Left,
+            (Side::Destination, None) => Gives::Own,
+            (Side::Destination, Some(ports)) if ports.len() == 1 => Gives::Destination(ports.first),
+            (Side::Destination, Some(_)) => Gives::Left,
+        }
+    }
+
     /// One address, and the port stays where it can.
     #[must_use]
     pub fn address(address: IpAddr) -> Self {
         Self { addresses: Some([address, address]), ..Self::default() }
+    }
+
+    /// Whether there is one address, and no choice of ports.
+    pub(super) fn is_one_address(&self) -> bool {
+        self.ports.is_none() && self.addresses.is_some_and(|[first, last]| first == last)
     }
 
     /// Whether a tuple's source is one that the range allows.
@@ -91,15 +119,4 @@ pub(super) fn address(tuple: &Tuple, side: Side) -> IpAddr {
         Side::Source => tuple.source(),
         Side::Destination => tuple.destination(),
     }
-}
-
-/// TCP, UDP, UDP-Lite, SCTP. DCCP has no tracker in this kernel any more, and so no ports.
-pub(super) fn has_ports(protocol: u8) -> bool {
-    matches!(
-        protocol,
-        packet::tcp::PROTOCOL
-            | packet::udp::PROTOCOL
-            | packet::udp::PROTOCOL_LITE
-            | packet::sctp::PROTOCOL
-    )
 }

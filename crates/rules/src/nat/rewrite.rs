@@ -7,11 +7,11 @@
 
 use super::Translated;
 use super::forget::forget;
-use super::range::{address, has_ports, part};
+use super::range::{address, part};
 use crate::transit::Transit;
 use conntrack::dissect::{self, Layer};
 use conntrack::verify::{SCTP_CHECKSUM, sctp_sum};
-use conntrack::{Side, Tuple};
+use conntrack::{Side, Tuple, has_ports};
 use packet::{Packet, Read, checksum, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp};
 use std::net::IpAddr;
 

@@ -191,6 +191,36 @@ fn fragments_for_the_host_meet_at_one_worker() {
     }
 }
 
+/// So many segments, from hosts and ports of their own, that are rejected with resets, and then the resets.
+fn rejected(segments: u16) -> Vec<made::Packet> {
+    let segment = |number: u16| {
+        let [port, client] = number.to_be_bytes();
+        made::Packet { client, port, kind: 0, cooked: true, after: 0, ..made::Packet::udp(0) }
+    };
+    let reset = |number| made::Packet { is_reply: true, kind: 5, ..segment(number) };
+    (0..segments).map(segment).chain((0..segments).map(reset)).collect()
+}
+
+/// Of packets that were refused a bounded number is kept, whoever sent them: what is given up then one worker has to
+/// know.
+#[test]
+fn answers_are_given_up_for_all_packets_together() {
+    let rules = "*filter\n:FORWARD ACCEPT [0:0]\n:OUTPUT DROP [0:0]\n\
+         -A FORWARD -p tcp -j REJECT --reject-with tcp-reset\n\
+         -A OUTPUT -m conntrack --ctstate RELATED -j ACCEPT\nCOMMIT\n";
+    let outputs = Outputs { page: false, split: false, annotate: false, ..Outputs::ALL };
+    let asked = Asked { rules: rules.to_owned(), outputs, ..Asked::default() };
+    for (segments, alone) in [(900, None), (1300, Some(Alone::Answers))] {
+        let made = Made::new(&rejected(segments));
+        let one = outcome(&asked, &made, 1);
+        for threads in [2, 3] {
+            let several = outcome(&asked, &made, threads);
+            same(&one, &several, &format!("{segments} on {threads} threads")).unwrap();
+            assert_eq!(several.one_worker, alone);
+        }
+    }
+}
+
 /// Ctrl-C while packets turn out to depend on each other: what was written is still what is counted.
 #[test]
 fn a_stop_at_a_new_start_loses_nothing_that_was_written() {

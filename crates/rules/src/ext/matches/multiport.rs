@@ -100,4 +100,9 @@ impl Match for Multiport {
         };
         Outcome::from_bool(matches != self.invert)
     }
+
+    fn destinations(&self) -> Option<Vec<(u16, u16)>> {
+        let tests = self.which == Which::Destination && !self.invert;
+        tests.then(|| self.ranges.clone())
+    }
 }

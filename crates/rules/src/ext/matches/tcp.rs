@@ -137,6 +137,11 @@ impl Match for Tcp {
         let only_ports = self.option.is_none() && self.flags == FlagsTest::default();
         PortRanges::of(PROTOCOL, self.source, self.destination).filter(|_| only_ports)
     }
+
+    fn destinations(&self) -> Option<Vec<(u16, u16)>> {
+        let ranges = PortRanges::of(PROTOCOL, PortTest::ANY, self.destination)?;
+        Some(vec![ranges.destination])
+    }
 }
 
 impl Tcp {

@@ -6,7 +6,7 @@
 use crate::error::What;
 use crate::ext::{Args, Effect, Given, Opt, Printer, Target};
 use crate::family::Family;
-use crate::nat::{Ports, Range, Translation};
+use crate::nat::{Gives, Ports, Range, Translation};
 use crate::transit::Transit;
 use crate::{nat, value};
 use conntrack::Side;
@@ -228,6 +228,19 @@ impl Target for Nat {
 
     fn translates(&self) -> bool {
         true
+    }
+
+    fn gives(&self) -> Gives {
+        let range = self.range();
+        match self.from {
+            From::Rule(side) => range.gives(side),
+            // One address, which the interface has.
+            From::Output => {
+                let one = Range::address(Ipv4Addr::UNSPECIFIED.into()).addresses;
+                Range { addresses: one, ..range }.gives(Side::Source)
+            }
+            From::Input => range.gives(Side::Destination),
+        }
     }
 }
 

@@ -1,0 +1,240 @@
+//! [`Key`]: which worker a packet goes to, where several share the packets out. The one place that decides it.
+//!
+//! Contract: packets of one flow, of either direction and errors about it included, go to one worker, whatever their
+//! number, as long as both tuples of the flow have one key. Without translation they have; [`Key::Ports`] allows
+//! translations of addresses. Who tracks a [`Shard`] watches that what it leaves concerns no other
+//! ([`Tracker::crosses`](crate::Tracker::crosses)). The same in every run.
+//!
+//! Why ports: a translation of addresses leaves them as they are, in replies and in what errors quote as well, and two
+//! flows that ask for one tuple have the same ports. So the search for a tuple that nobody has, which is what couples
+//! flows in the kernel (`nf_nat_core.c`, `nf_nat_used_tuple`), looks at flows of one worker alone.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::dissect;
+use crate::icmp::{self, Message};
+use crate::key::{Tuple, has_ports, is_icmp};
+use packet::Packet;
+
+/// What packets of one flow have in common, by which they are steered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// Their two addresses.
+    Addresses,
+    /// Their protocol and two ports, or the identifier of an ICMP query; protocols without ports have one key.
+    Ports(Alike),
+}
+
+/// Ports that rules translate to each other: they count as one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Alike(Arc<[u16]>);
+
+/// One worker's part of the flows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shard {
+    /// Which one it is, from 0.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+    /// What tells whose a packet is.
+    pub key: Key,
+    /// Most flows that it may hold.
+    pub max: usize,
+    /// What ports are drawn from where the kernel draws them; nothing where they are the kernel's to draw.
+    pub draws: Option<u64>,
+}
+
+impl Key {
+    /// Which of `shards` has the flow that the packet is part of, or about if it is an ICMP error. Where tracking finds
+    /// no flow for it, the first.
+    #[must_use]
+    pub fn shard(&self, packet: &Packet<'_>, shards: usize) -> usize {
+        tuple(packet).map_or(0, |tuple| self.shard_of(&tuple, shards))
+    }
+
+    /// Which of `shards` has flows with this tuple.
+    #[must_use]
+    pub fn shard_of(&self, tuple: &Tuple, shards: usize) -> usize {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let word = self.word(tuple);
+        let mixed = (word as u64 ^ (word >> 64) as u64).wrapping_mul(ODD) >> 32;
+        mixed as usize % shards.max(1)
+    }
+
+    /// Whether two tuples are one shard's, however many there are.
+    pub(crate) fn is_one(&self, one: &Tuple, other: &Tuple) -> bool {
+        self.word(one) == self.word(other)
+    }
+
+    /// What packets that are steered by either key are steered by.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Ports(ours), Self::Ports(theirs)) => {
+                Self::Ports(ours.and(theirs.0.iter().copied()))
+            }
+            (Self::Addresses, key) | (key, Self::Addresses) => key,
+        }
+    }
+
+    /// A number that a tuple and its inverse share.
+    fn word(&self, tuple: &Tuple) -> u128 {
+        match self {
+            Self::Addresses => {
+                let [one, other] = ordered([tuple.source(), tuple.destination()]).map(bits);
+                one ^ other.rotate_left(67)
+            }
+            Self::Ports(alike) => {
+                let [one, other] = ordered(ports(tuple, alike)).map(u128::from);
+                u128::from(tuple.protocol()) << 32 | one << 16 | other
+            }
+        }
+    }
+}
+
+impl Alike {
+    /// How many ports count as one.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether every port counts by itself.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// These ports as well.
+    #[must_use]
+    pub fn and(&self, ports: impl IntoIterator<Item = u16>) -> Self {
+        self.0.iter().copied().chain(ports).collect()
+    }
+
+    /// The port that stands for this one.
+    fn of(&self, port: u16) -> u16 {
+        match (self.0.binary_search(&port), self.0.first()) {
+            (Ok(_), Some(first)) => *first,
+            _ => port,
+        }
+    }
+}
+
+impl FromIterator<u16> for Alike {
+    fn from_iter<I: IntoIterator<Item = u16>>(ports: I) -> Self {
+        let mut ports: Vec<u16> = ports.into_iter().collect();
+        ports.sort_unstable();
+        ports.dedup();
+        Self(ports.into())
+    }
+}
+
+impl Shard {
+    /// Each of so many that have `max` flows in all. There are no more shards than flows.
+    pub fn all(key: &Key, of: usize, max: usize) -> impl Iterator<Item = Self> {
+        let of = of.min(max).max(1);
+        let share = move |number| max / of + usize::from(number < max % of);
+        (0..of).map(move |number| Self {
+            number,
+            of,
+            key: key.clone(),
+            max: share(number),
+            draws: None,
+        })
+    }
+
+    /// Whether flows with this tuple are its own.
+    #[must_use]
+    pub fn has(&self, tuple: &Tuple) -> bool {
+        self.key.shard_of(tuple, self.of) == self.number
+    }
+}
+
+/// The tuple of the flow that a packet is part of, or about if it is an ICMP error.
+fn tuple(packet: &Packet<'_>) -> Option<Tuple> {
+    let layer = dissect::layer(packet).ok()?;
+    if is_icmp(layer.protocol)
+        && let Ok(Message::Error { about, .. }) = icmp::read(packet, &layer, false)
+    {
+        return Some(about);
+    }
+    dissect::tuple(packet, &layer).ok()
+}
+
+fn ports(tuple: &Tuple, alike: &Alike) -> [u16; 2] {
+    match tuple.protocol() {
+        protocol if is_icmp(protocol) => [tuple.source_part(); 2],
+        protocol if has_ports(protocol) => {
+            [tuple.source_part(), tuple.destination_part()].map(|port| alike.of(port))
+        }
+        _ => [0; 2],
+    }
+}
+
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => u128::from(u32::from(v4)),
+        IpAddr::V6(v6) => u128::from(v6),
+    }
+}
+
+fn ordered<T: PartialOrd>([one, other]: [T; 2]) -> [T; 2] {
+    if one <= other { [one, other] } else { [other, one] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tuples() -> impl Strategy<Value = Tuple> {
+        let protocol = prop_oneof![Just(6u8), Just(17), Just(1), Just(47), Just(132)];
+        (any::<[u8; 2]>(), protocol, any::<[u16; 2]>()).prop_map(|([from, to], protocol, parts)| {
+            let parts = if protocol == 1 { [parts[0], 8 << 8] } else { parts };
+            Tuple::new([10, 0, 0, from].into(), [10, 0, 1, to].into(), protocol, parts)
+        })
+    }
+
+    proptest! {
+        /// Replies, and replies to packets whose addresses were translated, and ports within those that count as one.
+        #[test]
+        fn a_flow_has_one_shard(
+            tuple in tuples(), to in any::<[u8; 4]>(), shards in 1usize..9,
+            alike in prop::collection::vec(any::<u16>(), 1..20), pick in any::<prop::sample::Index>(),
+        ) {
+            let reply = tuple.inverse().unwrap();
+            let one = |key: &Key, other: &Tuple| {
+                key.is_one(&tuple, other) && key.shard_of(&tuple, shards) == key.shard_of(other, shards)
+            };
+            prop_assert!(one(&Key::Addresses, &reply));
+            let plain = Key::Ports(Alike::default());
+            prop_assert!(one(&plain, &reply));
+            let moved = tuple.with_destination(to.into(), tuple.destination_part());
+            prop_assert!(one(&plain, &moved) && one(&plain, &moved.inverse().unwrap()));
+            if has_ports(tuple.protocol()) {
+                let port = *pick.get(&alike);
+                let key = Key::Ports(alike.iter().copied().chain([tuple.destination_part()]).collect());
+                let moved = tuple.with_destination(to.into(), port);
+                prop_assert!(one(&key, &moved) && one(&key, &moved.inverse().unwrap()));
+                let other = port != tuple.source_part() && port != tuple.destination_part();
+                prop_assert!(!other || !plain.is_one(&tuple, &moved));
+            }
+        }
+
+        #[test]
+        fn shares_add_up_to_the_whole(of in 1usize..40, max in 1usize..100) {
+            let shards: Vec<Shard> = Shard::all(&Key::Addresses, of, max).collect();
+            prop_assert_eq!(shards.iter().map(|shard| shard.max).sum::<usize>(), max);
+            prop_assert!(shards.iter().all(|shard| shard.max > 0 && shard.of == shards.len()));
+        }
+    }
+
+    #[test]
+    fn either_key_unites() {
+        let ports = |ports: &[u16]| Key::Ports(ports.iter().copied().collect());
+        assert_eq!(Key::Addresses.or(Key::Addresses), Key::Addresses);
+        assert_eq!(Key::Addresses.or(ports(&[])), ports(&[]));
+        assert_eq!(ports(&[80, 8080]).or(ports(&[80, 22])), ports(&[22, 80, 8080]));
+    }
+}
