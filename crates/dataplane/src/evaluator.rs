@@ -39,7 +39,7 @@ impl<'p> Evaluator<'p> {
         self.handler.state().connections()
     }
 
-    /// As [`Handler::handle`].
+    /// As [`Handler::handle`]: nothing is sent.
     #[inline]
     pub fn handle<'a>(
         &mut self,
@@ -50,6 +50,6 @@ impl<'p> Evaluator<'p> {
     where
         'p: 'a,
     {
-        self.handler.handle(self.program, bytes, arrival, observer)
+        self.handler.handle(self.program, bytes, arrival, observer).outcome
     }
 }

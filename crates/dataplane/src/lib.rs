@@ -13,6 +13,7 @@ pub mod counters;
 mod course;
 mod delivery;
 mod disposition;
+mod egress;
 mod evaluator;
 pub mod handler;
 mod hooked;
@@ -33,6 +34,7 @@ pub use delivery::is_fragment;
 pub use disposition::{
     Disposition, DropReason, Early, Either, FinalVerdict, Midstream, Outcome, Skip, Why,
 };
+pub use egress::{Egress, Leaves, Own};
 pub use evaluator::Evaluator;
 pub use handler::{BURST, Handler};
 pub use observer::Observer;

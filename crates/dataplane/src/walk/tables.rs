@@ -87,6 +87,11 @@ impl Tables {
         self.roles.get(table).copied().unwrap_or(Role::Other)
     }
 
+    /// Whether there is a table of this kind.
+    pub(super) fn has(&self, role: Role) -> bool {
+        self.roles.contains(&role)
+    }
+
     /// The raw tables and the others at a hook.
     pub(super) fn at(&self, hook: Hook) -> (&[usize], &[usize]) {
         let (tables, raw) = &self.hooks[hook as usize];
