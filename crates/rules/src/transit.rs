@@ -43,6 +43,8 @@ pub struct Transit<'p, 'b> {
     pub sets: Option<&'p mut Sets>,
     /// Whether the walk certainly got to the current rule; set by the walk.
     pub certain: bool,
+    /// A target has put all of it into one piece (`skb_ensure_writable`), whatever fragments it came in.
+    pub one_piece: bool,
 }
 
 /// An interface as a hook knows it.
@@ -93,6 +95,7 @@ impl<'p, 'b> Transit<'p, 'b> {
             to_host: None,
             sets: None,
             certain: true,
+            one_piece: false,
         }
     }
 }

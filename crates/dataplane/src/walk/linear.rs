@@ -1,12 +1,13 @@
 //! How much of a packet that came in fragments the kernel has in one piece: the pieces that it leaves as depend on it.
 //!
 //! A header that is to be looked at or written in place is pulled into the first piece, out of those after it. That
-//! shows only where a first fragment is too short to hold the headers.
+//! shows only where a first fragment is too short to hold the headers. Some targets and helpers pull all of a packet.
 //!
 //! Source: Linux 6.18 `tcp_v4_early_demux` (`net/ipv4/tcp_ipv4.c`), `nf_nat_icmp_reply_translation`,
-//! `nf_nat_icmpv6_reply_translation` and what they call (`net/netfilter/nf_nat_proto.c`).
+//! `nf_nat_icmpv6_reply_translation` and what they call (`net/netfilter/nf_nat_proto.c`), `help` of
+//! `net/netfilter/nf_conntrack_ftp.c`.
 
-use conntrack::{CtState, Side};
+use conntrack::{CtState, Helper, Side};
 use packet::{L4, Read, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp};
 use rules::model::Family;
 use rules::nat::is_translated;
@@ -23,6 +24,9 @@ impl Walk<'_, '_, '_> {
     /// Where the bytes end that are in one piece, as an offset in the frame; 0 where no more are than came so.
     pub(crate) fn in_one_piece(&self) -> usize {
         let L4::Upper(upper) = self.transit.packet.headers().l4 else { return 0 };
+        if self.transit.one_piece || self.is_read_by_helper() {
+            return self.transit.packet.headers().end;
+        }
         match upper.protocol {
             tcp::PROTOCOL => upper.offset + tcp::MIN_HEADER_LEN,
             sctp::PROTOCOL if self.is_translated() => upper.offset + sctp::HEADER_LEN,
@@ -58,6 +62,14 @@ impl Walk<'_, '_, '_> {
                 }
                 _ => 0,
             }
+    }
+
+    /// The helper of its connection has it linearized.
+    fn is_read_by_helper(&self) -> bool {
+        let ct = &self.transit.ct;
+        let flow = ct.tracker.as_ref().zip(ct.view.flow).and_then(|(t, at)| t.flow(at));
+        let is_read = flow.is_some_and(|flow| matches!(flow.helper(), Helper::Ftp | Helper::Sip));
+        is_read && ct.view.states.only() == Some(CtState::Established)
     }
 
     fn is_translated(&self) -> bool {

@@ -19,7 +19,7 @@ pub(super) fn cut(
     let Some((head, payload)) = frame.split_at_checked(network + header_len) else { return false };
     let space = cut.most.saturating_sub(header_len);
     let Some(sizes) = Sizes::new(payload.len(), space, cut.pieces) else { return false };
-    let flag = if cut.dont_fragment { DONT_FRAGMENT } else { 0 };
+    let flag = if cut.dont_fragment && sizes.kept.is_none() { DONT_FRAGMENT } else { 0 };
     // What is cut may be a fragment itself.
     let of_packet = field::be16(head, network + ipv4::FRAGMENT.start..network + ipv4::FRAGMENT.end);
     for range in sizes {
@@ -30,7 +30,8 @@ pub(super) fn cut(
         let header = fragment.get_mut(network..network + header_len).unwrap_or_default();
         put(header, ipv4::TOTAL_LEN.start, (header_len + range.len()) as u16);
         put(header, ipv4::FRAGMENT.start, flag | more | offset);
-        if range.start > 0 {
+        // A later fragment has none that stand in the first one alone.
+        if range.start > 0 && of_packet & OFFSET_MASK == 0 {
             blank(header.get_mut(ipv4::MIN_HEADER_LEN..).unwrap_or_default());
         }
         put(header, ipv4::CHECKSUM.start, 0);

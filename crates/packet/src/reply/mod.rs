@@ -63,7 +63,7 @@ pub enum NoReply {
     Fragment,
     /// A reset for what is no TCP segment.
     NotTcp,
-    /// The packet is a reset, or an ICMP error.
+    /// The packet is a reset, or an ICMP error, or may be one.
     IsReply,
     /// Its checksum is wrong.
     Checksum,
@@ -78,6 +78,8 @@ const QUOTE_V6: (usize, usize) = (1220, 1232);
 /// `IPTOS_TOS_MASK`, `IPTOS_PREC_INTERNETCONTROL`.
 const TOS_MASK: u8 = 0x1e;
 const INTERNET_CONTROL: u8 = 0xc0;
+/// `NR_ICMP_TYPES`: a host takes what is above it for no query.
+const HIGHEST_TYPE: u8 = 18;
 /// Header of an ICMP error.
 const ERROR_HEADER: usize = 8;
 
@@ -143,10 +145,12 @@ impl<'p> Refused<'p> {
         let protocol = upper.protocol;
         let has_sum = match protocol {
             udp::PROTOCOL => field(self.packet.upper::<2>(&upper, udp::CHECKSUM.start))? != [0, 0],
-            gre::PROTOCOL => field(self.packet.upper::<1>(&upper, 0))?[0] & 0x80 != 0,
-            ah::PROTOCOL | esp::PROTOCOL | sctp::PROTOCOL | udp::PROTOCOL_LITE | dccp::PROTOCOL => {
-                false
-            }
+            gre::PROTOCOL
+            | ah::PROTOCOL
+            | esp::PROTOCOL
+            | sctp::PROTOCOL
+            | udp::PROTOCOL_LITE
+            | dccp::PROTOCOL => false,
             _ => true,
         };
         if !has_sum {
@@ -255,10 +259,12 @@ fn error(
         true => (icmpv6::PROTOCOL, icmpv6::is_error),
         false => (icmpv4::PROTOCOL, icmpv4::is_error),
     };
-    if let Some(upper) = upper.filter(|upper| upper.protocol == protocol)
-        && is_error(field(packet.upper::<1>(&upper, 0))?[0])
-    {
-        return Err(NoReply::IsReply);
+    if let Some(upper) = upper.filter(|upper| upper.protocol == protocol) {
+        let [kind] = field(packet.upper::<1>(&upper, 0))?;
+        let is_nothing = !is_v6 && kind > HIGHEST_TYPE && terms.replier != Replier::Bridge;
+        if is_error(kind) || is_nothing {
+            return Err(NoReply::IsReply);
+        }
     }
     if terms.verify {
         refused.verify()?;

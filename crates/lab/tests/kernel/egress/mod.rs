@@ -46,8 +46,8 @@ fn what_leaves_is_what_leaves_the_kernel() {
         let mut rng = Rng::with_seed(seed * 1_000_003 + number);
         let family = if number % 2 == 0 { Family::Ipv4 } else { Family::Ipv6 };
         let stage = Stage::draw(family, &mut rng);
-        let mut packets = Packets::default();
-        match in_fresh(|| stage.play(|seen| Some(packets.draw(family, seen, &mut rng)))) {
+        let mut packets = Packets::new(family, stage.mtus);
+        match in_fresh(|| stage.play(|seen| Some(packets.draw(seen, &mut rng)))) {
             Ok(Found::Same(tally)) => all.add(&tally),
             Ok(Found::Differs(inputs, first)) => {
                 let shrunk = shrink::shrink(stage.clone(), inputs);

@@ -15,16 +15,24 @@ use super::trial::Input;
 use crate::nat::packets::{address, error, parts};
 
 /// Draws packets, one after the other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Packets {
+    family: Family,
+    /// Of the devices that packets come in by: what is longer is a superframe, or none comes.
+    mtus: [u32; 2],
     /// What is to come next.
     queue: VecDeque<Input>,
     ftp: Option<Ftp>,
 }
 
 impl Packets {
+    pub(super) fn new(family: Family, mtus: [u32; 2]) -> Self {
+        Self { family, mtus, queue: VecDeque::new(), ftp: None }
+    }
+
     /// The next packet; `seen` is what came out so far.
-    pub(super) fn draw(&mut self, family: Family, seen: &[Input], rng: &mut Rng) -> Input {
+    pub(super) fn draw(&mut self, seen: &[Input], rng: &mut Rng) -> Input {
+        let family = self.family;
         if let Some(next) = self.queue.pop_front() {
             return next;
         }
@@ -34,10 +42,12 @@ impl Packets {
         self.ftp = (rng.u8(..12) == 0).then(|| Ftp::draw(family, rng));
         let (from_near, bytes) = drawn(family, &seen[seen.len().saturating_sub(12)..], rng);
         let bytes = damaged(with_options(bytes, rng), rng);
-        if rng.u8(..3) > 0 || bytes.len() < 80 {
+        let [near, far] = self.mtus;
+        let mtu = if from_near { near } else { far } as usize;
+        if bytes.len() <= mtu && (rng.u8(..3) > 0 || bytes.len() < 80) {
             return (from_near, bytes);
         }
-        let mut fragments = fragments(&bytes, rng);
+        let mut fragments = fragments(&bytes, mtu, rng);
         self.queue.extend(fragments.drain(1..).map(|fragment| (from_near, fragment)));
         (from_near, fragments.remove(0))
     }
@@ -177,10 +187,12 @@ fn damaged(mut bytes: Vec<u8>, rng: &mut Rng) -> Vec<u8> {
 }
 
 /// Cuts a packet anywhere, and shuffles, repeats or loses some of it.
-fn fragments(bytes: &[u8], rng: &mut Rng) -> Vec<Vec<u8>> {
+fn fragments(bytes: &[u8], mtu: usize, rng: &mut Rng) -> Vec<Vec<u8>> {
     let head = if bytes[0] >> 4 == 4 { usize::from(bytes[0] & 15) * 4 } else { 40 };
     let payload = &bytes[head..];
-    let most = [8, 24, 160, 600, 1280, 1480][rng.usize(..6)].max(payload.len() / 24 / 8 * 8);
+    let most = [8, 24, 160, 600, 1280, 1480][rng.usize(..6)]
+        .max(payload.len() / 24 / 8 * 8)
+        .min((mtu - head - 8) / 8 * 8);
     let is_even = rng.bool();
     let (mut at, mut all) = (0, Vec::new());
     let (id, is_stiff) = (rng.u32(..), rng.u8(..5) == 0);
@@ -202,7 +214,7 @@ fn fragments(bytes: &[u8], rng: &mut Rng) -> Vec<Vec<u8>> {
         0..3 => rng.shuffle(&mut all),
         3 => all.reverse(),
         4 if rng.bool() => all.push(all[rng.usize(..all.len())].clone()),
-        5 if rng.bool() => drop(all.remove(rng.usize(..all.len()))),
+        5 if all.len() > 1 => drop(all.remove(rng.usize(..all.len()))),
         _ => {}
     }
     all

@@ -152,6 +152,7 @@ impl Stage {
         let tun = Tun::new(&Scene::new(self.family, Wire::Tun, Placement::Forward))?;
         write_setting("ipv6/auto_flowlabels", "0")?;
         write_setting("ipv4/icmp_ratemask", "0")?;
+        write_setting("ipv4/icmp_msgs_burst", "100000000")?;
         let [near, far] = self.mtus;
         ip(&format!(
             "route add 10.1.0.0/16 dev t0\nroute add fd01::/16 dev t0\n\
