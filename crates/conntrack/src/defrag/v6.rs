@@ -172,6 +172,15 @@ fn lacks_headers(packet: &Packet<'_>, at: usize, field: &[u8; 8]) -> Read<bool> 
             Read::Absent => return Read::Known(false),
             Read::Unknown => return Read::Unknown,
         };
+        if kind == ipv6_ext::FRAGMENT {
+            let later = packet.read_at::<2>(offset + ipv6_ext::FRAGMENT_OFFSET.start);
+            match later.map(|field| u16::from_be_bytes(field) & ipv6_ext::OFFSET_MASK) {
+                Read::Known(0) => {}
+                // What follows is no header.
+                Read::Known(_) | Read::Absent => return Read::Known(false),
+                Read::Unknown => return Read::Unknown,
+            }
+        }
         offset += match kind {
             ipv6_ext::FRAGMENT => 8,
             ipv6_ext::AUTH => (usize::from(len) + 2) * 4,

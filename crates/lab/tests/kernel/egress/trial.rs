@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{io, thread};
 
+use conntrack::{CtState, CtView};
 use dataplane::{
     Arrival, Config, Egress, FinalVerdict, Handler, Leaves, Observer, Origin, Path, Program,
 };
@@ -17,9 +18,9 @@ use lab::oracle::tun::Tun;
 use lab::scene::{Placement, Scene, Wire};
 use packet::ipv6_ext::{self, Find};
 use packet::{Checksums, Link, Packet};
-use rules::Iface;
 use rules::model::Family;
 use rules::save::{LoadOptions, load};
+use rules::{Iface, KnownFlow};
 
 use super::{PACKETS, rulesets};
 
@@ -95,10 +96,18 @@ struct Left {
     bytes: Vec<u8>,
 }
 
-struct Nobody;
+/// Whether tracking took the packet for part of no connection.
+#[derive(Default)]
+struct Seen {
+    is_invalid: bool,
+}
 
-impl rules::eval::Observer for Nobody {}
-impl Observer for Nobody {}
+impl rules::eval::Observer for Seen {}
+impl Observer for Seen {
+    fn tracked(&mut self, view: &CtView, _: KnownFlow<'_>) {
+        self.is_invalid = view.states.only() == Some(CtState::Invalid);
+    }
+}
 
 impl Stage {
     pub(super) fn draw(family: Family, rng: &mut Rng) -> Self {
@@ -118,7 +127,9 @@ impl Stage {
     ) -> io::Result<Found> {
         let mut kernel = self.kernel()?;
         let program = self.program()?;
-        let mut router = Router { handler: Handler::sending(&program), program, number: 0 };
+        let translates = self.rules.iter().any(|line| line == "*nat");
+        let handler = Handler::sending(&program);
+        let mut router = Router { handler, program, translates, number: 0 };
         let (mut inputs, mut seen) = (Vec::new(), Vec::new());
         let mut tally = Tally::default();
         while inputs.len() < PACKETS
@@ -208,6 +219,7 @@ fn pass(tun: &mut Tun, (from_near, bytes): &Input) -> io::Result<Vec<Left>> {
 /// tamis between two ports.
 struct Router {
     program: Program,
+    translates: bool,
     handler: Handler,
     number: u64,
 }
@@ -252,7 +264,8 @@ impl Router {
             interface: Some(interface),
             ..Arrival::new(self.number, Link::Raw, bytes.len())
         };
-        let egress = self.handler.handle(&self.program, bytes, &arrival, &mut Nobody);
+        let mut seen = Seen::default();
+        let egress = self.handler.handle(&self.program, bytes, &arrival, &mut seen);
         let Egress { outcome, leaves, reply } = egress;
         *story += &format!("  {:?} {:?}\n", outcome.end.verdict, outcome.end.path);
         let goes_out = matches!(outcome.end.path, Some(Path::Forward | Path::Output))
@@ -268,7 +281,10 @@ impl Router {
         let reply = reply.map(|own| {
             (own.bytes.to_vec(), if own.output == Iface::Named("t0") { "t0" } else { "t1" })
         });
+        // The error is tracked by what it quotes, which may be the inverse of a connection that is translated.
+        let may_be_translated = seen.is_invalid && reply.is_some() && self.translates;
         let is_known = outcome.end.verdict != FinalVerdict::Unknown
+            && !may_be_translated
             && !(goes_out && leaves == Leaves::Nothing);
         (frames, reply, is_known)
     }
