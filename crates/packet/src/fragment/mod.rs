@@ -91,30 +91,30 @@ struct Sizes<'a> {
     len: usize,
     /// Bytes that a fragment has room for.
     space: usize,
-    /// The pieces that there were after the first, if it is cut there again.
-    kept: Option<&'a [u32]>,
+    /// Where it is cut as it was before: the first piece, until it is taken, and those after it.
+    kept: Option<(Option<usize>, &'a [u32])>,
 }
 
 impl<'a> Sizes<'a> {
     /// For `len` bytes of payload; `None` without room for any.
     fn new(len: usize, space: usize, pieces: &'a [u32]) -> Option<Self> {
         let later = pieces.get(1..).filter(|later| !later.is_empty());
-        let kept = later.filter(|later| is_kept(len, space, later));
+        let kept = later.and_then(|later| Some((Some(kept_first(len, space, later)?), later)));
         (space >= UNIT || kept.is_some()).then_some(Self { at: 0, len, space, kept })
     }
 }
 
-/// Whether a payload can be cut where it was before. The first piece is what the later ones leave: it holds headers that
-/// some count as payload.
-fn is_kept(len: usize, space: usize, later: &[u32]) -> bool {
-    let after = later.iter().map(|piece| *piece as usize).sum::<usize>();
-    let Some(first) = len.checked_sub(after) else { return false };
+/// Bytes of the first piece, if a payload can be cut where it was before. It is what the later ones leave: nothing,
+/// where it held no more than headers that stand in every fragment.
+fn kept_first(len: usize, space: usize, later: &[u32]) -> Option<usize> {
+    let first = len.checked_sub(later.iter().map(|piece| *piece as usize).sum::<usize>())?;
     let before_last = later.split_last().map_or(&[][..], |(_, before)| before);
     let is_whole = |piece: &u32| (*piece as usize).is_multiple_of(UNIT);
-    (1..=space).contains(&first)
+    let fits = first <= space
         && first.is_multiple_of(UNIT)
         && later.iter().all(|piece| *piece as usize <= space)
-        && before_last.iter().all(is_whole)
+        && before_last.iter().all(is_whole);
+    fits.then_some(first)
 }
 
 impl Iterator for Sizes<'_> {
@@ -124,14 +124,10 @@ impl Iterator for Sizes<'_> {
         let left = self.len - self.at;
         let len = match &mut self.kept {
             _ if left == 0 => return None,
-            Some(later) if self.at == 0 => {
-                left - later.iter().map(|piece| *piece as usize).sum::<usize>()
-            }
-            Some(later) => {
-                let (first, rest) = later.split_first()?;
-                *later = rest;
-                *first as usize
-            }
+            Some((first, later)) => match first.take() {
+                Some(first) => first,
+                None => *later.split_off_first()? as usize,
+            },
             None if left <= self.space => left,
             None => self.space / UNIT * UNIT,
         };

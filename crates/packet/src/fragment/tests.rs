@@ -126,6 +126,15 @@ fn pieces_stay_what_they_were_as_long_as_they_fit() {
 }
 
 #[test]
+fn a_first_piece_of_headers_alone_leaves_an_empty_fragment() {
+    let bytes = frame(true, 24, &[], &[60]);
+    let fragments = cut_up(&bytes, &plain(1280, &[8, 8, 16])).expect("fragments");
+    let read: Vec<_> = fragments.iter().map(|fragment| read(fragment)).collect();
+    let lengths: Vec<_> = read.iter().map(|(at, more, part)| (*at, *more, part.len())).collect();
+    assert_eq!(lengths, [(0, true, 0), (0, true, 8), (8, false, 16)]);
+}
+
+#[test]
 fn only_what_is_cut_anew_must_not_be_cut_further() {
     let frame = frame(false, 48, &[], &[]);
     for (pieces, flag) in [(&[24, 24][..], 0), (&[], 0x40)] {
