@@ -87,9 +87,9 @@ fn beginning(family: Family, from_near: bool, rng: &mut Rng) -> Vec<u8> {
             let kind = if family == Family::Ipv6 { 128 } else { 8 };
             Message::Icmp { kind, code: 0, id: rng.u16(1..3), sequence: 1 }
         }
-        _ => {
-            Message::Other { protocol: [47, 99, 132][rng.usize(..3)], header: vec![rng.u8(..); 12] }
-        }
+        // GRE of an unknown version the kernel does not translate, and drops where it would have to.
+        _ if rng.bool() => Message::Other { protocol: 47, header: vec![0; 12] },
+        _ => Message::Other { protocol: [99, 132][rng.usize(..2)], header: vec![rng.u8(..); 12] },
     };
     frame(ends, message, rng)
 }
