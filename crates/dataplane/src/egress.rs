@@ -15,6 +15,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use conntrack::Tuple;
 use conntrack::defrag::Whole;
 use host::{Host, Outgoing, Routed};
 use packet::fragment::{self, Cut, Frames};
@@ -23,8 +24,11 @@ use packet::{L3, Packet, Read, ipv4};
 use rules::Iface;
 use rules::ext::Answer;
 
+use crate::config::Config;
 use crate::disposition::{FinalVerdict, Outcome};
-use crate::way::addresses;
+use crate::path::Path;
+use crate::walk::Walk;
+use crate::way::{Way, addresses};
 
 /// What becomes of a frame.
 #[derive(Debug)]
@@ -82,7 +86,35 @@ impl<'h, 'a> Egress<'h, 'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Exit {
     pub(crate) frames: Frames,
-    pub(crate) replies: Replies,
+    replies: Replies,
+}
+
+impl Exit {
+    /// Makes what leaves for a packet at the end of its walk; `sent` is its tuple as its sender sent it, where its
+    /// destination was translated.
+    pub(crate) fn make<'a>(
+        &mut self,
+        walk: &mut Walk<'_, '_, '_>,
+        verdict: &FinalVerdict,
+        leaving: &Leaving<'_, 'a>,
+        sent: Option<&Tuple>,
+        config: &'a Config,
+    ) -> Made<'a> {
+        let place = leaving.leave(verdict, walk.packet(), &mut self.frames);
+        let answer = walk.sent_for(verdict).filter(|_| *verdict != FinalVerdict::Unknown);
+        let Some(answer) = answer else { return Made { place, reply: None } };
+        if let Some(sent) = sent {
+            walk.undo_destination(sent);
+        }
+        let refused = Refused {
+            packet: walk.packet(),
+            answer,
+            was_translated: sent.is_some(),
+            by_rule: matches!(verdict, FinalVerdict::Reject(_)),
+            way: leaving.way,
+        };
+        Made { place, reply: self.replies.make(&refused, &config.host) }
+    }
 }
 
 /// What was made for a frame.
@@ -90,7 +122,7 @@ pub(crate) struct Exit {
 pub(crate) struct Made<'a> {
     pub(crate) place: Place,
     /// The interface by which the reply leaves, if there is one.
-    pub(crate) reply: Option<Iface<'a>>,
+    reply: Option<Iface<'a>>,
 }
 
 /// Where the bytes are.
@@ -148,17 +180,33 @@ impl Parts {
 
 /// How a packet leaves.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Leaving<'p> {
+pub(crate) struct Leaving<'p, 'a> {
     /// It lies where it came.
-    pub(crate) in_place: bool,
-    /// The host itself takes it.
-    pub(crate) to_host: bool,
-    /// Bytes that the link carries which it leaves by.
-    pub(crate) mtu: Option<u32>,
-    pub(crate) parts: Option<&'p Parts>,
+    in_place: bool,
+    way: Way<'a>,
+    parts: Option<&'p Parts>,
 }
 
-impl Leaving<'_> {
+impl<'p, 'a> Leaving<'p, 'a> {
+    /// Of a packet at the end of its way, which came with its first byte here.
+    pub(crate) fn new(
+        walk: &Walk<'_, '_, '_>,
+        way: Way<'a>,
+        came_at: *const u8,
+        mut parts: Option<&'p mut Parts>,
+    ) -> Self {
+        if let Some(parts) = &mut parts {
+            parts.pull(walk.in_one_piece());
+        }
+        let in_place = std::ptr::eq(walk.packet().frame().as_ptr(), came_at);
+        Self { in_place, way, parts: parts.map(|parts| &*parts) }
+    }
+
+    /// The same of a copy of the packet.
+    pub(crate) fn copied(self) -> Self {
+        Self { in_place: false, ..self }
+    }
+
     /// Where the bytes are of a packet that is let go.
     pub(crate) fn leave(
         &self,
@@ -185,9 +233,10 @@ impl Leaving<'_> {
     }
 
     fn cut(&self, packet: &Packet<'_>) -> Fit<'_> {
-        let (len, mtu) = (packet.len(), self.mtu.map_or(usize::MAX, |mtu| mtu as usize));
+        let (len, mtu) = (packet.len(), self.way.mtu.map_or(usize::MAX, |mtu| mtu as usize));
+        let is_for_host = matches!(self.way.path, Path::Input | Path::Loopback);
         match (packet.headers().l3, self.parts) {
-            _ if self.to_host => Fit::Whole,
+            _ if is_for_host => Fit::Whole,
             // Always as fragments, no longer than those that came.
             (L3::Ipv4 { .. }, Some(parts)) => Fit::Cut(Cut {
                 most: mtu.min(parts.longest as usize),
@@ -229,22 +278,21 @@ fn may_be_cut(packet: &Packet<'_>) -> bool {
 
 /// A packet that the host answers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Refused<'p, 'a> {
+struct Refused<'p, 'a> {
     /// As it was when it was refused, with the destination that its sender gave it.
-    pub(crate) packet: &'p Packet<'p>,
-    pub(crate) answer: Answer,
+    packet: &'p Packet<'p>,
+    answer: Answer,
     /// Its destination was translated.
-    pub(crate) was_translated: bool,
+    was_translated: bool,
     /// A rule rejects it, which looks at checksums; the stack's own errors do not.
-    pub(crate) by_rule: bool,
-    /// Bytes that the link carries which it was to leave by.
-    pub(crate) mtu: Option<u32>,
-    pub(crate) input: Iface<'a>,
+    by_rule: bool,
+    /// The way that it was on.
+    way: Way<'a>,
 }
 
 /// Makes the host's replies.
 #[derive(Debug, Default)]
-pub(crate) struct Replies {
+struct Replies {
     bytes: Vec<u8>,
     /// Identification of the last error.
     id: u16,
@@ -252,25 +300,22 @@ pub(crate) struct Replies {
 
 impl Replies {
     /// Makes the reply to a packet, if there is one: the interface that it leaves by.
-    pub(crate) fn make<'a>(
-        &mut self,
-        refused: &Refused<'_, 'a>,
-        host: &'a Host,
-    ) -> Option<Iface<'a>> {
+    fn make<'a>(&mut self, refused: &Refused<'_, 'a>, host: &'a Host) -> Option<Iface<'a>> {
+        let Way { input, mtu, .. } = refused.way;
         let (source, destination) = addresses(refused.packet)?;
-        let output = back(source, refused.input, host)?;
+        let output = back(source, input, host)?;
         let is_destination = refused.was_translated || host.is_local(destination) == Some(true);
         let (what, own) = match refused.answer {
             Answer::Reset => (reply::Reply::Reset, destination),
             Answer::Icmp { kind, code } => {
                 // An IPv6 error comes from the address at which the packet came, one of IPv4 from that by which it goes.
-                let device = if source.is_ipv6() { refused.input } else { output };
+                let device = if source.is_ipv6() { input } else { output };
                 let own = match device {
                     _ if is_destination => destination,
                     Iface::Named(name) => host.address_of(name, source.is_ipv6())?,
                     Iface::Absent | Iface::Unknown => return None,
                 };
-                let rest = if is_too_big(kind, code) { refused.mtu? } else { 0 };
+                let rest = if is_too_big(kind, code) { mtu? } else { 0 };
                 (reply::Reply::Error { kind, code, rest }, own)
             }
         };

@@ -25,7 +25,7 @@ use crate::delivery::{self, Delivered, Delivery};
 use crate::disposition::{
     Disposition, DropReason, Early, FinalVerdict, Midstream, Outcome, Skip, Why,
 };
-use crate::egress::{Egress, Exit, Leaving, Made, Parts, Refused};
+use crate::egress::{Egress, Exit, Leaving, Made, Parts};
 use crate::hooked;
 use crate::interfaces;
 use crate::observer::Observer;
@@ -313,34 +313,10 @@ impl Handler {
         let len = walk.packet().len() as u64;
         let mut outcome =
             Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
-        if let Some(parts) = &mut parts {
-            parts.pull(walk.in_one_piece());
-        }
-        let leaving = Leaving {
-            in_place: std::ptr::eq(walk.packet().frame().as_ptr(), came_at),
-            to_host: matches!(gone.path, Path::Input | Path::Loopback),
-            mtu: gone.mtu,
-            parts: parts.as_ref(),
-        };
+        let leaving = Leaving::new(&walk, gone, came_at, parts.as_mut());
         let mut made = Made::default();
         if let Some(exit) = exit {
-            made.place = leaving.leave(&end.verdict, walk.packet(), &mut exit.frames);
-            let answer =
-                walk.sent_for(&end.verdict).filter(|_| end.verdict != FinalVerdict::Unknown);
-            if let Some(sent) = sent.filter(|_| answer.is_some()) {
-                walk.undo_destination(&sent);
-            }
-            made.reply = answer.and_then(|answer| {
-                let refused = Refused {
-                    packet: walk.packet(),
-                    answer,
-                    was_translated: sent.is_some(),
-                    by_rule: matches!(end.verdict, FinalVerdict::Reject(_)),
-                    mtu: gone.mtu,
-                    input: gone.input,
-                };
-                exit.replies.make(&refused, &config.host)
-            });
+            made = exit.make(&mut walk, &end.verdict, &leaving, sent.as_ref(), config);
         }
 
         // Where the states of its connection do not agree, as what it is taken for.
@@ -368,8 +344,7 @@ impl Handler {
         goes(&mut walk, way, &stands, found, answers, None, &mut Nobody);
         let (verdict, either) = (walk.verdict(), walk.either());
         if let Some(exit) = exit {
-            let leaving = Leaving { in_place: false, ..leaving };
-            made.place = leaving.leave(&verdict, walk.packet(), &mut exit.frames);
+            made.place = leaving.copied().leave(&verdict, walk.packet(), &mut exit.frames);
         }
         if verdict != FinalVerdict::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));

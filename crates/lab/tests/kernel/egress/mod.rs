@@ -13,8 +13,9 @@
 //! | identification and header checksum | ICMP errors that the host sends | `ip_select_ident` draws; it is not 0 |
 //! | identification in the fragment header | fragments of IPv6 | `ipv6_select_ident` draws anew, we keep the sender's |
 //!
-//! Not compared: what the host sends for a packet of no connection (INVALID) under a nat table. The kernel tracks such
-//! an error by what it quotes, and translates it if that is the inverse of a translated connection.
+//! Not compared: what the host sends under a nat table for a packet of no connection (INVALID), or of one whose port
+//! the kernel drew. It tracks such an error by what that quotes, and translates it if this is the inverse of a
+//! translated connection.
 //!
 //! Set so that nothing is drawn: `net.ipv6.auto_flowlabels` 0 (labels hash a secret), limits of ICMP errors off. What
 //! the host says of its groups (source `::`) is not looked at.

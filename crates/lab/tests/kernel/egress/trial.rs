@@ -96,16 +96,16 @@ struct Left {
     bytes: Vec<u8>,
 }
 
-/// Whether tracking took the packet for part of no connection.
+/// What tracking said of the packet.
 #[derive(Default)]
 struct Seen {
-    is_invalid: bool,
+    states: Option<CtState>,
 }
 
 impl rules::eval::Observer for Seen {}
 impl Observer for Seen {
     fn tracked(&mut self, view: &CtView, _: KnownFlow<'_>) {
-        self.is_invalid = view.states.only() == Some(CtState::Invalid);
+        self.states = view.states.only();
     }
 }
 
@@ -270,7 +270,8 @@ impl Router {
         let mut seen = Seen::default();
         let egress = self.handler.handle(&self.program, bytes, &arrival, &mut seen);
         let Egress { outcome, leaves, reply } = egress;
-        *story += &format!("  {:?} {:?}\n", outcome.end.verdict, outcome.end.path);
+        *story +=
+            &format!("  {:?} {:?} {:?}\n", outcome.end.verdict, outcome.end.path, seen.states);
         let goes_out = matches!(outcome.end.path, Some(Path::Forward | Path::Output))
             && matches!(outcome.end.verdict, FinalVerdict::Accept(_));
         let by_near = outcome.output == Iface::Named("t0");
@@ -285,7 +286,8 @@ impl Router {
             (own.bytes.to_vec(), if own.output == Iface::Named("t0") { "t0" } else { "t1" })
         });
         // The error is tracked by what it quotes, which may be the inverse of a connection that is translated.
-        let may_be_translated = seen.is_invalid && reply.is_some() && self.translates;
+        let is_of_none = seen.states.is_none_or(|state| state == CtState::Invalid);
+        let may_be_translated = is_of_none && reply.is_some() && self.translates;
         let is_known = outcome.end.verdict != FinalVerdict::Unknown
             && !may_be_translated
             && !(self.clamps && outcome.answer.is_some() && reply.is_none())
