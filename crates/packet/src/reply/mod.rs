@@ -177,7 +177,8 @@ impl<'p> Refused<'p> {
                     bytes.len() as u16,
                 )
             }
-            _ => 0,
+            // The kernel's sum takes in the IP header, whose own is this: a message of zeros alone is right.
+            _ => 0xffff,
         };
         match checksum::add(pseudo, checksum::sum(bytes)) {
             0xffff => Ok(()),
