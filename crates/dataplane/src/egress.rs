@@ -74,7 +74,7 @@ impl<'h, 'a> Egress<'h, 'a> {
         let Some(Exit { frames, replies }) = exit else { return outcome.into() };
         let leaves = match made.place {
             Place::Nowhere => Leaves::Nothing,
-            Place::InPlace(len) => Leaves::InPlace(len),
+            Place::Frame(len) => Leaves::InPlace(len),
             Place::Frames => Leaves::Others(frames),
         };
         let reply = made.reply.map(|output| Own { bytes: &replies.bytes, output });
@@ -130,7 +130,7 @@ pub(crate) struct Made<'a> {
 pub(crate) enum Place {
     #[default]
     Nowhere,
-    InPlace(usize),
+    Frame(usize),
     Frames,
 }
 
@@ -221,7 +221,7 @@ impl<'p, 'a> Leaving<'p, 'a> {
             return Place::Nowhere;
         };
         let is_made = match self.cut(packet) {
-            Fit::Whole if self.in_place => return Place::InPlace(end),
+            Fit::Whole if self.in_place => return Place::Frame(end),
             Fit::Whole => {
                 frames.push(&[frame]);
                 true

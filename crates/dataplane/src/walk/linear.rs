@@ -7,8 +7,8 @@
 //! `nf_nat_icmpv6_reply_translation` and what they call (`net/netfilter/nf_nat_proto.c`), `help` of
 //! `net/netfilter/nf_conntrack_ftp.c`.
 
-use conntrack::{CtState, Helper, Side};
-use packet::{L4, Read, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp};
+use conntrack::{CtState, Helper, Side, dissect};
+use packet::{L4, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp};
 use rules::model::Family;
 use rules::nat::is_translated;
 
@@ -39,29 +39,20 @@ impl Walk<'_, '_, '_> {
 
     /// Where the headers end of the packet that an error quotes, as far as they are translated.
     fn quoted(&self, at: usize) -> usize {
-        let packet = &self.transit.packet;
+        let packet = &*self.transit.packet;
         let is_v6 = self.transit.family == Family::Ipv6;
         let fixed = at + if is_v6 { ipv6::HEADER_LEN } else { ipv4::MIN_HEADER_LEN };
-        let (Read::Known([first]), Read::Known([protocol])) =
-            (packet.read::<1>(at), packet.read::<1>(at + if is_v6 { 6 } else { 9 }))
-        else {
-            return fixed;
+        let quoted = dissect::quoted_layer(packet, at, is_v6).ok();
+        let Some(quoted) = quoted.filter(|_| self.is_translated()) else { return fixed };
+        let is_whole = |len| quoted.offset + len <= packet.headers().end;
+        let len = match quoted.protocol {
+            tcp::PROTOCOL if is_whole(tcp::MIN_HEADER_LEN) => tcp::MIN_HEADER_LEN,
+            tcp::PROTOCOL => PORTS_AND_SEQUENCE,
+            sctp::PROTOCOL if is_whole(sctp::HEADER_LEN) => sctp::HEADER_LEN,
+            udp::PROTOCOL | sctp::PROTOCOL | icmpv4::PROTOCOL | icmpv6::PROTOCOL => udp::HEADER_LEN,
+            _ => 0,
         };
-        if !self.is_translated() {
-            return fixed;
-        }
-        let header = if is_v6 { fixed } else { at + usize::from(first & 15) * 4 };
-        let is_whole = |len| header + len <= packet.headers().end;
-        header
-            + match protocol {
-                tcp::PROTOCOL if is_whole(tcp::MIN_HEADER_LEN) => tcp::MIN_HEADER_LEN,
-                tcp::PROTOCOL => PORTS_AND_SEQUENCE,
-                sctp::PROTOCOL if is_whole(sctp::HEADER_LEN) => sctp::HEADER_LEN,
-                udp::PROTOCOL | sctp::PROTOCOL | icmpv4::PROTOCOL | icmpv6::PROTOCOL => {
-                    udp::HEADER_LEN
-                }
-                _ => 0,
-            }
+        quoted.offset + len
     }
 
     /// The helper of its connection has it linearized.
