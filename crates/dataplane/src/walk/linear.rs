@@ -3,7 +3,7 @@
 //! A header that is to be looked at or written in place is pulled into the first piece, out of those after it. That
 //! shows only where a first fragment is too short to hold the headers. Some targets and helpers pull all of a packet.
 //!
-//! Source: Linux 6.18 `tcp_v4_early_demux` (`net/ipv4/tcp_ipv4.c`), `nf_nat_icmp_reply_translation`,
+//! Source: Linux 6.18 `tcp_v4_early_demux` (`net/ipv4/tcp_ipv4.c`), `sctp_error` (`nf_conntrack_proto_sctp.c`), `nf_nat_icmp_reply_translation`,
 //! `nf_nat_icmpv6_reply_translation` and what they call (`net/netfilter/nf_nat_proto.c`), `help` of
 //! `net/netfilter/nf_conntrack_ftp.c`.
 
@@ -29,7 +29,7 @@ impl Walk<'_, '_, '_> {
         }
         match upper.protocol {
             tcp::PROTOCOL => upper.offset + tcp::MIN_HEADER_LEN,
-            sctp::PROTOCOL if self.is_translated() => upper.offset + sctp::HEADER_LEN,
+            sctp::PROTOCOL => upper.offset + sctp::HEADER_LEN,
             icmpv4::PROTOCOL | icmpv6::PROTOCOL if self.is_error_to_translate() => {
                 self.quoted(upper.offset + ERROR_HEADER)
             }

@@ -2,6 +2,7 @@
 //! other, and what the host replies by that which routes say. That it is the kernel's bytes `lab`'s tests say.
 
 use std::collections::BTreeMap;
+use std::slice;
 use std::sync::Arc;
 
 use conntrack::defrag::{Defrag, Defragged, Limits};
@@ -12,7 +13,7 @@ use dataplane::{
 use host::Host;
 use packet::craft::{Addresses, Craft, Ethernet, Message};
 use packet::tcp::Flags;
-use packet::{Checksums, L4, Link, Packet, Read, checksum, icmpv4, icmpv6};
+use packet::{Checksums, L4, Link, Packet, Read, checksum, icmpv4};
 use pktio::{Burst, FrameMeta, LoopbackPort, Port};
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
@@ -95,11 +96,11 @@ impl Router {
     fn run(&mut self) {
         let mut own = Vec::new();
         let mut out = [Burst::new(), Burst::new()];
-        for side in 0..2 {
-            while self.came[side].rx_burst(&mut self.burst).unwrap() > 0 {
+        for (port, name) in self.came.iter_mut().zip(NAMES) {
+            while port.rx_burst(&mut self.burst).unwrap() > 0 {
                 for frame in self.burst.iter_mut() {
                     self.number += 1;
-                    let arrival = arrived(self.number, Origin::Wire, NAMES[side], frame.bytes);
+                    let arrival = arrived(self.number, Origin::Wire, name, frame.bytes);
                     let handler = &mut self.handler;
                     let egress = handler.handle(&self.program, frame.bytes, &arrival, &mut Nobody);
                     self.verdict = egress.outcome.end.verdict;
@@ -267,7 +268,7 @@ fn what_stays_as_long_as_it_is_leaves_in_place() {
         let ends = [CLIENT[family(v6)], SERVER[family(v6)]];
         let mut sent = craft(ends, Message::udp(1000, 53)).frame();
         sent.extend([0xee; 6]);
-        let [back, on] = router.pass(0, &[sent.clone()]);
+        let [back, on] = router.pass(0, slice::from_ref(&sent));
         let [left] = on.as_slice() else { panic!("{on:?}") };
         assert!(back.is_empty());
         assert_eq!(left.len(), sent.len() - 6, "without padding");
@@ -343,7 +344,7 @@ fn the_reply_to_what_was_translated_comes_from_where_it_was_sent() {
     router.program = Program::new([ruleset], config);
     router.handler = Handler::sending(&router.program);
     let sent = craft(["198.51.100.9", "192.0.2.1"], Message::udp(1000, 53)).frame();
-    let [near, far] = router.pass(1, &[sent.clone()]);
+    let [near, far] = router.pass(1, slice::from_ref(&sent));
     let [reply] = far.as_slice() else { panic!("{near:?} {far:?}") };
     let body = checked(reply, Link::Raw);
     assert_eq!(reply[12..16], [192, 0, 2, 1], "from there");
@@ -363,7 +364,7 @@ fn the_host_answers_for_what_expires_and_for_what_is_too_long() {
         let old = Craft { ttl: 1, ..sent.clone() }.frame();
         let long = Craft { payload_len: 1400, dont_fragment: true, ..sent }.frame();
         for (frame, reason) in [(old, DropReason::Ttl), (long, DropReason::TooBig)] {
-            let [back, on] = router.pass(0, &[frame.clone()]);
+            let [back, on] = router.pass(0, slice::from_ref(&frame));
             assert_eq!(router.verdict, FinalVerdict::Drop(reason));
             assert!(on.is_empty());
             let [reply] = back.as_slice() else { panic!("{back:?}") };
@@ -379,8 +380,6 @@ fn the_host_answers_for_what_expires_and_for_what_is_too_long() {
             let quoted = &frame[LINK..];
             assert_eq!(body[8..], quoted[..body.len() - 8], "the packet as it came");
         }
-        let icmp = if v6 { icmpv6::PROTOCOL } else { icmpv4::PROTOCOL };
-        assert_ne!(icmp, 0);
     }
 }
 
@@ -389,7 +388,7 @@ fn what_may_be_fragmented_leaves_in_fragments_that_fit() {
     let mut router = Router::new("*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n");
     let long = Craft { payload_len: 1460, ..craft([CLIENT[0], SERVER[0]], Message::udp(1, 53)) };
     let sent = long.frame();
-    let [_, on] = router.pass(0, &[sent.clone()]);
+    let [_, on] = router.pass(0, slice::from_ref(&sent));
     assert_eq!(on.iter().map(Vec::len).collect::<Vec<_>>(), [LINK + 1300, LINK + 20 + 188]);
     assert_eq!(plain_whole(&on), sent[LINK + 20..]);
     let whole = our_whole(&on).expect("a packet");
@@ -440,7 +439,7 @@ fn what_a_helper_lengthens_leaves_with_all_its_bytes() {
     assert_eq!(back.len(), 1, "translated back");
     router.pass(0, &[said(101, "NOOP\r\n")]);
     let sent = said(107, "PORT 10,0,0,7,4,1\r\n");
-    let [_, on] = router.pass(0, &[sent.clone()]);
+    let [_, on] = router.pass(0, slice::from_ref(&sent));
     let [left] = on.as_slice() else { panic!("{on:?}") };
     assert_eq!(left[..LINK], sent[..LINK]);
     assert_eq!(checked(left, Link::Ethernet)[20..], *b"PORT 192,0,2,1,4,1\r\n");

@@ -55,7 +55,7 @@ fn what_leaves_is_what_leaves_the_kernel() {
             Ok(Found::Same(tally)) => all.add(&tally),
             Ok(Found::Differs(inputs, first)) => {
                 let shrunk = shrink::shrink(stage.clone(), inputs);
-                let (stage, story) = shrunk.unwrap_or_else(|| (stage, first));
+                let (stage, story) = shrunk.unwrap_or((stage, first));
                 panic!("seed {seed}, ruleset {number}:\n{stage}\n{story}");
             }
             Err(error) => panic!("seed {seed}, ruleset {number}: {error}\n{stage}"),
