@@ -43,6 +43,14 @@ pub(crate) struct Answerable {
     pub(crate) certain: bool,
 }
 
+impl Answerable {
+    /// Whether its destination was translated.
+    pub(crate) fn is_moved(&self) -> bool {
+        let destination = |tuple: &Tuple| (tuple.destination(), tuple.destination_part());
+        destination(&self.here) != destination(&self.sent)
+    }
+}
+
 /// Packets whose answers are expected, a bounded number of them.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {

@@ -47,7 +47,7 @@ impl<'p> Evaluator<'p> {
         self.handler.state().footprint()
     }
 
-    /// As [`Handler::handle`].
+    /// As [`Handler::handle`]: nothing is sent.
     #[inline]
     pub fn handle<'a>(
         &mut self,
@@ -58,6 +58,6 @@ impl<'p> Evaluator<'p> {
     where
         'p: 'a,
     {
-        self.handler.handle(self.program, bytes, arrival, observer)
+        self.handler.handle(self.program, bytes, arrival, observer).outcome
     }
 }

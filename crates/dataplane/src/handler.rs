@@ -25,6 +25,7 @@ use crate::delivery::{self, Delivered, Delivery};
 use crate::disposition::{
     Disposition, DropReason, Early, FinalVerdict, Midstream, Outcome, Skip, Why,
 };
+use crate::egress::{Egress, Exit, Leaving, Made, Parts};
 use crate::headers::{checksums_of, find_headers};
 use crate::hooked;
 use crate::interfaces;
@@ -54,6 +55,8 @@ pub struct Handler {
     state: State,
     /// Where packets move that come to be longer or shorter.
     room: Vec<u8>,
+    /// Where frames are made that leave, if any are sent.
+    exit: Option<Exit>,
 }
 
 impl Handler {
@@ -66,7 +69,13 @@ impl Handler {
     /// The same for one worker of several that share connections.
     #[must_use]
     pub fn of_shard(program: &Program, shard: Option<Shard>) -> Self {
-        Self { state: State::of_shard(program, shard), room: Vec::new() }
+        Self { state: State::of_shard(program, shard), room: Vec::new(), exit: None }
+    }
+
+    /// One whose packets are sent: it makes the bytes that leave, and the host's replies.
+    #[must_use]
+    pub fn sending(self) -> Self {
+        Self { exit: Some(Exit::default()), ..self }
     }
 
     /// Goes on under another program; see [`State::follow`].
@@ -101,15 +110,15 @@ impl Handler {
         }
     }
 
-    /// The result of one frame.
-    pub fn handle<'a>(
-        &mut self,
+    /// What becomes of one frame.
+    pub fn handle<'h, 'a>(
+        &'h mut self,
         program: &'a Program,
         bytes: &mut [u8],
         arrival: &Arrival<'a>,
         observer: &mut impl Observer,
-    ) -> Outcome<'a> {
-        let Self { state: State { families, bans, sets, chance, .. }, room } = self;
+    ) -> Egress<'h, 'a> {
+        let Self { state: State { families, bans, sets, chance, .. }, room, exit } = self;
         debug_assert_eq!(families.len(), program.plans().len(), "it follows this program");
         let config = program.config();
 
@@ -124,7 +133,8 @@ impl Handler {
         let checksums = checksums_of(config, arrival.origin);
         let mut whole: Vec<u8>;
         let (mut delivered, mut joined): (Vec<u8>, Packet<'_>);
-        let mut fragment = None;
+        let (mut fragment, mut parts) = (None, None);
+        let came_at = bytes.as_ptr();
         let bridges = program.bridges();
         let mut packet = Packet::with_headers(bytes, headers);
         let mut end = Disposition {
@@ -176,7 +186,8 @@ impl Handler {
             Defragged::Held => return end.because(FinalVerdict::Skip(Skip::Fragment)),
             Defragged::Dropped(_) => return end.because(FinalVerdict::Drop(DropReason::Conntrack)),
             Defragged::Unknown => return end.unknown(Why::Fragment, observer),
-            Defragged::Whole(put_together) => {
+            Defragged::Whole(mut put_together) => {
+                parts = Some(Parts::of(&mut put_together));
                 whole = put_together.frame;
                 fragment = Some(put_together.largest);
                 let len = whole.len();
@@ -289,6 +300,8 @@ impl Handler {
 
         // How it leaves, and what is sent for it if it does not.
         let (answer, refused) = walk.answer(&end.verdict, gone.path != Path::Forward);
+        let sent =
+            refused.as_ref().filter(|refused| refused.is_moved()).map(|refused| refused.sent);
         let now = arrival.time.unwrap_or(0);
         // Packets that depend on no others are shared out to workers, of which one sees what another's answers.
         if let Some(refused) = refused.filter(|_| *is_coupled) {
@@ -300,10 +313,15 @@ impl Handler {
         let len = walk.packet().len() as u64;
         let mut outcome =
             Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
+        let leaving = Leaving::new(&walk, gone, came_at, parts.as_mut());
+        let mut made = Made::default();
+        if let Some(exit) = exit {
+            made = exit.make(&mut walk, &end.verdict, &leaving, sent.as_ref(), config);
+        }
 
         // Where the states of its connection do not agree, as what it is taken for.
         let taken = walk.taken().filter(|_| end.verdict == FinalVerdict::Unknown);
-        let Some((mut snapshot, view)) = taken else { return outcome };
+        let Some((mut snapshot, view)) = taken else { return Egress::of(outcome, made, exit) };
         let mut packet = snapshot.packet();
         let ct = Connection {
             tracker: tracker.as_mut().filter(|_| plan.is_tracked),
@@ -326,6 +344,9 @@ impl Handler {
         let mut walk = Walk::again(transit, view, tables, memories);
         goes(&mut walk, way, &stands, found, answers, None, &mut Nobody);
         let (verdict, either) = (walk.verdict(), walk.either());
+        if let Some(exit) = exit {
+            made.place = leaving.copied().leave(&verdict, walk.packet(), &mut exit.frames);
+        }
         if verdict != FinalVerdict::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
             outcome.end.early = if is_first { Early::First } else { Early::Later };
@@ -333,7 +354,7 @@ impl Handler {
             outcome.end.either = either;
             observer.taken(view.states);
         }
-        outcome
+        Egress::of(outcome, made, exit)
     }
 }
 
@@ -448,11 +469,11 @@ fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl O
 }
 
 impl Disposition {
-    fn because<'a>(self, verdict: FinalVerdict) -> Outcome<'a> {
-        Self { verdict, ..self }.into()
+    fn because<'h, 'a>(self, verdict: FinalVerdict) -> Egress<'h, 'a> {
+        Outcome::from(Self { verdict, ..self }).into()
     }
 
-    fn unknown<'a>(self, why: Why, observer: &mut impl Observer) -> Outcome<'a> {
+    fn unknown<'h, 'a>(self, why: Why, observer: &mut impl Observer) -> Egress<'h, 'a> {
         observer.depends_on(why);
         self.because(FinalVerdict::Unknown)
     }

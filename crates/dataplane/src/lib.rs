@@ -13,6 +13,7 @@ pub mod counters;
 mod course;
 mod delivery;
 mod disposition;
+mod egress;
 mod evaluator;
 mod footprint;
 pub mod handler;
@@ -35,6 +36,7 @@ pub use delivery::is_fragment;
 pub use disposition::{
     Disposition, DropReason, Early, Either, FinalVerdict, Midstream, Outcome, Skip, Why,
 };
+pub use egress::{Egress, Leaves, Own};
 pub use evaluator::Evaluator;
 pub use footprint::{ANSWERS_KEPT, ANSWERS_LONGEST, Footprint};
 pub use handler::{BURST, Handler};

@@ -18,6 +18,7 @@ pub mod ethernet;
 pub mod ethertype;
 mod field;
 mod flow;
+pub mod fragment;
 pub mod gre;
 mod headers;
 mod icmp;

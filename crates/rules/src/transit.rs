@@ -46,6 +46,8 @@ pub struct Transit<'p, 'b> {
     pub chance: Option<&'p Chance>,
     /// Whether the walk certainly got to the current rule; set by the walk.
     pub certain: bool,
+    /// A target has put all of it into one piece (`skb_ensure_writable`), whatever fragments it came in.
+    pub one_piece: bool,
 }
 
 /// An interface as a hook knows it.
@@ -97,6 +99,7 @@ impl<'p, 'b> Transit<'p, 'b> {
             sets: None,
             chance: None,
             certain: true,
+            one_piece: false,
         }
     }
 }

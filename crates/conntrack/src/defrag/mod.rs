@@ -69,10 +69,14 @@ pub struct Whole {
     pub frame: Vec<u8>,
     /// Ranges of the frame that were not captured: to be forgotten once it is parsed.
     pub unknown: Vec<Range<usize>>,
-    /// How many fragments it was made of.
-    pub fragments: u32,
+    /// Bytes of payload of the fragments that it was made of, from the first to the last.
+    pub pieces: Vec<u32>,
+    /// Length of the longest one, from the network header on.
+    pub longest: u32,
     /// Length of the largest one that must not be fragmented further, from the network header on; 0 if all may be.
     pub largest: u32,
+    /// Their identification.
+    pub id: u32,
     /// The mark of the first fragment, and whether all of them certainly got here.
     pub carried: Carried,
 }

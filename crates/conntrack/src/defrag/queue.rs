@@ -85,10 +85,6 @@ impl Queue {
         self.has_first && self.has_last && self.held == self.len
     }
 
-    pub(super) fn fragments(&self) -> u32 {
-        self.pieces.len() as u32
-    }
-
     /// Notes what a fragment at this offset of the packet carries.
     pub(super) fn carry(&mut self, start: usize, carried: Carried) {
         self.carried.is_certain &= carried.is_certain;
@@ -131,17 +127,19 @@ impl Queue {
         }
     }
 
-    /// The frame and its unknown ranges.
-    pub(super) fn assemble(mut self) -> (Vec<u8>, Vec<Range<usize>>) {
+    /// The frame, its unknown ranges, and how long the pieces are that it is made of.
+    pub(super) fn assemble(mut self) -> (Vec<u8>, Vec<Range<usize>>, Vec<u32>) {
         self.pieces.sort_by_key(|piece| piece.span.start);
         let mut frame = self.head;
         let mut unknown = self.head_unknown;
+        let mut pieces = Vec::with_capacity(self.pieces.len());
         for piece in self.pieces {
             let start = frame.len();
+            pieces.push(piece.bytes.len() as u32);
             unknown.extend(piece.unknown.iter().map(|r| r.start + start..r.end + start));
             frame.extend_from_slice(&piece.bytes);
         }
-        (frame, join(unknown))
+        (frame, join(unknown), pieces)
     }
 }
 

@@ -89,7 +89,8 @@ impl Defrag {
             self.v4.put(key, queue);
             return Defragged::Held;
         }
-        whole(queue, packet.network_offset()).map_or_else(Defragged::Dropped, Defragged::Whole)
+        let whole = whole(queue, packet.network_offset(), key.id);
+        whole.map_or_else(Defragged::Dropped, Defragged::Whole)
     }
 
     /// With too many other fragments of its source in between, an identification was used again: what is
@@ -162,13 +163,13 @@ fn note(queue: &mut Queue, packet: &Packet<'_>, fragment: &Fragment) {
 }
 
 /// Puts the packet together; `network` is the offset of its header, the same in all fragments.
-fn whole(mut queue: Queue, network: usize) -> Result<Whole, Refusal> {
+fn whole(mut queue: Queue, network: usize, id: u16) -> Result<Whole, Refusal> {
     let ecn = ecn(queue.ecn).ok_or(Refusal::Impossible)?;
     let header_len = queue.head.len().saturating_sub(network);
     let total = u16::try_from(header_len + queue.len).map_err(|_| Refusal::Impossible)?;
     // A sender that forbids fragments yet sends them means to find the path's MTU.
     let keeps_flag = queue.longest_unfragmentable == queue.longest;
-    let fragments = queue.fragments();
+    let longest = queue.longest as u32;
     let largest = if keeps_flag { queue.longest_unfragmentable as u32 } else { 0 };
     let header = queue.head.get_mut(network..).unwrap_or_default();
     set(header, ipv4::TOTAL_LEN.start, &total.to_be_bytes());
@@ -181,8 +182,8 @@ fn whole(mut queue: Queue, network: usize) -> Result<Whole, Refusal> {
     let sum = !checksum::sum(header);
     set(header, ipv4::CHECKSUM.start, &sum.to_be_bytes());
     let carried = queue.carried;
-    let (frame, unknown) = queue.assemble();
-    Ok(Whole { frame, unknown, fragments, largest, carried })
+    let (frame, unknown, pieces) = queue.assemble();
+    Ok(Whole { frame, unknown, pieces, longest, largest, id: id.into(), carried })
 }
 
 fn set(header: &mut [u8], at: usize, bytes: &[u8]) {

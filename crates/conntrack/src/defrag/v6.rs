@@ -117,7 +117,8 @@ impl Defrag {
             self.v6.put(key, queue);
             return Defragged::Held;
         }
-        whole(queue, packet.network_offset()).map_or_else(Defragged::Dropped, Defragged::Whole)
+        let whole = whole(queue, packet.network_offset(), key.id);
+        whole.map_or_else(Defragged::Dropped, Defragged::Whole)
     }
 }
 
@@ -171,6 +172,15 @@ fn lacks_headers(packet: &Packet<'_>, at: usize, field: &[u8; 8]) -> Read<bool> 
             Read::Absent => return Read::Known(false),
             Read::Unknown => return Read::Unknown,
         };
+        if kind == ipv6_ext::FRAGMENT {
+            let later = packet.read_at::<2>(offset + ipv6_ext::FRAGMENT_OFFSET.start);
+            match later.map(|field| u16::from_be_bytes(field) & ipv6_ext::OFFSET_MASK) {
+                Read::Known(0) => {}
+                // What follows is no header.
+                Read::Known(_) | Read::Absent => return Read::Known(false),
+                Read::Unknown => return Read::Unknown,
+            }
+        }
         offset += match kind {
             ipv6_ext::FRAGMENT => 8,
             ipv6_ext::AUTH => (usize::from(len) + 2) * 4,
@@ -234,11 +244,12 @@ fn ends(queue: &mut Queue, fragment: &Fragment) -> bool {
 }
 
 /// Puts the packet together, without a fragment header; `network` is the offset of its header.
-fn whole(mut queue: Queue, network: usize) -> Result<Whole, Refusal> {
+fn whole(mut queue: Queue, network: usize, id: u32) -> Result<Whole, Refusal> {
     let ecn = ecn(queue.ecn).ok_or(Refusal::Impossible)?;
     let before = queue.head.len().saturating_sub(network + ipv6::HEADER_LEN);
     let payload_len = u16::try_from(before + queue.len).map_err(|_| Refusal::Impossible)?;
-    let (fragments, largest) = (queue.fragments(), queue.longest as u32);
+    // Every router would have to leave them as they are.
+    let longest = queue.longest as u32;
     let header = queue.head.get_mut(network..).unwrap_or_default();
     if let Some(place) = header.get_mut(ipv6::PAYLOAD_LEN) {
         place.copy_from_slice(&payload_len.to_be_bytes());
@@ -247,6 +258,6 @@ fn whole(mut queue: Queue, network: usize) -> Result<Whole, Refusal> {
         *second |= ecn << 4;
     }
     let carried = queue.carried;
-    let (frame, unknown) = queue.assemble();
-    Ok(Whole { frame, unknown, fragments, largest, carried })
+    let (frame, unknown, pieces) = queue.assemble();
+    Ok(Whole { frame, unknown, pieces, longest, largest: longest, id, carried })
 }

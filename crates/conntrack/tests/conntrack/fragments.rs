@@ -82,7 +82,7 @@ fn complete(frames: &[Vec<u8>]) -> Whole {
     }
     let Defragged::Whole(whole) = push(&mut defrag, last, 1) else { panic!("not complete") };
     assert_eq!((defrag.memory(), defrag.waiting()), (0, 0));
-    assert_eq!(whole.fragments as usize, frames.len());
+    assert_eq!(whole.pieces.len(), frames.len());
     whole
 }
 

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use conntrack::{AnswerKind, Attachment, CtView, answerable};
+use conntrack::{AnswerKind, Attachment, CtView, Tuple, answerable};
 use host::Refused;
 use packet::{L3, ipv4, ipv6};
 use rules::eval::{Alive, By, Verdict};
@@ -47,9 +47,7 @@ impl Walk<'_, '_, '_> {
 
     /// A capture shows an answer as it leaves. Where the packet answered was translated, rules see another source.
     fn undo_source(&mut self, refused: &Answerable) {
-        if refused.here.destination() == refused.sent.destination()
-            && refused.here.destination_part() == refused.sent.destination_part()
-        {
+        if !refused.is_moved() {
             return;
         }
         let Some(answer) = refused.here.inverse() else { return };
@@ -134,19 +132,8 @@ impl Walk<'_, '_, '_> {
         verdict: &FinalVerdict,
         to_host: bool,
     ) -> (Option<Answer>, Option<Answerable>) {
-        let rejected = self.verdicts.by(Verdict::Reject);
-        let (answer, certain) = match verdict {
-            FinalVerdict::Reject(by) => (self.rejection(*by), true),
-            FinalVerdict::Drop(_) => (self.untold_answer(), true),
-            FinalVerdict::Unknown if rejected.is_some() => {
-                (rejected.and_then(|by| self.rejection(by)), false)
-            }
-            FinalVerdict::Unknown => (self.untold_answer(), false),
-            FinalVerdict::Accept(_) | FinalVerdict::Skip(_) => return (None, None),
-        };
-        let Some(answer) = answer.filter(|_| self.transit.family.is_ip()) else {
-            return (None, None);
-        };
+        let certain = *verdict != FinalVerdict::Unknown;
+        let Some(answer) = self.sent_for(verdict) else { return (None, None) };
         self.keep_connection();
         let kind = match answer {
             Answer::Reset => AnswerKind::Reset,
@@ -160,6 +147,25 @@ impl Walk<'_, '_, '_> {
         let came_to = if sent == here { None } else { self.came_to() };
         let refused = Answerable { kind, sent, here, connection, to_host, came_to, certain };
         (Some(answer).filter(|_| certain), Some(refused))
+    }
+
+    /// What the host sends for a packet with this verdict, whatever the packet is.
+    pub(crate) fn sent_for(&self, verdict: &FinalVerdict) -> Option<Answer> {
+        let rejected = self.verdicts.by(Verdict::Reject);
+        let answer = match verdict {
+            FinalVerdict::Reject(by) => self.rejection(*by),
+            FinalVerdict::Unknown if rejected.is_some() => {
+                rejected.and_then(|by| self.rejection(by))
+            }
+            FinalVerdict::Drop(_) | FinalVerdict::Unknown => self.untold_answer(),
+            FinalVerdict::Accept(_) | FinalVerdict::Skip(_) => None,
+        };
+        answer.filter(|_| self.transit.family.is_ip())
+    }
+
+    /// Gives a refused packet back the destination that its sender gave it, which is what an error quotes.
+    pub(crate) fn undo_destination(&mut self, sent: &Tuple) {
+        rewrite::destination(self.transit.packet, sent);
     }
 
     /// What the rule that rejects sends.

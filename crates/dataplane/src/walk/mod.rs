@@ -4,6 +4,7 @@
 //! decide.
 
 mod answer;
+mod linear;
 mod nat;
 mod size;
 mod tables;

@@ -53,7 +53,10 @@ impl Walk<'_, '_, '_> {
         };
         match self.fits(output, sizes, link.and_then(|link| link.mtu)) {
             Fit::Yes => return,
-            Fit::No => self.alive = Alive::Gone,
+            Fit::No => {
+                self.alive = Alive::Gone;
+                self.restore_ttl();
+            }
             Fit::Unknown => {
                 self.alive = Alive::Maybe;
                 observer.depends_on(Why::Size);
@@ -61,6 +64,14 @@ impl Walk<'_, '_, '_> {
         }
         self.untold.get_or_insert(DropReason::TooBig);
         self.verdicts.add(Verdict::Drop, None);
+    }
+
+    /// The kernel measures before it lowers the time to live, and quotes the packet as it was.
+    fn restore_ttl(&mut self) {
+        let offset = if self.transit.family == Family::Ipv6 { 7 } else { 8 };
+        if let Read::Known([ttl]) = self.transit.net::<1>(offset) {
+            self.transit.packet.set_ttl(ttl.saturating_add(1));
+        }
     }
 
     /// Whether a packet longer than the link that it leaves by passes it.

@@ -65,6 +65,11 @@ impl Tables {
         self.roles.get(table).copied().unwrap_or(Role::Other)
     }
 
+    /// Whether there is a table of this kind.
+    pub(super) fn has(&self, role: Role) -> bool {
+        self.roles.contains(&role)
+    }
+
     /// The tables at a hook: those before tracking, and those after it.
     pub(super) fn at(&self, hook: Hook) -> (&[usize], &[usize]) {
         let Turns { tables, before_tracking } = &self.hooks[hook as usize];

@@ -90,7 +90,7 @@ impl Host {
         let one_sided = self.one_sided;
         let arrival =
             Arrival { time, one_sided, ..Arrival::new(self.number, Link::Raw, bytes.len()) };
-        self.handler.handle(&self.program, bytes, &arrival, &mut self.hits).end
+        self.handler.handle(&self.program, bytes, &arrival, &mut self.hits).outcome.end
     }
 
     /// Certain and possible packets of each rule of a table's first chain with rules.

@@ -47,7 +47,7 @@ impl Host {
         let mut bytes = Craft { ethernet: None, ..Craft::new(addresses, message) }.frame();
         let time = Some(1_000_000_000 + self.number * 1_000_000);
         let arrival = Arrival { time, ..Arrival::new(self.number, Link::Raw, bytes.len()) };
-        let end = self.handler.handle(&self.program, &mut bytes, &arrival, &mut Nobody).end;
+        let end = self.handler.handle(&self.program, &mut bytes, &arrival, &mut Nobody).outcome.end;
         assert_ne!(end.verdict, FinalVerdict::Unknown);
         matches!(end.verdict, FinalVerdict::Accept(_))
     }

@@ -81,7 +81,7 @@ impl Host {
         let mut bytes = craft.frame();
         let time = Some(self.number * 1_000_000);
         let arrival = Arrival { time, ..Arrival::new(self.number, Link::Raw, bytes.len()) };
-        self.handler.handle(&self.program, &mut bytes, &arrival, notes).end.verdict
+        self.handler.handle(&self.program, &mut bytes, &arrival, notes).outcome.end.verdict
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod answers;
 mod early;
+mod egress;
 mod follow;
 mod ftp;
 mod full_table;

@@ -72,7 +72,8 @@ impl StateEvaluator {
             input: Some(stage.device(sent.from_far)),
             ..Arrival::new(self.number, Link::Raw, bytes.len())
         };
-        let end = self.handler.handle(&self.program, &mut bytes, &arrival, &mut self.seen).end;
+        let end =
+            self.handler.handle(&self.program, &mut bytes, &arrival, &mut self.seen).outcome.end;
         match (end.verdict, end.path) {
             (FinalVerdict::Accept(_), Some(Path::Forward)) => Egress::Packet(
                 (!self.seen.bytes_unknown).then(|| std::mem::take(&mut self.seen.left)),

@@ -4,6 +4,7 @@
 
 mod answers;
 mod campaigns;
+mod egress;
 mod frames;
 mod listed;
 mod nat;

@@ -59,11 +59,11 @@ pub struct Terms {
 pub enum NoReply {
     /// Bytes that decide it, or would be quoted, are not known.
     Unknown,
-    /// A fragment that is not the first.
+    /// A fragment that is not the first. Of IPv6 it is refused only by who verifies checksums.
     Fragment,
     /// A reset for what is no TCP segment.
     NotTcp,
-    /// The packet is a reset, or an ICMP error.
+    /// The packet is a reset, or an ICMP error, or may be one.
     IsReply,
     /// Its checksum is wrong.
     Checksum,
@@ -78,6 +78,8 @@ const QUOTE_V6: (usize, usize) = (1220, 1232);
 /// `IPTOS_TOS_MASK`, `IPTOS_PREC_INTERNETCONTROL`.
 const TOS_MASK: u8 = 0x1e;
 const INTERNET_CONTROL: u8 = 0xc0;
+/// `NR_ICMP_TYPES`: a host takes what is above it for no query.
+const HIGHEST_TYPE: u8 = 18;
 /// Header of an ICMP error.
 const ERROR_HEADER: usize = 8;
 
@@ -103,9 +105,8 @@ struct Refused<'p> {
     packet: &'p Packet<'p>,
     source: IpAddr,
     destination: IpAddr,
-    upper: Upper,
-    /// Length of the upper-layer header and what it carries.
-    upper_len: usize,
+    /// The upper-layer header; later fragments of IPv6 have none.
+    upper: Option<Upper>,
 }
 
 impl<'p> Refused<'p> {
@@ -122,34 +123,40 @@ impl<'p> Refused<'p> {
             _ => return Err(NoReply::Unknown),
         };
         let upper = match packet.headers().l4 {
-            L4::Upper(upper) => upper,
+            L4::Upper(upper) => Some(upper),
+            L4::Fragment { .. } | L4::Broken { .. } if source.is_ipv6() => None,
             L4::Fragment { .. } => return Err(NoReply::Fragment),
             _ => return Err(NoReply::Unknown),
         };
         if !is_one_host(source) || !is_one_host(destination) {
             return Err(NoReply::Address);
         }
-        let upper_len = packet.headers().end.saturating_sub(upper.offset);
-        Ok(Self { packet, source, destination, upper, upper_len })
+        Ok(Self { packet, source, destination, upper })
+    }
+
+    /// Length of an upper-layer header and what it carries.
+    fn len_of(&self, upper: &Upper) -> usize {
+        self.packet.headers().end.saturating_sub(upper.offset)
     }
 
     /// The packet's upper layer has a right checksum, or none of this kind.
     fn verify(&self) -> Result<(), NoReply> {
-        let protocol = self.upper.protocol;
+        let upper = self.upper.ok_or(NoReply::Fragment)?;
+        let protocol = upper.protocol;
         let has_sum = match protocol {
-            udp::PROTOCOL => {
-                field(self.packet.upper::<2>(&self.upper, udp::CHECKSUM.start))? != [0, 0]
-            }
-            gre::PROTOCOL => field(self.packet.upper::<1>(&self.upper, 0))?[0] & 0x80 != 0,
-            ah::PROTOCOL | esp::PROTOCOL | sctp::PROTOCOL | udp::PROTOCOL_LITE | dccp::PROTOCOL => {
-                false
-            }
+            udp::PROTOCOL => field(self.packet.upper::<2>(&upper, udp::CHECKSUM.start))? != [0, 0],
+            gre::PROTOCOL
+            | ah::PROTOCOL
+            | esp::PROTOCOL
+            | sctp::PROTOCOL
+            | udp::PROTOCOL_LITE
+            | dccp::PROTOCOL => false,
             _ => true,
         };
         if !has_sum {
             return Ok(());
         }
-        let bytes = match self.packet.read_slice(self.upper.offset, self.upper_len) {
+        let bytes = match self.packet.read_slice(upper.offset, self.len_of(&upper)) {
             Read::Known(bytes) => bytes,
             Read::Unknown | Read::Absent => return Err(NoReply::Unknown),
         };
@@ -170,7 +177,8 @@ impl<'p> Refused<'p> {
                     bytes.len() as u16,
                 )
             }
-            _ => 0,
+            // The kernel's sum takes in the IP header, whose own is this: a message of zeros alone is right.
+            _ => 0xffff,
         };
         match checksum::add(pseudo, checksum::sum(bytes)) {
             0xffff => Ok(()),
@@ -191,11 +199,12 @@ fn is_one_host(address: IpAddr) -> bool {
 
 /// RFC 9293: a segment with an acknowledgement is answered at that number, another one is acknowledged.
 fn reset(refused: &Refused<'_>, terms: &Terms, to: &mut Vec<u8>) -> Result<(), NoReply> {
-    let Refused { packet, upper, upper_len, .. } = refused;
+    let packet = refused.packet;
+    let upper = refused.upper.ok_or(NoReply::Fragment)?;
     if upper.protocol != tcp::PROTOCOL {
         return Err(NoReply::NotTcp);
     }
-    let bytes: [u8; tcp::MIN_HEADER_LEN] = field(packet.upper(upper, 0))?;
+    let bytes: [u8; tcp::MIN_HEADER_LEN] = field(packet.upper(&upper, 0))?;
     let flags = tcp::Flags(bytes[tcp::FLAGS.start]);
     if flags.contains(tcp::Flags::RST) {
         return Err(NoReply::IsReply);
@@ -206,7 +215,7 @@ fn reset(refused: &Refused<'_>, terms: &Terms, to: &mut Vec<u8>) -> Result<(), N
     let word =
         |field: Range<usize>| u32::from_be_bytes(bytes[field].try_into().unwrap_or_default());
     let header_len = usize::from(bytes[tcp::DATA_OFFSET.start] >> 4) * 4;
-    let data = upper_len.saturating_sub(header_len) as u32;
+    let data = refused.len_of(&upper).saturating_sub(header_len) as u32;
     let counted = |flag| u32::from(flags.contains(flag));
     let (sequence, acknowledgement, sent) = match flags.contains(tcp::Flags::ACK) {
         true => (word(tcp::ACKNOWLEDGEMENT), 0, tcp::Flags::RST),
@@ -251,8 +260,12 @@ fn error(
         true => (icmpv6::PROTOCOL, icmpv6::is_error),
         false => (icmpv4::PROTOCOL, icmpv4::is_error),
     };
-    if upper.protocol == protocol && is_error(field(packet.upper::<1>(&upper, 0))?[0]) {
-        return Err(NoReply::IsReply);
+    if let Some(upper) = upper.filter(|upper| upper.protocol == protocol) {
+        let [kind] = field(packet.upper::<1>(&upper, 0))?;
+        let is_nothing = !is_v6 && kind > HIGHEST_TYPE && terms.replier != Replier::Bridge;
+        if is_error(kind) || is_nothing {
+            return Err(NoReply::IsReply);
+        }
     }
     if terms.verify {
         refused.verify()?;

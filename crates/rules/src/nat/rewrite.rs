@@ -42,6 +42,13 @@ pub fn source(packet: &mut Packet<'_>, tuple: &Tuple) {
     }
 }
 
+/// Writes the destination of this tuple into the packet, and the port where it has one.
+pub fn destination(packet: &mut Packet<'_>, tuple: &Tuple) {
+    if let Ok(layer) = dissect::layer(packet) {
+        end_of(packet, &layer, tuple, Side::Destination);
+    }
+}
+
 /// Writes one end of a tuple into the packet whose upper layer this is, be it quoted or not.
 pub(super) fn end_of(packet: &mut Packet<'_>, layer: &Layer, to: &Tuple, side: Side) {
     let sums = Sums::of(packet, layer);

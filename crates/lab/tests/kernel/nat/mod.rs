@@ -4,7 +4,7 @@
 //! Clients live behind `t0`, everything else behind `t1`. Answers go to what came out, errors quote it. Where
 //! tamis says unknown nothing is compared but the counters: the kernel's lie between certain and maybe.
 
-mod packets;
+pub(crate) mod packets;
 mod rulesets;
 
 use std::sync::Arc;

@@ -25,7 +25,7 @@ fn client(family: Family, rng: &mut Rng) -> IpAddr {
     address(family, 0, rng.u8(2..5))
 }
 
-fn address(family: Family, net: u8, host: u8) -> IpAddr {
+pub(crate) fn address(family: Family, net: u8, host: u8) -> IpAddr {
     let (v4, v6) = match net {
         0 => ([10, 1, 0], [0xfd01, 0, 0]),
         1 => ([198, 51, 100], [0x2001, 0xdb8, 5]),
@@ -74,7 +74,7 @@ fn frame(source: IpAddr, destination: IpAddr, message: Message, payload: usize) 
 }
 
 /// Source, destination, protocol, and the upper-layer bytes.
-fn parts(bytes: &[u8]) -> Option<(IpAddr, IpAddr, u8, Vec<u8>)> {
+pub(crate) fn parts(bytes: &[u8]) -> Option<(IpAddr, IpAddr, u8, Vec<u8>)> {
     let mut copy = bytes.to_vec();
     let packet = Packet::parse(&mut copy, bytes.len(), Link::Raw, Checksums::Ignore);
     let L4::Upper(upper) = packet.headers().l4 else { return None };
@@ -123,7 +123,7 @@ fn answer(bytes: &[u8], rng: &mut Rng) -> Option<Vec<u8>> {
 }
 
 /// An error of a router beyond about a packet that came out.
-fn error(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn error(bytes: &[u8]) -> Option<Vec<u8>> {
     let (source, destination, protocol, upper) = parts(bytes)?;
     if matches!((protocol, upper[0]), (1, 3) | (58, 1)) {
         return None;

@@ -118,6 +118,7 @@ impl Target for SetMss {
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
         match tcp_header::whole(transit) {
             Ok((tcp, len)) => {
+                transit.one_piece = true;
                 self.set(transit, tcp, len);
                 Effect::Continue
             }

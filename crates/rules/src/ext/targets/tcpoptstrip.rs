@@ -95,6 +95,7 @@ impl Target for Strip {
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
         match tcp_header::whole(transit) {
             Ok((tcp, len)) => {
+                transit.one_piece = true;
                 self.strip(transit, tcp, len);
                 Effect::Continue
             }

@@ -1,0 +1,366 @@
+//! [`Egress`]: what becomes of a frame, with the bytes that leave for it. This is the one place where they are decided.
+//!
+//! A packet leaves where it lies, unless it came to be longer, shorter or whole, or leaves as fragments: then its
+//! frames are made in the handler's [`Exit`] and lent until the next frame. So is the reply of the host to a packet
+//! that it refuses. A reply is as it leaves: the translation of the packet that it answers is undone. Whoever sends it
+//! first takes it through OUTPUT, by handling it as one of the host's own ([`Origin::Host`](crate::Origin::Host)).
+//!
+//! Contract: only a handler that was made to send ([`Handler::sending`](crate::Handler::sending)) makes any of it. No
+//! allocation once its buffers have grown. What holds a byte that is not known does not leave. Bytes before the
+//! network header stay as they came.
+//!
+//! Source: Linux 6.18 `ip_finish_output` and `ip_fragment` (`net/ipv4/ip_output.c`), `ip6_finish_output`
+//! (`net/ipv6/ip6_output.c`), `icmp_send` (`net/ipv4/icmp.c`), `icmp6_send` (`net/ipv6/icmp.c`), `nf_reject_ipv4.c`,
+//! `nf_reject_ipv6.c`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use conntrack::Tuple;
+use conntrack::defrag::Whole;
+use host::{Host, Outgoing, Routed};
+use packet::fragment::{self, Cut, Frames};
+use packet::reply::{self, Replier, Terms};
+use packet::{L3, Packet, Read, ipv4};
+use rules::Iface;
+use rules::ext::Answer;
+
+use crate::config::Config;
+use crate::disposition::{FinalVerdict, Outcome};
+use crate::path::Path;
+use crate::walk::Walk;
+use crate::way::{Way, addresses};
+
+/// What becomes of a frame.
+#[derive(Debug)]
+pub struct Egress<'h, 'a> {
+    /// Its verdict, with everything else that is to be known of it.
+    pub outcome: Outcome<'a>,
+    /// What leaves.
+    pub leaves: Leaves<'h>,
+    /// What the host sends to its sender.
+    pub reply: Option<Own<'h, 'a>>,
+}
+
+/// Where the bytes are that leave, to the host itself or by the output interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaves<'h> {
+    /// None leave.
+    Nothing,
+    /// The frame does, as rewritten: its first so many bytes. Padding after the packet goes.
+    InPlace(usize),
+    /// These frames do in its place.
+    Others(&'h Frames),
+}
+
+/// A packet of the host's own, from its network header on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Own<'h, 'a> {
+    /// Its bytes.
+    pub bytes: &'h [u8],
+    /// The interface that it leaves by.
+    pub output: Iface<'a>,
+}
+
+impl<'a> From<Outcome<'a>> for Egress<'_, 'a> {
+    /// Nothing leaves.
+    fn from(outcome: Outcome<'a>) -> Self {
+        Self { outcome, leaves: Leaves::Nothing, reply: None }
+    }
+}
+
+impl<'h, 'a> Egress<'h, 'a> {
+    /// With what was made for it.
+    pub(crate) fn of(outcome: Outcome<'a>, made: Made<'a>, exit: &'h Option<Exit>) -> Self {
+        let Some(Exit { frames, replies }) = exit else { return outcome.into() };
+        let leaves = match made.place {
+            Place::Nowhere => Leaves::Nothing,
+            Place::Frame(len) => Leaves::InPlace(len),
+            Place::Frames => Leaves::Others(frames),
+        };
+        let reply = made.reply.map(|output| Own { bytes: &replies.bytes, output });
+        Self { outcome, leaves, reply }
+    }
+}
+
+/// Where frames are made that leave in place of the one that came, and replies.
+#[derive(Debug, Default)]
+pub(crate) struct Exit {
+    pub(crate) frames: Frames,
+    replies: Replies,
+}
+
+impl Exit {
+    /// Makes what leaves for a packet at the end of its walk; `sent` is its tuple as its sender sent it, where its
+    /// destination was translated.
+    pub(crate) fn make<'a>(
+        &mut self,
+        walk: &mut Walk<'_, '_, '_>,
+        verdict: &FinalVerdict,
+        leaving: &Leaving<'_, 'a>,
+        sent: Option<&Tuple>,
+        config: &'a Config,
+    ) -> Made<'a> {
+        let place = leaving.leave(verdict, walk.packet(), &mut self.frames);
+        let answer = walk.sent_for(verdict).filter(|_| *verdict != FinalVerdict::Unknown);
+        let Some(answer) = answer else { return Made { place, reply: None } };
+        if let Some(sent) = sent {
+            walk.undo_destination(sent);
+        }
+        let refused = Refused {
+            packet: walk.packet(),
+            answer,
+            was_translated: sent.is_some(),
+            by_rule: matches!(verdict, FinalVerdict::Reject(_)),
+            way: leaving.way,
+        };
+        Made { place, reply: self.replies.make(&refused, &config.host) }
+    }
+}
+
+/// What was made for a frame.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Made<'a> {
+    pub(crate) place: Place,
+    /// The interface by which the reply leaves, if there is one.
+    reply: Option<Iface<'a>>,
+}
+
+/// Where the bytes are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum Place {
+    #[default]
+    Nowhere,
+    Frame(usize),
+    Frames,
+}
+
+/// What a packet was put together of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pieces: Vec<u32>,
+    longest: u32,
+    /// They must not be fragmented further.
+    must_stay: bool,
+    id: u32,
+    /// Length of the frame when it was put together.
+    len: usize,
+}
+
+impl Parts {
+    /// Of a packet that is taken apart no further than `whole` says.
+    pub(crate) fn of(whole: &mut Whole) -> Self {
+        Self {
+            pieces: std::mem::take(&mut whole.pieces),
+            longest: whole.longest,
+            must_stay: whole.largest > 0,
+            id: whole.id,
+            len: whole.frame.len(),
+        }
+    }
+
+    /// The bytes before `end` are in one piece now, where more are than came in one.
+    pub(crate) fn pull(&mut self, end: usize) {
+        let before = self.len - self.pieces.iter().map(|piece| *piece as usize).sum::<usize>();
+        let Some((first, later)) = self.pieces.split_first_mut() else { return };
+        let mut lacking = end.min(self.len).saturating_sub(before + *first as usize) as u32;
+        *first += lacking;
+        for piece in later {
+            let taken = lacking.min(*piece);
+            *piece -= taken;
+            lacking -= taken;
+        }
+        self.pieces.retain(|piece| *piece > 0);
+    }
+
+    /// The pieces, unless a change of its length has made one piece of the packet.
+    fn pieces(&self, packet: &Packet<'_>) -> &[u32] {
+        if packet.headers().end == self.len { &self.pieces } else { &[] }
+    }
+}
+
+/// How a packet leaves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leaving<'p, 'a> {
+    /// It lies where it came.
+    in_place: bool,
+    way: Way<'a>,
+    parts: Option<&'p Parts>,
+}
+
+impl<'p, 'a> Leaving<'p, 'a> {
+    /// Of a packet at the end of its way, which came with its first byte here.
+    pub(crate) fn new(
+        walk: &Walk<'_, '_, '_>,
+        way: Way<'a>,
+        came_at: *const u8,
+        mut parts: Option<&'p mut Parts>,
+    ) -> Self {
+        if let Some(parts) = &mut parts {
+            parts.pull(walk.in_one_piece());
+        }
+        let in_place = std::ptr::eq(walk.packet().frame().as_ptr(), came_at);
+        Self { in_place, way, parts: parts.map(|parts| &*parts) }
+    }
+
+    /// The same of a copy of the packet.
+    pub(crate) fn copied(self) -> Self {
+        Self { in_place: false, ..self }
+    }
+
+    /// Where the bytes are of a packet that is let go.
+    pub(crate) fn leave(
+        &self,
+        verdict: &FinalVerdict,
+        packet: &Packet<'_>,
+        frames: &mut Frames,
+    ) -> Place {
+        frames.clear();
+        let end = packet.headers().end;
+        let (FinalVerdict::Accept(_), Read::Known(frame)) = (verdict, packet.read_slice(0, end))
+        else {
+            return Place::Nowhere;
+        };
+        let is_made = match self.cut(packet) {
+            Fit::Whole if self.in_place => return Place::Frame(end),
+            Fit::Whole => {
+                frames.push(&[frame]);
+                true
+            }
+            Fit::Cut(cut) => fragment::cut(packet, &cut, frames),
+            Fit::TooBig => false,
+        };
+        if is_made { Place::Frames } else { Place::Nowhere }
+    }
+
+    fn cut(&self, packet: &Packet<'_>) -> Fit<'_> {
+        let (len, mtu) = (packet.len(), self.way.mtu.map_or(usize::MAX, |mtu| mtu as usize));
+        let is_for_host = matches!(self.way.path, Path::Input | Path::Loopback);
+        match (packet.headers().l3, self.parts) {
+            _ if is_for_host => Fit::Whole,
+            // Always as fragments, no longer than those that came.
+            (L3::Ipv4 { .. }, Some(parts)) => Fit::Cut(Cut {
+                most: mtu.min(parts.longest as usize),
+                pieces: parts.pieces(packet),
+                dont_fragment: parts.must_stay,
+                id: parts.id,
+            }),
+            (L3::Ipv6, Some(parts)) if len > mtu.min(parts.longest as usize) => Fit::Cut(Cut {
+                most: (parts.longest as usize).max(LEAST_MTU_V6),
+                pieces: parts.pieces(packet),
+                dont_fragment: false,
+                id: parts.id,
+            }),
+            _ if len <= mtu => Fit::Whole,
+            (L3::Ipv4 { .. }, None) if may_be_cut(packet) => {
+                Fit::Cut(Cut { most: mtu, pieces: &[], dont_fragment: false, id: 0 })
+            }
+            (L3::Ipv4 { .. } | L3::Ipv6, _) => Fit::TooBig,
+            _ => Fit::Whole,
+        }
+    }
+}
+
+/// RFC 8200, section 5.
+const LEAST_MTU_V6: usize = 1280;
+
+/// Whether a packet fits the link.
+enum Fit<'p> {
+    Whole,
+    Cut(Cut<'p>),
+    /// It came to be too long for it after FORWARD.
+    TooBig,
+}
+
+fn may_be_cut(packet: &Packet<'_>) -> bool {
+    let field = packet.net::<2>(ipv4::FRAGMENT.start).known();
+    field.is_some_and(|field| u16::from_be_bytes(field) & ipv4::DONT_FRAGMENT == 0)
+}
+
+/// A packet that the host answers.
+#[derive(Debug, Clone, Copy)]
+struct Refused<'p, 'a> {
+    /// As it was when it was refused, with the destination that its sender gave it.
+    packet: &'p Packet<'p>,
+    answer: Answer,
+    /// Its destination was translated.
+    was_translated: bool,
+    /// A rule rejects it, which looks at checksums; the stack's own errors do not.
+    by_rule: bool,
+    /// The way that it was on.
+    way: Way<'a>,
+}
+
+/// Makes the host's replies.
+#[derive(Debug, Default)]
+struct Replies {
+    bytes: Vec<u8>,
+    /// Identification of the last error.
+    id: u16,
+}
+
+impl Replies {
+    /// Makes the reply to a packet, if there is one: the interface that it leaves by.
+    fn make<'a>(&mut self, refused: &Refused<'_, 'a>, host: &'a Host) -> Option<Iface<'a>> {
+        let Way { input, mtu, .. } = refused.way;
+        let (source, destination) = addresses(refused.packet)?;
+        let output = back(source, input, host)?;
+        let is_destination = refused.was_translated || host.is_local(destination) == Some(true);
+        let (what, own) = match refused.answer {
+            Answer::Reset => (reply::Reply::Reset, destination),
+            Answer::Icmp { kind, code } => {
+                // An IPv6 error comes from the address at which the packet came, one of IPv4 from that by which it goes.
+                let device = if source.is_ipv6() { input } else { output };
+                let own = match device {
+                    _ if is_destination => destination,
+                    Iface::Named(name) => host.address_of(name, source.is_ipv6())?,
+                    Iface::Absent | Iface::Unknown => return None,
+                };
+                let rest = if is_too_big(kind, code) { mtu? } else { 0 };
+                (reply::Reply::Error { kind, code, rest }, own)
+            }
+        };
+        self.id = self.id.wrapping_add(1);
+        let terms = Terms {
+            replier: Replier::Host(own),
+            hop_limit: hop_limit(host, source.is_ipv6()),
+            id: self.id,
+            verify: refused.by_rule,
+        };
+        reply::reply(refused.packet, what, &terms, &mut self.bytes).ok()?;
+        Some(output)
+    }
+}
+
+fn is_too_big(kind: u8, code: u8) -> bool {
+    matches!((kind, code), (3, 4) | (2, 0))
+}
+
+/// The interface by which routes lead back to a packet's sender; where none are given, that by which it came. `None`
+/// where they lead nowhere.
+fn back<'a>(source: IpAddr, input: Iface<'a>, host: &'a Host) -> Option<Iface<'a>> {
+    let unspecified = match source {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let outgoing = Outgoing {
+        source: unspecified,
+        destination: source,
+        output: None,
+        tos: Some(0),
+        mark: Some(0),
+        protocol: None,
+        ports: None,
+    };
+    match host.route_out(&outgoing) {
+        Routed::Forward { output: Some(name), .. } => Some(Iface::Named(name)),
+        Routed::Refused(_) => None,
+        _ => Some(input),
+    }
+}
+
+fn hop_limit(host: &Host, is_v6: bool) -> u8 {
+    const USUAL: u8 = 64;
+    let name = if is_v6 { "net.ipv6.conf.all.hop_limit" } else { "net.ipv4.ip_default_ttl" };
+    let given = host.sysctl.as_ref().and_then(|all| all.number(name));
+    given.and_then(|limit| u8::try_from(limit).ok()).unwrap_or(USUAL)
+}
