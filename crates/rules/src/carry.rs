@@ -28,10 +28,10 @@ impl Memories {
             let mut states = states.unwrap_or_default().into_iter();
             for used in &rule.matches {
                 let Some(at) = used.memory else { continue };
-                let Some(state) = states.next().or_else(|| Remembered::fresh(used)) else {
+                let Some(state) = states.next().or_else(|| Remembered::fresh(used, rule.id)) else {
                     continue;
                 };
-                carried.put(at, state);
+                carried.put(at, state.inherited(rule.id));
             }
         }
         carried.inherit_lists(self);

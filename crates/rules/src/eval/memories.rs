@@ -1,9 +1,10 @@
 //! The states of matches that remember earlier packets, apart from the immutable rules.
 
 use super::budget::GivenUp;
-use crate::ext::{Match, MatchUse, Memory, RecentLists};
+use crate::ext::{ListUse, Match, MatchUse, Memory, RecentLists};
 use crate::model::Ruleset;
 use crate::outcome::Outcome;
+use crate::revision::Revision;
 use crate::transit::Transit;
 
 /// One state for each match that remembers, by the index in [`crate::ext::MatchUse::memory`].
@@ -14,11 +15,19 @@ pub struct Memories {
     lists: RecentLists,
     /// Chains that walks were given up in.
     pub(super) given_up: GivenUp,
+    /// Rules whose names are below this are there.
+    ids: u64,
+    /// A walk was given up when rules whose names are below this were there: nothing is known of their states.
+    doubted: u64,
+    /// Which lists of its revisions it has.
+    lists_changed: u64,
 }
 
 /// The state of one match.
 #[derive(Debug)]
 pub(crate) struct Remembered {
+    /// Name of its rule.
+    of: u64,
     memory: Box<dyn Memory>,
     /// A packet may or may not have reached it: nothing is known of it any more.
     indeterminate: bool,
@@ -26,8 +35,13 @@ pub(crate) struct Remembered {
 
 impl Remembered {
     /// Nothing remembered yet; `None` for a match that never does.
-    pub(crate) fn fresh(used: &MatchUse) -> Option<Self> {
-        Some(Self { memory: used.body.memory()?, indeterminate: false })
+    pub(crate) fn fresh(used: &MatchUse, of: u64) -> Option<Self> {
+        Some(Self { of, memory: used.body.memory()?, indeterminate: false })
+    }
+
+    /// The same for the rule that took the place of its own.
+    pub(crate) fn inherited(self, of: u64) -> Self {
+        Self { of, ..self }
     }
 }
 
@@ -35,14 +49,40 @@ impl Memories {
     /// Fresh states for a ruleset.
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
-        let rules = ruleset.tables.iter().flat_map(|table| &table.chains).flat_map(|c| &c.rules);
         let mut memories = Self::default();
-        for used in rules.flat_map(|rule| &rule.matches) {
-            if let (Some(at), Some(state)) = (used.memory, Remembered::fresh(used)) {
+        for (rule, used) in ruleset.rules().flat_map(|r| r.matches.iter().map(|used| (r.id, used))) {
+            if let (Some(at), Some(state)) = (used.memory, Remembered::fresh(used, rule)) {
                 memories.put(at, state);
             }
         }
         memories
+    }
+
+    /// Goes on under a revision, the first one or a later one of the same rules: a state is its rule's for as long as that
+    /// is there, and a list that of the rules that name it. What it takes depends on lists that come and go, and on no
+    /// rules: states come to be with the first packet, and those of rules that are gone make way for others.
+    pub fn follow(&mut self, revision: &Revision) {
+        (self.ids, self.given_up) = (revision.ids(), GivenUp::default());
+        let changed = revision.lists_changed();
+        if changed != self.lists_changed {
+            let list = |(name, list): (_, crate::revision::Declared)| {
+                (ListUse { name, mask: list.mask, room: list.room }, list.by)
+            };
+            self.lists.declare(revision.lists().map(list));
+            self.lists_changed = changed;
+        }
+    }
+
+    /// Forgets all but the lists.
+    pub fn forget(&mut self) {
+        self.slots.clear();
+        self.doubted = 0;
+    }
+
+    /// How many states it has room for.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.slots.len()
     }
 
     /// Puts a state in its place, and into the lists that it shares.
@@ -70,6 +110,8 @@ impl Memories {
         for slot in self.slots.iter_mut().flatten() {
             slot.indeterminate = true;
         }
+        self.lists.make_indeterminate();
+        self.doubted = self.ids;
     }
 
     /// The state of a match, unless nothing is known of it.
@@ -78,11 +120,12 @@ impl Memories {
         Some(&*slot.memory)
     }
 
-    /// Asks the state of a match about a packet that certainly, or maybe, reached it. A match without one gets it
-    /// with the first packet.
+    /// Asks the state of a match of a rule about a packet that certainly, or maybe, reached it. A match without one gets
+    /// it with the first packet, and so does one whose place is still another rule's.
     pub(super) fn evaluate(
         &mut self,
         at: u32,
+        rule: u64,
         body: &dyn Match,
         certain: bool,
         transit: &mut Transit<'_, '_>,
@@ -95,10 +138,10 @@ impl Memories {
             self.slots.resize_with(at + 1, || None);
         }
         let slot = match &mut self.slots[at] {
-            Some(slot) => slot,
-            none => {
+            Some(slot) if slot.of == rule => slot,
+            other => {
                 let Some(memory) = body.memory() else { return Outcome::MAYBE };
-                none.insert(Remembered { memory, indeterminate: false })
+                other.insert(Remembered { of: rule, memory, indeterminate: rule < self.doubted })
             }
         };
         transit.certain = certain;
