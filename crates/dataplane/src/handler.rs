@@ -11,7 +11,7 @@ use conntrack::defrag::Defragged;
 use conntrack::{Visit, Zone};
 use host::{Assumed, Host};
 use packet::{Checksums, FlowKey, L3, Link, Mark, Packet};
-use rules::eval;
+use rules::eval::{self, Alive, Verdicts};
 use rules::model::{Family, Hook};
 use rules::{BridgeNote, Connection, Iface, Transit};
 use smallvec::SmallVec;
@@ -31,7 +31,7 @@ use crate::observer::Observer;
 use crate::path::Path;
 use crate::program::{Plan, Program};
 use crate::reroute::{self, Before};
-use crate::state::{FamilyState, State};
+use crate::state::{FamilyState, Follow, State};
 use crate::walk::{Sizes, Walk};
 use crate::way::{Fate, Way, addresses};
 
@@ -63,8 +63,8 @@ impl Handler {
     }
 
     /// Goes on under another program; see [`State::follow`].
-    pub fn follow(&mut self, old: &Program, new: &Program) {
-        self.state.follow(old, new);
+    pub fn follow(&mut self, new: &Program, how: Follow) {
+        self.state.follow(new, how);
     }
 
     /// What packets left.
@@ -93,6 +93,25 @@ impl Handler {
             let family = Some(plan.family());
             let own = packets.iter().filter(|packet| family_of(packet) == family);
             tracker.prefetch(own, Zone::default());
+        }
+    }
+
+    /// What one table's chain at the packet's hook says of it, with nothing around it; see [`eval::walk`].
+    #[inline]
+    pub(crate) fn walk(
+        &mut self,
+        program: &Program,
+        table: usize,
+        transit: &mut Transit<'_, '_>,
+        entry: Alive,
+        observer: &mut impl eval::Observer,
+    ) -> Verdicts {
+        let mut states = program.plans().iter().zip(&mut self.state.families);
+        match states.find(|(plan, _)| plan.family() == transit.family) {
+            Some((plan, state)) => {
+                plan.tables.walk(table, transit, entry, &mut state.memories, observer)
+            }
+            None => Verdicts::default(),
         }
     }
 
@@ -244,7 +263,7 @@ impl Handler {
             bridge: note,
             sets: sets.as_mut(),
             mark: Mark { value: arrival.mark, unknown: 0 },
-            backend: tables.ruleset().backend,
+            backend: tables.backend(),
             time: arrival.time,
             ct,
             to_host: way.ends_here(),
@@ -316,7 +335,7 @@ impl Handler {
             bridge: note,
             sets: sets.as_mut(),
             mark: Mark { value: arrival.mark, unknown: 0 },
-            backend: tables.ruleset().backend,
+            backend: tables.backend(),
             time: arrival.time,
             ct,
             to_host: way.ends_here(),

@@ -35,8 +35,8 @@ pub use disposition::{
 };
 pub use evaluator::Evaluator;
 pub use handler::{BURST, Handler};
-pub use observer::Observer;
+pub use observer::{Event, Events, Observer};
 pub use path::Path;
 pub use program::Program;
 pub use rules::ext::Answer;
-pub use state::State;
+pub use state::{Follow, State};

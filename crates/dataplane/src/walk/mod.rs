@@ -26,7 +26,7 @@ use crate::observer::Observer;
 
 pub(crate) use size::Sizes;
 use tables::Role;
-pub(crate) use tables::Tables;
+pub(crate) use tables::{Rules, Tables};
 use ways::Ways;
 
 fn certainty(alive: Alive) -> Certainty {
@@ -393,7 +393,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         if self.alive == Alive::Gone {
             return;
         }
-        if self.tables.role(table) == Role::Nat && self.tables.ruleset().family.is_ip() {
+        if self.tables.role(table) == Role::Nat && self.tables.family().is_ip() {
             if self.tables.tracks {
                 self.nat(table, observer);
             }
@@ -428,8 +428,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             if !self.tracked {
                 self.transit.ct.request(Request::Unknown, false);
             }
-            let ruleset = self.tables.ruleset();
-            if ruleset.family.is_ip() && self.tables.role(table) == Role::Nat {
+            if self.tables.family().is_ip() && self.tables.role(table) == Role::Nat {
                 let side = side_at(self.transit.hook);
                 bind_unknown(&mut self.transit, side);
             }
@@ -448,7 +447,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Forwarding lowers the time to live between PREROUTING and FORWARD, and drops what has none left.
     pub(crate) fn lower_ttl(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone || !self.tables.ruleset().family.is_ip() {
+        if self.alive == Alive::Gone || !self.tables.family().is_ip() {
             return;
         }
         let offset = if self.transit.family == Family::Ipv6 { 7 } else { 8 };

@@ -50,7 +50,8 @@ impl Memories {
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
         let mut memories = Self::default();
-        for (rule, used) in ruleset.rules().flat_map(|r| r.matches.iter().map(|used| (r.id, used))) {
+        for (rule, used) in ruleset.rules().flat_map(|r| r.matches.iter().map(|used| (r.id, used)))
+        {
             if let (Some(at), Some(state)) = (used.memory, Remembered::fresh(used, rule)) {
                 memories.put(at, state);
             }
@@ -77,6 +78,14 @@ impl Memories {
     pub fn forget(&mut self) {
         self.slots.clear();
         self.doubted = 0;
+    }
+
+    /// Fresh states for a ruleset, and the lists of this one as far as its rules name them.
+    #[must_use]
+    pub fn restored(self, ruleset: &Ruleset) -> Self {
+        let mut fresh = Self::of(ruleset);
+        fresh.inherit_lists(self);
+        fresh
     }
 
     /// How many states it has room for.

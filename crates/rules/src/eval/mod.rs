@@ -15,6 +15,7 @@ mod budget;
 mod header;
 mod machine;
 mod memories;
+mod pair;
 mod source;
 mod tests_of;
 mod verdicts;
@@ -31,7 +32,7 @@ pub(crate) use machine::run;
 pub(crate) use source::{Source, Step, Stored, Test as HeaderTest, step_of};
 
 use crate::ext::Memory;
-use crate::family::{Hook, TableKind};
+use crate::family::{Family, Hook, TableKind};
 use crate::model::Ruleset;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -139,10 +140,22 @@ pub fn walk(
 /// The tables of a ruleset that have something to do at `hook`, in the order in which the hook walks them: those
 /// with a chain there, and nat, which translates also where the rules do not name its chain.
 pub fn tables_at(ruleset: &Ruleset, hook: Hook) -> impl Iterator<Item = usize> + '_ {
-    ruleset.family.tables().iter().filter_map(move |kind| {
-        let index = ruleset.tables.iter().position(|table| table.name == kind.name)?;
+    let table_of = |name: &str| ruleset.tables.iter().position(|table| table.name == name);
+    let has_chain = move |table: usize| ruleset.tables[table].base_chain(hook).is_some();
+    tables_named(ruleset.family, hook, table_of, has_chain)
+}
+
+/// As [`tables_at`], where a table of a name is, and whether it has a chain there, is asked.
+pub fn tables_named(
+    family: Family,
+    hook: Hook,
+    table_of: impl Fn(&str) -> Option<usize>,
+    has_chain: impl Fn(usize) -> bool,
+) -> impl Iterator<Item = usize> {
+    family.tables().iter().filter_map(move |kind| {
+        let index = table_of(kind.name)?;
         let translates =
-            ruleset.family.is_ip() && kind.name == TableKind::NAT && kind.hooks.contains(&hook);
-        (translates || ruleset.tables[index].base_chain(hook).is_some()).then_some(index)
+            family.is_ip() && kind.name == TableKind::NAT && kind.hooks.contains(&hook);
+        (translates || has_chain(index)).then_some(index)
     })
 }

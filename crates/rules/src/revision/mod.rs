@@ -28,8 +28,7 @@ use rpds::HashTrieMapSync;
 pub use choice::{Refused, Which};
 pub(crate) use needs::Declared;
 use needs::Needs;
-use numbers::Line;
-pub use numbers::{Dropped, Numbers};
+pub use numbers::{Dropped, Lineage, Numbers};
 pub use transaction::Transaction;
 
 use crate::backend::Backend;
@@ -52,7 +51,7 @@ pub struct Revision {
     needs: Needs,
     /// The names of all rules so far are below this.
     ids: u64,
-    line: Line,
+    lineage: Lineage,
     /// Places of rules that this revision no longer has.
     dropped: Dropped,
     /// Rules that the revision before did not have.
@@ -102,7 +101,7 @@ impl Revision {
             tables: ruleset.tables.iter().map(|table| TableRevision::of(table, family)).collect(),
             needs,
             ids: numbers.ids(),
-            line: numbers.line().clone(),
+            lineage: numbers.lineage().clone(),
             dropped: Dropped::default(),
             made: Vec::new(),
             replaced: 0,

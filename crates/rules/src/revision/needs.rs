@@ -59,11 +59,7 @@ impl Needs {
 
     fn counts(&mut self, rule: &Rule) -> [(&mut usize, bool); 3] {
         let Self { tracks, translates, ports, .. } = self;
-        [
-            (tracks, rule.tracks()),
-            (translates, rule.translates()),
-            (ports, rule.asks_for_ports()),
-        ]
+        [(tracks, rule.tracks()), (translates, rule.translates()), (ports, rule.asks_for_ports())]
     }
 
     fn declare(&mut self, list: ListUse<'_>, by: u64) {

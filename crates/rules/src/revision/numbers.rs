@@ -15,12 +15,12 @@ pub struct Numbers {
     slots: Places,
     memories: Places,
     next_id: u64,
-    line: Line,
+    lineage: Lineage,
 }
 
 /// Whose names are names of the same rules: all revisions that are numbered by one [`Numbers`].
 #[derive(Debug, Clone, Default)]
-pub(super) struct Line(Arc<()>);
+pub struct Lineage(Arc<()>);
 
 #[derive(Debug, Default)]
 struct Places {
@@ -103,13 +103,15 @@ impl Numbers {
         self.next_id
     }
 
-    pub(super) fn line(&self) -> &Line {
-        &self.line
+    pub(super) fn lineage(&self) -> &Lineage {
+        &self.lineage
     }
 }
 
-impl Line {
-    pub(super) fn is(&self, other: &Self) -> bool {
+impl Lineage {
+    /// Whether it is the same.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }

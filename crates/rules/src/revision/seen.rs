@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Declared, Revision, TableRevision};
+use super::{Declared, Lineage, Revision, TableRevision};
 use crate::backend::Backend;
 use crate::eval::RuleRef;
 use crate::family::Hook;
@@ -75,10 +75,10 @@ impl Revision {
         chains.flat_map(Segments::rules)
     }
 
-    /// Whether the other one was made of this one, or this of that: a rule of the one has the same name in the other.
+    /// What all revisions have in common in which a name is that of the same rule.
     #[must_use]
-    pub fn is_kin(&self, other: &Self) -> bool {
-        self.line.is(&other.line)
+    pub fn lineage(&self) -> &Lineage {
+        &self.lineage
     }
 
     /// The names of all rules so far are below this.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::choice::{Refused, Which, place};
 use super::draft::TableDraft;
-use super::{Dropped, Head, Line, Needs, Numbers, Revision, TableRevision};
+use super::{Dropped, Head, Lineage, Needs, Numbers, Revision, TableRevision};
 use crate::family::{Family, Hook};
 use crate::model::{Base, FallThrough, Policy, Rule};
 
@@ -19,7 +19,7 @@ pub struct Transaction<'n> {
     pub(super) tables: Vec<TableDraft>,
     numbers: &'n mut Numbers,
     needs: Needs,
-    line: Line,
+    lineage: Lineage,
     /// Rules that no chain has any more.
     dropped: Vec<Arc<Rule>>,
     /// Rules that this transaction numbered.
@@ -33,10 +33,10 @@ impl<'n> Transaction<'n> {
     pub fn new(at: &Revision, numbers: &'n mut Numbers) -> Self {
         let tables = at.tables.iter().cloned().map(TableDraft::of).collect();
         let Revision { number, family, backend, .. } = *at;
-        let (needs, line) = (at.needs.clone(), at.line.clone());
+        let (needs, lineage) = (at.needs.clone(), at.lineage.clone());
         let (dropped, made) = (Vec::new(), Vec::new());
         let replaced = 0;
-        Self { number, family, backend, tables, numbers, needs, line, dropped, made, replaced }
+        Self { number, family, backend, tables, numbers, needs, lineage, dropped, made, replaced }
     }
 
     /// Puts rules into a chain before number `at`, counted from 1, or at its end.
@@ -211,7 +211,7 @@ impl<'n> Transaction<'n> {
     /// The revision that the changes make.
     #[must_use]
     pub fn commit(self) -> Revision {
-        let Self { number, family, backend, tables, mut needs, line, dropped, made, .. } = self;
+        let Self { number, family, backend, tables, mut needs, lineage, dropped, made, .. } = self;
         let replaced = self.replaced
             + tables.iter().map(TableDraft::replaced).sum::<usize>()
             + dropped.len() * size_of::<Rule>();
@@ -223,7 +223,7 @@ impl<'n> Transaction<'n> {
             tables: tables.into_iter().map(TableDraft::freeze).collect(),
             needs,
             ids: self.numbers.ids(),
-            line,
+            lineage,
             dropped: Dropped::of(&dropped),
             made,
             replaced,

@@ -227,8 +227,7 @@ impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, S, O> {
                     // A match that matches and drops at once ends the walk only after those of its rule.
                     let certain = self.here == Alive::Certain && outcome.is_known();
                     let body = &*used.body;
-                    let answer =
-                        self.memories.evaluate(slot, rule.id, body, certain, transit);
+                    let answer = self.memories.evaluate(slot, rule.id, body, certain, transit);
                     if O::SEES_RULES
                         && let Some(memory) = self.memories.of_match(slot)
                     {

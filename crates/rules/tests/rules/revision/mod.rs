@@ -292,7 +292,8 @@ fn no_name_is_given_twice() {
     let text = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m limit --limit 1/hour\nCOMMIT\n";
     let (mut revision, mut numbers) = first(text);
     let other = Revision::first(&ruleset(text), &mut numbers).unwrap();
-    let mut names: HashSet<u64> = revision.rules().chain(other.rules()).map(|rule| rule.id).collect();
+    let mut names: HashSet<u64> =
+        revision.rules().chain(other.rules()).map(|rule| rule.id).collect();
     let again = "*filter\n-R INPUT 1 -m limit --limit 1/hour\nCOMMIT\n";
     for round in 3..1000 {
         revision = revision.changed_by(again, &mut numbers).unwrap();
