@@ -16,7 +16,7 @@ use super::array::Array;
 use super::desk::{Desk, Seat};
 use super::tally::{POLICIES, Places, Tally};
 use super::worker::{Place, Work};
-use super::{PublishError, Snapshot};
+use super::{Held, PublishError, Snapshot};
 use crate::program::Program;
 
 /// What a writer holds while it has the lock.
@@ -145,11 +145,12 @@ impl<T: Tally> Ledger<T> {
 
     /// Gives every worker a new array, so that the ones before will be left: the number of the last of those.
     pub(super) fn renew(&mut self) -> u64 {
+        // Or they would be kept for as long as nobody reads.
+        self.collect();
         let before = self.last_array;
         if self.slots > self.room {
             self.room = room_for(self.slots);
         }
-        self.forget_the_gone();
         let mut other = None;
         for at in 0..self.desks.len() {
             let array = self.array_beside(other.take());
@@ -236,6 +237,11 @@ impl<T: Tally> Ledger<T> {
     /// How many programs are not reclaimed, and their bytes.
     pub(super) fn unreclaimed(&self) -> (usize, usize) {
         (self.retired.len(), self.retired.iter().map(|retired| retired.bytes).sum())
+    }
+
+    pub(super) fn held(&self) -> Held {
+        let (programs, bytes) = self.unreclaimed();
+        Held { programs, bytes, arrays: self.arrays.len(), places: self.slots }
     }
 
     /// Names who has been in a burst for longest.

@@ -117,6 +117,19 @@ pub struct Snapshot {
     policies: Vec<Counters>,
 }
 
+/// What is held for workers, for whoever watches memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// Programs that were replaced and that somebody may still have.
+    pub programs: usize,
+    /// What only those hold, in bytes, about.
+    pub bytes: usize,
+    /// Arrays of counters.
+    pub arrays: usize,
+    /// Places of rules in each of them.
+    pub places: usize,
+}
+
 impl Published {
     /// Rules as they were read, of at most one ruleset for each family; counters start where the text says.
     ///
@@ -290,6 +303,11 @@ impl<T: Tally> Published<T> {
             drop(ledger);
             std::thread::sleep(NAP);
         }
+    }
+
+    /// What is held just now.
+    pub fn held(&self) -> Held {
+        self.lock().held()
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger<T>> {

@@ -10,7 +10,7 @@ use dataplane::publish::{Published, Snapshot};
 use rules::eval::Verdict;
 use rules::model::{Family, Hook, Rule};
 
-use super::{BYTES, change, published, rules, walk};
+use super::{BYTES, Stops, change, published, rules, walk};
 
 const REVISIONS: u64 = 4000;
 
@@ -30,15 +30,6 @@ fn next(number: u64) -> String {
         "-R PREROUTING 1 -j MARK --set-xmark {number:#x}\n\
          -R last 1502 -m mark ! --mark {number:#x} -j DROP"
     )
-}
-
-/// Stops the other threads, also when a thread panics.
-struct Stops<'a>(&'a AtomicBool);
-
-impl Drop for Stops<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Packets by the program that evaluated them.

@@ -4,6 +4,10 @@ mod counters;
 mod history;
 mod limits;
 mod model;
+mod programs;
+mod swaps;
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dataplane::publish::{BurstGuard, Published};
 use dataplane::{Config, Program};
@@ -17,6 +21,15 @@ use rules::save::{LoadOptions, load};
 
 /// Bytes of every packet.
 pub(crate) const BYTES: u64 = 40;
+
+/// Stops the other threads, also when a thread panics.
+pub(crate) struct Stops<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 pub(crate) fn ruleset(text: &str) -> Ruleset {
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
