@@ -8,6 +8,7 @@ mod ftp;
 mod full_table;
 mod given_up;
 mod nat;
+mod observed;
 mod publish;
 mod ways;
 

@@ -7,6 +7,7 @@ mod campaigns;
 mod frames;
 mod listed;
 mod nat;
+mod restored;
 mod sets;
 
 use conntrack::Mode;
