@@ -284,6 +284,12 @@ fn the_same_rules_change_nothing() {
     assert_eq!((next.made().len(), next.dropped()), (0, &Dropped::default()));
     assert_eq!((next.rule_count(), next.verify()), (3, Ok(())));
     assert_eq!(printed(&next), printed(&revision));
+    // Beside one that is new the others stay, too, whatever counters their text once gave them.
+    let (mut given, mut more) =
+        (next.ruleset(), ruleset("*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp\nCOMMIT\n"));
+    given.tables[0].chains[0].rules.append(&mut more.tables[0].chains[0].rules);
+    let more = next.replaced_by(given, &mut numbers).unwrap();
+    assert_eq!((more.made().len(), more.dropped()), (1, &Dropped::default()));
 }
 
 /// A table of another family has numbers of its own, and places that were dropped are taken again under another name.
