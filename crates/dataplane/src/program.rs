@@ -2,8 +2,8 @@
 //! that is [`crate::State`]'s.
 //!
 //! Contract: owns its rules and its configuration, so it may be held, shared between threads and replaced by
-//! another one between two packets. One that is made of revisions looks at their tables and at no rule of them: it costs
-//! the same however many there are.
+//! another one between two packets. One that is made of revisions looks at their tables and at no rule of them: it
+//! costs the same however many there are.
 
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ impl Program {
         Self { number: 0, plans: plans.collect(), config }
     }
 
-    /// These revisions, at most one for each family, as the program of this number. They are walked as they are laid out,
-    /// whatever the configuration says of that.
+    /// These revisions, at most one for each family, as the program of this number. They are walked as they are laid
+    /// out, whatever the configuration says of that.
     #[must_use]
     pub fn of_revisions(
         number: u64,
@@ -112,8 +112,8 @@ impl Program {
         self.plans.iter().filter_map(|plan| self.revision(plan.family()))
     }
 
-    /// A rule of a family, by the place that verdicts and observers name. Its [`Rule::id`] is the name that no other rule
-    /// of a program published before or after has.
+    /// A rule of a family, by the place that verdicts and observers name. Its [`Rule::id`] is the name that no other
+    /// rule of a program published before or after has.
     #[must_use]
     pub fn rule(&self, family: Family, at: RuleRef) -> Option<&Arc<Rule>> {
         self.plan(family)?.tables.rule(at)
@@ -148,8 +148,8 @@ impl Plan {
         Self { is_coupled, ..Self::coupled(tables, config) }
     }
 
-    /// Whether packets depend on others is not asked: that takes a look at every rule, and a worker that sees the packets
-    /// of its own connections also sees what they answer.
+    /// Whether packets depend on others is not asked: that takes a look at every rule, and a worker that sees the
+    /// packets of its own connections also sees what they answer.
     fn of_revision(revision: Arc<Revision>, config: &Config) -> Self {
         Self::coupled(Tables::of_revision(revision), config)
     }

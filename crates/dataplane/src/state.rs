@@ -33,12 +33,14 @@ pub struct State {
     pub(crate) sets: Option<Sets>,
 }
 
-/// What matches still know under another program. Connections, fragments, sets and lists of `-m recent` stay in both cases.
+/// What matches still know under another program. Connections, fragments, sets and lists of `-m recent` stay in both
+/// cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follow {
     /// What the rules remember that stay: rules are changed while packets pass.
     Keep,
-    /// Nothing, not even under the same rules: what `iptables-restore` leaves of `limit`, `statistic` and `connlimit`.
+    /// Nothing, not even under the same rules: what `iptables-restore` leaves of `limit`, `statistic` and
+    /// `connlimit`.
     Restore,
 }
 
@@ -80,9 +82,9 @@ impl State {
         }
     }
 
-    /// Goes on under another program. Connections, fragments, sets and the access list stay, and what matches remember as
-    /// far as their rules stay, if that is to be kept: see [`Memories::carried`]. Revisions of the same rules are followed
-    /// without a look at the rules. What was made for a family without rules now is dropped.
+    /// Goes on under another program. Connections, fragments, sets and the access list stay, and what matches
+    /// remember as far as their rules stay, if that is to be kept: see [`Memories::carried`]. Revisions of the same
+    /// rules are followed without a look at the rules. What was made for a family without rules now is dropped.
     pub fn follow(&mut self, new: &Program, how: Follow) {
         let config = new.config();
         for (place, plan) in new.plans().iter().enumerate() {

@@ -1,8 +1,8 @@
 //! The writer's side: which program is current, which ones are not yet reclaimed, and what counters add up to.
 //!
 //! A program that was replaced is kept until no worker has it, and until those before it are gone; only then
-//! are the counters and the states of matches free that the next one no longer needed. Arrays of counters are likewise kept until no
-//! worker counts in them, and then added to the sums. So workers never free either of them.
+//! are the counters and the states of matches free that the next one no longer needed. Arrays of counters are
+//! likewise kept until no worker counts in them, and then added to the sums. So workers never free either of them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -120,8 +120,8 @@ impl<T: Tally> Ledger<T> {
         }
     }
 
-    /// Makes a program the current one, which differs from the one before by this revision. It and those before it need
-    /// this number of `slots`.
+    /// Makes a program the current one, which differs from the one before by this revision. It and those before it
+    /// need this number of `slots`.
     pub(super) fn publish(
         &mut self,
         next: Program,
@@ -193,7 +193,8 @@ impl<T: Tally> Ledger<T> {
         array
     }
 
-    /// Lets go of what nobody has any more: the programs, for the caller to drop, which takes as long as they are large.
+    /// Lets go of what nobody has any more: the programs, for the caller to drop, which takes as long as they are
+    /// large.
     #[must_use]
     pub(super) fn reclaim(&mut self, numbers: &mut Numbers) -> Vec<Program> {
         let mut gone = Vec::new();

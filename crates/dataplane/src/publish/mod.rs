@@ -1,23 +1,22 @@
 //! Publishing: programs go to the threads that take packets through them, their counters come back.
 //!
-//! A program holds a [`Revision`] for each family, a commit makes the next one of one of them. Every [`Worker`] has a desk.
-//! A commit puts the new program on all of them; a worker takes what is there for the length of a [`BurstGuard`], so one
-//! packet goes through one program. A reader who wants
-//! the counters puts empty ones there, and has the full ones when the worker's burst ends, or at once if it rests:
-//! that is [`Published::snapshot`].
+//! A program holds a [`Revision`] for each family, a commit makes the next one of one of them. Every [`Worker`] has a
+//! desk. A commit puts the new program on all of them; a worker takes what is there for the length of a
+//! [`BurstGuard`], so one packet goes through one program. A reader who wants the counters puts empty ones there, and
+//! has the full ones when the worker's burst ends, or at once if it rests: that is [`Published::snapshot`].
 //!
 //! Contract: workers never wait, lock or free anything but the seat itself; a burst costs two swaps of a word
 //! that is the worker's own. A burst that begins after a commit sees it. Writers take turns: rules are read, and a
-//! program is built of them and an old one freed, while nobody else waits. Programs are freed by writers alone. The ledger is locked to look and to swap.
-//! Writers wait at [`MOST_PROGRAMS`] or [`MOST_BYTES`] that are not reclaimed, readers of counters for bursts to end,
-//! both for [`PATIENCE`]. `ledger` says when something is reclaimed.
+//! program is built of them and an old one freed, while nobody else waits. Programs are freed by writers alone. The
+//! ledger is locked to look and to swap. Writers wait at [`MOST_PROGRAMS`] or [`MOST_BYTES`] that are not reclaimed,
+//! readers of counters for bursts to end, both for [`PATIENCE`]. `ledger` says when something is reclaimed.
 //!
 //! What packets leave is each worker's own ([`crate::State`]): connections, and what `limit` and the like count.
 //! It follows the newest program where a burst begins, which takes as long as programs have families.
 //!
-//! A rule is named by its [`Rule::id`], which no other rule of these programs has before or after it; [`Program::rule`]
-//! has it by the place that a verdict gives. Whoever wants to read a rule that may be gone by then holds its revision:
-//! that keeps nobody from anything.
+//! A rule is named by its [`Rule::id`], which no other rule of these programs has before or after it;
+//! [`Program::rule`] has it by the place that a verdict gives. Whoever wants to read a rule that may be gone by then
+//! holds its revision: that keeps nobody from anything.
 //!
 //! This is the only place that knows threads and programs. It needs no `unsafe`: the words are crossbeam's
 //! `AtomicCell`s of boxes, what is let go of is found by the counts of `Arc`s.
@@ -173,8 +172,8 @@ impl<T: Tally> Published<T> {
         Worker::new(place, &program)
     }
 
-    /// The current program. Holding on to it keeps it, and those after it, from being reclaimed; holding on to a revision
-    /// of it does not.
+    /// The current program. Holding on to it keeps it, and those after it, from being reclaimed; holding on to a
+    /// revision of it does not.
     pub fn program(&self) -> Arc<Program> {
         Arc::clone(&self.lock().current)
     }
@@ -217,8 +216,9 @@ impl<T: Tally> Published<T> {
         })
     }
 
-    /// As [`Published::commit`], with other rules in place of all of their family: counters, and what matches remember,
-    /// stay with rules that are the same, but where the new rules bring counters. Somebody else may have the rules, too.
+    /// As [`Published::commit`], with other rules in place of all of their family: counters, and what matches
+    /// remember, stay with rules that are the same, but where the new rules bring counters. Somebody else may have
+    /// the rules, too.
     ///
     /// # Errors
     /// Likewise.
@@ -259,7 +259,8 @@ impl<T: Tally> Published<T> {
         Ok(number)
     }
 
-    /// Waits for room for one more program; `expected` is current, and stays it for as long as the writer's turn lasts.
+    /// Waits for room for one more program; `expected` is current, and stays it for as long as the writer's turn
+    /// lasts.
     fn room_at(&self, expected: u64, numbers: &mut Numbers) -> Result<Arc<Program>, PublishError> {
         let start = Instant::now();
         loop {

@@ -37,8 +37,8 @@ pub(super) struct Place<T> {
 
 /// One thread's way to the rules, with what its packets leave.
 ///
-/// Between bursts it is offline: it holds on to no program, and neither commits nor snapshots wait for it, however long
-/// it sleeps in `poll`. The first burst after that has the newest program.
+/// Between bursts it is offline: it holds on to no program, and neither commits nor snapshots wait for it, however
+/// long it sleeps in `poll`. The first burst after that has the newest program.
 pub struct Worker<T = Local> {
     place: Arc<Place<T>>,
     handler: Handler,
@@ -57,8 +57,8 @@ impl<T: Tally> Worker<T> {
         Self { place, handler: Handler::new(program), followed: program.number() }
     }
 
-    /// Starts a burst with the newest program, without waiting. It ends when what is returned is dropped. What packets
-    /// left goes on under a program that is new: [`Follow::Keep`].
+    /// Starts a burst with the newest program, without waiting. It ends when what is returned is dropped. What
+    /// packets left goes on under a program that is new: [`Follow::Keep`].
     ///
     /// # Panics
     /// A burst before was forgotten (`mem::forget`) and never ended.

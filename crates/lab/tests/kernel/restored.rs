@@ -1,9 +1,9 @@
-//! What `iptables-restore` leaves of what matches remember, and [`Follow::Restore`] with it: rules are restored again and
-//! again, the same or others, with packets in between. Needs root and the legacy tools; without them it says so and
-//! passes.
+//! What `iptables-restore` leaves of what matches remember, and [`Follow::Restore`] with it: rules are restored again
+//! and again, the same or others, with packets in between. Needs root and the legacy tools; without them it says so
+//! and passes.
 //!
-//! Each time the kernel counts from zero, and every rule has to have as many packets as tamis says; none may be in doubt.
-//! Programs are made of the rules as they are read and of revisions, in turn.
+//! Each time the kernel counts from zero, and every rule has to have as many packets as tamis says; none may be in
+//! doubt. Programs are made of the rules as they are read and of revisions, in turn.
 
 use std::io;
 use std::sync::Arc;

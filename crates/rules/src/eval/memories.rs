@@ -59,9 +59,9 @@ impl Memories {
         memories
     }
 
-    /// Goes on under a revision, the first one or a later one of the same rules: a state is its rule's for as long as that
-    /// is there, and a list that of the rules that name it. What it takes depends on lists that come and go, and on no
-    /// rules: states come to be with the first packet, and those of rules that are gone make way for others.
+    /// Goes on under a revision, the first one or a later one of the same rules: a state is its rule's for as long as
+    /// that is there, and a list that of the rules that name it. What it takes depends on lists that come and go, and
+    /// on no rules: states come to be with the first packet, and those of rules that are gone make way for others.
     pub fn follow(&mut self, revision: &Revision) {
         (self.ids, self.given_up) = (revision.ids(), GivenUp::default());
         let changed = revision.lists_changed();
@@ -129,8 +129,8 @@ impl Memories {
         Some(&*slot.memory)
     }
 
-    /// Asks the state of a match of a rule about a packet that certainly, or maybe, reached it. A match without one gets
-    /// it with the first packet, and so does one whose place is still another rule's.
+    /// Asks the state of a match of a rule about a packet that certainly, or maybe, reached it. A match without one
+    /// gets it with the first packet, and so does one whose place is still another rule's.
     pub(super) fn evaluate(
         &mut self,
         at: u32,

@@ -1,4 +1,5 @@
-//! Two observers as one, and one that is lent. Who does not want to be told of single rules is not, if the other does.
+//! Two observers as one, and one that is lent. Who does not want to be told of single rules is not, if the other
+//! does.
 
 use super::{Alive, Cause, Observer, RuleRef};
 use crate::ext::Memory;

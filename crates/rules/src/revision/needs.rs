@@ -32,7 +32,8 @@ pub(crate) struct Declared {
 }
 
 impl Needs {
-    /// With the rules that are made, and without those that are dropped. A list that is named by some of either stays.
+    /// With the rules that are made, and without those that are dropped. A list that is named by some of either
+    /// stays.
     pub(super) fn change<'r>(
         &mut self,
         made: impl IntoIterator<Item = &'r Rule>,

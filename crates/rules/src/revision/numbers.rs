@@ -1,8 +1,9 @@
-//! Numbers for what walks keep apart from the rules, and names of rules. They are the writer's, who gives each out once.
+//! Numbers for what walks keep apart from the rules, and names of rules. They are the writer's, who gives each out
+//! once.
 //!
-//! Places of counters and of states of matches are given out again, once the revisions that had them are gone. A state
-//! that a worker made for the rule before does not pass for the next one's: it knows its rule by name, and no name is
-//! given twice.
+//! Places of counters and of states of matches are given out again, once the revisions that had them are gone. A
+//! state that a worker made for the rule before does not pass for the next one's: it knows its rule by name, and no
+//! name is given twice.
 
 use std::sync::Arc;
 

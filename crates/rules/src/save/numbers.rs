@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::model::{Rule, Ruleset};
 
-/// Numbers all of them from 0, in the order of the file. To be called by whoever loads, while nobody shares the rules.
+/// Numbers all of them from 0, in the order of the file. To be called by whoever loads, while nobody shares the
+/// rules.
 pub(super) fn give(ruleset: &mut Ruleset) {
     let (mut slot, mut memory) = (0, 0);
     let chains = ruleset.tables.iter_mut().flat_map(|table| &mut table.chains);

@@ -1,7 +1,7 @@
 //! Programs are swapped while workers take conversations through them: connections, translations, limits and lists.
 //!
-//! The plain model knows of each packet what becomes of it, and counts: rules that stay remember, those that every swap
-//! replaces start afresh under each program.
+//! The plain model knows of each packet what becomes of it, and counts: rules that stay remember, those that every
+//! swap replaces start afresh under each program.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

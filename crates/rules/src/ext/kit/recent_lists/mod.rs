@@ -46,8 +46,8 @@ impl RecentLists {
         at
     }
 
-    /// Has these lists and no others, each with the name of the rule that declared it first: one that it has by the same
-    /// declaration stays, with its number.
+    /// Has these lists and no others, each with the name of the rule that declared it first: one that it has by the
+    /// same declaration stays, with its number.
     pub(crate) fn declare<'l>(&mut self, lists: impl Iterator<Item = (ListUse<'l>, u64)>) {
         let mut before = std::mem::take(&mut self.names);
         for (list, by) in lists {
