@@ -4,7 +4,6 @@ use super::budget::GivenUp;
 use crate::ext::{ListUse, Match, MatchUse, Memory, RecentLists};
 use crate::model::Ruleset;
 use crate::outcome::Outcome;
-use crate::revision::Revision;
 use crate::transit::Transit;
 
 /// One state for each match that remembers, by the index in [`crate::ext::MatchUse::memory`].
@@ -59,18 +58,18 @@ impl Memories {
         memories
     }
 
-    /// Goes on under a revision, the first one or a later one of the same rules: a state is its rule's for as long as
-    /// that is there, and a list that of the rules that name it. What it takes depends on lists that come and go, and
-    /// on no rules: states come to be with the first packet, and those of rules that are gone make way for others.
-    pub fn follow(&mut self, revision: &Revision) {
-        (self.ids, self.given_up) = (revision.ids(), GivenUp::default());
-        let changed = revision.lists_changed();
-        if changed != self.lists_changed {
-            let list = |(name, list): (_, crate::revision::Declared)| {
-                (ListUse { name, mask: list.mask, room: list.room }, list.by)
-            };
-            self.lists.declare(revision.lists().map(list));
-            self.lists_changed = changed;
+    /// Goes on where the names of all rules are below this, with these lists and the rules that declared them, if their
+    /// number of changes is another one.
+    pub(crate) fn go_on<'l>(
+        &mut self,
+        ids: u64,
+        lists_changed: u64,
+        lists: impl Iterator<Item = (ListUse<'l>, u64)>,
+    ) {
+        (self.ids, self.given_up) = (ids, GivenUp::default());
+        if lists_changed != self.lists_changed {
+            self.lists.declare(lists);
+            self.lists_changed = lists_changed;
         }
     }
 
