@@ -8,7 +8,7 @@
 //! Source: Linux 6.18 `net/bridge/br_netfilter_hooks.c`. Without sysctl.txt the bridge is taken to hand packets over.
 
 use host::{Host, LinkKind};
-use rules::model::{Family, Ruleset};
+use rules::model::Family;
 use rules::{BridgeNote, Iface};
 
 use crate::arrival::{Arrival, Origin};
@@ -41,13 +41,6 @@ pub(crate) fn hands_over(host: &Host, family: Family) -> Option<bool> {
         _ => "net.bridge.bridge-nf-call-iptables",
     };
     sysctl.number(name).map(|value| value != 0)
-}
-
-/// Whether some rule asks for the kernel's note of a packet.
-pub(crate) fn asks_for_ports(ruleset: &Ruleset) -> bool {
-    let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
-    let mut matches = chains.flat_map(|chain| &chain.rules).flat_map(|rule| &rule.matches);
-    matches.any(|used| used.body.asks_for_ports())
 }
 
 /// The kernel's note of a packet, before it is known which port it leaves by.

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use host::{Assumed, FrameKind, Host, Incoming, Missing, Outgoing, Refused, Routed};
 use packet::{Headers, L3, L4, Link, Mark, Packet, Read};
 use rules::Iface;
-use rules::model::{Family, Hook, Ruleset};
+use rules::model::{Family, Hook};
 
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::disposition::Why;
 use crate::interfaces;
 use crate::path::Path;
+use crate::walk::Tables;
 use crate::way::{Fate, Way};
 
 /// What is known of a packet's way besides its interfaces.
@@ -53,17 +54,12 @@ impl<'a> Course<'a> {
 
     /// Where packets go that came in, when nothing is given of the host. One that has no rules for what it forwards is
     /// taken to forward nothing, whatever the policy there.
-    pub(crate) fn of_rules(ruleset: &Ruleset) -> Self {
-        let has_rules = |hook| {
-            ruleset
-                .tables
-                .iter()
-                .filter_map(|table| Some(&table.chains[table.base_chain(hook)?]))
-                .any(|chain| !chain.rules.is_empty())
-        };
-        match (has_rules(Hook::Forward), has_rules(Hook::Input)) {
+    pub(crate) fn of_rules(tables: &Tables) -> Self {
+        match (tables.has_rules(Hook::Forward), tables.has_rules(Hook::Input)) {
             (false, true) => Self::sure(Path::Input),
-            (true, true) if ruleset.family.is_ip() => Self::of(Path::Forward, Fate::Open(Why::Way)),
+            (true, true) if tables.family().is_ip() => {
+                Self::of(Path::Forward, Fate::Open(Why::Way))
+            }
             _ => Self::sure(Path::Forward),
         }
     }

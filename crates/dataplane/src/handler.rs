@@ -12,7 +12,7 @@ use conntrack::steer::Shard;
 use conntrack::{Visit, Zone};
 use host::{Assumed, Host};
 use packet::{FlowKey, Headers, L3, Link, Mark, Packet, Snap};
-use rules::eval;
+use rules::eval::{self, Alive, Verdicts};
 use rules::model::{Family, Hook};
 use rules::{BridgeNote, Connection, Iface, Transit};
 
@@ -33,7 +33,7 @@ use crate::observer::Observer;
 use crate::path::Path;
 use crate::program::{Plan, Program};
 use crate::reroute::{self, Before};
-use crate::state::{FamilyState, State};
+use crate::state::{FamilyState, Follow, State};
 use crate::walk::{Sizes, Walk};
 use crate::way::{Fate, Way, addresses};
 
@@ -79,8 +79,8 @@ impl Handler {
     }
 
     /// Goes on under another program; see [`State::follow`].
-    pub fn follow(&mut self, old: &Program, new: &Program) {
-        self.state.follow(old, new);
+    pub fn follow(&mut self, new: &Program, how: Follow) {
+        self.state.follow(new, how);
     }
 
     /// What packets left.
@@ -107,6 +107,25 @@ impl Handler {
             let own = frames.clone().filter(|(_, headers)| family_of(headers) == family);
             let own = own.map(|(bytes, headers)| (Snap::new(bytes, headers.end), headers));
             tracker.prefetch(own, Zone::default());
+        }
+    }
+
+    /// What one table's chain at the packet's hook says of it, with nothing around it; see [`eval::walk`].
+    #[inline]
+    pub(crate) fn walk(
+        &mut self,
+        program: &Program,
+        table: usize,
+        transit: &mut Transit<'_, '_>,
+        entry: Alive,
+        observer: &mut impl eval::Observer,
+    ) -> Verdicts {
+        let mut states = program.plans().iter().zip(&mut self.state.families);
+        match states.find(|(plan, _)| plan.family() == transit.family) {
+            Some((plan, state)) => {
+                plan.tables.walk(table, transit, entry, &mut state.memories, observer)
+            }
+            None => Verdicts::default(),
         }
     }
 
@@ -255,7 +274,7 @@ impl Handler {
             sets: sets.as_mut(),
             chance: chance.as_ref(),
             mark: Mark { value: arrival.mark, unknown: 0 },
-            backend: tables.ruleset().backend,
+            backend: tables.backend(),
             time: arrival.time,
             ct,
             to_host: way.ends_here(),
@@ -335,7 +354,7 @@ impl Handler {
             sets: sets.as_mut(),
             chance: chance.as_ref(),
             mark: Mark { value: arrival.mark, unknown: 0 },
-            backend: tables.ruleset().backend,
+            backend: tables.backend(),
             time: arrival.time,
             ct,
             to_host: way.ends_here(),

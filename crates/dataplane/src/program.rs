@@ -2,23 +2,27 @@
 //! that is [`crate::State`]'s.
 //!
 //! Contract: owns its rules and its configuration, so it may be held, shared between threads and replaced by
-//! another one between two packets.
+//! another one between two packets. One that is made of revisions looks at their tables and at no rule of them: it
+//! costs the same however many there are.
 
 use std::sync::Arc;
 
 use conntrack::Mode;
 use rules::Class;
-use rules::model::{Family, Ruleset};
+use rules::eval::RuleRef;
+use rules::model::{Family, Rule, Ruleset};
+use rules::revision::Revision;
+use smallvec::SmallVec;
 
-use crate::bridge;
 use crate::config::Config;
 use crate::course::Course;
 use crate::path::Path;
-use crate::walk::Tables;
+use crate::walk::{Rules, Tables};
 
 /// The rules of one or more families, laid out, and what is given of the host that they stand on.
 #[derive(Debug)]
 pub struct Program {
+    number: u64,
     plans: Vec<Plan>,
     config: Arc<Config>,
 }
@@ -48,7 +52,35 @@ impl Program {
     ) -> Self {
         let config = config.into();
         let plans = rulesets.into_iter().map(|ruleset| Plan::new(ruleset.into(), &config));
-        Self { plans: plans.collect(), config }
+        Self { number: 0, plans: plans.collect(), config }
+    }
+
+    /// These revisions, at most one for each family, as the program of this number. They are walked as they are laid
+    /// out, whatever the configuration says of that.
+    #[must_use]
+    pub fn of_revisions(
+        number: u64,
+        revisions: impl IntoIterator<Item = Arc<Revision>>,
+        config: Arc<Config>,
+    ) -> Self {
+        let plans = revisions.into_iter().map(|revision| Plan::of_revision(revision, &config));
+        Self { number, plans: plans.collect(), config }
+    }
+
+    /// The next one, with this revision in place of that of its family.
+    pub(crate) fn after(&self, next: Arc<Revision>) -> Self {
+        let mut revisions: SmallVec<[_; 4]> = self.revisions().cloned().collect();
+        match revisions.iter_mut().find(|old| old.family() == next.family()) {
+            Some(old) => *old = next,
+            None => revisions.push(next),
+        }
+        Self::of_revisions(self.number + 1, revisions, Arc::clone(&self.config))
+    }
+
+    /// Its number among the programs that were published one after the other, from 1; 0 if it was not.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// What is given of the host.
@@ -57,10 +89,34 @@ impl Program {
         &self.config
     }
 
-    /// The rules of a family.
+    /// The rules of a family, where it has them as they were read.
     #[must_use]
     pub fn ruleset(&self, family: Family) -> Option<&Arc<Ruleset>> {
-        self.plans.iter().map(|plan| plan.tables.ruleset()).find(|rules| rules.family == family)
+        match self.plan(family)?.tables.rules() {
+            Rules::Read(ruleset, _) => Some(ruleset),
+            Rules::Revised(_) => None,
+        }
+    }
+
+    /// The revision of a family, where it was made of revisions.
+    #[must_use]
+    pub fn revision(&self, family: Family) -> Option<&Arc<Revision>> {
+        match self.plan(family)?.tables.rules() {
+            Rules::Read(..) => None,
+            Rules::Revised(revision) => Some(revision),
+        }
+    }
+
+    /// All of its revisions.
+    pub(crate) fn revisions(&self) -> impl Iterator<Item = &Arc<Revision>> {
+        self.plans.iter().filter_map(|plan| self.revision(plan.family()))
+    }
+
+    /// A rule of a family, by the place that verdicts and observers name. Its [`Rule::id`] is the name that no other
+    /// rule of a program published before or after has.
+    #[must_use]
+    pub fn rule(&self, family: Family, at: RuleRef) -> Option<&Arc<Rule>> {
+        self.plan(family)?.tables.rule(at)
     }
 
     /// Whether connections are tracked.
@@ -74,6 +130,10 @@ impl Program {
         &self.plans
     }
 
+    pub(crate) fn plan(&self, family: Family) -> Option<&Plan> {
+        self.plans.iter().find(|plan| plan.family() == family)
+    }
+
     /// Whether it has rules of a bridge, which then sees frames before anybody else.
     pub(crate) fn bridges(&self) -> bool {
         self.plans.iter().any(|plan| plan.family() == Family::Bridge)
@@ -82,21 +142,32 @@ impl Program {
 
 impl Plan {
     fn new(ruleset: Arc<Ruleset>, config: &Config) -> Self {
-        let ruleset_tracks = ruleset.tracks();
-        let is_tracked = ruleset_tracks && config.ct.mode != Mode::Off;
+        let tables = Tables::of(Arc::clone(&ruleset), config.layout);
+        let is_tracked = tables.tracks() && config.ct.mode != Mode::Off;
+        let is_coupled = ruleset.class(is_tracked, config.sets.as_ref()) != Class::Pure;
+        Self { is_coupled, ..Self::coupled(tables, config) }
+    }
+
+    /// Whether packets depend on others is not asked: that takes a look at every rule, and a worker that sees the
+    /// packets of its own connections also sees what they answer.
+    fn of_revision(revision: Arc<Revision>, config: &Config) -> Self {
+        Self::coupled(Tables::of_revision(revision), config)
+    }
+
+    fn coupled(tables: Tables, config: &Config) -> Self {
         let sure = |path: Path| Course::sure(path);
         Self {
-            of_rules: config.path.map_or_else(|| Course::of_rules(&ruleset), sure),
-            is_coupled: ruleset.class(is_tracked, config.sets.as_ref()) != Class::Pure,
-            asks_for_ports: bridge::asks_for_ports(&ruleset),
-            ruleset_tracks,
-            is_tracked,
-            tables: Tables::of(ruleset, config.layout),
+            of_rules: config.path.map_or_else(|| Course::of_rules(&tables), sure),
+            is_coupled: true,
+            asks_for_ports: tables.asks_for_ports(),
+            ruleset_tracks: tables.tracks(),
+            is_tracked: tables.tracks() && config.ct.mode != Mode::Off,
+            tables,
         }
     }
 
     /// The family of its rules.
     pub(crate) fn family(&self) -> Family {
-        self.tables.ruleset().family
+        self.tables.family()
     }
 }

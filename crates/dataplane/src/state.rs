@@ -3,6 +3,8 @@
 //!
 //! Contract: one worker's own. It goes with the [`Program`] that it was made for, until it follows another one.
 
+use std::sync::Arc;
+
 use access::list::Schedule;
 use conntrack::Tracker;
 use conntrack::defrag::{Defrag, Defragged};
@@ -11,7 +13,8 @@ use packet::Packet;
 use rules::Chance;
 use rules::eval::Memories;
 use rules::ipset::Sets;
-use rules::model::Ruleset;
+use rules::model::{Family, Ruleset};
+use rules::revision::Lineage;
 
 use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
@@ -21,6 +24,7 @@ use crate::footprint::Footprint;
 use crate::interfaces;
 use crate::path::Path;
 use crate::program::{Plan, Program};
+use crate::walk::Rules;
 
 /// What packets leave for those that follow.
 #[derive(Debug)]
@@ -36,9 +40,31 @@ pub struct State {
     shard: Option<Shard>,
 }
 
+/// What matches still know under another program. Connections, fragments, sets and lists of `-m recent` stay in both
+/// cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follow {
+    /// What the rules remember that stay: rules are changed while packets pass.
+    Keep,
+    /// Nothing, not even under the same rules: what `iptables-restore` leaves of `limit`, `statistic` and
+    /// `connlimit`.
+    Restore,
+}
+
+/// Whose rules the states of matches are.
+#[derive(Debug)]
+enum Of {
+    /// These, as they were read.
+    Read(Arc<Ruleset>),
+    /// Those of revisions.
+    Revised(Lineage),
+}
+
 /// What the packets of one family leave.
 #[derive(Debug)]
 pub(crate) struct FamilyState {
+    family: Family,
+    of: Of,
     pub(crate) memories: Memories,
     /// What the host sends for packets that it refused.
     pub(crate) answers: Answers,
@@ -72,26 +98,32 @@ impl State {
         }
     }
 
-    /// Goes on under another program. Connections, fragments, sets and the access list stay, and what matches remember
-    /// as far as their rules stay: see [`Memories::carried`]. What was made for a family without rules now is dropped.
-    pub fn follow(&mut self, old: &Program, new: &Program) {
-        let mut before: Vec<Option<FamilyState>> =
-            std::mem::take(&mut self.families).into_iter().map(Some).collect();
+    /// Goes on under another program. Connections, fragments, sets and the access list stay, and what matches
+    /// remember as far as their rules stay, if that is to be kept: see [`Memories::carried`]. Revisions of the same
+    /// rules are followed without a look at the rules. What was made for a family without rules now is dropped.
+    pub fn follow(&mut self, new: &Program, how: Follow) {
         let config = new.config();
         let shard = self.shard.as_ref();
-        let follow = |plan: &Plan| {
-            let of_family = |old: &Plan| old.family() == plan.family();
-            let place = old.plans().iter().position(of_family);
-            let state = place.and_then(|place| before.get_mut(place)?.take());
-            match (state, old.ruleset(plan.family())) {
-                (Some(state), Some(rules)) => state.follow(rules, plan, config, shard),
-                _ => FamilyState::new(plan, config, shard),
+        for (place, plan) in new.plans().iter().enumerate() {
+            let mut left = (place..self.families.len()).zip(&self.families[place..]);
+            match left.find(|(_, state)| state.family == plan.family()).map(|(at, _)| at) {
+                Some(at) => {
+                    self.families.swap(place, at);
+                    self.families[place].follow(plan, config, shard, how);
+                }
+                None => self.families.insert(place, FamilyState::new(plan, config, shard)),
             }
-        };
-        self.families = new.plans().iter().map(follow).collect();
+        }
+        self.families.truncate(new.plans().len());
         self.bans = self.bans.take().or_else(|| config.bans.clone());
         self.sets = self.sets.take().or_else(|| config.sets.clone());
         self.chance = self.chance.take().or_else(|| config.entropy.chance());
+    }
+
+    /// States of matches that it has room for, in use or not.
+    #[must_use]
+    pub fn memories(&self) -> usize {
+        self.families.iter().map(|family| family.memories.room()).sum()
     }
 
     /// What was left so far that concerns other workers.
@@ -104,8 +136,11 @@ impl State {
 
 impl FamilyState {
     fn new(plan: &Plan, config: &Config, shard: Option<&Shard>) -> Self {
+        let (of, memories) = remembered(plan);
         Self {
-            memories: Memories::of(plan.tables.ruleset()),
+            family: plan.family(),
+            of,
+            memories,
             answers: Answers::default(),
             tracker: tracker(plan, config, shard),
             defrag: defrag(plan, config),
@@ -126,15 +161,11 @@ impl FamilyState {
 
     /// The same under other rules of the family. Connections stay, too, where those do not ask for them: nothing looks
     /// at them until some do again. How they are tracked stays as it was when the first rules asked.
-    fn follow(self, old: &Ruleset, plan: &Plan, config: &Config, shard: Option<&Shard>) -> Self {
-        let rules = plan.tables.ruleset();
-        let same = std::ptr::eq(old, &**rules);
-        Self {
-            memories: if same { self.memories } else { self.memories.carried(old, rules) },
-            tracker: self.tracker.or_else(|| tracker(plan, config, shard)),
-            defrag: self.defrag.or_else(|| defrag(plan, config)),
-            ..self
-        }
+    fn follow(&mut self, plan: &Plan, config: &Config, shard: Option<&Shard>, how: Follow) {
+        let memories = std::mem::take(&mut self.memories);
+        (self.of, self.memories) = self.of.remembered(memories, plan, how);
+        self.tracker = self.tracker.take().or_else(|| tracker(plan, config, shard));
+        self.defrag = self.defrag.take().or_else(|| defrag(plan, config));
     }
 
     /// What tracking makes of the packet before the first hook, if it is a fragment.
@@ -182,6 +213,42 @@ impl FamilyState {
         match self.answers.is_empty() || !may_be_own || !goes_out {
             true => Found::Nothing,
             false => self.answers.take(packet, arrival.time.unwrap_or(0)),
+        }
+    }
+}
+
+impl Of {
+    /// What matches remember under the rules of a plan, of what they did under these.
+    fn remembered(&self, mut memories: Memories, plan: &Plan, how: Follow) -> (Self, Memories) {
+        match (self, plan.tables.rules()) {
+            (Self::Read(old), Rules::Read(new, _)) => {
+                let memories = match how {
+                    Follow::Restore => memories.restored(new),
+                    Follow::Keep if Arc::ptr_eq(old, new) => memories,
+                    Follow::Keep => memories.carried(old, new),
+                };
+                (Self::Read(Arc::clone(new)), memories)
+            }
+            (Self::Revised(lineage), Rules::Revised(new)) if lineage.is(new.lineage()) => {
+                if how == Follow::Restore {
+                    memories.forget();
+                }
+                memories.follow(new);
+                (Self::Revised(lineage.clone()), memories)
+            }
+            _ => remembered(plan),
+        }
+    }
+}
+
+/// What matches remember at first.
+fn remembered(plan: &Plan) -> (Of, Memories) {
+    match plan.tables.rules() {
+        Rules::Read(rules, _) => (Of::Read(Arc::clone(rules)), Memories::of(rules)),
+        Rules::Revised(revision) => {
+            let mut memories = Memories::default();
+            memories.follow(revision);
+            (Of::Revised(revision.lineage().clone()), memories)
         }
     }
 }

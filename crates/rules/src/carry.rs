@@ -7,13 +7,25 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::eval::{Memories, Remembered};
+use crate::ext::ListUse;
 use crate::model::{Chain, Rule, Ruleset, Table};
+use crate::revision::{Declared, Revision};
 use crate::save::print_rule;
 
 /// A rule by what it reads and where it stands.
 type Identity = (&'static str, Box<str>, String);
 
 impl Memories {
+    /// Goes on under a revision, the first one or a later one of the same rules: a state is its rule's for as long as
+    /// that is there, and a list that of the rules that name it. What it takes depends on lists that come and go, and
+    /// on no rules: states come to be with the first packet, and those of rules that are gone make way for others.
+    pub fn follow(&mut self, revision: &Revision) {
+        let list = |(name, list): (_, Declared)| {
+            (ListUse { name, mask: list.mask, room: list.room }, list.by)
+        };
+        self.go_on(revision.ids(), revision.lists_changed(), revision.lists().map(list));
+    }
+
     /// The states for `new` rules: those of `old` ones that stay, and fresh ones for the others.
     #[must_use]
     pub fn carried(mut self, old: &Ruleset, new: &Ruleset) -> Self {
@@ -28,10 +40,10 @@ impl Memories {
             let mut states = states.unwrap_or_default().into_iter();
             for used in &rule.matches {
                 let Some(at) = used.memory else { continue };
-                let Some(state) = states.next().or_else(|| Remembered::fresh(used)) else {
+                let Some(state) = states.next().or_else(|| Remembered::fresh(used, rule.id)) else {
                     continue;
                 };
-                carried.put(at, state);
+                carried.put(at, state.inherited(rule.id));
             }
         }
         carried.inherit_lists(self);

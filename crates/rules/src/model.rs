@@ -89,7 +89,7 @@ pub struct Base {
 }
 
 /// One rule.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Rule {
     /// The family's own tests (`-s -d -i -o -p -f`); `None` when the rule has none of them.
     pub header: Option<Box<Header>>,
@@ -103,10 +103,12 @@ pub struct Rule {
     pub line: u32,
     /// Where its counters stand in a worker's array; stays with the rule through every update.
     pub slot: u32,
+    /// Its name among all rules of a ruleset, or of all its revisions: given once, and to no other rule after it.
+    pub id: u64,
 }
 
 /// What a rule does with a packet that it matches.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Action {
     /// No `-j`: count and go on.
     None,

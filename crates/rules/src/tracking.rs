@@ -1,5 +1,6 @@
 //! Whether a ruleset makes the kernel track connections, which also makes it reassemble fragments before
 //! any hook sees them. One rule anywhere is enough (measured: docs/packet-path.md); which extensions do it they say.
+//! And what else a single rule asks of the path of all packets.
 
 use crate::ext::TargetUse;
 use crate::family::TableKind;
@@ -9,25 +10,50 @@ impl Ruleset {
     /// Whether some rule needs connection tracking.
     #[must_use]
     pub fn tracks(&self) -> bool {
-        let rules = self.tables.iter().flat_map(|table| &table.chains).flat_map(|c| &c.rules);
-        rules.into_iter().any(|rule| {
-            target(rule).is_some_and(|target| target.body.tracks())
-                || rule.matches.iter().any(|used| used.body.tracks())
-        })
+        self.rules().any(Rule::tracks)
     }
 
     /// Whether some rule translates addresses.
     #[must_use]
     pub fn translates(&self) -> bool {
         let nat = self.table(TableKind::NAT).into_iter().flat_map(|table| &table.chains);
-        let targets = nat.flat_map(|chain| &chain.rules).filter_map(|rule| target(rule));
-        targets.into_iter().any(|target| target.body.translates())
+        nat.flat_map(|chain| &chain.rules).any(|rule| rule.translates())
+    }
+
+    /// Whether some rule asks by which ports of a bridge packets come and go.
+    #[must_use]
+    pub fn asks_for_ports(&self) -> bool {
+        self.rules().any(Rule::asks_for_ports)
+    }
+
+    /// All rules, in the order of the file.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        let chains = self.tables.iter().flat_map(|table| &table.chains);
+        chains.flat_map(|chain| &chain.rules).map(AsRef::as_ref)
     }
 }
 
-fn target(rule: &Rule) -> Option<&TargetUse> {
-    match &rule.action {
-        Action::Target(target) => Some(target),
-        _ => None,
+impl Rule {
+    /// Whether it needs connection tracking.
+    pub(crate) fn tracks(&self) -> bool {
+        self.target().is_some_and(|target| target.body.tracks())
+            || self.matches.iter().any(|used| used.body.tracks())
+    }
+
+    /// Whether it translates addresses.
+    pub(crate) fn translates(&self) -> bool {
+        self.target().is_some_and(|target| target.body.translates())
+    }
+
+    /// Whether it asks for ports of a bridge.
+    pub(crate) fn asks_for_ports(&self) -> bool {
+        self.matches.iter().any(|used| used.body.asks_for_ports())
+    }
+
+    fn target(&self) -> Option<&TargetUse> {
+        match &self.action {
+            Action::Target(target) => Some(target),
+            _ => None,
+        }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rules::Transit;
-use rules::eval::{Alive, Memories, Verdicts};
 use rules::model::Counters;
-use rules::revision::Revision;
 
-use super::tally::{Cell, Counting, Tables, Tally};
+use super::tally::{Cell, Counting, POLICIES, Places, Tally};
+
+const BITS: usize = u64::BITS as usize;
+const VOID: usize = POLICIES.div_ceil(BITS);
 
 /// A worker's counters since some snapshot. Later ones have higher numbers.
 #[derive(Debug)]
@@ -16,31 +16,20 @@ pub(super) struct Array<T> {
     rules: T,
     policies: T,
     /// Policies, one bit each, that were set anew after this array: what it counted for them is no more.
-    void: AtomicU64,
+    void: [AtomicU64; VOID],
 }
 
 impl<T: Tally> Array<T> {
     /// All zero.
-    pub(super) fn new(number: u64, rules: usize, policies: usize) -> Self {
-        let (rules, policies) = (T::new(rules), T::new(policies));
-        Self { number, rules, policies, void: AtomicU64::new(0) }
+    pub(super) fn new(number: u64, rules: usize) -> Self {
+        let (rules, policies) = (T::new(rules), T::new(POLICIES));
+        Self { number, rules, policies, void: Default::default() }
     }
 
-    /// Walks a table and counts.
+    /// The observer that counts a packet in it.
     #[inline]
-    pub(super) fn walk(
-        &self,
-        revision: &Revision,
-        tables: Tables,
-        table: usize,
-        transit: &mut Transit<'_, '_>,
-        entry: Alive,
-        memories: &mut Memories,
-    ) -> Verdicts {
-        let bytes = transit.packet.len() as u64;
-        let Self { rules, policies, .. } = self;
-        let mut counting = Counting { rules, policies, tables, bytes };
-        revision.walk(table, transit, entry, memories, &mut counting)
+    pub(super) fn counting<'a>(&'a self, places: &'a Places) -> Counting<'a, T> {
+        Counting { rules: &self.rules, policies: &self.policies, places }
     }
 
     /// Sets a rule's counter to zero, which nobody counts in.
@@ -52,7 +41,7 @@ impl<T: Tally> Array<T> {
 
     /// What it counts for a policy, now or later, is not to be added any more.
     pub(super) fn void_policy(&self, place: usize) {
-        self.void.fetch_or(1 << place, Ordering::Relaxed);
+        self.void[place / BITS].fetch_or(1 << (place % BITS), Ordering::Relaxed);
     }
 
     /// Adds what it has counted.
@@ -61,9 +50,9 @@ impl<T: Tally> Array<T> {
             let Some(cell) = self.rules.cell(slot) else { break };
             add(sum, cell);
         }
-        let void = self.void.load(Ordering::Relaxed);
         for (place, sum) in policies.iter_mut().enumerate() {
-            if let Some(cell) = self.policies.cell(place).filter(|_| void >> place & 1 == 0) {
+            let void = self.void[place / BITS].load(Ordering::Relaxed) >> (place % BITS);
+            if let Some(cell) = self.policies.cell(place).filter(|_| void & 1 == 0) {
                 add(sum, cell);
             }
         }

@@ -1,8 +1,8 @@
-//! The writer's side: which revision is current, which ones are not yet reclaimed, and what counters add up to.
+//! The writer's side: which program is current, which ones are not yet reclaimed, and what counters add up to.
 //!
-//! A revision that was replaced is kept until no worker has it, and until those before it are gone; only then
-//! are the counters free that the next one no longer needed. Arrays of counters are likewise kept until no
-//! worker counts in them, and then added to the sums. So workers never free either of them.
+//! A program that was replaced is kept until no worker has it, and until those before it are gone; only then
+//! are the counters and the states of matches free that the next one no longer needed. Arrays of counters are
+//! likewise kept until no worker counts in them, and then added to the sums. So workers never free either of them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,19 +10,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 use rules::model::{Counters, Rule};
-use rules::revision::{Numbers, Revision};
+use rules::revision::{Dropped, Numbers, Revision};
 
 use super::array::Array;
 use super::desk::{Desk, Seat};
-use super::tally::{HOOKS, Tables, Tally};
+use super::tally::{POLICIES, Places, Tally};
 use super::worker::{Place, Work};
-use super::{PublishError, Snapshot};
+use super::{Held, PublishError, Snapshot};
+use crate::program::Program;
 
 /// What a writer holds while it has the lock.
 #[derive(Debug)]
 pub(super) struct Ledger<T> {
-    pub(super) current: Arc<Revision>,
-    /// Replaced revisions that somebody may still have, oldest first.
+    pub(super) current: Arc<Program>,
+    places: Places,
+    /// Replaced programs that somebody may still have, oldest first.
     retired: VecDeque<Retired>,
     desks: Vec<Registered<T>>,
     /// Workers so far.
@@ -32,7 +34,7 @@ pub(super) struct Ledger<T> {
     /// Of all arrays that are no more, and of rules and policies when they were new.
     rules: Vec<Counters>,
     policies: Vec<Counters>,
-    /// Counters that the current revision, and those before it, need.
+    /// Counters that the current program, and those before it, need.
     slots: usize,
     /// Counters in a new array.
     room: usize,
@@ -43,11 +45,11 @@ pub(super) struct Ledger<T> {
 
 #[derive(Debug)]
 struct Retired {
-    revision: Arc<Revision>,
+    program: Arc<Program>,
     /// What it does not share with the one after it.
     bytes: usize,
-    /// Counters that the one after it does not need.
-    dropped: Vec<u32>,
+    /// Places that the one after it does not need.
+    dropped: Dropped,
 }
 
 /// A worker as the ledger knows it.
@@ -62,16 +64,16 @@ struct Registered<T> {
 pub(super) type Reset = (usize, Counters);
 
 impl<T: Tally> Ledger<T> {
-    pub(super) fn new(first: Revision, slots: usize) -> Self {
-        let policies = first.family().tables().len() * HOOKS;
+    pub(super) fn new(first: Program, slots: usize) -> Self {
         Self {
+            places: Places::of(&first),
             current: Arc::new(first),
             retired: VecDeque::new(),
             desks: Vec::new(),
             registered: 0,
             arrays: Vec::new(),
             rules: Vec::new(),
-            policies: vec![Counters::default(); policies],
+            policies: vec![Counters::default(); POLICIES],
             slots,
             room: room_for(slots),
             last_seat: 0,
@@ -96,8 +98,8 @@ impl<T: Tally> Ledger<T> {
         }
     }
 
-    /// A desk for a new worker.
-    pub(super) fn register(&mut self) -> Arc<Place<T>> {
+    /// A desk for a new worker, with the current program on it.
+    pub(super) fn register(&mut self) -> (Arc<Place<T>>, Arc<Program>) {
         let id = self.registered;
         self.registered += 1;
         let other = self.desks.last().map(|desk| Arc::clone(&desk.array));
@@ -106,7 +108,7 @@ impl<T: Tally> Ledger<T> {
         let desk = CachePadded::new(Desk::new(seat));
         let place = Arc::new(Place { desk, at: AtomicU64::new(0) });
         self.desks.push(Registered { id, place: Arc::clone(&place), array });
-        place
+        (place, Arc::clone(&self.current))
     }
 
     /// Counters of rules that are about to be published start. Nobody counts in their places yet: they were reclaimed, or
@@ -118,13 +120,21 @@ impl<T: Tally> Ledger<T> {
         }
     }
 
-    /// Makes a revision the current one. It and those before it need this number of `slots`.
-    pub(super) fn publish(&mut self, next: Revision, resets: &[Reset], slots: usize) -> u64 {
+    /// Makes a program the current one, which differs from the one before by this revision. It and those before it
+    /// need this number of `slots`.
+    pub(super) fn publish(
+        &mut self,
+        next: Program,
+        revision: &Revision,
+        resets: &[Reset],
+        slots: usize,
+    ) -> u64 {
         self.slots = slots;
         resets.iter().for_each(|reset| self.start_policy(*reset));
-        let (bytes, dropped) = (next.replaced_bytes(), next.dropped().to_vec());
-        let old = std::mem::replace(&mut self.current, Arc::new(next));
-        self.retired.push_back(Retired { revision: old, bytes, dropped });
+        let (bytes, dropped) = (revision.replaced_bytes(), revision.dropped().clone());
+        self.places = Places::of(&next);
+        let program = std::mem::replace(&mut self.current, Arc::new(next));
+        self.retired.push_back(Retired { program, bytes, dropped });
         if self.slots > self.room || !resets.is_empty() {
             self.renew();
         } else {
@@ -135,11 +145,12 @@ impl<T: Tally> Ledger<T> {
 
     /// Gives every worker a new array, so that the ones before will be left: the number of the last of those.
     pub(super) fn renew(&mut self) -> u64 {
+        // Or they would be kept for as long as nobody reads.
+        self.collect();
         let before = self.last_array;
         if self.slots > self.room {
             self.room = room_for(self.slots);
         }
-        self.forget_the_gone();
         let mut other = None;
         for at in 0..self.desks.len() {
             let array = self.array_beside(other.take());
@@ -150,7 +161,7 @@ impl<T: Tally> Ledger<T> {
         before
     }
 
-    /// Puts the current revision on every desk.
+    /// Puts the current program on every desk.
     fn post(&mut self) {
         self.forget_the_gone();
         for at in 0..self.desks.len() {
@@ -166,9 +177,8 @@ impl<T: Tally> Ledger<T> {
 
     fn seat(&mut self, array: &Arc<Array<T>>) -> Seat<Work<T>> {
         self.last_seat += 1;
-        let (revision, array) = (Arc::clone(&self.current), Arc::clone(array));
-        let tables = Tables::of(&revision);
-        Seat { number: self.last_seat, what: Work { revision, tables, array } }
+        let (program, array) = (Arc::clone(&self.current), Arc::clone(array));
+        Seat { number: self.last_seat, what: Work { program, places: self.places, array } }
     }
 
     /// An array for a worker: a new one, but where workers share theirs the other worker's.
@@ -177,24 +187,25 @@ impl<T: Tally> Ledger<T> {
             return other;
         }
         self.last_array += 1;
-        let array = Array::new(self.last_array, self.room, self.policies.len());
+        let array = Array::new(self.last_array, self.room);
         let array = Arc::new(array);
         self.arrays.push(Arc::clone(&array));
         array
     }
 
-    /// Lets go of what nobody has any more: the revisions, for the caller to drop, which takes as long as they are large.
+    /// Lets go of what nobody has any more: the programs, for the caller to drop, which takes as long as they are
+    /// large.
     #[must_use]
-    pub(super) fn reclaim(&mut self, numbers: &mut Numbers) -> Vec<Revision> {
+    pub(super) fn reclaim(&mut self, numbers: &mut Numbers) -> Vec<Program> {
         let mut gone = Vec::new();
-        while let Some(Retired { revision, bytes, dropped }) = self.retired.pop_front() {
-            match Arc::try_unwrap(revision) {
-                Ok(revision) => {
+        while let Some(Retired { program, bytes, dropped }) = self.retired.pop_front() {
+            match Arc::try_unwrap(program) {
+                Ok(program) => {
                     numbers.free(&dropped);
-                    gone.push(revision);
+                    gone.push(program);
                 }
-                Err(revision) => {
-                    self.retired.push_front(Retired { revision, bytes, dropped });
+                Err(program) => {
+                    self.retired.push_front(Retired { program, bytes, dropped });
                     break;
                 }
             }
@@ -218,15 +229,20 @@ impl<T: Tally> Ledger<T> {
         self.collect();
         let all = self.arrays.iter().all(|array| array.number > until);
         all.then(|| Snapshot {
-            revision: Arc::clone(&self.current),
+            program: Arc::clone(&self.current),
             rules: self.rules.clone(),
             policies: self.policies.clone(),
         })
     }
 
-    /// How many revisions are not reclaimed, and their bytes.
+    /// How many programs are not reclaimed, and their bytes.
     pub(super) fn unreclaimed(&self) -> (usize, usize) {
         (self.retired.len(), self.retired.iter().map(|retired| retired.bytes).sum())
+    }
+
+    pub(super) fn held(&self) -> Held {
+        let (programs, bytes) = self.unreclaimed();
+        Held { programs, bytes, arrays: self.arrays.len(), places: self.slots }
     }
 
     /// Names who has been in a burst for longest.
@@ -234,8 +250,8 @@ impl<T: Tally> Ledger<T> {
         let at = |desk: &&Registered<T>| desk.place.at.load(Ordering::Relaxed);
         let walking = self.desks.iter().filter(|desk| at(desk) != 0);
         let worker = walking.min_by_key(at).map(|desk| desk.id);
-        let (revisions, bytes) = self.unreclaimed();
-        PublishError::Behind { worker, revisions, bytes }
+        let (programs, bytes) = self.unreclaimed();
+        PublishError::Behind { worker, programs, bytes }
     }
 }
 

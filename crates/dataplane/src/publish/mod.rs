@@ -1,19 +1,24 @@
-//! Publishing: revisions of the rules go to the threads that walk them, their counters come back.
+//! Publishing: programs go to the threads that take packets through them, their counters come back.
 //!
-//! Every [`Worker`] has a desk. A commit puts the new revision on all of them; a worker takes what is
-//! there for the length of a [`BurstGuard`], so one packet is evaluated by one revision. A reader who wants
-//! the counters puts empty ones there, and has the full ones when the worker's burst ends, or at once if it rests:
-//! that is [`Published::snapshot`].
+//! A program holds a [`Revision`] for each family, a commit makes the next one of one of them. Every [`Worker`] has a
+//! desk. A commit puts the new program on all of them; a worker takes what is there for the length of a
+//! [`BurstGuard`], so one packet goes through one program. A reader who wants the counters puts empty ones there, and
+//! has the full ones when the worker's burst ends, or at once if it rests: that is [`Published::snapshot`].
 //!
 //! Contract: workers never wait, lock or free anything but the seat itself; a burst costs two swaps of a word
 //! that is the worker's own. A burst that begins after a commit sees it. Writers take turns: rules are read, and a
-//! revision is built of them and an old one freed, while nobody else waits. The ledger is locked to look and to swap.
-//! Writers wait at [`MOST_REVISIONS`] or [`MOST_BYTES`] that are not reclaimed, readers of counters for bursts to end,
-//! both for [`PATIENCE`]. `ledger` says when something is reclaimed.
+//! program is built of them and an old one freed, while nobody else waits. Programs are freed by writers alone. The
+//! ledger is locked to look and to swap. Writers wait at [`MOST_PROGRAMS`] or [`MOST_BYTES`] that are not reclaimed,
+//! readers of counters for bursts to end, both for [`PATIENCE`]. `ledger` says when something is reclaimed.
 //!
-//! States of matches are each worker's own: `limit` and the like count what one worker sees.
+//! What packets leave is each worker's own ([`crate::State`]): connections, and what `limit` and the like count.
+//! It follows the newest program where a burst begins, which takes as long as programs have families.
 //!
-//! This is the only place that knows threads and revisions. It needs no `unsafe`: the words are crossbeam's
+//! A rule is named by its [`Rule::id`], which no other rule of these programs has before or after it;
+//! [`Program::rule`] has it by the place that a verdict gives. Whoever wants to read a rule that may be gone by then
+//! holds its revision: that keeps nobody from anything.
+//!
+//! This is the only place that knows threads and programs. It needs no `unsafe`: the words are crossbeam's
 //! `AtomicCell`s of boxes, what is let go of is found by the counts of `Arc`s.
 
 mod array;
@@ -31,19 +36,23 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rules::model::{Counters, Hook, Rule, Ruleset};
+use rules::model::{Counters, Family, Hook, Rule, Ruleset};
 use rules::revision::{Numbers, Refused, Revision, Transaction};
 use rules::save::LoadError;
+use rules::{Backend, TableKind};
 
 use ledger::{Ledger, Reset};
-use tally::{HOOKS, Local, Tally};
+use tally::{Local, Tally, policy_place};
 
 pub use worker::{BurstGuard, Worker};
 
-/// Writers wait at this number of revisions that somebody may still walk.
-pub const MOST_REVISIONS: usize = 64;
+use crate::config::Config;
+use crate::program::Program;
 
-/// Writers wait at this number of bytes that only such revisions hold, by [`Revision::replaced_bytes`].
+/// Writers wait at this number of programs that somebody may still walk.
+pub const MOST_PROGRAMS: usize = 64;
+
+/// Writers wait at this number of bytes that only such programs hold, by [`Revision::replaced_bytes`].
 pub const MOST_BYTES: usize = 256 << 20;
 
 /// How long writers wait for workers to move on, and readers for their bursts to end.
@@ -58,7 +67,7 @@ const NAP: Duration = Duration::from_micros(50);
 /// Rules in force, and who walks them; `T` is what they count in.
 #[derive(Debug)]
 pub struct Published<T = Local> {
-    /// The writer's turn: held for as long as it takes to read rules and to build a revision of them.
+    /// The writer's turn: held for as long as it takes to read rules and to build a program of them.
     numbers: Mutex<Numbers>,
     /// Held to look, and to swap; taken after `numbers` by who takes both.
     ledger: Mutex<Ledger<T>>,
@@ -68,7 +77,7 @@ pub struct Published<T = Local> {
 /// When writers wait, and how long.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    revisions: usize,
+    programs: usize,
     bytes: usize,
     patience: Duration,
 }
@@ -78,17 +87,17 @@ struct Limits {
 pub enum PublishError {
     /// The rules are no longer those that the change was made for.
     Stale {
-        /// Number of the revision that it was made for.
+        /// Number of the program that it was made for.
         expected: u64,
         /// Number of the one that is current.
         current: u64,
     },
-    /// Somebody has been walking an old revision for too long.
+    /// Somebody has been walking an old program for too long.
     Behind {
-        /// The worker, counted from 0 as they registered; `None` if it is someone who asked for a revision.
+        /// The worker, counted from 0 as they registered; `None` if it is someone who asked for a program.
         worker: Option<usize>,
-        /// Revisions that are not reclaimed.
-        revisions: usize,
+        /// Programs that are not reclaimed.
+        programs: usize,
         /// What only those hold, about.
         bytes: usize,
     },
@@ -101,19 +110,35 @@ pub enum PublishError {
 /// Counters of all workers, each as of a boundary between two of its bursts.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// The revision whose rules they are. Holding on to it keeps it, and those after it, from being reclaimed.
-    pub revision: Arc<Revision>,
+    /// The program whose rules they are. Holding on to it keeps it, and those after it, from being reclaimed.
+    pub program: Arc<Program>,
     rules: Vec<Counters>,
     policies: Vec<Counters>,
 }
 
+/// What is held for workers, for whoever watches memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// Programs that were replaced and that somebody may still have.
+    pub programs: usize,
+    /// What only those hold, in bytes, about.
+    pub bytes: usize,
+    /// Arrays of counters.
+    pub arrays: usize,
+    /// Places of rules in each of them.
+    pub places: usize,
+}
+
 impl Published {
-    /// Rules as they were read; counters start where the text says.
+    /// Rules as they were read, of at most one ruleset for each family; counters start where the text says.
     ///
     /// # Errors
     /// Chains that form a loop.
-    pub fn new(ruleset: &Ruleset) -> Result<Self, Refused> {
-        Self::counting(ruleset)
+    pub fn new<'r>(
+        rulesets: impl IntoIterator<Item = &'r Ruleset>,
+        config: impl Into<Arc<Config>>,
+    ) -> Result<Self, Refused> {
+        Self::counting(rulesets, config)
     }
 }
 
@@ -122,30 +147,38 @@ impl<T: Tally> Published<T> {
     ///
     /// # Errors
     /// Likewise.
-    pub fn counting(ruleset: &Ruleset) -> Result<Self, Refused> {
-        let mut numbers = Numbers::default();
-        let first = Revision::first(ruleset, &mut numbers)?;
+    pub fn counting<'r>(
+        rulesets: impl IntoIterator<Item = &'r Ruleset>,
+        config: impl Into<Arc<Config>>,
+    ) -> Result<Self, Refused> {
+        let (mut numbers, mut revisions, mut given) = (Numbers::default(), Vec::new(), Vec::new());
+        for ruleset in rulesets {
+            revisions.push(Arc::new(Revision::first(ruleset, &mut numbers)?));
+            given.extend(given_to_policies(ruleset));
+        }
+        let first = Program::of_revisions(1, revisions.iter().cloned(), config.into());
         let mut ledger = Ledger::new(first, numbers.slots());
-        let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
-        for rule in chains.flat_map(|chain| &chain.rules) {
+        for rule in revisions.iter().flat_map(|revision| revision.rules()) {
             ledger.start_rule(rule.slot, rule.counters);
         }
-        given_to_policies(ruleset).into_iter().for_each(|reset| ledger.start_policy(reset));
-        let limits = Limits { revisions: MOST_REVISIONS, bytes: MOST_BYTES, patience: PATIENCE };
+        given.into_iter().for_each(|reset| ledger.start_policy(reset));
+        let limits = Limits { programs: MOST_PROGRAMS, bytes: MOST_BYTES, patience: PATIENCE };
         Ok(Self { numbers: Mutex::new(numbers), ledger: Mutex::new(ledger), limits })
     }
 
     /// Registers a worker. Dropping it takes it off again; its counts stay.
     pub fn worker(&self) -> Worker<T> {
-        Worker::new(self.lock().register())
+        let (place, program) = self.lock().register();
+        Worker::new(place, &program)
     }
 
-    /// The current revision. Holding on to it keeps it, and those after it, from being reclaimed.
-    pub fn revision(&self) -> Arc<Revision> {
+    /// The current program. Holding on to it keeps it, and those after it, from being reclaimed; holding on to a
+    /// revision of it does not.
+    pub fn program(&self) -> Arc<Program> {
         Arc::clone(&self.lock().current)
     }
 
-    /// Publishes what changes make of revision `expected`: the number of the new revision.
+    /// Publishes what changes to the rules of a family make of program `expected`: the number of the new program.
     ///
     /// # Errors
     /// `expected` is not current, the change is refused, or workers are too far behind: then nothing has
@@ -153,9 +186,10 @@ impl<T: Tally> Published<T> {
     pub fn commit(
         &self,
         expected: u64,
+        family: Family,
         change: impl FnOnce(&mut Transaction<'_>) -> Result<(), Refused>,
     ) -> Result<u64, PublishError> {
-        self.publish(expected, &[], |current, numbers| {
+        self.publish(expected, family, &[], |current, numbers| {
             let mut transaction = Transaction::new(current, numbers);
             match change(&mut transaction) {
                 Ok(()) => Ok(transaction.commit()),
@@ -171,20 +205,26 @@ impl<T: Tally> Published<T> {
     ///
     /// # Errors
     /// Likewise, with the line that is refused.
-    pub fn commit_text(&self, expected: u64, text: &str) -> Result<u64, PublishError> {
-        self.publish(expected, &[], |current, numbers| {
+    pub fn commit_text(
+        &self,
+        expected: u64,
+        family: Family,
+        text: &str,
+    ) -> Result<u64, PublishError> {
+        self.publish(expected, family, &[], |current, numbers| {
             current.changed_by(text, numbers).map_err(PublishError::Load)
         })
     }
 
-    /// As [`Published::commit`], with other rules in place of all: counters stay with rules that are the same, but
-    /// where the new rules bring some.
+    /// As [`Published::commit`], with other rules in place of all of their family: counters, and what matches
+    /// remember, stay with rules that are the same, but where the new rules bring counters. Somebody else may have
+    /// the rules, too.
     ///
     /// # Errors
-    /// Likewise; and rules that somebody else has, too: a ruleset that was published is read again, not given again.
+    /// Likewise.
     pub fn replace(&self, expected: u64, ruleset: Ruleset) -> Result<u64, PublishError> {
         let given = given_to_policies(&ruleset);
-        self.publish(expected, &given, |current, numbers| {
+        self.publish(expected, ruleset.family, &given, |current, numbers| {
             current.replaced_by(ruleset, numbers).map_err(PublishError::Refused)
         })
     }
@@ -192,29 +232,36 @@ impl<T: Tally> Published<T> {
     fn publish(
         &self,
         expected: u64,
+        family: Family,
         given: &[Reset],
         make: impl FnOnce(&Revision, &mut Numbers) -> Result<Revision, PublishError>,
     ) -> Result<u64, PublishError> {
         let mut numbers = lock(&self.numbers);
         let current = self.room_at(expected, &mut numbers)?;
-        let next = make(&current, &mut numbers)?;
-        let mut resets = policies_of_new_tables(&current, &next);
+        let old = match current.revision(family) {
+            Some(revision) => Arc::clone(revision),
+            None => Arc::new(without_rules(family, &mut numbers)?),
+        };
+        let next = Arc::new(make(&old, &mut numbers)?);
+        let mut resets = policies_of_new_tables(&old, &next);
         resets.extend_from_slice(given);
+        let program = current.after(Arc::clone(&next));
         // Or it would never be the last to have it.
-        drop(current);
+        drop((current, old));
         for some in next.made().chunks(AT_ONCE) {
             self.lock().prepare(some);
         }
         let mut ledger = self.lock();
-        let number = ledger.publish(next, &resets, numbers.slots());
+        let number = ledger.publish(program, &next, &resets, numbers.slots());
         let gone = ledger.reclaim(&mut numbers);
         drop(ledger);
         drop(gone);
         Ok(number)
     }
 
-    /// Waits for room for one more revision; `expected` is current, and stays it for as long as the writer's turn lasts.
-    fn room_at(&self, expected: u64, numbers: &mut Numbers) -> Result<Arc<Revision>, PublishError> {
+    /// Waits for room for one more program; `expected` is current, and stays it for as long as the writer's turn
+    /// lasts.
+    fn room_at(&self, expected: u64, numbers: &mut Numbers) -> Result<Arc<Program>, PublishError> {
         let start = Instant::now();
         loop {
             let mut ledger = self.lock();
@@ -223,8 +270,8 @@ impl<T: Tally> Published<T> {
                 return Err(PublishError::Stale { expected, current });
             }
             let gone = ledger.reclaim(numbers);
-            let (revisions, bytes) = ledger.unreclaimed();
-            if revisions < self.limits.revisions && bytes < self.limits.bytes {
+            let (programs, bytes) = ledger.unreclaimed();
+            if programs < self.limits.programs && bytes < self.limits.bytes {
                 let current = Arc::clone(&ledger.current);
                 drop(ledger);
                 drop(gone);
@@ -259,13 +306,18 @@ impl<T: Tally> Published<T> {
         }
     }
 
+    /// What is held just now.
+    pub fn held(&self) -> Held {
+        self.lock().held()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Ledger<T>> {
         lock(&self.ledger)
     }
 }
 
 impl Snapshot {
-    /// Of a rule of the revision.
+    /// Of a rule of the program.
     #[must_use]
     pub fn rule(&self, rule: &Rule) -> Counters {
         self.rules.get(rule.slot as usize).copied().unwrap_or_default()
@@ -273,10 +325,9 @@ impl Snapshot {
 
     /// Of the policy of a table's built-in chain.
     #[must_use]
-    pub fn policy(&self, table: &str, hook: Hook) -> Counters {
-        let tables = self.revision.family().tables();
-        let place = tables.iter().position(|kind| kind.name == table);
-        let place = place.map(|table| table * HOOKS + hook as usize);
+    pub fn policy(&self, family: Family, table: &str, hook: Hook) -> Counters {
+        let place = family.tables().iter().position(|kind| kind.name == table);
+        let place = place.map(|table| policy_place(family, table, hook));
         place.and_then(|place| self.policies.get(place)).copied().unwrap_or_default()
     }
 }
@@ -292,33 +343,43 @@ fn given_to_policies(ruleset: &Ruleset) -> Vec<Reset> {
         let chains = ruleset.table(kind.name).into_iter().flat_map(|table| &table.chains);
         let bases = chains.filter_map(|chain| chain.base);
         let bases = bases.filter(|base| base.counters != Counters::default());
-        given.extend(bases.map(|base| (place * HOOKS + base.hook as usize, base.counters)));
+        let place = |hook| policy_place(ruleset.family, place, hook);
+        given.extend(bases.map(|base| (place(base.hook), base.counters)));
     }
     given
 }
 
 /// Policies of tables that were not there before start at zero.
 fn policies_of_new_tables(old: &Revision, new: &Revision) -> Vec<Reset> {
-    let kinds = new.family().tables().iter().enumerate();
+    let family = new.family();
+    let kinds = family.tables().iter().enumerate();
     let is_new = |name: &str| old.table(name).is_none() && new.table(name).is_some();
-    let hooks =
-        |(place, _)| (0..HOOKS).map(move |hook| (place * HOOKS + hook, Counters::default()));
+    let hooks = |(place, kind): (usize, &'static TableKind)| {
+        let place = move |hook: Hook| policy_place(family, place, hook);
+        kind.hooks().map(move |hook| (place(hook), Counters::default()))
+    };
     kinds.filter(|(_, kind)| is_new(kind.name)).flat_map(hooks).collect()
+}
+
+/// What the rules of a family are made of that had none.
+fn without_rules(family: Family, numbers: &mut Numbers) -> Result<Revision, PublishError> {
+    let none = Ruleset { family, backend: Backend::default(), tables: Vec::new() };
+    Revision::first(&none, numbers).map_err(PublishError::Refused)
 }
 
 impl fmt::Display for PublishError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stale { expected, current } => {
-                write!(f, "expected revision {expected} to be current, found {current}")
+                write!(f, "expected program {expected} to be current, found {current}")
             }
-            Self::Behind { worker: Some(worker), revisions, bytes } => {
+            Self::Behind { worker: Some(worker), programs, bytes } => {
                 write!(f, "worker {worker} does not move on: ")?;
-                unreclaimed(f, *revisions, *bytes)
+                unreclaimed(f, *programs, *bytes)
             }
-            Self::Behind { worker: None, revisions, bytes } => {
-                f.write_str("someone holds on to an old revision: ")?;
-                unreclaimed(f, *revisions, *bytes)
+            Self::Behind { worker: None, programs, bytes } => {
+                f.write_str("someone holds on to an old program: ")?;
+                unreclaimed(f, *programs, *bytes)
             }
             Self::Refused(refused) => refused.fmt(f),
             Self::Load(error) => error.fmt(f),
@@ -326,8 +387,8 @@ impl fmt::Display for PublishError {
     }
 }
 
-fn unreclaimed(f: &mut fmt::Formatter<'_>, revisions: usize, bytes: usize) -> fmt::Result {
-    write!(f, "{revisions} revisions of {bytes} bytes cannot be reclaimed")
+fn unreclaimed(f: &mut fmt::Formatter<'_>, programs: usize, bytes: usize) -> fmt::Result {
+    write!(f, "{programs} programs of {bytes} bytes cannot be reclaimed")
 }
 
 impl std::error::Error for PublishError {}

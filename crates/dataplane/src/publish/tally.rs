@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rules::Transit;
 use rules::eval::Observer;
-use rules::model::{Counters, Hook};
-use rules::revision::Revision;
+use rules::model::{Counters, Family, Hook};
+
+use crate::program::Program;
 
 /// An array of counters.
 pub trait Tally: Debug + Send + Sync {
@@ -85,55 +86,70 @@ impl Tally for Local {
     }
 }
 
-/// Policies have the place `table * HOOKS + hook`, with tables as [`rules::model::Family::tables`] has them.
-pub(super) const HOOKS: usize = 6;
+const FAMILIES: usize = 4;
+/// As many as a family has tables, and more.
+const TABLES: usize = 8;
+const HOOKS: usize = 6;
 
-/// A revision's tables by their places in [`rules::model::Family::tables`].
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tables([u8; 8]);
+/// Places of policies.
+pub(super) const POLICIES: usize = FAMILIES * TABLES * HOOKS;
 
-impl Tables {
-    pub(super) fn of(revision: &Revision) -> Self {
-        let mut places = Self::default();
-        for (place, kind) in revision.family().tables().iter().enumerate() {
-            let index = revision.table(kind.name);
-            if let Some(found) = index.and_then(|index| places.0.get_mut(index)) {
-                *found = place as u8;
+/// The place of a policy, with the table's number in [`Family::tables`].
+pub(super) fn policy_place(family: Family, table: usize, hook: Hook) -> usize {
+    (family as usize * TABLES + table) * HOOKS + hook as usize
+}
+
+/// Where the tables of a program stand in [`Family::tables`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places([[u8; TABLES]; FAMILIES]);
+
+impl Places {
+    pub(super) fn of(program: &Program) -> Self {
+        let mut places = Self([[u8::MAX; TABLES]; FAMILIES]);
+        for plan in program.plans() {
+            let (names, kinds) = (plan.tables.rules().tables(), plan.family().tables());
+            for (index, name) in names.iter().enumerate().take(TABLES) {
+                let found = kinds.iter().position(|kind| kind.name == *name);
+                places.0[plan.family() as usize][index] = found.map_or(u8::MAX, |at| at as u8);
             }
         }
         places
     }
 
-    fn policy(self, table: u32, hook: Hook) -> usize {
-        let place = self.0.get(table as usize).copied().unwrap_or(u8::MAX);
-        usize::from(place) * HOOKS + hook as usize
+    fn policy(&self, family: Family, table: u32, hook: Hook) -> usize {
+        let place = self.0[family as usize].get(table as usize).copied().unwrap_or(u8::MAX);
+        match place {
+            u8::MAX => usize::MAX,
+            place => policy_place(family, place.into(), hook),
+        }
     }
 }
 
-/// Counts one packet's walk: what certainly hits.
+/// Counts packets: what they certainly hit, with their bytes from the network header on.
 #[derive(Debug)]
 pub(super) struct Counting<'a, T> {
     pub(super) rules: &'a T,
     pub(super) policies: &'a T,
-    pub(super) tables: Tables,
-    /// Length of the packet from its network header on.
-    pub(super) bytes: u64,
+    pub(super) places: &'a Places,
 }
+
+impl<T: Tally> crate::Observer for Counting<'_, T> {}
 
 impl<T: Tally> Observer for Counting<'_, T> {
     const SEES_RULES: bool = false;
 
     #[inline]
-    fn counted(&mut self, slot: u32, certain: bool, _: &Transit<'_, '_>) {
+    fn counted(&mut self, slot: u32, certain: bool, transit: &Transit<'_, '_>) {
         if certain {
-            self.rules.count(slot as usize, self.bytes);
+            self.rules.count(slot as usize, transit.packet.len() as u64);
         }
     }
 
     #[inline]
     fn policy(&mut self, table: u32, _chain: u32, certain: bool, transit: &Transit<'_, '_>) {
         if certain {
-            self.policies.count(self.tables.policy(table, transit.hook), self.bytes);
+            let place = self.places.policy(transit.family, table, transit.hook);
+            self.policies.count(place, transit.packet.len() as u64);
         }
     }
 }

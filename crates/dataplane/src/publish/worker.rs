@@ -1,23 +1,29 @@
-//! A worker: takes a revision and its counters for a burst of packets, and walks them.
+//! A worker: takes a program and its counters for a burst of packets, and takes the packets through.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
+use packet::Headers;
 use rules::Transit;
-use rules::eval::{Alive, Memories, Verdicts};
-use rules::revision::Revision;
+use rules::eval::{Alive, Verdicts};
 
 use super::array::Array;
 use super::desk::{Desk, Seat};
-use super::tally::{Local, Tables, Tally};
+use super::tally::{Local, Places, Tally};
+use crate::arrival::Arrival;
+use crate::egress::Egress;
+use crate::handler::Handler;
+use crate::observer::Observer;
+use crate::program::Program;
+use crate::state::{Follow, State};
 
 /// What a worker works with.
 #[derive(Debug)]
 pub(super) struct Work<T> {
-    pub(super) revision: Arc<Revision>,
-    pub(super) tables: Tables,
+    pub(super) program: Arc<Program>,
+    pub(super) places: Places,
     pub(super) array: Arc<Array<T>>,
 }
 
@@ -25,14 +31,19 @@ pub(super) struct Work<T> {
 #[derive(Debug)]
 pub(super) struct Place<T> {
     pub(super) desk: CachePadded<Desk<Work<T>>>,
-    /// Number of the revision that it walks, 0 between bursts. Only for errors to tell.
+    /// Number of the program that it walks, 0 between bursts. Only for errors to tell.
     pub(super) at: AtomicU64,
 }
 
-/// One thread's way to the rules. Between bursts it holds on to nothing, however long it rests.
+/// One thread's way to the rules, with what its packets leave.
+///
+/// Between bursts it is offline: it holds on to no program, and neither commits nor snapshots wait for it, however
+/// long it sleeps in `poll`. The first burst after that has the newest program.
 pub struct Worker<T = Local> {
     place: Arc<Place<T>>,
-    memories: Memories,
+    handler: Handler,
+    /// Number of the program that the handler follows.
+    followed: u64,
 }
 
 impl<T: Tally> fmt::Debug for Worker<T> {
@@ -42,11 +53,12 @@ impl<T: Tally> fmt::Debug for Worker<T> {
 }
 
 impl<T: Tally> Worker<T> {
-    pub(super) fn new(place: Arc<Place<T>>) -> Self {
-        Self { place, memories: Memories::default() }
+    pub(super) fn new(place: Arc<Place<T>>, program: &Program) -> Self {
+        Self { place, handler: Handler::new(program), followed: program.number() }
     }
 
-    /// Starts a burst with the newest revision, without waiting. It ends when what is returned is dropped.
+    /// Starts a burst with the newest program, without waiting. It ends when what is returned is dropped. What
+    /// packets left goes on under a program that is new: [`Follow::Keep`].
     ///
     /// # Panics
     /// A burst before was forgotten (`mem::forget`) and never ended.
@@ -54,15 +66,26 @@ impl<T: Tally> Worker<T> {
     pub fn burst(&mut self) -> BurstGuard<'_, T> {
         let seat = self.place.desk.take();
         let Some(seat) = seat else { panic!("a burst was forgotten before it ended") };
-        self.place.at.store(seat.what.revision.number(), Ordering::Relaxed);
-        BurstGuard { place: &self.place, memories: &mut self.memories, seat: Some(seat) }
+        let program = &*seat.what.program;
+        self.place.at.store(program.number(), Ordering::Relaxed);
+        if self.followed != program.number() {
+            self.handler.follow(program, Follow::Keep);
+            self.followed = program.number();
+        }
+        BurstGuard { place: &self.place, handler: &mut self.handler, seat: Some(seat) }
+    }
+
+    /// What its packets left.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        self.handler.state()
     }
 }
 
-/// A burst of packets: all of them are evaluated by one revision.
+/// A burst of packets: all of them go through one program.
 pub struct BurstGuard<'w, T = Local> {
     place: &'w Place<T>,
-    memories: &'w mut Memories,
+    handler: &'w mut Handler,
     /// There until it is dropped.
     seat: Option<Box<Seat<Work<T>>>>,
 }
@@ -74,20 +97,43 @@ impl<T: Tally> fmt::Debug for BurstGuard<'_, T> {
 }
 
 impl<T: Tally> BurstGuard<'_, T> {
-    /// The rules.
+    /// The program.
     #[must_use]
-    pub fn revision(&self) -> &Revision {
-        let Some(seat) = &self.seat else { unreachable!("it is there until drop") };
-        &seat.what.revision
+    pub fn program(&self) -> &Program {
+        &work(self.seat.as_deref()).program
     }
 
-    /// Walks a table's built-in chain at the packet's hook and counts, see [`Revision::walk`].
+    /// As [`Handler::prefetch`].
+    pub fn prefetch<'b>(&self, frames: impl Iterator<Item = (&'b [u8], &'b Headers)> + Clone) {
+        self.handler.prefetch(self.program(), frames);
+    }
+
+    /// Takes a frame through the program and counts; see [`Handler::handle`].
+    #[inline]
+    pub fn handle<'a>(
+        &'a mut self,
+        bytes: &mut [u8],
+        arrival: &Arrival<'a>,
+        observer: &mut impl Observer,
+    ) -> Egress<'a, 'a> {
+        let Work { program, places, array } = work(self.seat.as_deref());
+        let mut observers = (array.counting(places), observer);
+        self.handler.handle(program, bytes, arrival, &mut observers)
+    }
+
+    /// Walks one table's built-in chain at the packet's hook and counts: rules alone, without what is around them.
     #[inline]
     pub fn walk(&mut self, table: usize, transit: &mut Transit<'_, '_>, entry: Alive) -> Verdicts {
-        let Some(seat) = &self.seat else { unreachable!("it is there until drop") };
-        let Work { revision, tables, array } = &seat.what;
-        array.walk(revision, *tables, table, transit, entry, self.memories)
+        let Work { program, places, array } = work(self.seat.as_deref());
+        let mut counting = array.counting(places);
+        self.handler.walk(program, table, transit, entry, &mut counting)
     }
+}
+
+#[inline]
+fn work<T>(seat: Option<&Seat<Work<T>>>) -> &Work<T> {
+    let Some(seat) = seat else { unreachable!("it is there until drop") };
+    &seat.what
 }
 
 impl<T> Drop for BurstGuard<'_, T> {

@@ -171,9 +171,7 @@ impl Walk<'_, '_, '_> {
     /// What the rule that rejects sends.
     fn rejection(&self, by: By) -> Option<Answer> {
         let By::Rule(at) = by else { return None };
-        let table = self.tables.ruleset().tables.get(at.table as usize)?;
-        let rule = table.chains.get(at.chain as usize)?.rules.get(at.rule as usize)?;
-        match &rule.action {
+        match &self.tables.rule(at)?.action {
             Action::Target(target) => target.body.answer(),
             _ => None,
         }

@@ -26,7 +26,7 @@ use crate::disposition::{DropReason, Midstream, Why};
 use crate::observer::Observer;
 
 pub(crate) use size::Sizes;
-pub(crate) use tables::Tables;
+pub(crate) use tables::{Rules, Tables};
 use ways::Ways;
 
 fn certainty(alive: Alive) -> Certainty {
@@ -455,7 +455,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Forwarding lowers the time to live between PREROUTING and FORWARD, and drops what has none left.
     pub(crate) fn lower_ttl(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone || !self.tables.ruleset().family.is_ip() {
+        if self.alive == Alive::Gone || !self.tables.family().is_ip() {
             return;
         }
         let offset = if self.transit.family == Family::Ipv6 { 7 } else { 8 };

@@ -155,9 +155,7 @@ impl Walk<'_, '_, '_> {
 
     /// What a rule's target makes of the packet's flow.
     fn translation(&self, at: RuleRef) -> Option<Translation> {
-        let table = self.tables.ruleset().tables.get(at.table as usize)?;
-        let rule = table.chains.get(at.chain as usize)?.rules.get(at.rule as usize)?;
-        match &rule.action {
+        match &self.tables.rule(at)?.action {
             Action::Target(target) => target.body.translation(&self.transit),
             _ => None,
         }

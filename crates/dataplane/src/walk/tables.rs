@@ -2,36 +2,45 @@
 
 use std::sync::Arc;
 
-use rules::eval::{self, Alive, Memories, Verdicts};
+use rules::eval::{self, Alive, Memories, RuleRef, Verdicts};
 use rules::layout::{Kind, Laid};
-use rules::model::{Family, Hook, Ruleset, Table};
-use rules::{CONNTRACK, Role, Transit};
-
-use crate::observer::Observer;
+use rules::model::{Family, Hook, Rule, Ruleset, Table};
+use rules::revision::Revision;
+use rules::{Backend, CONNTRACK, Role, Transit};
+use smallvec::SmallVec;
 
 /// The tables that see packets at one hook.
 #[derive(Debug)]
 struct Turns {
-    tables: Vec<usize>,
+    tables: SmallVec<[usize; 6]>,
     /// How many of them come before connections are tracked.
     before_tracking: usize,
 }
 
 impl Turns {
-    fn at(hook: Hook, ruleset: &Ruleset) -> Self {
-        let turns = eval::tables_at(ruleset, hook);
+    fn at(hook: Hook, rules: &Rules, names: &[&str]) -> Self {
+        let table_of = |name: &str| names.iter().position(|table| *table == name);
+        let has_chain = |table| rules.has_chain(table, hook);
+        let turns = eval::tables_named(rules.family(), hook, table_of, has_chain);
         let before_tracking = turns.partition_point(|(priority, _)| *priority < CONNTRACK);
         Self { tables: turns.into_iter().map(|(_, table)| table).collect(), before_tracking }
     }
 }
 
+/// Where the rules are.
+#[derive(Debug)]
+pub(crate) enum Rules {
+    /// As they were read, with each table in the layout that is walked: none where the model itself is.
+    Read(Arc<Ruleset>, Vec<Laid>),
+    /// In a revision, which is walked as it is.
+    Revised(Arc<Revision>),
+}
+
 /// The tables of one family, laid out to be walked, by hook.
 #[derive(Debug)]
 pub(crate) struct Tables {
-    ruleset: Arc<Ruleset>,
-    /// Each table in the layout that is walked; none where the model itself is.
-    laid: Vec<Laid>,
-    roles: Vec<Role>,
+    rules: Rules,
+    roles: SmallVec<[Role; 6]>,
     /// By `Hook as usize`: the tables in their turns there, of which the first few come before tracking.
     hooks: [Turns; Hook::ALL.len()],
     /// Connections are tracked; without that the nat chains are never walked.
@@ -40,24 +49,118 @@ pub(crate) struct Tables {
     pub(super) translates: bool,
 }
 
-impl Tables {
+impl Rules {
     /// Lays the tables out, unless the model is to be walked.
-    pub(crate) fn of(ruleset: Arc<Ruleset>, layout: Option<Kind>) -> Self {
+    fn laid(ruleset: Arc<Ruleset>, layout: Option<Kind>) -> Self {
         let family = ruleset.family;
         let lay = |kind| ruleset.tables.iter().map(move |table| Laid::encode(kind, table, family));
+        let laid = layout.into_iter().flat_map(lay).collect();
+        Self::Read(ruleset, laid)
+    }
+
+    /// Names of the tables.
+    pub(crate) fn tables(&self) -> SmallVec<[&'static str; 6]> {
+        match self {
+            Self::Read(ruleset, _) => ruleset.tables.iter().map(|table| table.name).collect(),
+            Self::Revised(revision) => revision.tables().collect(),
+        }
+    }
+
+    fn has_chain(&self, table: usize, hook: Hook) -> bool {
+        match self {
+            Self::Read(ruleset, _) => ruleset.tables[table].base_chain(hook).is_some(),
+            Self::Revised(revision) => revision.has_chain(table, hook),
+        }
+    }
+
+    fn family(&self) -> Family {
+        match self {
+            Self::Read(ruleset, _) => ruleset.family,
+            Self::Revised(revision) => revision.family(),
+        }
+    }
+
+    /// Whether they make the kernel track connections, and whether they translate.
+    fn tracks_and_translates(&self) -> (bool, bool) {
+        match self {
+            Self::Read(ruleset, _) => (ruleset.tracks(), ruleset.translates()),
+            Self::Revised(revision) => (revision.tracks(), revision.translates()),
+        }
+    }
+}
+
+impl Tables {
+    /// Of rules as they were read, laid out unless the model is to be walked.
+    pub(crate) fn of(ruleset: Arc<Ruleset>, layout: Option<Kind>) -> Self {
+        Self::new(Rules::laid(ruleset, layout))
+    }
+
+    /// Of a revision: looks at its tables and chains, and at no rule.
+    pub(crate) fn of_revision(revision: Arc<Revision>) -> Self {
+        Self::new(Rules::Revised(revision))
+    }
+
+    fn new(rules: Rules) -> Self {
+        let names = rules.tables();
+        let (tracks, translates) = rules.tracks_and_translates();
         Self {
-            laid: layout.into_iter().flat_map(lay).collect(),
-            roles: ruleset.tables.iter().map(|table| role_of(table, family)).collect(),
-            tracks: ruleset.tracks(),
-            translates: ruleset.translates(),
-            hooks: Hook::ALL.map(|hook| Turns::at(hook, &ruleset)),
-            ruleset,
+            roles: names.iter().map(|name| role_of(name, rules.family())).collect(),
+            tracks,
+            translates,
+            hooks: Hook::ALL.map(|hook| Turns::at(hook, &rules, &names)),
+            rules,
         }
     }
 
     /// The rules.
-    pub(crate) fn ruleset(&self) -> &Arc<Ruleset> {
-        &self.ruleset
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Their family.
+    #[inline]
+    pub(crate) fn family(&self) -> Family {
+        self.rules.family()
+    }
+
+    /// The implementation that they are for.
+    pub(crate) fn backend(&self) -> Backend {
+        match &self.rules {
+            Rules::Read(ruleset, _) => ruleset.backend,
+            Rules::Revised(revision) => revision.backend(),
+        }
+    }
+
+    /// Whether they make the kernel track connections.
+    pub(crate) fn tracks(&self) -> bool {
+        self.tracks
+    }
+
+    /// Whether some built-in chain at a hook has rules.
+    pub(crate) fn has_rules(&self, hook: Hook) -> bool {
+        match &self.rules {
+            Rules::Read(ruleset, _) => ruleset.tables.iter().any(|table| has_rules(table, hook)),
+            Rules::Revised(revision) => revision.has_rules(hook),
+        }
+    }
+
+    /// Whether some rule asks by which ports of a bridge packets come and go.
+    pub(crate) fn asks_for_ports(&self) -> bool {
+        match &self.rules {
+            Rules::Read(ruleset, _) => ruleset.asks_for_ports(),
+            Rules::Revised(revision) => revision.asks_for_ports(),
+        }
+    }
+
+    /// The rule at a place.
+    pub(crate) fn rule(&self, at: RuleRef) -> Option<&Arc<Rule>> {
+        match &self.rules {
+            Rules::Read(ruleset, _) => {
+                let table = ruleset.tables.get(at.table as usize)?;
+                table.chains.get(at.chain as usize)?.rules.get(at.rule as usize)
+            }
+            Rules::Revised(revision) => revision.rule_at(at),
+        }
     }
 
     /// What a table is for.
@@ -77,21 +180,29 @@ impl Tables {
     }
 
     /// Walks one table's chain at the packet's hook.
-    pub(super) fn walk(
+    #[inline]
+    pub(crate) fn walk(
         &self,
         table: usize,
         transit: &mut Transit<'_, '_>,
         entry: Alive,
         memories: &mut Memories,
-        observer: &mut impl Observer,
+        observer: &mut impl eval::Observer,
     ) -> Verdicts {
-        match self.laid.get(table) {
-            Some(laid) => laid.walk(table, transit, entry, memories, observer),
-            None => eval::walk(&self.ruleset, table, transit, entry, memories, observer),
+        match &self.rules {
+            Rules::Read(ruleset, laid) => match laid.get(table) {
+                Some(laid) => laid.walk(table, transit, entry, memories, observer),
+                None => eval::walk(ruleset, table, transit, entry, memories, observer),
+            },
+            Rules::Revised(revision) => revision.walk(table, transit, entry, memories, observer),
         }
     }
 }
 
-fn role_of(table: &Table, family: Family) -> Role {
-    family.table(table.name).map_or(Role::Other, |kind| kind.role)
+fn role_of(table: &str, family: Family) -> Role {
+    family.table(table).map_or(Role::Other, |kind| kind.role)
+}
+
+fn has_rules(table: &Table, hook: Hook) -> bool {
+    table.base_chain(hook).is_some_and(|base| !table.chains[base].rules.is_empty())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use conntrack::{self, Mode};
-use dataplane::{Arrival, Config, FinalVerdict, Handler, Path, Program};
+use dataplane::{Arrival, Config, FinalVerdict, Follow, Handler, Path, Program};
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
@@ -34,7 +34,7 @@ impl Host {
 
     fn follows(&mut self, rules: &str) {
         let next = program(rules);
-        self.handler.follow(&self.program, &next);
+        self.handler.follow(&next, Follow::Keep);
         self.program = next;
     }
 

@@ -10,6 +10,7 @@ mod full_table;
 mod given_up;
 mod headers;
 mod nat;
+mod observed;
 mod publish;
 mod ways;
 

@@ -8,6 +8,7 @@ mod egress;
 mod frames;
 mod listed;
 mod nat;
+mod restored;
 mod sets;
 
 use conntrack::Mode;

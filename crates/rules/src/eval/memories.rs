@@ -1,7 +1,7 @@
 //! The states of matches that remember earlier packets, apart from the immutable rules.
 
 use super::budget::GivenUp;
-use crate::ext::{Match, MatchUse, Memory, RecentLists};
+use crate::ext::{ListUse, Match, MatchUse, Memory, RecentLists};
 use crate::model::Ruleset;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -14,11 +14,19 @@ pub struct Memories {
     lists: RecentLists,
     /// Chains that walks were given up in.
     pub(super) given_up: GivenUp,
+    /// Rules whose names are below this are there.
+    ids: u64,
+    /// A walk was given up when rules whose names are below this were there: nothing is known of their states.
+    doubted: u64,
+    /// Which lists of its revisions it has.
+    lists_changed: u64,
 }
 
 /// The state of one match.
 #[derive(Debug)]
 pub(crate) struct Remembered {
+    /// Name of its rule.
+    of: u64,
     memory: Box<dyn Memory>,
     /// A packet may or may not have reached it: nothing is known of it any more.
     indeterminate: bool,
@@ -26,8 +34,13 @@ pub(crate) struct Remembered {
 
 impl Remembered {
     /// Nothing remembered yet; `None` for a match that never does.
-    pub(crate) fn fresh(used: &MatchUse) -> Option<Self> {
-        Some(Self { memory: used.body.memory()?, indeterminate: false })
+    pub(crate) fn fresh(used: &MatchUse, of: u64) -> Option<Self> {
+        Some(Self { of, memory: used.body.memory()?, indeterminate: false })
+    }
+
+    /// The same for the rule that took the place of its own.
+    pub(crate) fn inherited(self, of: u64) -> Self {
+        Self { of, ..self }
     }
 }
 
@@ -35,14 +48,49 @@ impl Memories {
     /// Fresh states for a ruleset.
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
-        let rules = ruleset.tables.iter().flat_map(|table| &table.chains).flat_map(|c| &c.rules);
         let mut memories = Self::default();
-        for used in rules.flat_map(|rule| &rule.matches) {
-            if let (Some(at), Some(state)) = (used.memory, Remembered::fresh(used)) {
+        for (rule, used) in ruleset.rules().flat_map(|r| r.matches.iter().map(|used| (r.id, used)))
+        {
+            if let (Some(at), Some(state)) = (used.memory, Remembered::fresh(used, rule)) {
                 memories.put(at, state);
             }
         }
         memories
+    }
+
+    /// Goes on where the names of all rules are below this, with these lists and the rules that declared them, if their
+    /// number of changes is another one.
+    pub(crate) fn go_on<'l>(
+        &mut self,
+        ids: u64,
+        lists_changed: u64,
+        lists: impl Iterator<Item = (ListUse<'l>, u64)>,
+    ) {
+        (self.ids, self.given_up) = (ids, GivenUp::default());
+        if lists_changed != self.lists_changed {
+            self.lists.declare(lists);
+            self.lists_changed = lists_changed;
+        }
+    }
+
+    /// Forgets all but the lists.
+    pub fn forget(&mut self) {
+        self.slots.clear();
+        self.doubted = 0;
+    }
+
+    /// Fresh states for a ruleset, and the lists of this one as far as its rules name them.
+    #[must_use]
+    pub fn restored(self, ruleset: &Ruleset) -> Self {
+        let mut fresh = Self::of(ruleset);
+        fresh.inherit_lists(self);
+        fresh
+    }
+
+    /// How many states it has room for.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.slots.len()
     }
 
     /// Puts a state in its place, and into the lists that it shares.
@@ -70,6 +118,8 @@ impl Memories {
         for slot in self.slots.iter_mut().flatten() {
             slot.indeterminate = true;
         }
+        self.lists.make_indeterminate();
+        self.doubted = self.ids;
     }
 
     /// The state of a match, unless nothing is known of it.
@@ -78,11 +128,12 @@ impl Memories {
         Some(&*slot.memory)
     }
 
-    /// Asks the state of a match about a packet that certainly, or maybe, reached it. A match without one gets it
-    /// with the first packet.
+    /// Asks the state of a match of a rule about a packet that certainly, or maybe, reached it. A match without one
+    /// gets it with the first packet, and so does one whose place is still another rule's.
     pub(super) fn evaluate(
         &mut self,
         at: u32,
+        rule: u64,
         body: &dyn Match,
         certain: bool,
         transit: &mut Transit<'_, '_>,
@@ -95,10 +146,10 @@ impl Memories {
             self.slots.resize_with(at + 1, || None);
         }
         let slot = match &mut self.slots[at] {
-            Some(slot) => slot,
-            none => {
+            Some(slot) if slot.of == rule => slot,
+            other => {
                 let Some(memory) = body.memory() else { return Outcome::MAYBE };
-                none.insert(Remembered { memory, indeterminate: false })
+                other.insert(Remembered { of: rule, memory, indeterminate: rule < self.doubted })
             }
         };
         transit.certain = certain;

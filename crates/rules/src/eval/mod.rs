@@ -16,6 +16,7 @@ mod header;
 mod iface_word;
 mod machine;
 mod memories;
+mod pair;
 mod source;
 mod tests_of;
 mod verdicts;
@@ -33,10 +34,11 @@ pub(crate) use machine::run;
 pub(crate) use source::{Source, Step, Stored, Test as HeaderTest, step_of};
 
 use crate::ext::Memory;
-use crate::family::{Hook, Role};
+use crate::family::{Family, Hook, Role, TableKind};
 use crate::model::Ruleset;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
+use smallvec::SmallVec;
 use source::Model;
 
 /// A rule by its place in [`Ruleset::tables`].
@@ -138,16 +140,31 @@ pub fn walk(
     run(source.as_ref(), table as u32, transit, entry, memories, observer)
 }
 
-/// The tables of a ruleset that have something to do at `hook`, each with its turn there, in the order of those: tables
-/// with a chain there, and the one that translates flows, also where the rules do not name its chain.
+/// Tables with their turns at a hook, those with lower priorities first.
+pub type Turns = SmallVec<[(i32, usize); 6]>;
+
+/// The tables of a ruleset that have something to do at `hook`: those with a chain there, and the one that translates
+/// flows, also where the rules do not name its chain.
 #[must_use]
-pub fn tables_at(ruleset: &Ruleset, hook: Hook) -> Vec<(i32, usize)> {
-    let tables = ruleset.tables.iter().enumerate().filter_map(|(index, table)| {
-        let kind = ruleset.family.table(table.name)?;
-        let has_turn = kind.role == Role::Translate || table.base_chain(hook).is_some();
-        kind.priority(hook).filter(|_| has_turn).map(|priority| (priority, index))
-    });
-    let mut tables: Vec<(i32, usize)> = tables.collect();
-    tables.sort_unstable();
-    tables
+pub fn tables_at(ruleset: &Ruleset, hook: Hook) -> Turns {
+    let table_of = |name: &str| ruleset.tables.iter().position(|table| table.name == name);
+    let has_chain = |table: usize| ruleset.tables[table].base_chain(hook).is_some();
+    tables_named(ruleset.family, hook, table_of, has_chain)
+}
+
+/// As [`tables_at`], where a table of a name is, and whether it has a chain there, is asked.
+pub fn tables_named(
+    family: Family,
+    hook: Hook,
+    table_of: impl Fn(&str) -> Option<usize>,
+    has_chain: impl Fn(usize) -> bool,
+) -> Turns {
+    let turn = |kind: &TableKind| {
+        let table = table_of(kind.name)?;
+        let has_turn = kind.role == Role::Translate || has_chain(table);
+        kind.priority(hook).filter(|_| has_turn).map(|priority| (priority, table))
+    };
+    let mut turns: Turns = family.tables().iter().filter_map(turn).collect();
+    turns.sort_unstable();
+    turns
 }

@@ -8,6 +8,7 @@ mod matches;
 mod targets;
 
 use std::fmt;
+use std::sync::Arc;
 
 pub use catalogue::{
     MATCHES, Supported, TARGETS, find_implied, find_match, find_match_with, find_target,
@@ -17,7 +18,7 @@ pub use kit::args::{Args, Given, Opt};
 pub use kit::opaque::{Opaque, OpaqueWord};
 pub use kit::ports::PortRanges;
 pub use kit::printer::Printer;
-pub use kit::recent_lists::RecentLists;
+pub use kit::recent_lists::{ListUse, RecentLists};
 
 use self::kit::work::LONGEST;
 use crate::error::What;
@@ -73,6 +74,11 @@ pub trait Match: fmt::Debug + Send + Sync {
 
     /// What is not known where it cannot tell, if its name does not say that.
     fn asks_for(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The list that it shares with other rules.
+    fn list(&self) -> Option<ListUse<'_>> {
         None
     }
 
@@ -260,8 +266,8 @@ impl fmt::Debug for TargetKind {
     }
 }
 
-/// A match as a rule holds it.
-#[derive(Debug)]
+/// A match as a rule holds it; copies share what evaluates it.
+#[derive(Debug, Clone)]
 pub struct MatchUse {
     /// Name after `-m`, as printed.
     pub name: Box<str>,
@@ -272,7 +278,7 @@ pub struct MatchUse {
     /// Asking it takes more than the step of its rule: [`Match::work`].
     pub works: bool,
     /// What evaluates and prints it.
-    pub body: Box<dyn Match>,
+    pub body: Arc<dyn Match>,
 }
 
 impl MatchUse {
@@ -280,17 +286,17 @@ impl MatchUse {
     #[must_use]
     pub fn new(name: &str, support: Support, body: Box<dyn Match>) -> Self {
         let works = body.work(LONGEST) > 0;
-        Self { name: name.into(), support, memory: None, works, body }
+        Self { name: name.into(), support, memory: None, works, body: body.into() }
     }
 }
 
-/// A target as a rule holds it.
-#[derive(Debug)]
+/// A target as a rule holds it; copies share what applies it.
+#[derive(Debug, Clone)]
 pub struct TargetUse {
     /// Name after `-j`, as printed.
     pub name: Box<str>,
     /// Evaluated or only parsed.
     pub support: Support,
     /// What applies and prints it.
-    pub body: Box<dyn Target>,
+    pub body: Arc<dyn Target>,
 }

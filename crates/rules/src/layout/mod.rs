@@ -229,7 +229,7 @@ impl Policies {
         self.user.splice(at..at + usize::from(is_there), policy);
     }
 
-    fn at(&self, hook: Hook) -> Option<u32> {
+    pub(crate) fn at(&self, hook: Hook) -> Option<u32> {
         Some(self.built_in[hook as usize]?.0)
     }
 

@@ -70,11 +70,6 @@ pub enum Refused {
         /// The chain that it would jump to.
         to: String,
     },
-    /// Somebody else holds rules of this chain, which cannot be renumbered then.
-    SharedRules {
-        /// Name of the chain.
-        chain: String,
-    },
 }
 
 impl Refused {
@@ -111,9 +106,6 @@ impl Refused {
             }
             Self::Loop { from, to } => {
                 format!("no loop of chains, found the jump {from} -> {to}")
-            }
-            Self::SharedRules { chain } => {
-                format!("rules that nobody else holds, found some of {chain}")
             }
         }
     }

@@ -76,13 +76,13 @@ impl TableDraft {
         })
     }
 
-    /// Takes rules out; the places of their counters.
-    pub(super) fn take(&mut self, chain: u32, at: usize, count: usize) -> Vec<u32> {
+    /// Takes rules out.
+    pub(super) fn take(&mut self, chain: u32, at: usize, count: usize) -> Vec<Arc<Rule>> {
         let draft = self.chain(chain);
         let gone: Vec<Arc<Rule>> = draft.rules_from(at).take(count).cloned().collect();
         draft.splice(at, gone.len(), &[]);
         self.call(gone.iter().map(AsRef::as_ref), -1);
-        gone.iter().map(|rule| rule.slot).collect()
+        gone
     }
 
     /// Takes note of rules that jump, or no longer do.

@@ -13,9 +13,11 @@
 
 mod choice;
 mod draft;
+mod needs;
 mod numbers;
 mod reach;
 mod reload;
+mod seen;
 mod text;
 mod transaction;
 
@@ -24,16 +26,18 @@ use std::sync::Arc;
 use rpds::HashTrieMapSync;
 
 pub use choice::{Refused, Which};
-pub use numbers::Numbers;
+pub(crate) use needs::Declared;
+use needs::Needs;
+pub use numbers::{Dropped, Lineage, Numbers};
 pub use transaction::Transaction;
 
 use crate::backend::Backend;
 use crate::eval::{Alive, Memories, Observer, Verdicts, run};
-use crate::family::Family;
+use crate::family::{Family, Hook};
 use crate::layout::paged::Paged;
 use crate::layout::segment::Segments;
 use crate::layout::{Corrupt, Footprint, Layout, PackedChains, Policies, has_wide_addresses};
-use crate::model::{Base, Chain, FallThrough, Rule, Ruleset, Table};
+use crate::model::{Base, Chain, Counters, FallThrough, Rule, Ruleset, Table};
 use crate::transit::Transit;
 
 /// One state of the rules.
@@ -43,8 +47,13 @@ pub struct Revision {
     family: Family,
     backend: Backend,
     tables: Vec<TableRevision>,
-    /// Counters of rules that this revision no longer has.
-    dropped: Vec<u32>,
+    /// What all its rules ask for.
+    needs: Needs,
+    /// The names of all rules so far are below this.
+    ids: u64,
+    lineage: Lineage,
+    /// Places of rules that this revision no longer has.
+    dropped: Dropped,
     /// Rules that the revision before did not have.
     made: Vec<Arc<Rule>>,
     /// Bytes of the revision before that this one does not share.
@@ -75,18 +84,28 @@ struct Head {
 }
 
 impl Revision {
-    /// The first revision, of rules as they were read, whose counters keep their places.
+    /// The first revision, of rules as they were read: the first that are numbered keep the places of their counters.
     ///
     /// # Errors
     /// Chains that form a loop, even if nothing leads there.
     pub fn first(ruleset: &Ruleset, numbers: &mut Numbers) -> Result<Self, Refused> {
-        let family = ruleset.family;
-        let tables = ruleset.tables.iter().map(|table| TableRevision::of(table, family)).collect();
-        numbers.note(ruleset);
-        let Ruleset { backend, .. } = *ruleset;
-        let (dropped, made) = (Vec::new(), Vec::new());
-        let replaced = 0;
-        let revision = Self { number: 1, family, backend, tables, dropped, made, replaced };
+        let own = numbers.first(ruleset);
+        let ruleset = own.as_ref().unwrap_or(ruleset);
+        let Ruleset { family, backend, .. } = *ruleset;
+        let mut needs = Needs::default();
+        needs.change(ruleset.rules(), []);
+        let revision = Self {
+            number: 1,
+            family,
+            backend,
+            tables: ruleset.tables.iter().map(|table| TableRevision::of(table, family)).collect(),
+            needs,
+            ids: numbers.ids(),
+            lineage: numbers.lineage().clone(),
+            dropped: Dropped::default(),
+            made: Vec::new(),
+            replaced: 0,
+        };
         revision.tables.iter().try_for_each(reach::check)?;
         Ok(revision)
     }
@@ -103,9 +122,9 @@ impl Revision {
         self.family
     }
 
-    /// Counters of rules that the revision before had and this one has not: free once nobody walks that one.
+    /// Places of rules that the revision before had and this one has not: free once nobody walks that one.
     #[must_use]
-    pub fn dropped(&self) -> &[u32] {
+    pub fn dropped(&self) -> &Dropped {
         &self.dropped
     }
 
@@ -197,7 +216,7 @@ impl TableRevision {
             made.names.insert_mut(Arc::clone(&name), index as u32);
             made.heads.push(Head {
                 name,
-                base: chain.base,
+                base: chain.base.map(uncounted),
                 fall_through: chain.fall_through,
                 callers,
             });
@@ -216,6 +235,11 @@ impl TableRevision {
         Self { name, chains, heads, names, unused: Vec::new() }
     }
 
+    /// Its built-in chain at a hook.
+    fn base(&self, hook: Hook) -> Option<u32> {
+        self.chains.policies.at(hook)
+    }
+
     fn name_of(&self, chain: u32) -> &str {
         self.heads.get(chain as usize).map_or("?", |head| &head.name)
     }
@@ -231,4 +255,9 @@ impl TableRevision {
             });
         Table { name: self.name, chains: chains.collect() }
     }
+}
+
+/// A built-in chain without counters: who walks has them.
+fn uncounted(base: Base) -> Base {
+    Base { counters: Counters::default(), ..base }
 }

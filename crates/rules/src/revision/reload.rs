@@ -12,11 +12,15 @@ use super::draft::TableDraft;
 use super::{Numbers, Refused, Revision, Transaction};
 use crate::model::{Action, Chain, Counters, Rule, Ruleset, Table};
 
+/// The index of a chain that was deleted: [`Revision::ruleset`] has it without a name.
+const NONE: u32 = u32::MAX;
+
 impl Revision {
-    /// The revision that has the rules of another ruleset of the family. It takes them: their places are its own.
+    /// The revision that has the rules of another ruleset of the family. Of rules that are new and that somebody else
+    /// holds, too, it has copies: their places are its own.
     ///
     /// # Errors
-    /// Chains that form a loop, or a rule that somebody else holds, too.
+    /// Chains that form a loop.
     pub fn replaced_by(&self, ruleset: Ruleset, numbers: &mut Numbers) -> Result<Self, Refused> {
         let mut transaction = Transaction::new(self, numbers);
         match transaction.replace_all(ruleset) {
@@ -48,26 +52,22 @@ impl Transaction<'_> {
         let family = self.family;
         let draft = self.table_or_new(name)?;
         // Chains first: rules may jump to any of them.
-        let indices: Vec<u32> = chains
-            .iter()
-            .map(|chain| {
-                draft.index(&chain.name).unwrap_or_else(|_| draft.add_chain(&chain.name, family))
-            })
-            .collect();
+        let mut index = |chain: &Chain| match draft.index(&chain.name) {
+            Ok(index) => index,
+            Err(_) if chain.name.is_empty() => NONE,
+            Err(_) => draft.add_chain(&chain.name, family),
+        };
+        let indices: Vec<u32> = chains.iter().map(&mut index).collect();
         let mut changed = Vec::new();
-        for (chain, index) in chains.into_iter().zip(&indices) {
+        let named = chains.into_iter().zip(&indices).filter(|(_, index)| **index != NONE);
+        for (chain, index) in named {
             let Chain { name: chain_name, base, fall_through, rules, .. } = chain;
             match base {
                 Some(base) => self.set_policy(name, &chain_name, base.policy)?,
                 None => self.set_fall_through(name, &chain_name, fall_through)?,
             }
-            let own = |rule: Arc<Rule>| {
-                let Some(rule) = Arc::into_inner(rule) else {
-                    return Err(Refused::SharedRules { chain: chain_name.to_string() });
-                };
-                Ok(Rule { action: renumbered(rule.action, &indices), ..rule })
-            };
-            let rules = rules.into_iter().map(own).collect::<Result<Vec<Rule>, Refused>>()?;
+            let rules: Vec<Arc<Rule>> =
+                rules.into_iter().map(|rule| renumbered(rule, &indices)).collect();
             let draft = self.table_or_new(name)?;
             if !draft.is_same(*index, &rules, family) {
                 changed.push((*index, chain_name, rules));
@@ -82,7 +82,7 @@ impl Transaction<'_> {
     fn replace_chains(
         &mut self,
         table: &str,
-        changed: Vec<(u32, Box<str>, Vec<Rule>)>,
+        changed: Vec<(u32, Box<str>, Vec<Arc<Rule>>)>,
     ) -> Result<(), Refused> {
         let family = self.family;
         let mut filled = Vec::new();
@@ -97,16 +97,20 @@ impl Transaction<'_> {
         }
         for (name, rules, mut old) in filled {
             let draft = self.table_or_new(table)?;
-            let keep = |rule: Rule| {
+            let mut gone = Vec::new();
+            let keep = |rule: Arc<Rule>| {
                 let kept = old.get_mut(&draft.text(&rule, family)).and_then(VecDeque::pop_front);
-                match kept.filter(|_| rule.counters == Counters::default()) {
-                    Some(kept) => Ok(kept),
-                    None => Err(rule),
+                match kept {
+                    Some(kept) if stays(&kept, &rule) => Ok(kept),
+                    kept => {
+                        gone.extend(kept);
+                        Err(rule)
+                    }
                 }
             };
-            let rules: Vec<Result<Arc<Rule>, Rule>> = rules.into_iter().map(keep).collect();
+            let rules = rules.into_iter().map(keep).collect();
             self.fill(table, &name, rules)?;
-            self.drop_rules(old.into_values().flatten());
+            self.drop_rules(old.into_values().flatten().chain(gone));
         }
         Ok(())
     }
@@ -115,7 +119,7 @@ impl Transaction<'_> {
     fn drop_chains(&mut self, table: &str, stay: &[u32]) -> Result<(), Refused> {
         let draft = self.table_or_new(table)?;
         let mut stays = vec![false; draft.table.heads.len()];
-        stay.iter().for_each(|chain| stays[*chain as usize] = true);
+        stay.iter().filter(|chain| **chain != NONE).for_each(|chain| stays[*chain as usize] = true);
         let gone = (0..stays.len()).filter(|chain| !stays[*chain]);
         let gone: Vec<(bool, Arc<str>)> = gone
             .map(|chain| draft.head(chain as u32))
@@ -132,16 +136,21 @@ impl Transaction<'_> {
 
 impl TableDraft {
     /// Whether a chain has these rules already.
-    fn is_same(&mut self, chain: u32, rules: &[Rule], family: crate::family::Family) -> bool {
+    fn is_same(&mut self, chain: u32, rules: &[Arc<Rule>], family: crate::family::Family) -> bool {
         let table = &self.table;
         let Some(old) = table.chains.chains.get(chain as usize) else { return rules.is_empty() };
-        let same = |(old, new): (&Arc<Rule>, &Rule)| {
+        let same = |(old, new): (&Arc<Rule>, &Arc<Rule>)| {
             let reads_same = || self.text(old, family) == self.text(new, family);
-            new.counters == Counters::default()
-                && same_at_sight(old, new).unwrap_or_else(reads_same)
+            Arc::ptr_eq(old, new)
+                || stays(old, new) && same_at_sight(old, new).unwrap_or_else(reads_same)
         };
         old.len() == rules.len() && old.rules().zip(rules).all(same)
     }
+}
+
+/// Whether a rule keeps its counters where another that reads the same takes its place: unless that brings some.
+fn stays(old: &Arc<Rule>, new: &Arc<Rule>) -> bool {
+    new.counters == Counters::default() || Arc::ptr_eq(old, new)
 }
 
 /// Whether two rules without extensions are the same; `None` where their text has to say. Printing a rule takes
@@ -158,11 +167,12 @@ fn same_at_sight(one: &Rule, other: &Rule) -> Option<bool> {
     plain.then(|| same_action && one.header == other.header)
 }
 
-/// The same action with chains by their index in the revision.
-fn renumbered(action: Action, indices: &[u32]) -> Action {
-    match action {
-        Action::Jump(to) => Action::Jump(indices[to as usize]),
-        Action::Goto(to) => Action::Goto(indices[to as usize]),
-        other => other,
-    }
+/// The same rule with chains by their index in the revision.
+fn renumbered(rule: Arc<Rule>, indices: &[u32]) -> Arc<Rule> {
+    let action = match rule.action {
+        Action::Jump(to) if indices[to as usize] != to => Action::Jump(indices[to as usize]),
+        Action::Goto(to) if indices[to as usize] != to => Action::Goto(indices[to as usize]),
+        _ => return rule,
+    };
+    Arc::new(Rule { action, ..Arc::unwrap_or_clone(rule) })
 }

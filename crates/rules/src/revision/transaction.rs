@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::choice::{Refused, Which, place};
 use super::draft::TableDraft;
-use super::{Head, Numbers, Revision, TableRevision};
+use super::{Dropped, Head, Lineage, Needs, Numbers, Revision, TableRevision};
 use crate::family::{Family, Hook};
 use crate::model::{Base, FallThrough, Policy, Rule};
 
@@ -18,7 +18,10 @@ pub struct Transaction<'n> {
     backend: crate::backend::Backend,
     pub(super) tables: Vec<TableDraft>,
     numbers: &'n mut Numbers,
-    dropped: Vec<u32>,
+    needs: Needs,
+    lineage: Lineage,
+    /// Rules that no chain has any more.
+    dropped: Vec<Arc<Rule>>,
     /// Rules that this transaction numbered.
     made: Vec<Arc<Rule>>,
     /// Bytes of tables that are gone.
@@ -30,9 +33,10 @@ impl<'n> Transaction<'n> {
     pub fn new(at: &Revision, numbers: &'n mut Numbers) -> Self {
         let tables = at.tables.iter().cloned().map(TableDraft::of).collect();
         let Revision { number, family, backend, .. } = *at;
+        let (needs, lineage) = (at.needs.clone(), at.lineage.clone());
         let (dropped, made) = (Vec::new(), Vec::new());
         let replaced = 0;
-        Self { number, family, backend, tables, numbers, dropped, made, replaced }
+        Self { number, family, backend, tables, numbers, needs, lineage, dropped, made, replaced }
     }
 
     /// Puts rules into a chain before number `at`, counted from 1, or at its end.
@@ -207,17 +211,28 @@ impl<'n> Transaction<'n> {
     /// The revision that the changes make.
     #[must_use]
     pub fn commit(self) -> Revision {
-        let Self { number, family, backend, tables, dropped, made, mut replaced, .. } = self;
-        replaced += tables.iter().map(TableDraft::replaced).sum::<usize>();
-        replaced += dropped.len() * size_of::<Rule>();
-        let tables = tables.into_iter().map(TableDraft::freeze).collect();
-        Revision { number: number + 1, family, backend, tables, dropped, made, replaced }
+        let Self { number, family, backend, tables, mut needs, lineage, dropped, made, .. } = self;
+        let replaced = self.replaced
+            + tables.iter().map(TableDraft::replaced).sum::<usize>()
+            + dropped.len() * size_of::<Rule>();
+        needs.change(made.iter().map(AsRef::as_ref), dropped.iter().map(AsRef::as_ref));
+        Revision {
+            number: number + 1,
+            family,
+            backend,
+            tables: tables.into_iter().map(TableDraft::freeze).collect(),
+            needs,
+            ids: self.numbers.ids(),
+            lineage,
+            dropped: Dropped::of(&dropped),
+            made,
+            replaced,
+        }
     }
 
     /// Gives back the numbers of the rules that it made; it has no other effect.
     pub fn abort(self) {
-        let slots: Vec<u32> = self.made.iter().map(|rule| rule.slot).collect();
-        self.numbers.free(&slots);
+        self.numbers.free(&Dropped::of(&self.made));
     }
 
     pub(super) fn table_or_new(&mut self, name: &str) -> Result<&mut TableDraft, Refused> {
@@ -248,15 +263,15 @@ impl<'n> Transaction<'n> {
         &mut self,
         table: &str,
         chain: &str,
-        rules: Vec<Result<Arc<Rule>, Rule>>,
+        rules: Vec<Result<Arc<Rule>, Arc<Rule>>>,
     ) -> Result<(), Refused> {
         let (draft, chain) = find(&mut self.tables, table, chain)?;
-        let each = || rules.iter().map(|rule| rule.as_ref().map_or_else(|new| new, |old| &**old));
+        let each = || rules.iter().map(|rule| &**rule.as_ref().unwrap_or_else(|new| new));
         draft.check_jumps(chain, each())?;
         draft.call(each(), 1);
         let number =
-            |rule: Result<_, _>| rule.or_else(|new| self.numbered(vec![new]).pop().ok_or(()));
-        let rules: Vec<Arc<Rule>> = rules.into_iter().map(number).filter_map(Result::ok).collect();
+            |rule: Result<_, _>| rule.unwrap_or_else(|new| self.own(Arc::unwrap_or_clone(new)));
+        let rules: Vec<Arc<Rule>> = rules.into_iter().map(number).collect();
         let draft = draft_of(&mut self.tables, table)?.chain(chain);
         draft.splice(draft.len(), 0, &rules);
         Ok(())
@@ -264,17 +279,18 @@ impl<'n> Transaction<'n> {
 
     /// Rules that are in no chain any more.
     pub(super) fn drop_rules(&mut self, rules: impl Iterator<Item = Arc<Rule>>) {
-        self.dropped.extend(rules.map(|rule| rule.slot));
+        self.dropped.extend(rules);
     }
 
     fn numbered(&mut self, rules: Vec<Rule>) -> Vec<Arc<Rule>> {
-        let number = |mut rule: Rule| {
-            self.numbers.number(&mut rule);
-            let rule = Arc::new(rule);
-            self.made.push(Arc::clone(&rule));
-            rule
-        };
-        rules.into_iter().map(number).collect()
+        rules.into_iter().map(|rule| self.own(rule)).collect()
+    }
+
+    fn own(&mut self, mut rule: Rule) -> Arc<Rule> {
+        self.numbers.number(&mut rule);
+        let rule = Arc::new(rule);
+        self.made.push(Arc::clone(&rule));
+        rule
     }
 }
 

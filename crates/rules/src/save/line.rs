@@ -45,7 +45,7 @@ pub(crate) fn rules(
                 (Some(target), _) => Action::Target(target),
                 (None, verdict) => action(verdict.as_ref(), &chain_of)?,
             };
-            Ok(Rule { header, matches: built.matches, action, counters, line: 0, slot: 0 })
+            Ok(Rule { header, matches: built.matches, action, counters, line: 0, slot: 0, id: 0 })
         })
         .collect()
 }

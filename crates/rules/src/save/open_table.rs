@@ -171,7 +171,7 @@ impl<'a> OpenTable<'a> {
             }
             None => self.action(parsed, index, place, line),
         };
-        let rule = Rule { header, matches: built.matches, action, counters, line, slot: 0 };
+        let rule = Rule { header, matches: built.matches, action, counters, line, slot: 0, id: 0 };
         self.put(index, place, rule)
     }
 

@@ -1,22 +1,22 @@
 //! Counters by the identity of rules and policies.
 
 use dataplane::publish::Published;
-use rules::model::Hook;
+use rules::model::{Family, Hook};
 
-use super::{change, published, ruleset, walk};
+use super::{change, published, rules, ruleset, walk};
 
 fn packets(published: &Published) -> Vec<u64> {
     let snapshot = published.snapshot().unwrap();
-    let rules = (0..).map_while(|at| snapshot.revision.rule("mangle", "PREROUTING", at));
+    let rules = (0..).map_while(|at| rules(&snapshot.program).rule("mangle", "PREROUTING", at));
     rules.map(|rule| snapshot.rule(rule).packets).collect()
 }
 
 fn policy(published: &Published) -> u64 {
-    published.snapshot().unwrap().policy("mangle", Hook::Prerouting).packets
+    published.snapshot().unwrap().policy(Family::Ipv4, "mangle", Hook::Prerouting).packets
 }
 
 fn replace(published: &Published, text: &str) {
-    let number = published.revision().number();
+    let number = published.program().number();
     published.replace(number, ruleset(text)).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Workers walk while a writer publishes thousands of revisions and a reader takes snapshots.
+//! Workers walk while a writer publishes thousands of programs and a reader takes snapshots.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -8,14 +8,14 @@ use std::thread;
 
 use dataplane::publish::{Published, Snapshot};
 use rules::eval::Verdict;
-use rules::model::Rule;
+use rules::model::{Family, Hook, Rule};
 
-use super::{BYTES, change, ruleset, walk};
+use super::{BYTES, Stops, change, published, rules, walk};
 
 const REVISIONS: u64 = 4000;
 
-/// The first rule marks packets with the revision's number, the last one of another chain, over a segment further
-/// on, drops those that have another mark: any mix of two revisions drops.
+/// The first rule marks packets with the program's number, the last one of another chain, over a segment further
+/// on, drops those that have another mark: any mix of two programs drops.
 fn start() -> String {
     let mut text = "*mangle\n:PREROUTING ACCEPT [0:0]\n:last - [0:0]\n".to_owned();
     text += "-A PREROUTING -j MARK --set-xmark 0x1\n-A PREROUTING -j last\n";
@@ -32,16 +32,7 @@ fn next(number: u64) -> String {
     )
 }
 
-/// Stops the other threads, also when a thread panics.
-struct Stops<'a>(&'a AtomicBool);
-
-impl Drop for Stops<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Packets by the revision that evaluated them.
+/// Packets by the program that evaluated them.
 fn work(
     published: &Published,
     stop: &AtomicBool,
@@ -55,7 +46,7 @@ fn work(
         let mut worker = published.worker();
         for _ in 0..bursts_each {
             let mut burst = worker.burst();
-            let number = burst.revision().number();
+            let number = burst.program().number();
             assert!(number >= last, "{number} after {last}");
             last = number;
             for _ in 0..8 {
@@ -75,13 +66,13 @@ fn work(
 /// Every packet hits the jump, the rule for UDP and the policy: each as often, with all its bytes.
 fn is_consistent(snapshot: &Snapshot) -> u64 {
     let counts = |chain, number| {
-        let rule = snapshot.revision.rule("mangle", chain, number).unwrap();
+        let rule = rules(&snapshot.program).rule("mangle", chain, number).unwrap();
         snapshot.rule(rule)
     };
     let jump = counts("PREROUTING", 1);
     assert_eq!(jump.bytes, jump.packets * BYTES);
     assert_eq!(counts("last", 1500), jump);
-    assert_eq!(snapshot.policy("mangle", rules::model::Hook::Prerouting), jump);
+    assert_eq!(snapshot.policy(Family::Ipv4, "mangle", Hook::Prerouting), jump);
     assert!(counts("PREROUTING", 0).packets <= jump.packets);
     jump.packets
 }
@@ -99,22 +90,23 @@ fn read(published: &Published, stop: &AtomicBool, done: &AtomicU64) -> usize {
     taken
 }
 
-/// The rules that each revision had of its own.
+/// The rules that each program had of its own.
 fn publish(published: &Published, stop: &AtomicBool) -> Vec<Weak<Rule>> {
     let _stops = Stops(stop);
     let mut all = Vec::new();
     for number in 2..=REVISIONS {
-        let revision = published.revision();
-        all.push(Arc::downgrade(revision.rule("mangle", "PREROUTING", 0).unwrap()));
-        drop(revision);
+        let program = published.program();
+        let rule = rules(&program).rule("mangle", "PREROUTING", 0).unwrap();
+        all.push(Arc::downgrade(rule));
+        drop(program);
         assert_eq!(change(published, &next(number)), number);
     }
     all
 }
 
 #[test]
-fn no_packet_sees_two_revisions_and_every_one_counts_once() {
-    let published = Published::new(&ruleset(&start())).unwrap();
+fn no_packet_sees_two_programs_and_every_one_counts_once() {
+    let published = published(&start());
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
     let resting = published.worker();
     let (seen, snapshots, all) = thread::scope(|scope| {
@@ -137,9 +129,9 @@ fn no_packet_sees_two_revisions_and_every_one_counts_once() {
     });
     let snapshot = published.snapshot().unwrap();
     assert_eq!(is_consistent(&snapshot), seen.values().sum::<u64>());
-    let last = snapshot.revision.rule("mangle", "PREROUTING", 0).unwrap();
+    let last = rules(&snapshot.program).rule("mangle", "PREROUTING", 0).unwrap();
     assert_eq!(snapshot.rule(last).packets, seen.get(&REVISIONS).copied().unwrap_or(0));
-    assert!(seen.len() > 10, "workers saw {} revisions", seen.len());
+    assert!(seen.len() > 10, "workers saw {} programs", seen.len());
     assert!(snapshots > 1, "{snapshots} snapshots");
     // The resting worker holds on to nothing.
     let held = all.iter().filter(|rule| rule.strong_count() > 0).count();

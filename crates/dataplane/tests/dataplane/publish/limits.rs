@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use dataplane::publish::{MOST_REVISIONS, PATIENCE, PublishError};
+use dataplane::publish::{MOST_PROGRAMS, PATIENCE, PublishError};
+use rules::model::Family;
 use rules::revision::Transaction;
 
-use super::{change, published, ruleset, walk};
+use super::{change, published, rules, ruleset, walk};
 
 const START: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp\nCOMMIT\n";
 
@@ -17,9 +18,9 @@ fn a_stale_number_is_refused_with_the_current_one() {
     let published = published(START);
     assert_eq!(change(&published, "-A PREROUTING -p tcp"), 2);
     let stale = PublishError::Stale { expected: 1, current: 2 };
-    assert_eq!(published.commit_text(1, "*mangle\nCOMMIT\n"), Err(stale.clone()));
-    assert_eq!(published.commit(1, |_| Ok(())), Err(stale.clone()));
-    assert_eq!(stale.to_string(), "expected revision 1 to be current, found 2");
+    assert_eq!(published.commit_text(1, Family::Ipv4, "*mangle\nCOMMIT\n"), Err(stale.clone()));
+    assert_eq!(published.commit(1, Family::Ipv4, |_| Ok(())), Err(stale.clone()));
+    assert_eq!(stale.to_string(), "expected program 1 to be current, found 2");
 }
 
 #[test]
@@ -28,23 +29,23 @@ fn a_worker_that_does_not_move_on_is_named() {
     let resting = published.worker();
     let mut worker = published.worker();
     let mut burst = worker.burst();
-    for _ in 0..MOST_REVISIONS {
+    for _ in 0..MOST_PROGRAMS {
         change(&published, "-A PREROUTING -p tcp");
     }
-    let (number, start) = (published.revision().number(), Instant::now());
-    let behind = published.commit(number, |_| Ok(())).unwrap_err();
+    let (number, start) = (published.program().number(), Instant::now());
+    let behind = published.commit(number, Family::Ipv4, |_| Ok(())).unwrap_err();
     assert!(start.elapsed() >= PATIENCE);
-    let PublishError::Behind { worker: Some(1), revisions: MOST_REVISIONS, .. } = behind else {
+    let PublishError::Behind { worker: Some(1), programs: MOST_PROGRAMS, .. } = behind else {
         panic!("{behind:?}");
     };
-    assert_eq!(published.revision().number(), number, "nothing has changed");
-    assert_eq!(burst.revision().number(), 1);
+    assert_eq!(published.program().number(), number, "nothing has changed");
+    assert_eq!(burst.program().number(), 1);
     assert!(published.snapshot().is_err());
     walk(&mut burst);
     drop(burst);
     change(&published, "-A PREROUTING -p tcp");
     let snapshot = published.snapshot().unwrap();
-    let rule = snapshot.revision.rule("mangle", "PREROUTING", 0).unwrap();
+    let rule = rules(&snapshot.program).rule("mangle", "PREROUTING", 0).unwrap();
     assert_eq!(snapshot.rule(rule).packets, 1);
     drop(resting);
 }
@@ -54,43 +55,43 @@ fn workers_at_rest_hold_on_to_nothing() {
     let published = published(START);
     let mut worker = published.worker();
     walk(&mut worker.burst());
-    for _ in 0..2 * MOST_REVISIONS {
-        let old = Arc::downgrade(&published.revision());
+    for _ in 0..2 * MOST_PROGRAMS {
+        let old = Arc::downgrade(&published.program());
         change(&published, "-A PREROUTING -p tcp");
         assert_eq!(old.strong_count(), 0);
     }
 }
 
 #[test]
-fn whoever_holds_a_revision_without_a_worker_is_told_apart() {
+fn whoever_holds_a_program_without_a_worker_is_told_apart() {
     let published = published(START);
-    let held = published.revision();
-    for _ in 0..MOST_REVISIONS {
+    let held = published.program();
+    for _ in 0..MOST_PROGRAMS {
         change(&published, "-A PREROUTING -p tcp");
     }
-    let behind = published.commit(65, |_| Ok(())).unwrap_err();
+    let behind = published.commit(65, Family::Ipv4, |_| Ok(())).unwrap_err();
     assert!(matches!(behind, PublishError::Behind { worker: None, .. }), "{behind:?}");
     drop(held);
-    assert_eq!(published.commit(65, |_| Ok(())), Ok(66));
+    assert_eq!(published.commit(65, Family::Ipv4, |_| Ok(())), Ok(66));
 }
 
 #[test]
 fn what_is_refused_changes_nothing() {
     let published = published(START);
     let text = "*mangle\n-A PREROUTING -p tcp\n-A nowhere\nCOMMIT\n";
-    let refused = published.commit_text(1, text).unwrap_err();
+    let refused = published.commit_text(1, Family::Ipv4, text).unwrap_err();
     assert!(matches!(refused, PublishError::Load(_)), "{refused:?}");
-    let refused = published.commit(1, |transaction| {
+    let refused = published.commit(1, Family::Ipv4, |transaction| {
         transaction.flush("mangle", None)?;
         transaction.flush("filter", None)
     });
     assert!(matches!(refused, Err(PublishError::Refused(_))), "{refused:?}");
-    assert_eq!((published.revision().number(), published.revision().rule_count()), (1, 1));
+    assert_eq!((published.program().number(), rules(&published.program()).rule_count()), (1, 1));
 }
 
 /// Whoever reads does not wait for a writer who is still reading rules, or building of them.
 #[test]
-fn nobody_waits_for_a_revision_that_is_being_built() {
+fn nobody_waits_for_a_program_that_is_being_built() {
     let published = published("*mangle\n:PREROUTING ACCEPT [0:0]\nCOMMIT\n");
     let (started, building) = channel();
     let (all_seen, go_on) = channel();
@@ -101,20 +102,20 @@ fn nobody_waits_for_a_revision_that_is_being_built() {
             go_on.recv_timeout(Duration::from_secs(20)).expect("nobody waits");
             Ok(())
         };
-        scope.spawn(|| assert_eq!(published.commit(1, change), Ok(2)));
+        scope.spawn(|| assert_eq!(published.commit(1, Family::Ipv4, change), Ok(2)));
         building.recv().unwrap();
-        assert_eq!(published.revision().number(), 1);
-        assert_eq!(published.snapshot().unwrap().revision.number(), 1);
-        assert_eq!(published.worker().burst().revision().number(), 1);
+        assert_eq!(published.program().number(), 1);
+        assert_eq!(published.snapshot().unwrap().program.number(), 1);
+        assert_eq!(published.worker().burst().program().number(), 1);
         all_seen.send(()).unwrap();
     });
-    assert_eq!(published.revision().number(), 2);
+    assert_eq!(published.program().number(), 2);
 }
 
 /// How long a reader waits at most while 100,000 rules are replaced: `TAMIS_TIMING=1 cargo test --release -p
 /// tamis-dataplane --test dataplane longest_wait -- --nocapture`.
 #[test]
-fn longest_wait_for_the_current_revision() {
+fn longest_wait_for_the_current_program() {
     let rules = if std::env::var_os("TAMIS_TIMING").is_some() { 100_000 } else { 1_000 };
     let text = |port: u32| {
         let rule = |at: u32| {
@@ -133,7 +134,7 @@ fn longest_wait_for_the_current_revision() {
             let mut longest = Duration::ZERO;
             while !done.load(Relaxed) {
                 let start = Instant::now();
-                drop(published.revision());
+                drop(published.program());
                 longest = longest.max(start.elapsed());
             }
             longest
@@ -147,7 +148,7 @@ fn longest_wait_for_the_current_revision() {
         done.store(true, Relaxed);
         let longest = reader.join().unwrap();
         println!(
-            "{rules} rules: a commit {took:?}, the longest wait for the current revision {longest:?}"
+            "{rules} rules: a commit {took:?}, the longest wait for the current program {longest:?}"
         );
     });
 }

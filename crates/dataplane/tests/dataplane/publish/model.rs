@@ -10,9 +10,9 @@ use std::thread;
 use dataplane::publish::{Published, Worker};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use rules::model::Hook;
+use rules::model::{Family, Hook};
 
-use super::{change, published, ruleset, walk};
+use super::{change, published, rules, ruleset, walk};
 
 const WORKERS: usize = 3;
 
@@ -54,7 +54,7 @@ enum Told {
 fn work(mut worker: Worker, told: &Receiver<Told>, answer: &Sender<u64>) {
     while told.recv().is_ok() {
         let mut burst = worker.burst();
-        answer.send(burst.revision().number()).unwrap();
+        answer.send(burst.program().number()).unwrap();
         while let Ok(Told::Packet) = told.recv() {
             walk(&mut burst);
             answer.send(0).unwrap();
@@ -135,11 +135,14 @@ fn apply(published: &Published, model: &mut Model, op: &Op) {
 
 fn compare(published: &Published, model: &Model) -> Result<(), TestCaseError> {
     let snapshot = published.snapshot().unwrap();
-    let rules = (0..).map_while(|at| snapshot.revision.rule("mangle", "PREROUTING", at));
+    let rules = (0..).map_while(|at| rules(&snapshot.program).rule("mangle", "PREROUTING", at));
     let found: Vec<u64> = rules.map(|rule| snapshot.rule(rule).packets).collect();
     let expected: Vec<u64> = model.list().iter().map(|id| model.counts[id]).collect();
     prop_assert_eq!(found, expected);
-    prop_assert_eq!(snapshot.policy("mangle", Hook::Prerouting).packets, model.packets);
+    prop_assert_eq!(
+        snapshot.policy(Family::Ipv4, "mangle", Hook::Prerouting).packets,
+        model.packets
+    );
     Ok(())
 }
 

@@ -13,6 +13,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dataplane::Config;
 use dataplane::publish::tally::{Local, Tally};
 use dataplane::publish::{BurstGuard, PublishError, Published, Worker};
 use host::Host;
@@ -135,7 +136,7 @@ pub(super) fn rows(plan: Plan, rows: &mut Vec<Row>) {
 /// # Panics
 /// The rules, which are our own, are not taken, or a reader panicked.
 fn measure<T: Tally>(load: Load) -> Result<Rates, PublishError> {
-    let published = match Published::<T>::counting(&ruleset()) {
+    let published = match Published::<T>::counting([&ruleset()], Config::default()) {
         Ok(published) => published,
         Err(refused) => panic!("the rules are not taken: {refused}"),
     };
@@ -245,7 +246,7 @@ fn update<T: Tally>(
         };
         let text = format!("*filter\n{line}\nCOMMIT\n");
         let begin = Instant::now();
-        published.commit_text(*updates as u64 + 1, &text)?;
+        published.commit_text(*updates as u64 + 1, Family::Ipv4, &text)?;
         commits.push(begin.elapsed().as_secs_f64());
         *updates += 1;
         made += 1;
@@ -320,14 +321,15 @@ mod tests {
 
     #[test]
     fn a_packet_runs_half_of_a_chain() {
-        let published = Published::new(&ruleset()).expect("no loop");
+        let published = Published::new([&ruleset()], Config::default()).expect("no loop");
         let (mut worker, mut bytes, host) = (published.worker(), datagram(), Host::default());
         let len = bytes.len();
         let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
         walk(&mut worker.burst(), &mut packet, &host);
         let snapshot = published.snapshot().expect("it rests");
+        let revision = snapshot.program.revision(Family::Ipv4).expect("it has rules");
         let counts = |chain: &str| {
-            let rules = (0..).map_while(|at| snapshot.revision.rule("filter", chain, at));
+            let rules = (0..).map_while(|at| revision.rule("filter", chain, at));
             rules.map(|rule| snapshot.rule(rule).packets).sum::<u64>()
         };
         assert_eq!((counts("INPUT"), counts("c50"), counts("c51")), (1, RULES as u64 / 2, 0));

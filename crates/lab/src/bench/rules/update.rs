@@ -78,7 +78,7 @@ impl Live {
             Ok(next) => Arc::new(next),
             Err(error) => panic!("a change is not taken: {error}"),
         };
-        let dropped = next.dropped().to_vec();
+        let dropped = next.dropped().clone();
         let old =
             mem::replace(&mut *self.current.lock().unwrap_or_else(PoisonError::into_inner), next);
         let seconds = start.elapsed().as_secs_f64();

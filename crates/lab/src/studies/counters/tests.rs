@@ -1,6 +1,7 @@
 //! What is compared counts the same.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+use dataplane::Config;
 use dataplane::publish::tally::Local;
 use dataplane::publish::{Published, Worker};
 use host::Host;
@@ -38,14 +39,15 @@ fn walk<T: Tally>(worker: &mut Worker<T>) {
 /// Packets of the three rules, and of the policy.
 fn packets<T: Tally>(published: &Published<T>) -> (Vec<u64>, u64) {
     let snapshot = published.snapshot().unwrap();
-    let rules = (0..).map_while(|at| snapshot.revision.rule("mangle", "PREROUTING", at));
+    let revision = snapshot.program.revision(Family::Ipv4).unwrap();
+    let rules = (0..).map_while(|at| revision.rule("mangle", "PREROUTING", at));
     let rules = rules.map(|rule| snapshot.rule(rule).packets).collect();
-    (rules, snapshot.policy("mangle", Hook::Prerouting).packets)
+    (rules, snapshot.policy(Family::Ipv4, "mangle", Hook::Prerouting).packets)
 }
 
 /// What two workers have counted after a packet each, and after one more of the one that is left.
 fn counted<T: Tally>() -> [(Vec<u64>, u64); 2] {
-    let published = Published::<T>::counting(&ruleset(THREE)).unwrap();
+    let published = Published::<T>::counting([&ruleset(THREE)], Config::default()).unwrap();
     let (mut one, mut other) = (published.worker(), published.worker());
     walk(&mut one);
     walk(&mut other);
@@ -69,7 +71,7 @@ fn every_kind_counts_the_same() {
 fn locked_counters_are_matches() {
     let mut rules = ruleset(THREE);
     let locked = locked::add(&mut rules, 2);
-    let published = Published::new(&rules).unwrap();
+    let published = Published::new([&rules], Config::default()).unwrap();
     let (mut one, mut other) = (published.worker(), published.worker());
     walk(&mut one);
     walk(&mut other);

@@ -226,7 +226,8 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
                 Some(slot) => {
                     // A match that matches and drops at once ends the walk only after those of its rule.
                     let certain = self.here == Alive::Certain && outcome.is_known();
-                    let answer = self.memories.evaluate(slot, &*used.body, certain, transit);
+                    let body = &*used.body;
+                    let answer = self.memories.evaluate(slot, rule.id, body, certain, transit);
                     if O::SEES_RULES
                         && let Some(memory) = self.memories.of_match(slot)
                     {

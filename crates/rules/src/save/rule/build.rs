@@ -105,7 +105,7 @@ impl<'a> RuleLine<'a> {
             Some(kind) => (kind.name, kind.support, (kind.parse)(&self.args(loading, at))?),
             None => (&*loading.name.text, Support::Parsed, Box::new(opaque(loading))),
         };
-        Ok(TargetUse { name: name.into(), support, body })
+        Ok(TargetUse { name: name.into(), support, body: body.into() })
     }
 
     fn args<'s, K>(&'s self, loading: &'s Loading<'a, K>, at: Setting<'s>) -> Args<'s>

@@ -5,21 +5,24 @@
 
 mod naive;
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use host::Host;
 use naive::{Edit, Naive, changes};
 use packet::{Checksums, Link, Packet};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use rules::Transit;
-use rules::eval::{Alive, Memories, Observer, walk};
-use rules::model::{Counters, Family, Hook};
-use rules::revision::{Numbers, Revision};
+use rules::eval::{Alive, Memories, Observer, RuleRef, walk};
+use rules::model::{Counters, Family, Hook, Rule, Ruleset};
+use rules::revision::{Dropped, Numbers, Revision};
 use rules::save::{LoadError, LoadOptions, load, print_ruleset};
 
 const START: &str = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
                      :a - [0:0]\n:b - [0:0]\nCOMMIT\n";
 
-fn ruleset(text: &str) -> rules::model::Ruleset {
+fn ruleset(text: &str) -> Ruleset {
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
     load(text, &options).unwrap_or_else(|error| panic!("{error}\n{text}")).ruleset
 }
@@ -95,6 +98,7 @@ fn changed_as_the_lists_are(changes: &[Edit]) -> Result<(), TestCaseError> {
         }
         prop_assert_eq!(printed(&revision), naive.text(), "after {}", line);
         prop_assert_eq!(revision.verify(), Ok(()));
+        is_summed_up(&revision)?;
     }
     let [found, expected] = walked(&revision);
     prop_assert_eq!(found, expected, "{}", printed(&revision));
@@ -150,7 +154,7 @@ fn a_reload_keeps_the_rules_that_stay() {
     let after = slots(&next, "INPUT");
     assert_eq!((after[0], after[2]), (before[2], before[0]), "a jump, and the first of two alike");
     assert!(!before.contains(&after[1]) && !before.contains(&after[3]));
-    let mut dropped = next.dropped().to_vec();
+    let mut dropped = next.dropped().slots.clone();
     dropped.sort_unstable();
     assert_eq!(dropped, [before[1], before[3]]);
     assert_eq!(slots(&next, "a"), slots(&revision, "a"));
@@ -221,17 +225,87 @@ fn a_revision_says_what_it_does_not_share() {
     assert!(all.replaced_bytes() > held / 2, "{} of {held}", all.replaced_bytes());
 }
 
+/// What it keeps count of is what a look at every rule finds.
+fn is_summed_up(revision: &Revision) -> Result<(), TestCaseError> {
+    let rules = revision.ruleset();
+    prop_assert_eq!(revision.tracks(), rules.tracks());
+    prop_assert_eq!(revision.translates(), rules.translates());
+    prop_assert_eq!(revision.asks_for_ports(), rules.asks_for_ports());
+    for hook in [Hook::Input, Hook::Forward, Hook::Output] {
+        let base = rules.tables[0].base_chain(hook);
+        prop_assert_eq!(revision.has_chain(0, hook), base.is_some());
+        let has_rules = base.is_some_and(|base| !rules.tables[0].chains[base].rules.is_empty());
+        prop_assert_eq!(revision.has_rules(hook), has_rules);
+    }
+    for (at, rule) in places(&rules) {
+        prop_assert!(Arc::ptr_eq(revision.rule_at(at).unwrap(), rule));
+    }
+    Ok(())
+}
+
+fn places(rules: &Ruleset) -> impl Iterator<Item = (RuleRef, &Arc<Rule>)> {
+    let chains = rules.tables[0].chains.iter().zip(0..);
+    chains.flat_map(|(chain, number)| {
+        let place = move |rule| RuleRef { table: 0, chain: number, rule };
+        chain.rules.iter().zip(0..).map(move |(rule, at)| (place(at), rule))
+    })
+}
+
 #[test]
-fn rules_that_somebody_else_has_are_refused_and_not_lost() {
+fn rules_that_somebody_else_has_are_copied() {
     let text = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p udp -j DROP\nCOMMIT\n";
     let (revision, mut numbers) = first(text);
     // A revision shares the rules that it was made of.
     let given = ruleset(text);
     let holder = Revision::first(&given, &mut Numbers::default()).unwrap();
-    let refused = revision.replaced_by(given, &mut numbers).unwrap_err();
-    assert_eq!(refused.to_string(), "expected rules that nobody else holds, found some of INPUT");
-    // Nothing was taken apart, and what is read anew goes in.
-    drop(holder);
-    let next = revision.replaced_by(ruleset(text), &mut numbers).unwrap();
-    assert!(printed(&next).contains("-A INPUT -p udp -j DROP"));
+    let other = revision.changed_by("*filter\n-I INPUT -p tcp\nCOMMIT\n", &mut numbers).unwrap();
+    let next = other.replaced_by(given, &mut numbers).unwrap();
+    assert_eq!(printed(&next), text);
+    assert_eq!(slots(&next, "INPUT"), slots(&revision, "INPUT"), "it reads the same");
+    assert_eq!(printed(&holder), text);
+    // Of another rule it has its own.
+    let given = ruleset(&text.replace("udp", "icmp"));
+    let holder = Revision::first(&given, &mut Numbers::default()).unwrap();
+    let next = next.replaced_by(given, &mut numbers).unwrap();
+    let rule = |revision: &Revision| Arc::clone(revision.rule("filter", "INPUT", 0).unwrap());
+    assert!(!Arc::ptr_eq(&rule(&next), &rule(&holder)));
+    assert_eq!((rule(&holder).id, rule(&next).id), (0, 2));
+}
+
+/// With counters in the text, a rule of an extension, and a chain that was deleted.
+#[test]
+fn the_same_rules_change_nothing() {
+    let text = "*filter\n:INPUT ACCEPT [5:50]\n:a - [0:0]\n:b - [0:0]\n[7:70] -A INPUT -p udp -j b\n\
+                -A INPUT -m limit --limit 1/hour\n-A b -j DROP\nCOMMIT\n";
+    let (first, mut numbers) = first(text);
+    let revision = first.changed_by("*filter\n-X a\nCOMMIT\n", &mut numbers).unwrap();
+    let next = revision.replaced_by(revision.ruleset(), &mut numbers).unwrap();
+    assert!(next.rules().zip(revision.rules()).all(|(one, other)| Arc::ptr_eq(one, other)));
+    assert_eq!((next.made().len(), next.dropped()), (0, &Dropped::default()));
+    assert_eq!((next.rule_count(), next.verify()), (3, Ok(())));
+    assert_eq!(printed(&next), printed(&revision));
+    // Beside one that is new the others stay, too, whatever counters their text once gave them.
+    let (mut given, mut more) =
+        (next.ruleset(), ruleset("*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp\nCOMMIT\n"));
+    given.tables[0].chains[0].rules.append(&mut more.tables[0].chains[0].rules);
+    let more = next.replaced_by(given, &mut numbers).unwrap();
+    assert_eq!((more.made().len(), more.dropped()), (1, &Dropped::default()));
+}
+
+/// A table of another family has numbers of its own, and places that were dropped are taken again under another name.
+#[test]
+fn no_name_is_given_twice() {
+    let text = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m limit --limit 1/hour\nCOMMIT\n";
+    let (mut revision, mut numbers) = first(text);
+    let other = Revision::first(&ruleset(text), &mut numbers).unwrap();
+    let mut names: HashSet<u64> =
+        revision.rules().chain(other.rules()).map(|rule| rule.id).collect();
+    let again = "*filter\n-R INPUT 1 -m limit --limit 1/hour\nCOMMIT\n";
+    for round in 3..1000 {
+        revision = revision.changed_by(again, &mut numbers).unwrap();
+        numbers.free(revision.dropped());
+        names.extend(revision.rules().map(|rule| rule.id));
+        assert_eq!(names.len(), round);
+    }
+    assert_eq!((numbers.slots(), numbers.memories()), (3, 3));
 }

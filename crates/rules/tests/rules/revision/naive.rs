@@ -4,13 +4,15 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 /// Rules of the test, in canonical form without the chain.
-const RULES: [&str; 6] = [
+const RULES: [&str; 8] = [
     "-s 10.0.0.1/32",
     "-s 10.0.0.1/32 -j ACCEPT",
     "! -s 10.0.0.0/8 -d 10.0.0.2/32 -j DROP",
     "-p udp -m udp --dport 0 -j RETURN",
     "-p udp -m comment --comment x",
     "-s 10.0.0.1/32 -d 10.0.0.2/32",
+    "-m conntrack --ctstate NEW -j ACCEPT",
+    "-m physdev --physdev-in eth0",
 ];
 
 /// Names that user chains have, get and lose.

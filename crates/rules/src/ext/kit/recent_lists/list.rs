@@ -81,9 +81,11 @@ impl List {
         self.room
     }
 
-    /// Makes room for as many times of each address.
+    /// Makes room for as many times of each address. Where there was less the list ends, and begins anew.
     pub(crate) fn widen(&mut self, room: usize) {
-        self.room = self.room.max(room);
+        if room > self.room {
+            *self = Self::new(room);
+        }
     }
 
     /// Nothing is known of it any more.

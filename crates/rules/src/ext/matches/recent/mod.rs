@@ -10,7 +10,7 @@ use packet::Read;
 use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::kit::recent_lists::{Action, Question, RecentLists, Visitor};
-use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, Support};
+use crate::ext::{Args, Given, IP, ListUse, Match, MatchKind, Memory, Opt, Printer, Support};
 use crate::family::{Family, Hook};
 use crate::outcome::Outcome;
 use crate::transit::{Iface, Transit};
@@ -216,8 +216,13 @@ impl Recent {
 }
 
 impl Match for Recent {
-    fn memory(&self) -> Option<Box<dyn Memory>> {
+    fn list(&self) -> Option<ListUse<'_>> {
         let room = self.hits.map_or(USUAL_ROOM, |hits| (hits as usize).next_power_of_two());
+        Some(ListUse { name: &self.list, mask: self.mask, room })
+    }
+
+    fn memory(&self) -> Option<Box<dyn Memory>> {
+        let ListUse { room, .. } = self.list()?;
         Some(Box::new(Looking {
             name: self.list.clone(),
             mask: self.mask,

@@ -1,4 +1,8 @@
-//! [`Observer`]: who watches a packet on its way, and takes no part in it.
+//! [`Observer`]: who watches a packet on its way, and takes no part in it. Two of them make one, as a pair;
+//! [`Events`] makes one of a function that is given every [`Event`].
+
+mod event;
+mod pair;
 
 use conntrack::{CtView, Edit, Side, States};
 use packet::Packet;
@@ -9,6 +13,8 @@ use rules::{Iface, KnownFlow};
 
 use crate::disposition::Why;
 use crate::path::Path;
+
+pub use event::{Event, Events};
 
 /// Sees what a packet passes. Every method does nothing by default.
 pub trait Observer: eval::Observer {

@@ -1,0 +1,90 @@
+//! What rules ask of the path of all packets, and the lists that they share, kept up to date rule by rule: a commit
+//! looks at the rules that it makes and drops, and at no others.
+
+use std::sync::Arc;
+
+use rpds::HashTrieMapSync;
+
+use crate::ext::ListUse;
+use crate::model::Rule;
+
+/// How many rules ask for what.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Needs {
+    pub(super) tracks: usize,
+    pub(super) translates: usize,
+    pub(super) ports: usize,
+    lists: HashTrieMapSync<Arc<str>, Declared>,
+    /// How often `lists` has changed.
+    pub(super) lists_changed: u64,
+}
+
+/// A list of `-m recent`, from the rule that first names it until none does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Declared {
+    /// Name of that rule, by which the list is told from others of its name before and after it.
+    pub(crate) by: u64,
+    /// The part of an address that counts in it, as that rule says.
+    pub(crate) mask: [u8; 16],
+    /// Times of each address, as the rule says that asks for most.
+    pub(crate) room: usize,
+    users: usize,
+}
+
+impl Needs {
+    /// With the rules that are made, and without those that are dropped. A list that is named by some of either
+    /// stays.
+    pub(super) fn change<'r>(
+        &mut self,
+        made: impl IntoIterator<Item = &'r Rule>,
+        dropped: impl IntoIterator<Item = &'r Rule>,
+    ) {
+        for rule in made {
+            for (count, needs) in self.counts(rule) {
+                *count += usize::from(needs);
+            }
+            lists(rule).for_each(|list| self.declare(list, rule.id));
+        }
+        for rule in dropped {
+            for (count, needs) in self.counts(rule) {
+                *count = count.saturating_sub(usize::from(needs));
+            }
+            lists(rule).for_each(|list| self.leave(list.name));
+        }
+    }
+
+    /// The lists by their names.
+    pub(super) fn lists(&self) -> impl Iterator<Item = (&str, Declared)> {
+        self.lists.iter().map(|(name, declared)| (&**name, *declared))
+    }
+
+    fn counts(&mut self, rule: &Rule) -> [(&mut usize, bool); 3] {
+        let Self { tracks, translates, ports, .. } = self;
+        [(tracks, rule.tracks()), (translates, rule.translates()), (ports, rule.asks_for_ports())]
+    }
+
+    fn declare(&mut self, list: ListUse<'_>, by: u64) {
+        let old = self.lists.get(list.name).copied();
+        let Declared { by, mask, room, users } =
+            old.unwrap_or(Declared { by, mask: list.mask, room: 0, users: 0 });
+        let new = Declared { by, mask, room: room.max(list.room), users: users + 1 };
+        self.lists_changed += u64::from(old.is_none_or(|old| old.room != new.room));
+        self.lists.insert_mut(list.name.into(), new);
+    }
+
+    fn leave(&mut self, name: &str) {
+        let Some(old) = self.lists.get(name).copied() else { return };
+        if old.users > 1 {
+            let users = old.users - 1;
+            self.lists.insert_mut(name.into(), Declared { users, ..old });
+        } else {
+            self.lists_changed += 1;
+            self.lists.remove_mut(name);
+        }
+    }
+}
+
+/// The lists that a rule names.
+fn lists(rule: &Rule) -> impl Iterator<Item = ListUse<'_>> {
+    rule.matches.iter().filter_map(|used| used.body.list())
+}

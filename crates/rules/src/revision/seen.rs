@@ -1,0 +1,98 @@
+//! What a revision tells of its rules without a look at each of them: what the path of a packet depends on.
+
+use std::sync::Arc;
+
+use super::{Declared, Lineage, Revision, TableRevision};
+use crate::backend::Backend;
+use crate::eval::RuleRef;
+use crate::family::Hook;
+use crate::layout::segment::Segments;
+use crate::model::Rule;
+
+impl Revision {
+    /// The implementation that the rules are for.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// Names of its tables, in their order.
+    pub fn tables(&self) -> impl Iterator<Item = &'static str> {
+        self.tables.iter().map(|table| table.name)
+    }
+
+    /// Whether a table has a built-in chain at a hook.
+    #[must_use]
+    pub fn has_chain(&self, table: usize, hook: Hook) -> bool {
+        self.tables.get(table).is_some_and(|table| table.base(hook).is_some())
+    }
+
+    /// Whether some built-in chain at a hook has rules.
+    #[must_use]
+    pub fn has_rules(&self, hook: Hook) -> bool {
+        let chain = |table: &TableRevision| {
+            let chain = table.chains.chains.get(table.base(hook)? as usize)?;
+            Some(!chain.first.rules.is_empty())
+        };
+        self.tables.iter().any(|table| chain(table) == Some(true))
+    }
+
+    /// Whether some rule needs connection tracking.
+    #[must_use]
+    pub fn tracks(&self) -> bool {
+        self.needs.tracks > 0
+    }
+
+    /// Whether some rule translates addresses.
+    #[must_use]
+    pub fn translates(&self) -> bool {
+        self.needs.translates > 0
+    }
+
+    /// Whether some rule asks by which ports of a bridge packets come and go.
+    #[must_use]
+    pub fn asks_for_ports(&self) -> bool {
+        self.needs.ports > 0
+    }
+
+    /// The rule at a place, as walks name it.
+    #[must_use]
+    pub fn rule_at(&self, at: RuleRef) -> Option<&Arc<Rule>> {
+        let chain = self.tables.get(at.table as usize)?.chains.chains.get(at.chain as usize)?;
+        let mut before = 0;
+        for segment in chain.iter() {
+            if let Some(rule) = segment.rules.get(at.rule as usize - before) {
+                return Some(rule);
+            }
+            before += segment.rules.len();
+        }
+        None
+    }
+
+    /// All rules, table after table.
+    pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        let chains = self.tables.iter().flat_map(|table| table.chains.chains.iter());
+        chains.flat_map(Segments::rules)
+    }
+
+    /// What all revisions have in common in which a name is that of the same rule.
+    #[must_use]
+    pub fn lineage(&self) -> &Lineage {
+        &self.lineage
+    }
+
+    /// The names of all rules so far are below this.
+    pub(crate) fn ids(&self) -> u64 {
+        self.ids
+    }
+
+    /// The lists that rules share, by their names.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = (&str, Declared)> {
+        self.needs.lists()
+    }
+
+    /// How often those have changed since the first revision.
+    pub(crate) fn lists_changed(&self) -> u64 {
+        self.needs.lists_changed
+    }
+}
