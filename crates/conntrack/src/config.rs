@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::chance::Entropy;
 use crate::listing::Listing;
 use crate::steer::Shard;
 use packet::Checksums;
@@ -35,9 +36,9 @@ pub struct Config {
     pub start: Option<Arc<Listing>>,
     /// Most flows held at a time (`nf_conntrack_max`); at most 2^30.
     pub max: usize,
-    /// Packets are this table's own, live: what it evicts is gone. Else it stands for the kernel's table, which may have
-    /// evicted other flows.
-    pub decides: bool,
+    /// What random numbers are drawn from. Where they are drawn here, the packets are this table's own, live: what it
+    /// evicts is gone. Else it stands for the kernel's table, which drew what nobody knows, and may have evicted others.
+    pub entropy: Entropy,
     /// Which worker's part of the flows this is, where several share them.
     pub shard: Option<Shard>,
     /// What the keys of the table's hashes are drawn from; at random where there is none. Nothing but time depends on it.
@@ -65,6 +66,11 @@ impl Config {
         Self { max: shard.max, shard: Some(shard), ..self.clone() }
     }
 
+    /// Whether what this table does is what happens.
+    pub(crate) fn decides(&self) -> bool {
+        self.entropy != Entropy::Unknown
+    }
+
     /// Whether flows may have begun before the capture of which nothing is known.
     pub(crate) fn may_predate(&self) -> bool {
         self.mode == Mode::Midstream && self.start.is_none()
@@ -77,7 +83,7 @@ impl Default for Config {
             mode: Mode::default(),
             start: None,
             max: DEFAULT_MAX,
-            decides: false,
+            entropy: Entropy::Unknown,
             shard: None,
             seed: None,
             expect_max: 4096,

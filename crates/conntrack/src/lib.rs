@@ -13,6 +13,7 @@
 //! Source: Linux 6.18, the files named in each module; states and times are facts of its behaviour.
 #![forbid(unsafe_code)]
 
+mod chance;
 pub mod config;
 pub mod defrag;
 pub mod dissect;
@@ -46,6 +47,7 @@ mod untraceable;
 pub mod verify;
 mod view;
 
+pub use chance::{Chance, Entropy};
 pub use config::{Config, Mode, Timeouts};
 pub use edit::{Edit, Renumbering, Replacement};
 pub use flow::{Counters, Doubt, Flow, Proto, Unseen};

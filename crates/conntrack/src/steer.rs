@@ -41,8 +41,6 @@ pub struct Shard {
     pub key: Key,
     /// Most flows that it may hold.
     pub max: usize,
-    /// What ports are drawn from where the kernel draws them; nothing where they are the kernel's to draw.
-    pub draws: Option<u64>,
 }
 
 impl Key {
@@ -135,13 +133,7 @@ impl Shard {
     pub fn all(key: &Key, of: usize, max: usize) -> impl Iterator<Item = Self> {
         let of = of.min(max).max(1);
         let share = move |number| max / of + usize::from(number < max % of);
-        (0..of).map(move |number| Self {
-            number,
-            of,
-            key: key.clone(),
-            max: share(number),
-            draws: None,
-        })
+        (0..of).map(move |number| Self { number, of, key: key.clone(), max: share(number) })
     }
 
     /// Whether flows with this tuple are its own.

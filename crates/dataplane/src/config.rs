@@ -30,7 +30,8 @@ pub struct Config {
     pub bans: Option<Schedule>,
     /// The host's sets, as they were when the first packet came; `None` where they are not given.
     pub sets: Option<Sets>,
-    /// What random numbers are drawn from that rules ask for.
+    /// What random numbers are drawn from: shares of packets, ports. Where they are drawn here, what a full table of
+    /// connections lets go is decided here, too.
     pub entropy: Entropy,
     /// What frames that show packets leaving tell of them is used.
     pub pair: bool,

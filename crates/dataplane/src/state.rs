@@ -255,9 +255,10 @@ fn remembered(plan: &Plan) -> (Of, Memories) {
 
 /// No connections, where they are tracked.
 fn tracker(plan: &Plan, config: &Config, shard: Option<&Shard>) -> Option<Tracker> {
+    let entropy = config.entropy;
     let ct = || match shard {
-        Some(shard) => config.ct.of_shard(shard.clone()),
-        None => config.ct.clone(),
+        Some(shard) => conntrack::Config { entropy, ..config.ct.of_shard(shard.clone()) },
+        None => conntrack::Config { entropy, ..config.ct.clone() },
     };
     plan.is_tracked.then(|| Tracker::new(ct()))
 }

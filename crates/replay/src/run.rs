@@ -194,7 +194,7 @@ fn several<'c>(
         let shard = |number| match &split {
             // Each has room for all: there is none for more than that in all of them.
             threads::Split::Flows { key, .. } => {
-                Some(Shard { number, of: workers, key: key.clone(), max, draws: None })
+                Some(Shard { number, of: workers, key: key.clone(), max })
             }
             _ => None,
         };

@@ -13,7 +13,6 @@
 
 mod backend;
 mod carry;
-mod chance;
 mod connection;
 pub mod convert;
 mod error;
@@ -36,8 +35,8 @@ mod transit;
 mod value;
 
 pub use backend::Backend;
-pub use chance::{Chance, Entropy};
 pub use connection::{Connection, KnownFlow, Request};
+pub use conntrack::{Chance, Entropy};
 pub use family::{Attachment, CONNTRACK, Role, TableKind};
 pub use names::{protocol_name, protocol_number};
 pub use outcome::Outcome;

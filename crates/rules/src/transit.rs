@@ -5,10 +5,10 @@
 //! value and the new one, so what is known afterwards holds on either branch.
 
 use crate::backend::Backend;
-use crate::chance::Chance;
 use crate::connection::Connection;
 use crate::family::{Family, Hook};
 use crate::ipset::Sets;
+use conntrack::Chance;
 use host::Host;
 use packet::ipv6_ext::{AUTH, Find};
 use packet::{L3, L4, Mark, Packet, Read, Upper, ipv4, ipv6, ipv6_ext};

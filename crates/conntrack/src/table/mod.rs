@@ -8,7 +8,7 @@
 //! that lie where a hash with a secret key puts the new one: which flow went there, and whether any did, is not known.
 //! So every flow that might have gone is in doubt ([`Table::may_be_evicted`]), and one that went here may still be
 //! there ([`Table::may_have`]). Which flow goes here depends on the order of packets alone. A table that decides itself
-//! ([`Config::decides`](super::Config)) has no such doubts.
+//! ([`Config::entropy`](super::Config)) has no such doubts.
 //!
 //! Source: Linux `nf_conntrack_core.c` (`early_drop`, `gc_worker`, `__nf_conntrack_confirm`).
 

@@ -9,6 +9,7 @@
 //! (`nf_nat_exp_find_port`, `nf_nat_mangle_tcp_packet`).
 
 use super::{Confirmation, Tracker};
+use crate::chance::Chance;
 use crate::edit::{Edit, Renumbering, Replacement};
 use crate::expect::{Added, Expectation, Followed};
 use crate::flow::{Doubt, Flow};
@@ -22,6 +23,9 @@ use crate::unmodelled::Payload;
 use crate::untraceable::{Pattern, anything};
 use crate::view::{Certainty, CtState, CtView, States};
 use packet::Packet;
+
+/// How often a port is drawn before there is none.
+const DRAWS: u16 = 128;
 
 /// Ports that the kernel draws from where the one named is taken, at the least for one of them to be free.
 const ENOUGH: u16 = 128;
@@ -167,7 +171,12 @@ impl Tracker {
         let port = expectation.destination_port;
         match (added, mention) {
             (Added::Full, _) | (Added::Clash, None) => return Confirmation::Helper,
-            (Added::Clash, Some(_)) => return self.draw_port(looked, &expectation),
+            (Added::Clash, Some(mention)) => {
+                return match self.chance.is_some() {
+                    true => self.draw_port(looked, &expectation, &mention),
+                    false => self.lose_port(looked, &expectation),
+                };
+            }
             (Added::Yes, _) => {}
         }
         if let Some(master) = self.table.flow_mut(looked.handle) {
@@ -181,8 +190,35 @@ impl Tracker {
         }
     }
 
-    /// The port is taken: the kernel draws another one of those above, 65535 left out.
-    fn draw_port(&mut self, looked: &Looked, expectation: &Expectation) -> Confirmation {
+    /// The port is taken: another one of those above is drawn, 65535 left out (`nf_nat_exp_find_port`).
+    fn draw_port(
+        &mut self,
+        looked: &Looked,
+        expectation: &Expectation,
+        mention: &Mention,
+    ) -> Confirmation {
+        let named = expectation.destination_port;
+        let above = u16::MAX - named;
+        for _ in 0..above.min(DRAWS) {
+            let Some(drawn) = self.chance.as_ref().map(Chance::draw) else { break };
+            let port = named + (drawn % u64::from(above)) as u16;
+            let expectation = Expectation { destination_port: port, ..*expectation };
+            match self.expectations.add(expectation, looked.now) {
+                Added::Clash => {}
+                Added::Full => break,
+                Added::Yes => {
+                    if let Some(master) = self.table.flow_mut(looked.handle) {
+                        master.expecting = 1;
+                    }
+                    return self.rewrite(looked, mention, port);
+                }
+            }
+        }
+        Confirmation::Helper
+    }
+
+    /// The port is taken: the kernel draws another one of those above, 65535 left out, and nobody knows which.
+    fn lose_port(&mut self, looked: &Looked, expectation: &Expectation) -> Confirmation {
         let above = u16::MAX - expectation.destination_port;
         if above <= 1 {
             // There is none but the one that is taken.

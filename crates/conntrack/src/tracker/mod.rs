@@ -24,6 +24,7 @@ mod start;
 mod translation;
 mod unseen;
 
+use crate::chance::Chance;
 use crate::config::{Config, Mode};
 use crate::dissect::{Layer, Unparsable};
 use crate::expect::Expectations;
@@ -117,6 +118,8 @@ pub struct Tracker {
     pub(crate) crosses: bool,
     /// When the capture began.
     pub(crate) began: Option<u64>,
+    /// What ports are drawn from, if they are drawn here.
+    pub(crate) chance: Option<Chance>,
 }
 
 impl Tracker {
@@ -130,7 +133,7 @@ impl Tracker {
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
-            table: Table::new(config.max, config.decides, HashKey::new(config.seed)),
+            table: Table::new(config.max, config.decides(), HashKey::new(config.seed)),
             expectations: Expectations::new(config.expect_max),
             helpers: Helpers::default(),
             loose_end: None,
@@ -141,6 +144,7 @@ impl Tracker {
             moves_ports: false,
             crosses: false,
             began: None,
+            chance: config.entropy.chance(),
             config,
         }
     }

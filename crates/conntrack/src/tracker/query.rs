@@ -3,6 +3,7 @@
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_alter_reply`, `nf_conntrack_tuple_taken`).
 
 use super::Tracker;
+use crate::chance::Chance;
 use crate::config::Config;
 use crate::flow::{Doubt, Flow};
 use crate::index::Handle;
@@ -55,6 +56,12 @@ impl Tracker {
     #[must_use]
     pub fn keeps_ports(&self) -> bool {
         !self.moves_ports
+    }
+
+    /// What ports are drawn from; `None` where the kernel drew them.
+    #[must_use]
+    pub fn chance(&self) -> Option<&Chance> {
+        self.chance.as_ref()
     }
 
     /// Settings.

@@ -50,7 +50,7 @@ impl Walk<'_, '_, '_> {
             tcp::PROTOCOL => PORTS_AND_SEQUENCE,
             sctp::PROTOCOL if is_whole(sctp::HEADER_LEN) => sctp::HEADER_LEN,
             udp::PROTOCOL | sctp::PROTOCOL | icmpv4::PROTOCOL | icmpv6::PROTOCOL => udp::HEADER_LEN,
-            _ => 0,
+            _ => return fixed,
         };
         quoted.offset + len
     }

@@ -451,7 +451,8 @@ proptest! {
     #[test]
     fn what_came_in_fragments_leaves_in_them(
         v6 in any::<bool>(),
-        units in 4usize..140,
+        // One piece alone leaves as no fragment.
+        units in 4usize..125,
         len in 1000usize..5000,
         order in vec(any::<u32>(), 200),
         translates in any::<bool>(),

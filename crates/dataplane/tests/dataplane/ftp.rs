@@ -9,9 +9,9 @@ use dataplane::{Arrival, Config, Evaluator, FinalVerdict, Observer, Path, Progra
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::{self, Flags};
 use packet::{Checksums, L4, Link, Packet, Read, checksum};
-use rules::eval;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
+use rules::{Entropy, eval};
 
 const RULES: &str = "*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p 6 --dport 21 -j CT --helper ftp\n\
     COMMIT\n*nat\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -s 10.0.0.0/8 -j SNAT --to-source 203.0.113.101\n\
@@ -38,6 +38,8 @@ impl Observer for Left {
 struct Control<'r> {
     evaluator: Evaluator<'r>,
     number: u64,
+    /// The client's port.
+    port: u16,
 }
 
 /// A segment that came out.
@@ -60,6 +62,7 @@ fn config() -> Config {
 
 fn segment(
     from_client: bool,
+    port: u16,
     flags: Flags,
     sequence: u32,
     acknowledgement: u32,
@@ -67,8 +70,8 @@ fn segment(
 ) -> Vec<u8> {
     let address = |text: &str| text.parse::<IpAddr>().expect("an address");
     let (ends, ports) = match from_client {
-        true => ((CLIENT, SERVER), (40_000, 21)),
-        false => ((SERVER, FRONT), (21, 40_000)),
+        true => ((CLIENT, SERVER), (port, 21)),
+        false => ((SERVER, FRONT), (21, port)),
     };
     let addresses = Addresses::new(address(ends.0), address(ends.1)).expect("one family");
     let mut craft = Craft::new(addresses, Message::tcp(ports.0, ports.1, flags));
@@ -101,7 +104,7 @@ impl Control<'_> {
         acknowledgement: u32,
         text: &str,
     ) -> Option<Segment> {
-        let mut bytes = segment(from_client, flags, sequence, acknowledgement, text);
+        let mut bytes = segment(from_client, self.port, flags, sequence, acknowledgement, text);
         self.number += 1;
         let arrival = Arrival {
             time: Some(self.number * 1_000_000),
@@ -143,9 +146,12 @@ fn seen(mut bytes: Vec<u8>) -> Segment {
 }
 
 fn with_control(then: impl FnOnce(&mut Control<'_>)) {
-    let (rules, config) = (ruleset(), config());
-    let program = Program::new([rules], config);
-    let mut control = Control { evaluator: Evaluator::new(&program), number: 0 };
+    with_control_under(config(), then);
+}
+
+fn with_control_under(config: Config, then: impl FnOnce(&mut Control<'_>)) {
+    let program = Program::new([ruleset()], config);
+    let mut control = Control { evaluator: Evaluator::new(&program), number: 0, port: 40_000 };
     control.open();
     then(&mut control);
 }
@@ -193,6 +199,21 @@ fn what_acknowledges_nothing_keeps_its_number() {
     with_control(|control| {
         control.say(true, Flags::ACK, 107, 506, "PORT 10,0,0,1,4,1\r\n");
         assert_eq!(control.say(false, Flags::RST, 506, 131, ""), says(506, 131, ""));
+    });
+}
+
+#[test]
+fn a_port_that_another_connection_announced_is_drawn() {
+    with_control_under(Config { entropy: Entropy::Seed(1), ..config() }, |control| {
+        control.say(true, Flags::ACK, 107, 506, "PORT 10,0,0,1,4,1\r\n");
+        control.port = 40_001;
+        control.open();
+        let told = control.say(true, Flags::ACK, 107, 506, "PORT 10,0,0,1,4,1\r\n");
+        let Segment { payload, .. } = told.expect("it goes on");
+        let port = payload.strip_prefix("PORT 203,0,113,101,").expect("the address in front");
+        let numbers: Vec<u16> = port.trim_end().split(',').map(|n| n.parse().unwrap()).collect();
+        let [high, low] = numbers[..] else { panic!("{payload}") };
+        assert!(high * 256 + low > 1025, "{payload}");
     });
 }
 

@@ -8,9 +8,9 @@ use dataplane::{
 };
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
-use rules::eval;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
+use rules::{Entropy, eval};
 
 #[derive(Default)]
 struct Notes(Vec<Why>);
@@ -42,19 +42,18 @@ fn sent(
     clients: std::ops::Range<u16>,
     port: u16,
 ) -> Vec<(Disposition, Vec<Why>)> {
-    sent_through(rules, false, clients, port)
+    sent_through(rules, Entropy::Unknown, clients, port)
 }
 
-/// The same; the table may be one that decides.
+/// The same, where random numbers are drawn from something.
 fn sent_through(
     rules: Arc<Ruleset>,
-    decides: bool,
+    entropy: Entropy,
     clients: std::ops::Range<u16>,
     port: u16,
 ) -> Vec<(Disposition, Vec<Why>)> {
-    let ct =
-        conntrack::Config { mode: Mode::Kernel, max: 4, decides, ..conntrack::Config::default() };
-    let config = Config { ct, path: Some(dataplane::Path::Forward), ..Config::default() };
+    let ct = conntrack::Config { mode: Mode::Kernel, max: 4, ..conntrack::Config::default() };
+    let config = Config { ct, entropy, path: Some(dataplane::Path::Forward), ..Config::default() };
     let program = Program::new([rules], config);
     let mut evaluator = Evaluator::new(&program);
     let mut pass = |client: u16, port| {
@@ -91,11 +90,11 @@ fn what_is_dropped_with_or_without_room_is_dropped() {
 
 #[test]
 fn a_table_that_decides_knows_what_it_evicted() {
-    for (end, whys) in sent_through(ruleset("ACCEPT"), true, 10..20, 53) {
+    for (end, whys) in sent_through(ruleset("ACCEPT"), Entropy::Seed(1), 10..20, 53) {
         assert!(matches!(end.verdict, FinalVerdict::Accept(_)), "{end:?}");
         assert_eq!(whys, []);
     }
-    for (end, _) in sent_through(ruleset("DROP"), true, 10..20, 99) {
+    for (end, _) in sent_through(ruleset("DROP"), Entropy::Seed(1), 10..20, 99) {
         let by_policy = matches!(end.verdict, FinalVerdict::Drop(DropReason::Policy { .. }));
         assert!(by_policy && end.either.is_none(), "{end:?}");
     }

@@ -1,15 +1,17 @@
 //! Conversations through NAT rules: what packets look like after them, both ways, with whole checksums.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use conntrack::steer::{Alike, Key, Shard};
 use conntrack::{self, Mode, Tuple};
-use dataplane::{Arrival, Config, Evaluator, FinalVerdict, Path, Program};
+use dataplane::{Arrival, Config, DropReason, Evaluator, FinalVerdict, Path, Program};
 use host::{Host, Network};
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Link, checksum};
 use proptest::prelude::{any, proptest};
+use rules::Entropy;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
 
@@ -75,12 +77,11 @@ fn pass(
 fn a_worker_draws_ports_whose_replies_come_to_itself() {
     let rules =
         ruleset(":POSTROUTING ACCEPT\n-A POSTROUTING -o wan -j MASQUERADE", ":FORWARD ACCEPT");
-    let (config, key) = (config(), Key::Ports(Alike::default()));
-    let program = Program::new([rules], config);
+    let key = Key::Ports(Alike::default());
+    let program = Program::new([rules], Config { entropy: Entropy::Seed(7), ..config() });
     let tuple = Tuple::new([10, 0, 0, 1].into(), [20, 0, 0, 1].into(), 17, [4000, 53]);
     for shards in 1..5 {
         let shard = Shard::all(&key, shards, 100).find(|shard| shard.has(&tuple)).unwrap();
-        let shard = Shard { draws: Some(7), ..shard };
         let mut evaluator = Evaluator::of_shard(&program, Some(shard.clone()));
         for (number, client) in [(1, "10.0.0.1"), (2, "10.0.0.2"), (3, "10.0.0.3")] {
             let mut bytes = udp((client, 4000, "20.0.0.1", 53));
@@ -94,6 +95,30 @@ fn a_worker_draws_ports_whose_replies_come_to_itself() {
             assert_is(&reply, ("20.0.0.1", 53, client, 4000));
         }
     }
+}
+
+/// Ports that rules have drawn at random are drawn from their range, as long as there is one that is free; then packets
+/// end.
+#[test]
+fn ports_are_drawn_from_their_range_until_none_is_left() {
+    let nat = ":POSTROUTING ACCEPT\n-A POSTROUTING -p udp -j SNAT --to-source 192.0.2.1:5000-5063 --random";
+    let program = Program::new(
+        [ruleset(nat, ":FORWARD ACCEPT")],
+        Config { entropy: Entropy::System, ..config() },
+    );
+    let mut evaluator = Evaluator::new(&program);
+    let mut drawn = HashSet::new();
+    let mut send = |client: u16| {
+        let mut bytes = udp(("10.0.0.1", client, "20.0.0.1", 53));
+        let verdict = pass(&mut evaluator, &mut bytes, 1).0;
+        (verdict, u16::from_be_bytes([bytes[20], bytes[21]]))
+    };
+    for client in 0..64 {
+        let (verdict, port) = send(3000 + client);
+        assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
+        assert!((5000..5064).contains(&port) && drawn.insert(port), "{port}");
+    }
+    assert_eq!(send(4000).0, FinalVerdict::Drop(DropReason::Conntrack));
 }
 
 /// Asserts the addresses and ports of a UDP packet, and that both its checksums hold.

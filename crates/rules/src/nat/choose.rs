@@ -14,6 +14,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Ports that the kernel tries one after the other before it draws another first one.
 const ATTEMPTS: u32 = 128;
 
+/// How often another first port is drawn where those after the last one are taken. The kernel tries fewer from each.
+const ROUNDS: u32 = 4;
+
 /// Flows of the same source that are looked at for one whose mapping will do: past them, it is not known.
 const MOST_EARLIER: usize = 256;
 
@@ -153,7 +156,7 @@ impl Choice<'_> {
             if self.is_free(&candidate)? {
                 return Some(candidate);
             }
-            if tuple.protocol() == tcp::PROTOCOL {
+            if tuple.protocol() == tcp::PROTOCOL && self.tracker.chance().is_none() {
                 // The kernel may evict a flow that is closing.
                 return None;
             }
@@ -161,11 +164,21 @@ impl Choice<'_> {
         None
     }
 
-    /// A port that is drawn, by a worker that draws its own. What the kernel drew nobody knows.
+    /// A port that is drawn; what the kernel drew nobody knows. Where none is found that is free the flow gets one that is
+    /// not, and clashes when it is confirmed.
     fn draw(&mut self, tuple: &Tuple, ports: Ports) -> Option<Tuple> {
-        let shard = self.tracker.config().shard.clone()?;
-        let mut candidates = candidates(tuple, self.side, ports, &shard, shard.draws?);
-        candidates.find(|candidate| self.is_free(candidate) == Some(true))
+        let mut last = None;
+        for _ in 0..ROUNDS {
+            let first = self.tracker.chance()?.draw();
+            let shard = self.tracker.config().shard.clone();
+            for candidate in candidates(tuple, self.side, ports, shard.as_ref(), first) {
+                if self.is_free(&candidate) == Some(true) {
+                    return Some(candidate);
+                }
+                last = Some(candidate);
+            }
+        }
+        last
     }
 }
 

@@ -7,26 +7,26 @@
 //! one that is drawn.
 
 use super::range::{Ports, address, with_end};
-use conntrack::key::HashKey;
 use conntrack::steer::Shard;
 use conntrack::{Side, Tuple, has_ports};
 
 /// Ports that are tried for each shard that there is.
 const ATTEMPTS: u32 = 128;
 
-/// What the tuple's port may become, from one on that a seed draws for it.
+/// What the tuple's port may become, one after the other from a `first` one that was drawn.
 pub(super) fn candidates(
     tuple: &Tuple,
     side: Side,
     ports: Ports,
-    shard: &Shard,
-    seed: u64,
+    shard: Option<&Shard>,
+    first: u64,
 ) -> impl Iterator<Item = Tuple> {
-    let start = tuple.hash(&HashKey::new(Some(seed))) as u32 % ports.len();
-    let most = ATTEMPTS.saturating_mul(shard.of as u32);
+    let start = (first % u64::from(ports.len())) as u32;
+    let most = ATTEMPTS.saturating_mul(shard.map_or(1, |shard| shard.of as u32));
     let port = move |step: u32| ports.first + ((start + step) % ports.len()) as u16;
     let at = move |port: u16| with_end(tuple, side, address(tuple, side), Some(port));
-    let is_own = |tuple: &Tuple| tuple.inverse().is_some_and(|reply| shard.has(&reply));
+    let has = move |reply: Tuple| shard.is_none_or(|shard| shard.has(&reply));
+    let is_own = move |tuple: &Tuple| tuple.inverse().is_some_and(has);
     (0..ports.len().min(most)).map(move |step| at(port(step))).filter(is_own)
 }
 
@@ -51,17 +51,17 @@ mod tests {
         #[test]
         fn replies_to_what_is_drawn_come_to_the_worker_that_drew_it(
             parts in any::<[u16; 2]>(), protocol in prop_oneof![Just(6u8), Just(17)], of in 1usize..6,
-            alike in prop::collection::vec(any::<u16>(), 0..4), range in any::<[u16; 2]>(), seed: u64,
+            alike in prop::collection::vec(any::<u16>(), 0..4), range in any::<[u16; 2]>(), drawn: u64,
         ) {
             let tuple = Tuple::new([10, 0, 0, 1].into(), [20, 0, 0, 1].into(), protocol, parts);
             let [first, last] = [range[0].min(range[1]), range[0].max(range[1])];
             for ports in [Ports { first, last, base: None }, usual(&tuple, parts[0])] {
                 let key = Key::Ports(alike.iter().copied().collect());
                 let shards: Vec<Shard> = Shard::all(&key, of, 100).collect();
-                let drawn = |shard| candidates(&tuple, Side::Source, ports, shard, seed);
+                let tried_by = |shard| candidates(&tuple, Side::Source, ports, Some(shard), drawn);
                 let mut tried = 0;
                 for (number, shard) in shards.iter().enumerate() {
-                    for candidate in drawn(shard) {
+                    for candidate in tried_by(shard) {
                         tried += 1;
                         prop_assert_eq!(key.shard_of(&candidate.inverse().unwrap(), of), number);
                         prop_assert!((ports.first..=ports.last).contains(&candidate.source_part()));

@@ -133,9 +133,9 @@ impl Memory for Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::Entropy;
     use crate::ext::kit::testing::{evaluate, ipv4_udp, with_transit};
     use crate::family::{Family, Hook};
+    use conntrack::Entropy;
     use host::Host;
     use packet::{Checksums, Link, Packet};
     use proptest::collection::vec;

@@ -1,6 +1,6 @@
 //! [`Chance`]: numbers drawn at random, where the packets are ours and not somebody's recording.
 //!
-//! The kernel draws from `get_random_u32`. What it drew for a recorded packet nobody knows, so offline there is no
+//! The kernel draws from `get_random_u32`: ports, shares of packets. What it drew for a recorded packet nobody knows, so offline there is no
 //! chance, and what depends on it is unknown.
 //!
 //! Contract: one worker's own. Without the key nobody can tell the next number from those before: each is the keyed
