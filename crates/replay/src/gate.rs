@@ -11,8 +11,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Left for whatever else the process does, in bytes.
 const SPARE: usize = 16 << 20;
-/// What a thread takes to start: Rust's default stack, its guard, the C library's words.
-const TO_START: usize = 3 << 20;
+/// What a thread may take to start: Rust's default stack, its guard, the C library's words, and the 64 MiB of addresses
+/// that glibc reserves for its allocations, if there are as many (`HEAP_MAX_SIZE`).
+const TO_START: usize = (3 << 20) + (64 << 20);
 /// What each thread may need at once when work begins: batches on their way.
 const TO_WORK: usize = 1 << 20;
 
