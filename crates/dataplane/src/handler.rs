@@ -278,6 +278,7 @@ impl Handler {
             time: arrival.time,
             ct,
             to_host: way.ends_here(),
+            mtu: way.mtu,
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
         let visit = Visit {
@@ -358,6 +359,7 @@ impl Handler {
             time: arrival.time,
             ct,
             to_host: way.ends_here(),
+            mtu: way.mtu,
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
         let mut walk = Walk::again(transit, view, tables, memories);
@@ -440,7 +442,7 @@ fn came_in<'a>(
     observer: &mut impl Observer,
 ) -> Delivered {
     let Way { path, input, output, .. } = way;
-    walk.goes(way.ends_here());
+    walk.goes(&way);
     match way.fate {
         Fate::Sure => {}
         Fate::Open(why) => walk.fork(why, observer),
@@ -475,6 +477,7 @@ fn came_in<'a>(
 /// After OUTPUT: away, and by `lo` back in.
 fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Observer) {
     let Way { path, input, output, .. } = way;
+    walk.goes(&way);
     walk.hook(Hook::Postrouting, Iface::Absent, output, observer);
     if path == Path::Loopback || walk.is_way_indeterminate() {
         walk.loops_back();

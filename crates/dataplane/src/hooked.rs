@@ -67,7 +67,7 @@ pub(crate) fn goes<'n: 'a, 'a>(
     observer: &mut impl Observer,
 ) -> Way<'n> {
     let Way { path, input, output, .. } = way;
-    walk.goes(way.ends_here());
+    walk.goes(&way);
     walk.was_tracked(path == Path::Output, observer);
     match hook {
         Hook::Input => walk.hook(Hook::Input, input, Iface::Absent, observer),

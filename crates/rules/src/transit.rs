@@ -40,6 +40,8 @@ pub struct Transit<'p, 'b> {
     pub ct: Connection<'p>,
     /// Whether its way ends in this host; `None` where that is not known.
     pub to_host: Option<bool>,
+    /// The longest packet that its way carries, in bytes, if that is known.
+    pub mtu: Option<u32>,
     /// The host's sets, if they are known.
     pub sets: Option<&'p mut Sets>,
     /// What random numbers are drawn from; `None` where the kernel drew them, and nobody knows which.
@@ -96,6 +98,7 @@ impl<'p, 'b> Transit<'p, 'b> {
             time: None,
             ct: Connection::default(),
             to_host: None,
+            mtu: None,
             sets: None,
             chance: None,
             certain: true,

@@ -24,6 +24,7 @@ use rules::{BridgeNote, Connection, Iface, Request, Role, Transit};
 use crate::arrival::{Left, Passed};
 use crate::disposition::{DropReason, Midstream, Why};
 use crate::observer::Observer;
+use crate::way::Way;
 
 pub(crate) use size::Sizes;
 pub(crate) use tables::{Rules, Tables};
@@ -476,9 +477,10 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.verdicts.add(Verdict::Drop, None);
     }
 
-    /// Whether its way ends in this host, as routing decided; `None` where that is not known.
-    pub(crate) fn goes(&mut self, to_host: Option<bool>) {
-        self.transit.to_host = to_host;
+    /// It goes this way, as routing decided.
+    pub(crate) fn goes(&mut self, way: &Way<'_>) {
+        self.transit.to_host = way.ends_here();
+        self.transit.mtu = way.mtu;
     }
 
     /// Its mark.

@@ -447,6 +447,46 @@ fn what_a_helper_lengthens_leaves_with_all_its_bytes() {
     assert_eq!(checked(left, Link::Ethernet)[20..], *b"PORT 192,0,2,1,4,1\r\n");
 }
 
+/// Makes both checksums of a TCP segment over IPv4 right.
+fn mend(frame: &mut [u8]) {
+    let (ip, tcp) = frame[LINK..].split_at_mut(20);
+    ip[10..12].fill(0);
+    let header = !checksum::sum(ip);
+    ip[10..12].copy_from_slice(&header.to_be_bytes());
+    tcp[16..18].fill(0);
+    let pseudo = checksum::add(checksum::sum(&ip[12..20]), checksum::add(6, tcp.len() as u16));
+    let upper = !checksum::add(pseudo, checksum::sum(tcp));
+    tcp[16..18].copy_from_slice(&upper.to_be_bytes());
+}
+
+#[test]
+fn segment_sizes_are_clamped_to_the_way_there_and_back() {
+    let rules = "*mangle\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -m tcp --tcp-flags SYN,RST SYN \
+        -j TCPMSS --clamp-mss-to-pmtu\nCOMMIT\n";
+    let mut router = Router::new(rules);
+    let ends = [CLIENT[0], SERVER[0]];
+    let bare = Craft { payload_len: 0, ..craft(ends, Message::tcp(1000, 80, Flags::SYN)) }.frame();
+    let with = |option: &[u8]| {
+        let mut frame = bare.clone();
+        let tcp = LINK + 20;
+        frame.extend_from_slice(option);
+        frame[tcp + 12] += (option.len() as u8 / 4) << 4;
+        let total = (frame.len() - LINK) as u16;
+        frame[LINK + 2..LINK + 4].copy_from_slice(&total.to_be_bytes());
+        mend(&mut frame);
+        frame
+    };
+    let mut left = |frame: &[u8]| {
+        let [_, on] = router.pass(0, &[frame.to_vec()]);
+        let [left] = on.as_slice() else { panic!("{on:?}") };
+        checked(left, Link::Ethernet)[20..].to_vec()
+    };
+    // The smaller link carries 1300 bytes.
+    assert_eq!(left(&with(&[2, 4, 0x05, 0xb4])), [2, 4, 0x04, 0xec]);
+    assert_eq!(left(&with(&[2, 4, 0x02, 0x00])), [2, 4, 0x02, 0x00], "never raised");
+    assert_eq!(left(&bare), [2, 4, 0x02, 0x18], "what goes for none");
+}
+
 proptest! {
     #[test]
     fn what_came_in_fragments_leaves_in_them(

@@ -125,7 +125,7 @@ fn answer(bytes: &[u8], rng: &mut Rng) -> Option<Vec<u8>> {
 /// An error of a router beyond about a packet that came out.
 pub(crate) fn error(bytes: &[u8]) -> Option<Vec<u8>> {
     let (source, destination, protocol, upper) = parts(bytes)?;
-    if matches!((protocol, upper[0]), (1, 3) | (58, 1)) {
+    if matches!((protocol, *upper.first()?), (1, 3) | (58, 1)) {
         return None;
     }
     let (family, icmp, kind) =

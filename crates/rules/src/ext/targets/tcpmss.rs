@@ -1,9 +1,11 @@
 //! `-j TCPMSS`: lowers the MSS option of a SYN, or adds one.
 //!
-//! A path MTU is not known, so with `--clamp-mss-to-pmtu` the value of the option is unknown afterwards. A
-//! header that gets an option grows by four bytes, which a packet here cannot: its TCP header and the
-//! lengths before it become unknown. The checksum takes the change as an aligned word even where the
-//! option lies across two. Source: iptables-extensions(8); kernel `net/netfilter/xt_TCPMSS.c`.
+//! `--clamp-mss-to-pmtu` goes by the smaller MTU of the packet's way and of the way back to its source, as the host's
+//! links and routes give them; where those are not given, the value of the option is unknown afterwards. A header that
+//! gets an option grows by four bytes; where it is not certain that it does, the TCP header and the lengths before it
+//! become unknown. The checksum takes the change as an aligned word even where the option lies across two.
+//!
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_TCPMSS.c`.
 
 use crate::error::What;
 use crate::ext::kit::option_walk::find_mss;
@@ -13,7 +15,9 @@ use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetK
 use crate::family::{Family, Hook};
 use crate::transit::Transit;
 use crate::value;
+use host::{Outgoing, Routed};
 use packet::{Read, ipv4, ipv6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "TCPMSS",
@@ -25,6 +29,9 @@ pub(crate) static KIND: TargetKind = TargetKind {
 
 /// Longest TCP header.
 const MAX_LEN: usize = 60;
+/// Bytes of the option, which starts with its kind and this length.
+const OPTION_LEN: usize = 4;
+const OPTION_KIND: u8 = 2;
 
 #[derive(Debug, Clone, Copy)]
 enum SetMss {
@@ -68,35 +75,115 @@ fn wants_syn(options: &[Given<'_>]) -> bool {
     })
 }
 
+/// What a segment size is set to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Size {
+    To(u16),
+    Unknown,
+    /// The path carries no segment at all: the packet is dropped.
+    None,
+}
+
 impl SetMss {
-    /// For a whole TCP header of `len` bytes at `tcp`.
-    fn set(self, transit: &mut Transit<'_, '_>, tcp: usize, len: usize) {
-        let found = match transit.packet.read_slice(tcp + MIN_LEN, len - MIN_LEN) {
-            Read::Known(options) => find_mss(options),
-            Read::Unknown | Read::Absent => {
-                tcp_header::forget(transit, tcp, MIN_LEN, len - MIN_LEN);
-                return grow(transit, tcp, len);
-            }
-        };
-        match (found, self) {
-            (None, _) => grow(transit, tcp, len),
-            (Some((at, old)), Self::To(new)) if old > new => {
-                let bytes = new.to_be_bytes();
-                tcp_header::write(transit, tcp, MIN_LEN + at, &bytes, [(old, new)]);
-            }
-            (Some(_), Self::To(_)) => {}
-            (Some((at, _)), Self::PathMtu) => tcp_header::forget(transit, tcp, MIN_LEN + at, 2),
+    fn size(self, transit: &Transit<'_, '_>) -> Size {
+        let headers = if transit.family == Family::Ipv6 { 60 } else { 40 };
+        match self {
+            Self::To(mss) => Size::To(mss),
+            Self::PathMtu => match path_mtu(transit) {
+                None => Size::Unknown,
+                Some(mtu) if mtu <= headers => Size::None,
+                // The kernel takes the lower half, too.
+                Some(mtu) => Size::To((mtu - headers) as u16),
+            },
         }
     }
 }
 
-/// An option is added, unless payload follows or the header is as long as can be.
-fn grow(transit: &mut Transit<'_, '_>, tcp: usize, len: usize) {
-    let headers = transit.packet.headers();
-    if headers.end > tcp + len || len >= MAX_LEN {
+/// The smaller MTU of the packet's way and of the way back to its source. No way back counts for none.
+fn path_mtu(transit: &Transit<'_, '_>) -> Option<u32> {
+    let source = match transit.family {
+        Family::Ipv6 => IpAddr::from(transit.net::<16>(ipv6::SOURCE.start).known()?),
+        _ => IpAddr::from(transit.net::<4>(ipv4::SOURCE.start).known()?),
+    };
+    let unspecified = match source {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let back = Outgoing {
+        source: unspecified,
+        destination: source,
+        output: None,
+        tos: Some(0),
+        mark: Some(0),
+        protocol: Some(0),
+        ports: Some([0; 2]),
+    };
+    let there = transit.mtu?;
+    match transit.host.route_out(&back) {
+        Routed::Forward { mtu, .. } => Some(mtu?.min(there)),
+        Routed::Refused(_) => Some(there),
+        Routed::Input(_) | Routed::Unknown(_) => None,
+    }
+}
+
+/// For a whole TCP header of `len` bytes at `tcp`.
+fn set(transit: &mut Transit<'_, '_>, tcp: usize, len: usize, size: Size) {
+    let found = match transit.packet.read_slice(tcp + MIN_LEN, len - MIN_LEN) {
+        Read::Known(options) => find_mss(options),
+        Read::Unknown | Read::Absent => {
+            tcp_header::forget(transit, tcp, MIN_LEN, len - MIN_LEN);
+            return lose_growth(transit, tcp, len);
+        }
+    };
+    match (found, size) {
+        (None, _) => grow(transit, tcp, len, size),
+        (Some((at, old)), Size::To(new)) if old > new => {
+            let bytes = new.to_be_bytes();
+            tcp_header::write(transit, tcp, MIN_LEN + at, &bytes, [(old, new)]);
+        }
+        (Some(_), Size::To(_)) => {}
+        (Some((at, _)), _) => tcp_header::forget(transit, tcp, MIN_LEN + at, 2),
+    }
+}
+
+/// Whether the header gets an option: no payload follows, and it is not as long as can be.
+fn grows(transit: &Transit<'_, '_>, tcp: usize, len: usize) -> bool {
+    transit.packet.headers().end <= tcp + len && len < MAX_LEN
+}
+
+/// An option is added, with no more than what goes for a segment size where none is announced.
+fn grow(transit: &mut Transit<'_, '_>, tcp: usize, len: usize, size: Size) {
+    let usual = if transit.family == Family::Ipv6 { 1220 } else { 536 };
+    let Size::To(mss) = size else { return lose_growth(transit, tcp, len) };
+    let [high, low] = mss.min(usual).to_be_bytes();
+    let option = [OPTION_KIND, OPTION_LEN as u8, high, low];
+    let at = tcp + MIN_LEN;
+    let Read::Known([words, flags]) = transit.packet.read(tcp + WORDS) else {
+        return lose_growth(transit, tcp, len);
+    };
+    if !grows(transit, tcp, len) {
         return;
     }
-    let net = tcp - headers.network;
+    if !transit.certain || !transit.packet.splice(at..at, &option) {
+        return lose_growth(transit, tcp, len);
+    }
+    let longer = words.wrapping_add((OPTION_LEN as u8 / 4) << 4);
+    let word = |high, low| u16::from_be_bytes([high, low]);
+    let summed = [
+        (len as u16, (len + OPTION_LEN) as u16),
+        (0, word(option[0], option[1])),
+        (0, word(option[2], option[3])),
+        (word(words, flags), word(longer, flags)),
+    ];
+    tcp_header::write(transit, tcp, WORDS, &[longer], summed);
+}
+
+/// Whether an option is added, and with which value, is not known.
+fn lose_growth(transit: &mut Transit<'_, '_>, tcp: usize, len: usize) {
+    if !grows(transit, tcp, len) {
+        return;
+    }
+    let net = tcp - transit.packet.headers().network;
     transit.forget_net(net + WORDS..net + len);
     match transit.family {
         Family::Ipv6 => transit.forget_net(ipv6::PAYLOAD_LEN),
@@ -119,7 +206,11 @@ impl Target for SetMss {
         match tcp_header::whole(transit) {
             Ok((tcp, len)) => {
                 transit.one_piece = true;
-                self.set(transit, tcp, len);
+                let size = self.size(transit);
+                if size == Size::None {
+                    return Effect::Drop;
+                }
+                set(transit, tcp, len, size);
                 Effect::Continue
             }
             Err(effect) => effect,
