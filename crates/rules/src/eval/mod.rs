@@ -22,7 +22,7 @@ mod tests_of;
 mod verdicts;
 
 pub use budget::{MAX_STEPS, PATIENCE};
-pub use memories::Memories;
+pub use memories::{Memories, SharedMemories};
 pub(crate) use memories::Remembered;
 pub use tests_of::{Test, tests_of, tests_of_text};
 pub use verdicts::{By, Claim, Verdict, Verdicts};
