@@ -21,6 +21,7 @@ mod leave;
 mod life;
 mod query;
 mod start;
+mod tell;
 mod translation;
 mod unseen;
 
@@ -39,6 +40,7 @@ use crate::sources::Sources;
 use crate::status::Status;
 use crate::step::{Arrival, Step};
 use crate::table::Table;
+use crate::told::Told;
 use crate::untraceable::Untraceable;
 use crate::view::{Certainty, CtState, CtView, Space, States, Taken};
 use crate::{dissect, icmp, protocol, tcp};
@@ -117,6 +119,8 @@ pub struct Tracker {
     pub(crate) crosses: bool,
     /// When the capture began.
     pub(crate) began: Option<u64>,
+    /// What others are told of its flows, if any ask.
+    pub(crate) told: Option<Told>,
 }
 
 impl Tracker {
@@ -141,6 +145,7 @@ impl Tracker {
             moves_ports: false,
             crosses: false,
             began: None,
+            told: None,
             config,
         }
     }
