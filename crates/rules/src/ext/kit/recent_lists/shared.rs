@@ -47,9 +47,9 @@ impl SharedLists {
         let mut declared = lock(&self.0);
         if changed > declared.changed {
             declared.changed = changed;
-            declared.lists.retain(|(by, name), list| {
-                is_declared(name, *by) || Arc::strong_count(list) > 1
-            });
+            declared
+                .lists
+                .retain(|(by, name), list| is_declared(name, *by) || Arc::strong_count(list) > 1);
         }
     }
 }
