@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
