@@ -1,9 +1,9 @@
 //! [`Life`]: whether a flow is there, told to workers that do not hold it, which count it (`connlimit`).
 //!
 //! Contract: the tracker that holds a flow writes after each of its packets, once it was asked for the flow's
-//! [`Life`]; others read without waiting. When a flow dies by time is known from the word alone. What ends it without a
-//! packet of its own, early drop and helpers, is told with the next packet of a flow of that tuple, or when its own
-//! worker looks. Bounded: what nobody else holds is let go as the map grows.
+//! [`Life`]; others read without waiting. When a flow dies by time is known from the word alone. What ends it
+//! without a packet of its own, early drop and helpers, is told with the next packet of a flow of that tuple, or
+//! when its own worker looks. Bounded: what nobody else holds is let go as the map grows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -103,5 +103,40 @@ impl Told {
         if let Some(life) = self.lives.get(original) {
             life.tell(flow);
         }
+    }
+}
+
+/// Flows go with the tracker that holds them.
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.lives.values().for_each(|life| life.tell(None));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tuple(port: u16) -> Tuple {
+        Tuple::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 17, [port, 53])
+    }
+
+    #[test]
+    fn what_nobody_has_is_let_go() {
+        let mut told = Told::default();
+        let kept: Vec<_> = (0..100).map(|port| told.life(&tuple(port))).collect();
+        (100..20_000).for_each(|port| drop(told.life(&tuple(port))));
+        assert!(told.lives.len() <= 2 * (kept.len() + FEW), "{} lives", told.lives.len());
+        let own = |(port, life)| told.has(&tuple(port), life);
+        assert!((0..).zip(&kept).all(own), "those that somebody has stay");
+    }
+
+    #[test]
+    fn flows_go_with_their_tracker() {
+        let mut told = Told::default();
+        let life = told.life(&tuple(1));
+        assert_eq!(life.at(0), Alive::Yes, "its first packet is under way");
+        drop(told);
+        assert_eq!(life.at(0), Alive::No);
     }
 }

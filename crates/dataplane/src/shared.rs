@@ -2,14 +2,14 @@
 //!
 //! | what | shared how | a worker pays |
 //! |---|---|---|
-//! | `limit`, `nth`, `connlimit` | one state for each match of each rule, behind its lock | the lock, where it asks the match |
-//! | lists of `-m recent` | one for each name, behind its lock | likewise |
-//! | sets | all behind one lock whose readers have parts of their own ([`Sets`]) | a read lock for each search, the lock for each change |
-//! | the access list | a value that is swapped ([`Live`]) | a look whether there is a newer one |
+//! | `limit`, `nth`, `connlimit` | a state for each match of each rule | its lock, to ask the match |
+//! | lists of `-m recent` | one for each name | its lock, to ask the match |
+//! | sets ([`Sets`]) | one lock, whose readers have parts of their own | one of both for a search or change |
+//! | the access list ([`Live`]) | a value that is swapped | a look whether there is a newer one |
 //!
 //! Connections, fragments and expected answers stay each worker's own, so packets of one connection go to one worker;
-//! `connlimit` counts those of all. Packets that workers take through at one moment are as if one had come after the
-//! other, in some order; each match or target alone, not a packet's whole walk.
+//! `connlimit` counts those of all, and random numbers are drawn by each. Packets that workers take through at one
+//! moment reach a match or target one after the other, in some order; their walks as a whole do not.
 //!
 //! Contract: a worker holds one of these locks at a time and waits for nothing while it does. Order, where a state is
 //! made or given up: all states of a family, then one. States live as long as their rules, not as workers do.

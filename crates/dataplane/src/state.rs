@@ -98,8 +98,8 @@ impl State {
         Self::of(program, Part { shard, shared: None })
     }
 
-    /// Nothing seen yet, of one worker of several that have one of what the kernel has once, under the programs of one
-    /// publication.
+    /// Nothing seen yet, of one worker of several that have one of what the kernel has once, under revisions of one
+    /// publication. Under rules as they were read it shares sets and bans alone: those have no names to go by.
     #[must_use]
     pub fn sharing(program: &Program, shared: &Shared) -> Self {
         Self::of(program, Part { shard: None, shared: Some(shared.clone()) })

@@ -1,9 +1,9 @@
 //! The list of several threads, which changes by hand and at the times of their packets.
 //!
-//! Contract: a change by hand is seen by every decision that begins after it. A timed change is carried out by the
-//! first thread that has a packet of its time or later, before that packet is decided, and once; a thread whose packets
-//! are behind sees it early. Readers take no lock but where a change is due. Order of locks: what is due, then the
-//! writers' turn in [`Published`].
+//! Contract: a change by hand is seen by every decision that begins after it. A timed change is carried out
+//! by the first thread that has a packet of its time or later, before that packet is decided, and once; a
+//! thread whose packets are behind sees it early. Readers take no lock but where a change is due. Order of
+//! locks: what is due, then the writers' turn in [`Published`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,12 +1,12 @@
 //! [`Sets`]: the sets of a host, of one worker or of all of them.
 //!
-//! Contract: a worker's own sets take no lock. Those of all workers are seen at once as the last change left them: an
-//! element that one has added, removed or renewed is what the next search of any other finds. Of changes of one element
-//! the last stays, none is lost; a list is searched as a whole, members included. Searches that count nothing take a
-//! lock for readers, of which each thread has its own part (`ShardedLock`): they neither wait for each other nor
-//! write to one word. Changes, and hits of elements that count, wait for all searches to end and exclude them; so
-//! sets with counters, and rules that add every packet, take turns, as they do for the kernel's lock of a set. The
-//! lock is held for one search or change, and who holds it takes no other.
+//! Contract: a worker's own sets take no lock. Those of all workers are seen at once as the last change left them:
+//! an element that one has added, removed or renewed is what the next search of any other finds. Of changes of one
+//! element the last stays, none is lost; a list is searched as a whole, members included. Searches that count
+//! nothing take a lock for readers, of which each thread has its own part (`ShardedLock`): they neither wait for
+//! each other nor write to one word. Changes, and hits of elements that count, wait for all searches to end and
+//! exclude them; so sets with counters, and rules that add every packet, take turns, as they do for the kernel's
+//! lock of a set. The lock is held for one search or change, and who holds it takes no other.
 
 use std::sync::{Arc, PoisonError};
 

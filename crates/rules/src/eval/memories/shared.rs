@@ -4,9 +4,10 @@
 //! given again, so a place whose rule has another name is that of a rule that is gone, and of nobody who still walks:
 //! places are given again once all revisions are that had them.
 //!
-//! Contract: the lock on all of them is taken where a worker meets a match for the first time, and where a walk is given
-//! up; then it has its state at hand, and takes the state's lock alone, while one match is evaluated. Order: all of
-//! them, then one. Bounded by the places of rules that are not reclaimed, as every worker's own.
+//! Contract: the lock on all of them is taken where a worker meets a match for the first time, and where a walk is
+//! given up. To look and to make is one turn of that lock, so two who come at once find one state. After that a worker
+//! has the state at hand, and takes its lock alone, while one match is evaluated. Order: all of them, then one.
+//! Bounded by the places of rules that are not reclaimed, as every worker's own.
 
 use std::sync::{Arc, Mutex};
 
