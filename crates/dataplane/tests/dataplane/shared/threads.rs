@@ -42,11 +42,14 @@ fn in_threads<R: Send>(
     let start = |thread| {
         let mut taker = Taker { worker: published.worker(), number: 0, barrier: &barrier };
         barrier.wait();
-        work(thread, &mut taker)
+        let done = work(thread, &mut taker);
+        (done, taker.worker)
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|at| scope.spawn(move || start(at))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        let done: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        // Connections end with their worker: none goes before all are done.
+        done.into_iter().map(|(done, _worker)| done).collect()
     })
 }
 
