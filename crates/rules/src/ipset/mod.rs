@@ -24,7 +24,9 @@ mod text;
 mod whose;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use crossbeam_utils::sync::ShardedLock;
 use key::Key;
 use kind::Kind;
 use store::Store;
@@ -33,7 +35,20 @@ use crate::family::Family;
 
 pub(crate) use change::Addition;
 pub(crate) use search::{CounterTest, Query, Touched};
-pub use whose::Sets;
+
+/// All the sets of a host, by name. Those of all workers are cloned for each of them, and stay one.
+#[derive(Debug, Clone, Default)]
+pub struct Sets {
+    whose: Whose,
+    /// The clock was set, by whomever.
+    begun: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Whose {
+    Own(AllSets),
+    Shared(Arc<ShardedLock<AllSets>>),
+}
 
 /// All the sets, by name.
 #[derive(Debug, Clone, Default)]

@@ -12,22 +12,8 @@ use std::sync::{Arc, PoisonError};
 
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 
-use super::{Addition, AllSets, Query, Touched};
+use super::{Addition, AllSets, Query, Sets, Touched, Whose};
 use crate::transit::Transit;
-
-/// All the sets of a host, by name. Those of all workers are cloned for each of them, and stay one.
-#[derive(Debug, Clone, Default)]
-pub struct Sets {
-    whose: Whose,
-    /// The clock was set, by whomever.
-    begun: bool,
-}
-
-#[derive(Debug, Clone)]
-enum Whose {
-    Own(AllSets),
-    Shared(Arc<ShardedLock<AllSets>>),
-}
 
 impl Default for Whose {
     fn default() -> Self {
