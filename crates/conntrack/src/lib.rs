@@ -40,6 +40,7 @@ pub mod steer;
 mod step;
 mod table;
 pub mod tcp;
+mod told;
 mod tracker;
 mod udp;
 mod unmodelled;
@@ -57,6 +58,7 @@ pub use key::{Direction, Tuple, Zone, has_ports};
 pub use listing::{Listing, ListingError};
 pub use status::{Side, Status};
 pub use table::TableStats;
+pub use told::{Alive, Life};
 pub use tracker::{
     AnswerKind, Attachment, Confirmation, EntryHook, Template, Tracker, Visit, answerable, answered,
 };

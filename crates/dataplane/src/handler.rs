@@ -6,7 +6,7 @@
 //! Source: the order of hooks and tables is that of `nf_hook` calls in the kernel's `net/ipv4/ip_input.c`,
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
-use access::list::{Denied, Schedule};
+use access::list::{Denied, List};
 use conntrack::defrag::Defragged;
 use conntrack::steer::Shard;
 use conntrack::{Visit, Zone};
@@ -33,6 +33,7 @@ use crate::observer::Observer;
 use crate::path::Path;
 use crate::program::{Plan, Program};
 use crate::reroute::{self, Before};
+use crate::shared::Shared;
 use crate::state::{FamilyState, Follow, State};
 use crate::walk::{Sizes, Walk};
 use crate::way::{Fate, Way, addresses};
@@ -70,6 +71,12 @@ impl Handler {
     #[must_use]
     pub fn of_shard(program: &Program, shard: Option<Shard>) -> Self {
         Self { state: State::of_shard(program, shard), room: Vec::new(), exit: None }
+    }
+
+    /// The same for one worker of several that have one of what the kernel has once.
+    #[must_use]
+    pub fn sharing(program: &Program, shared: &Shared) -> Self {
+        Self { state: State::sharing(program, shared), room: Vec::new(), exit: None }
     }
 
     /// One whose packets are sent: it makes the bytes that leave, and the host's replies.
@@ -187,7 +194,7 @@ impl Handler {
 
         // The access list: what it denies no connection and no rule ever sees.
         if let Some(bans) = bans {
-            match denied(bans, &packet, arrival.time) {
+            match denied(bans.at(arrival.time), &packet) {
                 Some(Ok(())) => {}
                 Some(Err(why)) => return end.because(FinalVerdict::Drop(DropReason::Denied(why))),
                 None => return end.unknown(Why::NotCaptured, observer),
@@ -501,16 +508,10 @@ impl Disposition {
     }
 }
 
-/// What the access list says of a packet; `None` if its addresses were not captured.
-fn denied(
-    bans: &mut Schedule,
-    packet: &Packet<'_>,
-    time: Option<u64>,
-) -> Option<Result<(), Denied>> {
-    let list = bans.at(time);
-    if !matches!(packet.headers().l3, L3::Ipv4 { .. } | L3::Ipv6) {
-        return Some(Ok(()));
-    }
+/// What the access list says of a packet, if there is one; `None` if its addresses were not captured.
+fn denied(list: Option<&List>, packet: &Packet<'_>) -> Option<Result<(), Denied>> {
+    let is_ip = matches!(packet.headers().l3, L3::Ipv4 { .. } | L3::Ipv6);
+    let Some(list) = list.filter(|_| is_ip) else { return Some(Ok(())) };
     let (source, destination) = addresses(packet)?;
     Some(list.decide(source, destination))
 }

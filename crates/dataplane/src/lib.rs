@@ -1,8 +1,8 @@
 //! The hall: where frames, headers and rules meet. [`handler`] holds one packet's whole path, from top to
 //! bottom; everything else here is a room that it calls.
 //!
-//! Contract: one [`Handler`] belongs to one thread. It allocates nothing per packet and takes no lock. Only
-//! [`publish`] knows of threads.
+//! Contract: one [`Handler`] belongs to one thread. It allocates nothing per packet and takes no lock, but
+//! what [`Shared`] says where workers share what the kernel has once. Only [`publish`] knows of threads.
 #![forbid(unsafe_code)]
 
 mod answers;
@@ -25,6 +25,7 @@ mod path;
 mod program;
 pub mod publish;
 mod reroute;
+mod shared;
 mod state;
 mod walk;
 mod way;
@@ -45,4 +46,5 @@ pub use observer::{Event, Events, Observer};
 pub use path::Path;
 pub use program::Program;
 pub use rules::ext::Answer;
+pub use shared::Shared;
 pub use state::{Follow, State};

@@ -1,11 +1,10 @@
 //! [`State`]: what packets leave for those that follow: connections, fragments, memories of matches, sets, the access
 //! list's place in time, and answers that are expected.
 //!
-//! Contract: one worker's own. It goes with the [`Program`] that it was made for, until it follows another one.
+//! Contract: one worker's own, but for what workers share ([`Shared`]). It goes with the [`Program`] that it was made for, until it follows another one.
 
 use std::sync::Arc;
 
-use access::list::Schedule;
 use conntrack::Tracker;
 use conntrack::defrag::{Defrag, Defragged};
 use conntrack::steer::Shard;
@@ -24,6 +23,7 @@ use crate::footprint::Footprint;
 use crate::interfaces;
 use crate::path::Path;
 use crate::program::{Plan, Program};
+use crate::shared::{Bans, Shared};
 use crate::walk::Rules;
 
 /// What packets leave for those that follow.
@@ -31,13 +31,21 @@ use crate::walk::Rules;
 pub struct State {
     /// One for each of the program's plans.
     pub(crate) families: Vec<FamilyState>,
-    pub(crate) bans: Option<Schedule>,
+    pub(crate) bans: Option<Bans>,
     /// The host's sets, which all its rules share.
     pub(crate) sets: Option<Sets>,
     /// What random numbers are drawn from, if they are drawn here.
     pub(crate) chance: Option<Chance>,
-    /// Which part of the connections is its own, where workers share them.
+    part: Part,
+}
+
+/// A worker's part in what several do.
+#[derive(Debug, Default)]
+struct Part {
+    /// Which connections are its own, where workers share them out.
     shard: Option<Shard>,
+    /// What is not its own, where workers have one of what the kernel has once.
+    shared: Option<Shared>,
 }
 
 /// What matches still know under another program. Connections, fragments, sets and lists of `-m recent` stay in both
@@ -87,36 +95,47 @@ impl State {
     /// Nothing seen yet, of one worker of several.
     #[must_use]
     pub fn of_shard(program: &Program, shard: Option<Shard>) -> Self {
+        Self::of(program, Part { shard, shared: None })
+    }
+
+    /// Nothing seen yet, of one worker of several that have one of what the kernel has once, under revisions of one
+    /// publication. Under rules as they were read it shares sets and bans alone: those have no names to go by.
+    #[must_use]
+    pub fn sharing(program: &Program, shared: &Shared) -> Self {
+        Self::of(program, Part { shard: None, shared: Some(shared.clone()) })
+    }
+
+    fn of(program: &Program, part: Part) -> Self {
         let config = program.config();
-        let new = |plan| FamilyState::new(plan, config, shard.as_ref());
+        let new = |plan| FamilyState::new(plan, config, &part);
         Self {
             families: program.plans().iter().map(new).collect(),
-            bans: config.bans.clone(),
-            sets: config.sets.clone(),
+            bans: part.bans(config),
+            sets: part.sets(config),
             chance: config.entropy.chance(),
-            shard,
+            part,
         }
     }
 
     /// Goes on under another program. Connections, fragments, sets and the access list stay, and what matches
     /// remember as far as their rules stay, if that is to be kept: see [`Memories::carried`]. Revisions of the same
-    /// rules are followed without a look at the rules. What was made for a family without rules now is dropped.
+    /// rules are followed without a look at the rules. What workers share stays in either case. What was made for a family without rules now is dropped.
     pub fn follow(&mut self, new: &Program, how: Follow) {
         let config = new.config();
-        let shard = self.shard.as_ref();
+        let part = &self.part;
         for (place, plan) in new.plans().iter().enumerate() {
             let mut left = (place..self.families.len()).zip(&self.families[place..]);
             match left.find(|(_, state)| state.family == plan.family()).map(|(at, _)| at) {
                 Some(at) => {
                     self.families.swap(place, at);
-                    self.families[place].follow(plan, config, shard, how);
+                    self.families[place].follow(plan, config, part, how);
                 }
-                None => self.families.insert(place, FamilyState::new(plan, config, shard)),
+                None => self.families.insert(place, FamilyState::new(plan, config, part)),
             }
         }
         self.families.truncate(new.plans().len());
-        self.bans = self.bans.take().or_else(|| config.bans.clone());
-        self.sets = self.sets.take().or_else(|| config.sets.clone());
+        self.bans = self.bans.take().or_else(|| part.bans(config));
+        self.sets = self.sets.take().or_else(|| part.sets(config));
         self.chance = self.chance.take().or_else(|| config.entropy.chance());
     }
 
@@ -135,14 +154,14 @@ impl State {
 }
 
 impl FamilyState {
-    fn new(plan: &Plan, config: &Config, shard: Option<&Shard>) -> Self {
-        let (of, memories) = remembered(plan);
+    fn new(plan: &Plan, config: &Config, part: &Part) -> Self {
+        let (of, memories) = remembered(plan, part);
         Self {
             family: plan.family(),
             of,
             memories,
             answers: Answers::default(),
-            tracker: tracker(plan, config, shard),
+            tracker: tracker(plan, config, part),
             defrag: defrag(plan, config),
             own: None,
             delivery: Delivery::default(),
@@ -161,10 +180,10 @@ impl FamilyState {
 
     /// The same under other rules of the family. Connections stay, too, where those do not ask for them: nothing looks
     /// at them until some do again. How they are tracked stays as it was when the first rules asked.
-    fn follow(&mut self, plan: &Plan, config: &Config, shard: Option<&Shard>, how: Follow) {
+    fn follow(&mut self, plan: &Plan, config: &Config, part: &Part, how: Follow) {
         let memories = std::mem::take(&mut self.memories);
-        (self.of, self.memories) = self.of.remembered(memories, plan, how);
-        self.tracker = self.tracker.take().or_else(|| tracker(plan, config, shard));
+        (self.of, self.memories) = self.of.remembered(memories, plan, part, how);
+        self.tracker = self.tracker.take().or_else(|| tracker(plan, config, part));
         self.defrag = self.defrag.take().or_else(|| defrag(plan, config));
     }
 
@@ -217,9 +236,27 @@ impl FamilyState {
     }
 }
 
+impl Part {
+    fn bans(&self, config: &Config) -> Option<Bans> {
+        let own = || config.bans.clone().map(Bans::Own);
+        self.shared.as_ref().map_or_else(own, |shared| Some(shared.reader()))
+    }
+
+    fn sets(&self, config: &Config) -> Option<Sets> {
+        let own = || config.sets.clone();
+        self.shared.as_ref().map_or_else(own, |shared| shared.sets().cloned())
+    }
+}
+
 impl Of {
     /// What matches remember under the rules of a plan, of what they did under these.
-    fn remembered(&self, mut memories: Memories, plan: &Plan, how: Follow) -> (Self, Memories) {
+    fn remembered(
+        &self,
+        mut memories: Memories,
+        plan: &Plan,
+        part: &Part,
+        how: Follow,
+    ) -> (Self, Memories) {
         match (self, plan.tables.rules()) {
             (Self::Read(old), Rules::Read(new, _)) => {
                 let memories = match how {
@@ -236,17 +273,18 @@ impl Of {
                 memories.follow(new);
                 (Self::Revised(lineage.clone()), memories)
             }
-            _ => remembered(plan),
+            _ => remembered(plan, part),
         }
     }
 }
 
 /// What matches remember at first.
-fn remembered(plan: &Plan) -> (Of, Memories) {
+fn remembered(plan: &Plan, part: &Part) -> (Of, Memories) {
     match plan.tables.rules() {
         Rules::Read(rules, _) => (Of::Read(Arc::clone(rules)), Memories::of(rules)),
         Rules::Revised(revision) => {
-            let mut memories = Memories::default();
+            let shared = part.shared.as_ref().map(|shared| shared.memories(plan.family()));
+            let mut memories = shared.unwrap_or_default();
             memories.follow(revision);
             (Of::Revised(revision.lineage().clone()), memories)
         }
@@ -254,13 +292,17 @@ fn remembered(plan: &Plan) -> (Of, Memories) {
 }
 
 /// No connections, where they are tracked.
-fn tracker(plan: &Plan, config: &Config, shard: Option<&Shard>) -> Option<Tracker> {
+fn tracker(plan: &Plan, config: &Config, part: &Part) -> Option<Tracker> {
     let entropy = config.entropy;
-    let ct = || match shard {
+    let ct = || match &part.shard {
         Some(shard) => conntrack::Config { entropy, ..config.ct.of_shard(shard.clone()) },
         None => conntrack::Config { entropy, ..config.ct.clone() },
     };
-    plan.is_tracked.then(|| Tracker::new(ct()))
+    let mut tracker = plan.is_tracked.then(|| Tracker::new(ct()));
+    if part.shared.is_some() {
+        tracker.iter_mut().for_each(Tracker::tells);
+    }
+    tracker
 }
 
 /// No fragments, where connections are tracked.

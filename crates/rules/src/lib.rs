@@ -26,6 +26,7 @@ mod lexer;
 pub mod model;
 mod names;
 pub mod nat;
+mod one;
 mod outcome;
 mod parallel;
 pub mod revision;

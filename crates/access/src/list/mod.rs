@@ -2,9 +2,10 @@
 //!
 //! Bans are a set of addresses, the last writer wins for each. R is kept by disjoint ranges of destinations,
 //! which a change splits; by default every destination accepts every source. A list is a value:
-//! [`Published`] gives threads the latest one.
+//! [`Published`] gives threads the latest one, [`Live`] also carries out timed changes for them.
 
 mod block;
+mod live;
 mod published;
 mod schedule;
 mod side;
@@ -12,6 +13,7 @@ mod side;
 use std::net::IpAddr;
 
 pub use block::Block;
+pub use live::{Live, LiveReader};
 pub use published::{Published, Reader};
 pub use schedule::{Schedule, When};
 use side::Side;
@@ -99,6 +101,12 @@ impl List {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether it permits every packet.
+    #[must_use]
+    pub fn permits_all(&self) -> bool {
+        self.v4.permits_all() && self.v6.permits_all()
     }
 
     /// Applies a change.

@@ -9,14 +9,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Cache};
 
 use super::{Change, List};
 
 /// The list in force, for readers that never wait and one writer at a time.
 #[derive(Debug, Default)]
 pub struct Published {
-    latest: ArcSwap<List>,
+    latest: Arc<ArcSwap<List>>,
     /// The writer's turn, and the lists that were replaced while readers may have had them.
     replaced: Mutex<Vec<Arc<List>>>,
 }
@@ -25,7 +25,7 @@ impl Published {
     /// Publishes this list first.
     #[must_use]
     pub fn new(list: List) -> Self {
-        Self { latest: ArcSwap::from_pointee(list), replaced: Mutex::default() }
+        Self { latest: Arc::new(ArcSwap::from_pointee(list)), replaced: Mutex::default() }
     }
 
     /// Applies changes, all at one moment.
@@ -38,18 +38,19 @@ impl Published {
     }
 
     /// A reader, one for each thread.
-    pub fn reader(&self) -> Reader<'_> {
-        Reader { cache: arc_swap::Cache::new(&self.latest) }
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        Reader { cache: Cache::new(Arc::clone(&self.latest)) }
     }
 }
 
 /// One thread's look at the latest list.
 #[derive(Debug)]
-pub struct Reader<'p> {
-    cache: arc_swap::Cache<&'p ArcSwap<List>, Arc<List>>,
+pub struct Reader {
+    cache: Cache<Arc<ArcSwap<List>>, Arc<List>>,
 }
 
-impl Reader<'_> {
+impl Reader {
     /// The latest list, to evaluate a burst by.
     #[inline]
     pub fn latest(&mut self) -> &List {

@@ -52,19 +52,35 @@ impl Schedule {
         !self.changes.is_empty() || self.coming.as_ref().is_some_and(|coming| !coming.is_empty())
     }
 
+    /// The list as it is now.
+    #[must_use]
+    pub fn list(&self) -> &List {
+        &self.list
+    }
+
     /// The list as it is for a packet of this time, in nanoseconds since the Unix epoch; a packet without
     /// one is decided by the list of the packet before it. Times never run backwards.
     pub fn at(&mut self, time: Option<u64>) -> &List {
         if let Some(now) = time {
-            let changes = &mut self.changes;
-            let coming = self.coming.get_or_insert_with(|| order(std::mem::take(changes), now));
-            let later = coming.partition_point(|(at, _)| *at > now);
-            let due: Vec<Change> = coming.drain(later..).rev().map(|(_, change)| change).collect();
+            let due = self.due(now);
             if !due.is_empty() {
                 self.list.update_all(&due);
             }
         }
         &self.list
+    }
+
+    /// Takes out the changes that are to be carried out by now.
+    pub(super) fn due(&mut self, now: u64) -> Vec<Change> {
+        let changes = &mut self.changes;
+        let coming = self.coming.get_or_insert_with(|| order(std::mem::take(changes), now));
+        let later = coming.partition_point(|(at, _)| *at > now);
+        coming.drain(later..).rev().map(|(_, change)| change).collect()
+    }
+
+    /// When the next change is due, once a packet has come.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.coming.as_ref()?.last().map(|(at, _)| *at)
     }
 }
 

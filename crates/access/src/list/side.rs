@@ -34,6 +34,12 @@ impl<A: Address> Side<A> {
         }
     }
 
+    /// Whether nobody is banned, and everybody accepts everybody.
+    #[inline]
+    pub(super) fn permits_all(&self) -> bool {
+        self.banned == RangeSet::new(false) && matches!(self.accepts[..], [(_, None)])
+    }
+
     /// Bans sources or lifts their bans, in this order.
     pub(super) fn ban(&mut self, changes: impl Iterator<Item = ((A, A), bool)>) {
         let changes: Vec<_> =

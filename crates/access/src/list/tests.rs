@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -135,6 +136,34 @@ fn oracle(changes: &[Change], source: u32, destination: u32) -> Result<(), Denie
         (Some(Action::Ban), _) => Err(Denied::Banned),
         (_, Some(Action::Deny)) => Err(Denied::NotAccepted),
         _ => Ok(()),
+    }
+}
+
+proptest! {
+    /// Two readers in turns, and changes by hand, against the schedule of one.
+    #[test]
+    fn a_live_list_changes_as_its_schedule_says(
+        changes in prop::collection::vec((0..40u64, a_change()), 0..20),
+        packets in prop::collection::vec((0..5u64, 0..2usize, 0..9u32), 1..40),
+    ) {
+        let timed = changes.iter().map(|(after, change)| (When::After(*after), *change));
+        let mut schedule = Schedule::new("", timed.collect());
+        let live = Arc::new(Live::new(schedule.clone()));
+        let mut readers = [live.reader(), live.reader()];
+        let mut now = 1000;
+        for (wait, reader, source) in packets {
+            now += wait;
+            let [source, other] = [source, 8 - source].map(|at| IpAddr::V4(Ipv4Addr::from_bits(at)));
+            let expected = schedule.at(Some(now)).decide(source, other);
+            prop_assert_eq!(readers[reader].at(Some(now)).decide(source, other), expected);
+        }
+        let everything = Block::parse("0.0.0.0/0").unwrap();
+        let ban = Change { action: Action::Ban, source: everything, destination: None };
+        live.update_all(&[ban]);
+        let source = IpAddr::V4(Ipv4Addr::from_bits(7));
+        for reader in &mut readers {
+            prop_assert_eq!(reader.at(None).decide(source, source), Err(Denied::Banned));
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod leave;
 mod life;
 mod query;
 mod start;
+mod tell;
 mod translation;
 mod unseen;
 
@@ -40,6 +41,7 @@ use crate::sources::Sources;
 use crate::status::Status;
 use crate::step::{Arrival, Step};
 use crate::table::Table;
+use crate::told::Told;
 use crate::untraceable::Untraceable;
 use crate::view::{Certainty, CtState, CtView, Space, States, Taken};
 use crate::{dissect, icmp, protocol, tcp};
@@ -120,6 +122,8 @@ pub struct Tracker {
     pub(crate) began: Option<u64>,
     /// What ports are drawn from, if they are drawn here.
     pub(crate) chance: Option<Chance>,
+    /// What others are told of its flows, if any ask.
+    pub(crate) told: Option<Told>,
 }
 
 impl Tracker {
@@ -145,6 +149,7 @@ impl Tracker {
             crosses: false,
             began: None,
             chance: config.entropy.chance(),
+            told: None,
             config,
         }
     }

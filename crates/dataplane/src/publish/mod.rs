@@ -11,8 +11,8 @@
 //! ledger is locked to look and to swap. Writers wait at [`MOST_PROGRAMS`] or [`MOST_BYTES`] that are not reclaimed,
 //! readers of counters for bursts to end, both for [`PATIENCE`]. `ledger` says when something is reclaimed.
 //!
-//! What packets leave is each worker's own ([`crate::State`]): connections, and what `limit` and the like count.
-//! It follows the newest program where a burst begins, which takes as long as programs have families.
+//! What packets leave is each worker's own ([`crate::State`]), such as connections, but for what the kernel has once:
+//! that is one for all workers ([`Shared`]). A state follows the newest program where a burst begins, which takes as long as programs have families.
 //!
 //! A rule is named by its [`Rule::id`], which no other rule of these programs has before or after it;
 //! [`Program::rule`] has it by the place that a verdict gives. Whoever wants to read a rule that may be gone by then
@@ -48,6 +48,7 @@ pub use worker::{BurstGuard, Worker};
 
 use crate::config::Config;
 use crate::program::Program;
+use crate::shared::Shared;
 
 /// Writers wait at this number of programs that somebody may still walk.
 pub const MOST_PROGRAMS: usize = 64;
@@ -71,6 +72,7 @@ pub struct Published<T = Local> {
     numbers: Mutex<Numbers>,
     /// Held to look, and to swap; taken after `numbers` by who takes both.
     ledger: Mutex<Ledger<T>>,
+    shared: Shared,
     limits: Limits,
 }
 
@@ -156,20 +158,28 @@ impl<T: Tally> Published<T> {
             revisions.push(Arc::new(Revision::first(ruleset, &mut numbers)?));
             given.extend(given_to_policies(ruleset));
         }
-        let first = Program::of_revisions(1, revisions.iter().cloned(), config.into());
+        let config = config.into();
+        let shared = Shared::new(&config);
+        let first = Program::of_revisions(1, revisions.iter().cloned(), config);
         let mut ledger = Ledger::new(first, numbers.slots());
         for rule in revisions.iter().flat_map(|revision| revision.rules()) {
             ledger.start_rule(rule.slot, rule.counters);
         }
         given.into_iter().for_each(|reset| ledger.start_policy(reset));
         let limits = Limits { programs: MOST_PROGRAMS, bytes: MOST_BYTES, patience: PATIENCE };
-        Ok(Self { numbers: Mutex::new(numbers), ledger: Mutex::new(ledger), limits })
+        let (numbers, ledger) = (Mutex::new(numbers), Mutex::new(ledger));
+        Ok(Self { numbers, ledger, shared, limits })
     }
 
     /// Registers a worker. Dropping it takes it off again; its counts stay.
     pub fn worker(&self) -> Worker<T> {
         let (place, program) = self.lock().register();
-        Worker::new(place, &program)
+        Worker::new(place, &program, &self.shared)
+    }
+
+    /// What its workers share: the access list, to be changed while packets pass, and the sets.
+    pub fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// The current program. Holding on to it keeps it, and those after it, from being reclaimed; holding on to a

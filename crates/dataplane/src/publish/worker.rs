@@ -17,6 +17,7 @@ use crate::egress::Egress;
 use crate::handler::Handler;
 use crate::observer::Observer;
 use crate::program::Program;
+use crate::shared::Shared;
 use crate::state::{Follow, State};
 
 /// What a worker works with.
@@ -53,8 +54,8 @@ impl<T: Tally> fmt::Debug for Worker<T> {
 }
 
 impl<T: Tally> Worker<T> {
-    pub(super) fn new(place: Arc<Place<T>>, program: &Program) -> Self {
-        Self { place, handler: Handler::new(program), followed: program.number() }
+    pub(super) fn new(place: Arc<Place<T>>, program: &Program, shared: &Shared) -> Self {
+        Self { place, handler: Handler::sharing(program, shared), followed: program.number() }
     }
 
     /// Starts a burst with the newest program, without waiting. It ends when what is returned is dropped. What

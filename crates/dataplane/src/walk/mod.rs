@@ -325,13 +325,17 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             }
             return;
         };
+        let told = tracker.telling(view.flow);
         if self.alive == Alive::Gone {
             tracker.discard(view);
+            told.into_iter().for_each(|flow| tracker.tell(flow));
             return;
         }
         let now = self.transit.time.unwrap_or(0);
         let certainty = certainty(self.alive);
-        match tracker.confirm(self.transit.packet, view, now, certainty) {
+        let confirmation = tracker.confirm(self.transit.packet, view, now, certainty);
+        told.into_iter().for_each(|flow| tracker.tell(flow));
+        match confirmation {
             Confirmation::Pass => {}
             Confirmation::Clash | Confirmation::Helper => self.drop_untold(),
             Confirmation::MayClash => self.may_drop(Why::Translation, observer),

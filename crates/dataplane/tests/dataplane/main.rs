@@ -12,6 +12,7 @@ mod headers;
 mod nat;
 mod observed;
 mod publish;
+mod shared;
 mod ways;
 
 /// An observer that sees nothing: one for all tests, since each kind is a packet path of its own to compile.

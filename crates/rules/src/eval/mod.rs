@@ -22,8 +22,8 @@ mod tests_of;
 mod verdicts;
 
 pub use budget::{MAX_STEPS, PATIENCE};
-pub use memories::Memories;
 pub(crate) use memories::Remembered;
+pub use memories::{Memories, SharedMemories};
 pub use tests_of::{Test, tests_of, tests_of_text};
 pub use verdicts::{By, Claim, Verdict, Verdicts};
 

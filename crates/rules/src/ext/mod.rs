@@ -18,6 +18,7 @@ pub use kit::args::{Args, Given, Opt};
 pub use kit::opaque::{Opaque, OpaqueWord};
 pub use kit::ports::PortRanges;
 pub use kit::printer::Printer;
+pub(crate) use kit::recent_lists::SharedLists;
 pub use kit::recent_lists::{ListUse, RecentLists};
 
 use self::kit::work::LONGEST;
@@ -93,7 +94,7 @@ pub trait Match: fmt::Debug + Send + Sync {
     }
 }
 
-/// State of one match in one rule, owned by whoever walks; or a match that changes what it looks at.
+/// State of one match in one rule, of whoever walks, or of all workers; or a match that changes what it looks at.
 pub trait Memory: fmt::Debug + Send {
     /// What the match says about the next packet that reaches it; [`Transit::certain`] tells whether it
     /// certainly does. `lists` are those of `-m recent`, which rules share.
@@ -109,6 +110,11 @@ pub trait Memory: fmt::Debug + Send {
 
     /// What it says of a packet depends on those of other connections, with these sets if any.
     fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
+        true
+    }
+
+    /// The kernel has it once, so workers share it. Where it keeps nothing of packets itself, each has its own.
+    fn is_one(&self) -> bool {
         true
     }
 

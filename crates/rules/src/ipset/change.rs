@@ -5,7 +5,7 @@
 
 use super::look::{Looked, Miss};
 use super::store::Extra;
-use super::{Ifaces, Key, Set, Sets};
+use super::{AllSets, Ifaces, Key, Set};
 use crate::transit::Transit;
 
 const SECOND: u64 = 1_000_000_000;
@@ -31,14 +31,14 @@ enum Done {
     Unknown,
 }
 
-impl Sets {
+impl AllSets {
     /// Adds the packet to the set of this name.
-    pub(crate) fn add(&mut self, name: &str, how: &Addition<'_>, transit: &Transit<'_, '_>) {
+    pub(super) fn add(&mut self, name: &str, how: &Addition<'_>, transit: &Transit<'_, '_>) {
         self.change(name, transit, &mut |set, now| set.add(how, transit, now));
     }
 
     /// Removes the packet from the set of this name.
-    pub(crate) fn remove(&mut self, name: &str, by_source: &[bool], transit: &Transit<'_, '_>) {
+    pub(super) fn remove(&mut self, name: &str, by_source: &[bool], transit: &Transit<'_, '_>) {
         self.change(name, transit, &mut |set, now| set.remove(by_source, transit, now));
     }
 

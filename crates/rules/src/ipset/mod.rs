@@ -7,6 +7,8 @@
 //! or may not have changed is indeterminate: every later search of it is unknown. Times count from the first packet:
 //! the sets are taken as saved when the capture began.
 //!
+//! [`Sets`] are a worker's own, or those of all workers (`whose`).
+//!
 //! Source: ipset(8); kernel `net/netfilter/ipset/ip_set_core.c`, `ip_set_hash_gen.h`, `ip_set_bitmap_gen.h`,
 //! `ip_set_list_set.c`; measured with ipset 7.17 on Linux 6.18.
 
@@ -19,9 +21,12 @@ mod number;
 mod search;
 mod store;
 mod text;
+mod whose;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use crossbeam_utils::sync::ShardedLock;
 use key::Key;
 use kind::Kind;
 use store::Store;
@@ -31,9 +36,23 @@ use crate::family::Family;
 pub(crate) use change::Addition;
 pub(crate) use search::{CounterTest, Query, Touched};
 
-/// All the sets of a host, by name.
+/// All the sets of a host, by name. Those of all workers are cloned for each of them, and stay one.
 #[derive(Debug, Clone, Default)]
 pub struct Sets {
+    whose: Whose,
+    /// The clock was set, by whomever.
+    begun: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Whose {
+    Own(AllSets),
+    Shared(Arc<ShardedLock<AllSets>>),
+}
+
+/// All the sets, by name.
+#[derive(Debug, Clone, Default)]
+struct AllSets {
     sets: Vec<Set>,
     names: HashMap<Box<str>, u32>,
     /// Time of the first packet.
@@ -89,40 +108,17 @@ struct Member {
     extra: store::Extra,
 }
 
-impl Sets {
-    /// Number of sets.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.sets.len()
-    }
-
-    /// Whether there is no set.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.sets.is_empty()
-    }
-
-    /// Number of elements of a set, if there is one of this name.
-    #[must_use]
-    pub fn elements(&self, name: &str) -> Option<usize> {
+impl AllSets {
+    fn elements(&self, name: &str) -> Option<usize> {
         let set = &self.sets[self.index(name)? as usize];
         Some(if set.is_list() { set.members.len() } else { set.store.len() })
     }
 
-    /// Whether a look at some set may change what later ones find: elements count, or time out from the first packet
-    /// on.
-    #[must_use]
-    pub fn change_by_themselves(&self) -> bool {
+    fn change_by_themselves(&self) -> bool {
         self.sets.iter().any(|set| set.has_counters || set.timeout.is_some())
     }
 
-    /// Sets the clock: timeouts count from the first time that is given.
-    pub fn begin(&mut self, time: Option<u64>) {
-        self.start = self.start.or(time);
-    }
-
-    /// Any of them may have been changed: every later search is unknown.
-    pub(crate) fn make_indeterminate(&mut self) {
+    fn make_indeterminate(&mut self) {
         for set in &mut self.sets {
             set.indeterminate = true;
         }

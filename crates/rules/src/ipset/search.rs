@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::look::{Looked, Miss};
 use super::store::{Entry, Extra};
-use super::{Ifaces, Key, Set, Sets};
+use super::{AllSets, Ifaces, Key, Set};
 use crate::transit::Transit;
 
 /// Deepest nesting of lists: a list holds sets, but never lists.
@@ -63,6 +63,13 @@ pub(crate) struct Touched {
     pub(crate) mark: Option<(u32, u32)>,
 }
 
+impl Touched {
+    /// Whether nothing changes.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.counted.is_empty() && self.filled.is_none()
+    }
+}
+
 /// Where an [`Extra`] is.
 #[derive(Debug, Clone, Copy)]
 enum CounterOf {
@@ -80,10 +87,10 @@ enum Answer {
     Unknown,
 }
 
-impl Sets {
+impl AllSets {
     /// Whether the packet is in the set of this name; `None` if that is not known. What that changes goes
     /// to `touched`.
-    pub(crate) fn search(
+    pub(super) fn search(
         &self,
         name: &str,
         query: &Query<'_>,
@@ -157,7 +164,7 @@ impl Sets {
     }
 
     /// Does what a search found will change.
-    pub(crate) fn touch(&mut self, touched: &Touched, certain: bool, packet_len: u64) {
+    pub(super) fn touch(&mut self, touched: &Touched, certain: bool, packet_len: u64) {
         for place in &touched.counted {
             let (CounterOf::Element { set, .. } | CounterOf::Member { set, .. }) = *place;
             let set = &mut self.sets[set as usize];

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::element::{Element, MAX_EXPANDED};
 use super::kind::{Dim, KINDS, Kind};
 use super::store::{Extra, Store};
-use super::{Ifaces, Key, Member, Set, Sets, number};
+use super::{AllSets, Ifaces, Key, Member, Set, Sets, number};
 use crate::error::{LoadError, What};
 use crate::family::Family;
 use crate::value;
@@ -27,17 +27,17 @@ impl Sets {
     /// # Errors
     /// The first line and column that is not what was expected there.
     pub fn parse(text: &str) -> Result<Self, LoadError> {
-        let mut reader = Reader { sets: Self::default(), newest: None, expanded: 0 };
+        let mut reader = Reader { sets: AllSets::default(), newest: None, expanded: 0 };
         for (index, line) in text.split('\n').enumerate() {
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
             reader.line(line).map_err(|what| what.at_line(number))?;
         }
-        Ok(reader.sets)
+        Ok(Self::own(reader.sets))
     }
 }
 
 struct Reader<'a> {
-    sets: Sets,
+    sets: AllSets,
     /// The set that the last line was about: save text keeps those of one set together.
     newest: Option<(&'a str, u32)>,
     expanded: u64,

@@ -1,7 +1,7 @@
 //! Programs are swapped while workers take conversations through them: connections, translations, limits and lists.
 //!
 //! The plain model knows of each packet what becomes of it, and counts: rules that stay remember, those that every
-//! swap replaces start afresh under each program.
+//! swap replaces start afresh under each program. Of what workers share it knows the sum.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,7 +24,7 @@ use crate::Nobody;
 const SWAPS: u64 = 10_000;
 const WORKERS: u8 = 4;
 const CONNECTIONS: u16 = 5;
-/// Queries that a worker's `limit` lets through.
+/// Queries that a `limit` lets through, of all workers.
 const LIMIT: u64 = 7;
 
 /// Marks packets on their way in, and drops those on their way out that some other program marked.
@@ -68,10 +68,14 @@ enum Expected {
 struct Traffic {
     own: [u8; 4],
     number: u64,
-    queries: u64,
+    /// Datagrams that began a connection, and the ports of those that were let through.
+    begun: u64,
+    let_through: HashSet<u16>,
     is_listed: bool,
-    /// The last program that let a packet of [`ONCE`] through, with the name of its rule.
+    /// The last program that a packet of [`ONCE`] was sent under, with the name of its rule.
     once: (u64, u64),
+    /// Packets that it let through, by program.
+    once_through: HashMap<u64, u64>,
     ids: HashSet<u64>,
     counts: HashMap<Expected, Counters>,
     /// By the program that all of them went through.
@@ -86,9 +90,11 @@ impl Traffic {
         Self {
             own: [10, worker, 0, 1],
             number: 0,
-            queries: 0,
+            begun: 0,
+            let_through: HashSet::new(),
             is_listed: false,
             once: (0, 0),
+            once_through: HashMap::new(),
             ids: HashSet::new(),
             counts: HashMap::new(),
             by_program: HashMap::new(),
@@ -99,32 +105,51 @@ impl Traffic {
     fn pass(
         &mut self,
         burst: &mut BurstGuard<'_>,
-        (source, destination): ([u8; 4], [u8; 4]),
+        ends: ([u8; 4], [u8; 4]),
         message: Message,
         expected: Expected,
     ) -> Vec<u8> {
+        let (came, bytes) = self.send(burst, ends, message);
+        assert_eq!(came, expected, "packet {}", self.number);
+        bytes
+    }
+
+    /// What becomes of a packet.
+    fn send(
+        &mut self,
+        burst: &mut BurstGuard<'_>,
+        (source, destination): ([u8; 4], [u8; 4]),
+        message: Message,
+    ) -> (Expected, Vec<u8>) {
         self.number += 1;
         let addresses = Addresses::V4 { source, destination };
         let mut bytes = Craft { ethernet: None, ..Craft::new(addresses, message) }.frame();
         let time = Some(1_000_000_000 + self.number * 1000);
         let arrival = Arrival { time, ..Arrival::new(self.number, Link::Raw, bytes.len()) };
         let program = burst.program().number();
-        let verdict = burst.handle(&mut bytes, &arrival, &mut Nobody).outcome.end.verdict;
-        match expected {
-            Expected::Rule(number) => {
-                // The tables after FORWARD only accept: what let it through is the filter's.
-                let FinalVerdict::Accept(Some(By::Rule(at))) = verdict else {
-                    panic!("{verdict:?} in program {program}, packet {}", self.number)
-                };
-                assert_eq!(at.rule, number, "packet {}", self.number);
-            }
-            Expected::Policy => assert!(matches!(verdict, FinalVerdict::Drop(_)), "{verdict:?}"),
-        }
-        let count = self.counts.entry(expected).or_default();
+        let came = match burst.handle(&mut bytes, &arrival, &mut Nobody).outcome.end.verdict {
+            // The tables after FORWARD only accept: what let it through is the filter's.
+            FinalVerdict::Accept(Some(By::Rule(at))) => Expected::Rule(at.rule),
+            FinalVerdict::Drop(_) => Expected::Policy,
+            other => panic!("{other:?} in program {program}, packet {}", self.number),
+        };
+        let count = self.counts.entry(came).or_default();
         count.packets += 1;
         count.bytes += bytes.len() as u64;
         *self.by_program.entry(program).or_default() += 1;
-        bytes
+        (came, bytes)
+    }
+
+    /// Sends a datagram that a limit of all workers lets through, or not: whether it does.
+    fn asks(&mut self, burst: &mut BurstGuard<'_>, port: u16, rule: u32) -> bool {
+        let (came, _) = self.send(burst, (self.own, SERVER), Message::udp(5000, port));
+        let passes = came == Expected::Rule(rule);
+        assert!(passes || came == Expected::Policy, "{came:?}, packet {}", self.number);
+        self.begun += u64::from(!self.let_through.contains(&port));
+        if passes {
+            self.let_through.insert(port);
+        }
+        passes
     }
 
     fn out(&mut self, burst: &mut BurstGuard<'_>, message: Message, expected: Expected) -> Vec<u8> {
@@ -146,9 +171,7 @@ impl Traffic {
         let port = 4000 + (self.number % u64::from(CONNECTIONS)) as u16;
         let sent = self.out(burst, Message::tcp(port, 80, Flags::ACK), Expected::Rule(0));
         assert_eq!(sent[12..16], PUBLIC, "it is still translated");
-        self.queries += 1;
-        let within = if self.queries <= LIMIT { Expected::Rule(1) } else { Expected::Policy };
-        self.out(burst, Message::udp(5000, 53), within);
+        self.asks(burst, 53, 1);
         let listed = if self.is_listed { Expected::Rule(3) } else { Expected::Policy };
         self.out(burst, Message::udp(5000, 55), listed);
         if !self.is_listed {
@@ -158,7 +181,7 @@ impl Traffic {
         self.once(burst);
     }
 
-    /// One packet of a program, whose rule was made with it, is within its limit.
+    /// One packet of a program, whose rule was made with it, is within its limit, whoever takes it through.
     fn once(&mut self, burst: &mut BurstGuard<'_>) {
         let program = burst.program().number();
         let is_first = self.once.0 != program;
@@ -166,8 +189,8 @@ impl Traffic {
         assert!(!is_first || self.ids.insert(rule), "{rule} was the name of another rule");
         assert!(is_first || self.once.1 == rule);
         self.once = (program, rule);
-        let expected = if is_first { Expected::Rule(4) } else { Expected::Policy };
-        self.out(burst, Message::udp(5000, 56), expected);
+        let passes = self.asks(burst, 56, 4);
+        *self.once_through.entry(program).or_default() += u64::from(passes);
     }
 }
 
@@ -185,8 +208,9 @@ fn work(published: &Published, worker: u8, stop: &AtomicBool) -> Traffic {
             break;
         }
     }
-    // Those of datagrams are made once, too; but the one to port 55 was dropped first.
-    assert_eq!(worker.state().footprint().connections, u64::from(CONNECTIONS) + 5);
+    // Those of datagrams to ports 54 and 55 are made once, too; but the one to port 55 was dropped first.
+    let connections = u64::from(CONNECTIONS) + 3 + traffic.begun;
+    assert_eq!(worker.state().footprint().connections, connections);
     // Two limits, two that name the list, and what has not been reclaimed.
     let memories = worker.state().memories();
     assert!(memories <= 4 + MOST_PROGRAMS + 1, "{memories} states");
@@ -235,8 +259,14 @@ fn programs_are_swapped_under_conversations() {
     let of_last = |traffic: &Traffic| traffic.by_program.get(&SWAPS).copied().unwrap_or(0);
     let of_last: u64 = traffic.iter().map(of_last).sum();
     assert_eq!(rule("mangle", "PREROUTING", 0).packets, of_last);
-    let once = traffic.iter().filter(|traffic| traffic.once.0 == SWAPS).count();
-    assert_eq!(rule("filter", "FORWARD", 4).packets, once as u64);
+    assert_eq!(rule("filter", "FORWARD", 1).packets, LIMIT);
+    let mut once: HashMap<u64, u64> = HashMap::new();
+    for (program, through) in traffic.iter().flat_map(|traffic| &traffic.once_through) {
+        *once.entry(*program).or_default() += through;
+    }
+    assert!(once.values().all(|through| *through == 1), "{once:?}");
+    let of_last = once.get(&SWAPS).copied().unwrap_or(0);
+    assert_eq!(rule("filter", "FORWARD", 4).packets, of_last);
     let seen: HashSet<u64> = traffic.iter().flat_map(|t| t.by_program.keys().copied()).collect();
     assert!(seen.len() > 20, "workers saw {} programs", seen.len());
 }

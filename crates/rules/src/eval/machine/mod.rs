@@ -227,13 +227,12 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
                     // A match that matches and drops at once ends the walk only after those of its rule.
                     let certain = self.here == Alive::Certain && outcome.is_known();
                     let body = &*used.body;
-                    let answer = self.memories.evaluate(slot, rule.id, body, certain, transit);
-                    if O::SEES_RULES
-                        && let Some(memory) = self.memories.of_match(slot)
-                    {
-                        self.observer.remembered(at, memory);
-                    }
-                    answer
+                    let Self { memories, observer, .. } = self;
+                    memories.evaluate(slot, rule.id, body, certain, transit, |memory| {
+                        if O::SEES_RULES {
+                            observer.remembered(at, memory);
+                        }
+                    })
                 }
             };
             if used.works {

@@ -86,6 +86,10 @@ impl Memory for Setter {
         false
     }
 
+    fn is_one(&self) -> bool {
+        false
+    }
+
     fn outlives_doubt(&self) -> bool {
         true
     }

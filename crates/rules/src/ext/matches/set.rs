@@ -115,7 +115,10 @@ impl Match for Set {
 
     /// What the walk found, whose counting is done.
     fn peek(&self, transit: &Transit<'_, '_>) -> Option<Outcome> {
-        Some(self.search(transit, false, &mut Touched::default()))
+        let found = transit.sets.as_ref().and_then(|sets| {
+            sets.search(&self.name, &self.query(false), transit, &mut Touched::default())
+        });
+        Some(self.outcome(found))
     }
 
     fn memory(&self) -> Option<Box<dyn Memory>> {
@@ -126,17 +129,19 @@ impl Match for Set {
 /// The sets are the host's, and keep account of doubt themselves.
 impl Memory for Set {
     fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
-        let mut touched = Touched::default();
-        let outcome = self.search(transit, !self.skip_counters, &mut touched);
-        let (certain, len) = (transit.certain, transit.packet.len() as u64);
-        if let Some(sets) = &mut transit.sets {
-            sets.touch(&touched, certain, len);
-        }
-        outcome
+        let Some(sets) = transit.sets.take() else { return Outcome::MAYBE };
+        let query = self.query(!self.skip_counters);
+        let found = sets.ask(&self.name, &query, transit, &mut Touched::default());
+        transit.sets = Some(sets);
+        self.outcome(found)
     }
 
     fn couples_flows(&self, sets: Option<&Sets>) -> bool {
         sets.is_some_and(Sets::change_by_themselves)
+    }
+
+    fn is_one(&self) -> bool {
+        false
     }
 
     fn outlives_doubt(&self) -> bool {
@@ -145,19 +150,18 @@ impl Memory for Set {
 }
 
 impl Set {
-    fn search(&self, transit: &Transit<'_, '_>, counts: bool, touched: &mut Touched) -> Outcome {
-        let Some(sets) = &transit.sets else { return Outcome::MAYBE };
-        let query = Query {
+    fn query(&self, counts: bool) -> Query<'_> {
+        Query {
             by_source: &self.by_source,
             return_nomatch: self.return_nomatch,
             counts,
             counts_members: !self.skip_subcounters,
             tests: self.counters.map(|test| test.map_or(CounterTest::Any, Counter::test)),
-        };
-        match sets.search(&self.name, &query, transit, touched) {
-            Some(found) => Outcome::from_bool(found != self.invert),
-            None => Outcome::MAYBE,
         }
+    }
+
+    fn outcome(&self, found: Option<bool>) -> Outcome {
+        found.map_or(Outcome::MAYBE, |found| Outcome::from_bool(found != self.invert))
     }
 }
 

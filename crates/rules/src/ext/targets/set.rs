@@ -170,10 +170,10 @@ impl Target for Set {
                 tests: [CounterTest::Any; 2],
             };
             let mut touched = Touched::default();
-            let found = sets.search(set, &query, transit, &mut touched);
-            if !again {
-                sets.touch(&touched, transit.certain, transit.packet.len() as u64);
-            }
+            let found = match again {
+                true => sets.search(set, &query, transit, &mut touched),
+                false => sets.ask(set, &query, transit, &mut touched),
+            };
             match found {
                 Some(true) => {
                     let (value, mask) = touched.mark.unwrap_or((0, 0));

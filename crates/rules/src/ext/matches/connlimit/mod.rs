@@ -7,9 +7,14 @@
 //! Where connections may have begun before the capture ([`Mode::Midstream`]), there may be any number more than were
 //! seen: more than the limit is known, less is not.
 //!
+//! Where workers share the count, connections lie with any of them. Whether one is still there its own worker's table
+//! tells, and for others a word that goes with the entry ([`Life`]).
+//!
 //! Source: iptables-extensions(8); Linux 6.18.44 `net/netfilter/xt_connlimit.c`.
 
 mod lists;
+
+use std::sync::Arc;
 
 use self::lists::{Counted, Fate, Flows, Key, Lists, Standing, Visit};
 use crate::connection::{KnownFlow, Request};
@@ -23,7 +28,7 @@ use crate::value;
 use conntrack::dissect::Unparsable;
 use conntrack::tcp::State;
 use conntrack::{
-    CtState, Direction, Doubt, Flow, Mode, Proto, Status, Tracker, Tuple, Zone, dissect,
+    CtState, Direction, Doubt, Flow, Life, Mode, Proto, Status, Tracker, Tuple, Zone, dissect,
 };
 use packet::Read;
 
@@ -242,6 +247,7 @@ fn visit(tuple: Tuple, zone: Zone, flow: &Flow, now: u64) -> Visit {
         tuple,
         zone,
         born: flow.born(),
+        is_flow: true,
         standing: match (flow.is_confirmed(), status.contains(Status::ASSURED)) {
             (true, true) if flow.is_assumed() => Standing::Unknown,
             (true, true) => Standing::Assured,
@@ -266,8 +272,8 @@ fn without_flow(transit: &mut Transit<'_, '_>, zone: Zone, now: u64) -> Who {
         Some(flow) if flow.doubt() != Doubt::None => Who::Unknown,
         Some(flow) => Who::One(visit(tuple, zone, flow, now)),
         None => {
-            let standing = Standing::Begins;
-            Who::One(Visit { now, certain: true, tuple, zone, born: 0, standing })
+            let (is_flow, standing) = (false, Standing::Begins);
+            Who::One(Visit { now, certain: true, tuple, zone, born: 0, is_flow, standing })
         }
     }
 }
@@ -287,5 +293,13 @@ impl Flows for Tracker {
             }
             _ => Fate::Living(flow.born(), zone),
         }
+    }
+
+    fn life(&mut self, tuple: &Tuple) -> Option<Arc<Life>> {
+        Self::life(self, tuple)
+    }
+
+    fn has(&self, tuple: &Tuple, life: &Arc<Life>) -> bool {
+        self.has_life(tuple, life)
     }
 }

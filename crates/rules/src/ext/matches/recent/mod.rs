@@ -161,8 +161,9 @@ impl Memory for Looking {
         if self.list.is_none() {
             self.join(lists);
         }
-        let list = self.list.and_then(|at| lists.get_mut(at));
-        let Some((list, mask)) = list else { return Outcome::MAYBE };
+        let list = self.list.and_then(|at| lists.hold(at));
+        let Some(mut list) = list else { return Outcome::MAYBE };
+        let (list, mask) = &mut *list;
         let Some(visitor) = self.visitor(transit, *mask) else {
             // Some address is entered, or changed.
             if self.question.action != Action::Check || self.question.reaps {
@@ -190,6 +191,11 @@ impl Memory for Looking {
 
     fn join(&mut self, lists: &mut RecentLists) {
         self.list = Some(lists.join(&self.name, self.mask, self.room));
+    }
+
+    /// Only its list is; what this knows is the list's number.
+    fn is_one(&self) -> bool {
+        false
     }
 
     fn outlives_doubt(&self) -> bool {

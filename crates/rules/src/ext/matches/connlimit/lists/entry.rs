@@ -1,7 +1,9 @@
 //! One connection in a list, and what a walk makes of it.
 
+use std::sync::Arc;
+
 use super::{Fate, TICK, Visit};
-use conntrack::{Direction, Tuple, Zone};
+use conntrack::{Alive, Direction, Life, Tuple, Zone};
 
 /// A connection that a list counts, as far as it is known to be in it.
 #[derive(Debug)]
@@ -15,6 +17,8 @@ pub(super) struct Entry {
     pub(super) surely: bool,
     /// Its place in the list is known.
     pub(super) placed: bool,
+    /// What its worker tells of it, where workers share the list.
+    pub(super) life: Option<Arc<Life>>,
 }
 
 /// How far a walk gets.
@@ -47,7 +51,17 @@ impl Fate {
 impl Entry {
     pub(super) fn of(visit: &Visit, surely: bool) -> Self {
         let Visit { now, tuple, zone, born, .. } = *visit;
-        Self { tuple, zone, born, since: now, dead: None, surely, placed: true }
+        Self { tuple, zone, born, since: now, dead: None, surely, placed: true, life: None }
+    }
+
+    /// The state of a connection of another worker.
+    pub(super) fn told(&self, alive: Alive) -> Fate {
+        match alive {
+            Alive::Yes => Fate::Living(self.born, self.tuple.zone()),
+            Alive::Over => Fate::Closed(self.tuple.zone()),
+            Alive::No => Fate::Gone,
+            Alive::Maybe => Fate::Open,
+        }
     }
 
     /// Whether a walk for the packet ends here, or may: the kernel takes its connection for this one. The zone is

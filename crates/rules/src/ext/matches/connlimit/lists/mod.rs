@@ -17,8 +17,9 @@
 mod entry;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use conntrack::{Tuple, Zone};
+use conntrack::{Life, Tuple, Zone};
 use entry::{Entry, Reach, Walk};
 
 /// Entries that a walk takes out before it ends with the next.
@@ -53,6 +54,8 @@ pub(super) struct Visit {
     pub(super) zone: Zone,
     /// The frame that its connection began with; 0 for none.
     pub(super) born: u64,
+    /// It has a connection.
+    pub(super) is_flow: bool,
     pub(super) standing: Standing,
 }
 
@@ -86,6 +89,16 @@ pub(super) enum Fate {
 pub(super) trait Flows {
     /// The state of a connection, by a tuple of it.
     fn fate(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Fate;
+
+    /// What other workers are told of the connection of this original tuple, if they count it, too.
+    fn life(&mut self, _tuple: &Tuple) -> Option<Arc<Life>> {
+        None
+    }
+
+    /// Whether that is a connection of this worker.
+    fn has(&self, _tuple: &Tuple, _life: &Arc<Life>) -> bool {
+        true
+    }
 }
 
 /// How many connections there are.
@@ -108,8 +121,9 @@ pub(super) struct Lists {
     indeterminate: bool,
     /// When lists other than a packet's own were last looked through, maybe.
     stirred: Option<u64>,
-    /// The lists that the packet under way was entered in before its connection was confirmed.
-    entered: (u64, Vec<Key>),
+    /// The lists that the packet under way, by its connection's first frame and tuple, was entered in before it was
+    /// confirmed.
+    entered: (Option<(u64, Tuple)>, Vec<Key>),
     fates: Vec<Fate>,
 }
 
@@ -178,11 +192,17 @@ impl Lists {
         }
         let fates = &mut self.fates;
         fates.clear();
-        let fate = |entry: &Entry| flows.fate(&entry.tuple, entry.zone, visit.now);
+        let fate = |entry: &Entry| match &entry.life {
+            Some(life) if !flows.has(&entry.tuple, life) => entry.told(life.at(visit.now)),
+            _ => flows.fate(&entry.tuple, entry.zone, visit.now),
+        };
         fates.extend(list.entries.iter().map(fate));
         list.catch_up(visit.now, self.stirred, fates);
         let may_be_made = list.least() == 0;
         list.come_by(visit, fates);
+        if let Some(life) = flows.life(&visit.tuple).filter(|_| visit.is_flow) {
+            list.give(&visit.tuple, &life);
+        }
         if may_be_made && !self.by_key.is_empty() {
             self.stirred(visit.now);
         }
@@ -196,9 +216,10 @@ impl Lists {
 
     /// What this very packet was entered in is not found in the table yet, so a walk may take it out again.
     fn note_entered(&mut self, key: Key, visit: &Visit, stirs: bool) {
-        let (born, keys) = &mut self.entered;
-        if *born != visit.born {
-            *born = visit.born;
+        let (of, keys) = &mut self.entered;
+        let this = Some((visit.born, visit.tuple));
+        if *of != this {
+            *of = this;
             keys.clear();
         }
         if visit.born == 0 || visit.standing != Standing::Begins {
@@ -207,7 +228,8 @@ impl Lists {
         for other in keys.iter().filter(|_| stirs) {
             let list = self.by_key.get_mut(other);
             let entries = list.into_iter().flat_map(|list| &mut list.entries);
-            entries.filter(|entry| entry.born == visit.born).for_each(|entry| entry.surely = false);
+            let same = |entry: &&mut Entry| (entry.born, entry.tuple) == (visit.born, visit.tuple);
+            entries.filter(same).for_each(|entry| entry.surely = false);
         }
         keys.push(key);
     }
@@ -228,6 +250,12 @@ impl List {
     fn counted(&self, midway: bool) -> Counted {
         let most = self.entries.len() as u32;
         Counted { least: self.least(), most: (!midway && !self.blurred).then_some(most) }
+    }
+
+    /// The packet's connection is known to all workers by this.
+    fn give(&mut self, tuple: &Tuple, life: &Arc<Life>) {
+        let entries = self.entries.iter_mut().filter(|entry| entry.tuple == *tuple);
+        entries.for_each(|entry| entry.life = Some(Arc::clone(life)));
     }
 
     /// What may have been done to it since the last packet.

@@ -31,7 +31,7 @@ impl Net {
 
     fn visit(&self, port: u16, standing: Standing) -> Visit {
         let (now, zone, born) = (self.now, Zone::default(), u64::from(port));
-        Visit { now, certain: true, tuple: tuple(port), zone, born, standing }
+        Visit { now, certain: true, tuple: tuple(port), zone, born, is_flow: true, standing }
     }
 
     /// A first packet, which leaves.

@@ -1,8 +1,18 @@
 //! The states of matches that remember earlier packets, apart from the immutable rules.
+//!
+//! Contract: one walker's own; where several share what the kernel has once ([`SharedMemories`]), each has its own
+//! places, and behind them is one state for all.
+
+mod shared;
+
+pub use shared::SharedMemories;
+
+use std::sync::Arc;
 
 use super::budget::GivenUp;
 use crate::ext::{ListUse, Match, MatchUse, Memory, RecentLists};
 use crate::model::Ruleset;
+use crate::one::One;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
@@ -20,6 +30,8 @@ pub struct Memories {
     doubted: u64,
     /// Which lists of its revisions it has.
     lists_changed: u64,
+    /// Where states are, if they are those of all workers.
+    shared: Option<Arc<SharedMemories>>,
 }
 
 /// The state of one match.
@@ -27,6 +39,11 @@ pub struct Memories {
 pub(crate) struct Remembered {
     /// Name of its rule.
     of: u64,
+    state: One<State>,
+}
+
+#[derive(Debug)]
+struct State {
     memory: Box<dyn Memory>,
     /// A packet may or may not have reached it: nothing is known of it any more.
     indeterminate: bool,
@@ -35,7 +52,8 @@ pub(crate) struct Remembered {
 impl Remembered {
     /// Nothing remembered yet; `None` for a match that never does.
     pub(crate) fn fresh(used: &MatchUse, of: u64) -> Option<Self> {
-        Some(Self { of, memory: used.body.memory()?, indeterminate: false })
+        let state = State { memory: used.body.memory()?, indeterminate: false };
+        Some(Self { of, state: One::Own(state) })
     }
 
     /// The same for the rule that took the place of its own.
@@ -45,6 +63,13 @@ impl Remembered {
 }
 
 impl Memories {
+    /// None yet. What the kernel has once is that of all who share this, under revisions of the same rules.
+    #[must_use]
+    pub fn sharing(shared: Arc<SharedMemories>) -> Self {
+        let lists = RecentLists::sharing(shared.lists());
+        Self { lists, shared: Some(shared), ..Self::default() }
+    }
+
     /// Fresh states for a ruleset.
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
@@ -68,12 +93,12 @@ impl Memories {
     ) {
         (self.ids, self.given_up) = (ids, GivenUp::default());
         if lists_changed != self.lists_changed {
-            self.lists.declare(lists);
+            self.lists.declare(lists_changed, lists);
             self.lists_changed = lists_changed;
         }
     }
 
-    /// Forgets all but the lists.
+    /// Forgets all but the lists, and what is shared.
     pub fn forget(&mut self) {
         self.slots.clear();
         self.doubted = 0;
@@ -96,7 +121,7 @@ impl Memories {
     /// Puts a state in its place, and into the lists that it shares.
     pub(crate) fn put(&mut self, at: u32, mut state: Remembered) {
         let at = at as usize;
-        state.memory.join(&mut self.lists);
+        state.state.hold().memory.join(&mut self.lists);
         if self.slots.len() <= at {
             self.slots.resize_with(at + 1, || None);
         }
@@ -116,20 +141,18 @@ impl Memories {
     /// Any of them may have changed: nothing is known of them any more.
     pub(super) fn make_indeterminate(&mut self) {
         for slot in self.slots.iter_mut().flatten() {
-            slot.indeterminate = true;
+            slot.state.hold().indeterminate = true;
         }
         self.lists.make_indeterminate();
         self.doubted = self.ids;
+        if let Some(shared) = &self.shared {
+            shared.make_indeterminate(self.ids);
+        }
     }
 
-    /// The state of a match, unless nothing is known of it.
-    pub(super) fn of_match(&self, at: u32) -> Option<&dyn Memory> {
-        let slot = self.slots.get(at as usize)?.as_ref().filter(|slot| !slot.indeterminate)?;
-        Some(&*slot.memory)
-    }
-
-    /// Asks the state of a match of a rule about a packet that certainly, or maybe, reached it. A match without one
-    /// gets it with the first packet, and so does one whose place is still another rule's.
+    /// Asks the state of a match of a rule about a packet that certainly, or maybe, reached it, and shows it as it is
+    /// then. A match without one gets it with the first packet, and so does one whose place is still another rule's.
+    #[inline]
     pub(super) fn evaluate(
         &mut self,
         at: u32,
@@ -137,27 +160,46 @@ impl Memories {
         body: &dyn Match,
         certain: bool,
         transit: &mut Transit<'_, '_>,
+        show: impl FnOnce(&dyn Memory),
     ) -> Outcome {
         if transit.ct.again {
             return body.peek(transit).unwrap_or(Outcome::MAYBE);
         }
-        let at = at as usize;
-        if self.slots.len() <= at {
-            self.slots.resize_with(at + 1, || None);
-        }
-        let slot = match &mut self.slots[at] {
-            Some(slot) if slot.of == rule => slot,
-            other => {
-                let Some(memory) = body.memory() else { return Outcome::MAYBE };
-                other.insert(Remembered { of: rule, memory, indeterminate: rule < self.doubted })
-            }
-        };
+        let Some(slot) = self.slot(at, rule, body) else { return Outcome::MAYBE };
+        let Some(Remembered { state, .. }) = &mut self.slots[slot] else { return Outcome::MAYBE };
         transit.certain = certain;
-        slot.indeterminate |= !certain && !slot.memory.outlives_doubt();
-        if slot.indeterminate {
-            Outcome::MAYBE
-        } else {
-            slot.memory.evaluate(transit, &mut self.lists)
+        let mut state = state.hold();
+        state.indeterminate |= !certain && !state.memory.outlives_doubt();
+        if state.indeterminate {
+            return Outcome::MAYBE;
+        }
+        let outcome = state.memory.evaluate(transit, &mut self.lists);
+        show(&*state.memory);
+        outcome
+    }
+
+    /// The place of a match of a rule, with its state in it; `None` if it has none.
+    #[inline]
+    fn slot(&mut self, at: u32, rule: u64, body: &dyn Match) -> Option<usize> {
+        let place = at as usize;
+        let is_there = self.slots.get(place).and_then(Option::as_ref).is_some_and(|s| s.of == rule);
+        if !is_there {
+            let state = self.state(at, rule, body.memory()?);
+            if self.slots.len() <= place {
+                self.slots.resize_with(place + 1, || None);
+            }
+            self.slots[place] = Some(Remembered { of: rule, state });
+        }
+        Some(place)
+    }
+
+    /// The state that a match begins with: this fresh one, or that of all workers.
+    #[cold]
+    fn state(&self, at: u32, rule: u64, memory: Box<dyn Memory>) -> One<State> {
+        let state = State { memory, indeterminate: rule < self.doubted };
+        match self.shared.as_ref().filter(|_| state.memory.is_one()) {
+            Some(shared) => One::Shared(shared.state(at, rule, state)),
+            None => One::Own(state),
         }
     }
 }

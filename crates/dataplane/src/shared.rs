@@ -1,0 +1,88 @@
+//! [`Shared`]: what the kernel has once for all processors, and so all workers of one publication have.
+//!
+//! | what | shared how | a worker pays |
+//! |---|---|---|
+//! | `limit`, `nth`, `connlimit` | a state for each match of each rule | its lock, to ask the match |
+//! | lists of `-m recent` | one for each name | its lock, to ask the match |
+//! | sets ([`Sets`]) | one lock, whose readers have parts of their own | one of both for a search or change |
+//! | the access list ([`Live`]) | a value that is swapped | a look whether there is a newer one |
+//!
+//! Connections, fragments and expected answers stay each worker's own, so packets of one connection go to one worker;
+//! `connlimit` counts those of all, and random numbers are drawn by each. Packets that workers take through at one
+//! moment reach a match or target one after the other, in some order; their walks as a whole do not.
+//!
+//! Contract: a worker holds one of these locks at a time and waits for nothing while it does. Order, where a state is
+//! made or given up: all states of a family, then one. States live as long as their rules, not as workers do.
+
+use std::array;
+use std::sync::Arc;
+
+use access::list::{List, Live, LiveReader, Schedule};
+use rules::eval::{Memories, SharedMemories};
+use rules::ipset::Sets;
+use rules::model::Family;
+
+use crate::config::Config;
+
+/// What workers share. Clones are one.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    bans: Arc<Live>,
+    sets: Option<Sets>,
+    memories: [Arc<SharedMemories>; Family::ALL.len()],
+}
+
+impl Shared {
+    /// Nothing seen yet; sets and bans as they are given.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        Self {
+            bans: Arc::new(Live::new(config.bans.clone().unwrap_or_default())),
+            sets: config.sets.clone().map(Sets::shared),
+            memories: array::from_fn(|_| Arc::default()),
+        }
+    }
+
+    /// The access list, to be changed while packets pass.
+    #[must_use]
+    pub fn bans(&self) -> &Arc<Live> {
+        &self.bans
+    }
+
+    /// The host's sets, as they are at each moment.
+    #[must_use]
+    pub fn sets(&self) -> Option<&Sets> {
+        self.sets.as_ref()
+    }
+
+    /// The access list as one worker reads it.
+    pub(crate) fn reader(&self) -> Bans {
+        Bans::Live(self.bans.reader())
+    }
+
+    /// What matches of a family remember, for one worker.
+    pub(crate) fn memories(&self, family: Family) -> Memories {
+        Memories::sharing(Arc::clone(&self.memories[family as usize]))
+    }
+}
+
+/// The access list as a worker reads it.
+#[derive(Debug)]
+pub(crate) enum Bans {
+    /// Its own.
+    Own(Schedule),
+    /// That of all workers.
+    Live(LiveReader),
+}
+
+impl Bans {
+    /// The list for a packet of this time; `None` where the list of all workers permits everything, as
+    /// if none was given.
+    #[inline]
+    pub(crate) fn at(&mut self, time: Option<u64>) -> Option<&List> {
+        match self {
+            Self::Own(schedule) => Some(schedule.at(time)),
+            Self::Live(reader) => Some(reader.at(time)).filter(|list| !list.permits_all()),
+        }
+    }
+}

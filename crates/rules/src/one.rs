@@ -1,0 +1,59 @@
+//! [`One`]: a state that is a walker's own, or one for several, as the kernel has it once for all processors.
+//!
+//! Contract: what is one's own takes no lock. What is shared is locked while [`One::hold`]'s result lives: the time of
+//! one match, as the kernel holds `priv->lock` of `xt_limit` or `recent_lock`. Whoever holds one takes no other. A
+//! lock whose holder panicked is taken on: states are plain values.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A state, and whose it is.
+#[derive(Debug)]
+pub(crate) enum One<T> {
+    /// The walker's own.
+    Own(T),
+    /// One for all that hold on to it.
+    Shared(Arc<Mutex<T>>),
+}
+
+/// The state while nobody else has it.
+pub(crate) enum Held<'a, T> {
+    Own(&'a mut T),
+    Locked(MutexGuard<'a, T>),
+}
+
+impl<T> One<T> {
+    /// Takes it for a moment.
+    #[inline]
+    pub(crate) fn hold(&mut self) -> Held<'_, T> {
+        match self {
+            Self::Own(state) => Held::Own(state),
+            Self::Shared(state) => Held::Locked(lock(state)),
+        }
+    }
+}
+
+/// The value, whatever became of who held it last.
+pub(crate) fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match self {
+            Self::Own(state) => state,
+            Self::Locked(state) => state,
+        }
+    }
+}
+
+impl<T> DerefMut for Held<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        match self {
+            Self::Own(state) => state,
+            Self::Locked(state) => state,
+        }
+    }
+}
