@@ -58,10 +58,6 @@ struct Worker<'s> {
 }
 
 /// A batch that workers have, whole or in parts.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there are a few, and a box is an allocation for each"
-)]
 enum Flight {
     Whole(usize),
     /// Which worker has each frame.
