@@ -20,17 +20,19 @@ pub mod handler;
 mod headers;
 mod hooked;
 mod interfaces;
+mod link;
 mod observer;
 mod path;
 mod program;
 pub mod publish;
 mod reroute;
+pub mod run;
 mod state;
 mod walk;
 mod way;
 
 pub use arrival::{Arrival, Bridge, Hooked, Left, Origin};
-pub use config::Config;
+pub use config::{Config, Unresolved};
 pub use counters::{Counters, Places};
 pub use delivery::is_fragment;
 pub use disposition::{
@@ -41,6 +43,7 @@ pub use evaluator::Evaluator;
 pub use footprint::{ANSWERS_KEPT, ANSWERS_LONGEST, Footprint};
 pub use handler::{BURST, Handler};
 pub use headers::find_headers;
+pub use link::link_of;
 pub use observer::{Event, Events, Observer};
 pub use path::Path;
 pub use program::Program;
