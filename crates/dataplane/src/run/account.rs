@@ -25,7 +25,8 @@ pub enum Reason {
     Unknown,
     /// Connection tracking has no room, or no use for it.
     Conntrack,
-    /// It waits for other fragments, or will leave with them.
+    /// It waits for other fragments, or others leave in its place: what it is part of was put together, or rewritten to
+    /// another length.
     Fragment,
     /// It is neither IPv4 nor IPv6, no rules are for it, and `other` is configured to drop it.
     Other,

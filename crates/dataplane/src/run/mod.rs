@@ -50,6 +50,9 @@ pub use worker::DRAIN;
 /// How often the control socket and the worker are looked after.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// What is told, and stands in every status, from the first panic on.
+const PANICKED: &str = "the worker panicked: no rule sees a frame any more";
+
 /// Wires with their worker, at work.
 #[derive(Debug)]
 pub struct Run {
@@ -173,10 +176,14 @@ impl Run {
         });
         Status {
             program: self.published.program().number(),
-            panicked: self.shared.panicked.load(Ordering::Relaxed),
+            panicked: self.has_panicked(),
             directions: directions.collect(),
             unknown_because: self.shared.causes.read(),
         }
+    }
+
+    fn has_panicked(&self) -> bool {
+        self.shared.panicked.load(Ordering::Relaxed)
     }
 
     /// Serves the control socket until the worker ends, which it does once `stop` is raised, somebody asks for it by the
@@ -195,14 +202,17 @@ impl Run {
             if stop.load(Ordering::Relaxed) {
                 self.stop();
             }
-            if !is_told && self.shared.panicked.load(Ordering::Relaxed) {
-                tell("the worker panicked: no rule sees a frame any more");
+            if !is_told && self.has_panicked() {
+                tell(PANICKED);
                 is_told = true;
             }
             let served = control.as_mut().is_some_and(|control| control.serve(&self));
             if !served {
                 thread::sleep(LOOK);
             }
+        }
+        if !is_told && self.has_panicked() {
+            tell(PANICKED);
         }
         let status = self.status();
         let ended = match self.worker.join() {

@@ -82,7 +82,7 @@ pub fn text(status: &Value) -> String {
         let _ = writeln!(text, "unknown because of {what}: {packets}");
     }
     if status["panicked"] == true {
-        text.push_str("the worker panicked: no rule sees a frame any more\n");
+        let _ = writeln!(text, "{}", super::PANICKED);
     }
     text
 }

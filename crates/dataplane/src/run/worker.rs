@@ -72,16 +72,13 @@ impl Worker {
                     continue;
                 }
             };
-            if frames > 0 && until.is_none_or(|until| Instant::now() < until) {
-                continue;
+            if until.is_none() && self.shared.stop.load(Ordering::Relaxed) {
+                until = Some(Instant::now() + DRAIN);
             }
-            if self.shared.stop.load(Ordering::Relaxed) {
-                match until {
-                    Some(_) => return Ok(()),
-                    None => until = Some(Instant::now() + DRAIN),
-                }
-            } else if !self.sleep(bells) {
-                return Ok(());
+            match until {
+                Some(until) if frames == 0 || Instant::now() >= until => return Ok(()),
+                None if frames == 0 && !self.sleep(bells) => return Ok(()),
+                _ => {}
             }
         }
     }

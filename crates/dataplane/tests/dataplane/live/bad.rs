@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dataplane::run::config::OnPanic;
 use dataplane::run::{Reason, RunError};
-use pktio::{Burst, FaultPort, FaultRates, Port, PortError, Readiness, Stats};
+use pktio::{Burst, FaultPort, FaultRates, FrameMeta, LinkType, Port, PortError, Readiness, Stats};
 use rules::model::Family;
 
 use super::{Rig, filter, finish, ruleset, send, syn};
@@ -150,6 +150,44 @@ fn rules_are_replaced_while_frames_pass() {
     let left = finish(run, far);
     assert_eq!((left.direction(0).sent, left.direction(0).of(Reason::Policy)), (50, 50));
     assert_eq!(left.frames[1].len(), 0);
+}
+
+/// A port that always has one more frame.
+struct Endless;
+
+impl Port for Endless {
+    fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        burst.clear();
+        let meta = FrameMeta { link_type: LinkType::ETHERNET, ..FrameMeta::default() };
+        burst.push(&syn(80), meta);
+        Ok(1)
+    }
+
+    fn tx_burst(&mut self, _: &mut Burst) -> Result<usize, PortError> {
+        Ok(0)
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::Always
+    }
+
+    fn stats(&self) -> Stats {
+        Stats::default()
+    }
+}
+
+#[test]
+fn frames_without_end_do_not_keep_it_from_stopping() {
+    let rig = Rig::new(&filter("DROP", ""));
+    let Rig { near: [_, right], .. } = rig;
+    let (run, far) = Rig { near: [Box::new(Endless), right], ..rig }.start();
+    while run.status().directions[0].frames.received < 1000 {
+        std::thread::yield_now();
+    }
+    let start = std::time::Instant::now();
+    let left = finish(run, far);
+    assert!(left.direction(0).received > 1000);
+    assert!(start.elapsed() < Duration::from_secs(10));
 }
 
 #[test]

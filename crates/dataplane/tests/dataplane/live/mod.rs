@@ -98,7 +98,9 @@ impl Rig {
 }
 
 fn finish(run: Run, far: [MemoryPort; 2]) -> Left {
-    let (status, ended) = run.wait(&AtomicBool::new(true), |_| {});
+    let mut told = 0;
+    let (status, ended) = run.wait(&AtomicBool::new(true), |_| told += 1);
+    assert_eq!(told, usize::from(status.panicked));
     for Direction { frames, from, .. } in &status.directions {
         assert!(frames.balances(), "{from}: {frames:?}");
     }

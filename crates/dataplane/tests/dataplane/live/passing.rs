@@ -67,6 +67,18 @@ fn no_tag_walks_round_the_rules() {
     assert_eq!(left.direction(0).of(Reason::Rule), bad.len() as u64);
 }
 
+/// A replay reads frames as the host that captured them: there sessions are another device's.
+#[test]
+fn only_a_wire_looks_into_sessions() {
+    let frame = in_session(&syn(80), &[0, 0x21]);
+    let found = |link| parse(link, &frame, frame.len(), Checksums::Ignore);
+    assert_eq!((found(Link::Wire).link.ethertype, found(Link::Wire).network), (0x0800, 22));
+    assert_eq!((found(Link::Ethernet).link.ethertype, found(Link::Ethernet).network), (0x8864, 14));
+    for len in 14..frame.len() {
+        assert!(parse(Link::Wire, &frame[..len], len, Checksums::Ignore).end <= len);
+    }
+}
+
 #[test]
 fn what_no_rules_are_for_is_as_configured() {
     let arp = arp_frame(packet::craft::Ethernet::default(), 1, [10, 0, 0, 1], [10, 0, 0, 2]);
