@@ -127,7 +127,7 @@ pub(super) struct Account {
     dropped: [AtomicU64; Reason::ALL.len()],
 }
 
-/// What an [`Account`] said at one time.
+/// What became of all frames of one direction so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Accounted {
     /// Frames received.

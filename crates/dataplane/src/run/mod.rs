@@ -1,5 +1,5 @@
 //! Live: ports are opened and joined by wires, and a worker takes their frames through the rules until it is told to
-//! stop. [`Run::open`] starts it, [`Run::wait`] sees it to its end; [`wire`] has a frame's way, [`worker`] the loop.
+//! stop. [`Run::open`] starts it, [`Run::wait`] sees it to its end; `wire` has a frame's way, `worker` the loop.
 //!
 //! Contract: the handler is that of a replay, and so is its answer. Nothing on a wire is the host's: what is accepted
 //! leaves by the other port as it came, but for what rules rewrite; a reply to a rejected packet goes back by the port

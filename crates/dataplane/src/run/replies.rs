@@ -1,4 +1,4 @@
-//! [`Rate`]: how many replies are sent for rejected packets: [`PER_SECOND`], and as many at once.
+//! How many replies are sent for rejected packets: [`PER_SECOND`], and as many at once.
 //!
 //! A flood of packets to a closed port must not become a flood of replies. One bucket for each direction of a wire.
 

@@ -106,7 +106,7 @@ fn what_is_translated_keeps_its_link_header() {
     let rules = "*nat\n:PREROUTING ACCEPT [0:0]\n\
         -A PREROUTING -p tcp --dport 80 -j DNAT --to-destination 192.0.2.1:8080\nCOMMIT\n";
     let frame = inside(&syn(80), &[0x81, 0, 0, 5, 8, 0]);
-    let left = Rig::new(rules).sends(0, &[frame.clone()]).run();
+    let left = Rig::new(rules).sends(0, std::slice::from_ref(&frame)).run();
     let [_, out] = &left.frames;
     assert_eq!(out[0][..18], frame[..18]);
     assert_eq!(
@@ -163,7 +163,7 @@ fn padding_goes_and_a_session_says_so() {
 #[test]
 fn a_port_that_is_full_loses_frames_by_name() {
     let mut rig = Rig::new(&filter("ACCEPT", ""));
-    let frames: Vec<_> = (0..3000).map(|port| syn(port)).collect();
+    let frames: Vec<_> = (0..3000).map(syn).collect();
     send(&mut rig.far[0], &frames);
     let (run, mut far) = rig.start();
     // Nobody receives, so the queue takes its 3000 and no more.

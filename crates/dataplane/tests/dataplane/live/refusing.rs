@@ -43,7 +43,7 @@ fn an_error_comes_from_the_destination_and_quotes_what_was_sent() {
     let rules =
         filter("ACCEPT", "-A FORWARD -p udp -j REJECT --reject-with icmp-admin-prohibited\n");
     let sent = datagram(["10.0.0.7", "10.0.0.9"], 53);
-    let left = Rig::new(&rules).sends(1, &[sent.clone()]).run();
+    let left = Rig::new(&rules).sends(1, std::slice::from_ref(&sent)).run();
     let [[], [reply]] = left.frames.each_ref().map(Vec::as_slice) else { panic!("one reply") };
     assert_eq!(
         reply[..14],
