@@ -31,8 +31,8 @@ pub struct Arrival<'a> {
     pub input: Option<&'a str>,
     /// See `input`.
     pub output: Option<&'a str>,
-    /// It crosses a wire, from `input` to `output`: it is forwarded whatever its addresses, nothing routes it, and its
-    /// time to live stays.
+    /// It crosses a wire, from `input` to `output`: it is forwarded whatever its addresses, nothing routes it, and
+    /// its time to live stays.
     pub on_wire: bool,
     /// Where it comes from, if the capture tells.
     pub origin: Origin,

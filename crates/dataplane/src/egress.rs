@@ -1,10 +1,11 @@
-//! [`Egress`]: what becomes of a frame, with the bytes that leave for it. This is the one place where they are decided.
+//! [`Egress`]: what becomes of a frame, with the bytes that leave for it. This is the one place where they are
+//! decided.
 //!
 //! A packet leaves where it lies, unless it came to be longer, shorter or whole, or leaves as fragments: then its
 //! frames are made in the handler's [`Exit`] and lent until the next frame. So is the reply of the host to a packet
-//! that it refuses. A reply is as it leaves: the translation of the packet that it answers is undone. Whoever sends it
-//! first takes it through OUTPUT, by handling it as one of the host's own ([`Origin::Host`](crate::Origin::Host)). On a
-//! wire there is no host: a reply comes as from a bridge, goes back by the port of arrival, and no rule sees it.
+//! that it refuses. A reply is as it leaves: the translation of the packet that it answers is undone. Whoever sends
+//! it first takes it through OUTPUT, by handling it as one of the host's own ([`Origin::Host`](crate::Origin::Host)).
+//! On a wire there is no host: a reply comes as from a bridge, goes back by the port of arrival, and no rule sees it.
 //!
 //! Contract: only a handler that was made to send ([`Handler::sending`](crate::Handler::sending)) makes any of it. No
 //! allocation once its buffers have grown. What holds a byte that is not known does not leave. Bytes before the
@@ -312,7 +313,8 @@ impl Replies {
         let (what, own) = match refused.answer {
             Answer::Reset => (reply::Reply::Reset, destination),
             Answer::Icmp { kind, code } => {
-                // An IPv6 error comes from the address at which the packet came, one of IPv4 from that by which it goes.
+                // An IPv6 error comes from the address at which the packet came, one of IPv4 from that by which it
+                // goes.
                 let device = if source.is_ipv6() { input } else { output };
                 let own = match device {
                     _ if is_destination => destination,

@@ -1,8 +1,8 @@
 //! [`Account`]: what became of every frame of one direction of a wire.
 //!
-//! Contract: `received + made = sent + dropped`, summed over all reasons, whenever no burst is on its way. Made are the
-//! frames that leave beside those that came: replies, and fragments in place of a packet that was put together. One
-//! thread writes, anyone may read.
+//! Contract: `received + made = sent + dropped`, summed over all reasons, whenever no burst is on its way. Made are
+//! the frames that leave beside those that came: replies, and fragments in place of a packet that was put together.
+//! One thread writes, anyone may read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,8 +25,8 @@ pub enum Reason {
     Unknown,
     /// Connection tracking has no room, or no use for it.
     Conntrack,
-    /// It waits for other fragments, or others leave in its place: what it is part of was put together, or rewritten to
-    /// another length.
+    /// It waits for other fragments, or others leave in its place: what it is part of was put together, or rewritten
+    /// to another length.
     Fragment,
     /// It is neither IPv4 nor IPv6, no rules are for it, and `other` is configured to drop it.
     Other,

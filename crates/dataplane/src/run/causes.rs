@@ -1,7 +1,7 @@
 //! What unknown verdicts depended on, counted.
 //!
-//! Contract: a burst without an unknown verdict takes no lock. [`MOST`] causes are kept, in the words of the rule; what
-//! comes after those counts as one.
+//! Contract: a burst without an unknown verdict takes no lock. [`MOST`] causes are kept, in the words of the rule;
+//! what comes after those counts as one.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,8 +1,8 @@
 //! The control socket: one request in JSON on a line, one answer on a line, over a Unix socket.
 //!
-//! Contract: whoever may open the socket may ask anything; it is made for its owner alone. Clients are served one after
-//! the other, each for [`PATIENCE`] at most and a line of [`LONGEST`] bytes, beside the worker: none of them can hold up
-//! a frame.
+//! Contract: whoever may open the socket may ask anything; it is made for its owner alone. Clients are served one
+//! after the other, each for [`PATIENCE`] at most and a line of [`LONGEST`] bytes, beside the worker: none of them
+//! can hold up a frame.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};

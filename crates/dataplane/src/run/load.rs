@@ -1,8 +1,8 @@
 //! From the files of a configuration to rules that are published, and what is to be said of them before they run.
 //!
-//! Contract: what cannot work on a wire is refused: a translation to the address of a port. What works and does nothing
-//! there is a warning: chains that nothing on a wire comes to, interfaces that are no ports, neighbour discovery that the
-//! rules drop, a family without rules.
+//! Contract: what cannot work on a wire is refused: a translation to the address of a port. What works and does
+//! nothing there is a warning: chains that nothing on a wire comes to, interfaces that are no ports, neighbour
+//! discovery that the rules drop, a family without rules.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -50,9 +50,8 @@ pub(super) fn rules(settings: &Settings) -> Result<Loaded, ConfigError> {
         let loaded = loaded
             .map_err(|error| settings.refuse(rules.file.at, format_args!("{file}:{error}")))?;
         if let Some((line, target)) = needs_an_address(&loaded.ruleset) {
-            let what = format!(
-                "{file}:{line}: -j {target} translates to the address of a port, and ports have none in this tamis"
-            );
+            let why = "translates to the address of a port, and ports have none in this tamis";
+            let what = format!("{file}:{line}: -j {target} {why}");
             return Err(settings.refuse(rules.file.at, what));
         }
         let odd = loaded.warnings.iter();
@@ -184,9 +183,9 @@ fn neighbours_dropped(
     let mut dropped = names.filter(|ends| drops(*ends));
     let [from, to] = dropped.next()?.map(|place| &*settings.ports[place].name);
     let file = settings.rules.iter().find(|rules| rules.family == Family::Ipv6)?;
+    let (file, needed) = (file.file.path.display(), "-p icmpv6 --icmpv6-type 135 and 136");
     Some(format!(
-        "{}: neighbour discovery from {from} to {to} is dropped, and IPv6 needs it: -p icmpv6 --icmpv6-type 135 and 136",
-        file.file.path.display(),
+        "{file}: neighbour discovery from {from} to {to} is dropped, and IPv6 needs it: {needed}"
     ))
 }
 

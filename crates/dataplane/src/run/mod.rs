@@ -2,9 +2,9 @@
 //! stop. [`Run::open`] starts it, [`Run::wait`] sees it to its end; `wire` has a frame's way, `worker` the loop.
 //!
 //! Contract: the handler is that of a replay, and so is its answer. Nothing on a wire is the host's: what is accepted
-//! leaves by the other port as it came, but for what rules rewrite; a reply to a rejected packet goes back by the port
-//! of arrival, as a bridge sends it. Every frame is accounted for ([`Accounted`]). What is counted is read while it
-//! runs, and rules may be replaced ([`Run::published`]). One worker drives all wires: they share connections.
+//! leaves by the other port as it came, but for what rules rewrite; a reply to a rejected packet goes back by the
+//! port of arrival, as a bridge sends it. Every frame is accounted for ([`Accounted`]). What is counted is read while
+//! it runs, and rules may be replaced ([`Run::published`]). One worker drives all wires: they share connections.
 //!
 //! Source of the latter: Linux 6.18 `net/bridge/br_netfilter_hooks.c`, `net/bridge/netfilter/nft_reject_bridge.c`.
 
@@ -186,8 +186,8 @@ impl Run {
         self.shared.panicked.load(Ordering::Relaxed)
     }
 
-    /// Serves the control socket until the worker ends, which it does once `stop` is raised, somebody asks for it by the
-    /// socket, or all ports have ended. `tell` is given what happens meanwhile.
+    /// Serves the control socket until the worker ends, which it does once `stop` is raised, somebody asks for it by
+    /// the socket, or all ports have ended. `tell` is given what happens meanwhile.
     ///
     /// # Errors
     /// A port failed, or the worker panicked for a second time; what was counted is in the status all the same.

@@ -31,12 +31,16 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
             let what = format!("{}: expected a folder that is there", path.display());
             return Err(settings.refuse(*at, what));
         }
-        let is_read = |other: &PortSettings| match &other.kind {
-            Kind::Pcap { file: Some(file), .. } => file.path == *path,
-            _ => false,
+        let is_used = |other: &PortSettings| match &other.kind {
+            Kind::Pcap { file, out } => {
+                let is_written = |out: &Named| out.path == *path && out.at != *at;
+                file.as_ref().is_some_and(|file| file.path == *path)
+                    || out.as_ref().is_some_and(is_written)
+            }
+            Kind::Loopback | Kind::Fault { .. } => false,
         };
-        if settings.ports.iter().any(is_read) {
-            let what = format!("{}: expected a file that nothing reads", path.display());
+        if settings.ports.iter().any(is_used) {
+            let what = format!("{}: expected a file of its own", path.display());
             return Err(settings.refuse(*at, what));
         }
     }

@@ -1,9 +1,9 @@
 //! [`Wire`]: two ports; what comes in by one and is accepted leaves by the other. [`Wire::turn`] is a frame's whole
 //! way: received, headers found once, handled, its fate settled, transmitted.
 //!
-//! Contract: one thread's own. No allocation once its buffers have grown, no lock (an unknown verdict takes one for its
-//! burst). Frames leave in the order in which they came. All frames of a burst go through one program. Every frame ends
-//! in the [`Account`] of its direction.
+//! Contract: one thread's own. No allocation once its buffers have grown, no lock (an unknown verdict takes one for
+//! its burst). Frames leave in the order in which they came. All frames of a burst go through one program. Every
+//! frame ends in the [`Account`] of its direction.
 
 use std::sync::Arc;
 
@@ -104,8 +104,8 @@ impl Wire {
         })
     }
 
-    /// Takes one burst from each end on its way: how many frames came. `now` is in nanoseconds since the Unix epoch, for
-    /// frames without a time of their own.
+    /// Takes one burst from each end on its way: how many frames came. `now` is in nanoseconds since the Unix epoch,
+    /// for frames without a time of their own.
     pub(super) fn turn(
         &mut self,
         worker: &mut Worker,

@@ -1,9 +1,9 @@
 //! A worker: takes the frames of its wires from port to port, each burst to its end, and sleeps while there are none.
 //!
-//! Contract: it stops once it is told to and its ports have nothing more, or [`DRAIN`] after that; or once all its ports
-//! have ended, which those of captures do. A panic over a burst costs that burst: it is caught and told, and from then
-//! on nothing is evaluated, and all frames are dropped or all leave, as configured. A second one ends the worker, and so
-//! does a port that fails.
+//! Contract: it stops once it is told to and its ports have nothing more, or [`DRAIN`] after that; or once all its
+//! ports have ended, which those of captures do. A panic over a burst costs that burst: it is caught and told, and
+//! from then on nothing is evaluated, and all frames are dropped or all leave, as configured. A second one ends the
+//! worker, and so does a port that fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What `tamis run` is told: ports, wires, rules, and what happens where they leave something open.
 //!
-//! Contract: reading starts nothing. Every error names file, line and column, and says what is allowed; a key that this
-//! tamis does not know is one, so is one that it knows and cannot do yet. Files that are named lie beside the file that
-//! names them, unless their paths are absolute. `docs/live.md` has it for users.
+//! Contract: reading starts nothing. Every error names file, line and column, and says what is allowed; a key that
+//! this tamis does not know is one, so is one that it knows and cannot do yet. Files that are named lie beside the
+//! file that names them, unless their paths are absolute. `docs/live.md` has it for users.
 
 mod keys;
 mod read;
@@ -165,6 +165,16 @@ impl Settings {
     pub(super) fn joined(&self) -> impl Iterator<Item = &str> {
         let places = self.wires.iter().flat_map(|wire| wire.ports);
         places.filter_map(|place| Some(&*self.ports.get(place)?.name))
+    }
+}
+
+impl PortSettings {
+    /// The place of the port that it has in it.
+    fn wraps(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Fault { of, .. } => Some(of),
+            Kind::Pcap { .. } | Kind::Loopback => None,
+        }
     }
 }
 

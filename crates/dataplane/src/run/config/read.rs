@@ -141,6 +141,9 @@ impl<'t> Reader<'t> {
         let of = section.need("of")?;
         let name = string(of)?;
         let place = before.iter().position(|port| port.name == name);
+        if before.iter().filter_map(PortSettings::wraps).any(|wrapped| Some(wrapped) == place) {
+            return Err(taken(of, name));
+        }
         let rate = |key| Ok::<_, Wrong>(section.number(key, ALWAYS)?.unwrap_or(0) as u32);
         Ok(Kind::Fault {
             of: place.ok_or_else(|| no_port(of, name, before))?,
@@ -155,10 +158,7 @@ impl<'t> Reader<'t> {
     }
 
     fn wires(&self, top: &DeTable<'t>, ports: &[PortSettings]) -> Result<Vec<WireSettings>, Wrong> {
-        let mut taken: Vec<usize> = ports
-            .iter()
-            .filter_map(|port| if let Kind::Fault { of, .. } = port.kind { Some(of) } else { None })
-            .collect();
+        let mut had: Vec<usize> = ports.iter().filter_map(PortSettings::wraps).collect();
         let mut wires = Vec::new();
         for value in self.listed(top, "wire", "at least one [[wire]]")? {
             let wire = Section::new("[[wire]]", value, &["ports", "ttl", "other"], &[])?;
@@ -173,12 +173,10 @@ impl<'t> Reader<'t> {
                 let name = string(value)?;
                 let found = ports.iter().position(|port| port.name == name);
                 *place = found.ok_or_else(|| no_port(value, name, ports))?;
-                if taken.contains(place) {
-                    let what =
-                        format!("expected a port that nothing else has, found \"{name}\" again");
-                    return Err((value.span(), what));
+                if had.contains(place) {
+                    return Err(taken(value, name));
                 }
-                taken.push(*place);
+                had.push(*place);
             }
             wire.choice("ttl", &[("keep", ())], &["lower"])?;
             let words = [("pass", Other::Pass), ("drop", Other::Drop)];
@@ -246,6 +244,10 @@ impl<'t> Reader<'t> {
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         At { line, column: before.len() - start + 1 }
     }
+}
+
+fn taken(value: &Value<'_>, name: &str) -> Wrong {
+    (value.span(), format!("expected a port that nothing else has, found \"{name}\" again"))
 }
 
 fn no_port(value: &Value<'_>, name: &str, ports: &[PortSettings]) -> Wrong {

@@ -126,7 +126,8 @@ fn every_frame_is_accounted_for_under_faults() {
     }
 }
 
-/// Whether the next burst is evaluated under rules that are new: none of those frames is lost, or let through by both.
+/// Whether the next burst is evaluated under rules that are new: none of those frames is lost, or let through by
+/// both.
 #[test]
 fn rules_are_replaced_while_frames_pass() {
     let rules = |port: u16| {

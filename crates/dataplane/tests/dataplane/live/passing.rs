@@ -127,8 +127,8 @@ fn pieces(ends: [&str; 2]) -> [Vec<u8>; 2] {
     ]
 }
 
-/// Under rules that track connections the kernel puts fragments together; what leaves are fragments again, between the
-/// frames that were around them.
+/// Under rules that track connections the kernel puts fragments together; what leaves are fragments again, between
+/// the frames that were around them.
 #[test]
 fn fragments_leave_in_their_place() {
     let rules = filter("DROP", "-A FORWARD -m conntrack --ctstate NEW -j ACCEPT\n");

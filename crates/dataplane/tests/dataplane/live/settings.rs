@@ -43,7 +43,7 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
     let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
     let rules = |rest: &str| format!("{PORTS}{WIRE}[rules]\n{rest}\n");
     let after = |rest: &str| format!("{PORTS}{WIRE}{RULES}{rest}\n");
-    let cases: [(String, &str); 34] = [
+    let cases: [(String, &str); 35] = [
         (String::new(), "1:1: expected at least one [[port]]"),
         ("a = ".into(), "1:5: TOML: string values must be quoted, expected literal string"),
         (
@@ -84,6 +84,13 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         (
             "[[port]]\nname = \"a name\"\nkind = \"loopback\"".into(),
             "2:8: expected 1 to 15 bytes without spaces, / and :, found \"a name\"",
+        ),
+        (
+            format!(
+                "{PORTS}{}",
+                "[[port]]\nname = \"a\"\nkind = \"fault\"\nof = \"left\"\n[[port]]\nname = \"b\"\nkind = \"fault\"\nof = \"left\""
+            ),
+            "14:6: expected a port that nothing else has, found \"left\" again",
         ),
         (PORTS.into(), "7:1: expected at least one [[wire]]"),
         (wire("ports = [\"left\"]"), "8:9: expected a list of two ports, found 1"),
@@ -201,7 +208,7 @@ fn files_that_are_named_are_looked_into() {
         ),
         (
             text("in.pcap", "in.pcap", "good.v4"),
-            "live.toml:8:7: in.pcap: expected a file that nothing",
+            "live.toml:8:7: in.pcap: expected a file of its own",
         ),
         (text("in.pcap", "out.pcap", "none.v4"), "live.toml:12:6: none.v4: No such file"),
         (text("in.pcap", "out.pcap", "bad.v4"), "live.toml:12:6: bad.v4:3:"),
