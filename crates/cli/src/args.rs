@@ -5,10 +5,12 @@ use clap::{Parser, Subcommand};
 use crate::collect_command::CollectArgs;
 use crate::completions_command::CompletionsArgs;
 use crate::convert_command::ConvertArgs;
+use crate::ctl_command::CtlArgs;
 use crate::demo::DemoArgs;
 use crate::man_command::ManArgs;
 use crate::moved::MovedArgs;
 use crate::replay_command::ReplayArgs;
+use crate::run_command::RunArgs;
 use crate::test_command::TestArgs;
 use crate::why_command::WhyArgs;
 
@@ -36,6 +38,10 @@ pub(crate) enum Command {
     Collect(CollectArgs),
     /// Write rules of one family as those of another, or as JSON
     Convert(ConvertArgs),
+    /// Pass frames between ports under rules, live
+    Run(RunArgs),
+    /// Ask a run how it is, or stop it
+    Ctl(CtlArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them

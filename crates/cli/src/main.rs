@@ -8,6 +8,7 @@ mod args;
 mod collect_command;
 mod completions_command;
 mod convert_command;
+mod ctl_command;
 mod demo;
 mod host_folder;
 mod interrupt;
@@ -16,6 +17,7 @@ mod moved;
 mod outputs;
 mod progress;
 mod replay_command;
+mod run_command;
 mod screen;
 mod standard_input;
 mod test_command;
@@ -42,6 +44,8 @@ fn main() -> ExitCode {
         Command::Test(test) => test_command::run(test),
         Command::Convert(convert) => convert_command::run(convert),
         Command::Collect(collect) => collect_command::run(collect),
+        Command::Run(run) => run_command::run(run),
+        Command::Ctl(ctl) => ctl_command::run(ctl),
         Command::Completions(completions) => completions_command::run(completions, Args::command()),
         Command::Man(man) => man_command::run(man, Args::command()),
         Command::Bench(MovedArgs { .. }) => moved::refuse("bench"),

@@ -9,6 +9,7 @@ use packet::{Headers, Link};
 use rules::Iface;
 use rules::model::Hook;
 
+use crate::config::Config;
 use crate::path::Path;
 
 /// A frame that arrived.
@@ -30,6 +31,9 @@ pub struct Arrival<'a> {
     pub input: Option<&'a str>,
     /// See `input`.
     pub output: Option<&'a str>,
+    /// It crosses a wire, from `input` to `output`: it is forwarded whatever its addresses, nothing routes it, and
+    /// its time to live stays.
+    pub on_wire: bool,
     /// Where it comes from, if the capture tells.
     pub origin: Origin,
     /// The capture shows no packet of the host's own.
@@ -97,6 +101,7 @@ impl Arrival<'_> {
             interface: None,
             input: None,
             output: None,
+            on_wire: false,
             origin: Origin::default(),
             one_sided: false,
             bridge: Bridge::default(),
@@ -108,6 +113,13 @@ impl Arrival<'_> {
             ctstate: None,
             headers: None,
         }
+    }
+
+    /// The path that it takes, if something else than its addresses says so.
+    pub(crate) fn given_path(&self, config: &Config) -> Option<Path> {
+        let recorded = self.at.map(|at| at.path);
+        let forward = self.on_wire.then_some(Path::Forward);
+        recorded.or(forward).or(config.path)
     }
 }
 

@@ -7,6 +7,7 @@ use rules::Entropy;
 use rules::ipset::Sets;
 use rules::layout::Kind;
 
+use crate::disposition::FinalVerdict;
 use crate::path::Path;
 
 /// How packets are taken to walk.
@@ -33,10 +34,34 @@ pub struct Config {
     /// What random numbers are drawn from: shares of packets, ports. Where they are drawn here, what a full table of
     /// connections lets go is decided here, too.
     pub entropy: Entropy,
+    /// What becomes of packets with an unknown verdict, where packets are sent.
+    pub unknown: Unresolved,
     /// What frames that show packets leaving tell of them is used.
     pub pair: bool,
     /// The host's own addresses.
     pub host: Host,
+}
+
+/// What an unknown verdict becomes of packets that are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unresolved {
+    /// They do not leave.
+    #[default]
+    Drop,
+    /// They leave, unless some byte of them is not known.
+    Accept,
+}
+
+impl Unresolved {
+    /// Whether packets with a verdict leave.
+    #[must_use]
+    pub fn lets(self, verdict: &FinalVerdict) -> bool {
+        match verdict {
+            FinalVerdict::Accept(_) => true,
+            FinalVerdict::Unknown => self == Self::Accept,
+            FinalVerdict::Drop(_) | FinalVerdict::Reject(_) | FinalVerdict::Skip(_) => false,
+        }
+    }
 }
 
 impl Default for Config {
@@ -52,6 +77,7 @@ impl Default for Config {
             bans: None,
             sets: None,
             entropy: Entropy::default(),
+            unknown: Unresolved::default(),
             pair: true,
             host: Host::default(),
         }

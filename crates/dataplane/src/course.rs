@@ -49,7 +49,7 @@ impl<'a> Course<'a> {
     ) -> Way<'a> {
         let Self { path, fate, mtu, assumed, .. } = self;
         let (input, output) = interfaces::of(packet, arrival, path, self.output, config);
-        Way { path, input, output, fate, mtu, assumed }
+        Way { path, input, output, fate, mtu, on_wire: arrival.on_wire, assumed }
     }
 
     /// Where packets go that came in, when nothing is given of the host. One that has no rules for what it forwards is
@@ -268,7 +268,7 @@ pub(crate) fn of_host(outbound: bool) -> Path {
 
 /// What bridge rules evaluate: every frame, where there are frames.
 pub(crate) fn bridged(link: Link) -> Option<Family> {
-    (link == Link::Ethernet).then_some(Family::Bridge)
+    link.is_ethernet().then_some(Family::Bridge)
 }
 
 /// The family whose rules evaluate a packet with these headers.

@@ -1,9 +1,11 @@
-//! [`Egress`]: what becomes of a frame, with the bytes that leave for it. This is the one place where they are decided.
+//! [`Egress`]: what becomes of a frame, with the bytes that leave for it. This is the one place where they are
+//! decided.
 //!
 //! A packet leaves where it lies, unless it came to be longer, shorter or whole, or leaves as fragments: then its
 //! frames are made in the handler's [`Exit`] and lent until the next frame. So is the reply of the host to a packet
-//! that it refuses. A reply is as it leaves: the translation of the packet that it answers is undone. Whoever sends it
-//! first takes it through OUTPUT, by handling it as one of the host's own ([`Origin::Host`](crate::Origin::Host)).
+//! that it refuses. A reply is as it leaves: the translation of the packet that it answers is undone. Whoever sends
+//! it first takes it through OUTPUT, by handling it as one of the host's own ([`Origin::Host`](crate::Origin::Host)).
+//! On a wire there is no host: a reply comes as from a bridge, goes back by the port of arrival, and no rule sees it.
 //!
 //! Contract: only a handler that was made to send ([`Handler::sending`](crate::Handler::sending)) makes any of it. No
 //! allocation once its buffers have grown. What holds a byte that is not known does not leave. Bytes before the
@@ -11,7 +13,7 @@
 //!
 //! Source: Linux 6.18 `ip_finish_output` and `ip_fragment` (`net/ipv4/ip_output.c`), `ip6_finish_output`
 //! (`net/ipv6/ip6_output.c`), `icmp_send` (`net/ipv4/icmp.c`), `icmp6_send` (`net/ipv6/icmp.c`), `nf_reject_ipv4.c`,
-//! `nf_reject_ipv6.c`.
+//! `nf_reject_ipv6.c`, `net/bridge/netfilter/nft_reject_bridge.c`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -24,7 +26,7 @@ use packet::{L3, Packet, Read, ipv4};
 use rules::Iface;
 use rules::ext::Answer;
 
-use crate::config::Config;
+use crate::config::{Config, Unresolved};
 use crate::disposition::{FinalVerdict, Outcome};
 use crate::path::Path;
 use crate::walk::Walk;
@@ -100,7 +102,7 @@ impl Exit {
         sent: Option<&Tuple>,
         config: &'a Config,
     ) -> Made<'a> {
-        let place = leaving.leave(verdict, walk.packet(), &mut self.frames);
+        let place = leaving.leave(verdict, config.unknown, walk.packet(), &mut self.frames);
         let answer = walk.sent_for(verdict).filter(|_| *verdict != FinalVerdict::Unknown);
         let Some(answer) = answer else { return Made { place, reply: None } };
         if let Some(sent) = sent {
@@ -211,13 +213,13 @@ impl<'p, 'a> Leaving<'p, 'a> {
     pub(crate) fn leave(
         &self,
         verdict: &FinalVerdict,
+        unknown: Unresolved,
         packet: &Packet<'_>,
         frames: &mut Frames,
     ) -> Place {
         frames.clear();
         let end = packet.headers().end;
-        let (FinalVerdict::Accept(_), Read::Known(frame)) = (verdict, packet.read_slice(0, end))
-        else {
+        let (true, Read::Known(frame)) = (unknown.lets(verdict), packet.read_slice(0, end)) else {
             return Place::Nowhere;
         };
         let is_made = match self.cut(packet) {
@@ -303,12 +305,16 @@ impl Replies {
     fn make<'a>(&mut self, refused: &Refused<'_, 'a>, host: &'a Host) -> Option<Iface<'a>> {
         let Way { input, mtu, .. } = refused.way;
         let (source, destination) = addresses(refused.packet)?;
+        if refused.way.on_wire {
+            return self.make_on_wire(refused, hop_limit(host, source.is_ipv6()));
+        }
         let output = back(source, input, host)?;
         let is_destination = refused.was_translated || host.is_local(destination) == Some(true);
         let (what, own) = match refused.answer {
             Answer::Reset => (reply::Reply::Reset, destination),
             Answer::Icmp { kind, code } => {
-                // An IPv6 error comes from the address at which the packet came, one of IPv4 from that by which it goes.
+                // An IPv6 error comes from the address at which the packet came, one of IPv4 from that by which it
+                // goes.
                 let device = if source.is_ipv6() { input } else { output };
                 let own = match device {
                     _ if is_destination => destination,
@@ -328,6 +334,17 @@ impl Replies {
         };
         reply::reply(refused.packet, what, &terms, &mut self.bytes).ok()?;
         Some(output)
+    }
+
+    /// The same where nothing has an address: in the name of the packet's destination, back where it came from.
+    fn make_on_wire<'a>(&mut self, refused: &Refused<'_, 'a>, hop_limit: u8) -> Option<Iface<'a>> {
+        let what = match refused.answer {
+            Answer::Reset => reply::Reply::Reset,
+            Answer::Icmp { kind, code } => reply::Reply::Error { kind, code, rest: 0 },
+        };
+        let terms = Terms { replier: Replier::Bridge, hop_limit, id: 0, verify: refused.by_rule };
+        reply::reply(refused.packet, what, &terms, &mut self.bytes).ok()?;
+        Some(refused.way.input)
     }
 }
 

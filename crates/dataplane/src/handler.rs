@@ -227,8 +227,7 @@ impl Handler {
         let family = plan.family();
         let before = Before::of(&packet, config);
         let found = state.answer_of(&packet, arrival, config);
-        let recorded = arrival.at.map(|at| at.path);
-        let course = match (recorded.or(config.path), family) {
+        let course = match (arrival.given_path(config), family) {
             (Some(path), _) => Some(Course::sure(path)),
             (None, Family::Arp) => {
                 let is_own = match arrival.origin {
@@ -373,7 +372,8 @@ impl Handler {
         goes(&mut walk, way, &stands, found, answers, None, &mut Nobody);
         let (verdict, either) = (walk.verdict(), walk.either());
         if let Some(exit) = exit {
-            made.place = leaving.copied().leave(&verdict, walk.packet(), &mut exit.frames);
+            made.place =
+                leaving.copied().leave(&verdict, config.unknown, walk.packet(), &mut exit.frames);
         }
         if verdict != FinalVerdict::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
@@ -418,7 +418,7 @@ fn goes<'n: 'a, 'a>(
             let way =
                 reroute::after(walk, way, &stands.before, arrival, config, of_rules, observer);
             let host = &config.host;
-            let bridged = bridge::crosses(&way, arrival, host);
+            let bridged = way.on_wire || bridge::crosses(&way, arrival, host);
             bridge::passed_on(walk, &way, arrival, host, observer);
             let left = arrival.left.is_some();
             let sizes = Sizes { fragment: stands.fragment, left, bridged, output: way.mtu };

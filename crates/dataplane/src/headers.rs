@@ -22,7 +22,7 @@ pub fn find_headers(
     wire_len: usize,
     origin: Origin,
 ) -> Headers {
-    if program.bridges() && link == Link::Ethernet {
+    if program.bridges() && link.is_ethernet() {
         return parse_frame(bytes, wire_len);
     }
     let origin = hooked::origin(bytes, link).unwrap_or(origin);

@@ -56,14 +56,15 @@ pub(crate) fn after<'n: 'a, 'a>(
     if !is_moved && (is_bridged || !is_marked(walk, before, arrival, config)) {
         return way;
     }
-    if redirected != Redirected::Certainly && now.is_none() && config.path.is_none() {
+    if redirected != Redirected::Certainly && now.is_none() && arrival.given_path(config).is_none()
+    {
         let is_open = redirected == Redirected::Maybe || is_told(&config.host);
         if is_open {
             walk.leave_way_open(observer);
         }
     }
     let came_in = matches!(way.path, Path::Forward | Path::Input);
-    let course = match (config.path, redirected, now) {
+    let course = match (arrival.given_path(config), redirected, now) {
         (Some(path), ..) => Course::sure(path),
         (_, Redirected::Certainly, _) => Course::sure(turned(way.path, true)),
         (_, _, None) => Course::sure(way.path),
@@ -101,7 +102,7 @@ fn is_marked(
 ) -> bool {
     let came_with = Mark { value: arrival.mark, unknown: 0 };
     config.host.routes.is_some()
-        && config.path.is_none()
+        && arrival.given_path(config).is_none()
         && (walk.mark() != came_with || tos_of(walk.packet()) != before.tos)
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Way<'a> {
     pub(crate) fate: Fate,
     /// The longest packet that goes out, in bytes.
     pub(crate) mtu: Option<u32>,
+    /// It is that of a wire: nothing on it is the host's doing.
+    pub(crate) on_wire: bool,
     /// What was taken as usual.
     pub(crate) assumed: Assumed,
 }

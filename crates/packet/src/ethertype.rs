@@ -12,5 +12,7 @@ pub const VLAN: u16 = 0x8100;
 pub const QINQ: u16 = 0x88a8;
 /// Service tag of equipment older than 802.1ad.
 pub const QINQ_OLD: u16 = 0x9100;
+/// PPPoE session stage (RFC 2516).
+pub const PPPOE: u16 = 0x8864;
 /// The smallest EtherType: below it the field is the length of an 802.3 frame.
 pub const MIN: u16 = 0x0600;

@@ -33,6 +33,7 @@ mod mark;
 pub mod nflog;
 pub mod options;
 mod parse;
+pub mod pppoe;
 pub mod reply;
 mod rewrite;
 pub mod sctp;

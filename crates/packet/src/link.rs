@@ -7,6 +7,9 @@
 pub enum Link {
     /// Ethernet II or 802.3 (LINKTYPE 1).
     Ethernet,
+    /// The same between two ports that pass it on: PPPoE sessions are looked into, and no address of IPv6 is refused,
+    /// as a bridge refuses none.
+    Wire,
     /// A bare IPv4 or IPv6 packet, told apart by its version nibble (LINKTYPE 101, DLT 12 and 14).
     Raw,
     /// A bare IPv4 packet (LINKTYPE 228).
@@ -23,6 +26,15 @@ pub enum Link {
     Loop,
     /// A packet that a rule of the firewall handed on, with what the kernel knew of it (LINKTYPE 239).
     Nflog,
+}
+
+impl Link {
+    /// Whether frames begin with an Ethernet header.
+    #[inline]
+    #[must_use]
+    pub fn is_ethernet(self) -> bool {
+        matches!(self, Self::Ethernet | Self::Wire)
+    }
 }
 
 /// Which way a frame went through the interface that captured it, where the capture says so.

@@ -35,6 +35,25 @@ pub trait Port {
     fn stats(&self) -> Stats;
 }
 
+/// A port whose kind is known where it is opened alone.
+impl<P: Port + ?Sized> Port for Box<P> {
+    fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        (**self).rx_burst(burst)
+    }
+
+    fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        (**self).tx_burst(burst)
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        (**self).readiness()
+    }
+
+    fn stats(&self) -> Stats {
+        (**self).stats()
+    }
+}
+
 /// Counters of a port. Bytes are captured bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {

@@ -12,7 +12,7 @@ use packet::{Headers, Link};
 use pktio::{Burst, Frame, FrameMeta, FrameMut, Interface};
 
 use crate::decider::Decider;
-use crate::link::link_of;
+use dataplane::link_of;
 
 /// Bytes of frames that are read and evaluated together: they stay in the cache.
 pub(crate) const BATCH_BYTES: usize = 64 * 1024;

@@ -33,8 +33,8 @@ use crate::split::Split;
 use crate::spotter::Spotter;
 use crate::threads::{self, Ended};
 
-pub use crate::link::link_of;
 pub use crate::sink::List;
+pub use dataplane::link_of;
 
 /// What a replay is to do besides counting.
 #[derive(Default)]

@@ -16,7 +16,6 @@ use crate::decider::{Decider, DeciderPlace};
 use crate::error::Error;
 use crate::evaluated::{Evaluated, PacketWords};
 use crate::lane::{Keeps, Rules};
-use crate::link::link_of;
 use crate::logged::Loggers;
 use crate::outputs::{Outputs, failed};
 use crate::report::examples::{Example, Examples};
@@ -24,6 +23,7 @@ use crate::report::timeline::Timeline;
 use crate::report::{Listed, Report};
 use crate::rules_file::RulesFile;
 use crate::source::Numbers;
+use dataplane::link_of;
 
 /// Which packets to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

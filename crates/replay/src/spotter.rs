@@ -14,9 +14,9 @@ use pktio::{Direction, Frame as Captured, Interface};
 use rules::model::Family;
 
 use crate::batch::{Arrived, Batch, Names};
-use crate::link::link_of;
 use crate::rules_file::RulesFile;
 use crate::source::{MOST_IDLE, Window};
+use dataplane::link_of;
 
 /// How far ahead frames are looked at, for one that shows a packet leaving.
 const WINDOW: Window = Window { nanos: 1_000_000_000, frames: 64 * 1024, bytes: 64 * 1024 * 1024 };

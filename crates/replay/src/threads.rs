@@ -22,10 +22,10 @@ use crate::batch::{Batch, seen_at};
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::lane::{Counted, Lane};
-use crate::link::link_of;
 use crate::sink::Sink;
 use crate::source::Source;
 use crate::watch::Watch;
+use dataplane::link_of;
 
 /// Batches on their way to a worker, under its hands, and on their way back.
 const IN_FLIGHT: usize = 3;

@@ -14,6 +14,7 @@ mod gates;
 mod host;
 mod hostile;
 mod jobs;
+mod live;
 mod near;
 mod outputs;
 mod programs;

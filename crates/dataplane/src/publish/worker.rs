@@ -58,6 +58,12 @@ impl<T: Tally> Worker<T> {
         Self { place, handler: Handler::sharing(program, shared), followed: program.number() }
     }
 
+    /// One whose packets are sent; see [`Handler::sending`].
+    #[must_use]
+    pub fn sending(self) -> Self {
+        Self { handler: self.handler.sending(), ..self }
+    }
+
     /// Starts a burst with the newest program, without waiting. It ends when what is returned is dropped. What
     /// packets left goes on under a program that is new: [`Follow::Keep`].
     ///

@@ -9,6 +9,7 @@ mod ftp;
 mod full_table;
 mod given_up;
 mod headers;
+mod live;
 mod nat;
 mod observed;
 mod publish;

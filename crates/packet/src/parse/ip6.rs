@@ -27,8 +27,9 @@ const JUMBO: u8 = 0xc2;
 /// Bits of an option type that say what to do with an unknown option: 0 is to skip it.
 const UNKNOWN_ACTION: u8 = 0xc0;
 
-/// Finds the IPv6 header at `headers.network` and the upper-layer header at the end of its chain.
-pub(super) fn parse(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+/// Finds the IPv6 header at `headers.network` and the upper-layer header at the end of its chain. A host refuses
+/// some addresses; who passes packets on (`br_validate_ipv6`) refuses none.
+pub(super) fn parse(frame: Snap<'_>, is_host: bool, headers: &mut Headers) -> Result<(), L3> {
     let network = headers.network;
     let header = match frame.read_at::<HEADER_LEN>(network) {
         Read::Unknown => return Err(first_byte(frame, network)),
@@ -37,7 +38,7 @@ pub(super) fn parse(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
     if byte(&header, 0..1) >> 4 != 6 {
         return Err(L3::Fault(L3Fault::Version));
     }
-    if refuses_addresses(&header, headers.link.loopback) {
+    if is_host && refuses_addresses(&header, headers.link.loopback) {
         return Err(L3::Fault(L3Fault::Address));
     }
     let packet = trimmed(frame, network, &header)?;

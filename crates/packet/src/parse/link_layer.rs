@@ -1,4 +1,4 @@
-//! Link headers: Ethernet with VLAN tags and SNAP, bare IP, Linux cooked capture, BSD loopback,
+//! Link headers: Ethernet with VLAN tags, SNAP and PPPoE, bare IP, Linux cooked capture, BSD loopback,
 //! NFLOG.
 //!
 //! Source: <https://www.tcpdump.org/linktypes.html>; packet types as Linux `eth_type_trans`
@@ -10,7 +10,7 @@ use crate::field::{array, be16, be32, byte};
 use crate::headers::{Headers, L3, L3Fault};
 use crate::link::{Link, LinkHeader};
 use crate::nflog::Record;
-use crate::{ethernet, ethertype, vlan};
+use crate::{ethernet, ethertype, pppoe, vlan};
 use std::ops::Range;
 
 /// Tags walked over before a frame counts as neither IP nor ARP, as many as the kernel follows
@@ -55,6 +55,7 @@ const PACKET_MULTICAST: u8 = 2;
 pub(super) fn parse(link: Link, frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
     match link {
         Link::Ethernet => ethernet(frame, headers),
+        Link::Wire => wire(frame, headers),
         Link::Raw => raw(frame, headers),
         Link::Ipv4 => bare(ethertype::IPV4, headers),
         Link::Ipv6 => bare(ethertype::IPV6, headers),
@@ -94,6 +95,28 @@ fn ethernet(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
         return Ok(());
     }
     tagged(frame, headers)
+}
+
+/// An Ethernet header, its tags, and the header of a PPPoE session that carries IP. Any other session is one.
+fn wire(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
+    ethernet(frame, headers)?;
+    if headers.link.ethertype != ethertype::PPPOE {
+        return Ok(());
+    }
+    let header = whole(frame.read_at::<{ pppoe::HEADER_LEN }>(headers.network))?;
+    let protocol = whole(frame.read_at::<1>(headers.network + pppoe::HEADER_LEN))?;
+    let (protocol, len) = match protocol {
+        [short] if short & 1 == 1 => (u16::from(short), 1),
+        _ => {
+            let [high, low] = whole(frame.read_at::<2>(headers.network + pppoe::HEADER_LEN))?;
+            (u16::from_be_bytes([high, low]), 2)
+        }
+    };
+    if let Some(ethertype) = pppoe::ethertype_of(&header, protocol) {
+        headers.link.ethertype = ethertype;
+        headers.network += pppoe::HEADER_LEN + len;
+    }
+    Ok(())
 }
 
 /// An Ethernet header with its first tag, which the kernel takes off a frame before a bridge gets it.

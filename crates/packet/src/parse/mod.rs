@@ -97,7 +97,7 @@ fn layers(
     link_layer::parse(link, frame, headers)?;
     match headers.link.ethertype {
         ethertype::IPV4 => ip4::parse(frame, checksums, headers),
-        ethertype::IPV6 => ip6::parse(frame, headers),
+        ethertype::IPV6 => ip6::parse(frame, link != Link::Wire, headers),
         ethertype::ARP => arp_rcv(frame, headers),
         _ => Ok(()),
     }

@@ -7,11 +7,15 @@
 //! (`icmp_send`), `net/ipv6/icmp.c` (`icmp6_send`); RFC 9293 section 3.5.2 (resets), RFC 1122 section 3.2.2 and
 //! RFC 4443 section 2.4 (what is answered by no error).
 
+mod framed;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
 use crate::{L3, L4, Packet, Read, Upper};
 use crate::{ah, checksum, dccp, esp, gre, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp};
+
+pub use framed::framed;
 
 /// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

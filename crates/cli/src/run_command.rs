@@ -1,0 +1,80 @@
+//! `tamis run`.
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use dataplane::run::config::Settings;
+use dataplane::run::{self, Run, RunError, Status};
+use packet::visible;
+
+use crate::{interrupt, screen};
+
+/// Exit code where a port, or the worker, failed.
+const FAILED: u8 = 1;
+
+/// `tamis run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// Ports, wires and rules, in TOML (docs/live.md)
+    #[arg(value_name = "CONFIG")]
+    pub config: String,
+    /// Read everything, say what is wrong or odd, and start nothing
+    #[arg(long)]
+    pub check: bool,
+    /// Print the counters at the end as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs until all ports have ended, or somebody asks for its end.
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
+    let text = fs::read_to_string(&args.config).with_context(|| args.config.clone())?;
+    let settings = Settings::from_text(&args.config, &text)?;
+    if args.check {
+        let loaded = run::check(&settings)?;
+        warn(&loaded.warnings);
+        let (ports, wires) = (settings.ports.len(), settings.wires.len());
+        let file = visible::word(&args.config);
+        screen::print(&format!("{file}: ports {ports}, wires {wires}\nnext: tamis run {file}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stop = interrupt::raised()?;
+    let (run, warnings) = match Run::open(&settings) {
+        Ok(opened) => opened,
+        Err(error) if error.is_input() => return Err(error.into()),
+        Err(error) => return Ok(failed(&error)),
+    };
+    warn(&warnings);
+    ready();
+    let (status, ended) = run.wait(&stop, screen::tell);
+    print(&status, args.json)?;
+    Ok(ended.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS))
+}
+
+fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| screen::tell(&format!("warning: {warning}")));
+}
+
+fn failed(error: &RunError) -> ExitCode {
+    screen::tell(&format!("tamis: {}", crate::without_numbers(&error.to_string())));
+    ExitCode::from(FAILED)
+}
+
+/// Says that ports are open and the worker runs: on standard error, and to who started it where that asks
+/// (`sd_notify(3)`).
+fn ready() {
+    screen::tell("ready");
+    if let (Some(socket), Ok(from)) = (std::env::var_os("NOTIFY_SOCKET"), UnixDatagram::unbound()) {
+        // Who asked and does not listen is not told.
+        let _ = from.send_to(b"READY=1", socket);
+    }
+}
+
+fn print(status: &Status, json: bool) -> Result<()> {
+    match json {
+        true => screen::print(&format!("{:#}\n", status.json())),
+        false => screen::print(&status.text()),
+    }
+}

@@ -1,0 +1,144 @@
+//! `tamis run` and `tamis ctl`: from capture to capture, checked, watched and stopped.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::ran::{Ran, Scratch, TAMIS, tamis};
+
+const RULES: &str =
+    "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -i left -p tcp --dport 80 -j ACCEPT\nCOMMIT\n";
+const SPECS: [&str; 3] = [
+    "tcp 10.0.0.7:40000 > 10.0.0.9:80 syn",
+    "tcp 10.0.0.7:40001 > 10.0.0.9:22 syn ttl=1",
+    "tcp 10.0.0.7:40002 > 10.0.0.9:80 syn ttl=1",
+];
+
+/// A folder with rules, a capture, and a configuration that passes the one by the other.
+fn folder(test: &str) -> (Scratch, String) {
+    let folder = Scratch::new(test);
+    folder.write("rules.v4", RULES);
+    folder.capture("in.pcap", "eth0", &SPECS);
+    let config = folder.write(
+        "live.toml",
+        "[[port]]\nname = \"left\"\nkind = \"pcap\"\nfile = \"in.pcap\"\n\
+         [[port]]\nname = \"right\"\nkind = \"pcap\"\nout = \"out.pcap\"\n\
+         [[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n",
+    );
+    (folder, config)
+}
+
+#[test]
+fn a_capture_goes_through_the_rules_into_another() {
+    let (folder, config) = folder("live-run");
+    let checked = tamis(&["run", &config, "--check"]);
+    assert_eq!(checked.code, Some(0), "{}", checked.err);
+    assert!(checked.err.contains("warning: ") && checked.err.contains("ip6: no rules are given"));
+    assert_eq!(checked.out, format!("{config}: ports 2, wires 1\nnext: tamis run {config}\n"));
+    assert!(!std::path::Path::new(&folder.file("out.pcap")).exists());
+
+    let ran = tamis(&["run", &config, "--json"]);
+    assert_eq!(ran.err.lines().last(), Some("ready"));
+    let status = ran.json();
+    assert_eq!(status["schema"], "tamis.status/1");
+    let wire = &status["wires"][0];
+    let counts = ["received", "made", "sent"].map(|key| wire[key].as_u64());
+    assert_eq!(counts, [Some(3), Some(0), Some(2)]);
+    assert_eq!(wire["dropped"].to_string(), "{\"policy\":1}");
+
+    // What left is what was accepted, as it came.
+    let accepts = folder.write("accepts.v4", "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n");
+    let lines = |capture: &str| {
+        let file = folder.file("lines.json");
+        let args = ["replay", &accepts, capture, "--path", "forward", "--packets", &file];
+        assert_eq!(tamis(&args).code, Some(0));
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.map(|line| line["tuple"].clone()).collect::<Vec<_>>()
+    };
+    let (came, left) = (lines(&folder.file("in.pcap")), lines(&folder.file("out.pcap")));
+    assert_eq!(left, [came[0].clone(), came[2].clone()]);
+    let text = tamis(&["run", &config]);
+    assert_eq!(
+        text.out.lines().next(),
+        Some("left > right: received 3, made 0, sent 2, dropped: policy 1")
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    let (folder, config) = folder("live-wrong");
+    let text = std::fs::read_to_string(&config).unwrap();
+    folder.write("live.toml", text.replace("\"pcap\"\nfile", "\"af_xdp\"\nfile"));
+    let line = tamis(&["run", &config]);
+    assert!(line.refusal().contains("live.toml:3:8: kind \"af_xdp\": not built"), "{}", line.err);
+    folder.write("live.toml", text.replace("rules.v4", "none.v4"));
+    let line = tamis(&["run", &config, "--check"]);
+    assert!(line.refusal().ends_with("none.v4: No such file or directory"), "{}", line.err);
+    assert!(
+        tamis(&["run", &folder.file("none.toml")]).refusal().ends_with("No such file or directory")
+    );
+}
+
+/// A run that goes on until it is stopped, once it is ready; what it says is read at its end.
+fn started(config: &str) -> (Child, BufReader<std::process::ChildStderr>) {
+    let mut command = Command::new(TAMIS);
+    let mut child = command
+        .args(["run", config])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while line != "ready\n" {
+        line.clear();
+        assert!(err.read_line(&mut line).unwrap() > 0, "it ended before it was ready");
+    }
+    (child, err)
+}
+
+fn ended((child, mut err): (Child, BufReader<std::process::ChildStderr>)) -> Ran {
+    let mut ran: Ran = child.wait_with_output().unwrap().into();
+    err.read_to_string(&mut ran.err).unwrap();
+    ran
+}
+
+#[test]
+fn a_run_is_asked_and_stopped_by_its_socket_or_a_signal() {
+    let (folder, config) = folder("live-ctl");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let text = text.replace("kind = \"pcap\"\nout = \"out.pcap\"", "kind = \"loopback\"");
+    folder.write("live.toml", format!("{text}[control]\nsocket = \"c\"\n"));
+    let socket = folder.file("c");
+    let ctl = |args: &[&str]| tamis(&[&["ctl", "--socket", &socket], args].concat());
+
+    let run = started(&config);
+    // Two frames go to the right and come back, where no rule accepts them.
+    while ctl(&["--json", "status"]).json()["wires"][1]["received"] != 2 {}
+    let saved = ctl(&["counters", "--save"]).out;
+    assert_eq!(
+        saved,
+        RULES
+            .replace("DROP [0:0]", "DROP [3:120]")
+            .replace("-A", "[2:80] -A")
+            .replace("-p tcp", "-p tcp -m tcp")
+    );
+    assert_eq!(
+        ctl(&["counters"]).out.split_whitespace().take(4).collect::<Vec<_>>(),
+        ["2", "80", "ip", "filter"]
+    );
+    assert_eq!(tamis(&["run", &config]).code, Some(1), "the socket is taken");
+    let stopped = ctl(&["stop"]);
+    assert_eq!((stopped.code, &*stopped.out), (Some(0), "stopping\n"));
+    let ran = ended(run);
+    assert_eq!((ran.code, ran.out.lines().count()), (Some(0), 2), "{}", ran.err);
+    assert!(!std::path::Path::new(&socket).exists());
+    assert!(ctl(&["status"]).refusal().ends_with("No such file or directory"));
+
+    let run = started(&config);
+    let pid = run.0.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(ended(run).code, Some(0));
+}

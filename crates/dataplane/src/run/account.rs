@@ -1,0 +1,239 @@
+//! [`Account`]: what became of every frame of one direction of a wire.
+//!
+//! Contract: `received + made = sent + dropped`, summed over all reasons, whenever no burst is on its way. Made are
+//! the frames that leave beside those that came: replies, and fragments in place of a packet that was put together.
+//! One thread writes, anyone may read.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::disposition::{DropReason, FinalVerdict, Skip};
+
+/// Why a frame that came in did not leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A rule drops it.
+    Rule,
+    /// The policy of a chain.
+    Policy,
+    /// A match drops it on the spot.
+    HotDrop,
+    /// Its headers are faulty.
+    Stack,
+    /// It is rejected; its sender is told as far as the rate of replies allows.
+    Reject,
+    /// Its verdict is unknown, and that is configured to drop it.
+    Unknown,
+    /// Connection tracking has no room, or no use for it.
+    Conntrack,
+    /// It waits for other fragments, or others leave in its place: what it is part of was put together, or rewritten
+    /// to another length.
+    Fragment,
+    /// It is neither IPv4 nor IPv6, no rules are for it, and `other` is configured to drop it.
+    Other,
+    /// It did not arrive whole.
+    Truncated,
+    /// Its link type is not known.
+    LinkType,
+    /// Something else refuses it: a route, its time to live, its size, the access list.
+    Refused,
+    /// It was accepted, but some byte of it is not known.
+    NotKnown,
+    /// The port that it leaves by did not take it.
+    TxFull,
+    /// A reply over the rate of replies.
+    ReplyRate,
+    /// The worker panicked over it, or before it.
+    Panic,
+    /// A port failed while it was on its way.
+    Device,
+}
+
+impl Reason {
+    /// All of them.
+    pub const ALL: [Self; 17] = [
+        Self::Rule,
+        Self::Policy,
+        Self::HotDrop,
+        Self::Stack,
+        Self::Reject,
+        Self::Unknown,
+        Self::Conntrack,
+        Self::Fragment,
+        Self::Other,
+        Self::Truncated,
+        Self::LinkType,
+        Self::Refused,
+        Self::NotKnown,
+        Self::TxFull,
+        Self::ReplyRate,
+        Self::Panic,
+        Self::Device,
+    ];
+
+    /// Its name in JSON; those that a replay has, too, are named as there.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rule => "rule",
+            Self::Policy => "policy",
+            Self::HotDrop => "hotdrop",
+            Self::Stack => "stack",
+            Self::Reject => "reject",
+            Self::Unknown => "unknown",
+            Self::Conntrack => "conntrack",
+            Self::Fragment => "fragment",
+            Self::Other => "other",
+            Self::Truncated => "truncated",
+            Self::LinkType => "link_type",
+            Self::Refused => "refused",
+            Self::NotKnown => "not_known",
+            Self::TxFull => "tx_full",
+            Self::ReplyRate => "reply_rate",
+            Self::Panic => "panic",
+            Self::Device => "device",
+        }
+    }
+
+    /// Why nothing left of a packet that the handler was given.
+    pub(super) fn of(verdict: &FinalVerdict) -> Self {
+        match verdict {
+            FinalVerdict::Accept(_) => Self::NotKnown,
+            FinalVerdict::Reject(_) => Self::Reject,
+            FinalVerdict::Unknown => Self::Unknown,
+            FinalVerdict::Skip(Skip::Fragment) => Self::Fragment,
+            FinalVerdict::Skip(_) => Self::Other,
+            FinalVerdict::Drop(reason) => match reason {
+                DropReason::Rule(_) => Self::Rule,
+                DropReason::Policy { .. } => Self::Policy,
+                DropReason::HotDrop(_) => Self::HotDrop,
+                DropReason::Stack(_) => Self::Stack,
+                DropReason::Conntrack | DropReason::Reassembly => Self::Conntrack,
+                DropReason::Route(_)
+                | DropReason::Ttl
+                | DropReason::TooBig
+                | DropReason::Denied(_) => Self::Refused,
+            },
+        }
+    }
+}
+
+/// Counters of one direction of a wire.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    received: AtomicU64,
+    made: AtomicU64,
+    sent: AtomicU64,
+    unevaluated: AtomicU64,
+    dropped: [AtomicU64; Reason::ALL.len()],
+}
+
+/// What became of all frames of one direction so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Accounted {
+    /// Frames received.
+    pub received: u64,
+    /// Frames made here.
+    pub made: u64,
+    /// Frames that a port took.
+    pub sent: u64,
+    /// Of those sent, the ones that no rule saw, after a panic.
+    pub unevaluated: u64,
+    /// Frames that did not leave, in the order of [`Reason::ALL`].
+    pub dropped: [u64; Reason::ALL.len()],
+}
+
+impl Account {
+    pub(super) fn received(&self, frames: usize) {
+        add(&self.received, frames as u64);
+    }
+
+    pub(super) fn made(&self, frames: usize) {
+        add(&self.made, frames as u64);
+    }
+
+    pub(super) fn sent(&self, frames: usize) {
+        add(&self.sent, frames as u64);
+    }
+
+    pub(super) fn unevaluated(&self, frames: usize) {
+        add(&self.unevaluated, frames as u64);
+    }
+
+    pub(super) fn dropped(&self, reason: Reason, frames: usize) {
+        if let Some(count) = self.dropped.get(reason as usize) {
+            add(count, frames as u64);
+        }
+    }
+
+    /// What was on its way when a burst ended early is dropped for this reason.
+    pub(super) fn abandon(&self, reason: Reason) {
+        let now = self.read();
+        let left = (now.received + now.made).saturating_sub(now.sent + now.dropped());
+        self.dropped(reason, left as usize);
+    }
+
+    pub(super) fn read(&self) -> Accounted {
+        let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Accounted {
+            received: get(&self.received),
+            made: get(&self.made),
+            sent: get(&self.sent),
+            unevaluated: get(&self.unevaluated),
+            dropped: self.dropped.each_ref().map(get),
+        }
+    }
+}
+
+/// Of a counter with one writer.
+fn add(count: &AtomicU64, more: u64) {
+    count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+}
+
+impl Accounted {
+    /// Frames that did not leave.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+
+    /// Frames that did not leave for a reason.
+    #[must_use]
+    pub fn of(&self, reason: Reason) -> u64 {
+        self.dropped.get(reason as usize).copied().unwrap_or_default()
+    }
+
+    /// Whether every frame is accounted for.
+    #[must_use]
+    pub fn balances(&self) -> bool {
+        self.received + self.made == self.sent + self.dropped()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_counts_in_its_own_place() {
+        let account = Account::default();
+        for (at, reason) in Reason::ALL.into_iter().enumerate() {
+            account.received(at + 1);
+            account.dropped(reason, at + 1);
+        }
+        let now = account.read();
+        let counts: Vec<_> = Reason::ALL.iter().map(|reason| now.of(*reason)).collect();
+        assert_eq!(counts, (1..=17).collect::<Vec<u64>>());
+        assert!(now.balances());
+    }
+
+    #[test]
+    fn what_was_on_its_way_is_dropped_once() {
+        let account = Account::default();
+        account.received(5);
+        account.sent(2);
+        assert!(!account.read().balances());
+        account.abandon(Reason::Panic);
+        account.abandon(Reason::Panic);
+        assert_eq!((account.read().of(Reason::Panic), account.read().balances()), (3, true));
+    }
+}

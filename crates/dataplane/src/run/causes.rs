@@ -1,0 +1,122 @@
+//! What unknown verdicts depended on, counted.
+//!
+//! Contract: a burst without an unknown verdict takes no lock. [`MOST`] causes are kept, in the words of the rule;
+//! what comes after those counts as one.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use rules::Iface;
+use rules::eval::{self, Cause, RuleRef};
+use rules::model::{Action, Family};
+use smallvec::SmallVec;
+
+use crate::disposition::Why;
+use crate::observer::Observer;
+use crate::path::Path;
+use crate::program::Program;
+
+/// Causes that are kept by name.
+const MOST: usize = 256;
+
+/// How often each cause left a verdict unknown.
+#[derive(Debug, Default)]
+pub(super) struct Causes {
+    counts: Mutex<BTreeMap<String, u64>>,
+}
+
+/// The same of one burst, before its rules are asked for their words.
+pub(super) type OfBurst = SmallVec<[(Option<Why>, u64); 8]>;
+
+impl Causes {
+    /// Adds what the packets of a burst depended on, which all went through one program.
+    pub(super) fn add(&self, of_burst: &mut OfBurst, program: &Program) {
+        if of_burst.is_empty() {
+            return;
+        }
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        for (why, packets) in of_burst.drain(..) {
+            let cause = why.map_or_else(|| "nothing named".to_owned(), |why| text(why, program));
+            let is_room = counts.len() < MOST || counts.contains_key(&cause);
+            *counts.entry(if is_room { cause } else { "others".to_owned() }).or_default() +=
+                packets;
+        }
+    }
+
+    pub(super) fn read(&self) -> BTreeMap<String, u64> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Watches a packet for what may leave its verdict unknown: the first thing counts.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    family: Option<Family>,
+    first: Option<Why>,
+}
+
+impl Seen {
+    /// Counts the packet among those of its burst.
+    pub(super) fn count(&self, of_burst: &mut OfBurst) {
+        match of_burst.iter_mut().find(|(why, _)| *why == self.first) {
+            Some((_, packets)) => *packets += 1,
+            None => of_burst.push((self.first, 1)),
+        }
+    }
+}
+
+impl eval::Observer for Seen {
+    const SEES_RULES: bool = false;
+
+    fn unknown(&mut self, at: RuleRef, cause: Cause) {
+        if let Some(family) = self.family {
+            self.first.get_or_insert(Why::Rule(family, at, cause));
+        }
+    }
+}
+
+impl Observer for Seen {
+    fn starts(&mut self, family: Family, _: Path, _: Iface<'_>, _: Iface<'_>) {
+        self.family = Some(family);
+    }
+
+    fn depends_on(&mut self, why: Why) {
+        self.first.get_or_insert(why);
+    }
+}
+
+/// A cause in the words of its rule.
+fn text(why: Why, program: &Program) -> String {
+    let Why::Rule(family, at, cause) = why else { return of_packet(why).to_owned() };
+    let Some(rule) = program.rule(family, at) else { return "a rule".to_owned() };
+    let what = match cause {
+        Cause::Match(index) => match rule.matches.get(usize::from(index)) {
+            Some(used) => format!("-m {}", used.name),
+            None => "a match".to_owned(),
+        },
+        Cause::Target => match &rule.action {
+            Action::Target(target) => format!("-j {}", target.name),
+            _ => "its target".to_owned(),
+        },
+        Cause::Input => "-i".to_owned(),
+        Cause::Output => "-o".to_owned(),
+        Cause::Bytes => "bytes that are not known".to_owned(),
+        Cause::Steps | Cause::Patience | Cause::Stopped => "a walk that is too long".to_owned(),
+    };
+    match rule.line {
+        0 => format!("{}: {what}", family.name()),
+        line => format!("{} line {line}: {what}", family.name()),
+    }
+}
+
+fn of_packet(why: Why) -> &'static str {
+    match why {
+        Why::Rule(..) => "a rule",
+        Why::NotCaptured => "bytes that did not arrive",
+        Why::Fragment => "a fragment",
+        Why::Translation => "a translation",
+        Why::Room => "room for a connection",
+        Why::Way | Why::Host(_) => "where it goes",
+        Why::Size => "its size",
+    }
+}

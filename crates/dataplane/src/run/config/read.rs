@@ -1,0 +1,256 @@
+//! From TOML to [`Settings`].
+
+use pktio::FaultRates;
+use rules::model::Family;
+use toml::de::DeTable;
+
+use super::keys::{Section, Value, Wrong, found, only, string};
+use super::{
+    At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, RulesSettings, Settings,
+    WireSettings, beside,
+};
+use crate::config::Unresolved;
+
+const TOP: [&str; 6] = ["port", "wire", "rules", "workers", "conntrack", "control"];
+const TOP_NOT_BUILT: [&str; 4] = ["dpdk", "burst", "metrics", "log"];
+
+/// Kinds of ports that are there, and keys of each besides `name` and `kind`.
+const KINDS: [(&str, &[&str]); 3] = [
+    ("pcap", &["file", "out"]),
+    ("loopback", &[]),
+    ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt"]),
+];
+const KINDS_NOT_BUILT: [&str; 5] = ["af_packet", "af_xdp", "tun", "dpdk", "tunnel"];
+const PORT_NOT_BUILT: [&str; 5] = ["device", "address", "queues", "pace", "speed"];
+
+/// Ports and wires that a file may have.
+const MOST: usize = 256;
+
+/// Connections that a table may be made for.
+const MOST_CONNECTIONS: u64 = 1 << 30;
+
+/// Parts per million.
+const ALWAYS: u64 = 1_000_000;
+
+pub(super) fn settings(file: &str, text: &str) -> Result<Settings, ConfigError> {
+    let reader = Reader { file, text };
+    reader.settings().map_err(|(span, what)| {
+        let at = reader.at(span.start);
+        ConfigError { file: file.to_owned(), at, what }
+    })
+}
+
+struct Reader<'t> {
+    file: &'t str,
+    text: &'t str,
+}
+
+impl<'t> Reader<'t> {
+    fn settings(&self) -> Result<Settings, Wrong> {
+        let document = DeTable::parse(self.text).map_err(|error| {
+            let end = self.text.len();
+            let message = error.message().lines().collect::<Vec<_>>().join(", ");
+            (error.span().unwrap_or(end..end), format!("TOML: {message}"))
+        })?;
+        let top = document.get_ref();
+        only(top, &TOP, &TOP_NOT_BUILT)?;
+        let ports = self.ports(top)?;
+        let wires = self.wires(top, &ports)?;
+        let mut settings = Settings {
+            file: self.file.to_owned(),
+            ports,
+            wires,
+            rules: Vec::new(),
+            ipset: None,
+            unknown: Unresolved::default(),
+            on_panic: OnPanic::default(),
+            connections: conntrack::Config::default().max,
+            socket: None,
+        };
+        self.rules(top, &mut settings)?;
+        if let Some(value) = top.get("workers") {
+            let workers = Section::new("[workers]", value, &["scheme"], &["cores"])?;
+            workers.choice("scheme", &[("run_to_completion", ())], &["ordered"])?;
+        }
+        if let Some(value) = top.get("conntrack") {
+            let conntrack = Section::new("[conntrack]", value, &["max"], &[])?;
+            if let Some(max) = conntrack.number("max", MOST_CONNECTIONS)? {
+                settings.connections = max as usize;
+            }
+        }
+        if let Some(value) = top.get("control") {
+            let control = Section::new("[control]", value, &["socket"], &["journal"])?;
+            settings.socket = Some(self.named(control.need("socket")?)?.path);
+        }
+        Ok(settings)
+    }
+
+    fn ports(&self, top: &DeTable<'t>) -> Result<Vec<PortSettings>, Wrong> {
+        let sections = self.listed(top, "port", "at least one [[port]]")?;
+        let mut ports: Vec<PortSettings> = Vec::new();
+        for value in sections {
+            let port = self.port(value, &ports)?;
+            ports.push(port);
+        }
+        Ok(ports)
+    }
+
+    fn port(&self, value: &Value<'t>, before: &[PortSettings]) -> Result<PortSettings, Wrong> {
+        // The kind says which keys there are, so it is looked at first.
+        let any = Section::any("[[port]]", value)?;
+        any.need("kind")?;
+        let keys = any.choice("kind", &KINDS, &KINDS_NOT_BUILT)?.unwrap_or_default();
+        let keys: Vec<&str> = ["name", "kind"].iter().chain(keys).copied().collect();
+        let section = Section::new("[[port]]", value, &keys, &PORT_NOT_BUILT)?;
+        let name = self.name(section.need("name")?, before)?;
+        let kind = match string(section.need("kind")?)? {
+            "pcap" => self.pcap(&section)?,
+            "loopback" => Kind::Loopback,
+            _ => self.fault(&section, before)?,
+        };
+        Ok(PortSettings { name, kind, at: self.at(value.span().start) })
+    }
+
+    /// A name as the kernel takes it for an interface, that no other port has.
+    fn name(&self, value: &Value<'t>, before: &[PortSettings]) -> Result<String, Wrong> {
+        const MOST_BYTES: usize = 15;
+        let name = string(value)?;
+        let is_bad = |c: char| c.is_whitespace() || c.is_control() || c == '/' || c == ':';
+        if name.is_empty() || name.len() > MOST_BYTES || name.contains(is_bad) {
+            let what = "expected 1 to 15 bytes without spaces, / and :";
+            return Err((value.span(), format!("{what}, found \"{name}\"")));
+        }
+        match before.iter().find(|port| port.name == name) {
+            Some(_) => {
+                Err((value.span(), format!("expected a name of its own, found \"{name}\" again")))
+            }
+            None => Ok(name.to_owned()),
+        }
+    }
+
+    fn pcap(&self, section: &Section<'_, 't>) -> Result<Kind, Wrong> {
+        let named = |key| section.get(key).map(|value| self.named(value)).transpose();
+        let (file, out) = (named("file")?, named("out")?);
+        match (&file, &out) {
+            (None, None) => Err(section.need("file").err().unwrap_or_default()),
+            _ => Ok(Kind::Pcap { file, out }),
+        }
+    }
+
+    fn fault(&self, section: &Section<'_, 't>, before: &[PortSettings]) -> Result<Kind, Wrong> {
+        let of = section.need("of")?;
+        let name = string(of)?;
+        let place = before.iter().position(|port| port.name == name);
+        if before.iter().filter_map(PortSettings::wraps).any(|wrapped| Some(wrapped) == place) {
+            return Err(taken(of, name));
+        }
+        let rate = |key| Ok::<_, Wrong>(section.number(key, ALWAYS)?.unwrap_or(0) as u32);
+        Ok(Kind::Fault {
+            of: place.ok_or_else(|| no_port(of, name, before))?,
+            seed: section.number("seed", i64::MAX as u64)?.unwrap_or(0),
+            rates: FaultRates {
+                drop: rate("drop")?,
+                duplicate: rate("duplicate")?,
+                truncate: rate("truncate")?,
+                corrupt: rate("corrupt")?,
+            },
+        })
+    }
+
+    fn wires(&self, top: &DeTable<'t>, ports: &[PortSettings]) -> Result<Vec<WireSettings>, Wrong> {
+        let mut had: Vec<usize> = ports.iter().filter_map(PortSettings::wraps).collect();
+        let mut wires = Vec::new();
+        for value in self.listed(top, "wire", "at least one [[wire]]")? {
+            let wire = Section::new("[[wire]]", value, &["ports", "ttl", "other"], &[])?;
+            let given = wire.need("ports")?;
+            let what = "a list of two ports";
+            let names = given.get_ref().as_array().ok_or_else(|| found(given, what))?;
+            let [first, second] = &**names else {
+                return Err((given.span(), format!("expected {what}, found {}", names.len())));
+            };
+            let mut places = [0; 2];
+            for (place, value) in places.iter_mut().zip([first, second]) {
+                let name = string(value)?;
+                let found = ports.iter().position(|port| port.name == name);
+                *place = found.ok_or_else(|| no_port(value, name, ports))?;
+                if had.contains(place) {
+                    return Err(taken(value, name));
+                }
+                had.push(*place);
+            }
+            wire.choice("ttl", &[("keep", ())], &["lower"])?;
+            let words = [("pass", Other::Pass), ("drop", Other::Drop)];
+            let other = wire.choice("other", &words, &[])?.unwrap_or_default();
+            wires.push(WireSettings { ports: places, other });
+        }
+        Ok(wires)
+    }
+
+    fn rules(&self, top: &DeTable<'t>, settings: &mut Settings) -> Result<(), Wrong> {
+        let end = self.text.len();
+        let value = top.get("rules").ok_or_else(|| (end..end, "expected [rules]".to_owned()))?;
+        let keys = ["ip", "ip6", "arp", "bridge", "ipset", "unknown", "on_panic"];
+        let section = Section::new("[rules]", value, &keys, &["bans"])?;
+        for family in Family::ALL {
+            let Some(value) = section.get(family.name()) else { continue };
+            settings.rules.push(RulesSettings { family, file: self.named(value)? });
+        }
+        // A bridge's rules see frames, and those of IP would not be asked after them.
+        if let (Some(value), true) = (section.get("bridge"), settings.rules.len() > 1) {
+            let what = "bridge beside rules of another family: not built into this tamis";
+            return Err((value.span(), what.to_owned()));
+        }
+        if settings.rules.is_empty() {
+            return Err((value.span(), "expected one of ip ip6 arp bridge in [rules]".to_owned()));
+        }
+        settings.ipset = section.get("ipset").map(|value| self.named(value)).transpose()?;
+        let unknown = [("drop", Unresolved::Drop), ("accept", Unresolved::Accept)];
+        settings.unknown = section.choice("unknown", &unknown, &[])?.unwrap_or_default();
+        let panic = [("closed", OnPanic::Closed), ("open", OnPanic::Open)];
+        settings.on_panic = section.choice("on_panic", &panic, &[])?.unwrap_or_default();
+        Ok(())
+    }
+
+    /// The tables of a list that has to be there.
+    fn listed<'a>(
+        &self,
+        top: &'a DeTable<'t>,
+        key: &str,
+        what: &str,
+    ) -> Result<&'a [Value<'t>], Wrong> {
+        let end = self.text.len();
+        let missing = || (end..end, format!("expected {what}"));
+        let value = top.get(key).ok_or_else(missing)?;
+        let tables = value.get_ref().as_array().ok_or_else(|| found(value, what))?;
+        match tables.len() {
+            0 => Err((value.span(), format!("expected {what}"))),
+            1..=MOST => Ok(tables),
+            more => Err((value.span(), format!("expected at most {MOST} of them, found {more}"))),
+        }
+    }
+
+    fn named(&self, value: &Value<'t>) -> Result<Named, Wrong> {
+        let name = string(value)?;
+        if name.is_empty() {
+            return Err((value.span(), "expected the name of a file, found \"\"".to_owned()));
+        }
+        Ok(Named { path: beside(self.file, name), at: self.at(value.span().start) })
+    }
+
+    /// Line and column, both from 1, of an offset into the text.
+    fn at(&self, offset: usize) -> At {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        At { line, column: before.len() - start + 1 }
+    }
+}
+
+fn taken(value: &Value<'_>, name: &str) -> Wrong {
+    (value.span(), format!("expected a port that nothing else has, found \"{name}\" again"))
+}
+
+fn no_port(value: &Value<'_>, name: &str, ports: &[PortSettings]) -> Wrong {
+    let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
+    (value.span(), format!("expected one of the ports {}, found \"{name}\"", names.join(" ")))
+}

@@ -1,0 +1,55 @@
+//! How many replies are sent for rejected packets: [`PER_SECOND`], and as many at once.
+//!
+//! A flood of packets to a closed port must not become a flood of replies. One bucket for each direction of a wire.
+
+/// Replies in a second, and at once.
+pub const PER_SECOND: u64 = 1000;
+
+const NANOS: u64 = 1_000_000_000;
+const COST: u64 = NANOS / PER_SECOND;
+
+/// A bucket of time, of which each reply takes its part.
+#[derive(Debug)]
+pub(super) struct Rate {
+    /// Nanoseconds saved, at most a second.
+    saved: u64,
+    /// When that was, in nanoseconds since the Unix epoch.
+    at: u64,
+}
+
+impl Rate {
+    pub(super) fn new() -> Self {
+        Self { saved: NANOS, at: 0 }
+    }
+
+    /// Whether one more reply may be sent now.
+    pub(super) fn allows(&mut self, now: u64) -> bool {
+        self.saved = self.saved.saturating_add(now.saturating_sub(self.at)).min(NANOS);
+        self.at = self.at.max(now);
+        match self.saved.checked_sub(COST) {
+            Some(left) => {
+                self.saved = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_and_then_one_for_each_part_of_a_second() {
+        let mut rate = Rate::new();
+        let start = 5 * NANOS;
+        let at_once = (0..2 * PER_SECOND).filter(|_| rate.allows(start)).count() as u64;
+        assert_eq!(at_once, PER_SECOND);
+        assert!(!rate.allows(start + COST - 1));
+        assert!(rate.allows(start + COST));
+        assert!(!rate.allows(start));
+        let later = (0..2 * PER_SECOND).filter(|_| rate.allows(start + 9 * NANOS)).count() as u64;
+        assert_eq!(later, PER_SECOND);
+    }
+}

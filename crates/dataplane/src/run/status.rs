@@ -1,0 +1,157 @@
+//! What has become of all frames: for the control socket, and for the last word of a run.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use packet::visible;
+use rules::model::Counters;
+use rules::save::{print_rule, print_ruleset};
+use serde_json::{Map, Value, json};
+
+use super::account::{Accounted, Reason};
+use crate::publish::Snapshot;
+
+/// What has become of all frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// Number of the program that is current.
+    pub program: u64,
+    /// The worker panicked: no rule sees a frame any more.
+    pub panicked: bool,
+    /// Each direction of each wire, in the order of the configuration.
+    pub directions: Vec<Direction>,
+    /// How many verdicts were unknown, by what they depended on.
+    pub unknown_because: BTreeMap<String, u64>,
+}
+
+/// One direction of a wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Direction {
+    /// The port that frames come in by.
+    pub from: String,
+    /// The one that they leave by.
+    pub to: String,
+    /// What became of them.
+    pub frames: Accounted,
+}
+
+impl Status {
+    /// As a document: `tamis.status/1`.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let because = self.unknown_because.iter();
+        let because: Vec<Value> =
+            because.map(|(what, packets)| json!({ "what": what, "packets": packets })).collect();
+        json!({
+            "schema": "tamis.status/1",
+            "program": self.program,
+            "panicked": self.panicked,
+            "wires": self.directions.iter().map(Direction::json).collect::<Vec<_>>(),
+            "unknown_because": because,
+        })
+    }
+
+    /// For a screen; see [`text`].
+    #[must_use]
+    pub fn text(&self) -> String {
+        text(&self.json())
+    }
+}
+
+/// A document of [`Status::json`] for a screen.
+#[must_use]
+pub fn text(status: &Value) -> String {
+    let listed = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
+    let word = |value: &Value| visible::word(value.as_str().unwrap_or_default()).into_owned();
+    let mut text = String::new();
+    for wire in listed(&status["wires"]) {
+        let (from, to) = (word(&wire["in"]), word(&wire["out"]));
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{from} > {to}: received {}, ", wire["received"]);
+        let _ = write!(text, "made {}, sent {}", wire["made"], wire["sent"]);
+        if wire["unevaluated"] != 0 {
+            let _ = write!(text, " ({} of them unevaluated)", wire["unevaluated"]);
+        }
+        let dropped = wire["dropped"].as_object().into_iter().flatten();
+        let dropped: Vec<_> = dropped.map(|(reason, count)| format!("{reason} {count}")).collect();
+        let dropped = if dropped.is_empty() { "none".to_owned() } else { dropped.join(", ") };
+        let _ = writeln!(text, ", dropped: {dropped}");
+    }
+    for cause in listed(&status["unknown_because"]) {
+        let (what, packets) = (word(&cause["what"]), &cause["packets"]);
+        let _ = writeln!(text, "unknown because of {what}: {packets}");
+    }
+    if status["panicked"] == true {
+        let _ = writeln!(text, "{}", super::PANICKED);
+    }
+    text
+}
+
+impl Direction {
+    fn json(&self) -> Value {
+        let Accounted { received, made, sent, unevaluated, .. } = self.frames;
+        let dropped = dropped(&self.frames).map(|(name, count)| (name.to_owned(), json!(count)));
+        json!({
+            "in": self.from,
+            "out": self.to,
+            "received": received,
+            "made": made,
+            "sent": sent,
+            "unevaluated": unevaluated,
+            "dropped": dropped.collect::<Map<_, _>>(),
+        })
+    }
+}
+
+/// Reasons that there were.
+fn dropped(frames: &Accounted) -> impl Iterator<Item = (&'static str, u64)> {
+    let counts = Reason::ALL.into_iter().map(|reason| (reason.name(), frames.of(reason)));
+    counts.filter(|(_, count)| *count > 0)
+}
+
+/// The rules with their counters as each family's save tool prints them, one after the other.
+pub(super) fn saved(snapshot: &Snapshot) -> String {
+    let revisions = snapshot.program.revisions();
+    let texts = revisions.map(|revision| {
+        let ruleset = revision.ruleset();
+        let family = ruleset.family;
+        print_ruleset(&ruleset, true, |table, chain, rule| {
+            let table = &ruleset.tables[table];
+            let chain = &table.chains[chain];
+            match (rule, chain.base) {
+                (Some(rule), _) => snapshot.rule(&chain.rules[rule]),
+                (None, Some(base)) => snapshot.policy(family, table.name, base.hook),
+                (None, None) => Counters::default(),
+            }
+        })
+    });
+    texts.collect()
+}
+
+/// Rules that some packet matched.
+pub(super) fn hit(snapshot: &Snapshot) -> Vec<Value> {
+    let mut hits = Vec::new();
+    for revision in snapshot.program.revisions() {
+        let ruleset = revision.ruleset();
+        for table in &ruleset.tables {
+            for chain in &table.chains {
+                for (at, rule) in chain.rules.iter().enumerate() {
+                    let Counters { packets, bytes } = snapshot.rule(rule);
+                    if packets == 0 {
+                        continue;
+                    }
+                    hits.push(json!({
+                        "family": ruleset.family.name(),
+                        "table": table.name,
+                        "chain": chain.name,
+                        "number": at + 1,
+                        "text": print_rule(ruleset.family, table, chain, rule),
+                        "packets": packets,
+                        "bytes": bytes,
+                    }));
+                }
+            }
+        }
+    }
+    hits
+}

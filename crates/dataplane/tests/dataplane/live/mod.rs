@@ -1,0 +1,157 @@
+//! Runs between ports in memory: what leaves, what is answered, and that every frame is accounted for.
+
+mod bad;
+mod passing;
+mod refusing;
+mod settings;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use dataplane::run::config::{OnPanic, Other};
+use dataplane::run::{BoxedPort, Direction, Ends, Run, RunError, Status};
+use dataplane::{Config, Unresolved};
+use packet::craft::{Addresses, Craft, Message};
+use packet::tcp::Flags;
+use pktio::{Burst, FrameMeta, LinkType, MemoryPort, Pool, Port};
+use rules::Entropy;
+use rules::model::{Family, Ruleset};
+use rules::save::{LoadOptions, load};
+
+const NAMES: [&str; 2] = ["left", "right"];
+
+/// A wire to be, the ends that are not the run's, and what it is to do.
+struct Rig {
+    far: [MemoryPort; 2],
+    near: [BoxedPort; 2],
+    rules: Vec<Arc<Ruleset>>,
+    other: Other,
+    on_panic: OnPanic,
+    unknown: Unresolved,
+}
+
+/// What left by each port, in order, and what was counted.
+struct Left {
+    frames: [Vec<Vec<u8>>; 2],
+    status: Status,
+    ended: Result<(), RunError>,
+}
+
+fn ruleset(family: Family, text: &str) -> Arc<Ruleset> {
+    let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
+    Arc::new(load(text, &options).expect("rules").ruleset)
+}
+
+/// A filter table with this policy in FORWARD.
+fn filter(policy: &str, rules: &str) -> String {
+    format!("*filter\n:FORWARD {policy} [0:0]\n{rules}COMMIT\n")
+}
+
+fn config(unknown: Unresolved) -> Config {
+    let ct = conntrack::Config {
+        mode: conntrack::Mode::Kernel,
+        ..conntrack::Config::default()
+    };
+    Config { ct, unknown, entropy: Entropy::Seed(1), pair: false, ..Config::default() }
+}
+
+impl Rig {
+    fn new(text: &str) -> Self {
+        Self::of([ruleset(Family::Ipv4, text)])
+    }
+
+    fn of(rules: impl Into<Vec<Arc<Ruleset>>>) -> Self {
+        let pool = Pool::new(8192, 2048, 0);
+        let [[far, near], [far_right, near_right]] =
+            [0, 1].map(|_| MemoryPort::pair(&pool, 3000, 32));
+        Self {
+            far: [far, far_right],
+            near: [Box::new(near), Box::new(near_right)],
+            rules: rules.into(),
+            other: Other::Pass,
+            on_panic: OnPanic::Closed,
+            unknown: Unresolved::Drop,
+        }
+    }
+
+    /// Has these frames come in by a port.
+    fn sends(mut self, side: usize, frames: &[Vec<u8>]) -> Self {
+        send(&mut self.far[side], frames);
+        self
+    }
+
+    /// Starts, with what it gave away.
+    fn start(self) -> (Run, [MemoryPort; 2]) {
+        let [left, right] = self.near;
+        let ports = [(NAMES[0].to_owned(), left), (NAMES[1].to_owned(), right)];
+        let ends = vec![Ends { ports, other: self.other }];
+        let run = Run::start(ends, &self.rules, config(self.unknown), self.on_panic);
+        (run.expect("a run"), self.far)
+    }
+
+    /// Takes all that has come on its way.
+    fn run(self) -> Left {
+        let (run, far) = self.start();
+        finish(run, far)
+    }
+}
+
+fn finish(run: Run, far: [MemoryPort; 2]) -> Left {
+    let mut told = 0;
+    let (status, ended) = run.wait(&AtomicBool::new(true), |_| told += 1);
+    assert_eq!(told, usize::from(status.panicked));
+    for Direction { frames, from, .. } in &status.directions {
+        assert!(frames.balances(), "{from}: {frames:?}");
+    }
+    Left { frames: far.map(|mut port| received(&mut port)), status, ended }
+}
+
+impl Left {
+    fn direction(&self, from: usize) -> &dataplane::run::Accounted {
+        &self.status.directions[from].frames
+    }
+}
+
+fn send(port: &mut MemoryPort, frames: &[Vec<u8>]) {
+    let mut burst = Burst::new();
+    for bytes in frames {
+        let wire_length = bytes.len() as u32;
+        let meta = FrameMeta { link_type: LinkType::ETHERNET, wire_length, ..Default::default() };
+        burst.push(bytes, meta);
+    }
+    assert_eq!(port.tx_burst(&mut burst).unwrap(), frames.len());
+}
+
+fn received(port: &mut MemoryPort) -> Vec<Vec<u8>> {
+    let (mut all, mut burst) = (Vec::new(), Burst::new());
+    while port.rx_burst(&mut burst).unwrap() > 0 {
+        all.extend(burst.iter().map(|frame| frame.bytes.to_vec()));
+    }
+    all
+}
+
+fn craft(ends: [&str; 2], message: Message) -> Craft {
+    let [from, to] = ends.map(|text| text.parse().expect("an address"));
+    Craft::new(Addresses::new(from, to).expect("one family"), message)
+}
+
+/// A frame with a TCP segment to a port.
+fn syn(port: u16) -> Vec<u8> {
+    craft(["10.0.0.7", "10.0.0.9"], Message::tcp(40000, port, Flags::SYN)).frame()
+}
+
+fn datagram(ends: [&str; 2], port: u16) -> Vec<u8> {
+    Craft { payload_len: 9, ..craft(ends, Message::udp(4000, port)) }.frame()
+}
+
+/// With this between the addresses and the EtherType, whose place it takes, of a frame.
+fn inside(frame: &[u8], header: &[u8]) -> Vec<u8> {
+    [&frame[..12], header, &frame[14..]].concat()
+}
+
+/// In a PPPoE session, with PPP's protocol as written.
+fn in_session(frame: &[u8], protocol: &[u8]) -> Vec<u8> {
+    let len = (frame.len() - 14 + protocol.len()) as u16;
+    let header = [&[0x88, 0x64, 0x11, 0, 0, 7][..], &len.to_be_bytes(), protocol].concat();
+    inside(frame, &header)
+}

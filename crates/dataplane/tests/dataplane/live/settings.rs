@@ -1,0 +1,270 @@
+//! Configurations: what is refused, where, and what is said of rules before they run.
+
+use std::fs;
+
+use dataplane::Unresolved;
+use dataplane::run::config::{Kind, OnPanic, Other, Settings};
+use dataplane::run::{self, Run};
+use pktio::pcap_file::NgWriter;
+use pktio::{Interface, LinkType};
+
+const PORTS: &str = "[[port]]\nname = \"left\"\nkind = \"loopback\"\n\
+    [[port]]\nname = \"right\"\nkind = \"loopback\"\n";
+const WIRE: &str = "[[wire]]\nports = [\"left\", \"right\"]\n";
+const RULES: &str = "[rules]\nip = \"rules.v4\"\n";
+
+#[test]
+fn a_whole_configuration_is_read() {
+    let text = format!(
+        "{PORTS}[[port]]\nname = \"bad\"\nkind = \"fault\"\nof = \"left\"\nseed = 7\ndrop = 1000\n\
+         [[port]]\nname = \"file\"\nkind = \"pcap\"\nfile = \"in.pcap\"\nout = \"/tmp/out.pcap\"\n\
+         [[wire]]\nports = [\"bad\", \"right\"]\nttl = \"keep\"\nother = \"drop\"\n\
+         {RULES}ip6 = \"rules.v6\"\nunknown = \"accept\"\non_panic = \"open\"\n\
+         [workers]\nscheme = \"run_to_completion\"\n[conntrack]\nmax = 1000\n[control]\nsocket = \"c.sock\"\n"
+    );
+    let settings = Settings::from_text("conf/live.toml", &text).expect("a configuration");
+    assert_eq!((settings.ports.len(), settings.wires[0].ports), (4, [2, 1]));
+    assert_eq!(settings.wires[0].other, Other::Drop);
+    assert_eq!((settings.unknown, settings.on_panic), (Unresolved::Accept, OnPanic::Open));
+    assert_eq!(settings.connections, 1000);
+    // Beside the configuration, unless said otherwise.
+    assert_eq!(settings.socket.as_deref().and_then(|path| path.to_str()), Some("conf/c.sock"));
+    let Kind::Pcap { file: Some(file), out: Some(out) } = &settings.ports[3].kind else { panic!() };
+    assert_eq!(
+        (file.path.to_str(), out.path.to_str()),
+        (Some("conf/in.pcap"), Some("/tmp/out.pcap"))
+    );
+    assert_eq!((file.at.line, file.at.column), (16, 8));
+}
+
+#[test]
+fn every_error_has_its_place_and_says_what_is_allowed() {
+    let port = |rest: &str| format!("[[port]]\nname = \"left\"\n{rest}\n");
+    let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
+    let rules = |rest: &str| format!("{PORTS}{WIRE}[rules]\n{rest}\n");
+    let after = |rest: &str| format!("{PORTS}{WIRE}{RULES}{rest}\n");
+    let cases: [(String, &str); 35] = [
+        (String::new(), "1:1: expected at least one [[port]]"),
+        ("a = ".into(), "1:5: TOML: string values must be quoted, expected literal string"),
+        (
+            "ports = 1".into(),
+            "1:1: expected one of port wire rules workers conntrack control, found \"ports\"",
+        ),
+        (
+            "[dpdk]".into(),
+            "1:2: key \"dpdk\": not built into this tamis; expected one of port wire rules workers conntrack control",
+        ),
+        ("[port]\nname = \"a\"".into(), "1:1: expected at least one [[port]], found table"),
+        ("port = [1]".into(), "1:9: expected a table, found integer"),
+        (port(""), "1:1: expected kind = … in this [[port]]"),
+        (
+            port("kind = \"af_xdp\""),
+            "3:8: kind \"af_xdp\": not built into this tamis; expected one of pcap loopback fault",
+        ),
+        (port("kind = \"wifi\""), "3:8: expected one of pcap loopback fault, found \"wifi\""),
+        (port("kind = 1"), "3:8: expected a string, found integer"),
+        (
+            port("kind = \"loopback\"\nfile = \"a\""),
+            "4:1: expected one of name kind, found \"file\"",
+        ),
+        (
+            port("kind = \"loopback\"\naddress = []"),
+            "4:1: key \"address\": not built into this tamis; expected one of name kind",
+        ),
+        (port("kind = \"pcap\""), "1:1: expected file = … in this [[port]]"),
+        (port("kind = \"pcap\"\nfile = \"\""), "4:8: expected the name of a file, found \"\""),
+        (
+            port("kind = \"fault\"\nof = \"right\""),
+            "4:6: expected one of the ports , found \"right\"",
+        ),
+        (
+            format!("{PORTS}{}", "[[port]]\nname = \"left\"\nkind = \"loopback\""),
+            "8:8: expected a name of its own, found \"left\" again",
+        ),
+        (
+            "[[port]]\nname = \"a name\"\nkind = \"loopback\"".into(),
+            "2:8: expected 1 to 15 bytes without spaces, / and :, found \"a name\"",
+        ),
+        (
+            format!(
+                "{PORTS}{}",
+                "[[port]]\nname = \"a\"\nkind = \"fault\"\nof = \"left\"\n[[port]]\nname = \"b\"\nkind = \"fault\"\nof = \"left\""
+            ),
+            "14:6: expected a port that nothing else has, found \"left\" again",
+        ),
+        (PORTS.into(), "7:1: expected at least one [[wire]]"),
+        (wire("ports = [\"left\"]"), "8:9: expected a list of two ports, found 1"),
+        (wire("ports = \"left\""), "8:9: expected a list of two ports, found string"),
+        (
+            wire("ports = [\"left\", \"wan\"]"),
+            "8:18: expected one of the ports left right, found \"wan\"",
+        ),
+        (
+            wire("ports = [\"left\", \"left\"]"),
+            "8:18: expected a port that nothing else has, found \"left\" again",
+        ),
+        (
+            wire("ports = [\"left\", \"right\"]\nttl = \"lower\""),
+            "9:7: ttl \"lower\": not built into this tamis; expected one of keep",
+        ),
+        (
+            wire("ports = [\"left\", \"right\"]\nother = \"ask\""),
+            "9:9: expected one of pass drop, found \"ask\"",
+        ),
+        (format!("{PORTS}{WIRE}"), "9:1: expected [rules]"),
+        (rules(""), "9:1: expected one of ip ip6 arp bridge in [rules]"),
+        (
+            rules("bans = \"b\""),
+            "10:1: key \"bans\": not built into this tamis; expected one of ip ip6 arp bridge ipset unknown on_panic",
+        ),
+        (
+            rules("ip = \"a\"\nbridge = \"b\""),
+            "11:10: bridge beside rules of another family: not built into this tamis",
+        ),
+        (
+            rules("ip = \"a\"\nunknown = \"pass\""),
+            "11:11: expected one of drop accept, found \"pass\"",
+        ),
+        (rules("ip = \"a\"\non_panic = true"), "11:12: expected a string, found boolean"),
+        (
+            after("[workers]\nscheme = \"ordered\""),
+            "12:10: scheme \"ordered\": not built into this tamis; expected one of run_to_completion",
+        ),
+        (
+            after("[workers]\ncores = [0]"),
+            "12:1: key \"cores\": not built into this tamis; expected one of scheme",
+        ),
+        (
+            after("[conntrack]\nmax = -1"),
+            "12:7: expected a whole number from 0 to 1073741824, found -1",
+        ),
+        (after("[control]"), "11:1: expected socket = … in this [control]"),
+    ];
+    for (text, expected) in cases {
+        let error = Settings::from_text("live.toml", &text).expect_err(expected);
+        assert_eq!(error.to_string(), format!("live.toml:{expected}"), "{text}");
+    }
+}
+
+/// A folder of a test's own, removed when dropped.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let folder = format!("{}/{test}-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder.into())
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.0.join(name), bytes).unwrap();
+    }
+
+    /// A configuration of the folder.
+    fn settings(&self, text: &str) -> Settings {
+        let file = self.0.join("live.toml");
+        Settings::from_text(file.to_str().unwrap(), text).expect("a configuration")
+    }
+
+    /// A line, without the name of the folder.
+    fn within(&self, line: &str) -> String {
+        line.replace(&format!("{}/", self.0.display()), "")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn no_frames() -> Vec<u8> {
+    let mut writer = NgWriter::new(Vec::new()).unwrap();
+    let interface = Interface { name: None, link_type: LinkType::ETHERNET, snaplen: 0 };
+    writer.add_interface(&interface).unwrap();
+    writer.finish().unwrap()
+}
+
+#[test]
+fn files_that_are_named_are_looked_into() {
+    let folder = Folder::new("live-files");
+    folder.write("in.pcap", no_frames());
+    folder.write("good.v4", "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n");
+    folder.write("bad.v4", "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -j NOWHERE\nCOMMIT\n");
+    folder
+        .write("nat.v4", "*nat\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n");
+    let text = |file: &str, out: &str, rules: &str| {
+        format!(
+            "[[port]]\nname = \"left\"\nkind = \"pcap\"\nfile = \"{file}\"\n\
+             [[port]]\nname = \"right\"\nkind = \"pcap\"\nout = \"{out}\"\n{WIRE}[rules]\nip = \"{rules}\"\n"
+        )
+    };
+    let cases = [
+        (text("none.pcap", "out.pcap", "good.v4"), "live.toml:4:8: none.pcap: No such file"),
+        (text("good.v4", "out.pcap", "good.v4"), "live.toml:4:8: good.v4: byte 0: expected"),
+        (
+            text("in.pcap", "none/out.pcap", "good.v4"),
+            "live.toml:8:7: none/out.pcap: expected a folder",
+        ),
+        (
+            text("in.pcap", "in.pcap", "good.v4"),
+            "live.toml:8:7: in.pcap: expected a file of its own",
+        ),
+        (text("in.pcap", "out.pcap", "none.v4"), "live.toml:12:6: none.v4: No such file"),
+        (text("in.pcap", "out.pcap", "bad.v4"), "live.toml:12:6: bad.v4:3:"),
+        (
+            text("in.pcap", "out.pcap", "nat.v4"),
+            "live.toml:12:6: nat.v4:3: -j MASQUERADE translates",
+        ),
+    ];
+    for (text, expected) in cases {
+        let error = run::check(&folder.settings(&text)).expect_err(expected).to_string();
+        let line = folder.within(&error);
+        assert!(line.starts_with(expected), "{line}\nnot {expected}");
+        assert!(Run::open(&folder.settings(&text)).is_err_and(|error| error.is_input()));
+    }
+    let good = folder.settings(&text("in.pcap", "out.pcap", "good.v4"));
+    assert!(run::check(&good).is_ok());
+    assert!(!folder.0.join("out.pcap").exists(), "a check makes nothing");
+}
+
+#[test]
+fn rules_that_do_nothing_on_a_wire_are_told() {
+    let folder = Folder::new("live-warnings");
+    folder.write(
+        "rules.v4",
+        "*filter\n:INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n-A INPUT -p tcp -j ACCEPT\n-A FORWARD -i eth0 -j ACCEPT\n\
+         -A FORWARD ! -i eth0 -o ri+ -j ACCEPT\n-A FORWARD -o wan+ -j ACCEPT\nCOMMIT\n",
+    );
+    folder.write(
+        "open.v6",
+        "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -p ipv6-icmp -j ACCEPT\nCOMMIT\n",
+    );
+    folder.write(
+        "half.v6",
+        "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -i left -p ipv6-icmp -j ACCEPT\nCOMMIT\n",
+    );
+    let told = |rules: &str| {
+        let settings = folder.settings(&format!("{PORTS}{WIRE}[rules]\n{rules}\n"));
+        let warnings = run::check(&settings).expect("it can run").warnings;
+        warnings.iter().map(|line| folder.within(line)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told("ip = \"rules.v4\""),
+        [
+            "rules.v4:4: INPUT: nothing on a wire comes to this chain",
+            "rules.v4:5: -i eth0: no wire has such a port",
+            "rules.v4:7: -o wan+: no wire has such a port",
+            "live.toml: ip6: no rules are given for IPv6, so all of it passes",
+        ]
+    );
+    assert_eq!(
+        told("ip6 = \"open.v6\""),
+        ["live.toml: ip: no rules are given for IPv4, so all of it passes"]
+    );
+    let half = told("ip6 = \"half.v6\"");
+    assert!(
+        half[1].starts_with("half.v6: neighbour discovery from right to left is dropped"),
+        "{half:?}"
+    );
+}
