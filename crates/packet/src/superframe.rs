@@ -108,6 +108,12 @@ impl<'a> Superframe<'a> {
         (self.payload + self.size).min(self.frame.len()) - self.start
     }
 
+    /// Length of piece `index` in bytes, link header included.
+    #[must_use]
+    pub fn piece_len(&self, index: usize) -> Option<usize> {
+        Some(self.payload + self.payload_of(index)?.len())
+    }
+
     /// Writes piece `index`, counting from 0, to the beginning of `room`, link header included; its length in bytes.
     /// `None` if there is no such piece, or the room is too short.
     pub fn write(&self, index: usize, room: &mut [u8]) -> Option<usize> {

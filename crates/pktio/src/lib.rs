@@ -1,11 +1,11 @@
-//! Moves bytes. Ports that receive and transmit bursts of frames: capture files, joined ports in memory, and (later)
-//! live interfaces.
+//! Moves bytes. Ports that receive and transmit bursts of frames: capture files, joined ports in memory, and live
+//! interfaces.
 //!
 //! Contract: nothing here looks inside a frame. A port yields bytes with what the capture knows about
 //! them (time, link type, interface, direction, captured and wire length) and takes bytes back; what the
 //! bytes mean is for the crates above. Offline ports are portable, need no privilege, and never panic
 //! whatever a capture holds.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod burst;
 mod fault;
@@ -18,6 +18,10 @@ mod pool;
 mod port;
 mod readiness;
 mod timestamp;
+#[cfg(target_os = "linux")]
+mod tun;
+#[cfg(target_os = "linux")]
+mod vnet;
 
 pub use burst::Burst;
 pub use fault::{FaultPort, FaultRates};
@@ -32,3 +36,5 @@ pub use pool::Pool;
 pub use port::{Port, PortError, Stats};
 pub use readiness::{Bell, Readiness};
 pub use timestamp::Timestamp;
+#[cfg(target_os = "linux")]
+pub use tun::{Offloads, TunConfig, TunPort};

@@ -61,6 +61,7 @@ fn pieces(superframe: Superframe<'_>) -> Vec<Vec<u8>> {
     let write = |index| {
         let mut room = vec![0xee; 70_000];
         let len = superframe.write(index, &mut room).unwrap();
+        assert_eq!(superframe.piece_len(index), Some(len));
         assert!(room[len..].iter().all(|byte| *byte == 0xee), "written beyond its end");
         assert!(superframe.write(index, &mut room[..len - 1]).is_none(), "the room is too short");
         room.truncate(len);
