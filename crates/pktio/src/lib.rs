@@ -24,7 +24,7 @@ mod tun;
 mod vnet;
 
 pub use burst::Burst;
-pub use fault::{FaultPort, FaultRates};
+pub use fault::{FaultCounts, FaultPort, FaultRates};
 pub use frame::{
     ChecksumState, Direction, Frame, FrameMeta, FrameMut, LiveMeta, SegmentKind, Segments, VlanTag,
 };
