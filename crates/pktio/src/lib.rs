@@ -31,7 +31,9 @@ pub use frame::{
 pub use link::LinkType;
 pub use memory::{FrameBuf, Memory, Region, Taken};
 pub use memory_port::MemoryPort;
-pub use pcap_file::{CaptureReader, Damage, EndOfFile, Interface};
+pub use pcap_file::{
+    CaptureReader, CaptureWriter, Damage, EndOfFile, Interface, Pace, PacedReader, Speed,
+};
 pub use pool::Pool;
 pub use port::{Port, PortError, Stats};
 pub use readiness::{Bell, Readiness};
