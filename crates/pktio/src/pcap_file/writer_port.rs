@@ -126,22 +126,24 @@ mod tests {
         burst.push(b"first", meta(LinkType::ETHERNET, 1, Direction::Outbound));
         burst.push_frame(frame);
         burst.push(b"", meta(LinkType::ETHERNET, 2, Direction::Unknown));
+        burst.push(b"raw", meta(LinkType::RAW, 4, Direction::Unknown));
         burst.push(b"none", meta(LinkType(1 << 16), 2, Direction::Unknown));
         let mut port = CaptureWriter::new("made", Vec::new()).unwrap();
-        assert_eq!((port.tx_burst(&mut burst).unwrap(), burst.len()), (4, 0));
+        assert_eq!((port.tx_burst(&mut burst).unwrap(), burst.len()), (5, 0));
         assert_eq!(pool.free(), 1);
         let Stats { tx_frames, tx_bytes, tx_refused, .. } = port.stats();
-        assert_eq!((tx_frames, tx_bytes, tx_refused), (3, 10, 1));
+        assert_eq!((tx_frames, tx_bytes, tx_refused), (4, 13, 1));
         assert_eq!(port.rx_burst(&mut burst).unwrap(), 0);
 
         let file = Cursor::new(port.finish().unwrap());
         let mut reader = CaptureReader::new("made", file).unwrap();
-        assert_eq!(reader.rx_burst(&mut burst).unwrap(), 3);
+        assert_eq!(reader.rx_burst(&mut burst).unwrap(), 4);
         let read = burst.iter().map(|frame| (frame.bytes, FrameMeta { number: 0, ..*frame.meta }));
         let expected = [
             (&b"first"[..], meta(LinkType::ETHERNET, 1, Direction::Outbound)),
             (b"moved", FrameMeta { interface: 1, ..meta(LinkType::RAW, 3, Direction::Inbound) }),
             (b"", meta(LinkType::ETHERNET, 2, Direction::Unknown)),
+            (b"raw", FrameMeta { interface: 1, ..meta(LinkType::RAW, 4, Direction::Unknown) }),
         ];
         assert!(read.eq(expected), "{burst:?}");
     }

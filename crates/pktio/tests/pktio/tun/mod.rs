@@ -7,4 +7,5 @@ mod joined;
 mod kernel_cut;
 mod namespace;
 mod sys;
+mod throughput;
 mod traffic;
