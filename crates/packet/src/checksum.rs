@@ -39,8 +39,8 @@ pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
 }
 
 /// Completes a checksum that its sender left to others: the field at `start + offset` holds the sum of the pseudo
-/// header, and all bytes of `packet` from `start` on are to be covered. It ends where its packet does, without padding.
-/// A checksum of 0 is written as 0xffff, which says the same and is no UDP datagram without one.
+/// header, and all bytes of `packet` from `start` on are to be covered. It ends where its packet does, without
+/// padding. A checksum of 0 is written as 0xffff, which says the same and is no UDP datagram without one.
 ///
 /// False, and nothing changes, where the field is not in `packet`. Source: Linux `skb_checksum_help`.
 pub fn complete(packet: &mut [u8], start: usize, offset: usize) -> bool {

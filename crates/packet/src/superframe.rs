@@ -1,11 +1,13 @@
 //! [`Superframe`]: one frame that stands for many TCP segments or UDP datagrams, cut into them as the kernel cuts it.
 //!
-//! Contract: pure. A frame is looked at once ([`Superframe::new`]); after that every piece of it can be written, in any
-//! order, into room that the caller gives, with all lengths and checksums computed afresh, so it does not matter whether
-//! those of the superframe were finished. Pieces together carry its payload once, in order. Nothing is allocated.
+//! Contract: pure. A frame is looked at once ([`Superframe::new`]); after that every piece of it can be written, in
+//! any order, into room that the caller gives, with all lengths and checksums computed afresh, so it does not
+//! matter whether those of the superframe were finished. Pieces together carry its payload once, in order. Nothing
+//! is allocated.
 //!
-//! What differs from piece to piece: lengths; the IPv4 identification, which counts up; of TCP the sequence number, FIN
-//! and PSH on the last one only, CWR on the first one only. Everything else, options included, is the same in all.
+//! What differs from piece to piece: lengths; the IPv4 identification, which counts up; of TCP the sequence number,
+//! FIN and PSH on the last one only, CWR on the first one only. Everything else, options included, is the same in
+//! all.
 //!
 //! Source: Linux `net/ipv4/af_inet.c` (`inet_gso_segment`), `net/ipv4/tcp_offload.c` (`tcp_gso_segment`),
 //! `net/ipv4/udp_offload.c` (`__udp_gso_segment`), `net/ipv6/ip6_offload.c`.

@@ -1,14 +1,14 @@
 //! The vnet header: 12 bytes before a frame by which the kernel and a port tell each other what is left to be done to
 //! it, its checksum or its cutting.
 //!
-//! Contract: bytes to [`LiveMeta`] and back, without a look at the frame. Fields are in the byte order of the machine,
-//! as a TUN device and a packet socket have them unless told otherwise. What is not known here (a tunnel's segments)
-//! is `None`: such a frame cannot be passed on as what it is.
+//! Contract: bytes to [`LiveMeta`] and back, without a look at the frame. Fields are in the byte order of the
+//! machine, as a TUN device and a packet socket have them unless told otherwise. What is not known here (a tunnel's
+//! segments) is `None`: such a frame cannot be passed on as what it is.
 //!
 //! | byte | field | |
 //! |---|---|---|
 //! | 0 | flags | 1: the checksum is unfinished; 2: it was verified |
-//! | 1 | kind of segments | 0: not to be cut; 1: TCP, IPv4; 3: UDP to fragments; 4: TCP, IPv6; 5: UDP; + 0x80: with CWR |
+//! | 1 | kind of segments | 0: not cut; 1: TCP, IPv4; 3: UDP to fragments; 4: TCP, IPv6; 5: UDP; + 0x80: with CWR |
 //! | 2 | bytes of headers | a hint: the kernel puts as many in one piece, and reads the true length itself |
 //! | 4 | bytes of payload of each segment | |
 //! | 6 | where the checksum begins to cover | |
@@ -37,8 +37,8 @@ const WITH_CWR: u8 = 0x80;
 /// Bytes of a checksum.
 const CHECKSUM: u16 = 2;
 
-/// What the header says of its frame: the checksum and the segments of [`LiveMeta`]. `None` for segments of a kind that
-/// is not known.
+/// What the header says of its frame: the checksum and the segments of [`LiveMeta`]. `None` for segments of a kind
+/// that is not known.
 pub(crate) fn decode(header: &[u8; LENGTH]) -> Option<(ChecksumState, Option<Segments>)> {
     let [flags, kind, ..] = *header;
     let field = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);

@@ -159,7 +159,10 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), size in any::<u16>()) {
+    fn no_bytes_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        size in any::<u16>(),
+    ) {
         for first in [0x45, 0x60] {
             let mut bytes = bytes.clone();
             if let Some(version) = bytes.first_mut() {

@@ -1,12 +1,12 @@
 //! A port that loses, repeats, shortens, damages, exchanges and delays what another port receives.
 //!
-//! Contract: the same seed and the same frames give the same faults, however many come at once. Every frame is counted:
-//! those received and those repeated are those handed over, lost, and held back ([`FaultCounts`]). Transmission passes
-//! through untouched. A frame that has its memory with it is disturbed in place, its repetition is a copy; one that has
-//! none is copied: this is for tests.
+//! Contract: the same seed and the same frames give the same faults, however many come at once. Every frame is
+//! counted: those received and those repeated are those handed over, lost, and held back ([`FaultCounts`]).
+//! Transmission passes through untouched. A frame that has its memory with it is disturbed in place, its repetition
+//! is a copy; one that has none is copied: this is for tests.
 //!
-//! A delay is counted in frames, not in time: a frame comes after so many others have, or when none are there any more.
-//! So a run can be repeated, and nothing is held back for good.
+//! A delay is counted in frames, not in time: a frame comes after so many others have, or when none are there any
+//! more. So a run can be repeated, and nothing is held back for good.
 
 mod draw;
 #[cfg(test)]
@@ -25,8 +25,8 @@ use draw::Draw;
 /// Frames that a delayed one lets pass, at most; at least two. One that is reordered lets one pass.
 const LONGEST_DELAY: usize = 64;
 
-/// How often each fault strikes, in frames per million. Faults are drawn independently, in this order; a frame that is
-/// delayed is not reordered besides.
+/// How often each fault strikes, in frames per million. Faults are drawn independently, in this order; a frame that
+/// is delayed is not reordered besides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultRates {
     /// The frame is lost.

@@ -1,9 +1,9 @@
-//! [`PacedReader`]: a capture as a live port. Its frames come at the distances that their time stamps have, at another
-//! speed, or as fast as they are taken.
+//! [`PacedReader`]: a capture as a live port. Its frames come at the distances that their time stamps have, at
+//! another speed, or as fast as they are taken.
 //!
-//! Contract: the first frame with a time comes at once, every other one when as much time has passed as in the capture,
-//! divided by the speed, and never before the frame that it follows: times that go back, and frames without a time,
-//! wait for nothing. What comes late does not move what comes after it. Nothing sleeps here:
+//! Contract: the first frame with a time comes at once, every other one when as much time has passed as in the
+//! capture, divided by the speed, and never before the frame that it follows: times that go back, and frames
+//! without a time, wait for nothing. What comes late does not move what comes after it. Nothing sleeps here:
 //! [`Readiness::After`] says how long to. The clock is passed in.
 //!
 //! Flat out, each chunk of the file is parsed where it lies, as [`CaptureReader`] does; paced, frames are copied.
@@ -247,7 +247,8 @@ mod tests {
                 come.extend(bytes(&burst));
                 let Some((began, _)) = port.began else { panic!("the first frame has come") };
                 let passed = (now.get() - began).as_nanos() as f64;
-                let delay = |time: &u32| f64::from(time.saturating_sub(times[0])) * 4.0 / f64::from(quarters);
+                let since = |time: &u32| f64::from(time.saturating_sub(times[0]));
+                let delay = |time: &u32| since(time) * 4.0 / f64::from(quarters);
                 let due = times.iter().take_while(|time| delay(time).round() <= passed).count();
                 prop_assert_eq!(come.len(), due);
                 prop_assert!(come.iter().copied().eq(0..due as u8));

@@ -1,8 +1,9 @@
 //! [`CaptureWriter`]: a port that writes what it transmits to a capture.
 //!
-//! Contract: pcapng, so that times keep their nanoseconds and frames their direction. One interface for each link type,
-//! described when its first frame comes. Frames are written as they are: superframes whole, checksums unfinished.
-//! Nothing is complete before [`CaptureWriter::finish`]; after an error the file is of no use. It never receives.
+//! Contract: pcapng, so that times keep their nanoseconds and frames their direction. One interface for each link
+//! type, described when its first frame comes. Frames are written as they are: superframes whole, checksums
+//! unfinished. Nothing is complete before [`CaptureWriter::finish`]; after an error the file is of no use. It never
+//! receives.
 
 use std::io::{self, Write};
 

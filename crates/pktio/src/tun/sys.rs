@@ -1,7 +1,7 @@
 //! The system calls of a TUN device that no safe wrapper offers; everything around them is safe code.
 //!
-//! Contract: each function makes one call, with memory of its own that outlives it, and hands back what the kernel said.
-//! Reading, writing and closing are `std`'s.
+//! Contract: each function makes one call, with memory of its own that outlives it, and hands back what the kernel
+//! said. Reading, writing and closing are `std`'s.
 //!
 //! Source: `Documentation/networking/tuntap.rst`, `linux/if_tun.h`, `netdevice(7)`, `if_nametoindex(3)`.
 #![allow(unsafe_code)]
@@ -39,8 +39,8 @@ pub(super) fn attach(queue: &File, name: &str, flags: c_int) -> io::Result<Strin
     room.copy_from_slice(name.as_bytes());
     rest[..2].copy_from_slice(&(flags as u16).to_ne_bytes());
     let at = request.as_mut_ptr();
-    // SAFETY: TUNSETIFF reads and writes one `ifreq` at `at`; `request` has the size of one and outlives the call. The
-    // kernel copies it byte by byte, so its alignment does not matter.
+    // SAFETY: TUNSETIFF reads and writes one `ifreq` at `at`; `request` has the size of one and outlives the call.
+    // The kernel copies it byte by byte, so its alignment does not matter.
     checked(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETIFF, at) })?;
     let given = request[..libc::IFNAMSIZ].split(|byte| *byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(given).into_owned())

@@ -1,4 +1,5 @@
-//! What a port does when its device has several queues, is another's, is deleted, is down, or its frames are no packets.
+//! What a port does when its device has several queues, is another's, is deleted, is down, or its frames are no
+//! packets.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! TUN devices between two stacks of this machine's kernel, in network namespaces that end with their test. Needs root.
+//! TUN devices between two stacks of this machine's kernel, in network namespaces that end with their test. Needs
+//! root.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
