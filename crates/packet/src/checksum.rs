@@ -38,6 +38,20 @@ pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
 }
 
+/// Completes a checksum that its sender left to others: the field at `start + offset` holds the sum of the pseudo
+/// header, and all bytes of `packet` from `start` on are to be covered. It ends where its packet does, without
+/// padding. A checksum of 0 is written as 0xffff, which says the same and is no UDP datagram without one.
+///
+/// False, and nothing changes, where the field is not in `packet`. Source: Linux `skb_checksum_help`.
+pub fn complete(packet: &mut [u8], start: usize, offset: usize) -> bool {
+    let covered = packet.get(start..).map_or(0, sum);
+    let field = start.checked_add(offset).and_then(|at| packet.get_mut(at..)?.first_chunk_mut());
+    let Some(field) = field else { return false };
+    let checksum = if covered == u16::MAX { u16::MAX } else { !covered };
+    *field = checksum.to_be_bytes();
+    true
+}
+
 fn fold(mut total: u64) -> u16 {
     while total > 0xffff {
         total = (total & 0xffff) + (total >> 16);
@@ -48,6 +62,7 @@ fn fold(mut total: u64) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// RFC 1071, section 3: the example sum is 0xddf2.
     #[test]
@@ -72,5 +87,28 @@ mod tests {
         let before = !sum(&header);
         header[8] = 63;
         assert_eq!(update(before, 0x4006, 0x3f06), !sum(&header));
+    }
+    proptest! {
+        /// The field may lie anywhere in what is covered, odd lengths included: then all of it sums to 0xffff.
+        #[test]
+        fn a_completed_checksum_is_right(
+            mut packet in proptest::collection::vec(any::<u8>(), 0..60),
+            start in 0..60_usize,
+            offset in (0..30_usize).prop_map(|half| half * 2),
+            pseudo in any::<u16>(),
+        ) {
+            let before = packet.clone();
+            let at = start + offset;
+            let Some(field) = packet.get_mut(at..at + 2) else {
+                prop_assert!(!complete(&mut packet, start, offset));
+                prop_assert_eq!(packet, before);
+                return Ok(());
+            };
+            field.copy_from_slice(&pseudo.to_be_bytes());
+            prop_assert!(complete(&mut packet, start, offset));
+            prop_assert_ne!(&packet[at..at + 2], &[0, 0]);
+            prop_assert_eq!(add(sum(&packet[start..]), pseudo), u16::MAX);
+            prop_assert_eq!((&packet[..at], &packet[at + 2..]), (&before[..at], &before[at + 2..]));
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! Moves bytes. Ports that receive and transmit bursts of frames: capture files, joined ports in memory, and (later)
-//! live interfaces.
+//! Moves bytes. Ports that receive and transmit bursts of frames: capture files, joined ports in memory, and live
+//! interfaces.
 //!
 //! Contract: nothing here looks inside a frame. A port yields bytes with what the capture knows about
 //! them (time, link type, interface, direction, captured and wire length) and takes bytes back; what the
 //! bytes mean is for the crates above. Offline ports are portable, need no privilege, and never panic
 //! whatever a capture holds.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod burst;
 mod fault;
@@ -18,17 +18,25 @@ mod pool;
 mod port;
 mod readiness;
 mod timestamp;
+#[cfg(target_os = "linux")]
+mod tun;
+#[cfg(target_os = "linux")]
+mod vnet;
 
 pub use burst::Burst;
-pub use fault::{FaultPort, FaultRates};
+pub use fault::{FaultCounts, FaultPort, FaultRates};
 pub use frame::{
     ChecksumState, Direction, Frame, FrameMeta, FrameMut, LiveMeta, SegmentKind, Segments, VlanTag,
 };
 pub use link::LinkType;
 pub use memory::{FrameBuf, Memory, Region, Taken};
 pub use memory_port::MemoryPort;
-pub use pcap_file::{CaptureReader, Damage, EndOfFile, Interface};
+pub use pcap_file::{
+    CaptureReader, CaptureWriter, Damage, EndOfFile, Interface, Pace, PacedReader, Speed,
+};
 pub use pool::Pool;
 pub use port::{Port, PortError, Stats};
 pub use readiness::{Bell, Readiness};
 pub use timestamp::Timestamp;
+#[cfg(target_os = "linux")]
+pub use tun::{Offloads, TunConfig, TunPort};

@@ -73,6 +73,8 @@ pub struct Stats {
     pub tx_copied: u64,
     /// Frames taken and not transmitted: longer than the port can carry.
     pub tx_too_long: u64,
+    /// Frames taken and not transmitted: the medium refused them, or is down.
+    pub tx_refused: u64,
 }
 
 /// Why a port cannot do what was asked.
@@ -98,6 +100,11 @@ pub enum PortError {
         /// What stands there.
         found: String,
     },
+    /// The interface was deleted, or the port was taken off it.
+    Gone {
+        /// The interface.
+        name: String,
+    },
     /// The port cannot transmit.
     ReceiveOnly {
         /// The port.
@@ -113,6 +120,7 @@ impl fmt::Display for PortError {
             Self::NotACapture { name, offset, expected, found } => {
                 write!(f, "{name}: byte {offset}: expected {expected}, found {found}")
             }
+            Self::Gone { name } => write!(f, "{name}: the interface is gone"),
             Self::ReceiveOnly { name } => write!(f, "{name}: cannot transmit into this port"),
         }
     }
@@ -122,7 +130,7 @@ impl std::error::Error for PortError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
-            Self::NotACapture { .. } | Self::ReceiveOnly { .. } => None,
+            Self::NotACapture { .. } | Self::Gone { .. } | Self::ReceiveOnly { .. } => None,
         }
     }
 }

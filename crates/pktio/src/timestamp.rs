@@ -4,6 +4,7 @@
 //! (years 1677 to 2262).
 
 use std::fmt;
+use std::time::SystemTime;
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -16,6 +17,13 @@ impl Timestamp {
     /// The instant `nanos` nanoseconds after the epoch (before it, when negative).
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
+    }
+
+    /// The instant that the machine's clock shows.
+    #[must_use]
+    pub fn now() -> Self {
+        let elapsed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Self::saturating_from_nanos(elapsed.map_or(0, |elapsed| elapsed.as_nanos() as i128))
     }
 
     /// As [`Timestamp::from_nanos`]; an instant beyond what 64 bits hold becomes the nearest one they do.
