@@ -4,6 +4,7 @@
 
 mod devices;
 mod joined;
+mod kernel_cut;
 mod namespace;
 mod sys;
 mod traffic;
