@@ -132,13 +132,18 @@ impl Ring {
         self.blocks[self.at].all.out.load(Ordering::Relaxed)
     }
 
-    /// Whether there is a frame to take; opens the next block if it must.
+    /// Whether there is a frame to take; opens the next block if it must. The kernel may hand over empty ones.
     pub(super) fn has_frame(&mut self) -> bool {
-        self.close();
-        if self.open.is_none() {
+        loop {
+            self.close();
+            if self.open.is_some() {
+                return true;
+            }
             self.open = self.blocks[self.at].open().map(Open::new);
+            if self.open.is_none() {
+                return false;
+            }
         }
-        self.open.as_ref().is_some_and(|open| open.frames > 0)
     }
 
     /// The next frame of the open block with its header, and all bytes up to the next one's. It may be read until the

@@ -5,6 +5,6 @@
 mod devices;
 mod joined;
 mod kernel_cut;
-mod namespace;
-mod sys;
-mod traffic;
+pub(crate) mod namespace;
+pub(crate) mod sys;
+pub(crate) mod traffic;
