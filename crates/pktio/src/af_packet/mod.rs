@@ -6,6 +6,8 @@
 //! on both ways (`vnet.rs`) tells, and passes on, which checksums are unfinished and which frames are superframes, so
 //! that such frames leave as they came; a VLAN tag that the kernel took out is put back.
 //!
+//! - The kernel sends a frame that is as long as the interface's MTU with a tag of 802.1Q, but not with a service tag:
+//!   that is too long, unless the MTU is raised by its 4 bytes.
 //! - A block comes when it is full, or after [`AfPacketConfig::drain_us`], in whole milliseconds: that is how long a
 //!   frame on an idle link waits ([`AfPacketPort::block_timeout`]).
 //! - A block goes back to the kernel with its last frame. The kernel fills blocks in turn: it stops at one that is

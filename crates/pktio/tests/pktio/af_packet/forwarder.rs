@@ -54,6 +54,10 @@ impl Forwarder {
             namespaces.push(quiet_namespace()?);
             join((&namespaces[1], "e0"), (&ends[1], "p0"));
             join((&namespaces[0], "e1"), (&namespaces[1], "e1"));
+            if vlan.tpid != 0x8100 {
+                // The kernel lets only 802.1Q's tag exceed the MTU.
+                namespaces.iter().for_each(|one| drop(one.command("ip link set e1 mtu 1504")));
+            }
             if is_finished {
                 namespaces.iter().for_each(|namespace| switch_off(namespace, "e1"));
             }

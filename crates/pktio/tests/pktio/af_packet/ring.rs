@@ -152,12 +152,14 @@ fn a_frame_longer_than_its_memory_is_lost_and_counted() {
     wire.ours.command("ip link set e0 mtu 9000");
     wire.theirs.command("ip link set p0 mtu 9000");
     let (pool, peer) = (Pool::new(8, 100, 0), wire.peer());
-    let config = AfPacketConfig { burst_frames: 1, ..small(2) };
-    let mut port = wire.port(&config, &pool);
+    let mut port = wire.port(&small(8), &pool);
     write(&peer, &frame(0, 5000));
     write(&peer, &frame(1, 60));
     assert_eq!(number(&receive(&mut port, 1)[0].0), 1);
     assert_eq!(port.stats().rx_lost, 1);
+    drop(port);
+    let config = AfPacketConfig { burst_frames: 1, ..small(2) };
+    let mut port = wire.port(&config, &pool);
     let mut held = Burst::with_capacity(0);
     write(&peer, &frame(2, 60));
     while port.rx_burst(&mut held).unwrap() == 0 {
@@ -165,7 +167,7 @@ fn a_frame_longer_than_its_memory_is_lost_and_counted() {
     }
     write(&peer, &frame(3, 101));
     assert!(drain(&mut port).is_empty());
-    assert_eq!(port.stats().rx_lost, 2);
+    assert_eq!(port.stats().rx_lost, 1);
     drop(held);
     write(&peer, &frame(4, 101));
     assert_eq!(number(&receive(&mut port, 1)[0].0), 4);

@@ -78,7 +78,7 @@ fn tcp_arrives_when_the_kernel_finishes_its_frames() {
 #[test]
 fn tcp_arrives_by_way_of_a_tagged_wire() {
     for (tpid, is_finished, is_v4) in
-        [(0x8100, false, true), (0x8100, true, true), (0x88a8, false, false), (0x88a8, true, false)]
+        [(0x8100, false, true), (0x8100, true, false), (0x88a8, false, false), (0x88a8, true, true)]
     {
         if is_finished && !has_ethtool() {
             return;
