@@ -28,14 +28,16 @@ mod vnet;
 #[cfg(target_os = "linux")]
 pub use af_packet::{AfPacketConfig, AfPacketPort, Fanout, FanoutKind};
 pub use burst::Burst;
-pub use fault::{FaultPort, FaultRates};
+pub use fault::{FaultCounts, FaultPort, FaultRates};
 pub use frame::{
     ChecksumState, Direction, Frame, FrameMeta, FrameMut, LiveMeta, SegmentKind, Segments, VlanTag,
 };
 pub use link::LinkType;
 pub use memory::{FrameBuf, Memory, Region, Taken};
 pub use memory_port::MemoryPort;
-pub use pcap_file::{CaptureReader, Damage, EndOfFile, Interface};
+pub use pcap_file::{
+    CaptureReader, CaptureWriter, Damage, EndOfFile, Interface, Pace, PacedReader, Speed,
+};
 pub use pool::Pool;
 pub use port::{Port, PortError, Stats};
 pub use readiness::{Bell, Readiness};

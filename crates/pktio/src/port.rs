@@ -54,7 +54,7 @@ pub struct Stats {
     pub tx_copied: u64,
     /// Frames taken and not transmitted: longer than the port can carry.
     pub tx_too_long: u64,
-    /// Frames taken and not transmitted: the kernel refused them, or its interface is down.
+    /// Frames taken and not transmitted: the medium refused them, or is down.
     pub tx_refused: u64,
 }
 

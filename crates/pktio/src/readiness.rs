@@ -12,8 +12,10 @@ use std::time::Duration;
 pub enum Readiness<'p> {
     /// Nothing: it has frames or has ended, or waits for them itself (a capture that is piped in).
     Always,
-    /// It never has frames.
+    /// It never has frames, or none any more.
     Never,
+    /// It has none before this much time has passed.
+    After(Duration),
     /// This bell rings.
     Bell(&'p Bell),
     /// This descriptor becomes readable.

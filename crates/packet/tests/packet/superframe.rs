@@ -1,5 +1,7 @@
 //! Superframes: their pieces, each parsed anew and verified, put together again are what was cut.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use packet::{
@@ -78,7 +80,7 @@ fn frame(craft: &Craft, payload: &[u8], options: usize, random: u8) -> Vec<u8> {
     let found = headers(&frame, link);
     let L4::Upper(upper) = found.l4 else { panic!("{found:?}") };
     if upper.protocol == tcp::PROTOCOL {
-        frame[upper.offset + 12] = ((20 + options) / 4 << 4) as u8;
+        frame[upper.offset + 12] = (((20 + options) / 4) << 4) as u8;
         frame[upper.offset + 20..][..options].fill(random);
     }
     let at = frame.len() - payload.len();
@@ -205,4 +207,23 @@ fn what_is_not_cut_says_why() {
         raw(V6, Message::Other { protocol: 43, header: vec![17, 0, 0, 0, 0, 0, 0, 0] });
     routed.payload_len = 20;
     assert_eq!(cut(&routed.frame(), 4), Err(Uncut::Routed));
+}
+
+/// Of all words that a datagram can carry, one gives a checksum of 0, which would say that there is none.
+#[test]
+fn no_datagram_is_without_a_checksum() {
+    for addresses in [V4, V6] {
+        let mut craft = Craft::new(addresses, Message::udp(1, 2));
+        (craft.ethernet, craft.payload_len) = (None, 2);
+        let mut whole = craft.frame();
+        let found = headers(&whole, Link::Raw);
+        for word in 0..=u16::MAX {
+            let at = whole.len() - 2;
+            whole[at..].copy_from_slice(&word.to_be_bytes());
+            let mut room = [0; 100];
+            let superframe = Superframe::new(&whole, &found, 2).unwrap();
+            let len = superframe.write(0, &mut room).unwrap();
+            assert_eq!(receive(&room[..len], Link::Raw).payload, word.to_be_bytes());
+        }
+    }
 }

@@ -283,21 +283,6 @@ impl Burst {
         }
     }
 
-    /// Ends frame `index` after `length` bytes: it was captured no further.
-    pub(crate) fn cut(&mut self, index: usize, length: usize) {
-        if let Some(record) = self.records.get_mut(index) {
-            record.length = record.length.min(length);
-        }
-    }
-
-    /// Appends a copy of frame `index`.
-    pub(crate) fn repeat(&mut self, index: usize) {
-        if let Some(Frame { bytes, meta }) = self.get(index) {
-            let (bytes, meta) = (bytes.to_vec(), *meta);
-            self.push(&bytes, meta);
-        }
-    }
-
     fn grown(&mut self, index: usize, by: usize) -> Option<FrameMut<'_>> {
         let record = self.records.get_mut(index)?;
         record.length += by;

@@ -12,15 +12,19 @@ mod decompress;
 mod end;
 mod fields;
 mod ng;
+mod paced;
 mod reader;
 mod writer;
+mod writer_port;
 
 use crate::frame::FrameMeta;
 use crate::link::LinkType;
 
 pub use end::{Damage, EndOfFile};
+pub use paced::{Pace, PacedReader, Speed};
 pub use reader::CaptureReader;
 pub use writer::{ClassicWriter, NgWriter, Precision};
+pub use writer_port::CaptureWriter;
 
 /// Captured bytes that one packet may have; a length beyond that is damage, not a packet.
 pub const MAX_CAPTURED: usize = 16 * 1024 * 1024;

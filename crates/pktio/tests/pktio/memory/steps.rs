@@ -239,7 +239,14 @@ proptest! {
     fn faults_lose_no_chunk(seed in any::<u64>(), lengths in vec(0..40_usize, 1..40)) {
         let pool = Pool::new(CHUNKS, CHUNK, HEADROOM);
         let often = 300_000;
-        let rates = FaultRates { drop: often, duplicate: often, truncate: often, corrupt: often };
+        let rates = FaultRates {
+            drop: often,
+            duplicate: often,
+            truncate: often,
+            corrupt: often,
+            delay: often,
+            reorder: often,
+        };
         let mut port = FaultPort::new(MemoryPort::looped(&pool, QUEUE, 3), seed, rates);
         let mut burst = Burst::with_capacity(0);
         for length in lengths {

@@ -36,6 +36,9 @@ pub(super) struct Seen {
     pub(super) stats: [Stats; 2],
 }
 
+/// Frames received at once.
+const BURST: usize = 32;
+
 /// The two ends.
 pub(super) struct Joined {
     pub(super) ends: [Namespace; 2],
@@ -44,7 +47,7 @@ pub(super) struct Joined {
 }
 
 pub(super) fn config(queues: u16, offload: bool) -> TunConfig {
-    TunConfig { name: "tun0".into(), queues, offload, burst_frames: 32 }
+    TunConfig { name: "tun0".into(), queues, offload, burst_frames: BURST }
 }
 
 /// A pool for superframes. The memory of its chunks is touched only as far as frames reach.
@@ -77,7 +80,7 @@ impl Joined {
         (1..).zip(&ends).for_each(|(host, end)| set_up(end, host, mtu));
         let is_over = Arc::<AtomicBool>::default();
         let told = Arc::clone(&is_over);
-        let loops = thread::spawn(move || join(ports, way, &pool, &told));
+        let loops = thread::spawn(move || join(ports, way, &told));
         Some(Self { ends, is_over, loops })
     }
 
@@ -89,7 +92,9 @@ impl Joined {
 }
 
 /// Hands over frames until it is over.
-fn join(mut ports: [TunPort; 2], way: Way, pool: &Pool, is_over: &AtomicBool) -> Seen {
+fn join(mut ports: [TunPort; 2], way: Way, is_over: &AtomicBool) -> Seen {
+    // For all that a burst of superframes is cut to.
+    let pieces = Pool::new(BURST * 64, 9000, 0);
     let mut seen = Seen::default();
     let mut burst = Burst::with_capacity(0);
     let mut out = Burst::with_capacity(0);
@@ -99,7 +104,7 @@ fn join(mut ports: [TunPort; 2], way: Way, pool: &Pool, is_over: &AtomicBool) ->
             is_idle &= ports[from].rx_burst(&mut burst).unwrap() == 0;
             note(&burst, &mut seen);
             if way == Way::Cut {
-                finish(&mut burst, pool, &mut out);
+                finish(&mut burst, &pieces, &mut out);
             }
             let out = if way == Way::Cut { &mut out } else { &mut burst };
             seen.longest[1] = out.iter().map(|f| f.bytes.len()).fold(seen.longest[1], usize::max);
@@ -130,12 +135,12 @@ fn note(burst: &Burst, seen: &mut Seen) {
 }
 
 /// Moves all frames to `out` as they would be on a wire.
-fn finish(burst: &mut Burst, pool: &Pool, out: &mut Burst) {
+fn finish(burst: &mut Burst, pieces: &Pool, out: &mut Burst) {
     for frame in burst.drain(usize::MAX) {
         let pktio::Taken::Moved(mut frame) = frame else { panic!("a TUN port has memory") };
         let live = std::mem::take(frame.live_mut());
         if let Some(segments) = live.segments {
-            cut(&frame, segments.size, pool, out);
+            cut(&frame, segments.size, pieces, out);
             continue;
         }
         if let ChecksumState::Unfinished { start, offset } = live.checksum {
@@ -145,13 +150,12 @@ fn finish(burst: &mut Burst, pool: &Pool, out: &mut Burst) {
     }
 }
 
-fn cut(frame: &FrameBuf, size: u16, pool: &Pool, out: &mut Burst) {
+fn cut(frame: &FrameBuf, size: u16, pieces: &Pool, out: &mut Burst) {
     let bytes = frame.bytes();
     let headers = parse(Link::Raw, bytes, bytes.len(), Checksums::Verify);
     let superframe = Superframe::new(bytes, &headers, size).unwrap();
     for index in 0..superframe.count() {
-        // As a wire does that is full.
-        let Some(mut piece) = pool.take() else { return };
+        let mut piece = pieces.take().unwrap();
         let room = piece.grow_back(superframe.piece_len(index).unwrap()).unwrap();
         superframe.write(index, room).unwrap();
         piece.meta = frame.meta;

@@ -7,4 +7,5 @@ mod joined;
 mod kernel_cut;
 pub(crate) mod namespace;
 pub(crate) mod sys;
+mod throughput;
 pub(crate) mod traffic;

@@ -53,7 +53,8 @@ fn tcp(way: Way, mtu: usize, is_v4: bool) -> Option<Seen> {
         let (connection, _) = listener.accept().unwrap();
         exchange(&connection, stream(2), &stream(1));
     });
-    let connection = joined.ends[0].run(move || TcpStream::connect(address(is_v4, 2)).unwrap());
+    let connection = joined.ends[0]
+        .run(move || TcpStream::connect_timeout(&address(is_v4, 2), PATIENCE).unwrap());
     exchange(&connection, stream(1), &stream(2));
     server.join().unwrap();
     let seen = joined.end();
