@@ -120,7 +120,7 @@ impl Fanout {
             FanoutKind::Processor => libc::PACKET_FANOUT_CPU,
             FanoutKind::Queue => libc::PACKET_FANOUT_QM,
         };
-        (u32::from(self.group) | (kind as u32 | FANOUT_IGNORE_OUTGOING) << 16) as c_int
+        (u32::from(self.group) | (kind | FANOUT_IGNORE_OUTGOING) << 16) as c_int
     }
 }
 

@@ -7,6 +7,7 @@ mod forwarder;
 mod frames;
 mod ring;
 mod sys;
+mod throughput;
 mod traffic;
 mod transmit;
 mod wire;
