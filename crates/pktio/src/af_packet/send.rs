@@ -104,7 +104,7 @@ mod tests {
     const FRAME: &[u8] = b"destinsourceipwhatever";
 
     fn joined(live: LiveMeta, bytes: &[u8]) -> Vec<u8> {
-        Head::new(&live).pieces(bytes).concat()
+        Head::new(&live).pieces(bytes).iter().flat_map(|piece| piece.to_vec()).collect()
     }
 
     #[test]

@@ -120,6 +120,30 @@ fn frames_in_flight_keep_their_bytes_and_half_of_the_blocks_at_most() {
     assert_eq!(pool.free(), 200);
 }
 
+/// The kernel comes around to the block of a frame in flight, and stops there.
+#[test]
+fn what_is_in_flight_is_not_written_over() {
+    const FRAMES: u32 = 2000;
+    let Some(wire) = Wire::new() else { return };
+    let (mut port, peer) = (wire.port(&small(8), &no_pool()), wire.peer());
+    let mut held = Burst::with_capacity(0);
+    write(&peer, &frame(0, 100));
+    while port.rx_burst(&mut held).unwrap() == 0 {
+        rest(&port);
+    }
+    let mut came = 1;
+    for first in (1..FRAMES).step_by(20) {
+        send(&peer, first..FRAMES.min(first + 20));
+        came += drain(&mut port).len() as u32;
+        assert_eq!(number(held.get(0).unwrap().bytes), 0);
+    }
+    assert!((20..1000).contains(&came), "{came}");
+    assert_eq!(port.stats().rx_lost, (FRAMES - came).into());
+    held.clear();
+    write(&peer, &frame(FRAMES, 100));
+    assert_eq!(number(&receive(&mut port, 1)[0].0), FRAMES, "it goes on");
+}
+
 /// Chunks come to an end: frames wait in the ring, and come when there are chunks, or blocks, again.
 #[test]
 fn without_a_chunk_frames_wait_and_none_is_lost() {
