@@ -36,7 +36,9 @@ fn every_block_goes_back() {
     let Some(wire) = Wire::new() else { return };
     let (mut port, peer) = (wire.port(&small(8), &no_pool()), wire.peer());
     let (frames, received) = mpsc::sync_channel::<FrameBuf>(2);
-    let drops = thread::spawn(move || received.into_iter().map(|f| number(f.bytes())).count());
+    let drops = thread::spawn(move || {
+        received.into_iter().inspect(|frame| assert!(number(frame.bytes()) > 0)).count()
+    });
     let mut burst = Burst::with_capacity(0);
     let (mut next, began) = (0, Instant::now());
     for first in (0..FRAMES).step_by(WINDOW as usize) {

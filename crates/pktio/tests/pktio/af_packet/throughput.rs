@@ -15,8 +15,8 @@ use super::wire::{Wire, frame, no_pool, open};
 
 const RUNS: usize = 5;
 const LENGTH: Duration = Duration::from_secs(2);
-/// In circles, in each direction: more than fill a block, or blocks wait for their time-out.
-const FRAMES: u32 = 1024;
+/// In circles, in each direction: more than fill a block, or blocks wait for their time-out; fewer than fill the ring.
+const FRAMES: u32 = 512;
 
 /// Frames forwarded in a second, as long as this each.
 fn measure(length: usize) -> Option<f64> {
