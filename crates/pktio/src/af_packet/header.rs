@@ -1,8 +1,8 @@
 //! What stands before a frame in the ring, and what it says: where the frame lies, when it came, what the kernel took
 //! out of it or left unfinished.
 //!
-//! Contract: bytes to values, all lengths checked. A frame that is not all there, or is to be cut to segments that are
-//! not known here, is `None`: it cannot be passed on as what it was.
+//! Contract: bytes to values, all lengths checked. A frame that is not all there, or is to be cut to segments that
+//! are not known here, is `None`: it cannot be passed on as what it was.
 //!
 //! | byte | field (`struct tpacket3_hdr`) |
 //! |---|---|

@@ -1,20 +1,20 @@
-//! [`AfPacketPort`]: an Ethernet interface by way of a packet socket: what the interface receives is received, besides
+//! [`AfPacketPort`]: an Ethernet interface by way of a packet socket. What the interface receives is received, besides
 //! what the host's own stack makes of it; what is transmitted leaves by the interface's queueing discipline.
 //!
 //! Contract: frames are received without a copy, in blocks of a ring that the kernel fills (`ring.rs`), and sent from
-//! where they lie (`send.rs`); the kernel copies them then. Frames that the host sends are not received. A vnet header
-//! on both ways (`vnet.rs`) tells, and passes on, which checksums are unfinished and which frames are superframes, so
+//! where they lie (`send.rs`); the kernel copies them then. Frames that the host sends are not received. A vnet
+//! header on both ways (`vnet.rs`) tells, and passes on, which checksums are unfinished and which frames are superframes, so
 //! that such frames leave as they came; a VLAN tag that the kernel took out is put back.
 //!
-//! - The kernel sends a frame that is as long as the interface's MTU with a tag of 802.1Q, but not with a service tag:
-//!   that is too long, unless the MTU is raised by its 4 bytes.
+//! - The kernel sends a frame that is as long as the interface's MTU with a tag of 802.1Q, but not with a service
+//!   tag: that is too long, unless the MTU is raised by its 4 bytes.
 //! - A block comes when it is full, or after [`AfPacketConfig::drain_us`], in whole milliseconds: that is how long a
 //!   frame on an idle link waits ([`AfPacketPort::block_timeout`]).
 //! - A block goes back to the kernel with its last frame. The kernel fills blocks in turn: it stops at one that is
 //!   still out, and what arrives then is lost, and counted. So while more than half of the blocks are out, frames are
 //!   copied to a pool, and their blocks go back at once. With no chunk free, they wait in the ring.
-//! - When the interface goes down, that is an error once, and whatever comes after it is up again is received. When it
-//!   is gone, that is an error from then on, with its name; it has to be opened again.
+//! - When the interface goes down, that is an error once, and whatever comes after it is up again is received. When
+//!   it is gone, that is an error from then on, with its name; it has to be opened again.
 //! - Promiscuous mode ends with the port. The ring, and the kernel's part of the socket, end with the last frame.
 //! - Several ports of one process may share an interface's frames ([`Fanout`]). Fragments are not put together for
 //!   that: those of a packet go to one port, which need not be that of their flow.
@@ -267,7 +267,7 @@ impl AfPacketPort {
 }
 
 impl Port for AfPacketPort {
-    /// The oldest frames of the ring. An interface that went down is an error once there is nothing left to hand over.
+    /// The oldest frames of the ring. That the interface went down is said when there is nothing left to hand over.
     fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
         burst.clear();
         while burst.len() < self.burst_frames && self.ring.has_frame() {

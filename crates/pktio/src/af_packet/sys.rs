@@ -196,8 +196,8 @@ impl Mapping {
         assert!(start.is_multiple_of(4) && start + 4 <= self.length);
         // SAFETY: within the mapping, as just asserted.
         let at = unsafe { self.at.add(start) };
-        // SAFETY: a mapping begins at a page, so `at` is aligned; its memory is there while `self` is, and initialised.
-        // No slice covers it: `lend` is never asked for a range that holds such a word.
+        // SAFETY: a mapping begins at a page, so `at` is aligned; its memory is there while `self` is, and
+        // initialised. No slice covers it: `lend` is never asked for a range that holds such a word.
         unsafe { AtomicU32::from_ptr(at.cast().as_ptr()) }
     }
 

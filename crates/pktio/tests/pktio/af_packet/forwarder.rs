@@ -42,7 +42,7 @@ pub(super) struct Forwarder {
 }
 
 impl Forwarder {
-    /// `None`, where the user cannot; that was said. Each end has a device `p0`, which leaves frames unfinished or not.
+    /// `None`, where the user cannot; that was said. Each end has a device `p0`, with offloads or without.
     pub(super) fn new(between: Between, is_offloaded: bool) -> Option<Self> {
         let ends = [Namespace::new()?, Namespace::new()?];
         let is_over = Arc::<AtomicBool>::default();
@@ -95,7 +95,8 @@ fn switch_off(namespace: &Namespace, device: &str) {
     namespace.command(&format!("ethtool -K {device} tx off tso off gso off gro off"));
 }
 
-/// Hands frames across until it is over: those that leave by the second port get the tag, those that come by it had it.
+/// Hands frames across until it is over. Those that leave by the second port get the tag, those that come by it had
+/// it.
 fn forward(ports: &mut [AfPacketPort; 2], tag: Option<VlanTag>, is_over: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     let mut burst = Burst::with_capacity(0);

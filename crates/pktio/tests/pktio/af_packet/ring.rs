@@ -80,8 +80,8 @@ fn frames_that_nobody_reads_are_lost_and_counted() {
     assert_eq!(number(&receive(&mut port, 1)[0].0), 7, "it goes on");
 }
 
-/// Receives one frame after the other, each in a block of its own, and keeps the last `held` of them. How many chunks of
-/// the pool were free at least.
+/// Receives one frame after the other, each in a block of its own, and keeps the last `held` of them. How many chunks
+/// of the pool were free at least.
 fn hold(port: &mut AfPacketPort, peer: &File, held: usize, pool: &Pool) -> usize {
     let mut free = pool.free();
     let mut burst = Burst::with_capacity(0);

@@ -4,8 +4,8 @@
 //! cargo test --release -p tamis-pktio --test pktio forwarded -- --ignored --nocapture
 //! ```
 //!
-//! Both ports are on one Ethernet pair, so that frames go round in circles, and the thread does the kernel's work, too:
-//! what it forwards in a second is what a frame costs in all.
+//! Both ports are on one Ethernet pair, so that frames go round in circles, and the thread does the kernel's work,
+//! too: what it forwards in a second is what a frame costs in all.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use super::wire::{Wire, frame, no_pool, open};
 
 const RUNS: usize = 5;
 const LENGTH: Duration = Duration::from_secs(2);
-/// In circles, in each direction: more than fill a block, or blocks wait for their time-out; fewer than fill the ring.
+/// In circles, in each direction: more than fill a block, or it waits for its time-out; fewer than fill the ring.
 const FRAMES: u32 = 512;
 
 /// Frames forwarded in a second, as long as this each.
