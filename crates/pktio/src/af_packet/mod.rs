@@ -1,10 +1,10 @@
-//! [`AfPacketPort`]: an Ethernet interface by way of a packet socket. What the interface receives is received, besides
-//! what the host's own stack makes of it; what is transmitted leaves by the interface's queueing discipline.
+//! [`AfPacketPort`]: an Ethernet interface by way of a packet socket. What the interface receives is received,
+//! besides what the host's own stack makes of it; what is transmitted leaves by the interface's queueing discipline.
 //!
 //! Contract: frames are received without a copy, in blocks of a ring that the kernel fills (`ring.rs`), and sent from
 //! where they lie (`send.rs`); the kernel copies them then. Frames that the host sends are not received. A vnet
-//! header on both ways (`vnet.rs`) tells, and passes on, which checksums are unfinished and which frames are superframes, so
-//! that such frames leave as they came; a VLAN tag that the kernel took out is put back.
+//! header on both ways (`vnet.rs`) tells, and passes on, which checksums are unfinished and which frames are
+//! superframes, so that such frames leave as they came; a VLAN tag that the kernel took out is put back.
 //!
 //! - The kernel sends a frame that is as long as the interface's MTU with a tag of 802.1Q, but not with a service
 //!   tag: that is too long, unless the MTU is raised by its 4 bytes.

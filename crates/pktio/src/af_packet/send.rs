@@ -1,8 +1,8 @@
 //! Sends frames with `sendmmsg(2)`: each with a vnet header before it, and with the VLAN tag that was taken out.
 //!
 //! Contract: frames are sent from where they lie; the tag stands between two pieces of the frame. The vnet header
-//! passes on what the kernel, or the device, has to finish: a checksum, or cutting a superframe, which without it would be
-//! longer than the link takes. The kernel copies what it takes before the call returns.
+//! passes on what the kernel, or the device, has to finish: a checksum, or cutting a superframe, which without it
+//! would be longer than the link takes. The kernel copies what it takes before the call returns.
 //!
 //! Source: `packet(7)`; Linux `net/packet/af_packet.c` (`packet_snd`).
 
