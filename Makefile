@@ -2,9 +2,9 @@
 
 # Every system package that a test calls, in one place. Debian names.
 PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
-	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3
+	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3 ethtool
 # What the scenes of `make lab` run besides.
-LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ethtool ufw perl \
+LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
 	libusrsctp-examples iputils-arping
 
 # Those of them that are not installed; all of them where there is no dpkg to ask.

@@ -7,6 +7,8 @@
 //! whatever a capture holds.
 #![deny(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+mod af_packet;
 mod burst;
 mod fault;
 mod frame;
@@ -23,6 +25,8 @@ mod tun;
 #[cfg(target_os = "linux")]
 mod vnet;
 
+#[cfg(target_os = "linux")]
+pub use af_packet::{AfPacketConfig, AfPacketPort, Fanout, FanoutKind};
 pub use burst::Burst;
 pub use fault::{FaultCounts, FaultPort, FaultRates};
 pub use frame::{

@@ -12,7 +12,7 @@
 //! | [`Pool`](crate::Pool) | a box of its own | to the pool's free list |
 //! | UMEM (AF_XDP) | a slice of the mapping, tag: its address | to the fill ring, or reclaimed to transmit it |
 //! | mbuf (DPDK) | its data room, tag: the mbuf | freed in bulk, or reclaimed to transmit it |
-//! | block (TPACKET_V3) | a frame's slice; the region is the block | by the block's `Drop`, with its last frame |
+//! | block (TPACKET_V3) | a frame's slice; the region is the block | to the kernel, with the block's last frame |
 //!
 //! A port reclaims a frame of its own region ([`FrameBuf::reclaim`]): it goes from one ring to the other.
 //!

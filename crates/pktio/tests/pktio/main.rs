@@ -1,6 +1,8 @@
 //! Capture files: built by hand, and those of tcpdump's own tests. Frames in memory of their own.
-//! TUN devices, as root.
+//! TUN devices and packet sockets, as root.
 
+#[cfg(target_os = "linux")]
+mod af_packet;
 mod capture_files;
 mod memory;
 mod tcpdump_corpus;

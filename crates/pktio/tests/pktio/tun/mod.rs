@@ -6,7 +6,7 @@
 mod devices;
 mod joined;
 mod kernel_cut;
-mod namespace;
-mod sys;
+pub(crate) mod namespace;
+pub(crate) mod sys;
 mod throughput;
-mod traffic;
+pub(crate) mod traffic;

@@ -10,13 +10,13 @@ use super::sys;
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Gone with its devices when it is dropped and nothing runs in it.
-pub(super) struct Namespace {
+pub(crate) struct Namespace {
     jobs: mpsc::Sender<Job>,
 }
 
 impl Namespace {
     /// A new one. Without the right to make one, says so and gives none.
-    pub(super) fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let (jobs, orders) = mpsc::channel::<Job>();
         let (tell, made) = mpsc::channel();
         thread::spawn(move || {
@@ -33,14 +33,14 @@ impl Namespace {
     }
 
     /// Runs `work` in it and waits. Threads and processes that it starts stay in the namespace.
-    pub(super) fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+    pub(crate) fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let (tell, done) = mpsc::channel();
         self.jobs.send(Box::new(move || tell.send(work()).unwrap())).unwrap();
         done.recv().expect("what ran there panicked")
     }
 
     /// Runs a command line in it, which has to succeed.
-    pub(super) fn command(&self, line: &str) -> String {
+    pub(crate) fn command(&self, line: &str) -> String {
         let line = line.to_string();
         self.run(move || {
             let mut words = line.split_whitespace();

@@ -11,13 +11,13 @@ fn checked(result: c_int) -> io::Result<c_int> {
 }
 
 /// Moves the calling thread into a network namespace of its own, which ends with the last thread in it.
-pub(super) fn unshare_network() -> io::Result<()> {
+pub(crate) fn unshare_network() -> io::Result<()> {
     // SAFETY: takes no pointers; only the calling thread's namespace changes.
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
 }
 
 /// What the socket sends from now on is cut to datagrams of `bytes`.
-pub(super) fn set_udp_segment(socket: &UdpSocket, bytes: c_int) -> io::Result<()> {
+pub(crate) fn set_udp_segment(socket: &UdpSocket, bytes: c_int) -> io::Result<()> {
     let at = (&raw const bytes).cast::<c_void>();
     let (level, name, len) = (libc::SOL_UDP, libc::UDP_SEGMENT, size_of::<c_int>() as u32);
     // SAFETY: `at` points to an int of `len` bytes that lives until the call returns.
@@ -25,7 +25,7 @@ pub(super) fn set_udp_segment(socket: &UdpSocket, bytes: c_int) -> io::Result<()
 }
 
 /// Waits until one of these can be read, or failed, no longer than `milliseconds`; whether one can.
-pub(super) fn wait(fds: &[BorrowedFd<'_>], milliseconds: c_int) -> io::Result<bool> {
+pub(crate) fn wait(fds: &[BorrowedFd<'_>], milliseconds: c_int) -> io::Result<bool> {
     let entry =
         |fd: &BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let mut entries: Vec<_> = fds.iter().map(entry).collect();

@@ -10,7 +10,7 @@ use super::sys;
 
 const STREAM_BYTES: usize = 16 << 20;
 const PORT: u16 = 5001;
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 fn address(is_v4: bool, host: u8) -> SocketAddr {
     let v4 = || IpAddr::V4(Ipv4Addr::new(10, 77, 0, host));
@@ -19,7 +19,7 @@ fn address(is_v4: bool, host: u8) -> SocketAddr {
 }
 
 /// Bytes that repeat nowhere near: a piece in the wrong place shows.
-fn stream(seed: u64) -> Vec<u8> {
+pub(crate) fn stream(seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let mut word = || {
         state ^= state << 13;
@@ -31,7 +31,7 @@ fn stream(seed: u64) -> Vec<u8> {
 }
 
 /// Sends one stream and receives the other at the same time.
-fn exchange(connection: &TcpStream, sent: Vec<u8>, expected: &[u8]) {
+pub(crate) fn exchange(connection: &TcpStream, sent: Vec<u8>, expected: &[u8]) {
     connection.set_read_timeout(Some(PATIENCE)).unwrap();
     connection.set_write_timeout(Some(PATIENCE)).unwrap();
     let mut writer = connection.try_clone().unwrap();

@@ -1,0 +1,394 @@
+//! [`AfPacketPort`]: an Ethernet interface by way of a packet socket. What the interface receives is received,
+//! besides what the host's own stack makes of it; what is transmitted leaves by the interface's queueing discipline.
+//!
+//! Contract: frames are received without a copy, in blocks of a ring that the kernel fills (`ring.rs`), and sent from
+//! where they lie (`send.rs`); the kernel copies them then. Frames that the host sends are not received. A vnet
+//! header on both ways (`vnet.rs`) tells, and passes on, which checksums are unfinished and which frames are
+//! superframes, so that such frames leave as they came; a VLAN tag that the kernel took out is put back.
+//!
+//! - The kernel sends a frame that is as long as the interface's MTU with a tag of 802.1Q, but not with a service
+//!   tag: that is too long, unless the MTU is raised by its 4 bytes.
+//! - A block comes when it is full, or after [`AfPacketConfig::drain_us`], in whole milliseconds: that is how long a
+//!   frame on an idle link waits ([`AfPacketPort::block_timeout`]).
+//! - A block goes back to the kernel with its last frame. The kernel fills blocks in turn: it stops at one that is
+//!   still out, and what arrives then is lost, and counted. So while more than half of the blocks are out, frames are
+//!   copied to a pool, and their blocks go back at once. With no chunk free, they wait in the ring.
+//! - When the interface goes down, that is an error once, and whatever comes after it is up again is received. When
+//!   it is gone, that is an error from then on, with its name; it has to be opened again.
+//! - Promiscuous mode ends with the port. The ring, and the kernel's part of the socket, end with the last frame.
+//! - Several ports of one process may share an interface's frames ([`Fanout`]). Fragments are not put together for
+//!   that: those of a packet go to one port, which need not be that of their flow.
+//!
+//! Source: `packet(7)`; `Documentation/networking/packet_mmap.rst`; Linux `net/packet/af_packet.c`.
+
+mod header;
+mod ring;
+mod send;
+mod sys;
+
+use std::cell::Cell;
+use std::io::{self, ErrorKind};
+use std::num::NonZeroU32;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use libc::c_int;
+
+use self::header::Header;
+use self::ring::{Ring, Slot};
+use self::send::Refusal;
+use crate::burst::Burst;
+use crate::frame::{FrameMeta, LiveMeta};
+use crate::memory::FrameBuf;
+use crate::pool::Pool;
+use crate::port::{Port, PortError, Stats};
+use crate::readiness::Readiness;
+
+/// What the kernel reckons its bound on the number of frames by; frames in a block are as long as they are.
+const FRAME_BYTES: u32 = 2048;
+/// Bytes of frames that may wait to be sent, with what the kernel adds to each.
+const SEND_BUFFER: c_int = 4 << 20;
+/// In `PACKET_FANOUT`: no frames that the host sends. A group does not ask the sockets in it.
+const FANOUT_IGNORE_OUTGOING: u32 = 0x4000;
+
+/// How to open an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AfPacketConfig {
+    /// Its name in the calling thread's namespace.
+    pub interface: String,
+    /// Whether to receive frames to other hosts, too.
+    pub promiscuous: bool,
+    /// Blocks of the ring, at least 2.
+    pub blocks: u32,
+    /// Bytes of each: a multiple of the page size, more than the longest frame. Longer ones are lost, and counted.
+    pub block_bytes: u32,
+    /// How long a block may wait to be full, in microseconds; rounded up to milliseconds, at least 1.
+    pub drain_us: u32,
+    /// Frames received at once, at most.
+    pub burst_frames: usize,
+    /// The number of this port among those that share the interface, from 0.
+    pub queue: u16,
+    /// How they share it; `None` if each receives all.
+    pub fanout: Option<Fanout>,
+}
+
+impl AfPacketConfig {
+    /// The usual ring, 16 MiB that take superframes, for one port with everything that comes in by `interface`.
+    pub fn new(interface: &str) -> Self {
+        Self {
+            interface: interface.to_string(),
+            promiscuous: true,
+            blocks: 64,
+            block_bytes: 256 * 1024,
+            drain_us: 1000,
+            burst_frames: 64,
+            queue: 0,
+            fanout: None,
+        }
+    }
+
+    fn timeout_ms(&self) -> u32 {
+        self.drain_us.div_ceil(1000).max(1)
+    }
+}
+
+/// Which of the ports of one interface receives a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fanout {
+    /// The same number for all ports of the interface; another for everybody else in the namespace.
+    pub group: u16,
+    /// The same for all ports of the group.
+    pub kind: FanoutKind,
+}
+
+/// What a frame is steered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FanoutKind {
+    /// Addresses and ports, the same in both directions of a flow; of fragments, addresses.
+    Flow,
+    /// The processor that received it.
+    Processor,
+    /// The queue of the device that received it.
+    Queue,
+}
+
+impl Fanout {
+    /// As `PACKET_FANOUT` takes it.
+    fn bits(self) -> c_int {
+        let kind = match self.kind {
+            FanoutKind::Flow => libc::PACKET_FANOUT_HASH,
+            FanoutKind::Processor => libc::PACKET_FANOUT_CPU,
+            FanoutKind::Queue => libc::PACKET_FANOUT_QM,
+        };
+        (u32::from(self.group) | (kind | FANOUT_IGNORE_OUTGOING) << 16) as c_int
+    }
+}
+
+/// An Ethernet interface.
+#[derive(Debug)]
+pub struct AfPacketPort {
+    socket: OwnedFd,
+    name: String,
+    index: NonZeroU32,
+    is_promiscuous: bool,
+    is_gone: bool,
+    queue: u16,
+    block_timeout: Duration,
+    ring: Ring,
+    /// Beyond as many blocks that are out, frames are copied.
+    most_out: usize,
+    burst_frames: usize,
+    pool: Pool,
+    /// Frames to copy into.
+    spare: Vec<FrameBuf>,
+    stats: Stats,
+    /// Frames that the ring had no room for; the kernel forgets them when it is asked.
+    lost: Cell<u64>,
+}
+
+impl AfPacketPort {
+    /// Opens the interface in the calling thread's namespace. Frames that have to be copied are copied to `pool`, if
+    /// they fit its chunks; a port that has copied any keeps as many chunks as a burst has frames.
+    ///
+    /// # Errors
+    /// When the kernel refuses: without `CAP_NET_RAW`, without such an interface, with a ring that is none; and when
+    /// the interface is not Ethernet (or loopback, which looks like it).
+    pub fn open(config: &AfPacketConfig, pool: &Pool) -> Result<Self, PortError> {
+        Self::try_open(config, pool).map_err(|source| io_error(&config.interface, source))
+    }
+
+    fn try_open(config: &AfPacketConfig, pool: &Pool) -> io::Result<Self> {
+        let index = sys::index_of(&config.interface)?;
+        let socket = sys::socket()?;
+        let ring = make_ring(&socket, config)?;
+        // Without it a queue of the usual length would not fill; with less it is only shorter.
+        let _ = sys::set_send_buffer(&socket, SEND_BUFFER);
+        sys::bind(&socket, index)?;
+        if !matches!(sys::bound(&socket)?.1, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK) {
+            return Err(io::Error::new(ErrorKind::Unsupported, "not an Ethernet interface"));
+        }
+        if let Some(fanout) = config.fanout {
+            sys::set_packet_option(&socket, libc::PACKET_FANOUT, fanout.bits())?;
+        }
+        if config.promiscuous {
+            sys::set_promiscuous(&socket, libc::PACKET_ADD_MEMBERSHIP, index)?;
+        }
+        Ok(Self {
+            socket,
+            name: config.interface.clone(),
+            index,
+            is_promiscuous: config.promiscuous,
+            is_gone: false,
+            queue: config.queue,
+            block_timeout: Duration::from_millis(config.timeout_ms().into()),
+            ring,
+            most_out: config.blocks as usize / 2,
+            burst_frames: config.burst_frames.max(1),
+            pool: pool.clone(),
+            spare: Vec::new(),
+            stats: Stats::default(),
+            lost: Cell::new(0),
+        })
+    }
+
+    /// How long a frame on an idle link waits before it can be received, at most.
+    pub fn block_timeout(&self) -> Duration {
+        self.block_timeout
+    }
+
+    /// Takes a frame of the ring into the burst: in its memory, or as a copy.
+    fn receive(&mut self, is_copied: bool, burst: &mut Burst) {
+        let Self { ring, spare, stats, .. } = self;
+        let Some(slot) = ring.take() else { return };
+        let Some(Header { start, length, meta, live }) = Header::read(slot.bytes()) else {
+            stats.rx_lost += 1;
+            return;
+        };
+        let frame = if is_copied {
+            copy(&slot, start, length, spare)
+        } else {
+            Some(slot.lend(start, length))
+        };
+        let Some(mut frame) = frame else {
+            stats.rx_lost += 1;
+            return;
+        };
+        stats.rx_frames += 1;
+        stats.rx_bytes += length as u64;
+        frame.meta = FrameMeta { number: stats.rx_frames, ..meta };
+        *frame.live_mut() = LiveMeta { ifindex: Some(self.index), queue: self.queue, ..live };
+        burst.push_frame(frame);
+    }
+
+    /// Whether there is a chunk to copy a frame into.
+    fn has_spare(&mut self) -> bool {
+        if self.spare.is_empty() {
+            self.pool.fill(&mut self.spare, self.burst_frames);
+        }
+        !self.spare.is_empty()
+    }
+
+    /// What has become of the interface, if anything.
+    fn check(&mut self) -> Result<(), PortError> {
+        if self.is_gone {
+            return Err(PortError::Gone { name: self.name.clone() });
+        }
+        sys::take_error(&self.socket).map_or(Ok(()), |error| Err(self.failure(error)))
+    }
+
+    /// The error of a socket whose interface may be gone, or down.
+    fn failure(&mut self, error: io::Error) -> PortError {
+        self.is_gone |= sys::bound(&self.socket).is_ok_and(|(index, _)| index < 0);
+        if self.is_gone {
+            return PortError::Gone { name: self.name.clone() };
+        }
+        // So says `sendmmsg` of an interface that is down.
+        let is_down = error.raw_os_error() == Some(libc::ENXIO);
+        let down = || io::Error::from_raw_os_error(libc::ENETDOWN);
+        io_error(&self.name, if is_down { down() } else { error })
+    }
+
+    /// Counts a frame that the kernel refused for what it is; whether that is why.
+    fn count_refused(&mut self, refusal: Refusal) -> bool {
+        match refusal {
+            Refusal::TooLong => self.stats.tx_too_long += 1,
+            Refusal::Malformed => self.stats.tx_refused += 1,
+            Refusal::Later | Refusal::Failed => return false,
+        }
+        true
+    }
+
+    fn count_sent(&mut self, burst: &Burst, first: usize, sent: usize) {
+        let bytes = burst.range(first..first + sent).map(|frame| frame.bytes.len() as u64);
+        self.stats.tx_bytes += bytes.sum::<u64>();
+        self.stats.tx_frames += sent as u64;
+        self.stats.tx_copied += sent as u64;
+    }
+}
+
+impl Port for AfPacketPort {
+    /// The oldest frames of the ring. That the interface went down is said when there is nothing left to hand over.
+    fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        burst.clear();
+        while burst.len() < self.burst_frames && self.ring.has_frame() {
+            let is_copied = self.ring.out() > self.most_out;
+            if is_copied && !self.has_spare() {
+                break;
+            }
+            self.receive(is_copied, burst);
+        }
+        self.ring.close();
+        if burst.is_empty() {
+            self.check()?;
+        }
+        Ok(burst.len())
+    }
+
+    fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        let mut taken = 0;
+        let mut failed = None;
+        while taken < burst.len() {
+            match send::send(self.socket.as_fd(), burst, taken) {
+                Ok(sent) => {
+                    self.count_sent(burst, taken, sent);
+                    taken += sent;
+                }
+                Err(error) => {
+                    let refusal = Refusal::of(&error);
+                    if !self.count_refused(refusal) {
+                        failed = (refusal == Refusal::Failed).then_some(error);
+                        break;
+                    }
+                    taken += 1;
+                }
+            }
+        }
+        drop_first(burst, taken);
+        self.stats.tx_full += burst.len() as u64;
+        match failed {
+            // What was taken is said first: the next call fails, too.
+            Some(error) if taken == 0 => Err(self.failure(error)),
+            _ => Ok(taken),
+        }
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::Descriptor(self.socket.as_fd())
+    }
+
+    fn stats(&self) -> Stats {
+        let lost = sys::take_lost(&self.socket).unwrap_or(0);
+        self.lost.set(self.lost.get() + u64::from(lost));
+        Stats { rx_lost: self.stats.rx_lost + self.lost.get(), ..self.stats }
+    }
+}
+
+impl Drop for AfPacketPort {
+    /// Frames in flight keep the kernel's part of the socket, but not the interface's mode.
+    fn drop(&mut self) {
+        if self.is_promiscuous {
+            // Of an interface that is gone there is nothing to restore.
+            let _ = sys::set_promiscuous(&self.socket, libc::PACKET_DROP_MEMBERSHIP, self.index);
+        }
+    }
+}
+
+/// A socket's ring. Its options come first: the kernel refuses them afterwards.
+fn make_ring(socket: &OwnedFd, config: &AfPacketConfig) -> io::Result<Ring> {
+    let &AfPacketConfig { blocks, block_bytes, .. } = config;
+    let frames = u64::from(blocks) * u64::from(block_bytes / FRAME_BYTES);
+    let frames = u32::try_from(frames).map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
+    if blocks < 2 {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "a ring has two blocks or more"));
+    }
+    let options = [
+        (libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V3 as c_int),
+        (libc::PACKET_VNET_HDR, 1),
+        (libc::PACKET_IGNORE_OUTGOING, 1),
+    ];
+    for (name, value) in options {
+        sys::set_packet_option(socket, name, value)?;
+    }
+    let request = libc::tpacket_req3 {
+        tp_block_size: block_bytes,
+        tp_block_nr: blocks,
+        tp_frame_size: FRAME_BYTES,
+        tp_frame_nr: frames,
+        tp_retire_blk_tov: config.timeout_ms(),
+        tp_sizeof_priv: 0,
+        tp_feature_req_word: 0,
+    };
+    sys::set_ring(socket, &request)?;
+    let (blocks, block_bytes) = (blocks as usize, block_bytes as usize);
+    let mapping = sys::Mapping::new(socket, blocks * block_bytes)?;
+    Ok(Ring::new(mapping, blocks, block_bytes))
+}
+
+/// A copy of the frame, if a chunk is as long.
+fn copy(
+    slot: &Slot<'_>,
+    start: usize,
+    length: usize,
+    spare: &mut Vec<FrameBuf>,
+) -> Option<FrameBuf> {
+    let mut frame = spare.pop()?;
+    frame.extend(slot.bytes().get(start..start + length)?).then_some(frame)
+}
+
+/// Drops the first frames of a burst, whose memory goes back at once.
+fn drop_first(burst: &mut Burst, count: usize) {
+    if count == burst.len() {
+        burst.clear();
+        return;
+    }
+    let mut left = count;
+    burst.retain(|_| {
+        let is_kept = left == 0;
+        left = left.saturating_sub(1);
+        is_kept
+    });
+}
+
+fn io_error(name: &str, source: io::Error) -> PortError {
+    PortError::Io { name: name.to_string(), offset: 0, source }
+}

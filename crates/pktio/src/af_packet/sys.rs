@@ -1,0 +1,227 @@
+//! The system calls of a packet socket that no safe wrapper offers, and the memory that its ring is mapped to;
+//! everything around them is safe code.
+//!
+//! Contract: each function makes one call, with memory that outlives it, and hands back what the kernel said.
+//! Descriptors are owned, and closed by `std`.
+//!
+//! Source: `packet(7)`, `linux/if_packet.h`, `Documentation/networking/packet_mmap.rst`, `sendmmsg(2)`.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io::{self, ErrorKind, IoSlice};
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU32;
+use std::{mem, slice};
+
+use libc::{c_int, c_uint, c_ushort, c_void, sockaddr_ll, socklen_t};
+
+/// Frames sent with one call, at most.
+pub(super) const BATCH: usize = 32;
+/// Pieces of memory that a frame is sent from.
+pub(super) const PIECES: usize = 4;
+
+/// Every protocol, in the byte order that `bind(2)` wants it in.
+const ALL_PROTOCOLS: u16 = (libc::ETH_P_ALL as u16).to_be();
+
+fn checked(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A packet socket that neither blocks nor is inherited, and receives nothing before it is bound.
+pub(super) fn socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: takes no pointers.
+    let fd = checked(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
+    // SAFETY: the kernel has just given this descriptor to us, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The index of an interface in the calling thread's namespace.
+pub(super) fn index_of(name: &str) -> io::Result<NonZeroU32> {
+    let name = CString::new(name).map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
+    // SAFETY: `name` ends with a zero byte and lives until the call returns.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    NonZeroU32::new(index).ok_or_else(io::Error::last_os_error)
+}
+
+/// An address that is all of an interface: without a protocol yet.
+fn address(index: u32) -> sockaddr_ll {
+    sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: 0,
+        sll_ifindex: index as c_int,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    }
+}
+
+/// Receives all that the interface does from now on, and sends by it.
+pub(super) fn bind(socket: &OwnedFd, index: NonZeroU32) -> io::Result<()> {
+    let address = sockaddr_ll { sll_protocol: ALL_PROTOCOLS, ..address(index.get()) };
+    let len = size_of::<sockaddr_ll>() as socklen_t;
+    let at = (&raw const address).cast();
+    // SAFETY: `at` points to a `sockaddr_ll` of `len` bytes that lives until the call returns.
+    checked(unsafe { libc::bind(socket.as_raw_fd(), at, len) }).map(drop)
+}
+
+/// The index of the interface that the socket is bound to, negative once that is gone, and its kind (`ARPHRD_…`).
+pub(super) fn bound(socket: &OwnedFd) -> io::Result<(c_int, c_ushort)> {
+    let mut address = address(0);
+    let mut len = size_of::<sockaddr_ll>() as socklen_t;
+    let at = (&raw mut address).cast();
+    // SAFETY: `at` points to `len` writable bytes, of which any are a valid `sockaddr_ll`.
+    checked(unsafe { libc::getsockname(socket.as_raw_fd(), at, &raw mut len) })?;
+    Ok((address.sll_ifindex, address.sll_hatype))
+}
+
+/// `setsockopt(2)` of plain values: integers and the structures below.
+fn set<T: Copy>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> io::Result<()> {
+    let len = size_of::<T>() as socklen_t;
+    let at = ptr::from_ref(value).cast::<c_void>();
+    // SAFETY: `at` points to `len` bytes that live until the call returns; the kernel only reads them.
+    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, at, len) }).map(drop)
+}
+
+/// Sets an option of packet sockets.
+pub(super) fn set_packet_option(socket: &OwnedFd, name: c_int, value: c_int) -> io::Result<()> {
+    set(socket, libc::SOL_PACKET, name, &value)
+}
+
+/// Makes the socket's receive ring.
+pub(super) fn set_ring(socket: &OwnedFd, request: &libc::tpacket_req3) -> io::Result<()> {
+    set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)
+}
+
+/// Takes the interface into promiscuous mode (`PACKET_ADD_MEMBERSHIP`), or out of it again
+/// (`PACKET_DROP_MEMBERSHIP`), which the kernel also does when the socket is gone.
+pub(super) fn set_promiscuous(
+    socket: &OwnedFd,
+    option: c_int,
+    index: NonZeroU32,
+) -> io::Result<()> {
+    let request = libc::packet_mreq {
+        mr_ifindex: index.get() as c_int,
+        mr_type: libc::PACKET_MR_PROMISC as c_ushort,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set(socket, libc::SOL_PACKET, option, &request)
+}
+
+/// Lets frames of `bytes` in all wait to be sent: beyond the system's limit where the process may.
+pub(super) fn set_send_buffer(socket: &OwnedFd, bytes: c_int) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes)
+        .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &bytes))
+}
+
+/// `getsockopt(2)` of integers and structures of integers: `value` as far as the kernel wrote it.
+fn get<T: Copy>(socket: &OwnedFd, level: c_int, name: c_int, value: &mut T) -> io::Result<()> {
+    let mut len = size_of::<T>() as socklen_t;
+    let at = ptr::from_mut(value).cast::<c_void>();
+    // SAFETY: `at` points to `len` writable bytes, of which any are a valid `T`; the kernel writes no more.
+    checked(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, at, &raw mut len) })
+        .map(drop)
+}
+
+/// Frames that the ring had no room for since this was last asked.
+pub(super) fn take_lost(socket: &OwnedFd) -> io::Result<u32> {
+    let mut stats = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+    get(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut stats)?;
+    Ok(stats.tp_drops)
+}
+
+/// What happened to the socket since this was last asked, if anything did.
+pub(super) fn take_error(socket: &OwnedFd) -> Option<io::Error> {
+    let mut code: c_int = 0;
+    match get(socket, libc::SOL_SOCKET, libc::SO_ERROR, &mut code) {
+        Ok(()) if code == 0 => None,
+        Ok(()) => Some(io::Error::from_raw_os_error(code)),
+        Err(error) => Some(error),
+    }
+}
+
+/// Sends frames, each from its pieces in order, [`BATCH`] of them at most; how many the kernel took.
+///
+/// # Errors
+/// When it took none: the error is the first frame's.
+pub(super) fn send(socket: BorrowedFd<'_>, frames: &[[IoSlice<'_>; PIECES]]) -> io::Result<usize> {
+    // SAFETY: an `mmsghdr` that is all zero is valid: null pointers, and lengths of 0.
+    let mut messages: [libc::mmsghdr; BATCH] = unsafe { mem::zeroed() };
+    for (message, pieces) in messages.iter_mut().zip(frames) {
+        message.msg_hdr.msg_iov = pieces.as_ptr().cast_mut().cast();
+        message.msg_hdr.msg_iovlen = PIECES as _;
+    }
+    let (at, count) = (messages.as_mut_ptr(), frames.len().min(BATCH) as c_uint);
+    // SAFETY: `at` points to `count` headers, each with `PIECES` slices, which are laid out as `iovec` (so `IoSlice`
+    // promises) and borrowed until the call returns. The kernel reads them, and writes only the headers' lengths.
+    let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), at, count, libc::MSG_DONTWAIT as _) };
+    checked(sent).map(|sent| sent as usize)
+}
+
+/// A socket's ring in this process's memory; it stays while this value does, whatever becomes of the descriptor.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    at: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: the value is the only owner of the mapping, which is any thread's memory.
+unsafe impl Send for Mapping {}
+// SAFETY: through a shared value only atomics are reached, and what `lend` is asked for, on its caller's word.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the first `length` bytes of the ring.
+    pub(super) fn new(socket: &OwnedFd, length: usize) -> io::Result<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let (fd, anywhere) = (socket.as_raw_fd(), ptr::null_mut());
+        // SAFETY: the kernel chooses the place, so nothing else of this process is mapped over.
+        let at = unsafe { libc::mmap(anywhere, length, access, libc::MAP_SHARED, fd, 0) };
+        match NonNull::new(at.cast::<u8>()) {
+            Some(mapped) if at != libc::MAP_FAILED => Ok(Self { at: mapped, length }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// The word at `start`, which the kernel and this process write by turns.
+    ///
+    /// # Panics
+    /// When it is not within the mapping, or not at a multiple of 4.
+    pub(super) fn word(&self, start: usize) -> &AtomicU32 {
+        assert!(start.is_multiple_of(4) && start + 4 <= self.length);
+        // SAFETY: within the mapping, as just asserted.
+        let at = unsafe { self.at.add(start) };
+        // SAFETY: a mapping begins at a page, so `at` is aligned; its memory is there while `self` is, and
+        // initialised. No slice covers it: `lend` is never asked for a range that holds such a word.
+        unsafe { AtomicU32::from_ptr(at.cast().as_ptr()) }
+    }
+
+    /// Bytes of the mapping.
+    ///
+    /// # Safety
+    /// Until they are no longer used nobody else may use any of them, the kernel included, none of them may be a
+    /// [`Mapping::word`], and the mapping has to stay.
+    ///
+    /// # Panics
+    /// When they are not within the mapping.
+    pub(super) unsafe fn lend(&self, range: Range<usize>) -> &'static mut [u8] {
+        assert!(range.start <= range.end && range.end <= self.length);
+        // SAFETY: within the mapping, as just asserted.
+        let at = unsafe { self.at.add(range.start) };
+        // SAFETY: the caller vouches for it that these bytes are nobody else's, and stay.
+        unsafe { slice::from_raw_parts_mut(at.as_ptr(), range.len()) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping that `new` made, and whoever was lent a part of it keeps the value alive.
+        // It cannot fail with these arguments, and there would be nothing to do about it.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.length) };
+    }
+}
