@@ -37,7 +37,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
                 file.as_ref().is_some_and(|file| file.path == *path)
                     || out.as_ref().is_some_and(is_written)
             }
-            Kind::Loopback | Kind::Fault { .. } => false,
+            Kind::AfPacket { .. } | Kind::Tun { .. } | Kind::Loopback | Kind::Fault { .. } => false,
         };
         if settings.ports.iter().any(is_used) {
             let what = format!("{}: expected a file of its own", path.display());
@@ -58,6 +58,8 @@ pub(super) fn open(settings: &Settings, place: usize) -> Result<BoxedPort, PortE
             let [file, out] = [file, out].map(|named| named.as_ref().map(|named| &*named.path));
             Box::new(CapturePort::open(name, file, out)?)
         }
+        Kind::AfPacket { device } => devices::af_packet(device)?,
+        Kind::Tun { device } => devices::tun(device)?,
         Kind::Loopback => {
             let pool = Pool::new(2 * LOOPED, LOOPED_BYTES, 0);
             Box::new(MemoryPort::looped(&pool, LOOPED, LOOPED_BURST))
@@ -67,4 +69,56 @@ pub(super) fn open(settings: &Settings, place: usize) -> Result<BoxedPort, PortE
             Box::new(FaultPort::new(open(settings, *of)?, *seed, *rates))
         }
     })
+}
+
+/// Ports that are devices of the kernel's.
+#[cfg(target_os = "linux")]
+mod devices {
+    use pktio::{AfPacketConfig, AfPacketPort, Pool, PortError, TunConfig, TunPort};
+
+    use super::BoxedPort;
+
+    /// Frames that are copied out of a ring that is nearly full, and bytes of each.
+    const COPIES: usize = 512;
+    /// Chunks of a TUN device's frames, which may be superframes, and the room before each.
+    const CHUNKS: usize = 256;
+    const CHUNK_BYTES: usize = 66 * 1024;
+    const HEADROOM: usize = 64;
+    /// Frames received at once.
+    const BURST_FRAMES: usize = 64;
+
+    pub(super) fn af_packet(device: &str) -> Result<BoxedPort, PortError> {
+        let pool = Pool::new(COPIES, CHUNK_BYTES, HEADROOM);
+        Ok(Box::new(AfPacketPort::open(&AfPacketConfig::new(device), &pool)?))
+    }
+
+    pub(super) fn tun(device: &str) -> Result<BoxedPort, PortError> {
+        let pool = Pool::new(CHUNKS, CHUNK_BYTES, HEADROOM);
+        let (name, offload) = (device.to_owned(), true);
+        let config = TunConfig { name, queues: 1, offload, burst_frames: BURST_FRAMES };
+        let port = TunPort::open(&config, &pool)?.pop();
+        Ok(Box::new(port.ok_or_else(|| PortError::Gone { name: device.to_owned() })?))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod devices {
+    use std::io;
+
+    use pktio::PortError;
+
+    use super::BoxedPort;
+
+    fn none(device: &str) -> PortError {
+        let source = io::ErrorKind::Unsupported.into();
+        PortError::Io { name: device.to_owned(), offset: 0, source }
+    }
+
+    pub(super) fn af_packet(device: &str) -> Result<BoxedPort, PortError> {
+        Err(none(device))
+    }
+
+    pub(super) fn tun(device: &str) -> Result<BoxedPort, PortError> {
+        Err(none(device))
+    }
 }

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use packet::{Headers, Link, ethernet, ethertype, pppoe, reply};
-use pktio::{Burst, Direction, FrameMeta, Port, PortError, Readiness, VlanTag};
+use packet::{Headers, Link, checksum, ethernet, ethertype, pppoe, reply};
+use pktio::{Burst, ChecksumState, Direction, FrameMeta, Port, PortError, Readiness, VlanTag};
 
 use super::account::{Account, Reason};
 use super::causes::{Causes, OfBurst, Seen};
@@ -160,6 +160,7 @@ impl Wire {
         }
         let received = end.port.rx_burst(&mut end.burst)?;
         end.account.received(received);
+        complete_checksums(&mut end.burst);
         // A capture has nothing more then; a live port has nothing now, and says what to wait for.
         end.has_ended =
             received == 0 && matches!(end.port.readiness(), Readiness::Always | Readiness::Never);
@@ -310,6 +311,19 @@ impl Wire {
 
     fn ends_from(&mut self, from: usize) -> [&mut End; 2] {
         ends_from(&mut self.ends, from)
+    }
+}
+
+/// Completes the checksums that the kernel left unfinished: rules update those that are right. A superframe keeps its
+/// segments, of which the kernel sums each anew.
+fn complete_checksums(burst: &mut Burst) {
+    for at in 0..burst.len() {
+        let Some(live) = burst.live_mut(at) else { continue };
+        let ChecksumState::Unfinished { start, offset } = live.checksum else { continue };
+        live.checksum = ChecksumState::NotKnown;
+        if let Some(frame) = burst.get_mut(at) {
+            checksum::complete(frame.bytes, start.into(), offset.into());
+        }
     }
 }
 

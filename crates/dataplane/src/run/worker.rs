@@ -112,11 +112,16 @@ impl Worker {
     /// Waits for frames; false where there will never be any.
     fn sleep(&self, rung: u64) -> bool {
         let (mut bells, mut others) = (Vec::new(), 0);
+        let mut shortest = SHORTEST;
         for ready in self.wires.iter().flat_map(Wire::readiness) {
             match ready {
                 Readiness::Never => {}
                 Readiness::Bell(bell) => bells.push(bell),
                 Readiness::Always => return true,
+                Readiness::After(wait) => {
+                    others += 1;
+                    shortest = shortest.max(wait.min(LONGEST));
+                }
                 #[cfg(unix)]
                 Readiness::Descriptor(_) => others += 1,
             }
@@ -127,7 +132,7 @@ impl Worker {
                 bell.wait(rung, LONGEST);
             }
             _ if bells.iter().map(|bell| bell.count()).sum::<u64>() != rung => {}
-            _ => thread::sleep(SHORTEST),
+            _ => thread::sleep(shortest),
         }
         true
     }

@@ -59,6 +59,16 @@ pub enum Kind {
         /// What is written, if anything is.
         out: Option<Named>,
     },
+    /// An interface, by way of a packet socket. Linux.
+    AfPacket {
+        /// Its name.
+        device: String,
+    },
+    /// A TUN device, which is made where there is none of its name. Linux.
+    Tun {
+        /// Its name.
+        device: String,
+    },
     /// What it transmits it receives.
     Loopback,
     /// Another port, which loses, repeats, cuts and damages what it receives.
@@ -173,7 +183,7 @@ impl PortSettings {
     fn wraps(&self) -> Option<usize> {
         match self.kind {
             Kind::Fault { of, .. } => Some(of),
-            Kind::Pcap { .. } | Kind::Loopback => None,
+            Kind::AfPacket { .. } | Kind::Tun { .. } | Kind::Pcap { .. } | Kind::Loopback => None,
         }
     }
 }

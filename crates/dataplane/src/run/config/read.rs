@@ -15,13 +15,15 @@ const TOP: [&str; 6] = ["port", "wire", "rules", "workers", "conntrack", "contro
 const TOP_NOT_BUILT: [&str; 4] = ["dpdk", "burst", "metrics", "log"];
 
 /// Kinds of ports that are there, and keys of each besides `name` and `kind`.
-const KINDS: [(&str, &[&str]); 3] = [
+const KINDS: [(&str, &[&str]); 5] = [
+    ("af_packet", &["device"]),
+    ("tun", &["device"]),
     ("pcap", &["file", "out"]),
     ("loopback", &[]),
-    ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt"]),
+    ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt", "delay", "reorder"]),
 ];
-const KINDS_NOT_BUILT: [&str; 5] = ["af_packet", "af_xdp", "tun", "dpdk", "tunnel"];
-const PORT_NOT_BUILT: [&str; 5] = ["device", "address", "queues", "pace", "speed"];
+const KINDS_NOT_BUILT: [&str; 3] = ["af_xdp", "dpdk", "tunnel"];
+const PORT_NOT_BUILT: [&str; 4] = ["address", "queues", "pace", "speed"];
 
 /// Ports and wires that a file may have.
 const MOST: usize = 256;
@@ -106,6 +108,8 @@ impl<'t> Reader<'t> {
         let kind = match string(section.need("kind")?)? {
             "pcap" => self.pcap(&section)?,
             "loopback" => Kind::Loopback,
+            "af_packet" => Kind::AfPacket { device: device(&section)? },
+            "tun" => Kind::Tun { device: device(&section)? },
             _ => self.fault(&section, before)?,
         };
         Ok(PortSettings { name, kind, at: self.at(value.span().start) })
@@ -153,6 +157,8 @@ impl<'t> Reader<'t> {
                 duplicate: rate("duplicate")?,
                 truncate: rate("truncate")?,
                 corrupt: rate("corrupt")?,
+                delay: rate("delay")?,
+                reorder: rate("reorder")?,
             },
         })
     }
@@ -253,4 +259,13 @@ fn taken(value: &Value<'_>, name: &str) -> Wrong {
 fn no_port(value: &Value<'_>, name: &str, ports: &[PortSettings]) -> Wrong {
     let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
     (value.span(), format!("expected one of the ports {}, found \"{name}\"", names.join(" ")))
+}
+
+/// The name of the interface that a port is.
+fn device(section: &Section<'_, '_>) -> Result<String, Wrong> {
+    let value = section.need("device")?;
+    match string(value)? {
+        "" => Err((value.span(), "expected the name of an interface, found nothing".to_owned())),
+        name => Ok(name.to_owned()),
+    }
 }

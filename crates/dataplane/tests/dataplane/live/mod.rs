@@ -48,10 +48,7 @@ fn filter(policy: &str, rules: &str) -> String {
 }
 
 fn config(unknown: Unresolved) -> Config {
-    let ct = conntrack::Config {
-        mode: conntrack::Mode::Kernel,
-        ..conntrack::Config::default()
-    };
+    let ct = conntrack::Config { mode: conntrack::Mode::Kernel, ..conntrack::Config::default() };
     Config { ct, unknown, entropy: Entropy::Seed(1), pair: false, ..Config::default() }
 }
 

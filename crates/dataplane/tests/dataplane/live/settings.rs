@@ -59,9 +59,12 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         (port(""), "1:1: expected kind = … in this [[port]]"),
         (
             port("kind = \"af_xdp\""),
-            "3:8: kind \"af_xdp\": not built into this tamis; expected one of pcap loopback fault",
+            "3:8: kind \"af_xdp\": not built into this tamis; expected one of af_packet tun pcap loopback fault",
         ),
-        (port("kind = \"wifi\""), "3:8: expected one of pcap loopback fault, found \"wifi\""),
+        (
+            port("kind = \"wifi\""),
+            "3:8: expected one of af_packet tun pcap loopback fault, found \"wifi\"",
+        ),
         (port("kind = 1"), "3:8: expected a string, found integer"),
         (
             port("kind = \"loopback\"\nfile = \"a\""),
