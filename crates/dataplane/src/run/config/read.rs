@@ -108,7 +108,7 @@ impl<'t> Reader<'t> {
             "loopback" => Kind::Loopback,
             _ => self.fault(&section, before)?,
         };
-        Ok(PortSettings { name, kind, at: self.at(value.span().start) })
+        Ok(PortSettings { name, kind })
     }
 
     /// A name as the kernel takes it for an interface, that no other port has.
