@@ -45,8 +45,6 @@ pub struct PortSettings {
     pub name: String,
     /// What it is.
     pub kind: Kind,
-    /// Where that is said.
-    pub at: At,
 }
 
 /// Kinds of ports.

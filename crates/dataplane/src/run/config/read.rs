@@ -112,7 +112,7 @@ impl<'t> Reader<'t> {
             "tun" => Kind::Tun { device: device(&section)? },
             _ => self.fault(&section, before)?,
         };
-        Ok(PortSettings { name, kind, at: self.at(value.span().start) })
+        Ok(PortSettings { name, kind })
     }
 
     /// A name as the kernel takes it for an interface, that no other port has.
