@@ -107,7 +107,14 @@ fn a_port_that_fails_ends_the_run_and_is_named() {
 #[test]
 fn every_frame_is_accounted_for_under_faults() {
     const OFTEN: u32 = 200_000;
-    let rates = FaultRates { drop: OFTEN, duplicate: OFTEN, truncate: OFTEN, corrupt: OFTEN };
+    let rates = FaultRates {
+        drop: OFTEN,
+        duplicate: OFTEN,
+        truncate: OFTEN,
+        corrupt: OFTEN,
+        delay: OFTEN,
+        reorder: OFTEN,
+    };
     let rules = filter(
         "ACCEPT",
         "-A FORWARD -m conntrack --ctstate INVALID -j DROP\n-A FORWARD -p tcp --dport 80:90 -j REJECT\n",
