@@ -30,3 +30,4 @@ mod snapshot;
 mod streams;
 mod vs;
 mod why;
+mod wire;
