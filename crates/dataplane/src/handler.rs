@@ -339,10 +339,10 @@ impl Handler {
         let len = walk.packet().len() as u64;
         let mut outcome =
             Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
-        let leaving = Leaving::new(&walk, gone, came_at, parts.as_mut());
+        let leaving = exit.as_ref().map(|_| Leaving::new(&walk, gone, came_at, parts.as_mut()));
         let mut made = Made::default();
-        if let Some(exit) = exit {
-            made = exit.make(&mut walk, &end.verdict, &leaving, sent.as_ref(), config);
+        if let (Some(exit), Some(leaving)) = (&mut *exit, &leaving) {
+            made = exit.make(&mut walk, &end.verdict, leaving, sent.as_ref(), config);
         }
 
         // Where the states of its connection do not agree, as what it is taken for.
@@ -371,7 +371,7 @@ impl Handler {
         let mut walk = Walk::again(transit, view, tables, memories);
         goes(&mut walk, way, &stands, found, answers, None, &mut Nobody);
         let (verdict, either) = (walk.verdict(), walk.either());
-        if let Some(exit) = exit {
+        if let (Some(exit), Some(leaving)) = (&mut *exit, leaving) {
             made.place =
                 leaving.copied().leave(&verdict, config.unknown, walk.packet(), &mut exit.frames);
         }

@@ -24,6 +24,8 @@ use crate::walk::{Rules, Tables};
 pub struct Program {
     number: u64,
     plans: Vec<Plan>,
+    /// It has rules of a bridge, which then sees frames before anybody else.
+    bridges: bool,
     config: Arc<Config>,
 }
 
@@ -52,7 +54,7 @@ impl Program {
     ) -> Self {
         let config = config.into();
         let plans = rulesets.into_iter().map(|ruleset| Plan::new(ruleset.into(), &config));
-        Self { number: 0, plans: plans.collect(), config }
+        Self::of_plans(0, plans.collect(), config)
     }
 
     /// These revisions, at most one for each family, as the program of this number. They are walked as they are laid
@@ -64,7 +66,12 @@ impl Program {
         config: Arc<Config>,
     ) -> Self {
         let plans = revisions.into_iter().map(|revision| Plan::of_revision(revision, &config));
-        Self { number, plans: plans.collect(), config }
+        Self::of_plans(number, plans.collect(), config)
+    }
+
+    fn of_plans(number: u64, plans: Vec<Plan>, config: Arc<Config>) -> Self {
+        let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
+        Self { number, plans, bridges, config }
     }
 
     /// The next one, with this revision in place of that of its family.
@@ -136,7 +143,7 @@ impl Program {
 
     /// Whether it has rules of a bridge, which then sees frames before anybody else.
     pub(crate) fn bridges(&self) -> bool {
-        self.plans.iter().any(|plan| plan.family() == Family::Bridge)
+        self.bridges
     }
 }
 
