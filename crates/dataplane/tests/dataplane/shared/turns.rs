@@ -151,7 +151,9 @@ proptest! {
     fn workers_in_turns_say_what_one_says(steps in prop::collection::vec(a_step(), 1..150)) {
         let mut hosts = Hosts::new();
         for (at, step) in steps.iter().enumerate() {
-            if let Some([alone, shared]) = hosts.step(step) {
+            // One alone may be in doubt of a flow that ended while nobody counted it; workers are told when one ends.
+            let Some([alone, shared]) = hosts.step(step) else { continue };
+            if alone != FinalVerdict::Unknown {
                 prop_assert_eq!(shared, alone, "step {} of {:?}", at, steps);
             }
         }
