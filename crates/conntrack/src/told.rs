@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::flow::{Doubt, Flow, Proto};
 use crate::key::Tuple;
+use crate::status::Status;
 use crate::tcp::{State, Tcp};
 
 /// What there is to a flow for those who do not hold it: one of the words below, or the deadline in nanoseconds,
@@ -53,7 +54,10 @@ impl Life {
     fn tell(&self, flow: Option<&Flow>) {
         let word = match flow {
             Some(flow) if flow.doubt() != Doubt::None => DOUBTFUL,
-            Some(flow) if flow.is_confirmed() => word(flow),
+            // One that a reset ended is out of the table, though its last packet is still under way.
+            Some(flow) if flow.is_confirmed() && !flow.status().contains(Status::DYING) => {
+                word(flow)
+            }
             _ => GONE,
         };
         self.0.store(word, Ordering::Release);
