@@ -31,7 +31,7 @@ pub struct Direction {
     pub from: String,
     /// The one that they leave by.
     pub to: String,
-    /// What became of them.
+    /// Its frames, counted by fate.
     pub frames: Accounted,
 }
 

@@ -86,7 +86,7 @@ impl Wire {
         }
     }
 
-    /// What became of the frames that came in by each end.
+    /// The counts of the frames that came in by each end, by fate.
     pub(super) fn accounts(&self) -> [Arc<Account>; 2] {
         self.ends.each_ref().map(|end| Arc::clone(&end.account))
     }
