@@ -4,7 +4,6 @@
 //! this tamis does not know is one, so is one that it knows and cannot do yet. Files that are named lie beside the
 //! file that names them, unless their paths are absolute. `docs/live.md` has it for users.
 
-mod keys;
 mod read;
 
 use std::fmt;

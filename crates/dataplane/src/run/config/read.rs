@@ -4,12 +4,12 @@ use pktio::FaultRates;
 use rules::model::Family;
 use toml::de::DeTable;
 
-use super::keys::{Section, Value, Wrong, found, only, string};
 use super::{
     At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, RulesSettings, Settings,
     WireSettings, beside,
 };
 use crate::config::Unresolved;
+use crate::keys::{Section, Value, Wrong, document, found, only, string};
 
 const TOP: [&str; 6] = ["port", "wire", "rules", "workers", "conntrack", "control"];
 const TOP_NOT_BUILT: [&str; 4] = ["dpdk", "burst", "metrics", "log"];
@@ -49,11 +49,7 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn settings(&self) -> Result<Settings, Wrong> {
-        let document = DeTable::parse(self.text).map_err(|error| {
-            let end = self.text.len();
-            let message = error.message().lines().collect::<Vec<_>>().join(", ");
-            (error.span().unwrap_or(end..end), format!("TOML: {message}"))
-        })?;
+        let document = document(self.text)?;
         let top = document.get_ref();
         only(top, &TOP, &TOP_NOT_BUILT)?;
         let ports = self.ports(top)?;
