@@ -14,6 +14,7 @@ mod causes;
 pub mod config;
 mod control;
 mod load;
+mod parker;
 mod ports;
 pub mod replies;
 mod status;
@@ -24,6 +25,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -34,6 +36,7 @@ use rules::revision::Refused;
 use account::Account;
 use config::{ConfigError, OnPanic, Other, Settings};
 use control::Control;
+use parker::Parker;
 use wire::Wire;
 use worker::{Failed, Shared, Worker};
 
@@ -147,9 +150,11 @@ impl Run {
         });
         let wires: Vec<Wire> = wires.collect();
         let directions = wires.iter().flat_map(directions).collect();
-        let shared = Arc::<Shared>::default();
+        let parker = Arc::new(Parker::new().map_err(|_| RunError::Worker)?);
+        let waker = Waker::from(Arc::clone(&parker));
+        let shared = Arc::new(Shared::new(parker));
         let rules = published.worker().sending();
-        let worker = Worker { wires, rules, on_panic, shared: Arc::clone(&shared) };
+        let worker = Worker { wires, rules, on_panic, shared: Arc::clone(&shared), waker };
         let thread = thread::Builder::new().name("worker 0".to_owned());
         let worker = thread.spawn(move || worker.run()).map_err(|_| RunError::Worker)?;
         Ok(Self { published: Arc::new(published), shared, directions, worker, control: None })
@@ -164,6 +169,7 @@ impl Run {
     /// Tells the worker to stop once it has handled what its ports still have.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.parker.wake_by_ref();
     }
 
     /// What has become of all frames so far.
