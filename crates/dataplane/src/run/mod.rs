@@ -17,6 +17,7 @@ mod load;
 mod ports;
 pub mod replies;
 mod status;
+mod warnings;
 mod wire;
 mod worker;
 

@@ -53,8 +53,14 @@ pub(super) enum Failed {
 }
 
 impl Worker {
-    /// Takes frames on their way until it is told to stop.
+    /// Takes frames on their way until it is told to stop, and sees them out.
     pub(super) fn run(mut self) -> Result<(), Failed> {
+        let ended = self.take_turns();
+        let flushed = self.wires.iter_mut().try_for_each(Wire::flush);
+        ended.and(flushed.map_err(Failed::Port))
+    }
+
+    fn take_turns(&mut self) -> Result<(), Failed> {
         let mut until = None;
         loop {
             let bells = self.bells();
@@ -112,7 +118,7 @@ impl Worker {
     /// Waits for frames; false where there will never be any.
     fn sleep(&self, rung: u64) -> bool {
         let (mut bells, mut others) = (Vec::new(), 0);
-        let mut shortest = SHORTEST;
+        let mut pause = LONGEST;
         for ready in self.wires.iter().flat_map(Wire::readiness) {
             match ready {
                 Readiness::Never => {}
@@ -120,10 +126,13 @@ impl Worker {
                 Readiness::Always => return true,
                 Readiness::After(wait) => {
                     others += 1;
-                    shortest = shortest.max(wait.min(LONGEST));
+                    pause = pause.min(wait.max(SHORTEST));
                 }
                 #[cfg(unix)]
-                Readiness::Descriptor(_) => others += 1,
+                Readiness::Descriptor(_) => {
+                    others += 1;
+                    pause = SHORTEST;
+                }
             }
         }
         match (&*bells, others) {
@@ -132,7 +141,8 @@ impl Worker {
                 bell.wait(rung, LONGEST);
             }
             _ if bells.iter().map(|bell| bell.count()).sum::<u64>() != rung => {}
-            _ => thread::sleep(shortest),
+            ([], _) => thread::sleep(pause),
+            _ => thread::sleep(SHORTEST),
         }
         true
     }
