@@ -18,6 +18,7 @@ mod parker;
 mod ports;
 pub mod replies;
 mod status;
+mod warnings;
 mod wire;
 mod worker;
 

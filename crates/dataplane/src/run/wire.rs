@@ -142,6 +142,11 @@ impl Wire {
         Ok(frames)
     }
 
+    /// Sees to it that its ports hold nothing back of what they took.
+    pub(super) fn flush(&mut self) -> Result<(), PortError> {
+        self.ends.iter_mut().try_for_each(|end| end.port.flush())
+    }
+
     /// Gives up the burst that is on its way.
     pub(super) fn abandon(&mut self, reason: Reason) {
         for end in &mut self.ends {

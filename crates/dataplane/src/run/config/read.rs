@@ -4,6 +4,7 @@ use pktio::FaultRates;
 use rules::model::Family;
 use toml::de::DeTable;
 
+use super::port;
 use super::{
     At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, RulesSettings, Settings,
     WireSettings, beside,
@@ -14,16 +15,17 @@ use crate::keys::{Section, Value, Wrong, document, found, only, string};
 const TOP: [&str; 6] = ["port", "wire", "rules", "workers", "conntrack", "control"];
 const TOP_NOT_BUILT: [&str; 4] = ["dpdk", "burst", "metrics", "log"];
 
-/// Kinds of ports that are there, and keys of each besides `name` and `kind`.
+/// Kinds of ports that are there, and keys of each besides those that all have.
 const KINDS: [(&str, &[&str]); 5] = [
     ("af_packet", &["device"]),
     ("tun", &["device"]),
-    ("pcap", &["file", "out"]),
-    ("loopback", &[]),
+    ("pcap", &["file", "out", "pace", "speed", "mtu"]),
+    ("loopback", &["mtu"]),
     ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt", "delay", "reorder"]),
 ];
 const KINDS_NOT_BUILT: [&str; 3] = ["af_xdp", "dpdk", "tunnel"];
-const PORT_NOT_BUILT: [&str; 4] = ["address", "queues", "pace", "speed"];
+const PORT: [&str; 3] = ["name", "kind", "address"];
+const PORT_NOT_BUILT: [&str; 1] = ["queues"];
 
 /// Ports and wires that a file may have.
 const MOST: usize = 256;
@@ -98,7 +100,7 @@ impl<'t> Reader<'t> {
         let any = Section::any("[[port]]", value)?;
         any.need("kind")?;
         let keys = any.choice("kind", &KINDS, &KINDS_NOT_BUILT)?.unwrap_or_default();
-        let keys: Vec<&str> = ["name", "kind"].iter().chain(keys).copied().collect();
+        let keys: Vec<&str> = PORT.iter().chain(keys).copied().collect();
         let section = Section::new("[[port]]", value, &keys, &PORT_NOT_BUILT)?;
         let name = self.name(section.need("name")?, before)?;
         let kind = match string(section.need("kind")?)? {
@@ -108,7 +110,14 @@ impl<'t> Reader<'t> {
             "tun" => Kind::Tun { device: device(&section)? },
             _ => self.fault(&section, before)?,
         };
-        Ok(PortSettings { name, kind })
+        let named = section.get("device").map_or(section.need("name")?, |device| device);
+        Ok(PortSettings {
+            name,
+            kind,
+            addresses: port::addresses(&section)?,
+            mtu: port::mtu(&section)?,
+            at: self.at(named.span().start),
+        })
     }
 
     /// A name as the kernel takes it for an interface, that no other port has.
@@ -133,7 +142,7 @@ impl<'t> Reader<'t> {
         let (file, out) = (named("file")?, named("out")?);
         match (&file, &out) {
             (None, None) => Err(section.need("file").err().unwrap_or_default()),
-            _ => Ok(Kind::Pcap { file, out }),
+            _ => Ok(Kind::Pcap { file, pace: port::pace(section)?, out }),
         }
     }
 
