@@ -131,8 +131,9 @@ mod tests {
     }
 
     fn kept() -> impl Strategy<Value = Kept> {
-        let helpers = ["", "ftp", "tftp", "netbios-ns", "amanda", "irc", "pptp", "RAS", "other"];
-        let helper = prop::sample::select(&helpers[..]).prop_map(Helper::named);
+        let helpers =
+            vec!["", "ftp", "tftp", "netbios-ns", "amanda", "irc", "pptp", "RAS", "other"];
+        let helper = prop::sample::select(helpers).prop_map(Helper::named);
         let doubt = prop::sample::select(vec![Doubt::None, Doubt::Existence, Doubt::History]);
         let counters = any::<[u64; 4]>().prop_map(|[packets, bytes, back, back_bytes]| {
             [Counters { packets, bytes }, Counters { packets: back, bytes: back_bytes }]

@@ -19,6 +19,7 @@ use packet::{icmpv4, icmpv6};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::Arc;
 
 pub(crate) use kept::Kept;
 
@@ -126,11 +127,15 @@ impl Listing {
         Ok((Self { flows, at: Some(at) }, refused))
     }
 
-    /// The flows of one address family alone.
+    /// What a table of one address family goes on with: of a listing that tamis wrote, the flows of that family. The
+    /// kernel's table is one for both, so its listing stays whole.
     #[must_use]
-    pub fn of_family(&self, is_ipv6: bool) -> Self {
+    pub fn of_family(self: &Arc<Self>, is_ipv6: bool) -> Arc<Self> {
+        if self.at.is_none() {
+            return Arc::clone(self);
+        }
         let own = self.flows.iter().filter(|flow| flow.original.is_ipv6() == is_ipv6);
-        Self { flows: own.cloned().collect(), at: self.at }
+        Arc::new(Self { flows: own.cloned().collect(), at: self.at })
     }
 
     /// These flows and others, as of the later of the two times: who has died by then is left out.

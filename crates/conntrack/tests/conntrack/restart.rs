@@ -139,6 +139,7 @@ fn listings_of_several_workers_are_one_as_of_the_last_packet() {
         line.split_whitespace().nth(4).unwrap().to_owned()
     };
     assert_eq!([left("ipv4"), left("ipv6")], ["20", "30"]);
+    let both = Arc::new(both);
     assert_eq!([both.of_family(false).len(), both.of_family(true).len()], [1, 1]);
 }
 

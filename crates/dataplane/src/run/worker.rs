@@ -54,7 +54,7 @@ pub(super) enum Failed {
 
 impl Worker {
     /// Takes frames on their way until it is told to stop.
-    pub(super) fn run(mut self) -> Result<(), Failed> {
+    pub(super) fn run(&mut self) -> Result<(), Failed> {
         let mut until = None;
         loop {
             let bells = self.bells();
