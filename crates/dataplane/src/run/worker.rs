@@ -65,7 +65,7 @@ pub(super) enum Failed {
 
 impl Worker {
     /// Takes frames on their way until it is told to stop, and sees them out.
-    pub(super) fn run(mut self) -> Result<(), Failed> {
+    pub(super) fn run(&mut self) -> Result<(), Failed> {
         let ended = self.take_turns();
         let flushed = self.wires.iter_mut().try_for_each(Wire::flush);
         ended.and(flushed.map_err(Failed::Port))

@@ -35,6 +35,10 @@ pub struct Settings {
     pub on_panic: OnPanic,
     /// Most connections at a time.
     pub connections: usize,
+    /// What becomes of connections over a restart.
+    pub restart: RestartSettings,
+    /// What privileges are kept while it runs.
+    pub privileges: Privileges,
     /// Where the control socket is, if there is one.
     pub socket: Option<PathBuf>,
 }
@@ -116,6 +120,27 @@ pub enum OnPanic {
     Closed,
     /// All leave.
     Open,
+}
+
+/// What becomes of connections over a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RestartSettings {
+    /// Where they are while tamis does not run, if anywhere.
+    pub file: Option<Named>,
+    /// For so many seconds after a start without that file, connections that begin in their middle are established.
+    pub grace: u64,
+}
+
+/// Whether privileges are given up once everything is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Privileges {
+    /// Those that the kernel lets go.
+    #[default]
+    Auto,
+    /// All, or it does not start.
+    Required,
+    /// None.
+    Off,
 }
 
 /// Rules of a family.

@@ -6,13 +6,13 @@ use toml::de::DeTable;
 
 use super::port;
 use super::{
-    At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, RulesSettings, Settings,
-    WireSettings, beside,
+    At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, Privileges, RestartSettings,
+    RulesSettings, Settings, WireSettings, beside,
 };
 use crate::config::Unresolved;
 use crate::keys::{Section, Value, Wrong, document, found, only, string};
 
-const TOP: [&str; 6] = ["port", "wire", "rules", "workers", "conntrack", "control"];
+const TOP: [&str; 7] = ["port", "wire", "rules", "workers", "conntrack", "control", "privileges"];
 const TOP_NOT_BUILT: [&str; 4] = ["dpdk", "burst", "metrics", "log"];
 
 /// Kinds of ports that are there, and keys of each besides those that all have.
@@ -32,6 +32,9 @@ const MOST: usize = 256;
 
 /// Connections that a table may be made for.
 const MOST_CONNECTIONS: u64 = 1 << 30;
+
+/// Seconds of grace: an hour.
+const MOST_GRACE: u64 = 3600;
 
 /// Parts per million.
 const ALWAYS: u64 = 1_000_000;
@@ -65,6 +68,8 @@ impl<'t> Reader<'t> {
             unknown: Unresolved::default(),
             on_panic: OnPanic::default(),
             connections: conntrack::Config::default().max,
+            restart: RestartSettings::default(),
+            privileges: Privileges::default(),
             socket: None,
         };
         self.rules(top, &mut settings)?;
@@ -73,10 +78,23 @@ impl<'t> Reader<'t> {
             workers.choice("scheme", &[("run_to_completion", ())], &["ordered"])?;
         }
         if let Some(value) = top.get("conntrack") {
-            let conntrack = Section::new("[conntrack]", value, &["max"], &[])?;
+            let keys = ["max", "file", "grace"];
+            let conntrack = Section::new("[conntrack]", value, &keys, &[])?;
             if let Some(max) = conntrack.number("max", MOST_CONNECTIONS)? {
                 settings.connections = max as usize;
             }
+            let file = conntrack.get("file").map(|value| self.named(value)).transpose()?;
+            let grace = conntrack.number("grace", MOST_GRACE)?.unwrap_or(0);
+            settings.restart = RestartSettings { file, grace };
+        }
+        if let Some(value) = top.get("privileges") {
+            let section = Section::new("[privileges]", value, &["drop"], &[])?;
+            let words = [
+                ("auto", Privileges::Auto),
+                ("required", Privileges::Required),
+                ("off", Privileges::Off),
+            ];
+            settings.privileges = section.choice("drop", &words, &[])?.unwrap_or_default();
         }
         if let Some(value) = top.get("control") {
             let control = Section::new("[control]", value, &["socket"], &["journal"])?;

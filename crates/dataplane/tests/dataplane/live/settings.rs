@@ -3,8 +3,8 @@
 use std::fs;
 
 use dataplane::Unresolved;
-use dataplane::run::config::{Kind, OnPanic, Other, Settings};
-use dataplane::run::{self, Run};
+use dataplane::run;
+use dataplane::run::config::{Kind, OnPanic, Other, Privileges, Settings};
 use pktio::pcap_file::NgWriter;
 use pktio::{Interface, LinkType, Pace, Speed};
 
@@ -21,13 +21,16 @@ fn a_whole_configuration_is_read() {
          pace = \"capture\"\nspeed = 2.5\naddress = [\"192.0.2.1/24\", \"2001:db8::1/64\"]\nmtu = 1492\n\
          [[wire]]\nports = [\"bad\", \"right\"]\nttl = \"keep\"\nother = \"drop\"\n\
          {RULES}ip6 = \"rules.v6\"\nunknown = \"accept\"\non_panic = \"open\"\n\
-         [workers]\nscheme = \"run_to_completion\"\n[conntrack]\nmax = 1000\n[control]\nsocket = \"c.sock\"\n"
+         [workers]\nscheme = \"run_to_completion\"\n[conntrack]\nmax = 1000\nfile = \"ct\"\ngrace = 30\n\
+         [privileges]\ndrop = \"required\"\n[control]\nsocket = \"c.sock\"\n"
     );
     let settings = Settings::from_text("conf/live.toml", &text).expect("a configuration");
     assert_eq!((settings.ports.len(), settings.wires[0].ports), (4, [2, 1]));
     assert_eq!(settings.wires[0].other, Other::Drop);
     assert_eq!((settings.unknown, settings.on_panic), (Unresolved::Accept, OnPanic::Open));
-    assert_eq!(settings.connections, 1000);
+    assert_eq!((settings.connections, settings.restart.grace), (1000, 30));
+    let file = settings.restart.file.as_ref().and_then(|named| named.path.to_str());
+    assert_eq!((file, settings.privileges), (Some("conf/ct"), Privileges::Required));
     // Beside the configuration, unless said otherwise.
     assert_eq!(settings.socket.as_deref().and_then(|path| path.to_str()), Some("conf/c.sock"));
     let Kind::Pcap { file: Some(file), out: Some(out), pace } = &settings.ports[3].kind else {
@@ -50,16 +53,16 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
     let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
     let rules = |rest: &str| format!("{PORTS}{WIRE}[rules]\n{rest}\n");
     let after = |rest: &str| format!("{PORTS}{WIRE}{RULES}{rest}\n");
-    let cases: [(String, &str); 43] = [
+    let cases: [(String, &str); 45] = [
         (String::new(), "1:1: expected at least one [[port]]"),
         ("a = ".into(), "1:5: TOML: string values must be quoted, expected literal string"),
         (
             "ports = 1".into(),
-            "1:1: expected one of port wire rules workers conntrack control, found \"ports\"",
+            "1:1: expected one of port wire rules workers conntrack control privileges, found \"ports\"",
         ),
         (
             "[dpdk]".into(),
-            "1:2: key \"dpdk\": not built into this tamis; expected one of port wire rules workers conntrack control",
+            "1:2: key \"dpdk\": not built into this tamis; expected one of port wire rules workers conntrack control privileges",
         ),
         ("[port]\nname = \"a\"".into(), "1:1: expected at least one [[port]], found table"),
         ("port = [1]".into(), "1:9: expected a table, found integer"),
@@ -177,6 +180,14 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
             after("[conntrack]\nmax = -1"),
             "12:7: expected a whole number from 0 to 1073741824, found -1",
         ),
+        (
+            after("[conntrack]\ngrace = 4000"),
+            "12:9: expected a whole number from 0 to 3600, found 4000",
+        ),
+        (
+            after("[privileges]\ndrop = \"some\""),
+            "12:8: expected one of auto required off, found \"some\"",
+        ),
         (after("[control]"), "11:1: expected socket = … in this [control]"),
     ];
     for (text, expected) in cases {
@@ -260,7 +271,7 @@ fn files_that_are_named_are_looked_into() {
         let error = run::check(&folder.settings(&text)).expect_err(expected).to_string();
         let line = folder.within(&error);
         assert!(line.starts_with(expected), "{line}\nnot {expected}");
-        assert!(Run::open(&folder.settings(&text)).is_err_and(|error| error.is_input()));
+        assert!(run::open(&folder.settings(&text)).is_err_and(|error| error.is_input()));
     }
     let good = folder.settings(&text("in.pcap", "out.pcap", "good.v4"));
     assert!(run::check(&good).is_ok());
