@@ -264,7 +264,7 @@ impl Handler {
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
         packet.lend(room);
-        let Plan { tables, of_rules, is_coupled, asks_for_ports, .. } = plan;
+        let Plan { tables, of_rules, expects_answers, asks_for_ports, .. } = plan;
         let FamilyState { memories, answers, tracker, delivery, .. } = state;
         let note = match *asks_for_ports {
             true => bridge::note(&way, arrival, &config.host, family),
@@ -334,8 +334,7 @@ impl Handler {
         let sent =
             refused.as_ref().filter(|refused| refused.is_moved()).map(|refused| refused.sent);
         let now = arrival.time.unwrap_or(0);
-        // Packets that depend on no others are shared out to workers, of which one sees what another's answers.
-        if let Some(refused) = refused.filter(|_| *is_coupled) {
+        if let Some(refused) = refused.filter(|_| *expects_answers) {
             answers.expect(refused, now, arrival.link == Link::Nflog);
         } else if let Some(stray) = walk.stray() {
             answers.remember(stray, now);

@@ -1,7 +1,8 @@
 //! The hall: where frames, headers and rules meet. [`handler`] holds one packet's whole path, from top to
 //! bottom; everything else here is a room that it calls.
 //!
-//! Contract: one [`Handler`] belongs to one thread. It allocates nothing per packet and takes no lock, but
+//! Contract: one [`Handler`] belongs to one thread. It allocates nothing per packet and takes no lock, but that of a list
+//! that `-m recent` asks, and
 //! what [`Shared`] says where workers share what the kernel has once. Only [`publish`] knows of threads.
 #![forbid(unsafe_code)]
 

@@ -35,8 +35,9 @@ pub(crate) struct Plan {
     pub(crate) tables: Tables,
     /// Where packets go that came in, when no address tells.
     pub(crate) of_rules: Course<'static>,
-    /// A packet's result may depend on others; else nobody needs to know what it answers.
-    pub(crate) is_coupled: bool,
+    /// What the host sends for a packet that it refused is expected. Not under rules whose packets are shared out
+    /// whatever their connections: the one worker would not see what another's packet is answered.
+    pub(crate) expects_answers: bool,
     /// Some rule asks for ports of bridges.
     pub(crate) asks_for_ports: bool,
     /// The kernel would track connections, and so reassemble fragments first.
@@ -151,21 +152,20 @@ impl Plan {
     fn new(ruleset: Arc<Ruleset>, config: &Config) -> Self {
         let tables = Tables::of(Arc::clone(&ruleset), config.layout);
         let is_tracked = tables.tracks() && config.ct.mode != Mode::Off;
-        let is_coupled = ruleset.class(is_tracked, config.sets.as_ref()) != Class::Pure;
-        Self { is_coupled, ..Self::coupled(tables, config) }
+        let is_pure = ruleset.class(is_tracked, config.sets.as_ref()) == Class::Pure;
+        Self::of(tables, config, !is_pure)
     }
 
-    /// Whether packets depend on others is not asked: that takes a look at every rule, and a worker that sees the
-    /// packets of its own connections also sees what they answer.
+    /// Packets under revisions are always shared out by their connections: a worker sees what its own are answered.
     fn of_revision(revision: Arc<Revision>, config: &Config) -> Self {
-        Self::coupled(Tables::of_revision(revision), config)
+        Self::of(Tables::of_revision(revision), config, true)
     }
 
-    fn coupled(tables: Tables, config: &Config) -> Self {
+    fn of(tables: Tables, config: &Config, expects_answers: bool) -> Self {
         let sure = |path: Path| Course::sure(path);
         Self {
             of_rules: config.path.map_or_else(|| Course::of_rules(&tables), sure),
-            is_coupled: true,
+            expects_answers,
             asks_for_ports: tables.asks_for_ports(),
             ruleset_tracks: tables.tracks(),
             is_tracked: tables.tracks() && config.ct.mode != Mode::Off,

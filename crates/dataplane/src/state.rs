@@ -10,7 +10,7 @@ use conntrack::steer::Shard;
 use conntrack::{Listing, Tracker};
 use packet::Packet;
 use rules::Chance;
-use rules::eval::Memories;
+use rules::eval::{Memories, SharedLists};
 use rules::ipset::Sets;
 use rules::model::{Family, Ruleset};
 use rules::revision::Lineage;
@@ -46,6 +46,8 @@ struct Part {
     shard: Option<Shard>,
     /// What is not its own, where workers have one of what the kernel has once.
     shared: Option<Shared>,
+    /// Lists of `-m recent` where they are its own: families share them.
+    lists: Arc<SharedLists>,
 }
 
 /// What matches still know under another program. Connections, fragments, sets and lists of `-m recent` stay in both
@@ -95,14 +97,14 @@ impl State {
     /// Nothing seen yet, of one worker of several.
     #[must_use]
     pub fn of_shard(program: &Program, shard: Option<Shard>) -> Self {
-        Self::of(program, Part { shard, shared: None })
+        Self::of(program, Part { shard, ..Part::default() })
     }
 
     /// Nothing seen yet, of one worker of several that have one of what the kernel has once, under revisions of one
     /// publication. Under rules as they were read it shares sets and bans alone: those have no names to go by.
     #[must_use]
     pub fn sharing(program: &Program, shared: &Shared) -> Self {
-        Self::of(program, Part { shard: None, shared: Some(shared.clone()) })
+        Self::of(program, Part { shared: Some(shared.clone()), ..Part::default() })
     }
 
     fn of(program: &Program, part: Part) -> Self {
@@ -133,7 +135,8 @@ impl State {
                 None => self.families.insert(place, FamilyState::new(plan, config, part)),
             }
         }
-        self.families.truncate(new.plans().len());
+        let gone = self.families.drain(new.plans().len()..);
+        gone.for_each(|family| family.memories.end());
         self.bans = self.bans.take().or_else(|| part.bans(config));
         self.sets = self.sets.take().or_else(|| part.sets(config));
         self.chance = self.chance.take().or_else(|| config.entropy.chance());
@@ -279,18 +282,22 @@ impl Of {
                 memories.follow(new);
                 (Self::Revised(lineage.clone()), memories)
             }
-            _ => remembered(plan, part),
+            _ => {
+                memories.end();
+                remembered(plan, part)
+            }
         }
     }
 }
 
 /// What matches remember at first.
 fn remembered(plan: &Plan, part: &Part) -> (Of, Memories) {
+    let own = || Memories::among(plan.family(), Arc::clone(&part.lists));
     match plan.tables.rules() {
-        Rules::Read(rules, _) => (Of::Read(Arc::clone(rules)), Memories::of(rules)),
+        Rules::Read(rules, _) => (Of::Read(Arc::clone(rules)), own().fresh(rules)),
         Rules::Revised(revision) => {
             let shared = part.shared.as_ref().map(|shared| shared.memories(plan.family()));
-            let mut memories = shared.unwrap_or_default();
+            let mut memories = shared.unwrap_or_else(own);
             memories.follow(revision);
             (Of::Revised(revision.lineage().clone()), memories)
         }
