@@ -4,6 +4,7 @@
 mod bans;
 mod cases;
 mod command;
+mod confined;
 mod convert;
 mod corpus;
 mod counters;
