@@ -18,6 +18,7 @@ mod jobs;
 mod live;
 mod near;
 mod outputs;
+mod packaging;
 mod programs;
 mod ran;
 mod readme;
