@@ -7,6 +7,7 @@
 mod args;
 mod collect_command;
 mod completions_command;
+mod confine;
 mod convert_command;
 mod ctl_command;
 mod demo;

@@ -1,15 +1,16 @@
 //! `tamis run`.
 
+use std::fmt::Display;
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use dataplane::run::config::Settings;
-use dataplane::run::{self, GivenUp, Run, RunError, Status};
+use dataplane::run::{self, Status};
 use packet::visible;
 
-use crate::{interrupt, screen};
+use crate::{confine, interrupt, screen};
 
 /// Exit code where a port, or the worker, failed.
 const FAILED: u8 = 1;
@@ -41,7 +42,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let stop = interrupt::raised()?;
-    let run = match start(&settings) {
+    let opened = match run::open(&settings) {
+        Ok(opened) => opened,
+        Err(error) if error.is_input() => return Err(error.into()),
+        Err(error) => return Ok(failed(&error)),
+    };
+    warn(opened.warnings());
+    let (given_up, lacking) = match confine::confine(&settings) {
+        Ok(confined) => confined,
+        Err(error) => return Ok(failed(&error)),
+    };
+    warn(&lacking);
+    let run = match opened.start(given_up) {
         Ok(run) => run,
         Err(error) if error.is_input() => return Err(error.into()),
         Err(error) => return Ok(failed(&error)),
@@ -52,18 +64,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(ended.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS))
 }
 
-/// Opens everything, then takes frames.
-fn start(settings: &Settings) -> Result<Run, RunError> {
-    let opened = run::open(settings)?;
-    warn(opened.warnings());
-    opened.start(GivenUp::default())
-}
-
 fn warn(warnings: &[String]) {
     warnings.iter().for_each(|warning| screen::tell(&format!("warning: {warning}")));
 }
 
-fn failed(error: &RunError) -> ExitCode {
+fn failed(error: &impl Display) -> ExitCode {
     screen::tell(&format!("tamis: {}", crate::without_numbers(&error.to_string())));
     ExitCode::from(FAILED)
 }

@@ -4,6 +4,7 @@
 mod bans;
 mod cases;
 mod command;
+mod confined;
 mod convert;
 mod corpus;
 mod counters;
@@ -17,6 +18,7 @@ mod jobs;
 mod live;
 mod near;
 mod outputs;
+mod packaging;
 mod programs;
 mod ran;
 mod readme;

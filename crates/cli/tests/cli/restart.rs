@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::live::{ended, started};
-use crate::ran::{Ran, Scratch, tamis};
+use crate::ran::{Ran, Scratch, skipped, tamis};
+use crate::wire::{Hosts, between, is_there};
 
 /// Only who is asked may answer, and whoever asks has another address.
 const RULES: &str = "*nat\n:POSTROUTING ACCEPT [0:0]\n\
@@ -129,4 +131,55 @@ fn what_is_no_connection_is_told_and_what_is_no_such_file_is_refused() {
     assert!(line.contains("live.toml:14:8: "), "{line}");
     assert!(line.contains("connections.txt:1:1: expected # tamis connections/1"), "{line}");
     assert_eq!(wire.kept(), RULES, "it is left alone");
+}
+
+/// A connection begins with a SYN from the left, and has another address on the right.
+const DOWNLOAD: &str = "*nat\n:POSTROUTING ACCEPT [0:0]\n\
+    -A POSTROUTING -o right -p tcp -j SNAT --to-source 10.9.0.77\nCOMMIT\n\
+    *filter\n:FORWARD DROP [0:0]\n-A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
+    -A FORWARD -i left -p tcp --dport 8000 --syn -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
+
+#[test]
+fn a_download_goes_on_over_a_restart() {
+    let lacking = ["ip", "curl", "python3"].iter().find(|program| !is_there(program));
+    if let Some(program) = lacking {
+        return skipped(&format!("a download over a restart: {program} is not there"));
+    }
+    let Some(mut hosts) = Hosts::new("restart") else {
+        return skipped("a download over a restart: no network namespaces (not root?)");
+    };
+    let folder = Scratch::new("restart-download");
+    let rest = "[conntrack]\nfile = \"connections.txt\"\n[control]\nsocket = \"c\"\n";
+    let config = between(&folder, DOWNLOAD, rest);
+    let sent: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
+    folder.write("sent", &sent);
+    let mut serve = hosts.command(2, "python3");
+    serve.args(["-m", "http.server", "8000"]).current_dir(folder.path());
+    let _server = hosts.start(serve);
+    // Nobody answers for the address that the client has on the right.
+    let (link, _) = hosts.says(0, "cat", &["/sys/class/net/a0/address"]);
+    let (_, code) =
+        hosts.says(2, "ip", &["neigh", "add", "10.9.0.77", "lladdr", link.trim(), "dev", "b0"]);
+    assert_eq!(code, Some(0));
+
+    let _says = hosts.run(&config);
+    let got = folder.file("got");
+    let url = "http://10.9.0.2:8000/sent";
+    let mut fetch = hosts.command(0, "curl");
+    fetch.args(["-s", "--retry", "20", "--retry-connrefused", "--retry-delay", "1"]);
+    fetch.args(["-m", "60", "--limit-rate", "1M", "-o", &got, url]);
+    let mut fetch = fetch.spawn().unwrap();
+    while fs::metadata(&got).map_or(0, |file| file.len()) < 100_000 {
+        assert!(fetch.try_wait().unwrap().is_none(), "it ended too early");
+    }
+    let run = hosts.children.last_mut().unwrap();
+    let signal = format!("kill -TERM {}", run.id());
+    assert!(Command::new("sh").args(["-c", &signal]).status().unwrap().success());
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+    let kept = fs::read_to_string(folder.file("connections.txt")).unwrap();
+    assert!(kept.contains("ESTABLISHED") && kept.contains("dst=10.9.0.77"), "{kept}");
+
+    let _says = hosts.run(&config);
+    assert_eq!(fetch.wait().unwrap().code(), Some(0));
+    assert!(fs::read(&got).unwrap() == sent, "every byte came");
 }

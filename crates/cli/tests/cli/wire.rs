@@ -13,15 +13,16 @@ const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n\
     -A FORWARD -p tcp -j REJECT --reject-with tcp-reset\nCOMMIT\n";
 
 /// Two hosts, and a third namespace between them. They go with it.
-struct Hosts {
+pub(crate) struct Hosts {
     names: [String; 3],
-    children: Vec<Child>,
+    pub(crate) children: Vec<Child>,
 }
 
 impl Hosts {
     /// `None` where the machine has no namespaces for us.
-    fn new() -> Option<Self> {
-        let names = ["a", "m", "b"].map(|name| format!("tamis-{}-{name}", std::process::id()));
+    pub(crate) fn new(test: &str) -> Option<Self> {
+        let name = |place| format!("tamis-{test}-{}-{place}", std::process::id());
+        let names = ["a", "m", "b"].map(name);
         let hosts = Self { names, children: Vec::new() };
         let [a, m, b] = &hosts.names;
         let made = hosts.names.iter().all(|name| ip(&format!("netns add {name}")))
@@ -36,21 +37,34 @@ impl Hosts {
     }
 
     /// A command in the namespace at a place.
-    fn command(&self, place: usize, program: &str) -> Command {
+    pub(crate) fn command(&self, place: usize, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[place], program]);
         command
     }
 
-    fn start(&mut self, mut command: Command) -> BufReader<std::process::ChildStderr> {
+    pub(crate) fn start(&mut self, mut command: Command) -> BufReader<std::process::ChildStderr> {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let err = BufReader::new(child.stderr.take().unwrap());
         self.children.push(child);
         err
     }
 
+    /// Runs tamis between them, once it is ready.
+    pub(crate) fn run(&mut self, config: &str) -> BufReader<std::process::ChildStderr> {
+        let mut run = self.command(1, TAMIS);
+        run.args(["run", config]);
+        let mut says = self.start(run);
+        let mut line = String::new();
+        while line != "ready\n" {
+            line.clear();
+            assert!(says.read_line(&mut line).unwrap() > 0, "it ended before it was ready");
+        }
+        says
+    }
+
     /// What a command in the namespace at a place says, and how it ends.
-    fn says(&self, place: usize, program: &str, args: &[&str]) -> (String, Option<i32>) {
+    pub(crate) fn says(&self, place: usize, program: &str, args: &[&str]) -> (String, Option<i32>) {
         let output = self.command(place, program).args(args).output().unwrap();
         (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
     }
@@ -73,8 +87,18 @@ fn ip(arguments: &str) -> bool {
     run.is_ok_and(|status| status.success())
 }
 
+/// A configuration of a wire between the hosts.
+pub(crate) fn between(folder: &Scratch, rules: &str, rest: &str) -> String {
+    folder.write("rules.v4", rules);
+    let ends = [("left", "m0"), ("right", "m1")].map(|(name, device)| {
+        format!("[[port]]\nname = \"{name}\"\nkind = \"af_packet\"\ndevice = \"{device}\"\n")
+    });
+    let wire = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n";
+    folder.write("live.toml", format!("{}{wire}{rest}", ends.concat()))
+}
+
 /// Whether a program is there.
-fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     Command::new(program).arg("--help").output().is_ok()
 }
 
@@ -84,31 +108,18 @@ fn hosts_talk_through_a_wire() {
     if let Some(program) = lacking {
         return skipped(&format!("hosts on a wire: {program} is not there"));
     }
-    let Some(mut hosts) = Hosts::new() else {
+    let Some(mut hosts) = Hosts::new("wire") else {
         return skipped("hosts on a wire: no network namespaces (not root?)");
     };
     let folder = Scratch::new("wire");
-    folder.write("rules.v4", RULES);
-    let ends = [("left", "m0"), ("right", "m1")].map(|(name, device)| {
-        format!("[[port]]\nname = \"{name}\"\nkind = \"af_packet\"\ndevice = \"{device}\"\n")
-    });
-    let wire = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n\
-        [control]\nsocket = \"c\"\n";
-    let config = folder.write("live.toml", format!("{}{wire}", ends.concat()));
+    let config = between(&folder, RULES, "[control]\nsocket = \"c\"\n");
     let sent: Vec<u8> = (0..4_000_000_u32).flat_map(u32::to_le_bytes).collect();
     folder.write("sent", &sent);
 
     let mut serve = hosts.command(2, "python3");
     serve.args(["-m", "http.server", "8000"]).current_dir(folder.path());
     let mut server = hosts.start(serve);
-    let mut run = hosts.command(1, TAMIS);
-    run.args(["run", &config]);
-    let mut tamis_says = hosts.start(run);
-    let mut line = String::new();
-    while line != "ready\n" {
-        line.clear();
-        assert!(tamis_says.read_line(&mut line).unwrap() > 0, "it ended before it was ready");
-    }
+    let mut tamis_says = hosts.run(&config);
 
     let (text, code) = hosts.says(0, "ping", &["-c", "2", "-i", "0.2", "10.9.0.2"]);
     assert_eq!(code, Some(0), "{text}");

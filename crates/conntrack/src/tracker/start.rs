@@ -106,10 +106,8 @@ fn flow(listed: &Listed, now: u64) -> Flow {
             Proto::Tcp(Tcp::listed(crate::tcp::State::Established))
         }
         (State::Sctp(state), _) => {
-            if tags.is_none() {
-                // Its verification tags are not listed.
-                flow.doubt = Doubt::History;
-            }
+            // The kernel lists no verification tags.
+            flow.doubt = Doubt::History;
             Proto::Sctp(Sctp::listed(state, tags.unwrap_or_default()))
         }
         (State::Plain, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE) => {

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::any;
 use super::net::*;
+use super::other_protocols::{chunks, init};
 
 /// What a tracker's flows are read as once they were written; each of them has to be.
 fn written(tracker: &mut Tracker) -> Listing {
@@ -87,6 +88,34 @@ fn flows_die_of_the_time_between() {
         net.wait(waits);
         assert_eq!(net.pass(V4, Message::udp(7, 53)), Some(expected), "after {waits} s");
     }
+}
+
+#[test]
+fn what_is_left_counts_from_the_last_packet_and_not_from_the_next() {
+    let mut net = Net::kernel();
+    net.pass(V4, Message::udp(7, 53));
+    let mut net = restarted(net);
+    net.wait(20);
+    net.pass(V4, Message::udp(8, 53));
+    net.wait(11);
+    assert_eq!(net.tracker.living(net.now).count(), 1, "30 s have passed for the first one");
+}
+
+#[test]
+fn an_association_keeps_its_tags() {
+    let mut net = Net::kernel();
+    let say = |net: &mut Net, is_back: bool, tag: u32, chunk: &[u8]| {
+        let way = if is_back { back(V4) } else { V4 };
+        net.pass_frame(&chunks(way, is_back, tag, &[chunk])).state()
+    };
+    let (data, cookie) = ([0, 3, 0, 4], [10, 0, 0, 4]);
+    say(&mut net, false, 0, &init(1, 100));
+    say(&mut net, true, 100, &init(2, 200));
+    say(&mut net, false, 200, &cookie);
+    say(&mut net, true, 100, &[11, 0, 0, 4]);
+    let mut net = restarted(net);
+    assert_eq!(say(&mut net, true, 100, &data), Some(Established));
+    assert_eq!(say(&mut net, true, 101, &data), Some(Invalid));
 }
 
 #[test]

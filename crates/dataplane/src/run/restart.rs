@@ -16,7 +16,7 @@ use conntrack::Listing;
 use packet::visible;
 
 use super::RunError;
-use super::config::{ConfigError, Named, Settings};
+use super::config::{ConfigError, Named, Settings, folder};
 use super::load::{Loaded, shown};
 
 const SECOND: u64 = 1_000_000_000;
@@ -94,11 +94,6 @@ fn beside(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".unfinished");
     name.into()
-}
-
-/// The folder that a file is in.
-fn folder(file: &Path) -> &Path {
-    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn refused(file: &Path, source: io::Error) -> RunError {

@@ -198,6 +198,22 @@ impl Settings {
         read::settings(file, text)
     }
 
+    /// Folders that a run reads files of, once it is told to read them again.
+    #[must_use]
+    pub fn folders_read(&self) -> Vec<&Path> {
+        let rules = self.rules.iter().map(|rules| &*rules.file.path);
+        let sets = self.ipset.iter().map(|sets| &*sets.path);
+        let files = [Path::new(&self.file)].into_iter().chain(rules).chain(sets);
+        folders(files)
+    }
+
+    /// Folders that a run writes files to, or removes them from, when it ends.
+    #[must_use]
+    pub fn folders_written(&self) -> Vec<&Path> {
+        let connections = self.restart.file.iter().map(|file| &*file.path);
+        folders(connections.chain(self.socket.as_deref()))
+    }
+
     /// An error at a place of this configuration.
     pub(super) fn refuse(&self, at: At, what: impl fmt::Display) -> ConfigError {
         ConfigError { file: self.file.clone(), at, what: what.to_string() }
@@ -224,6 +240,19 @@ impl PortSettings {
             Kind::AfPacket { .. } | Kind::Tun { .. } | Kind::Pcap { .. } | Kind::Loopback => None,
         }
     }
+}
+
+/// The folders that files are in, each once.
+fn folders<'f>(files: impl Iterator<Item = &'f Path>) -> Vec<&'f Path> {
+    let mut folders: Vec<&Path> = files.map(folder).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    folders
+}
+
+/// The folder that a file is in.
+pub(super) fn folder(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A file that is named in a configuration: beside it, unless its path is absolute.
