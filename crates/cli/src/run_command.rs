@@ -40,12 +40,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         screen::print(&format!("{file}: ports {ports}, wires {wires}\nnext: tamis run {file}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let stop = interrupt::raised()?;
+    let (stop, asked) = (interrupt::raised()?, interrupt::asked_to_reload()?);
     let (run, warnings) = match Run::open(&settings) {
         Ok(opened) => opened,
         Err(error) if error.is_input() => return Err(error.into()),
         Err(error) => return Ok(failed(&error)),
     };
+    let run = run.reloading(asked);
     warn(&warnings);
     ready();
     let (status, ended) = run.wait(&stop, screen::tell);

@@ -7,6 +7,7 @@
 
 mod answers;
 mod arrival;
+pub mod bans_text;
 mod bridge;
 pub mod config;
 pub mod counters;
@@ -21,6 +22,7 @@ mod headers;
 mod hooked;
 mod interfaces;
 mod link;
+mod moment;
 mod observer;
 mod path;
 mod program;
@@ -31,8 +33,9 @@ mod shared;
 mod state;
 mod walk;
 mod way;
+mod within_link;
 
-pub use arrival::{Arrival, Bridge, Hooked, Left, Origin};
+pub use arrival::{Arrival, Bridge, Crossing, Hooked, Left, Origin};
 pub use config::{Config, Unresolved};
 pub use counters::{Counters, Places};
 pub use delivery::is_fragment;
@@ -45,6 +48,7 @@ pub use footprint::{ANSWERS_KEPT, ANSWERS_LONGEST, Footprint};
 pub use handler::{BURST, Handler};
 pub use headers::find_headers;
 pub use link::link_of;
+pub use moment::Moment;
 pub use observer::{Event, Events, Observer};
 pub use path::Path;
 pub use program::Program;

@@ -13,6 +13,8 @@ mod capture_port;
 mod causes;
 pub mod config;
 mod control;
+mod device;
+pub mod doctor;
 mod load;
 mod ports;
 pub mod replies;
@@ -38,6 +40,7 @@ use control::Control;
 use wire::Wire;
 use worker::{Failed, Shared, Worker};
 
+use crate::arrival::Crossing;
 use crate::config::Config;
 use crate::publish::Published;
 
@@ -62,6 +65,14 @@ pub struct Run {
     directions: Vec<Counted>,
     worker: JoinHandle<Result<(), Failed>>,
     control: Option<Control>,
+    reload: Option<Reload>,
+}
+
+/// What is read anew, when somebody asks for it.
+#[derive(Debug)]
+struct Reload {
+    settings: Settings,
+    asked: Arc<AtomicBool>,
 }
 
 /// One direction of a wire.
@@ -76,6 +87,8 @@ struct Counted {
 pub struct Ends {
     /// Each port, with what `-i` and `-o` see of it.
     pub ports: [(String, BoxedPort); 2],
+    /// How frames cross it that come in by each port.
+    pub crossings: [Crossing; 2],
     /// What becomes of frames that no rules are for.
     pub other: Other,
 }
@@ -105,8 +118,9 @@ pub enum RunError {
 /// # Errors
 /// Something is refused.
 pub fn check(settings: &Settings) -> Result<Loaded, ConfigError> {
-    let loaded = load::rules(settings)?;
+    let mut loaded = load::rules(settings)?;
     ports::check(settings)?;
+    loaded.warnings.extend(ports::warnings(settings));
     Ok(loaded)
 }
 
@@ -125,10 +139,23 @@ impl Run {
                 Ok((settings.ports[place].name.clone(), port))
             };
             let [first, second] = wire.ports;
-            wires.push(Ends { ports: [open(first)?, open(second)?], other: wire.other });
+            let ports = [open(first)?, open(second)?];
+            // Devices that are made by being opened have an MTU now.
+            let crossings = ports::crossings(settings, wire);
+            wires.push(Ends { ports, crossings, other: wire.other });
         }
         let run = Self::start(wires, &rulesets, config, settings.on_panic)?;
-        Ok((Self { control, ..run }, warnings))
+        let reload = Some(Reload { settings: settings.clone(), asked: Arc::default() });
+        Ok((Self { control, reload, ..run }, warnings))
+    }
+
+    /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Run::open`] started.
+    #[must_use]
+    pub fn reloading(mut self, asked: Arc<AtomicBool>) -> Self {
+        if let Some(reload) = &mut self.reload {
+            reload.asked = asked;
+        }
+        self
     }
 
     /// Starts with ports that are open.
@@ -143,8 +170,8 @@ impl Run {
     ) -> Result<Self, RunError> {
         let published = Published::new(rulesets.iter().map(|rules| &**rules), config)
             .map_err(RunError::Rules)?;
-        let wires = wires.into_iter().map(|Ends { ports, other }| {
-            Wire::new(ports.map(|(name, port)| (name.into(), port)), other)
+        let wires = wires.into_iter().map(|Ends { ports, crossings, other }| {
+            Wire::new(ports.map(|(name, port)| (name.into(), port)), other, crossings)
         });
         let wires: Vec<Wire> = wires.collect();
         let directions = wires.iter().flat_map(directions).collect();
@@ -153,7 +180,14 @@ impl Run {
         let worker = Worker { wires, rules, on_panic, shared: Arc::clone(&shared) };
         let thread = thread::Builder::new().name("worker 0".to_owned());
         let worker = thread.spawn(move || worker.run()).map_err(|_| RunError::Worker)?;
-        Ok(Self { published: Arc::new(published), shared, directions, worker, control: None })
+        Ok(Self {
+            published: Arc::new(published),
+            shared,
+            directions,
+            worker,
+            control: None,
+            reload: None,
+        })
     }
 
     /// The rules in force.
@@ -183,6 +217,31 @@ impl Run {
         }
     }
 
+    /// Rules, sets and bans as their files are now, all at once; connections stay. Files that are refused change
+    /// nothing.
+    fn reload_if_asked(&self, tell: &mut impl FnMut(&str)) {
+        let Some(Reload { settings, asked }) = &self.reload else { return };
+        if !asked.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        match self.reload(settings) {
+            Ok((number, warnings)) => {
+                warnings.iter().for_each(|warning| tell(&format!("warning: {warning}")));
+                tell(&format!("reloaded: program {number}"));
+            }
+            Err(what) => tell(&format!("not reloaded: {what}")),
+        }
+    }
+
+    fn reload(&self, settings: &Settings) -> Result<(u64, Vec<String>), String> {
+        let loaded = load::rules(settings).map_err(|error| error.to_string())?;
+        let Loaded { rulesets, config: Config { sets, bans, .. }, warnings } = loaded;
+        let rulesets = rulesets.into_iter().filter_map(Arc::into_inner).collect();
+        let current = self.published.program().number();
+        let number = self.published.reload(current, rulesets, sets, bans);
+        number.map(|number| (number, warnings)).map_err(|error| error.to_string())
+    }
+
     fn has_panicked(&self) -> bool {
         self.shared.panicked.load(Ordering::Relaxed)
     }
@@ -207,6 +266,7 @@ impl Run {
                 tell(PANICKED);
                 is_told = true;
             }
+            self.reload_if_asked(&mut tell);
             let served = control.as_mut().is_some_and(|control| control.serve(&self));
             if !served {
                 thread::sleep(LOOK);

@@ -81,6 +81,7 @@ pub fn text(status: &Value) -> String {
         let (what, packets) = (word(&cause["what"]), &cause["packets"]);
         let _ = writeln!(text, "unknown because of {what}: {packets}");
     }
+    let _ = writeln!(text, "program {}", status["program"]);
     if status["panicked"] == true {
         let _ = writeln!(text, "{}", super::PANICKED);
     }
