@@ -11,6 +11,7 @@ mod confine;
 mod convert_command;
 mod ctl_command;
 mod demo;
+mod doctor_command;
 mod host_folder;
 mod interrupt;
 mod man_command;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Collect(collect) => collect_command::run(collect),
         Command::Run(run) => run_command::run(run),
         Command::Ctl(ctl) => ctl_command::run(ctl),
+        Command::Doctor(doctor) => doctor_command::run(doctor),
         Command::Completions(completions) => completions_command::run(completions, Args::command()),
         Command::Man(man) => man_command::run(man, Args::command()),
         Command::Bench(MovedArgs { .. }) => moved::refuse("bench"),

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         screen::print(&format!("{file}: ports {ports}, wires {wires}\nnext: tamis run {file}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let stop = interrupt::raised()?;
+    let (stop, asked) = (interrupt::raised()?, interrupt::asked_to_reload()?);
     let opened = match run::open(&settings) {
         Ok(opened) => opened,
         Err(error) if error.is_input() => return Err(error.into()),
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     };
     warn(&lacking);
     let run = match opened.start(given_up) {
-        Ok(run) => run,
+        Ok(run) => run.reloading(asked),
         Err(error) if error.is_input() => return Err(error.into()),
         Err(error) => return Ok(failed(&error)),
     };

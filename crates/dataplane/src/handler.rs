@@ -290,6 +290,7 @@ impl Handler {
             ct,
             to_host: way.ends_here(),
             mtu: way.mtu,
+            path_mtu: arrival.path_mtu(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
         let visit = Visit {
@@ -343,7 +344,9 @@ impl Handler {
         let len = walk.packet().len() as u64;
         let mut outcome =
             Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
-        let leaving = exit.as_ref().map(|_| Leaving::new(&walk, gone, came_at, parts.as_mut()));
+        let leaving = exit
+            .as_ref()
+            .map(|_| Leaving::new(&walk, gone, came_at, parts.as_mut()).of(arrival.segment));
         let mut made = Made::default();
         if let (Some(exit), Some(leaving)) = (&mut *exit, &leaving) {
             made = exit.make(&mut walk, &end.verdict, leaving, sent.as_ref(), config);
@@ -370,6 +373,7 @@ impl Handler {
             ct,
             to_host: way.ends_here(),
             mtu: way.mtu,
+            path_mtu: arrival.path_mtu(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
         let mut walk = Walk::again(transit, view, tables, memories);
@@ -422,10 +426,12 @@ fn goes<'n: 'a, 'a>(
             let way =
                 reroute::after(walk, way, &stands.before, arrival, config, of_rules, observer);
             let host = &config.host;
-            let bridged = way.on_wire || bridge::crosses(&way, arrival, host);
+            let bridged = way.is_bridged() || bridge::crosses(&way, arrival, host);
             bridge::passed_on(walk, &way, arrival, host, observer);
             let left = arrival.left.is_some();
-            let sizes = Sizes { fragment: stands.fragment, left, bridged, output: way.mtu };
+            let (fragment, segment) = (stands.fragment, arrival.segment);
+            let on_wire = way.wire.is_some();
+            let sizes = Sizes { fragment, segment, left, on_wire, bridged, output: way.mtu };
             let came = came_in(walk, way, &sizes, delivery, host, observer);
             (way, came)
         }

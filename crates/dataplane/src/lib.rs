@@ -8,6 +8,7 @@
 
 mod answers;
 mod arrival;
+pub mod bans_text;
 mod bridge;
 pub mod config;
 pub mod counters;
@@ -23,6 +24,7 @@ mod hooked;
 mod interfaces;
 pub mod keys;
 mod link;
+mod moment;
 mod observer;
 mod path;
 mod program;
@@ -33,8 +35,9 @@ mod shared;
 mod state;
 mod walk;
 mod way;
+mod within_link;
 
-pub use arrival::{Arrival, Bridge, Hooked, Left, Origin};
+pub use arrival::{Arrival, Bridge, Crossing, Hooked, Left, Origin};
 pub use config::{Config, Unresolved};
 pub use counters::{Counters, Places};
 pub use delivery::is_fragment;
@@ -47,6 +50,7 @@ pub use footprint::{ANSWERS_KEPT, ANSWERS_LONGEST, Footprint};
 pub use handler::{BURST, Handler};
 pub use headers::find_headers;
 pub use link::link_of;
+pub use moment::Moment;
 pub use observer::{Event, Events, Observer};
 pub use path::Path;
 pub use program::Program;

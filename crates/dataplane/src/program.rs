@@ -7,9 +7,11 @@
 
 use std::sync::Arc;
 
+use access::list::Schedule;
 use conntrack::Mode;
 use rules::Class;
 use rules::eval::RuleRef;
+use rules::ipset::Sets;
 use rules::model::{Family, Rule, Ruleset};
 use rules::revision::Revision;
 use smallvec::SmallVec;
@@ -17,6 +19,7 @@ use smallvec::SmallVec;
 use crate::config::Config;
 use crate::course::Course;
 use crate::path::Path;
+use crate::shared::Shared;
 use crate::walk::{Rules, Tables};
 
 /// The rules of one or more families, laid out, and what is given of the host that they stand on.
@@ -27,6 +30,8 @@ pub struct Program {
     /// It has rules of a bridge, which then sees frames before anybody else.
     bridges: bool,
     config: Arc<Config>,
+    /// What workers that walk it have one of; `None` where each has its own.
+    shared: Option<Shared>,
 }
 
 /// The rules of one family, with what their walk needs at hand.
@@ -72,17 +77,38 @@ impl Program {
 
     fn of_plans(number: u64, plans: Vec<Plan>, config: Arc<Config>) -> Self {
         let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
-        Self { number, plans, bridges, config }
+        Self { number, plans, bridges, config, shared: None }
     }
 
-    /// The next one, with this revision in place of that of its family.
-    pub(crate) fn after(&self, next: Arc<Revision>) -> Self {
+    /// The same for workers that share this.
+    pub(crate) fn sharing(self, shared: Shared) -> Self {
+        Self { shared: Some(shared), ..self }
+    }
+
+    /// The next one, with these revisions in place of those of their families.
+    pub(crate) fn after(&self, next: &[Arc<Revision>]) -> Self {
         let mut revisions: SmallVec<[_; 4]> = self.revisions().cloned().collect();
-        match revisions.iter_mut().find(|old| old.family() == next.family()) {
-            Some(old) => *old = next,
-            None => revisions.push(next),
+        for next in next {
+            match revisions.iter_mut().find(|old| old.family() == next.family()) {
+                Some(old) => *old = Arc::clone(next),
+                None => revisions.push(Arc::clone(next)),
+            }
         }
-        Self::of_revisions(self.number + 1, revisions, Arc::clone(&self.config))
+        let config = Arc::clone(&self.config);
+        let program = Self::of_revisions(self.number + 1, revisions, config);
+        Self { shared: self.shared.clone(), ..program }
+    }
+
+    /// The same with other sets and another access list.
+    pub(crate) fn with(self, sets: Option<Sets>, bans: Option<Schedule>) -> Self {
+        let config = Config { sets, bans, ..Config::clone(&self.config) };
+        let shared = self.shared.as_ref().map(|shared| shared.renewed(&config));
+        Self { config: Arc::new(config), shared, ..self }
+    }
+
+    /// What workers that walk it have one of.
+    pub(crate) fn shared(&self) -> Option<&Shared> {
+        self.shared.as_ref()
     }
 
     /// Its number among the programs that were published one after the other, from 1; 0 if it was not.

@@ -45,6 +45,17 @@ impl Shared {
         }
     }
 
+    /// The same with other sets and another access list; what matches remember stays.
+    #[must_use]
+    pub(crate) fn renewed(&self, config: &Config) -> Self {
+        Self { memories: self.memories.clone(), ..Self::new(config) }
+    }
+
+    /// Whether both are one.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.bans, &other.bans)
+    }
+
     /// The access list, to be changed while packets pass.
     #[must_use]
     pub fn bans(&self) -> &Arc<Live> {

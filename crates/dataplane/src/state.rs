@@ -119,10 +119,11 @@ impl State {
         }
     }
 
-    /// Goes on under another program. Connections, fragments, sets and the access list stay, and what matches
-    /// remember as far as their rules stay, if that is to be kept: see [`Memories::carried`]. Revisions of the same
+    /// Goes on under another program. Connections, fragments, sets and the access list stay (but those that were
+    /// read anew with the program), and what matches remember as far as their rules stay, if that is to be kept: see [`Memories::carried`]. Revisions of the same
     /// rules are followed without a look at the rules. What workers share stays in either case. What was made for a family without rules now is dropped.
     pub fn follow(&mut self, new: &Program, how: Follow) {
+        self.share(new);
         let config = new.config();
         let part = &self.part;
         for (place, plan) in new.plans().iter().enumerate() {
@@ -140,6 +141,15 @@ impl State {
         self.bans = self.bans.take().or_else(|| part.bans(config));
         self.sets = self.sets.take().or_else(|| part.sets(config));
         self.chance = self.chance.take().or_else(|| config.entropy.chance());
+    }
+
+    /// Sets and the access list are other ones where they were read anew with the program.
+    fn share(&mut self, new: &Program) {
+        let (Some(old), Some(new)) = (&mut self.part.shared, new.shared()) else { return };
+        if !old.is(new) {
+            *old = new.clone();
+            (self.bans, self.sets) = (None, None);
+        }
     }
 
     /// States of matches that it has room for, in use or not.

@@ -36,6 +36,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use access::list::Schedule;
+use rules::ipset::Sets;
 use rules::model::{Counters, Family, Hook, Rule, Ruleset};
 use rules::revision::{Numbers, Refused, Revision, Transaction};
 use rules::save::LoadError;
@@ -72,7 +74,6 @@ pub struct Published<T = Local> {
     numbers: Mutex<Numbers>,
     /// Held to look, and to swap; taken after `numbers` by who takes both.
     ledger: Mutex<Ledger<T>>,
-    shared: Shared,
     limits: Limits,
 }
 
@@ -160,7 +161,7 @@ impl<T: Tally> Published<T> {
         }
         let config = config.into();
         let shared = Shared::new(&config);
-        let first = Program::of_revisions(1, revisions.iter().cloned(), config);
+        let first = Program::of_revisions(1, revisions.iter().cloned(), config).sharing(shared);
         let mut ledger = Ledger::new(first, numbers.slots());
         for rule in revisions.iter().flat_map(|revision| revision.rules()) {
             ledger.start_rule(rule.slot, rule.counters);
@@ -168,18 +169,20 @@ impl<T: Tally> Published<T> {
         given.into_iter().for_each(|reset| ledger.start_policy(reset));
         let limits = Limits { programs: MOST_PROGRAMS, bytes: MOST_BYTES, patience: PATIENCE };
         let (numbers, ledger) = (Mutex::new(numbers), Mutex::new(ledger));
-        Ok(Self { numbers, ledger, shared, limits })
+        Ok(Self { numbers, ledger, limits })
     }
 
     /// Registers a worker. Dropping it takes it off again; its counts stay.
     pub fn worker(&self) -> Worker<T> {
         let (place, program) = self.lock().register();
-        Worker::new(place, &program, &self.shared)
+        Worker::new(place, &program)
     }
 
-    /// What its workers share: the access list, to be changed while packets pass, and the sets.
-    pub fn shared(&self) -> &Shared {
-        &self.shared
+    /// What its workers share: the access list, to be changed while packets pass, and the sets. After a reload both are
+    /// other ones.
+    pub fn shared(&self) -> Shared {
+        let program = self.program();
+        program.shared().cloned().unwrap_or_else(|| Shared::new(program.config()))
     }
 
     /// The current program. Holding on to it keeps it, and those after it, from being reclaimed; holding on to a
@@ -239,6 +242,38 @@ impl<T: Tally> Published<T> {
         })
     }
 
+    /// As [`Published::replace`], for rules of several families, sets and the access list at once: no packet meets
+    /// some of them without the others.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn reload(
+        &self,
+        expected: u64,
+        rulesets: Vec<Ruleset>,
+        sets: Option<Sets>,
+        bans: Option<Schedule>,
+    ) -> Result<u64, PublishError> {
+        // What could be refused is refused before any of it has taken numbers.
+        for ruleset in &rulesets {
+            Revision::first(ruleset, &mut Numbers::default()).map_err(PublishError::Refused)?;
+        }
+        let mut numbers = lock(&self.numbers);
+        let current = self.room_at(expected, &mut numbers)?;
+        let (mut next, mut resets) = (Vec::new(), Vec::new());
+        for ruleset in rulesets {
+            let given = given_to_policies(&ruleset);
+            let old = revision_of(&current, ruleset.family, &mut numbers)?;
+            let new = old.replaced_by(ruleset, &mut numbers).map_err(PublishError::Refused)?;
+            resets.extend(policies_of_new_tables(&old, &new));
+            resets.extend(given);
+            next.push(Arc::new(new));
+        }
+        let program = current.after(&next).with(sets, bans);
+        drop(current);
+        Ok(self.put(program, &next, &resets, &mut numbers))
+    }
+
     fn publish(
         &self,
         expected: u64,
@@ -248,25 +283,33 @@ impl<T: Tally> Published<T> {
     ) -> Result<u64, PublishError> {
         let mut numbers = lock(&self.numbers);
         let current = self.room_at(expected, &mut numbers)?;
-        let old = match current.revision(family) {
-            Some(revision) => Arc::clone(revision),
-            None => Arc::new(without_rules(family, &mut numbers)?),
-        };
-        let next = Arc::new(make(&old, &mut numbers)?);
-        let mut resets = policies_of_new_tables(&old, &next);
+        let old = revision_of(&current, family, &mut numbers)?;
+        let next = [Arc::new(make(&old, &mut numbers)?)];
+        let mut resets = policies_of_new_tables(&old, &next[0]);
         resets.extend_from_slice(given);
-        let program = current.after(Arc::clone(&next));
+        let program = current.after(&next);
         // Or it would never be the last to have it.
         drop((current, old));
-        for some in next.made().chunks(AT_ONCE) {
+        Ok(self.put(program, &next, &resets, &mut numbers))
+    }
+
+    /// Puts a program in force, which differs from the current one by these revisions.
+    fn put(
+        &self,
+        program: Program,
+        next: &[Arc<Revision>],
+        resets: &[Reset],
+        numbers: &mut Numbers,
+    ) -> u64 {
+        for some in next.iter().flat_map(|next| next.made().chunks(AT_ONCE)) {
             self.lock().prepare(some);
         }
         let mut ledger = self.lock();
-        let number = ledger.publish(program, &next, &resets, numbers.slots());
-        let gone = ledger.reclaim(&mut numbers);
+        let number = ledger.publish(program, next, resets, numbers.slots());
+        let gone = ledger.reclaim(numbers);
         drop(ledger);
         drop(gone);
-        Ok(number)
+        number
     }
 
     /// Waits for room for one more program; `expected` is current, and stays it for as long as the writer's turn
@@ -369,6 +412,18 @@ fn policies_of_new_tables(old: &Revision, new: &Revision) -> Vec<Reset> {
         kind.hooks().map(move |hook| (place(hook), Counters::default()))
     };
     kinds.filter(|(_, kind)| is_new(kind.name)).flat_map(hooks).collect()
+}
+
+/// The revision of a family in a program.
+fn revision_of(
+    program: &Program,
+    family: Family,
+    numbers: &mut Numbers,
+) -> Result<Arc<Revision>, PublishError> {
+    match program.revision(family) {
+        Some(revision) => Ok(Arc::clone(revision)),
+        None => without_rules(family, numbers).map(Arc::new),
+    }
 }
 
 /// What the rules of a family are made of that had none.

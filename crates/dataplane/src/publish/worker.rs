@@ -18,7 +18,6 @@ use crate::egress::Egress;
 use crate::handler::Handler;
 use crate::observer::Observer;
 use crate::program::Program;
-use crate::shared::Shared;
 use crate::state::{Follow, State};
 
 /// What a worker works with.
@@ -55,8 +54,12 @@ impl<T: Tally> fmt::Debug for Worker<T> {
 }
 
 impl<T: Tally> Worker<T> {
-    pub(super) fn new(place: Arc<Place<T>>, program: &Program, shared: &Shared) -> Self {
-        Self { place, handler: Handler::sharing(program, shared), followed: program.number() }
+    pub(super) fn new(place: Arc<Place<T>>, program: &Program) -> Self {
+        let handler = match program.shared() {
+            Some(shared) => Handler::sharing(program, shared),
+            None => Handler::new(program),
+        };
+        Self { place, handler, followed: program.number() }
     }
 
     /// One whose packets are sent; see [`Handler::sending`].

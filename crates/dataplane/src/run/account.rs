@@ -34,7 +34,13 @@ pub enum Reason {
     Truncated,
     /// Its link type is not known.
     LinkType,
-    /// Something else refuses it: a route, its time to live, its size, the access list.
+    /// The access list denies it.
+    Denied,
+    /// It has no time to live left, where packets age.
+    Ttl,
+    /// It is too big for the port that it would leave by.
+    TooBig,
+    /// Something else refuses it.
     Refused,
     /// It was accepted, but some byte of it is not known.
     NotKnown,
@@ -50,7 +56,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 20] = [
         Self::Rule,
         Self::Policy,
         Self::HotDrop,
@@ -62,6 +68,9 @@ impl Reason {
         Self::Other,
         Self::Truncated,
         Self::LinkType,
+        Self::Denied,
+        Self::Ttl,
+        Self::TooBig,
         Self::Refused,
         Self::NotKnown,
         Self::TxFull,
@@ -85,6 +94,9 @@ impl Reason {
             Self::Other => "other",
             Self::Truncated => "truncated",
             Self::LinkType => "link_type",
+            Self::Denied => "denied",
+            Self::Ttl => "ttl",
+            Self::TooBig => "too_big",
             Self::Refused => "refused",
             Self::NotKnown => "not_known",
             Self::TxFull => "tx_full",
@@ -108,10 +120,10 @@ impl Reason {
                 DropReason::HotDrop(_) => Self::HotDrop,
                 DropReason::Stack(_) => Self::Stack,
                 DropReason::Conntrack | DropReason::Reassembly => Self::Conntrack,
-                DropReason::Route(_)
-                | DropReason::Ttl
-                | DropReason::TooBig
-                | DropReason::Denied(_) => Self::Refused,
+                DropReason::Denied(_) => Self::Denied,
+                DropReason::Ttl => Self::Ttl,
+                DropReason::TooBig => Self::TooBig,
+                DropReason::Route(_) => Self::Refused,
             },
         }
     }
@@ -222,7 +234,7 @@ mod tests {
         }
         let now = account.read();
         let counts: Vec<_> = Reason::ALL.iter().map(|reason| now.of(*reason)).collect();
-        assert_eq!(counts, (1..=17).collect::<Vec<u64>>());
+        assert_eq!(counts, (1..=20).collect::<Vec<u64>>());
         assert!(now.balances());
     }
 

@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use access::list::Schedule;
 use host::Host;
 use packet::visible;
 use rules::Entropy;
@@ -13,8 +14,9 @@ use rules::ipset::Sets;
 use rules::model::{Action, Ruleset};
 use rules::save::{LoadOptions, load};
 
-use super::config::{ConfigError, Named, PortSettings, Settings};
+use super::config::{ConfigError, Named, PortSettings, Settings, Ttl};
 use super::warnings::{self, admits};
+use crate::bans_text;
 use crate::config::Config;
 
 /// Rules as a configuration gives them.
@@ -28,11 +30,12 @@ pub struct Loaded {
     pub warnings: Vec<String>,
 }
 
-/// Reads rules and sets.
+/// Reads rules, sets and bans.
 ///
 /// # Errors
 /// A file cannot be read, is refused, or holds what no wire can do.
 pub(super) fn rules(settings: &Settings) -> Result<Loaded, ConfigError> {
+    can_answer(settings)?;
     let (mut rulesets, mut told) = (Vec::new(), Vec::new());
     for rules in &settings.rules {
         let file = rules.file.path.display();
@@ -53,7 +56,11 @@ pub(super) fn rules(settings: &Settings) -> Result<Loaded, ConfigError> {
         })?),
         None => None,
     };
-    let config = config(settings, sets);
+    let bans = match &settings.bans {
+        Some(named) => Some(bans(settings, named)?),
+        None => None,
+    };
+    let config = config(settings, sets, bans);
     told.extend(warnings::without_rules(settings));
     told.extend(warnings::neighbours_dropped(settings, &rulesets, &config));
     let warnings = told.into_iter().map(|line| visible::word(&line).into_owned()).collect();
@@ -62,7 +69,7 @@ pub(super) fn rules(settings: &Settings) -> Result<Loaded, ConfigError> {
 
 /// What packets on a wire are taken to walk by: their table of connections is the only one, and what rules draw is
 /// drawn here.
-fn config(settings: &Settings, sets: Option<Sets>) -> Config {
+fn config(settings: &Settings, sets: Option<Sets>, bans: Option<Schedule>) -> Config {
     let ct = conntrack::Config {
         mode: conntrack::Mode::Kernel,
         max: settings.connections,
@@ -75,6 +82,7 @@ fn config(settings: &Settings, sets: Option<Sets>) -> Config {
     Config {
         ct,
         sets,
+        bans,
         entropy: Entropy::System,
         unknown: settings.unknown,
         pair: false,
@@ -83,11 +91,37 @@ fn config(settings: &Settings, sets: Option<Sets>) -> Config {
     }
 }
 
+fn bans(settings: &Settings, named: &Named) -> Result<Schedule, ConfigError> {
+    let name = named.path.to_string_lossy();
+    let bans = bans_text::parse(&name, &text(settings, named)?);
+    bans.map_err(|error| settings.refuse(named.at, format_args!("{name}:{error}")))
+}
+
 fn text(settings: &Settings, Named { path, at }: &Named) -> Result<String, ConfigError> {
     let name = path.display();
     let bytes = std::fs::read(path)
         .map_err(|error| settings.refuse(*at, format_args!("{name}: {error}")))?;
     String::from_utf8(bytes).map_err(|error| settings.refuse(*at, format_args!("{name}: {error}")))
+}
+
+/// Refuses wires on which packets age where a port has no address to answer them with: one of each family that has
+/// rules.
+fn can_answer(settings: &Settings) -> Result<(), ConfigError> {
+    let families = settings.rules.iter().map(|rules| rules.family).filter(|family| family.is_ip());
+    for family in families {
+        for wire in settings.wires.iter().filter(|wire| wire.ttl == Ttl::Lower) {
+            let ports = wire.ports.iter().filter_map(|place| settings.ports.get(*place));
+            let lacks = |port: &&PortSettings| port.address_of(family).is_none();
+            if let Some(port) = ports.into_iter().find(lacks) {
+                let (family, port) = (family.name(), &port.name);
+                let what = "ttl = \"lower\" beside rules of";
+                let what =
+                    format!("{what} {family}: expected address = [\"…\"] of {family} on {port}");
+                return Err(settings.refuse(wire.at, what));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Refuses rules that translate to an address that the port has not by which a packet of theirs passes.

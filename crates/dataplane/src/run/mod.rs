@@ -14,6 +14,8 @@ mod capture_port;
 mod causes;
 pub mod config;
 mod control;
+mod device;
+pub mod doctor;
 mod given_up;
 mod load;
 mod parker;
@@ -44,6 +46,7 @@ use parker::Parker;
 use wire::Wire;
 use worker::{Failed, Shared, Worker};
 
+use crate::arrival::Crossing;
 use crate::config::Config;
 use crate::publish::{self, Published};
 
@@ -74,6 +77,14 @@ pub struct Run {
     connections: Option<PathBuf>,
     resumed: Resumed,
     given_up: GivenUp,
+    reload: Option<Reload>,
+}
+
+/// What is read anew, when somebody asks for it.
+#[derive(Debug)]
+struct Reload {
+    settings: Settings,
+    asked: Arc<AtomicBool>,
 }
 
 /// What a worker leaves: why it ended, and its way to the rules, with the connections.
@@ -89,6 +100,7 @@ pub struct Opened {
     control: Option<Control>,
     connections: Option<PathBuf>,
     resumed: Resumed,
+    reload: Reload,
 }
 
 /// One direction of a wire.
@@ -103,6 +115,8 @@ struct Counted {
 pub struct Ends {
     /// Each port, with what `-i` and `-o` see of it.
     pub ports: [(String, BoxedPort); 2],
+    /// How frames cross it that come in by each port.
+    pub crossings: [Crossing; 2],
     /// What becomes of frames that no rules are for.
     pub other: Other,
 }
@@ -145,6 +159,7 @@ pub fn check(settings: &Settings) -> Result<Loaded, ConfigError> {
 fn load(settings: &Settings) -> Result<(Loaded, Resumed), ConfigError> {
     let mut loaded = load::rules(settings)?;
     ports::check(settings)?;
+    loaded.warnings.extend(ports::warnings(settings));
     let resumed = restart::read(settings, &mut loaded)?;
     Ok((loaded, resumed))
 }
@@ -163,12 +178,16 @@ pub fn open(settings: &Settings) -> Result<Opened, RunError> {
             Ok((settings.ports[place].name.clone(), port))
         };
         let [first, second] = wire.ports;
-        wires.push(Ends { ports: [open(first)?, open(second)?], other: wire.other });
+        let ports = [open(first)?, open(second)?];
+        // Devices that are made by being opened have an MTU now.
+        let crossings = ports::crossings(settings, wire);
+        wires.push(Ends { ports, crossings, other: wire.other });
     }
     restart::begin(settings)?;
     let connections = settings.restart.file.as_ref().map(|file| file.path.clone());
     let on_panic = settings.on_panic;
-    Ok(Opened { wires, loaded, on_panic, control, connections, resumed })
+    let reload = Reload { settings: settings.clone(), asked: Arc::default() };
+    Ok(Opened { wires, loaded, on_panic, control, connections, resumed, reload })
 }
 
 impl Opened {
@@ -183,13 +202,22 @@ impl Opened {
     /// # Errors
     /// The rules form a loop, or no thread can be had.
     pub fn start(self, given_up: GivenUp) -> Result<Run, RunError> {
-        let Self { wires, loaded, on_panic, control, connections, resumed } = self;
+        let Self { wires, loaded, on_panic, control, connections, resumed, reload } = self;
         let run = Run::start(wires, &loaded.rulesets, loaded.config, on_panic)?;
-        Ok(Run { control, connections, resumed, given_up, ..run })
+        Ok(Run { control, connections, resumed, given_up, reload: Some(reload), ..run })
     }
 }
 
 impl Run {
+    /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Run::open`] started.
+    #[must_use]
+    pub fn reloading(mut self, asked: Arc<AtomicBool>) -> Self {
+        if let Some(reload) = &mut self.reload {
+            reload.asked = asked;
+        }
+        self
+    }
+
     /// Starts with ports that are open.
     ///
     /// # Errors
@@ -202,8 +230,8 @@ impl Run {
     ) -> Result<Self, RunError> {
         let published = Published::new(rulesets.iter().map(|rules| &**rules), config)
             .map_err(RunError::Rules)?;
-        let wires = wires.into_iter().map(|Ends { ports, other }| {
-            Wire::new(ports.map(|(name, port)| (name.into(), port)), other)
+        let wires = wires.into_iter().map(|Ends { ports, crossings, other }| {
+            Wire::new(ports.map(|(name, port)| (name.into(), port)), other, crossings)
         });
         let wires: Vec<Wire> = wires.collect();
         let directions = wires.iter().flat_map(directions).collect();
@@ -224,6 +252,7 @@ impl Run {
             connections: None,
             resumed: Resumed::default(),
             given_up: GivenUp::default(),
+            reload: None,
         })
     }
 
@@ -257,6 +286,31 @@ impl Run {
         }
     }
 
+    /// Rules, sets and bans as their files are now, all at once; connections stay. Files that are refused change
+    /// nothing.
+    fn reload_if_asked(&self, tell: &mut impl FnMut(&str)) {
+        let Some(Reload { settings, asked }) = &self.reload else { return };
+        if !asked.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        match self.reload(settings) {
+            Ok((number, warnings)) => {
+                warnings.iter().for_each(|warning| tell(&format!("warning: {warning}")));
+                tell(&format!("reloaded: program {number}"));
+            }
+            Err(what) => tell(&format!("not reloaded: {what}")),
+        }
+    }
+
+    fn reload(&self, settings: &Settings) -> Result<(u64, Vec<String>), String> {
+        let loaded = load::rules(settings).map_err(|error| error.to_string())?;
+        let Loaded { rulesets, config: Config { sets, bans, .. }, warnings } = loaded;
+        let rulesets = rulesets.into_iter().filter_map(Arc::into_inner).collect();
+        let current = self.published.program().number();
+        let number = self.published.reload(current, rulesets, sets, bans);
+        number.map(|number| (number, warnings)).map_err(|error| error.to_string())
+    }
+
     fn has_panicked(&self) -> bool {
         self.shared.panicked.load(Ordering::Relaxed)
     }
@@ -282,6 +336,7 @@ impl Run {
                 tell(PANICKED);
                 is_told = true;
             }
+            self.reload_if_asked(&mut tell);
             let served = control.as_mut().is_some_and(|control| control.serve(&self));
             if !served {
                 thread::sleep(LOOK);

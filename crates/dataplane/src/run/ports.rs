@@ -5,8 +5,10 @@ use std::path::Path;
 use pktio::{CaptureReader, FaultPort, MemoryPort, Pool, PortError};
 
 use super::capture_port::CapturePort;
-use super::config::{ConfigError, Kind, Named, PortSettings, Settings};
+use super::config::{ConfigError, Kind, Named, PortSettings, Settings, Ttl, WireSettings};
 use super::wire::BoxedPort;
+use super::{device, doctor};
+use crate::arrival::Crossing;
 
 /// Frames that a loopback holds, and hands over at a time.
 const LOOPED: usize = 1024;
@@ -17,9 +19,17 @@ const LOOPED_BYTES: usize = 2048;
 /// Whether everything that ports need is there; nothing is made or changed.
 ///
 /// # Errors
-/// A capture cannot be read, or is none, or the folder of one that is to be written is not there.
+/// A capture cannot be read, or is none, or the folder of one that is to be written is not there; there is no such
+/// interface.
 pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
     for port in &settings.ports {
+        if let Kind::AfPacket { device } = &port.kind {
+            let names = device::names();
+            if !names.contains(device) {
+                let what = format!("expected one of the interfaces {}", names.join(" "));
+                return Err(settings.refuse(port.at, format!("{what}, found \"{device}\"")));
+            }
+        }
         let Kind::Pcap { file, out, .. } = &port.kind else { continue };
         if let Some(Named { path, at }) = file {
             let opened = CaptureReader::open(&path.to_string_lossy());
@@ -45,6 +55,56 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
         }
     }
     Ok(())
+}
+
+/// What is odd about interfaces that ports are: whatever else takes frames that come in by them.
+pub(super) fn warnings(settings: &Settings) -> Vec<String> {
+    let mut told = Vec::new();
+    let interfaces = settings.ports.iter().filter_map(|port| match &port.kind {
+        Kind::AfPacket { device } => Some((port.at.line, device)),
+        _ => None,
+    });
+    for (line, name) in interfaces {
+        let mut tell = |what: String| told.push(format!("{}:{line}: {name} {what}", settings.file));
+        if let Some(master) = device::master(name) {
+            tell(format!(
+                "belongs to {master}, which takes its frames as well: ip link set {name} nomaster"
+            ));
+        }
+        for address in device::addresses(name) {
+            tell(format!(
+                "has the address {address}: its host answers as well: ip addr flush dev {name}"
+            ));
+        }
+        for setting in device::forwarding(name) {
+            tell(format!(
+                "is forwarded from by its host, too, which may pass frames on a second time: {setting} is 1"
+            ));
+        }
+    }
+    if settings.ports.iter().any(|port| matches!(port.kind, Kind::AfPacket { .. }))
+        && let Some((why, todo)) = doctor::packet_socket()
+    {
+        told.push(format!("{}: af_packet: {why}: {todo}", settings.file));
+    }
+    told
+}
+
+/// How frames cross a wire in each direction, once its ports are open.
+pub(super) fn crossings(settings: &Settings, wire: &WireSettings) -> [Crossing; 2] {
+    let ages = wire.ttl == Ttl::Lower;
+    let [first, second] = wire.ports.map(|place| mtu(settings, place));
+    [[second, first], [first, second]].map(|[mtu, mtu_back]| Crossing { ages, mtu, mtu_back })
+}
+
+/// Bytes of the longest packet of the port at a place: as its device says, or as it is given.
+fn mtu(settings: &Settings, place: usize) -> Option<u32> {
+    let port = settings.ports.get(place)?;
+    match &port.kind {
+        Kind::AfPacket { device } | Kind::Tun { device } => device::mtu(device),
+        Kind::Fault { of, .. } => mtu(settings, *of),
+        Kind::Pcap { .. } | Kind::Loopback => port.mtu,
+    }
 }
 
 /// Opens the port at a place of the configuration.

@@ -89,6 +89,7 @@ pub fn text(status: &Value) -> String {
         let (what, packets) = (word(&cause["what"]), &cause["packets"]);
         let _ = writeln!(text, "unknown because of {what}: {packets}");
     }
+    let _ = writeln!(text, "program {}", status["program"]);
     let resumed = &status["resumed"];
     if resumed["connections"] != 0 {
         let _ = writeln!(text, "connections of the run before: {}", resumed["connections"]);

@@ -11,8 +11,8 @@ use packet::craft::{Addresses, Craft, Message};
 use rules::Iface;
 use rules::model::{Action, Family, Hook, IfaceTest, Ruleset};
 
-use super::config::Settings;
-use crate::arrival::{Arrival, Origin};
+use super::config::{Settings, Ttl};
+use crate::arrival::{Arrival, Crossing, Origin};
 use crate::config::Config;
 use crate::disposition::FinalVerdict;
 use crate::evaluator::Evaluator;
@@ -57,7 +57,9 @@ pub(super) fn without_rules(settings: &Settings) -> Option<String> {
         (false, true) => "ip: no rules are given for IPv4, so all of it passes",
         _ => return None,
     };
-    Some(format!("{}: {missing}", settings.file))
+    let ages = settings.wires.iter().any(|wire| wire.ttl == Ttl::Lower);
+    let as_it_is = if ages { ", and does not age" } else { "" };
+    Some(format!("{}: {missing}{as_it_is}", settings.file))
 }
 
 /// Wires on which the rules drop the messages that IPv6 finds neighbours by: nothing passes there for long.
@@ -75,11 +77,12 @@ pub(super) fn neighbours_dropped(
     let drops = |[from, to]: [usize; 2]| {
         let [input, output] = [from, to].map(|place| &*settings.ports[place].name);
         let mut evaluator = Evaluator::new(&program);
+        let crossing = Crossing::default();
         solicitations().any(|mut frame| {
             let arrival = Arrival {
                 input: Some(input),
                 output: Some(output),
-                on_wire: true,
+                wire: Some(&crossing),
                 origin: Origin::Wire,
                 time: Some(0),
                 ..Arrival::new(1, Link::Wire, frame.len())

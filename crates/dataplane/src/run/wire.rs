@@ -7,14 +7,17 @@
 
 use std::sync::Arc;
 
-use packet::{Headers, Link, checksum, ethernet, ethertype, pppoe, reply};
-use pktio::{Burst, ChecksumState, Direction, FrameMeta, Port, PortError, Readiness, VlanTag};
+use packet::{Headers, Link, Superframe, checksum, ethernet, ethertype, pppoe, reply};
+use pktio::{
+    Burst, ChecksumState, Direction, FrameMeta, LiveMeta, Port, PortError, Readiness, Segments,
+    VlanTag,
+};
 
 use super::account::{Account, Reason};
 use super::causes::{Causes, OfBurst, Seen};
 use super::config::Other;
 use super::replies::Rate;
-use crate::arrival::{Arrival, Origin};
+use crate::arrival::{Arrival, Crossing, Origin};
 use crate::disposition::{FinalVerdict, Skip};
 use crate::egress::Leaves;
 use crate::handler::BURST;
@@ -25,10 +28,15 @@ use crate::publish::{BurstGuard, Worker};
 /// A port that a worker drives.
 pub type BoxedPort = Box<dyn Port + Send>;
 
+/// Bytes of a VLAN tag.
+const TAG: usize = 4;
+
 /// Two ports, joined.
 pub(super) struct Wire {
     ends: [End; 2],
     other: Other,
+    /// How frames cross it that come in by each end.
+    crossings: [Crossing; 2],
     /// What is known of each frame before it is handled: `None` where nobody can read it.
     headers: Vec<Option<(Link, Headers)>>,
     fates: Vec<Fate>,
@@ -64,7 +72,11 @@ enum Fate {
 }
 
 impl Wire {
-    pub(super) fn new(ends: [(Arc<str>, BoxedPort); 2], other: Other) -> Self {
+    pub(super) fn new(
+        ends: [(Arc<str>, BoxedPort); 2],
+        other: Other,
+        crossings: [Crossing; 2],
+    ) -> Self {
         let end = |(name, port)| End {
             name,
             port,
@@ -76,6 +88,7 @@ impl Wire {
         Self {
             ends: ends.map(end),
             other,
+            crossings,
             headers: Vec::new(),
             fates: Vec::new(),
             made: Burst::with_capacity(0),
@@ -165,7 +178,7 @@ impl Wire {
         }
         let received = end.port.rx_burst(&mut end.burst)?;
         end.account.received(received);
-        complete_checksums(&mut end.burst);
+        as_on_a_link(&mut end.burst);
         // A capture has nothing more then; a live port has nothing now, and says what to wait for.
         end.has_ended =
             received == 0 && matches!(end.port.readiness(), Readiness::Always | Readiness::Never);
@@ -206,7 +219,8 @@ impl Wire {
     fn handle(&mut self, from: usize, at: usize, guard: &mut BurstGuard<'_>, now: u64) -> Fate {
         let [End { name: input, burst, account, rate, .. }, End { name: output, .. }] =
             ends_from(&mut self.ends, from);
-        let vlan = burst.live(at).and_then(|live| live.vlan);
+        let crossing = &self.crossings[from];
+        let segments = burst.live(at).and_then(|live| live.segments).filter(|_| crossing.ages);
         let Some(frame) = burst.get_mut(at) else { return Fate::Dropped(Reason::Truncated) };
         let (bytes, meta) = (frame.bytes, *frame.meta);
         let Some((link, headers)) = &self.headers[at] else {
@@ -217,13 +231,18 @@ impl Wire {
         }
         let given = meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok());
         let now = given.unwrap_or(now);
+        // Only who measures asks for it.
+        let segment = segments.and_then(|Segments { size, .. }| {
+            Some(Superframe::new(bytes, headers, size).ok()?.longest() as u32)
+        });
         let arrival = Arrival {
             time: Some(now),
             direction: Direction::Inbound,
             interface: Some(input),
             input: Some(input),
             output: Some(output),
-            on_wire: true,
+            wire: Some(crossing),
+            segment,
             origin: Origin::Wire,
             headers: Some(headers),
             ..Arrival::new(meta.number, *link, bytes.len())
@@ -238,7 +257,7 @@ impl Wire {
             Leaves::InPlace(len) => Fate::Leaves(len),
             Leaves::Others(frames) => {
                 for bytes in frames.iter() {
-                    compose(&mut self.frame, bytes, vlan, headers.network);
+                    compose(&mut self.frame, bytes, headers.network);
                     push(&mut self.made, &self.frame, &meta);
                 }
                 Fate::Replaced(frames.len())
@@ -253,7 +272,6 @@ impl Wire {
         {
             account.made(1);
             if rate.allows(now) {
-                retag(&mut self.frame, vlan);
                 push(&mut self.back, &self.frame, &meta);
             } else {
                 account.dropped(Reason::ReplyRate, 1);
@@ -319,16 +337,43 @@ impl Wire {
     }
 }
 
-/// Completes the checksums that the kernel left unfinished: rules update those that are right. A superframe keeps its
-/// segments, of which the kernel sums each anew.
-fn complete_checksums(burst: &mut Burst) {
+/// Makes frames what they are on a link. Rules see a tag where it was before the kernel took it out, as what is made of
+/// the frame has it, and they update checksums that are right. A superframe keeps its segments, of which the kernel
+/// sums each anew.
+fn as_on_a_link(burst: &mut Burst) {
     for at in 0..burst.len() {
-        let Some(live) = burst.live_mut(at) else { continue };
-        let ChecksumState::Unfinished { start, offset } = live.checksum else { continue };
-        live.checksum = ChecksumState::NotKnown;
-        if let Some(frame) = burst.get_mut(at) {
-            checksum::complete(frame.bytes, start.into(), offset.into());
+        let Some(live) = burst.live(at) else { continue };
+        let LiveMeta { vlan, checksum, .. } = *live;
+        if let Some(tag) = vlan {
+            put_back(burst, at, tag);
         }
+        if matches!(checksum, ChecksumState::Unfinished { .. }) {
+            complete_checksum(burst, at);
+        }
+    }
+}
+
+/// Puts a tag back between addresses and EtherType, where there is room before the frame: ports that take tags out
+/// leave some.
+fn put_back(burst: &mut Burst, at: usize, VlanTag { tci, tpid }: VlanTag) {
+    let is_whole = burst.get(at).is_some_and(|frame| frame.bytes.len() >= ethernet::TYPE.start);
+    let Some(frame) = is_whole.then(|| burst.grow_front(at, TAG)).flatten() else { return };
+    let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
+    frame.bytes.copy_within(TAG..TAG + ethernet::TYPE.start, 0);
+    frame.bytes[ethernet::TYPE.start..][..TAG].copy_from_slice(&[a, b, c, d]);
+    let Some(live) = burst.live_mut(at) else { return };
+    live.vlan = None;
+    if let ChecksumState::Unfinished { start, .. } = &mut live.checksum {
+        *start = start.saturating_add(TAG as u16);
+    }
+}
+
+fn complete_checksum(burst: &mut Burst, at: usize) {
+    let Some(live) = burst.live_mut(at) else { return };
+    let ChecksumState::Unfinished { start, offset } = live.checksum else { return };
+    live.checksum = ChecksumState::NotKnown;
+    if let Some(frame) = burst.get_mut(at) {
+        checksum::complete(frame.bytes, start.into(), offset.into());
     }
 }
 
@@ -361,20 +406,10 @@ fn unruled(len: usize, headers: &Headers, other: Other) -> Fate {
 }
 
 /// A frame that was made, as it leaves.
-fn compose(to: &mut Vec<u8>, bytes: &[u8], vlan: Option<VlanTag>, network: usize) {
+fn compose(to: &mut Vec<u8>, bytes: &[u8], network: usize) {
     to.clear();
     to.extend_from_slice(bytes);
     pppoe::set_length(to, network);
-    retag(to, vlan);
-}
-
-/// Puts the tag back in that the port took out of the frame that came: what is made has none with it.
-fn retag(frame: &mut Vec<u8>, vlan: Option<VlanTag>) {
-    let Some(VlanTag { tci, tpid }) = vlan else { return };
-    if frame.len() >= ethernet::TYPE.start {
-        let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
-        frame.splice(ethernet::TYPE.start..ethernet::TYPE.start, [a, b, c, d]);
-    }
 }
 
 fn push(burst: &mut Burst, bytes: &[u8], like: &FrameMeta) {

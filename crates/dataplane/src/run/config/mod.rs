@@ -29,6 +29,8 @@ pub struct Settings {
     pub rules: Vec<RulesSettings>,
     /// The host's sets, as `ipset save` prints them.
     pub ipset: Option<Named>,
+    /// The access list and its changes.
+    pub bans: Option<Named>,
     /// What an unknown verdict becomes.
     pub unknown: Unresolved,
     /// What becomes of frames once the worker has panicked.
@@ -98,8 +100,22 @@ pub enum Kind {
 pub struct WireSettings {
     /// Their places among the ports.
     pub ports: [usize; 2],
+    /// What becomes of times to live.
+    pub ttl: Ttl,
     /// What is neither IPv4 nor IPv6 and no rules are for.
     pub other: Other,
+    /// Where the configuration says so.
+    pub at: At,
+}
+
+/// What becomes of the time to live of packets that cross a wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ttl {
+    /// It stays: the wire is transparent.
+    #[default]
+    Keep,
+    /// It is lowered, and packets have to fit the port that they leave by, as on a router.
+    Lower,
 }
 
 /// What becomes of frames that are neither IPv4 nor IPv6 and no bridge or ARP rules are for.

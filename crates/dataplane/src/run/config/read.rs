@@ -7,7 +7,7 @@ use toml::de::DeTable;
 use super::port;
 use super::{
     At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, Privileges, RestartSettings,
-    RulesSettings, Settings, WireSettings, beside,
+    RulesSettings, Settings, Ttl, WireSettings, beside,
 };
 use crate::config::Unresolved;
 use crate::keys::{Section, Value, Wrong, document, found, only, string};
@@ -65,6 +65,7 @@ impl<'t> Reader<'t> {
             wires,
             rules: Vec::new(),
             ipset: None,
+            bans: None,
             unknown: Unresolved::default(),
             on_panic: OnPanic::default(),
             connections: conntrack::Config::default().max,
@@ -207,10 +208,12 @@ impl<'t> Reader<'t> {
                 }
                 had.push(*place);
             }
-            wire.choice("ttl", &[("keep", ())], &["lower"])?;
+            let words = [("keep", Ttl::Keep), ("lower", Ttl::Lower)];
+            let ttl = wire.choice("ttl", &words, &[])?.unwrap_or_default();
+            let at = self.at(wire.get("ttl").map_or(wire.span.0, |ttl| ttl.span().start));
             let words = [("pass", Other::Pass), ("drop", Other::Drop)];
             let other = wire.choice("other", &words, &[])?.unwrap_or_default();
-            wires.push(WireSettings { ports: places, other });
+            wires.push(WireSettings { ports: places, ttl, other, at });
         }
         Ok(wires)
     }
@@ -218,8 +221,8 @@ impl<'t> Reader<'t> {
     fn rules(&self, top: &DeTable<'t>, settings: &mut Settings) -> Result<(), Wrong> {
         let end = self.text.len();
         let value = top.get("rules").ok_or_else(|| (end..end, "expected [rules]".to_owned()))?;
-        let keys = ["ip", "ip6", "arp", "bridge", "ipset", "unknown", "on_panic"];
-        let section = Section::new("[rules]", value, &keys, &["bans"])?;
+        let keys = ["ip", "ip6", "arp", "bridge", "ipset", "bans", "unknown", "on_panic"];
+        let section = Section::new("[rules]", value, &keys, &[])?;
         for family in Family::ALL {
             let Some(value) = section.get(family.name()) else { continue };
             settings.rules.push(RulesSettings { family, file: self.named(value)? });
@@ -232,7 +235,8 @@ impl<'t> Reader<'t> {
         if settings.rules.is_empty() {
             return Err((value.span(), "expected one of ip ip6 arp bridge in [rules]".to_owned()));
         }
-        settings.ipset = section.get("ipset").map(|value| self.named(value)).transpose()?;
+        let named = |key| section.get(key).map(|value| self.named(value)).transpose();
+        (settings.ipset, settings.bans) = (named("ipset")?, named("bans")?);
         let unknown = [("drop", Unresolved::Drop), ("accept", Unresolved::Accept)];
         settings.unknown = section.choice("unknown", &unknown, &[])?.unwrap_or_default();
         let panic = [("closed", OnPanic::Closed), ("open", OnPanic::Open)];

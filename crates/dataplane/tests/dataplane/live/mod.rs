@@ -1,6 +1,7 @@
 //! Runs between ports in memory: what leaves, what is answered, and that every frame is accounted for.
 
 mod addressed;
+mod aging;
 mod bad;
 mod passing;
 mod refusing;
@@ -12,11 +13,11 @@ use std::sync::atomic::AtomicBool;
 
 use dataplane::run::config::{OnPanic, Other};
 use dataplane::run::{BoxedPort, Direction, Ends, Run, RunError, Status};
-use dataplane::{Config, Unresolved};
+use dataplane::{Config, Crossing, Unresolved};
 use host::Host;
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
-use pktio::{Burst, FrameMeta, LinkType, MemoryPort, Pool, Port};
+use pktio::{Burst, FrameMeta, LinkType, LiveMeta, MemoryPort, Pool, Port};
 use rules::Entropy;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
@@ -28,6 +29,7 @@ struct Rig {
     far: [MemoryPort; 2],
     near: [BoxedPort; 2],
     rules: Vec<Arc<Ruleset>>,
+    crossings: [Crossing; 2],
     other: Other,
     on_panic: OnPanic,
     unknown: Unresolved,
@@ -71,6 +73,7 @@ impl Rig {
             far: [far, far_right],
             near: [Box::new(near), Box::new(near_right)],
             rules: rules.into(),
+            crossings: [Crossing::default(); 2],
             other: Other::Pass,
             on_panic: OnPanic::Closed,
             unknown: Unresolved::Drop,
@@ -94,7 +97,7 @@ impl Rig {
     fn start(self) -> (Run, [MemoryPort; 2]) {
         let [left, right] = self.near;
         let ports = [(NAMES[0].to_owned(), left), (NAMES[1].to_owned(), right)];
-        let ends = vec![Ends { ports, other: self.other }];
+        let ends = vec![Ends { ports, crossings: self.crossings, other: self.other }];
         let run =
             Run::start(ends, &self.rules, config(self.unknown, self.addresses), self.on_panic);
         (run.expect("a run"), self.far)
@@ -131,6 +134,18 @@ fn send(port: &mut MemoryPort, frames: &[Vec<u8>]) {
         burst.push(bytes, meta);
     }
     assert_eq!(port.tx_burst(&mut burst).unwrap(), frames.len());
+}
+
+/// Sends a frame of which its port knows this besides.
+fn send_live(port: &mut MemoryPort, bytes: &[u8], live: LiveMeta) {
+    let mut frame = Pool::new(1, 4096, 64).take().expect("a chunk");
+    assert!(frame.extend(bytes));
+    frame.meta.link_type = LinkType::ETHERNET;
+    frame.meta.wire_length = bytes.len() as u32;
+    *frame.live_mut() = live;
+    let mut burst = Burst::new();
+    burst.push_frame(frame);
+    assert_eq!(port.tx_burst(&mut burst).unwrap(), 1);
 }
 
 fn received(port: &mut MemoryPort) -> Vec<Vec<u8>> {

@@ -1,7 +1,7 @@
 //! `-j TCPMSS`: lowers the MSS option of a SYN, or adds one.
 //!
 //! `--clamp-mss-to-pmtu` goes by the smaller MTU of the packet's way and of the way back to its source, as the host's
-//! links and routes give them; where those are not given, the value of the option is unknown afterwards. A header that
+//! links and routes, or the ports of a wire, give them; where those are not given, the value of the option is unknown afterwards. A header that
 //! gets an option grows by four bytes; where it is not certain that it does, the TCP header and the lengths before it
 //! become unknown. The checksum takes the change as an aligned word even where the option lies across two.
 //!
@@ -101,6 +101,9 @@ impl SetMss {
 
 /// The smaller MTU of the packet's way and of the way back to its source. No way back counts for none.
 fn path_mtu(transit: &Transit<'_, '_>) -> Option<u32> {
+    if transit.path_mtu.is_some() {
+        return transit.path_mtu;
+    }
     let source = match transit.family {
         Family::Ipv6 => IpAddr::from(transit.net::<16>(ipv6::SOURCE.start).known()?),
         _ => IpAddr::from(transit.net::<4>(ipv4::SOURCE.start).known()?),
