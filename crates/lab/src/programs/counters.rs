@@ -89,7 +89,8 @@ pub fn of_save(family: &str, text: &str) -> BTreeMap<CounterName, Counted> {
             let number = numbers.entry(chain.to_owned()).or_default();
             *number += 1;
             let text = rule.to_owned();
-            counters.insert(place(family, &table, chain, *number), Counted { packets, bytes, text });
+            counters
+                .insert(place(family, &table, chain, *number), Counted { packets, bytes, text });
         }
     }
     counters

@@ -131,8 +131,9 @@ impl Played {
     /// # Errors
     /// A file is missing, or no JSON.
     pub fn read(dir: &Path, setting: &Setting, order: Order) -> io::Result<Self> {
-        let stages: Vec<Stage> =
-            (0..=Phase::ALL.len()).map(|at| Stage::read(dir, setting, at)).collect::<Result<_, _>>()?;
+        let stages: Vec<Stage> = (0..=Phase::ALL.len())
+            .map(|at| Stage::read(dir, setting, at))
+            .collect::<Result<_, _>>()?;
         let texts = stages[0].tamis.iter().filter(|(_, counted)| !is_timed(&counted.text));
         let texts = texts.map(|(name, counted)| (name.clone(), counted.text.clone()));
         let reading = |pair: &[Stage]| Reading {
@@ -162,7 +163,8 @@ struct Stage {
 
 impl Stage {
     fn read(dir: &Path, setting: &Setting, at: usize) -> io::Result<Self> {
-        let file = |name: &str, end: &str| fs::read_to_string(dir.join(format!("{name}-{at}.{end}")));
+        let file =
+            |name: &str, end: &str| fs::read_to_string(dir.join(format!("{name}-{at}.{end}")));
         let kernel = of_save("ip", &file("kernel", "save")?);
         let status: serde_json::Value = serde_json::from_str(&file("status", "json")?)?;
         let wire = |input: &str| {
@@ -180,10 +182,8 @@ impl Stage {
             let packets = |chain| kernel.get(&name(chain)).map_or(0, |counted| counted.packets);
             packets("FORWARD") - packets("POSTROUTING").min(packets("FORWARD"))
         };
-        let dropped = [0, 1].map(|from| Drops {
-            tamis: refused(&wires[from]),
-            kernel: marked(from as u64 + 1),
-        });
+        let dropped = [0, 1]
+            .map(|from| Drops { tamis: refused(&wires[from]), kernel: marked(from as u64 + 1) });
         let is_accounted = wires.iter().all(is_accounted);
         Ok(Self { tamis: of_save("ip", &file("tamis", "save")?), kernel, dropped, is_accounted })
     }
@@ -197,7 +197,10 @@ fn is_timed(rule: &str) -> bool {
 /// Frames that did not leave, but for fragments, for which others did.
 fn refused(wire: &serde_json::Value) -> u64 {
     let dropped = wire["dropped"].as_object().into_iter().flatten();
-    dropped.filter(|(reason, _)| *reason != "fragment").filter_map(|(_, count)| count.as_u64()).sum()
+    dropped
+        .filter(|(reason, _)| *reason != "fragment")
+        .filter_map(|(_, count)| count.as_u64())
+        .sum()
 }
 
 fn is_accounted(wire: &serde_json::Value) -> bool {
@@ -278,7 +281,8 @@ fn within(run: &Played, compared: &mut Compared) {
 fn across(tamis: &Played, kernel: &Played, compared: &mut Compared) {
     let phases = Phase::ALL.into_iter().zip(tamis.phases.iter().zip(&kernel.phases));
     for (phase, (ours, theirs)) in phases.filter(|(phase, _)| phase.is_same_each_time()) {
-        for (name, text) in tamis.texts.iter().filter(|(name, _)| theirs.kernel.contains_key(name)) {
+        for (name, text) in tamis.texts.iter().filter(|(name, _)| theirs.kernel.contains_key(name))
+        {
             let (tamis, kernel) = (count(&ours.tamis, name), count(&theirs.kernel, name));
             if tamis != kernel {
                 let rule = format!("{name}: {text}");

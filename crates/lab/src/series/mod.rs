@@ -19,17 +19,8 @@ const SCRIPT: &str = include_str!("series.sh");
 /// Seconds after which a run is ended.
 const LIMIT: &str = "300";
 /// Programs that the script calls.
-const PROGRAMS: [&str; 9] = [
-    "curl",
-    "dig",
-    "dnsmasq",
-    "ethtool",
-    "iperf3",
-    "iptables-legacy",
-    "nmap",
-    "ssh",
-    "vsftpd",
-];
+const PROGRAMS: [&str; 9] =
+    ["curl", "dig", "dnsmasq", "ethtool", "iperf3", "iptables-legacy", "nmap", "ssh", "vsftpd"];
 /// Connections of FTP are related to their control connection, in both.
 const HELPER: &str = "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
     -A PREROUTING -p tcp -m tcp --dport 21 -j CT --helper ftp\nCOMMIT\n";

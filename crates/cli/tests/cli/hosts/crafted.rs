@@ -91,11 +91,13 @@ fn an_association_of_sctp_passes() {
     hosts.wire(RULES, RULES_V6, "");
     hosts.serve(2, SERVER, &[]);
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let client = format!("(echo one; sleep 0.3; echo two; sleep 0.3) | timeout 5 {CLIENT} {RIGHT} 9");
+    let client =
+        format!("(echo one; sleep 0.3; echo two; sleep 0.3) | timeout 5 {CLIENT} {RIGHT} 9");
     hosts.says(0, "sh", &["-c", &client]);
     let saved = hosts.counters();
     assert!(hits(&saved, "-A FORWARD -p sctp -m sctp --dport 9 -j ACCEPT") > 4, "{saved}");
-    let replies = "-A FORWARD -p sctp -m sctp --sport 9 -m conntrack --ctstate ESTABLISHED -j ACCEPT";
+    let replies =
+        "-A FORWARD -p sctp -m sctp --sport 9 -m conntrack --ctstate ESTABLISHED -j ACCEPT";
     assert!(hits(&saved, replies) > 3, "{saved}");
     hosts.stop();
 }

@@ -31,8 +31,12 @@ fn ftp(test: &str, cable: Cable) {
     hosts.serve(2, "vsftpd", &[&config]);
     hosts.listens(2, 21);
     let got = hosts.folder.file("got");
-    let ways =
-        [&[][..], &["--disable-epsv"], &["--disable-eprt", "--ftp-port", "-"], &["--ftp-port", "-"]];
+    let ways = [
+        &[][..],
+        &["--disable-epsv"],
+        &["--disable-eprt", "--ftp-port", "-"],
+        &["--ftp-port", "-"],
+    ];
     for way in ways {
         let _ = std::fs::remove_file(&got);
         let fetch = ["-sS", "-m", "30", "-o", &got, "ftp://10.9.0.50/file"];

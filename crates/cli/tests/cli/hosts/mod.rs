@@ -72,7 +72,8 @@ impl Hosts {
     fn lay_veth(&self, offloads: bool) {
         let [a, m, b] = &self.names;
         for (host, device, end) in [(a, "a0", "m0"), (b, "b0", "m1")] {
-            let pair = format!("link add {device} netns {host} type veth peer name {end} netns {m}");
+            let pair =
+                format!("link add {device} netns {host} type veth peer name {end} netns {m}");
             assert!(ip(&pair), "{pair}");
         }
         for (name, device) in [(a, "a0"), (m, "m0"), (m, "m1"), (b, "b0")] {

@@ -48,14 +48,20 @@ fn talk(test: &str, cable: Cable) {
         downloads(&hosts, address, &sent);
         refused(&hosts, address);
     }
-    for more in [&["-n", "4M"][..], &["-n", "4M", "-R", "-P", "2"], &["-u", "-b", "50M", "-n", "500K"]] {
+    for more in
+        [&["-n", "4M"][..], &["-n", "4M", "-R", "-P", "2"], &["-u", "-b", "50M", "-n", "500K"]]
+    {
         hosts.does(0, "iperf3", &[&["-c", RIGHT][..], more].concat());
     }
     hosts.does(0, "iperf3", &["-c", RIGHT_V6, "-n", "2M"]);
 
     let (saved, status) = (hosts.counters(), hosts.status());
     assert_eq!(hits(&saved, "-A FORWARD -m conntrack --ctstate INVALID -j DROP"), 0, "{saved}");
-    assert_eq!(hits(&saved, "-A FORWARD -p icmp -j ACCEPT"), 2, "one of each ping begins it: {saved}");
+    assert_eq!(
+        hits(&saved, "-A FORWARD -p icmp -j ACCEPT"),
+        2,
+        "one of each ping begins it: {saved}"
+    );
     for from in ["left", "right"] {
         for reason in ["tx_full", "truncated", "stack", "unknown", "refused", "conntrack"] {
             assert_eq!(dropped(&status, from, reason), 0, "{reason}: {status}");
