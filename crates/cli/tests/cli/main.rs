@@ -14,6 +14,7 @@ mod forged;
 mod gates;
 mod host;
 mod hostile;
+mod hosts;
 mod jobs;
 mod live;
 mod near;
