@@ -31,6 +31,8 @@ pub enum ChecksumState {
     /// Nothing is known of it: it is as the bytes say.
     #[default]
     NotKnown,
+    /// It may still have to be computed, and nobody said: where the field holds the sum of the pseudo header alone.
+    MaybeUnfinished,
     /// The hardware, or the kernel, found it right.
     Verified,
     /// It is still to be computed: the field holds the sum of the pseudo header alone.

@@ -9,6 +9,8 @@
 
 #[cfg(target_os = "linux")]
 mod af_packet;
+#[cfg(target_os = "linux")]
+mod af_xdp;
 mod burst;
 mod fault;
 mod frame;
@@ -27,6 +29,8 @@ mod vnet;
 
 #[cfg(target_os = "linux")]
 pub use af_packet::{AfPacketConfig, AfPacketPort, Fanout, FanoutKind};
+#[cfg(target_os = "linux")]
+pub use af_xdp::{AfXdpConfig, AfXdpPort, Attached, Umem, XdpLosses, XdpMode};
 pub use burst::Burst;
 pub use fault::{FaultCounts, FaultPort, FaultRates};
 pub use frame::{

@@ -108,6 +108,11 @@ impl Chunk {
         self.memory.bytes_mut()
     }
 
+    /// Whether it belongs to this region.
+    pub(crate) fn is_of<R: Region>(&self, region: &Arc<R>) -> bool {
+        ptr::addr_eq(Arc::as_ptr(&self.region), Arc::as_ptr(region))
+    }
+
     /// Its memory, of which whoever asks has to take care.
     fn take(&mut self) -> Memory {
         mem::replace(&mut self.memory, Memory { bytes: Bytes::Gone, tag: 0 })
@@ -225,7 +230,7 @@ impl FrameBuf {
 
     /// Whether its memory belongs to this region.
     pub fn is_of<R: Region>(&self, region: &Arc<R>) -> bool {
-        ptr::addr_eq(Arc::as_ptr(&self.chunk.region), Arc::as_ptr(region))
+        self.chunk.is_of(region)
     }
 
     /// The memory for the region that it belongs to, and the range of the frame in it: for a port that transmits from

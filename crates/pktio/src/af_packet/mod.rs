@@ -24,7 +24,7 @@
 mod header;
 mod ring;
 mod send;
-mod sys;
+pub(crate) mod sys;
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind};

@@ -31,7 +31,7 @@ fn checked(result: c_int) -> io::Result<c_int> {
 }
 
 /// A packet socket that neither blocks nor is inherited, and receives nothing before it is bound.
-pub(super) fn socket() -> io::Result<OwnedFd> {
+pub(crate) fn socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: takes no pointers.
     let fd = checked(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
@@ -40,7 +40,7 @@ pub(super) fn socket() -> io::Result<OwnedFd> {
 }
 
 /// The index of an interface in the calling thread's namespace.
-pub(super) fn index_of(name: &str) -> io::Result<NonZeroU32> {
+pub(crate) fn index_of(name: &str) -> io::Result<NonZeroU32> {
     let name = CString::new(name).map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
     // SAFETY: `name` ends with a zero byte and lives until the call returns.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
@@ -99,7 +99,7 @@ pub(super) fn set_ring(socket: &OwnedFd, request: &libc::tpacket_req3) -> io::Re
 
 /// Takes the interface into promiscuous mode (`PACKET_ADD_MEMBERSHIP`), or out of it again
 /// (`PACKET_DROP_MEMBERSHIP`), which the kernel also does when the socket is gone.
-pub(super) fn set_promiscuous(
+pub(crate) fn set_promiscuous(
     socket: &OwnedFd,
     option: c_int,
     index: NonZeroU32,

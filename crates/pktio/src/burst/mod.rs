@@ -16,9 +16,10 @@
 use std::mem;
 use std::ops::Range;
 use std::slice;
+use std::sync::Arc;
 
 use crate::frame::{Frame, FrameMeta, FrameMut, LiveMeta};
-use crate::memory::{Chunk, FrameBuf, Taken};
+use crate::memory::{Chunk, FrameBuf, Region, Taken};
 
 /// Where the bytes of a frame are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,6 +289,14 @@ impl Burst {
         record.length += by;
         record.meta.wire_length = record.meta.wire_length.saturating_add(by as u32);
         self.get_mut(index)
+    }
+
+    /// Whether frame `index` has memory of this region.
+    pub(crate) fn is_of<R: Region>(&self, index: usize, region: &Arc<R>) -> bool {
+        self.records.get(index).is_some_and(|record| match record.place {
+            Place::Buffer => false,
+            Place::Chunk(at) => self.chunks[at as usize].is_of(region),
+        })
     }
 
     /// How many of the first `count` frames lie in the buffer.

@@ -1,8 +1,10 @@
 //! Capture files: built by hand, and those of tcpdump's own tests. Frames in memory of their own.
-//! TUN devices and packet sockets, as root.
+//! TUN devices, packet sockets and AF_XDP, as root.
 
 #[cfg(target_os = "linux")]
 mod af_packet;
+#[cfg(target_os = "linux")]
+mod af_xdp;
 mod capture_files;
 mod memory;
 mod tcpdump_corpus;

@@ -10,4 +10,4 @@ mod sys;
 mod throughput;
 mod traffic;
 mod transmit;
-mod wire;
+pub(crate) mod wire;

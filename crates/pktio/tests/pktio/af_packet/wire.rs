@@ -11,15 +11,15 @@ use super::sys;
 use crate::tun::namespace::Namespace;
 use crate::tun::sys::wait;
 
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(super) struct Wire {
-    pub(super) ours: Namespace,
-    pub(super) theirs: Namespace,
+pub(crate) struct Wire {
+    pub(crate) ours: Namespace,
+    pub(crate) theirs: Namespace,
 }
 
 /// A namespace whose stack says nothing by itself.
-pub(super) fn quiet_namespace() -> Option<Namespace> {
+pub(crate) fn quiet_namespace() -> Option<Namespace> {
     let namespace = Namespace::new()?;
     namespace.run(|| {
         for which in ["all", "default"] {
@@ -32,7 +32,7 @@ pub(super) fn quiet_namespace() -> Option<Namespace> {
 }
 
 /// Joins device `near` of one namespace with `far` of the other.
-pub(super) fn join((here, near): (&Namespace, &str), (there, far): (&Namespace, &str)) {
+pub(crate) fn join((here, near): (&Namespace, &str), (there, far): (&Namespace, &str)) {
     let thread = there.run(|| fs::read_link("/proc/thread-self").unwrap());
     let thread = thread.file_name().unwrap().to_str().unwrap().to_string();
     here.command(&format!("ip link add dev {near} type veth peer name {far} netns {thread}"));
@@ -42,24 +42,24 @@ pub(super) fn join((here, near): (&Namespace, &str), (there, far): (&Namespace, 
 
 impl Wire {
     /// `None`, where the user cannot; that was said.
-    pub(super) fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let (ours, theirs) = (quiet_namespace()?, quiet_namespace()?);
         join((&ours, "e0"), (&theirs, "p0"));
         Some(Self { ours, theirs })
     }
 
     /// A port on `e0`.
-    pub(super) fn port(&self, config: &AfPacketConfig, pool: &Pool) -> AfPacketPort {
+    pub(crate) fn port(&self, config: &AfPacketConfig, pool: &Pool) -> AfPacketPort {
         open(&self.ours, config, pool).unwrap()
     }
 
     /// A plain socket on `p0`.
-    pub(super) fn peer(&self) -> File {
+    pub(crate) fn peer(&self) -> File {
         plain(&self.theirs, "p0")
     }
 }
 
-pub(super) fn open(
+pub(crate) fn open(
     namespace: &Namespace,
     config: &AfPacketConfig,
     pool: &Pool,
@@ -69,33 +69,33 @@ pub(super) fn open(
 }
 
 /// A ring of as few and as short blocks as can be.
-pub(super) fn small(blocks: u32) -> AfPacketConfig {
+pub(crate) fn small(blocks: u32) -> AfPacketConfig {
     AfPacketConfig { blocks, block_bytes: 4096, ..AfPacketConfig::new("e0") }
 }
 
-pub(super) fn no_pool() -> Pool {
+pub(crate) fn no_pool() -> Pool {
     Pool::new(0, 0, 0)
 }
 
-pub(super) fn index(namespace: &Namespace, device: &str) -> u32 {
+pub(crate) fn index(namespace: &Namespace, device: &str) -> u32 {
     let line = namespace.command(&format!("ip -o link show dev {device}"));
     line.split(':').next().unwrap().parse().unwrap()
 }
 
 /// A plain socket on a device.
-pub(super) fn plain(namespace: &Namespace, device: &str) -> File {
+pub(crate) fn plain(namespace: &Namespace, device: &str) -> File {
     let index = index(namespace, device);
     namespace.run(move || sys::packet_socket(index)).unwrap()
 }
 
 /// Waits until the port may have something, a little.
-pub(super) fn rest(port: &AfPacketPort) {
+pub(crate) fn rest(port: &AfPacketPort) {
     let Readiness::Descriptor(fd) = port.readiness() else { panic!("it has one") };
     wait(&[fd], 50).unwrap();
 }
 
 /// Receives until there are `wanted` frames; copies, with what the port knows of them.
-pub(super) fn receive(port: &mut AfPacketPort, wanted: usize) -> Vec<(Vec<u8>, LiveMeta)> {
+pub(crate) fn receive(port: &mut AfPacketPort, wanted: usize) -> Vec<(Vec<u8>, LiveMeta)> {
     let began = Instant::now();
     let mut burst = Burst::with_capacity(0);
     let mut found = Vec::new();
@@ -111,7 +111,7 @@ pub(super) fn receive(port: &mut AfPacketPort, wanted: usize) -> Vec<(Vec<u8>, L
 }
 
 /// What the port has after a while of nothing.
-pub(super) fn drain(port: &mut AfPacketPort) -> Vec<Vec<u8>> {
+pub(crate) fn drain(port: &mut AfPacketPort) -> Vec<Vec<u8>> {
     std::thread::sleep(2 * port.block_timeout() + Duration::from_millis(20));
     let mut burst = Burst::with_capacity(0);
     let mut found = Vec::new();
@@ -122,7 +122,7 @@ pub(super) fn drain(port: &mut AfPacketPort) -> Vec<Vec<u8>> {
 }
 
 /// The next frame that a plain socket has.
-pub(super) fn read(mut socket: &File) -> Vec<u8> {
+pub(crate) fn read(mut socket: &File) -> Vec<u8> {
     let mut room = vec![0; 1 << 17];
     assert!(wait(&[socket.as_fd()], PATIENCE.as_millis() as i32).unwrap(), "nothing came");
     let length = socket.read(&mut room).unwrap();
@@ -130,12 +130,12 @@ pub(super) fn read(mut socket: &File) -> Vec<u8> {
     room
 }
 
-pub(super) fn write(mut socket: &File, frame: &[u8]) {
+pub(crate) fn write(mut socket: &File, frame: &[u8]) {
     assert_eq!(socket.write(frame).unwrap(), frame.len());
 }
 
 /// A frame of a protocol that no stack knows, with its number, to a host that is not there.
-pub(super) fn frame(number: u32, length: usize) -> Vec<u8> {
+pub(crate) fn frame(number: u32, length: usize) -> Vec<u8> {
     let header = [0x02, 0, 0, 0, 0, 9, 0x02, 0, 0, 0, 0, 8, 0x88, 0xb5];
     let fill = (0..).map(|at: u32| (number.wrapping_mul(31) ^ at.wrapping_mul(7)) as u8);
     let bytes = header.into_iter().chain(number.to_be_bytes()).chain(fill);
@@ -143,7 +143,7 @@ pub(super) fn frame(number: u32, length: usize) -> Vec<u8> {
 }
 
 /// The number of such a frame, which has to be whole.
-pub(super) fn number(bytes: &[u8]) -> u32 {
+pub(crate) fn number(bytes: &[u8]) -> u32 {
     let number = u32::from_be_bytes(*bytes[14..].first_chunk().unwrap());
     assert!(bytes == frame(number, bytes.len()), "frame {number} is another");
     number

@@ -1,0 +1,158 @@
+//! The program that hands an interface's frames to sockets, and its link: `bpf(2)`.
+//!
+//! Contract: the program looks up the queue that a frame came by in a map of sockets, and leaves frames of queues
+//! without one to the kernel's stack. It is assembled here: five instructions need neither a compiler nor a loader.
+//! A link keeps it attached: once the link's descriptor is closed, by `drop` or by the end of the process, however it
+//! came, nothing of it is left on the interface.
+//!
+//! Source: `bpf(2)`, `linux/bpf.h`, `Documentation/bpf/standardization/instruction-set.rst`; links of XDP are of Linux
+//! 5.9 and later, `bpf_redirect_map` with an action for what it does not find of 5.3.
+#![allow(unsafe_code)]
+
+use std::ffi::c_long;
+use std::io;
+use std::num::NonZeroU32;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+// Commands.
+const MAP_CREATE: c_long = 0;
+const MAP_UPDATE_ELEM: c_long = 2;
+const PROG_LOAD: c_long = 5;
+const LINK_CREATE: c_long = 28;
+
+const MAP_TYPE_XSKMAP: u32 = 17;
+const PROG_TYPE_XDP: u32 = 6;
+/// Kind of attachment.
+const XDP: u32 = 37;
+
+/// By the interface's driver, as it receives.
+pub(super) const NATIVE: u32 = 4;
+/// By the kernel's stack, on any interface, before anyone else there.
+pub(super) const GENERIC: u32 = 2;
+
+/// Of `struct xdp_md`.
+const RX_QUEUE_INDEX: i16 = 16;
+const XDP_PASS: i32 = 2;
+const REDIRECT_MAP: i32 = 51;
+const PSEUDO_MAP_FD: u8 = 1;
+
+/// `r2 = queue; r1 = map; r3 = XDP_PASS; return bpf_redirect_map(r1, r2, r3)`.
+fn redirect(map: &OwnedFd) -> [u64; 6] {
+    const LOAD_WORD: u8 = 0x61;
+    const LOAD_LONG: u8 = 0x18;
+    const MOVE: u8 = 0xb7;
+    const CALL: u8 = 0x85;
+    const EXIT: u8 = 0x95;
+    [
+        instruction(LOAD_WORD, 2, 1, RX_QUEUE_INDEX, 0),
+        instruction(LOAD_LONG, 1, PSEUDO_MAP_FD, 0, map.as_raw_fd()),
+        instruction(0, 0, 0, 0, 0),
+        instruction(MOVE, 3, 0, 0, XDP_PASS),
+        instruction(CALL, 0, 0, 0, REDIRECT_MAP),
+        instruction(EXIT, 0, 0, 0, 0),
+    ]
+}
+
+/// `struct bpf_insn`: the destination is the first of two bit fields of four bits.
+fn instruction(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) -> u64 {
+    let registers = match cfg!(target_endian = "little") {
+        true => destination | source << 4,
+        false => source | destination << 4,
+    };
+    let [c, d] = offset.to_ne_bytes();
+    let [e, f, g, h] = immediate.to_ne_bytes();
+    u64::from_ne_bytes([code, registers, c, d, e, f, g, h])
+}
+
+/// Makes the call with the attributes in these words, of which those that it has beyond them are 0.
+///
+/// # Safety
+/// Where the command takes an address in them, what it reads there has to live until the call returns.
+unsafe fn bpf<const N: usize>(command: c_long, words: &[u32; N]) -> io::Result<i32> {
+    let (at, length) = (words.as_ptr(), size_of_val(words));
+    // SAFETY: the kernel reads `length` bytes at `at`, and what they point to, which the caller vouches for.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, at, length) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
+}
+
+/// The descriptor that a command has just made.
+fn owned(fd: i32) -> OwnedFd {
+    // SAFETY: `bpf` made it for us, close-on-exec as all of its descriptors are, and nobody else knows it.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+/// The two words of an address, at an even word of the attributes.
+fn halves(address: u64) -> [u32; 2] {
+    let [a, b, c, d, e, f, g, h] = address.to_ne_bytes();
+    [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]
+}
+
+fn address_of<T: ?Sized>(value: &T) -> [u32; 2] {
+    halves(std::ptr::from_ref(value).cast::<u8>() as u64)
+}
+
+/// Sockets by queue.
+#[derive(Debug)]
+pub(super) struct SocketMap(OwnedFd);
+
+impl SocketMap {
+    /// Without any, for queues up to `queues`.
+    pub(super) fn new(queues: u32) -> io::Result<Self> {
+        let (key_bytes, value_bytes) = (4, 4);
+        // SAFETY: no addresses.
+        let fd =
+            unsafe { bpf(MAP_CREATE, &[MAP_TYPE_XSKMAP, key_bytes, value_bytes, queues, 0, 0]) };
+        fd.map(|fd| Self(owned(fd)))
+    }
+
+    /// Frames of this queue go to this socket from now on.
+    pub(super) fn set(&self, queue: u16, socket: &OwnedFd) -> io::Result<()> {
+        let (key, value) = (u32::from(queue), socket.as_raw_fd());
+        let ([a, b], [c, d]) = (address_of(&key), address_of(&value));
+        let map = self.0.as_raw_fd() as u32;
+        // SAFETY: key and value, of the bytes that `new` says, live until the call returns.
+        unsafe { bpf(MAP_UPDATE_ELEM, &[map, 0, a, b, c, d, 0, 0]) }.map(drop)
+    }
+}
+
+/// The program, loaded.
+#[derive(Debug)]
+pub(super) struct Program(OwnedFd);
+
+impl Program {
+    /// The one that hands frames to these sockets.
+    pub(super) fn load(map: &SocketMap) -> io::Result<Self> {
+        let instructions = redirect(&map.0);
+        let licence = c"Apache-2.0 OR MIT";
+        let ([a, b], [c, d]) = (address_of(&instructions), address_of(licence));
+        let count = instructions.len() as u32;
+        let mut words = [0; 18];
+        words[..6].copy_from_slice(&[PROG_TYPE_XDP, count, a, b, c, d]);
+        words[12..16].copy_from_slice(&NAME);
+        words[17] = XDP;
+        // SAFETY: instructions and licence live until the call returns; the latter ends with a zero byte.
+        unsafe { bpf(PROG_LOAD, &words) }.map(|fd| Self(owned(fd)))
+    }
+
+    /// Attaches it to an interface, [`NATIVE`] or [`GENERIC`], for as long as the descriptor is open.
+    pub(super) fn attach(&self, index: NonZeroU32, mode: u32) -> io::Result<OwnedFd> {
+        let program = self.0.as_raw_fd() as u32;
+        // SAFETY: no addresses.
+        let fd = unsafe { bpf(LINK_CREATE, &[program, index.get(), XDP, mode]) };
+        fd.map(owned)
+    }
+}
+
+/// As `bpftool` and `ip link` show it.
+const NAME: [u32; 4] = {
+    let name = *b"tamis\0\0\0\0\0\0\0\0\0\0\0";
+    let mut words = [0; 4];
+    let mut at = 0;
+    while at < 4 {
+        let from = 4 * at;
+        words[at] =
+            u32::from_ne_bytes([name[from], name[from + 1], name[from + 2], name[from + 3]]);
+        at += 1;
+    }
+    words
+};

@@ -1,0 +1,345 @@
+//! [`AfXdpPort`]: an Ethernet interface by way of AF_XDP. A program on the interface hands what comes in to sockets,
+//! past the host's own stack, which does not see it.
+//!
+//! Contract: frames are received without a copy where the device writes to the [`Umem`] itself, and with the kernel's
+//! one where not; they are transmitted from where they lie, if that is the same UMEM, else after one copy. Two ports
+//! with one UMEM hand frames across as they are.
+//!
+//! - The program is attached by a link: it goes with the port, or with the process, whatever ends that.
+//! - A port has as many queues as are asked for and the interface has; what comes by others goes to the host's stack,
+//!   so [`AfXdpPort::attached`] says how many there are. A worker may have a queue of its own
+//!   ([`AfXdpPort::into_queues`]).
+//! - A frame longer than a chunk is refused where the port is opened, by the MTU; superframes, of generic XDP, are lost
+//!   and counted.
+//! - What the kernel knows of a frame besides its bytes is lost on this way: whether its checksum is unfinished
+//!   ([`ChecksumState::MaybeUnfinished`]), and a VLAN tag that it took out. Of a virtual interface, the peer's offloads
+//!   should be off (`ethtool -K PEER tx off tso off txvlan off`).
+//! - A frame is transmitted as its bytes say, with the tag of its [`LiveMeta`](crate::LiveMeta) put back; one whose
+//!   checksum is unfinished is refused.
+//! - While the interface is down nothing comes, and what is transmitted waits in the ring. When it is gone, that is an
+//!   error from then on, with its name.
+//! - Chunks that frames and rings of others have are not there to receive into: the kernel then loses frames, counted,
+//!   until [`Port::rx_burst`] gives it chunks again.
+//!
+//! Source: `Documentation/networking/af_xdp.rst`; Linux `net/xdp/xsk.c`.
+
+mod attach;
+mod bpf;
+mod device;
+mod queue;
+mod ring;
+mod sys;
+mod umem;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+pub use self::attach::{Attached, XdpMode};
+use self::device::Device;
+use self::queue::Queue;
+pub use self::umem::Umem;
+use crate::burst::Burst;
+use crate::frame::{ChecksumState, Direction, FrameMeta, LiveMeta, VlanTag};
+use crate::link::LinkType;
+use crate::memory::{FrameBuf, Taken};
+use crate::port::{Port, PortError, Stats};
+use crate::readiness::Readiness;
+use crate::timestamp::Timestamp;
+
+/// Bytes of a link header before what the MTU counts: addresses, EtherType, and two tags.
+const LINK_HEADER: usize = ETHERNET + 2 * TAG;
+const ETHERNET: usize = 14;
+const TAG: usize = 4;
+/// Bytes of a frame before its EtherType: both addresses. A tag follows them.
+const ADDRESSES: usize = 12;
+
+/// How to open an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AfXdpConfig {
+    /// Its name in the calling thread's namespace.
+    pub interface: String,
+    /// Queues to receive by, at most.
+    pub queues: u16,
+    /// Who runs the program.
+    pub mode: XdpMode,
+    /// Whether the device may read and write the frames' memory itself, where its driver can.
+    pub zero_copy: bool,
+    /// Whether to receive frames to other hosts, too.
+    pub promiscuous: bool,
+    /// Entries of each ring of each queue, a power of two.
+    pub ring_frames: u32,
+    /// Frames received at once, at most.
+    pub burst_frames: usize,
+}
+
+impl AfXdpConfig {
+    /// All that comes in by one queue of `interface`, in the fastest way that there is.
+    pub fn new(interface: &str) -> Self {
+        Self {
+            interface: interface.to_string(),
+            queues: 1,
+            mode: XdpMode::Auto,
+            zero_copy: true,
+            promiscuous: true,
+            ring_frames: 2048,
+            burst_frames: 64,
+        }
+    }
+
+    /// How many chunks its rings and bursts use: those of ports that share a UMEM add up.
+    pub fn chunks(&self) -> usize {
+        usize::from(self.queues) * (2 * self.ring_frames as usize + 4 * self.burst_frames)
+    }
+}
+
+/// What became of frames that a port lost, as the kernel counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct XdpLosses {
+    /// Frames longer than a chunk, or without one to receive into.
+    pub rx_dropped: u64,
+    /// Frames that there was no room for in the receive ring.
+    pub rx_ring_full: u64,
+    /// How often there was no chunk to receive into. Without zero-copy each of them is a frame of `rx_dropped`.
+    pub rx_fill_ring_empty: u64,
+}
+
+/// An Ethernet interface, by one or several of its queues.
+#[derive(Debug)]
+pub struct AfXdpPort {
+    /// Gone before the sockets are.
+    device: Arc<Device>,
+    queues: Vec<Queue>,
+    /// The queue whose turn it is.
+    turn: usize,
+    /// Readable while a socket is, where there are several.
+    any: Option<OwnedFd>,
+    attached: Attached,
+    umem: Umem,
+    burst_frames: usize,
+    /// Frames to copy into.
+    spare: Vec<FrameBuf>,
+    is_gone: bool,
+    stats: Stats,
+}
+
+impl AfXdpPort {
+    /// Opens the interface in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// When the kernel refuses: without `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`, without such an interface, where
+    /// another program is attached; and when the interface is not Ethernet, or its frames may be longer than a chunk.
+    pub fn open(config: &AfXdpConfig, umem: &Umem) -> Result<Self, PortError> {
+        let refused = |source| io_error(&config.interface, source);
+        let device = Device::open(config, umem).map_err(refused)?;
+        let (queues, attached) = device.queues(config, umem).map_err(refused)?;
+        let any = match queues.len() {
+            1 => None,
+            _ => Some(sys::any_of(queues.iter().map(|queue| &queue.socket)).map_err(refused)?),
+        };
+        Ok(Self {
+            device: Arc::new(device),
+            queues,
+            turn: 0,
+            any,
+            attached,
+            umem: umem.clone(),
+            burst_frames: config.burst_frames.max(1),
+            spare: Vec::new(),
+            is_gone: false,
+            stats: Stats::default(),
+        })
+    }
+
+    /// A port for each of its queues, for a thread each.
+    pub fn into_queues(self) -> Vec<Self> {
+        let Self { device, queues, attached, umem, burst_frames, .. } = self;
+        let one = |queue| Self {
+            device: Arc::clone(&device),
+            queues: vec![queue],
+            turn: 0,
+            any: None,
+            attached: attached.clone(),
+            umem: umem.clone(),
+            burst_frames,
+            spare: Vec::new(),
+            is_gone: false,
+            stats: Stats::default(),
+        };
+        queues.into_iter().map(one).collect()
+    }
+
+    /// What it is attached by, of all queues of the interface.
+    pub fn attached(&self) -> &Attached {
+        &self.attached
+    }
+
+    /// Frames that it lost, by cause; [`Stats::rx_lost`] is the sum of the first two, and what was unreadable.
+    pub fn losses(&self) -> XdpLosses {
+        let mut losses = XdpLosses::default();
+        let counts = self.queues.iter().filter_map(|queue| sys::statistics(&queue.socket).ok());
+        for count in counts {
+            losses.rx_dropped += count.rx_dropped;
+            losses.rx_ring_full += count.rx_ring_full;
+            losses.rx_fill_ring_empty += count.rx_fill_ring_empty_descs;
+        }
+        losses
+    }
+
+    /// Takes the next frames of the queue whose turn it is.
+    fn receive(&mut self, burst: &mut Burst) {
+        let Self { device, queues, turn, stats, .. } = self;
+        let queue = &mut queues[*turn];
+        queue.recycle();
+        // The clock is asked once for a burst.
+        let mut timestamp = None;
+        let live = LiveMeta {
+            ifindex: Some(device.index),
+            queue: queue.number,
+            checksum: ChecksumState::MaybeUnfinished,
+            ..LiveMeta::default()
+        };
+        let lost = queue.receive(self.burst_frames, |mut frame| {
+            stats.rx_frames += 1;
+            stats.rx_bytes += frame.length as u64;
+            frame.meta = FrameMeta {
+                number: stats.rx_frames,
+                timestamp: *timestamp.get_or_insert_with(|| Some(Timestamp::now())),
+                wire_length: frame.length as u32,
+                link_type: LinkType::ETHERNET,
+                interface: 0,
+                direction: Direction::Inbound,
+            };
+            *frame.live_mut() = live;
+            burst.push_frame(frame);
+        });
+        stats.rx_lost += lost;
+    }
+
+    /// What has become of the interface, if anything.
+    fn check(&mut self) -> Result<(), PortError> {
+        for queue in &self.queues {
+            // Nothing else happens to such a socket.
+            self.is_gone |= queue.check().is_break();
+        }
+        match self.is_gone {
+            true => Err(PortError::Gone { name: self.device.name.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    /// The error of a call to transmit.
+    fn failure(&mut self, source: io::Error) -> PortError {
+        // So says the kernel of a socket whose interface is gone.
+        self.is_gone |= source.raw_os_error() == Some(libc::ENXIO);
+        match self.is_gone {
+            true => PortError::Gone { name: self.device.name.clone() },
+            false => io_error(&self.device.name, source),
+        }
+    }
+
+    /// How many of the burst's first `most` frames there is memory for.
+    fn with_memory(&mut self, burst: &Burst, most: usize) -> usize {
+        let is_foreign = |at: &usize| !burst.is_of(*at, &self.umem.shared);
+        let wanted = (0..most).filter(is_foreign).count();
+        self.umem.fill(&mut self.spare, wanted);
+        let beyond = (0..most).filter(is_foreign).nth(self.spare.len());
+        beyond.unwrap_or(most)
+    }
+
+    /// A frame of this UMEM, as it is transmitted; `None` if it cannot be.
+    fn prepare(&mut self, taken: Taken<'_>) -> Option<FrameBuf> {
+        let bytes = match &taken {
+            Taken::Moved(frame) => frame.bytes(),
+            Taken::Lent { bytes, .. } => bytes,
+        };
+        let live = match &taken {
+            Taken::Moved(frame) => *frame.live(),
+            Taken::Lent { .. } => LiveMeta::default(),
+        };
+        let length = bytes.len() + if live.vlan.is_some() { TAG } else { 0 };
+        if length > self.device.most_bytes {
+            self.stats.tx_too_long += 1;
+            return None;
+        }
+        if length < ETHERNET || matches!(live.checksum, ChecksumState::Unfinished { .. }) {
+            self.stats.tx_refused += 1;
+            return None;
+        }
+        let frame = match taken {
+            Taken::Moved(frame) if frame.is_of(&self.umem.shared) => Some(frame),
+            _ => self.spare.pop().and_then(|mut copy| copy.extend(bytes).then_some(copy)),
+        };
+        // There was memory, and room for a tag before a frame of this UMEM.
+        let frame = frame.and_then(|frame| tagged(frame, live.vlan));
+        self.stats.tx_refused += u64::from(frame.is_none());
+        frame
+    }
+}
+
+/// Puts back the tag that was taken out of a frame; `None` if there is no room for it.
+fn tagged(mut frame: FrameBuf, tag: Option<VlanTag>) -> Option<FrameBuf> {
+    let Some(VlanTag { tci, tpid }) = tag else { return Some(frame) };
+    let bytes = frame.grow_front(TAG)?;
+    bytes.copy_within(TAG..TAG + ADDRESSES, 0);
+    bytes[ADDRESSES..ADDRESSES + 2].copy_from_slice(&tpid.to_be_bytes());
+    bytes[ADDRESSES + 2..ADDRESSES + TAG].copy_from_slice(&tci.to_be_bytes());
+    Some(frame)
+}
+
+impl Port for AfXdpPort {
+    /// The oldest frames of the first queue in turn that has any.
+    fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        burst.clear();
+        for _ in 0..self.queues.len() {
+            self.receive(burst);
+            let resumed = self.queues[self.turn].resume();
+            self.turn = (self.turn + 1) % self.queues.len();
+            match resumed {
+                Err(error) if burst.is_empty() => return Err(self.failure(error)),
+                _ if !burst.is_empty() => return Ok(burst.len()),
+                _ => {}
+            }
+        }
+        self.check()?;
+        Ok(0)
+    }
+
+    /// Transmits by the first queue.
+    fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        let room = match self.queues[0].room(burst.len()) {
+            Ok(room) => room,
+            Err(error) => {
+                self.stats.tx_full += burst.len() as u64;
+                return Err(self.failure(error));
+            }
+        };
+        let count = self.with_memory(burst, room);
+        for taken in burst.drain(count) {
+            let is_copied =
+                !matches!(&taken, Taken::Moved(frame) if frame.is_of(&self.umem.shared));
+            let Some(frame) = self.prepare(taken) else { continue };
+            self.stats.tx_frames += 1;
+            self.stats.tx_bytes += frame.length as u64;
+            self.stats.tx_copied += u64::from(is_copied);
+            self.queues[0].put(frame);
+        }
+        self.stats.tx_full += burst.len() as u64;
+        // What was put is the kernel's: if that fails, the next call does, too.
+        let _ = self.queues[0].submit();
+        Ok(count)
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::Descriptor(self.any.as_ref().unwrap_or(&self.queues[0].socket).as_fd())
+    }
+
+    fn stats(&self) -> Stats {
+        let XdpLosses { rx_dropped, rx_ring_full, .. } = self.losses();
+        Stats { rx_lost: self.stats.rx_lost + rx_dropped + rx_ring_full, ..self.stats }
+    }
+}
+
+fn io_error(name: &str, source: io::Error) -> PortError {
+    PortError::Io { name: name.to_string(), offset: 0, source }
+}
