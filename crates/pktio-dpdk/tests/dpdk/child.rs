@@ -1,12 +1,21 @@
 //! A process for each test.
 
-use std::process::Command;
-use std::{env, process};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{env, fs, process};
 
 use pktio_dpdk::{DpdkConfig, DpdkPort, Eal};
 
 /// Set for the process of one test.
 const CHILD: &str = "TAMIS_DPDK_CHILD";
+
+/// Where the EAL of root has a folder for each prefix.
+const FOLDERS: &str = "/var/run/dpdk";
+
+/// Of the files of a process.
+fn prefix(process: u32) -> String {
+    format!("tamis-test-{process}")
+}
 
 /// Runs the test of this name, with an EAL that has these devices.
 pub(crate) fn with_devices(test: &str, devices: &[&str], run: impl FnOnce(&Eal)) {
@@ -17,18 +26,24 @@ pub(crate) fn with_devices(test: &str, devices: &[&str], run: impl FnOnce(&Eal))
         println!("SKIPPED: not root, so the EAL cannot start");
         return;
     }
-    let output = Command::new(env::current_exe().unwrap())
+    let child = Command::new(env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
         .env(CHILD, "1")
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
+    let folder = Path::new(FOLDERS).join(prefix(child.id()));
+    let output = child.wait_with_output().unwrap();
+    // The EAL leaves it behind, and has none if it was refused.
+    let _ = fs::remove_dir_all(folder);
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     assert!(output.status.success() && said.contains("1 passed"), "{test}: {said}");
 }
 
 fn start(devices: &[&str]) -> Eal {
-    let prefix = format!("--file-prefix=tamis-{}", process::id());
+    let prefix = format!("--file-prefix={}", prefix(process::id()));
     let fixed = ["--no-huge", "-m", "96", "--no-pci", "--no-shconf", "--no-telemetry"];
     let devices = devices.iter().map(|device| format!("--vdev={device}"));
     let arguments: Vec<String> =

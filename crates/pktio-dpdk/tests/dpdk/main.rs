@@ -1,5 +1,7 @@
 //! Ports over DPDK's virtual devices. The EAL starts once in a process, so each of these tests runs in one of its own:
 //! the test program again, for that test alone. Needs root, for the EAL's folder; no huge pages.
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
 #[cfg(dpdk)]
 mod child;
 #[cfg(dpdk)]
