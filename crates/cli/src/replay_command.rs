@@ -254,7 +254,7 @@ fn new_rules(args: &ReplayArgs, name: &str) -> Result<Vec<RulesFile>> {
     args.walk.open_all(name, args.vs6.as_deref(), semantics)
 }
 
-fn exit_code(report: &Report<'_>, args: &ReplayArgs) -> ExitCode {
+fn exit_code(report: &Report, args: &ReplayArgs) -> ExitCode {
     if report.interrupted {
         return ExitCode::from(STOPPED);
     }
@@ -271,7 +271,7 @@ fn exit_code(report: &Report<'_>, args: &ReplayArgs) -> ExitCode {
 }
 
 impl FailOn {
-    fn is_there(self, report: &Report<'_>) -> bool {
+    fn is_there(self, report: &Report) -> bool {
         let verdicts = &report.verdicts;
         match self {
             Self::Unknown => verdicts.unknown.packets > 0,
@@ -283,7 +283,7 @@ impl FailOn {
 }
 
 /// Why a replay proves nothing, though it found nothing: it would pass a gate that has not looked.
-fn void(report: &Report<'_>, allow_empty: bool) -> Option<&'static str> {
+fn void(report: &Report, allow_empty: bool) -> Option<&'static str> {
     let verdicts = &report.verdicts;
     let decided = [verdicts.accept, verdicts.drop, verdicts.reject];
     let is_decided = decided.iter().any(|count| count.packets > 0);
@@ -312,7 +312,7 @@ pub(crate) fn command_line(more: &str) -> String {
 }
 
 /// Writes the report to standard output.
-pub(crate) fn print(report: &Report<'_>, json: bool) -> Result<()> {
+pub(crate) fn print(report: &Report, json: bool) -> Result<()> {
     screen::write(|out| match json {
         true => report.write_json(out),
         false => out.write_all(report.text(style()).as_bytes()),

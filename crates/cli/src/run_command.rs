@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use dataplane::run::config::Settings;
-use dataplane::run::{self, Run, RunError, Status};
+use dataplane::run::{self, GivenUp, Run, RunError, Status};
 use packet::visible;
 
 use crate::{interrupt, screen};
@@ -41,16 +41,22 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let stop = interrupt::raised()?;
-    let (run, warnings) = match Run::open(&settings) {
-        Ok(opened) => opened,
+    let run = match start(&settings) {
+        Ok(run) => run,
         Err(error) if error.is_input() => return Err(error.into()),
         Err(error) => return Ok(failed(&error)),
     };
-    warn(&warnings);
     ready();
     let (status, ended) = run.wait(&stop, screen::tell);
     print(&status, args.json)?;
     Ok(ended.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS))
+}
+
+/// Opens everything, then takes frames.
+fn start(settings: &Settings) -> Result<Run, RunError> {
+    let opened = run::open(settings)?;
+    warn(opened.warnings());
+    opened.start(GivenUp::default())
 }
 
 fn warn(warnings: &[String]) {

@@ -15,7 +15,7 @@
 //! (`net/ipv6/ip6_output.c`), `icmp_send` (`net/ipv4/icmp.c`), `icmp6_send` (`net/ipv6/icmp.c`), `nf_reject_ipv4.c`,
 //! `nf_reject_ipv6.c`, `net/bridge/netfilter/nft_reject_bridge.c`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use conntrack::Tuple;
 use conntrack::defrag::Whole;
@@ -355,19 +355,7 @@ fn is_too_big(kind: u8, code: u8) -> bool {
 /// The interface by which routes lead back to a packet's sender; where none are given, that by which it came. `None`
 /// where they lead nowhere.
 fn back<'a>(source: IpAddr, input: Iface<'a>, host: &'a Host) -> Option<Iface<'a>> {
-    let unspecified = match source {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let outgoing = Outgoing {
-        source: unspecified,
-        destination: source,
-        output: None,
-        tos: Some(0),
-        mark: Some(0),
-        protocol: None,
-        ports: None,
-    };
+    let outgoing = Outgoing { tos: Some(0), mark: Some(0), ..Outgoing::to(source) };
     match host.route_out(&outgoing) {
         Routed::Forward { output: Some(name), .. } => Some(Iface::Named(name)),
         Routed::Refused(_) => None,

@@ -9,7 +9,7 @@
 use access::list::{Denied, List};
 use conntrack::defrag::Defragged;
 use conntrack::steer::Shard;
-use conntrack::{Visit, Zone};
+use conntrack::{Listing, Visit, Zone};
 use host::{Assumed, Host};
 use packet::{FlowKey, Headers, L3, Link, Mark, Packet, Snap};
 use rules::eval::{self, Alive, Verdicts};
@@ -94,6 +94,11 @@ impl Handler {
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// The connections that there are: see [`State::connections`].
+    pub fn connections(&mut self) -> Listing {
+        self.state.connections()
     }
 
     /// Prefetches for frames that are handled next, at best [`BURST`] of them, each with the headers found in it:

@@ -20,6 +20,7 @@ pub mod handler;
 mod headers;
 mod hooked;
 mod interfaces;
+pub mod keys;
 mod link;
 mod observer;
 mod path;

@@ -92,7 +92,7 @@ impl Program {
 
     /// What is given of the host.
     #[must_use]
-    pub fn config(&self) -> &Config {
+    pub fn config(&self) -> &Arc<Config> {
         &self.config
     }
 

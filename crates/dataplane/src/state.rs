@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use conntrack::Tracker;
 use conntrack::defrag::{Defrag, Defragged};
 use conntrack::steer::Shard;
+use conntrack::{Listing, Tracker};
 use packet::Packet;
 use rules::Chance;
 use rules::eval::Memories;
@@ -143,6 +143,12 @@ impl State {
     #[must_use]
     pub fn memories(&self) -> usize {
         self.families.iter().map(|family| family.memories.room()).sum()
+    }
+
+    /// The connections that there are, for those who go on after a restart.
+    pub fn connections(&mut self) -> Listing {
+        let trackers = self.families.iter_mut().filter_map(|family| family.tracker.as_mut());
+        trackers.map(Tracker::listing).reduce(Listing::and).unwrap_or_default()
     }
 
     /// What was left so far that concerns other workers.
@@ -294,9 +300,14 @@ fn remembered(plan: &Plan, part: &Part) -> (Of, Memories) {
 /// No connections, where they are tracked.
 fn tracker(plan: &Plan, config: &Config, part: &Part) -> Option<Tracker> {
     let entropy = config.entropy;
+    let is_ipv6 = plan.family() == Family::Ipv6;
+    let start = || config.ct.start.as_ref().map(|start| start.of_family(is_ipv6));
     let ct = || match &part.shard {
-        Some(shard) => conntrack::Config { entropy, ..config.ct.of_shard(shard.clone()) },
-        None => conntrack::Config { entropy, ..config.ct.clone() },
+        Some(shard) => {
+            let ct = config.ct.of_shard(shard.clone());
+            conntrack::Config { entropy, start: start(), ..ct }
+        }
+        None => conntrack::Config { entropy, start: start(), ..config.ct.clone() },
     };
     let mut tracker = plan.is_tracked.then(|| Tracker::new(ct()));
     if part.shared.is_some() {

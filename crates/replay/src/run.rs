@@ -91,12 +91,12 @@ impl<'w> Wanted<'w> {
 /// A capture cannot be opened or read, a file cannot be written, a filter cannot be compiled, or rules to
 /// compare with are of a family that the first rules are not. A capture that is cut off or damaged is no
 /// error: its packets before that count, and the report warns.
-pub fn replay<'f>(
-    files: &'f [RulesFile],
+pub fn replay(
+    files: &[RulesFile],
     captures: &[String],
-    config: &'f Config,
+    config: &Config,
     wanted: &mut Wanted<'_>,
-) -> Result<Report<'f>, Error> {
+) -> Result<Report, Error> {
     let started = Instant::now();
     let new = wanted.versus.take();
     comparable(files, new.as_deref().unwrap_or_default())?;
@@ -111,7 +111,7 @@ pub fn replay<'f>(
         new_program: new_walked.as_ref(),
         stop: stop.as_ref(),
     };
-    let mut report = Report::new(files, config);
+    let mut report = Report::new(files.into(), Arc::clone(walked.config()));
     report.numbers = Numbers::of(captures);
     (report.class, report.class_because) = rules.class();
     let mut sink = Sink::new(
@@ -168,7 +168,7 @@ fn several<'c>(
     mut rules: Rules<'c>,
     source: &mut Source<'c, '_>,
     sink: &mut Sink<'_, '_>,
-    report: &mut Report<'_>,
+    report: &mut Report,
     threads: usize,
 ) -> Result<Vec<Counted>, Error> {
     let max = rules.config.ct.max;

@@ -194,7 +194,7 @@ impl<'f, 'w> Sink<'f, 'w> {
     }
 
     /// Ends every file, and says in the report what was kept. The changes come back.
-    pub(crate) fn finish(self, report: &mut Report<'_>) -> Result<Option<Groups>, Error> {
+    pub(crate) fn finish(self, report: &mut Report) -> Result<Option<Groups>, Error> {
         self.outputs.finish()?;
         report.listed = self.listed;
         if let Some((timeline, examples)) = self.page {

@@ -82,7 +82,7 @@ fn what_is_wrong_is_named_with_its_place() {
 }
 
 /// A run that goes on until it is stopped, once it is ready; what it says is read at its end.
-fn started(config: &str) -> (Child, BufReader<std::process::ChildStderr>) {
+pub(crate) fn started(config: &str) -> (Child, BufReader<std::process::ChildStderr>) {
     let mut command = Command::new(TAMIS);
     let mut child = command
         .args(["run", config])
@@ -99,7 +99,7 @@ fn started(config: &str) -> (Child, BufReader<std::process::ChildStderr>) {
     (child, err)
 }
 
-fn ended((child, mut err): (Child, BufReader<std::process::ChildStderr>)) -> Ran {
+pub(crate) fn ended((child, mut err): (Child, BufReader<std::process::ChildStderr>)) -> Ran {
     let mut ran: Ran = child.wait_with_output().unwrap().into();
     err.read_to_string(&mut ran.err).unwrap();
     ran

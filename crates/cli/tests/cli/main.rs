@@ -23,6 +23,7 @@ mod readme;
 mod record;
 mod refusals;
 mod replay;
+mod restart;
 mod review;
 mod select;
 mod shell;

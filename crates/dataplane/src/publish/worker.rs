@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use conntrack::Listing;
 use crossbeam_utils::CachePadded;
 use packet::Headers;
 use rules::Transit;
@@ -80,6 +81,11 @@ impl<T: Tally> Worker<T> {
             self.followed = program.number();
         }
         BurstGuard { place: &self.place, handler: &mut self.handler, seat: Some(seat) }
+    }
+
+    /// The connections that there are: see [`State::connections`].
+    pub fn connections(&mut self) -> Listing {
+        self.handler.connections()
     }
 
     /// What its packets left.

@@ -1,4 +1,4 @@
-//! [`Account`]: what became of every frame of one direction of a wire.
+//! [`Account`]: the fate of every frame of one direction of a wire, counted.
 //!
 //! Contract: `received + made = sent + dropped`, summed over all reasons, whenever no burst is on its way. Made are
 //! the frames that leave beside those that came: replies, and fragments in place of a packet that was put together.
@@ -127,7 +127,7 @@ pub(super) struct Account {
     dropped: [AtomicU64; Reason::ALL.len()],
 }
 
-/// What became of all frames of one direction so far.
+/// The fates of all frames of one direction so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Accounted {
     /// Frames received.

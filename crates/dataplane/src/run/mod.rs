@@ -1,5 +1,6 @@
 //! Live: ports are opened and joined by wires, and a worker takes their frames through the rules until it is told to
-//! stop. [`Run::open`] starts it, [`Run::wait`] sees it to its end; `wire` has a frame's way, `worker` the loop.
+//! stop. [`open`] and [`Opened::start`] start it, [`Run::wait`] sees it to its end; `wire` has a frame's way, `worker`
+//! the loop.
 //!
 //! Contract: the handler is that of a replay, and so is its answer. Nothing on a wire is the host's: what is accepted
 //! leaves by the other port as it came, but for what rules rewrite; a reply to a rejected packet goes back by the
@@ -13,17 +14,22 @@ mod capture_port;
 mod causes;
 pub mod config;
 mod control;
+mod given_up;
 mod load;
+mod parker;
 mod ports;
 pub mod replies;
+mod restart;
 mod status;
+mod warnings;
 mod wire;
 mod worker;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -34,15 +40,18 @@ use rules::revision::Refused;
 use account::Account;
 use config::{ConfigError, OnPanic, Other, Settings};
 use control::Control;
+use parker::Parker;
 use wire::Wire;
 use worker::{Failed, Shared, Worker};
 
 use crate::config::Config;
-use crate::publish::Published;
+use crate::publish::{self, Published};
 
 pub use account::{Accounted, Reason};
 pub use control::{Request, ask};
+pub use given_up::GivenUp;
 pub use load::Loaded;
+pub use restart::Resumed;
 pub use status::{Direction, Status, text as status_text};
 pub use wire::BoxedPort;
 pub use worker::DRAIN;
@@ -59,8 +68,27 @@ pub struct Run {
     published: Arc<Published>,
     shared: Arc<Shared>,
     directions: Vec<Counted>,
-    worker: JoinHandle<Result<(), Failed>>,
+    worker: JoinHandle<Ended>,
     control: Option<Control>,
+    /// Where its connections are written at its end.
+    connections: Option<PathBuf>,
+    resumed: Resumed,
+    given_up: GivenUp,
+}
+
+/// What a worker leaves: why it ended, and its way to the rules, with the connections.
+type Ended = (Result<(), Failed>, publish::Worker);
+
+/// A run to be: all that it needs is open, and no frame is taken yet. What opening takes and running does not may be
+/// given up here, by the one thread that there is.
+#[derive(Debug)]
+pub struct Opened {
+    wires: Vec<Ends>,
+    loaded: Loaded,
+    on_panic: OnPanic,
+    control: Option<Control>,
+    connections: Option<PathBuf>,
+    resumed: Resumed,
 }
 
 /// One direction of a wire.
@@ -95,6 +123,13 @@ pub enum RunError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The file of connections cannot be written, or taken over.
+    Connections {
+        /// Which one.
+        file: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// The worker panicked twice, or could not be started.
     Worker,
 }
@@ -104,32 +139,57 @@ pub enum RunError {
 /// # Errors
 /// Something is refused.
 pub fn check(settings: &Settings) -> Result<Loaded, ConfigError> {
-    let loaded = load::rules(settings)?;
+    Ok(load(settings)?.0)
+}
+
+fn load(settings: &Settings) -> Result<(Loaded, Resumed), ConfigError> {
+    let mut loaded = load::rules(settings)?;
     ports::check(settings)?;
-    Ok(loaded)
+    let resumed = restart::read(settings, &mut loaded)?;
+    Ok((loaded, resumed))
+}
+
+/// Opens what a configuration names.
+///
+/// # Errors
+/// Something is refused, or a port or the control socket cannot be opened.
+pub fn open(settings: &Settings) -> Result<Opened, RunError> {
+    let (loaded, resumed) = load(settings).map_err(RunError::Config)?;
+    let control = settings.socket.as_deref().map(Control::open).transpose()?;
+    let mut wires = Vec::new();
+    for wire in &settings.wires {
+        let open = |place: usize| {
+            let port = ports::open(settings, place).map_err(RunError::Port)?;
+            Ok((settings.ports[place].name.clone(), port))
+        };
+        let [first, second] = wire.ports;
+        wires.push(Ends { ports: [open(first)?, open(second)?], other: wire.other });
+    }
+    restart::begin(settings)?;
+    let connections = settings.restart.file.as_ref().map(|file| file.path.clone());
+    let on_panic = settings.on_panic;
+    Ok(Opened { wires, loaded, on_panic, control, connections, resumed })
+}
+
+impl Opened {
+    /// What is odd about the configuration.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.loaded.warnings
+    }
+
+    /// Starts, after this was given up.
+    ///
+    /// # Errors
+    /// The rules form a loop, or no thread can be had.
+    pub fn start(self, given_up: GivenUp) -> Result<Run, RunError> {
+        let Self { wires, loaded, on_panic, control, connections, resumed } = self;
+        let run = Run::start(wires, &loaded.rulesets, loaded.config, on_panic)?;
+        Ok(Run { control, connections, resumed, given_up, ..run })
+    }
 }
 
 impl Run {
-    /// Opens what a configuration names, and starts; with what is odd about it.
-    ///
-    /// # Errors
-    /// Something is refused, or a port or the control socket cannot be opened.
-    pub fn open(settings: &Settings) -> Result<(Self, Vec<String>), RunError> {
-        let Loaded { rulesets, config, warnings } = check(settings).map_err(RunError::Config)?;
-        let control = settings.socket.as_deref().map(Control::open).transpose()?;
-        let mut wires = Vec::new();
-        for wire in &settings.wires {
-            let open = |place: usize| {
-                let port = ports::open(settings, place).map_err(RunError::Port)?;
-                Ok((settings.ports[place].name.clone(), port))
-            };
-            let [first, second] = wire.ports;
-            wires.push(Ends { ports: [open(first)?, open(second)?], other: wire.other });
-        }
-        let run = Self::start(wires, &rulesets, config, settings.on_panic)?;
-        Ok((Self { control, ..run }, warnings))
-    }
-
     /// Starts with ports that are open.
     ///
     /// # Errors
@@ -147,12 +207,24 @@ impl Run {
         });
         let wires: Vec<Wire> = wires.collect();
         let directions = wires.iter().flat_map(directions).collect();
-        let shared = Arc::<Shared>::default();
+        let parker = Arc::new(Parker::new().map_err(|_| RunError::Worker)?);
+        let waker = Waker::from(Arc::clone(&parker));
+        let shared = Arc::new(Shared::new(parker));
         let rules = published.worker().sending();
-        let worker = Worker { wires, rules, on_panic, shared: Arc::clone(&shared) };
+        let mut worker = Worker { wires, rules, on_panic, shared: Arc::clone(&shared), waker };
         let thread = thread::Builder::new().name("worker 0".to_owned());
-        let worker = thread.spawn(move || worker.run()).map_err(|_| RunError::Worker)?;
-        Ok(Self { published: Arc::new(published), shared, directions, worker, control: None })
+        let run = move || (worker.run(), worker.rules);
+        let worker = thread.spawn(run).map_err(|_| RunError::Worker)?;
+        Ok(Self {
+            published: Arc::new(published),
+            shared,
+            directions,
+            worker,
+            control: None,
+            connections: None,
+            resumed: Resumed::default(),
+            given_up: GivenUp::default(),
+        })
     }
 
     /// The rules in force.
@@ -164,6 +236,7 @@ impl Run {
     /// Tells the worker to stop once it has handled what its ports still have.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.parker.wake_by_ref();
     }
 
     /// What has become of all frames so far.
@@ -179,6 +252,8 @@ impl Run {
             panicked: self.has_panicked(),
             directions: directions.collect(),
             unknown_because: self.shared.causes.read(),
+            resumed: self.resumed,
+            given_up: self.given_up,
         }
     }
 
@@ -190,7 +265,8 @@ impl Run {
     /// the socket, or all ports have ended. `tell` is given what happens meanwhile.
     ///
     /// # Errors
-    /// A port failed, or the worker panicked for a second time; what was counted is in the status all the same.
+    /// A port failed, the worker panicked for a second time, or its connections cannot be written; what was counted is
+    /// in the status all the same.
     pub fn wait(
         mut self,
         stop: &AtomicBool,
@@ -215,12 +291,20 @@ impl Run {
             tell(PANICKED);
         }
         let status = self.status();
-        let ended = match self.worker.join() {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(Failed::Port(error))) => Err(RunError::Port(error)),
-            Ok(Err(Failed::Panicked)) | Err(_) => Err(RunError::Worker),
+        let Ok((ended, mut worker)) = self.worker.join() else {
+            return (status, Err(RunError::Worker));
         };
-        (status, ended)
+        // What a panic left of them may be anything.
+        let file = self.connections.as_deref().filter(|_| !status.panicked);
+        let written = file.map_or(Ok(()), |file| restart::write(file, &worker.connections()));
+        let ended = ended.map_err(|failed| match failed {
+            Failed::Port(error) => RunError::Port(error),
+            Failed::Panicked => RunError::Worker,
+        });
+        if let (Err(_), Err(error)) = (&ended, &written) {
+            tell(&error.to_string());
+        }
+        (status, ended.and(written))
     }
 }
 
@@ -247,7 +331,9 @@ impl fmt::Display for RunError {
             Self::Config(error) => error.fmt(f),
             Self::Port(error) => error.fmt(f),
             Self::Rules(error) => error.fmt(f),
-            Self::Control { socket, source } => write!(f, "{socket}: {source}"),
+            Self::Control { socket: file, source } | Self::Connections { file, source } => {
+                write!(f, "{file}: {source}")
+            }
             Self::Worker => f.write_str("the worker panicked and ended"),
         }
     }

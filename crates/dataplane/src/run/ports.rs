@@ -20,7 +20,7 @@ const LOOPED_BYTES: usize = 2048;
 /// A capture cannot be read, or is none, or the folder of one that is to be written is not there.
 pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
     for port in &settings.ports {
-        let Kind::Pcap { file, out } = &port.kind else { continue };
+        let Kind::Pcap { file, out, .. } = &port.kind else { continue };
         if let Some(Named { path, at }) = file {
             let opened = CaptureReader::open(&path.to_string_lossy());
             opened.map_err(|error| settings.refuse(*at, error))?;
@@ -32,7 +32,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
             return Err(settings.refuse(*at, what));
         }
         let is_used = |other: &PortSettings| match &other.kind {
-            Kind::Pcap { file, out } => {
+            Kind::Pcap { file, out, .. } => {
                 let is_written = |out: &Named| out.path == *path && out.at != *at;
                 file.as_ref().is_some_and(|file| file.path == *path)
                     || out.as_ref().is_some_and(is_written)
@@ -54,9 +54,9 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
 pub(super) fn open(settings: &Settings, place: usize) -> Result<BoxedPort, PortError> {
     let PortSettings { name, kind, .. } = &settings.ports[place];
     Ok(match kind {
-        Kind::Pcap { file, out } => {
+        Kind::Pcap { file, pace, out } => {
             let [file, out] = [file, out].map(|named| named.as_ref().map(|named| &*named.path));
-            Box::new(CapturePort::open(name, file, out)?)
+            Box::new(CapturePort::open(name, file, *pace, out)?)
         }
         Kind::AfPacket { device } => devices::af_packet(device)?,
         Kind::Tun { device } => devices::tun(device)?,

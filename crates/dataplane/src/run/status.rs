@@ -9,6 +9,8 @@ use rules::save::{print_rule, print_ruleset};
 use serde_json::{Map, Value, json};
 
 use super::account::{Accounted, Reason};
+use super::given_up::GivenUp;
+use super::restart::Resumed;
 use crate::publish::Snapshot;
 
 /// What has become of all frames.
@@ -22,6 +24,10 @@ pub struct Status {
     pub directions: Vec<Direction>,
     /// How many verdicts were unknown, by what they depended on.
     pub unknown_because: BTreeMap<String, u64>,
+    /// What it went on with.
+    pub resumed: Resumed,
+    /// What the process gave up before.
+    pub given_up: GivenUp,
 }
 
 /// One direction of a wire.
@@ -31,7 +37,7 @@ pub struct Direction {
     pub from: String,
     /// The one that they leave by.
     pub to: String,
-    /// What became of them.
+    /// Its frames, counted by fate.
     pub frames: Accounted,
 }
 
@@ -48,6 +54,8 @@ impl Status {
             "panicked": self.panicked,
             "wires": self.directions.iter().map(Direction::json).collect::<Vec<_>>(),
             "unknown_because": because,
+            "resumed": { "connections": self.resumed.connections, "grace": self.resumed.grace },
+            "given_up": self.given_up.json(),
         })
     }
 
@@ -80,6 +88,21 @@ pub fn text(status: &Value) -> String {
     for cause in listed(&status["unknown_because"]) {
         let (what, packets) = (word(&cause["what"]), &cause["packets"]);
         let _ = writeln!(text, "unknown because of {what}: {packets}");
+    }
+    let resumed = &status["resumed"];
+    if resumed["connections"] != 0 {
+        let _ = writeln!(text, "connections of the run before: {}", resumed["connections"]);
+    }
+    if resumed["grace"] != 0 {
+        let grace = &resumed["grace"];
+        let _ = writeln!(text, "connections are picked up in their middle for the first {grace} s");
+    }
+    if let Some(given_up) = status["given_up"].as_object() {
+        let parts = given_up.iter().filter(|(_, is_gone)| **is_gone == true);
+        let parts: Vec<_> = parts.map(|(what, _)| what.replace('_', " ")).collect();
+        if !parts.is_empty() {
+            let _ = writeln!(text, "given up: {}", parts.join(", "));
+        }
     }
     if status["panicked"] == true {
         let _ = writeln!(text, "{}", super::PANICKED);

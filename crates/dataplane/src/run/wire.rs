@@ -86,7 +86,7 @@ impl Wire {
         }
     }
 
-    /// What became of the frames that came in by each end.
+    /// The counts of the frames that came in by each end, by fate.
     pub(super) fn accounts(&self) -> [Arc<Account>; 2] {
         self.ends.each_ref().map(|end| Arc::clone(&end.account))
     }
@@ -140,6 +140,11 @@ impl Wire {
             frames += received;
         }
         Ok(frames)
+    }
+
+    /// Sees to it that its ports hold nothing back of what they took.
+    pub(super) fn flush(&mut self) -> Result<(), PortError> {
+        self.ends.iter_mut().try_for_each(|end| end.port.flush())
     }
 
     /// Gives up the burst that is on its way.

@@ -5,36 +5,45 @@
 //! from then on nothing is evaluated, and all frames are dropped or all leave, as configured. A second one ends the
 //! worker, and so does a port that fails.
 
+use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pktio::{PortError, Readiness};
+use smallvec::SmallVec;
 
 use super::account::Reason;
 use super::causes::Causes;
 use super::config::OnPanic;
+use super::parker::Parker;
 use super::wire::Wire;
 use crate::publish;
 
 /// How long frames are still taken that come after it is told to stop.
 pub const DRAIN: Duration = Duration::from_millis(200);
 
-/// The longest sleep: whoever says stop waits no longer for it.
-const LONGEST: Duration = Duration::from_millis(20);
-
-/// The longest sleep where frames may come by something that cannot wake it.
-const SHORTEST: Duration = Duration::from_micros(200);
-
 /// What it shares with who starts it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shared {
     pub(super) stop: AtomicBool,
+    pub(super) parker: Arc<Parker>,
     /// It panicked, and evaluates nothing any more.
     pub(super) panicked: AtomicBool,
     pub(super) causes: Causes,
+}
+
+impl Shared {
+    pub(super) fn new(parker: Arc<Parker>) -> Self {
+        Self {
+            stop: AtomicBool::new(false),
+            parker,
+            panicked: AtomicBool::new(false),
+            causes: Causes::default(),
+        }
+    }
 }
 
 /// Drives wires.
@@ -43,6 +52,8 @@ pub(super) struct Worker {
     pub(super) rules: publish::Worker,
     pub(super) on_panic: OnPanic,
     pub(super) shared: Arc<Shared>,
+    /// Of its parker.
+    pub(super) waker: Waker,
 }
 
 /// Why a worker ended before it was told to.
@@ -53,11 +64,16 @@ pub(super) enum Failed {
 }
 
 impl Worker {
-    /// Takes frames on their way until it is told to stop.
-    pub(super) fn run(mut self) -> Result<(), Failed> {
+    /// Takes frames on their way until it is told to stop, and sees them out.
+    pub(super) fn run(&mut self) -> Result<(), Failed> {
+        let ended = self.take_turns();
+        let flushed = self.wires.iter_mut().try_for_each(Wire::flush);
+        ended.and(flushed.map_err(Failed::Port))
+    }
+
+    fn take_turns(&mut self) -> Result<(), Failed> {
         let mut until = None;
         loop {
-            let bells = self.bells();
             let frames = match catch_unwind(AssertUnwindSafe(|| self.turn())) {
                 Ok(Ok(frames)) => frames,
                 Ok(Err(error)) => {
@@ -77,7 +93,7 @@ impl Worker {
             }
             match until {
                 Some(until) if frames == 0 || Instant::now() >= until => return Ok(()),
-                None if frames == 0 && !self.sleep(bells) => return Ok(()),
+                None if frames == 0 && !self.sleep() => return Ok(()),
                 _ => {}
             }
         }
@@ -103,37 +119,24 @@ impl Worker {
         self.wires.iter_mut().for_each(|wire| wire.abandon(reason));
     }
 
-    /// How often the bells of all ports rang, before anyone looks whether there are frames.
-    fn bells(&self) -> u64 {
-        let ready = self.wires.iter().flat_map(Wire::readiness);
-        ready.map(|ready| if let Readiness::Bell(bell) = ready { bell.count() } else { 0 }).sum()
-    }
-
     /// Waits for frames; false where there will never be any.
-    fn sleep(&self, rung: u64) -> bool {
-        let (mut bells, mut others) = (Vec::new(), 0);
-        let mut shortest = SHORTEST;
+    fn sleep(&self) -> bool {
+        let mut descriptors: SmallVec<[BorrowedFd<'_>; 8]> = SmallVec::new();
+        let mut most: Option<Duration> = None;
+        let (mut is_over, mut may_have_missed) = (true, false);
         for ready in self.wires.iter().flat_map(Wire::readiness) {
+            is_over &= matches!(ready, Readiness::Never);
             match ready {
                 Readiness::Never => {}
-                Readiness::Bell(bell) => bells.push(bell),
-                Readiness::Always => return true,
-                Readiness::After(wait) => {
-                    others += 1;
-                    shortest = shortest.max(wait.min(LONGEST));
-                }
-                #[cfg(unix)]
-                Readiness::Descriptor(_) => others += 1,
+                Readiness::Always => may_have_missed = true,
+                Readiness::After(wait) => most = Some(most.map_or(wait, |most| most.min(wait))),
+                Readiness::Bell(bell) => may_have_missed |= bell.wakes(&self.waker),
+                Readiness::Descriptor(descriptor) => descriptors.push(descriptor),
             }
         }
-        match (&*bells, others) {
-            ([], 0) => return false,
-            ([bell], 0) => {
-                bell.wait(rung, LONGEST);
-            }
-            _ if bells.iter().map(|bell| bell.count()).sum::<u64>() != rung => {}
-            _ => thread::sleep(shortest),
+        if !is_over && !may_have_missed {
+            self.shared.parker.park(&descriptors, most);
         }
-        true
+        !is_over
     }
 }

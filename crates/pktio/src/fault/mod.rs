@@ -186,6 +186,10 @@ impl<P: Port> Port for FaultPort<P> {
         self.inner.tx_burst(burst)
     }
 
+    fn flush(&mut self) -> Result<(), PortError> {
+        self.inner.flush()
+    }
+
     /// That of the port that it wraps, unless frames are held back: they come with the next burst.
     fn readiness(&self) -> Readiness<'_> {
         if self.held.is_empty() { self.inner.readiness() } else { Readiness::Always }

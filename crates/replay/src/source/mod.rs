@@ -380,7 +380,7 @@ impl ReadOf {
     }
 
     /// Says it in the report.
-    pub(crate) fn report(self, report: &mut Report<'_>) {
+    pub(crate) fn report(self, report: &mut Report) {
         report.captures = self.captures.into_iter().flatten().collect();
         report.warnings.extend(self.warnings);
         report.frames = self.frames;

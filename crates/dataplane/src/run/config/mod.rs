@@ -4,19 +4,20 @@
 //! this tamis does not know is one, so is one that it knows and cannot do yet. Files that are named lie beside the
 //! file that names them, unless their paths are absolute. `docs/live.md` has it for users.
 
-mod keys;
+mod port;
 mod read;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use pktio::FaultRates;
+use pktio::{FaultRates, Pace};
 use rules::model::Family;
 
 use crate::config::Unresolved;
 
 /// A configuration, read but not looked into: neither rules nor ports are open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The file, as named.
     pub file: String,
@@ -34,26 +35,38 @@ pub struct Settings {
     pub on_panic: OnPanic,
     /// Most connections at a time.
     pub connections: usize,
+    /// What becomes of connections over a restart.
+    pub restart: RestartSettings,
+    /// What privileges are kept while it runs.
+    pub privileges: Privileges,
     /// Where the control socket is, if there is one.
     pub socket: Option<PathBuf>,
 }
 
 /// A port.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PortSettings {
     /// What `-i` and `-o` see.
     pub name: String,
     /// What it is.
     pub kind: Kind,
+    /// What it translates to, and answers as: at most one address of each family.
+    pub addresses: Vec<IpAddr>,
+    /// Bytes of the longest packet that it is given to carry; a device says it itself.
+    pub mtu: Option<u32>,
+    /// Where the configuration names its device, or else the port.
+    pub at: At,
 }
 
 /// Kinds of ports.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// Frames come from one capture and go to another.
     Pcap {
         /// What is read, if anything is.
         file: Option<Named>,
+        /// When its frames come.
+        pace: Pace,
         /// What is written, if anything is.
         out: Option<Named>,
     },
@@ -107,6 +120,27 @@ pub enum OnPanic {
     Closed,
     /// All leave.
     Open,
+}
+
+/// What becomes of connections over a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RestartSettings {
+    /// Where they are while tamis does not run, if anywhere.
+    pub file: Option<Named>,
+    /// For so many seconds after a start without that file, connections that begin in their middle are established.
+    pub grace: u64,
+}
+
+/// Whether privileges are given up once everything is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Privileges {
+    /// Those that the kernel lets go.
+    #[default]
+    Auto,
+    /// All, or it does not start.
+    Required,
+    /// None.
+    Off,
 }
 
 /// Rules of a family.
@@ -169,14 +203,20 @@ impl Settings {
         ConfigError { file: self.file.clone(), at, what: what.to_string() }
     }
 
-    /// The names of ports that wires join.
-    pub(super) fn joined(&self) -> impl Iterator<Item = &str> {
+    /// The ports that wires join.
+    pub(super) fn joined(&self) -> impl Iterator<Item = &PortSettings> {
         let places = self.wires.iter().flat_map(|wire| wire.ports);
-        places.filter_map(|place| Some(&*self.ports.get(place)?.name))
+        places.filter_map(|place| self.ports.get(place))
     }
 }
 
 impl PortSettings {
+    /// Its address of a family.
+    pub(super) fn address_of(&self, family: Family) -> Option<IpAddr> {
+        let is_v6 = family == Family::Ipv6;
+        self.addresses.iter().copied().find(|address| address.is_ipv6() == is_v6)
+    }
+
     /// The place of the port that it has in it.
     fn wraps(&self) -> Option<usize> {
         match self.kind {

@@ -4,32 +4,37 @@ use pktio::FaultRates;
 use rules::model::Family;
 use toml::de::DeTable;
 
-use super::keys::{Section, Value, Wrong, found, only, string};
+use super::port;
 use super::{
-    At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, RulesSettings, Settings,
-    WireSettings, beside,
+    At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, Privileges, RestartSettings,
+    RulesSettings, Settings, WireSettings, beside,
 };
 use crate::config::Unresolved;
+use crate::keys::{Section, Value, Wrong, document, found, only, string};
 
-const TOP: [&str; 6] = ["port", "wire", "rules", "workers", "conntrack", "control"];
+const TOP: [&str; 7] = ["port", "wire", "rules", "workers", "conntrack", "control", "privileges"];
 const TOP_NOT_BUILT: [&str; 4] = ["dpdk", "burst", "metrics", "log"];
 
-/// Kinds of ports that are there, and keys of each besides `name` and `kind`.
+/// Kinds of ports that are there, and keys of each besides those that all have.
 const KINDS: [(&str, &[&str]); 5] = [
     ("af_packet", &["device"]),
     ("tun", &["device"]),
-    ("pcap", &["file", "out"]),
-    ("loopback", &[]),
+    ("pcap", &["file", "out", "pace", "speed", "mtu"]),
+    ("loopback", &["mtu"]),
     ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt", "delay", "reorder"]),
 ];
 const KINDS_NOT_BUILT: [&str; 3] = ["af_xdp", "dpdk", "tunnel"];
-const PORT_NOT_BUILT: [&str; 4] = ["address", "queues", "pace", "speed"];
+const PORT: [&str; 3] = ["name", "kind", "address"];
+const PORT_NOT_BUILT: [&str; 1] = ["queues"];
 
 /// Ports and wires that a file may have.
 const MOST: usize = 256;
 
 /// Connections that a table may be made for.
 const MOST_CONNECTIONS: u64 = 1 << 30;
+
+/// Seconds of grace: an hour.
+const MOST_GRACE: u64 = 3600;
 
 /// Parts per million.
 const ALWAYS: u64 = 1_000_000;
@@ -49,11 +54,7 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn settings(&self) -> Result<Settings, Wrong> {
-        let document = DeTable::parse(self.text).map_err(|error| {
-            let end = self.text.len();
-            let message = error.message().lines().collect::<Vec<_>>().join(", ");
-            (error.span().unwrap_or(end..end), format!("TOML: {message}"))
-        })?;
+        let document = document(self.text)?;
         let top = document.get_ref();
         only(top, &TOP, &TOP_NOT_BUILT)?;
         let ports = self.ports(top)?;
@@ -67,6 +68,8 @@ impl<'t> Reader<'t> {
             unknown: Unresolved::default(),
             on_panic: OnPanic::default(),
             connections: conntrack::Config::default().max,
+            restart: RestartSettings::default(),
+            privileges: Privileges::default(),
             socket: None,
         };
         self.rules(top, &mut settings)?;
@@ -75,10 +78,23 @@ impl<'t> Reader<'t> {
             workers.choice("scheme", &[("run_to_completion", ())], &["ordered"])?;
         }
         if let Some(value) = top.get("conntrack") {
-            let conntrack = Section::new("[conntrack]", value, &["max"], &[])?;
+            let keys = ["max", "file", "grace"];
+            let conntrack = Section::new("[conntrack]", value, &keys, &[])?;
             if let Some(max) = conntrack.number("max", MOST_CONNECTIONS)? {
                 settings.connections = max as usize;
             }
+            let file = conntrack.get("file").map(|value| self.named(value)).transpose()?;
+            let grace = conntrack.number("grace", MOST_GRACE)?.unwrap_or(0);
+            settings.restart = RestartSettings { file, grace };
+        }
+        if let Some(value) = top.get("privileges") {
+            let section = Section::new("[privileges]", value, &["drop"], &[])?;
+            let words = [
+                ("auto", Privileges::Auto),
+                ("required", Privileges::Required),
+                ("off", Privileges::Off),
+            ];
+            settings.privileges = section.choice("drop", &words, &[])?.unwrap_or_default();
         }
         if let Some(value) = top.get("control") {
             let control = Section::new("[control]", value, &["socket"], &["journal"])?;
@@ -102,7 +118,7 @@ impl<'t> Reader<'t> {
         let any = Section::any("[[port]]", value)?;
         any.need("kind")?;
         let keys = any.choice("kind", &KINDS, &KINDS_NOT_BUILT)?.unwrap_or_default();
-        let keys: Vec<&str> = ["name", "kind"].iter().chain(keys).copied().collect();
+        let keys: Vec<&str> = PORT.iter().chain(keys).copied().collect();
         let section = Section::new("[[port]]", value, &keys, &PORT_NOT_BUILT)?;
         let name = self.name(section.need("name")?, before)?;
         let kind = match string(section.need("kind")?)? {
@@ -112,7 +128,14 @@ impl<'t> Reader<'t> {
             "tun" => Kind::Tun { device: device(&section)? },
             _ => self.fault(&section, before)?,
         };
-        Ok(PortSettings { name, kind })
+        let named = section.get("device").map_or(section.need("name")?, |device| device);
+        Ok(PortSettings {
+            name,
+            kind,
+            addresses: port::addresses(&section)?,
+            mtu: port::mtu(&section)?,
+            at: self.at(named.span().start),
+        })
     }
 
     /// A name as the kernel takes it for an interface, that no other port has.
@@ -137,7 +160,7 @@ impl<'t> Reader<'t> {
         let (file, out) = (named("file")?, named("out")?);
         match (&file, &out) {
             (None, None) => Err(section.need("file").err().unwrap_or_default()),
-            _ => Ok(Kind::Pcap { file, out }),
+            _ => Ok(Kind::Pcap { file, pace: port::pace(section)?, out }),
         }
     }
 

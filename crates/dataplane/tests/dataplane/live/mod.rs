@@ -1,16 +1,19 @@
 //! Runs between ports in memory: what leaves, what is answered, and that every frame is accounted for.
 
+mod addressed;
 mod bad;
 mod passing;
 mod refusing;
 mod settings;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dataplane::run::config::{OnPanic, Other};
 use dataplane::run::{BoxedPort, Direction, Ends, Run, RunError, Status};
 use dataplane::{Config, Unresolved};
+use host::Host;
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use pktio::{Burst, FrameMeta, LinkType, MemoryPort, Pool, Port};
@@ -28,6 +31,8 @@ struct Rig {
     other: Other,
     on_panic: OnPanic,
     unknown: Unresolved,
+    /// Of its ports.
+    addresses: Vec<(String, IpAddr)>,
 }
 
 /// What left by each port, in order, and what was counted.
@@ -47,9 +52,10 @@ fn filter(policy: &str, rules: &str) -> String {
     format!("*filter\n:FORWARD {policy} [0:0]\n{rules}COMMIT\n")
 }
 
-fn config(unknown: Unresolved) -> Config {
+fn config(unknown: Unresolved, addresses: Vec<(String, IpAddr)>) -> Config {
     let ct = conntrack::Config { mode: conntrack::Mode::Kernel, ..conntrack::Config::default() };
-    Config { ct, unknown, entropy: Entropy::Seed(1), pair: false, ..Config::default() }
+    let host = Host { addresses, ..Host::default() };
+    Config { ct, unknown, entropy: Entropy::Seed(1), pair: false, host, ..Config::default() }
 }
 
 impl Rig {
@@ -68,7 +74,14 @@ impl Rig {
             other: Other::Pass,
             on_panic: OnPanic::Closed,
             unknown: Unresolved::Drop,
+            addresses: Vec::new(),
         }
+    }
+
+    /// With addresses of its ports.
+    fn addressed(self, addresses: [(usize, &str); 2]) -> Self {
+        let of = |(side, text): (usize, &str)| (NAMES[side].to_owned(), text.parse().unwrap());
+        Self { addresses: addresses.map(of).to_vec(), ..self }
     }
 
     /// Has these frames come in by a port.
@@ -82,7 +95,8 @@ impl Rig {
         let [left, right] = self.near;
         let ports = [(NAMES[0].to_owned(), left), (NAMES[1].to_owned(), right)];
         let ends = vec![Ends { ports, other: self.other }];
-        let run = Run::start(ends, &self.rules, config(self.unknown), self.on_panic);
+        let run =
+            Run::start(ends, &self.rules, config(self.unknown, self.addresses), self.on_panic);
         (run.expect("a run"), self.far)
     }
 

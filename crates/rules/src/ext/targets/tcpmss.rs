@@ -17,7 +17,7 @@ use crate::transit::Transit;
 use crate::value;
 use host::{Outgoing, Routed};
 use packet::{Read, ipv4, ipv6};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "TCPMSS",
@@ -105,19 +105,8 @@ fn path_mtu(transit: &Transit<'_, '_>) -> Option<u32> {
         Family::Ipv6 => IpAddr::from(transit.net::<16>(ipv6::SOURCE.start).known()?),
         _ => IpAddr::from(transit.net::<4>(ipv4::SOURCE.start).known()?),
     };
-    let unspecified = match source {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let back = Outgoing {
-        source: unspecified,
-        destination: source,
-        output: None,
-        tos: Some(0),
-        mark: Some(0),
-        protocol: Some(0),
-        ports: Some([0; 2]),
-    };
+    let (mark, protocol, ports) = (Some(0), Some(0), Some([0; 2]));
+    let back = Outgoing { tos: Some(0), mark, protocol, ports, ..Outgoing::to(source) };
     let there = transit.mtu?;
     match transit.host.route_out(&back) {
         Routed::Forward { mtu, .. } => Some(mtu?.min(there)),

@@ -1,0 +1,132 @@
+//! Connections over a restart of `tamis run`: written at its end, read at the next start, missing after a crash.
+
+use std::fs;
+use std::path::Path;
+
+use crate::live::{ended, started};
+use crate::ran::{Ran, Scratch, tamis};
+
+/// Only who is asked may answer, and whoever asks has another address.
+const RULES: &str = "*nat\n:POSTROUTING ACCEPT [0:0]\n\
+    -A POSTROUTING -o right -j SNAT --to-source 192.0.2.1\nCOMMIT\n\
+    *filter\n:FORWARD DROP [0:0]\n-A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
+    -A FORWARD -i left -p udp --dport 53 -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
+
+/// A wire whose left port, or right one, has a capture to read.
+struct Wire(Scratch);
+
+impl Wire {
+    fn new(test: &str) -> Self {
+        let wire = Self(Scratch::new(test));
+        wire.0.write("rules.v4", RULES);
+        wire.0.capture("asks.pcap", "eth0", &["udp 10.0.0.7:4000 > 198.51.100.9:53"]);
+        wire.0.capture("answers.pcap", "eth0", &["udp 198.51.100.9:53 > 192.0.2.1:4000"]);
+        wire
+    }
+
+    fn config(&self, ports: [&str; 2], conntrack: &str) -> String {
+        let ports = ["left", "right"]
+            .iter()
+            .zip(ports)
+            .map(|(name, port)| format!("[[port]]\nname = \"{name}\"\n{port}\n"));
+        let text = format!(
+            "{}[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n\
+             [conntrack]\nfile = \"connections.txt\"\n{conntrack}",
+            ports.collect::<String>()
+        );
+        self.0.write("live.toml", text)
+    }
+
+    /// Who is on the left asks.
+    fn asks(&self) -> Ran {
+        let left = "kind = \"pcap\"\nfile = \"asks.pcap\"";
+        let right = "kind = \"pcap\"\nout = \"asked.pcap\"";
+        tamis(&["run", &self.config([left, right], ""), "--json"])
+    }
+
+    /// Who is on the right answers.
+    fn answers(&self, conntrack: &str) -> Ran {
+        let left = "kind = \"pcap\"\nout = \"answered.pcap\"";
+        let right = "kind = \"pcap\"\nfile = \"answers.pcap\"";
+        tamis(&["run", &self.config([left, right], conntrack), "--json"])
+    }
+
+    fn kept(&self) -> String {
+        fs::read_to_string(self.0.file("connections.txt")).unwrap()
+    }
+}
+
+/// How many frames a run sent back to the left, and what it dropped of them.
+fn back(ran: &Ran) -> (u64, String) {
+    let status = ran.json();
+    let wire = &status["wires"][1];
+    (wire["sent"].as_u64().unwrap(), wire["dropped"].to_string())
+}
+
+#[test]
+fn a_connection_and_its_translation_outlast_a_restart() {
+    let wire = Wire::new("restart");
+    let asked = wire.asks();
+    assert_eq!(asked.json()["resumed"]["connections"], 0);
+    let kept = wire.kept();
+    let line = kept.lines().nth(1).unwrap();
+    assert!(kept.starts_with("# tamis connections/1 at="), "{kept}");
+    assert!(line.contains("src=198.51.100.9 dst=192.0.2.1 sport=53 dport=4000"), "{line}");
+
+    let answered = wire.answers("");
+    assert_eq!(answered.json()["resumed"]["connections"], 1);
+    assert_eq!(back(&answered), (1, "{}".to_owned()));
+    let capture = fs::read(wire.0.file("answered.pcap")).unwrap();
+    let client = [198, 51, 100, 9, 10, 0, 0, 7];
+    assert!(capture.windows(8).any(|bytes| bytes == client), "it goes to who asked");
+    // It was answered by now, and counted.
+    assert!(!wire.kept().contains("UNREPLIED"));
+    assert_eq!(wire.kept().matches("packets=1 ").count(), 2, "{}", wire.kept());
+}
+
+#[test]
+fn without_the_file_an_answer_is_nobodys() {
+    let wire = Wire::new("restart-without");
+    wire.asks();
+    fs::remove_file(wire.0.file("connections.txt")).unwrap();
+    assert_eq!(back(&wire.answers("")), (0, "{\"policy\":1}".to_owned()));
+}
+
+#[test]
+fn a_crash_leaves_no_file_and_grace_goes_on_without_it() {
+    let wire = Wire::new("restart-crash");
+    wire.asks();
+    let loopback = "kind = \"loopback\"";
+    let (mut child, err) = started(&wire.config([loopback, loopback], ""));
+    let file = wire.0.file("connections.txt");
+    assert!(!Path::new(&file).exists(), "the run has them");
+    child.kill().unwrap();
+    ended((child, err));
+    assert!(!Path::new(&file).exists());
+
+    let answered = wire.answers("grace = 30");
+    assert_eq!(answered.json()["resumed"]["grace"], 30);
+    assert_eq!(back(&answered), (1, "{}".to_owned()));
+    // With the file there is no crash to be graceful about.
+    let again = wire.answers("grace = 30");
+    assert_eq!(again.json()["resumed"]["grace"], 0);
+}
+
+#[test]
+fn what_is_no_connection_is_told_and_what_is_no_such_file_is_refused() {
+    let wire = Wire::new("restart-bad");
+    wire.asks();
+    wire.0.write("connections.txt", wire.kept().replacen("sport=4000", "sport=x", 1));
+    let answered = wire.answers("");
+    let told =
+        "connections.txt:2:57: expected sport=PORT, found \"sport=x\": this connection is lost";
+    assert!(answered.err.contains(told), "{}", answered.err);
+    assert_eq!(back(&answered).0, 0);
+
+    wire.0.write("connections.txt", RULES);
+    let refused = wire.answers("");
+    let line = refused.refusal().to_owned();
+    assert!(line.contains("live.toml:14:8: "), "{line}");
+    assert!(line.contains("connections.txt:1:1: expected # tamis connections/1"), "{line}");
+    assert_eq!(wire.kept(), RULES, "it is left alone");
+}
