@@ -8,7 +8,7 @@ use std::{fmt, io};
 /// How to open a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DpdkConfig {
-    /// Its name, as the EAL has it: `net_null0`, `0000:03:00.0`.
+    /// Its name, as the EAL has it: `net_null0`, `0000:03:00.0`; or its number there, from 0.
     pub device: String,
     /// Queues to receive and send by, at least one, each a port of its own. A device that cannot steer both directions
     /// of a flow to one queue has one.

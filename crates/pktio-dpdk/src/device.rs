@@ -28,7 +28,10 @@ impl Device {
     /// Starts a device.
     pub(crate) fn open(eal: &Eal, config: &DpdkConfig) -> io::Result<Self> {
         let devices = sys::devices();
-        let Some((_, number)) = devices.iter().find(|(name, _)| *name == config.device) else {
+        let is_it = |(name, number): &&(String, u16)| {
+            *name == config.device || number.to_string() == config.device
+        };
+        let Some((_, number)) = devices.iter().find(is_it) else {
             let names: Vec<&str> = devices.iter().map(|(name, _)| &**name).collect();
             let what = format!("no such device; the EAL has: {}", names.join(" "));
             return Err(io::Error::new(ErrorKind::NotFound, what));
