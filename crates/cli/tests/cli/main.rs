@@ -9,6 +9,7 @@ mod convert;
 mod corpus;
 mod counters;
 mod demo;
+mod dpdk;
 mod files;
 mod forged;
 mod gates;

@@ -54,6 +54,7 @@ pub use account::{Accounted, Reason};
 pub use control::{Request, ask};
 pub use given_up::GivenUp;
 pub use load::Loaded;
+pub use ports::OpenDpdk;
 pub use restart::Resumed;
 pub use status::{Direction, Status, text as status_text};
 pub use wire::BoxedPort;
@@ -164,17 +165,17 @@ fn load(settings: &Settings) -> Result<(Loaded, Resumed), ConfigError> {
     Ok((loaded, resumed))
 }
 
-/// Opens what a configuration names.
+/// Opens what a configuration names; devices of DPDK by way of `dpdk`, which is `()` where there is none.
 ///
 /// # Errors
 /// Something is refused, or a port or the control socket cannot be opened.
-pub fn open(settings: &Settings) -> Result<Opened, RunError> {
+pub fn open(settings: &Settings, dpdk: &mut dyn OpenDpdk) -> Result<Opened, RunError> {
     let (loaded, resumed) = load(settings).map_err(RunError::Config)?;
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
     let mut wires = Vec::new();
     for wire in &settings.wires {
-        let open = |place: usize| {
-            let port = ports::open(settings, place).map_err(RunError::Port)?;
+        let mut open = |place: usize| {
+            let port = ports::open(settings, place, dpdk).map_err(RunError::Port)?;
             Ok((settings.ports[place].name.clone(), port))
         };
         let [first, second] = wire.ports;

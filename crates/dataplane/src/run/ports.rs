@@ -1,5 +1,6 @@
 //! Opening ports: from what a configuration says of them to what a worker drives.
 
+use std::io;
 use std::path::Path;
 
 use pktio::{CaptureReader, FaultPort, MemoryPort, Pool, PortError};
@@ -47,7 +48,11 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
                 file.as_ref().is_some_and(|file| file.path == *path)
                     || out.as_ref().is_some_and(is_written)
             }
-            Kind::AfPacket { .. } | Kind::Tun { .. } | Kind::Loopback | Kind::Fault { .. } => false,
+            Kind::AfPacket { .. }
+            | Kind::Tun { .. }
+            | Kind::Dpdk { .. }
+            | Kind::Loopback
+            | Kind::Fault { .. } => false,
         };
         if settings.ports.iter().any(is_used) {
             let what = format!("{}: expected a file of its own", path.display());
@@ -103,7 +108,34 @@ fn mtu(settings: &Settings, place: usize) -> Option<u32> {
     match &port.kind {
         Kind::AfPacket { device } | Kind::Tun { device } => device::mtu(device),
         Kind::Fault { of, .. } => mtu(settings, *of),
-        Kind::Pcap { .. } | Kind::Loopback => port.mtu,
+        Kind::Dpdk { .. } | Kind::Pcap { .. } | Kind::Loopback => port.mtu,
+    }
+}
+
+/// Opens devices of DPDK, which this crate does not link: whoever has it hands this in.
+pub trait OpenDpdk {
+    /// Opens a device: a port for each of so many queues, or fewer, if it has fewer.
+    ///
+    /// # Errors
+    /// The EAL does not start, or there is no such device.
+    fn open(
+        &mut self,
+        settings: &Settings,
+        device: &str,
+        queues: u16,
+    ) -> Result<Vec<BoxedPort>, PortError>;
+}
+
+/// Who has no DPDK.
+impl OpenDpdk for () {
+    fn open(
+        &mut self,
+        _settings: &Settings,
+        device: &str,
+        _queues: u16,
+    ) -> Result<Vec<BoxedPort>, PortError> {
+        let source = io::ErrorKind::Unsupported.into();
+        Err(PortError::Io { name: device.to_owned(), offset: 0, source })
     }
 }
 
@@ -111,7 +143,11 @@ fn mtu(settings: &Settings, place: usize) -> Option<u32> {
 ///
 /// # Errors
 /// The port fails.
-pub(super) fn open(settings: &Settings, place: usize) -> Result<BoxedPort, PortError> {
+pub(super) fn open(
+    settings: &Settings,
+    place: usize,
+    dpdk: &mut dyn OpenDpdk,
+) -> Result<BoxedPort, PortError> {
     let PortSettings { name, kind, .. } = &settings.ports[place];
     Ok(match kind {
         Kind::Pcap { file, pace, out } => {
@@ -120,13 +156,17 @@ pub(super) fn open(settings: &Settings, place: usize) -> Result<BoxedPort, PortE
         }
         Kind::AfPacket { device } => devices::af_packet(device)?,
         Kind::Tun { device } => devices::tun(device)?,
+        Kind::Dpdk { device } => {
+            let port = dpdk.open(settings, device, 1)?.pop();
+            port.ok_or_else(|| PortError::Gone { name: device.clone() })?
+        }
         Kind::Loopback => {
             let pool = Pool::new(2 * LOOPED, LOOPED_BYTES, 0);
             Box::new(MemoryPort::looped(&pool, LOOPED, LOOPED_BURST))
         }
         // Ports that it wraps stand before it.
         Kind::Fault { of, seed, rates } => {
-            Box::new(FaultPort::new(open(settings, *of)?, *seed, *rates))
+            Box::new(FaultPort::new(open(settings, *of, dpdk)?, *seed, *rates))
         }
     })
 }

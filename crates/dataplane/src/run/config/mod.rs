@@ -4,6 +4,7 @@
 //! this tamis does not know is one, so is one that it knows and cannot do yet. Files that are named lie beside the
 //! file that names them, unless their paths are absolute. `docs/live.md` has it for users.
 
+mod dpdk;
 mod port;
 mod read;
 
@@ -15,6 +16,8 @@ use pktio::{FaultRates, Pace};
 use rules::model::Family;
 
 use crate::config::Unresolved;
+
+pub use dpdk::BurstSettings;
 
 /// A configuration, read but not looked into: neither rules nor ports are open.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +46,10 @@ pub struct Settings {
     pub privileges: Privileges,
     /// Where the control socket is, if there is one.
     pub socket: Option<PathBuf>,
+    /// How many frames go together.
+    pub burst: BurstSettings,
+    /// What DPDK's EAL is told.
+    pub eal: Vec<String>,
 }
 
 /// A port.
@@ -80,6 +87,11 @@ pub enum Kind {
     /// A TUN device, which is made where there is none of its name. Linux.
     Tun {
         /// Its name.
+        device: String,
+    },
+    /// A device of DPDK's.
+    Dpdk {
+        /// Its name, as the EAL has it.
         device: String,
     },
     /// What it transmits it receives.
@@ -253,7 +265,11 @@ impl PortSettings {
     fn wraps(&self) -> Option<usize> {
         match self.kind {
             Kind::Fault { of, .. } => Some(of),
-            Kind::AfPacket { .. } | Kind::Tun { .. } | Kind::Pcap { .. } | Kind::Loopback => None,
+            Kind::AfPacket { .. }
+            | Kind::Tun { .. }
+            | Kind::Dpdk { .. }
+            | Kind::Pcap { .. }
+            | Kind::Loopback => None,
         }
     }
 }

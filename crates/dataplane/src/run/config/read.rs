@@ -4,26 +4,28 @@ use pktio::FaultRates;
 use rules::model::Family;
 use toml::de::DeTable;
 
-use super::port;
 use super::{
     At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, Privileges, RestartSettings,
     RulesSettings, Settings, Ttl, WireSettings, beside,
 };
+use super::{dpdk, port};
 use crate::config::Unresolved;
 use crate::keys::{Section, Value, Wrong, document, found, only, string};
 
-const TOP: [&str; 7] = ["port", "wire", "rules", "workers", "conntrack", "control", "privileges"];
-const TOP_NOT_BUILT: [&str; 4] = ["dpdk", "burst", "metrics", "log"];
+const TOP: [&str; 9] =
+    ["port", "wire", "rules", "workers", "burst", "conntrack", "control", "privileges", "dpdk"];
+const TOP_NOT_BUILT: [&str; 2] = ["metrics", "log"];
 
 /// Kinds of ports that are there, and keys of each besides those that all have.
-const KINDS: [(&str, &[&str]); 5] = [
+const KINDS: [(&str, &[&str]); 6] = [
     ("af_packet", &["device"]),
     ("tun", &["device"]),
+    ("dpdk", &["device", "mtu"]),
     ("pcap", &["file", "out", "pace", "speed", "mtu"]),
     ("loopback", &["mtu"]),
     ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt", "delay", "reorder"]),
 ];
-const KINDS_NOT_BUILT: [&str; 3] = ["af_xdp", "dpdk", "tunnel"];
+const KINDS_NOT_BUILT: [&str; 2] = ["af_xdp", "tunnel"];
 const PORT: [&str; 3] = ["name", "kind", "address"];
 const PORT_NOT_BUILT: [&str; 1] = ["queues"];
 
@@ -72,6 +74,8 @@ impl<'t> Reader<'t> {
             restart: RestartSettings::default(),
             privileges: Privileges::default(),
             socket: None,
+            burst: dpdk::burst(top)?,
+            eal: dpdk::eal(top)?,
         };
         self.rules(top, &mut settings)?;
         if let Some(value) = top.get("workers") {
@@ -127,6 +131,7 @@ impl<'t> Reader<'t> {
             "loopback" => Kind::Loopback,
             "af_packet" => Kind::AfPacket { device: device(&section)? },
             "tun" => Kind::Tun { device: device(&section)? },
+            "dpdk" => Kind::Dpdk { device: device(&section)? },
             _ => self.fault(&section, before)?,
         };
         let named = section.get("device").map_or(section.need("name")?, |device| device);

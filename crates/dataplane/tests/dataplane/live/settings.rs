@@ -53,27 +53,36 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
     let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
     let rules = |rest: &str| format!("{PORTS}{WIRE}[rules]\n{rest}\n");
     let after = |rest: &str| format!("{PORTS}{WIRE}{RULES}{rest}\n");
-    let cases: [(String, &str); 45] = [
+    let cases: [(String, &str); 51] = [
         (String::new(), "1:1: expected at least one [[port]]"),
         ("a = ".into(), "1:5: TOML: string values must be quoted, expected literal string"),
         (
             "ports = 1".into(),
-            "1:1: expected one of port wire rules workers conntrack control privileges, found \"ports\"",
+            "1:1: expected one of port wire rules workers burst conntrack control privileges dpdk, found \"ports\"",
         ),
         (
-            "[dpdk]".into(),
-            "1:2: key \"dpdk\": not built into this tamis; expected one of port wire rules workers conntrack control privileges",
+            "[metrics]".into(),
+            "1:2: key \"metrics\": not built into this tamis; expected one of port wire rules workers burst conntrack control privileges dpdk",
         ),
+        (after("[dpdk]"), "11:1: expected eal = … in this [dpdk]"),
+        (
+            after("[dpdk]\neal = \"--no-pci\""),
+            "12:7: expected a list of the EAL's arguments, such as \"--no-pci\", found string",
+        ),
+        (after("[dpdk]\neal = [\"\"]"), "12:8: expected an argument of the EAL, found \"\""),
+        (after("[burst]\nrx = 513"), "12:6: expected a whole number from 0 to 512, found 513"),
+        (after("[burst]\ntx = 0"), "11:1: expected tx to be at least 1, found 0"),
+        (after("[burst]\nsize = 1"), "12:1: expected one of rx tx free drain_us, found \"size\""),
         ("[port]\nname = \"a\"".into(), "1:1: expected at least one [[port]], found table"),
         ("port = [1]".into(), "1:9: expected a table, found integer"),
         (port(""), "1:1: expected kind = … in this [[port]]"),
         (
             port("kind = \"af_xdp\""),
-            "3:8: kind \"af_xdp\": not built into this tamis; expected one of af_packet tun pcap loopback fault",
+            "3:8: kind \"af_xdp\": not built into this tamis; expected one of af_packet tun dpdk pcap loopback fault",
         ),
         (
             port("kind = \"wifi\""),
-            "3:8: expected one of af_packet tun pcap loopback fault, found \"wifi\"",
+            "3:8: expected one of af_packet tun dpdk pcap loopback fault, found \"wifi\"",
         ),
         (port("kind = 1"), "3:8: expected a string, found integer"),
         (
@@ -272,7 +281,7 @@ fn files_that_are_named_are_looked_into() {
         let error = run::check(&folder.settings(&text)).expect_err(expected).to_string();
         let line = folder.within(&error);
         assert!(line.starts_with(expected), "{line}\nnot {expected}");
-        assert!(run::open(&folder.settings(&text)).is_err_and(|error| error.is_input()));
+        assert!(run::open(&folder.settings(&text), &mut ()).is_err_and(|error| error.is_input()));
     }
     let good = folder.settings(&text("in.pcap", "out.pcap", "good.v4"));
     assert!(run::check(&good).is_ok());
