@@ -9,6 +9,7 @@ mod corpus;
 mod counters;
 mod demo;
 mod files;
+mod follow;
 mod forged;
 mod gates;
 mod host;
