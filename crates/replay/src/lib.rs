@@ -22,7 +22,7 @@ mod gate;
 mod input;
 pub mod json_text;
 mod lane;
-
+mod lines;
 mod logged;
 mod near;
 mod outputs;

@@ -21,6 +21,7 @@ use crate::alone::Alone;
 use crate::annotate::Annotation;
 use crate::error::Error;
 use crate::lane::{Counted, Lane, Rules, compared};
+use crate::lines::Lines;
 use crate::outputs::{Outputs, failed};
 use crate::recorder::Recorder;
 use crate::report::Report;
@@ -61,6 +62,11 @@ pub struct Wanted<'w> {
     pub annotate: Option<&'w mut dyn Write>,
     /// Once true, the replay ends and reports what it has.
     pub stop: Option<Arc<AtomicBool>>,
+    /// Packets are evaluated, and written, as they come: nothing is read ahead, and one worker does it all. One
+    /// capture can be followed.
+    pub follow: bool,
+    /// Where to write a line for each packet, or for each one on a list.
+    pub lines: Option<(Option<List>, &'w mut dyn Write)>,
     /// Workers that evaluate packets; with more than one, another one reads and reports. 0 is taken for 1.
     pub threads: usize,
 }
@@ -70,6 +76,7 @@ impl<'w> Wanted<'w> {
         let first = files.first().map(|file| file.ruleset.family);
         Ok(Outputs {
             packets: self.packets.take(),
+            lines: self.lines.take().map(|(list, to)| Lines { to, list }),
             split: self
                 .split
                 .take()
@@ -121,14 +128,17 @@ pub fn replay(
         wanted.verdicts.take(),
         wanted.list,
         wanted.page,
-    );
+    )
+    .following(wanted.follow);
     let reading = Reading {
         selection: std::mem::take(&mut wanted.selection),
         progress: wanted.progress.take(),
         stop: wanted.stop.clone(),
+        follows: wanted.follow,
     };
     let mut source = Source::new(captures, Some(Spotter::new(files, config)), reading);
-    let counted = if wanted.threads <= 1 {
+    report.one_worker = (wanted.follow && wanted.threads > 1).then_some(Alone::Follow);
+    let counted = if wanted.follow || wanted.threads <= 1 {
         vec![alone(rules, &mut source, &mut sink)?]
     } else {
         several(rules, &mut source, &mut sink, &mut report, wanted.threads)?

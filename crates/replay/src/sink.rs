@@ -55,6 +55,8 @@ pub(crate) struct Sink<'f, 'w> {
     /// Packets taken, and how many of the next ones were taken before.
     taken: u64,
     skip: u64,
+    /// What was written of a batch is flushed with it.
+    follows: bool,
     scratch: Vec<u8>,
 }
 
@@ -79,8 +81,14 @@ impl<'f, 'w> Sink<'f, 'w> {
             page: page.then(Default::default),
             taken: 0,
             skip: 0,
+            follows: false,
             scratch: Vec::new(),
         }
+    }
+
+    /// Keeps nobody waiting for what was written of a batch.
+    pub(crate) fn following(self, follows: bool) -> Self {
+        Self { follows, ..self }
     }
 
     /// What workers have to keep for this.
@@ -115,7 +123,14 @@ impl<'f, 'w> Sink<'f, 'w> {
             let interface = stream.interfaces.get(frame.meta.interface as usize);
             self.packet(frame, *arrived, seen_at(seen, at), interface, &outcome)?;
         }
-        Ok(())
+        if self.follows { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        if let Some(to) = &mut self.verdicts {
+            to.flush().map_err(failed("--verdicts"))?;
+        }
+        self.outputs.flush()
     }
 
     fn packet(
@@ -206,7 +221,7 @@ impl<'f, 'w> Sink<'f, 'w> {
 }
 
 impl List {
-    fn lists(self, end: &Disposition, changed: bool) -> bool {
+    pub(crate) fn lists(self, end: &Disposition, changed: bool) -> bool {
         match self {
             Self::Drop => matches!(end.verdict, FinalVerdict::Drop(_)),
             Self::Reject => matches!(end.verdict, FinalVerdict::Reject(_)),

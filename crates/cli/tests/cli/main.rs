@@ -11,6 +11,7 @@ mod counters;
 mod demo;
 mod dpdk;
 mod files;
+mod follow;
 mod forged;
 mod gates;
 mod host;
