@@ -63,6 +63,13 @@ impl<'a, 't> Section<'a, 't> {
         }
     }
 
+    /// true or false.
+    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Wrong> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let flag = value.get_ref().as_bool().ok_or_else(|| found(value, "true or false"))?;
+        Ok(Some(flag))
+    }
+
     /// What one of these words stands for.
     pub(super) fn choice<T: Copy>(
         &self,
