@@ -12,23 +12,28 @@ pub(super) fn gain_none() -> Result<()> {
     set_no_new_privs(true).context("PR_SET_NO_NEW_PRIVS")
 }
 
-/// Drops all, from the sets that others could be gained by, too.
-pub(super) fn drop_all() -> Result<()> {
-    drop_bounding()?;
+/// What opening a device takes.
+pub(super) const TO_OPEN: CapabilitySet = CapabilitySet::NET_RAW.union(CapabilitySet::NET_ADMIN);
+
+/// Drops all but these, from the sets that others could be gained by, too.
+pub(super) fn keep(kept: CapabilitySet) -> Result<()> {
+    drop_bounding(kept)?;
     clear_ambient_capability_set().context("PR_CAP_AMBIENT_CLEAR_ALL")?;
-    let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+    let kept = capabilities(None).context("capget")?.permitted & kept;
+    let inheritable = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })
         .context("capset")?;
     let left = capabilities(None).context("capget")?;
-    ensure!(left.effective.is_empty() && left.permitted.is_empty(), "some are left: {left:?}");
+    ensure!(left.effective == kept && left.permitted == kept, "others are left: {left:?}");
     Ok(())
 }
 
-/// Empties the bounding set, which only who may change capabilities can: for others nothing is gained by it, as they
-/// have none and no program gives them any.
-fn drop_bounding() -> Result<()> {
-    for bit in 0..u64::BITS {
-        match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit)) {
+/// Empties the bounding set but for these, which only who may change capabilities can: for others nothing is gained by
+/// it, as no program gives them any.
+fn drop_bounding(kept: CapabilitySet) -> Result<()> {
+    let all = (0..u64::BITS).map(|bit| CapabilitySet::from_bits_retain(1 << bit));
+    for capability in all.filter(|capability| !kept.contains(*capability)) {
+        match remove_capability_from_bounding_set(capability) {
             Ok(()) => {}
             // The kernel knows no capability from here on, or lets nobody but its owner change them.
             Err(Errno::INVAL | Errno::PERM) => break,

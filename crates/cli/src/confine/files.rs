@@ -19,6 +19,8 @@ const OF_DEVICES: [&str; 2] = ["/sys/class/net", "/sys/devices"];
 pub(super) fn keep_own(settings: &Settings) -> Result<()> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let write = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::RemoveFile;
+    let used = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+    let opened_again = settings.reopen.then_some("/dev/net/tun");
     let rules = |folders, rights: BitFlags<AccessFs>| path_beneath_rules(folders, rights);
     let status = Ruleset::default()
         .handle_access(AccessFs::from_all(KNOWN))?
@@ -26,6 +28,7 @@ pub(super) fn keep_own(settings: &Settings) -> Result<()> {
         .add_rules(rules(settings.folders_read(), read))?
         .add_rules(rules(settings.folders_written(), read | write))?
         .add_rules(path_beneath_rules(OF_DEVICES, read))?
+        .add_rules(path_beneath_rules(opened_again, used))?
         .restrict_self()
         .context("landlock_restrict_self")?;
     ensure!(status.ruleset != RulesetStatus::NotEnforced, "this kernel has none, or it is off");

@@ -1,5 +1,5 @@
-//! Giving up privileges between opening and running: all capabilities, gaining new ones, the system calls that a run
-//! makes no use of, and files that are not its own.
+//! Giving up privileges between opening and running: capabilities, gaining new ones, the system calls that a run makes
+//! no use of, and files that are not its own.
 //!
 //! Contract: to be called by the only thread that there is, after everything is open: what is given up is a thread's
 //! own, and threads that start later have it from this one. Of what the kernel does not have, the rest is given up all
@@ -19,6 +19,8 @@ mod tests;
 use anyhow::{Result, bail};
 use dataplane::run::GivenUp;
 use dataplane::run::config::{Privileges, Settings};
+#[cfg(target_os = "linux")]
+use rustix::thread::CapabilitySet;
 
 /// Gives up what a run of this configuration does not need; with what could not be given up, each in one line.
 ///
@@ -55,10 +57,11 @@ fn give_up(settings: &Settings) -> (GivenUp, Vec<String>) {
         lacking.extend(told);
         done.is_ok()
     };
+    let kept = if settings.reopen { capabilities::TO_OPEN } else { CapabilitySet::empty() };
     let given_up = GivenUp {
         new_privileges: is_done("new privileges", capabilities::gain_none()),
         files: is_done("files (Landlock)", files::keep_own(settings)),
-        capabilities: is_done("capabilities", capabilities::drop_all()),
+        capabilities: is_done("capabilities", capabilities::keep(kept)) && kept.is_empty(),
         system_calls: is_done("system calls (seccomp)", system_calls::keep_needed()),
     };
     (given_up, lacking)

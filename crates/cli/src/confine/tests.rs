@@ -1,4 +1,5 @@
 //! What a confined process can no longer do. Each test is a process of its own: nothing is ever taken back.
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,6 +10,7 @@ use std::thread;
 
 use dataplane::run::GivenUp;
 use dataplane::run::config::{Privileges, Settings};
+use pktio::{AfPacketConfig, AfPacketPort, Pool};
 
 use super::{confine, judged};
 
@@ -30,11 +32,11 @@ fn apart(test: &str) -> Option<ExitStatus> {
     Some(command.env(ALONE, "1").status().unwrap())
 }
 
-fn settings(folder: &str, drop: &str) -> Settings {
+fn settings(folder: &str, privileges: &str) -> Settings {
     let text = format!(
         "[[port]]\nname = \"left\"\nkind = \"loopback\"\n[[port]]\nname = \"right\"\nkind = \"loopback\"\n\
          [[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n\
-         [conntrack]\nfile = \"kept/connections.txt\"\n[privileges]\ndrop = \"{drop}\"\n"
+         [conntrack]\nfile = \"kept/connections.txt\"\n[privileges]\ndrop = {privileges}\n"
     );
     Settings::from_text(&format!("{folder}/live.toml"), &text).unwrap()
 }
@@ -67,9 +69,9 @@ fn field(name: &str) -> String {
 
 #[test]
 fn off_gives_up_nothing() {
-    let (given_up, lacking) = confine(&settings("/nowhere", "off")).unwrap();
+    let (given_up, lacking) = confine(&settings("/nowhere", "\"off\"")).unwrap();
     assert_eq!((given_up, lacking.len()), (GivenUp::default(), 0));
-    assert_eq!(settings("/nowhere", "off").privileges, Privileges::Off);
+    assert_eq!(settings("/nowhere", "\"off\"").privileges, Privileges::Off);
 }
 
 #[test]
@@ -81,7 +83,7 @@ fn files_are_its_own_alone() {
         return;
     }
     assert!(fs::read("/etc/passwd").is_ok());
-    let (given_up, lacking) = confine(&settings(&folder, "auto")).unwrap();
+    let (given_up, lacking) = confine(&settings(&folder, "\"auto\"")).unwrap();
     if !gives_up_all(given_up, &lacking) {
         return;
     }
@@ -103,7 +105,7 @@ fn capabilities_are_gone_for_every_thread() {
     }
     let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
     // What the kernel says has to be among its own files.
-    let settings = settings("/proc", "auto");
+    let settings = settings("/proc", "\"auto\"");
     let (given_up, lacking) = confine(&settings).unwrap();
     if !gives_up_all(given_up, &lacking) {
         return;
@@ -122,13 +124,34 @@ fn no_socket_leaves_the_host_and_no_process_starts() {
     if let Some(end) = apart("no_socket_leaves_the_host_and_no_process_starts") {
         return assert!(end.success(), "{end}");
     }
-    let (given_up, lacking) = confine(&settings("/nowhere", "auto")).unwrap();
+    let (given_up, lacking) = confine(&settings("/nowhere", "\"auto\"")).unwrap();
     if !gives_up_all(given_up, &lacking) {
         return;
     }
     assert!(std::net::UdpSocket::bind("127.0.0.1:0").is_err());
+    assert!(AfPacketPort::open(&AfPacketConfig::new("lo"), &Pool::new(1, 2048, 0)).is_err());
     assert!(UnixDatagram::unbound().is_ok());
     assert!(Command::new("/bin/true").status().is_err());
+}
+
+#[test]
+fn a_device_is_opened_again_where_that_is_asked_for() {
+    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    if let Some(end) = apart("a_device_is_opened_again_where_that_is_asked_for") {
+        return assert!(end.success(), "{end}");
+    }
+    let open = || {
+        let config = AfPacketConfig { promiscuous: false, ..AfPacketConfig::new("lo") };
+        AfPacketPort::open(&config, &Pool::new(1, 2048, 0))
+    };
+    if !is_root || open().is_err() {
+        return eprintln!("SKIPPED: no packet sockets (not root?)");
+    }
+    let (given_up, _) = confine(&settings("/proc", "\"auto\"\nreopen = true")).unwrap();
+    assert!(!given_up.capabilities && given_up.new_privileges);
+    // NET_ADMIN is 12, NET_RAW 13.
+    assert_eq!(["CapEff", "CapPrm", "CapBnd"].map(field), ["0000000000003000"; 3]);
+    assert!(open().is_ok());
 }
 
 #[test]
@@ -137,7 +160,7 @@ fn a_call_that_no_run_makes_ends_the_process() {
         // Where the machine has no seccomp it was skipped, and succeeded.
         return assert!(end.signal() == Some(libc::SIGSYS) || end.success(), "{end}");
     }
-    let (given_up, lacking) = confine(&settings("/nowhere", "auto")).unwrap();
+    let (given_up, lacking) = confine(&settings("/nowhere", "\"auto\"")).unwrap();
     if !gives_up_all(given_up, &lacking) {
         return;
     }

@@ -40,10 +40,10 @@ impl Wire {
     }
 
     /// Who is on the left asks.
-    fn asks(&self) -> Ran {
+    fn asks(&self, conntrack: &str) -> Ran {
         let left = "kind = \"pcap\"\nfile = \"asks.pcap\"";
         let right = "kind = \"pcap\"\nout = \"asked.pcap\"";
-        tamis(&["run", &self.config([left, right], ""), "--json"])
+        tamis(&["run", &self.config([left, right], conntrack), "--json"])
     }
 
     /// Who is on the right answers.
@@ -68,7 +68,7 @@ fn back(ran: &Ran) -> (u64, String) {
 #[test]
 fn a_connection_and_its_translation_outlast_a_restart() {
     let wire = Wire::new("restart");
-    let asked = wire.asks();
+    let asked = wire.asks("");
     assert_eq!(asked.json()["resumed"]["connections"], 0);
     let kept = wire.kept();
     let line = kept.lines().nth(1).unwrap();
@@ -89,7 +89,7 @@ fn a_connection_and_its_translation_outlast_a_restart() {
 #[test]
 fn without_the_file_an_answer_is_nobodys() {
     let wire = Wire::new("restart-without");
-    wire.asks();
+    wire.asks("");
     fs::remove_file(wire.0.file("connections.txt")).unwrap();
     assert_eq!(back(&wire.answers("")), (0, "{\"policy\":1}".to_owned()));
 }
@@ -97,7 +97,7 @@ fn without_the_file_an_answer_is_nobodys() {
 #[test]
 fn a_crash_leaves_no_file_and_grace_goes_on_without_it() {
     let wire = Wire::new("restart-crash");
-    wire.asks();
+    wire.asks("");
     let loopback = "kind = \"loopback\"";
     let (mut child, err) = started(&wire.config([loopback, loopback], ""));
     let file = wire.0.file("connections.txt");
@@ -115,9 +115,19 @@ fn a_crash_leaves_no_file_and_grace_goes_on_without_it() {
 }
 
 #[test]
+fn what_is_picked_up_is_translated_as_if_it_began() {
+    let wire = Wire::new("restart-translated");
+    let asked = wire.asks("grace = 30");
+    assert_eq!(asked.json()["wires"][0]["sent"], 1);
+    let capture = fs::read(wire.0.file("asked.pcap")).unwrap();
+    let translated = [192, 0, 2, 1, 198, 51, 100, 9];
+    assert!(capture.windows(8).any(|bytes| bytes == translated));
+}
+
+#[test]
 fn what_is_no_connection_is_told_and_what_is_no_such_file_is_refused() {
     let wire = Wire::new("restart-bad");
-    wire.asks();
+    wire.asks("");
     wire.0.write("connections.txt", wire.kept().replacen("sport=4000", "sport=x", 1));
     let answered = wire.answers("");
     let told =

@@ -44,6 +44,8 @@ pub struct Settings {
     pub restart: RestartSettings,
     /// What privileges are kept while it runs.
     pub privileges: Privileges,
+    /// Whether it keeps those by which a device that has come back is opened again.
+    pub reopen: bool,
     /// Where the control socket is, if there is one.
     pub socket: Option<PathBuf>,
     /// How many frames go together.

@@ -73,6 +73,7 @@ impl<'t> Reader<'t> {
             connections: conntrack::Config::default().max,
             restart: RestartSettings::default(),
             privileges: Privileges::default(),
+            reopen: false,
             socket: None,
             burst: dpdk::burst(top)?,
             eal: dpdk::eal(top)?,
@@ -93,13 +94,14 @@ impl<'t> Reader<'t> {
             settings.restart = RestartSettings { file, grace };
         }
         if let Some(value) = top.get("privileges") {
-            let section = Section::new("[privileges]", value, &["drop"], &[])?;
+            let section = Section::new("[privileges]", value, &["drop", "reopen"], &[])?;
             let words = [
                 ("auto", Privileges::Auto),
                 ("required", Privileges::Required),
                 ("off", Privileges::Off),
             ];
             settings.privileges = section.choice("drop", &words, &[])?.unwrap_or_default();
+            settings.reopen = section.flag("reopen")?.unwrap_or(false);
         }
         if let Some(value) = top.get("control") {
             let control = Section::new("[control]", value, &["socket"], &["journal"])?;

@@ -53,7 +53,7 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
     let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
     let rules = |rest: &str| format!("{PORTS}{WIRE}[rules]\n{rest}\n");
     let after = |rest: &str| format!("{PORTS}{WIRE}{RULES}{rest}\n");
-    let cases: [(String, &str); 51] = [
+    let cases: [(String, &str); 52] = [
         (String::new(), "1:1: expected at least one [[port]]"),
         ("a = ".into(), "1:5: TOML: string values must be quoted, expected literal string"),
         (
@@ -194,6 +194,7 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
             after("[privileges]\ndrop = \"some\""),
             "12:8: expected one of auto required off, found \"some\"",
         ),
+        (after("[privileges]\nreopen = 1"), "12:10: expected true or false, found integer"),
         (after("[control]"), "11:1: expected socket = … in this [control]"),
     ];
     for (text, expected) in cases {
