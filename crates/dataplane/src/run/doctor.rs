@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind};
 use serde_json::{Value, json};
 
 use super::config::{Kind, Settings};
-use super::device;
+use super::interface;
 
 /// What to do where a capability is missing.
 const AS_ROOT: &str = "run it as root, or once: \
@@ -167,7 +167,7 @@ fn tun(capabilities: Option<&[&str]>) -> Option<(String, String)> {
 
 /// What is missing for an interface.
 fn interface(name: &str) -> Option<(String, String)> {
-    let names = device::names();
+    let names = interface::names();
     let is_there = names.iter().any(|known| known == name);
     let todo = format!("name one of {}", names.join(" "));
     (!is_there).then(|| (format!("there is no interface {name}"), todo))

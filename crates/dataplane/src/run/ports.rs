@@ -8,7 +8,7 @@ use pktio::{CaptureReader, FaultPort, MemoryPort, Pool, PortError};
 use super::capture_port::CapturePort;
 use super::config::{ConfigError, Kind, Named, PortSettings, Settings, Ttl, WireSettings};
 use super::wire::BoxedPort;
-use super::{device, doctor};
+use super::{doctor, interface};
 use crate::arrival::Crossing;
 
 /// Frames that a loopback holds, and hands over at a time.
@@ -25,7 +25,7 @@ const LOOPED_BYTES: usize = 2048;
 pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
     for port in &settings.ports {
         if let Kind::AfPacket { device } = &port.kind {
-            let names = device::names();
+            let names = interface::names();
             if !names.contains(device) {
                 let what = format!("expected one of the interfaces {}", names.join(" "));
                 return Err(settings.refuse(port.at, format!("{what}, found \"{device}\"")));
@@ -71,17 +71,17 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
     });
     for (line, name) in interfaces {
         let mut tell = |what: String| told.push(format!("{}:{line}: {name} {what}", settings.file));
-        if let Some(master) = device::master(name) {
+        if let Some(master) = interface::master(name) {
             tell(format!(
                 "belongs to {master}, which takes its frames as well: ip link set {name} nomaster"
             ));
         }
-        for address in device::addresses(name) {
+        for address in interface::addresses(name) {
             tell(format!(
                 "has the address {address}: its host answers as well: ip addr flush dev {name}"
             ));
         }
-        for setting in device::forwarding(name) {
+        for setting in interface::forwarding(name) {
             tell(format!(
                 "is forwarded from by its host, too, which may pass frames on a second time: {setting} is 1"
             ));
@@ -106,7 +106,7 @@ pub(super) fn crossings(settings: &Settings, wire: &WireSettings) -> [Crossing; 
 fn mtu(settings: &Settings, place: usize) -> Option<u32> {
     let port = settings.ports.get(place)?;
     match &port.kind {
-        Kind::AfPacket { device } | Kind::Tun { device } => device::mtu(device),
+        Kind::AfPacket { device } | Kind::Tun { device } => interface::mtu(device),
         Kind::Fault { of, .. } => mtu(settings, *of),
         Kind::Dpdk { .. } | Kind::Pcap { .. } | Kind::Loopback => port.mtu,
     }
