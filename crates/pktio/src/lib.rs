@@ -10,6 +10,8 @@
 #[cfg(target_os = "linux")]
 mod af_packet;
 mod burst;
+#[cfg(target_os = "linux")]
+pub mod device;
 mod fault;
 mod frame;
 mod link;

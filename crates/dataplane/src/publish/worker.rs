@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use conntrack::steer::Shard;
 use crossbeam_utils::CachePadded;
 use packet::Headers;
 use rules::Transit;
@@ -54,8 +55,14 @@ impl<T: Tally> fmt::Debug for Worker<T> {
 }
 
 impl<T: Tally> Worker<T> {
-    pub(super) fn new(place: Arc<Place<T>>, program: &Program, shared: &Shared) -> Self {
-        Self { place, handler: Handler::sharing(program, shared), followed: program.number() }
+    pub(super) fn new(
+        place: Arc<Place<T>>,
+        program: &Program,
+        shared: &Shared,
+        shard: Option<Shard>,
+    ) -> Self {
+        let handler = Handler::sharing(program, shared, shard);
+        Self { place, handler, followed: program.number() }
     }
 
     /// One whose packets are sent; see [`Handler::sending`].

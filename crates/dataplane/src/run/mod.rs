@@ -1,10 +1,11 @@
-//! Live: ports are opened and joined by wires, and a worker takes their frames through the rules until it is told to
-//! stop. [`Run::open`] starts it, [`Run::wait`] sees it to its end; `wire` has a frame's way, `worker` the loop.
+//! Live: ports are opened and joined by wires, and workers take their frames through the rules until they are told to
+//! stop. [`Run::open`] starts them, [`Run::wait`] sees them to their end; `wire` has a frame's way, `worker` the loop.
 //!
 //! Contract: the handler is that of a replay, and so is its answer. Nothing on a wire is the host's: what is accepted
 //! leaves by the other port as it came, but for what rules rewrite; a reply to a rejected packet goes back by the
 //! port of arrival, as a bridge sends it. Every frame is accounted for ([`Accounted`]). What is counted is read while
-//! it runs, and rules may be replaced ([`Run::published`]). One worker drives all wires: they share connections.
+//! it runs, and rules may be replaced ([`Run::published`]). Each worker drives all wires, with queues of its own: they share
+//! connections. Who has a connection is `steering`'s to say, how its frames get there `handover`'s.
 //!
 //! Source of the latter: Linux 6.18 `net/bridge/br_netfilter_hooks.c`, `net/bridge/netfilter/nft_reject_bridge.c`.
 
@@ -13,32 +14,44 @@ mod capture_port;
 mod causes;
 pub mod config;
 mod control;
+mod device;
+mod fragments;
+mod handover;
+mod links;
 mod load;
 mod parker;
 mod ports;
 pub mod replies;
+mod shared;
+mod shared_port;
 mod status;
+mod steering;
+mod topology;
+mod watch;
 mod wire;
 mod worker;
+mod workers;
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Wake, Waker};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use pktio::PortError;
 use rules::model::Ruleset;
 use rules::revision::Refused;
 
-use account::Account;
-use config::{ConfigError, OnPanic, Other, Settings};
+use config::{ConfigError, LinkLoss, OnPanic, Other, Settings, Workers};
 use control::Control;
-use parker::Parker;
-use wire::Wire;
-use worker::{Failed, Shared, Worker};
+use links::{Kernel, Links};
+use ports::OpenPort;
+use shared::Shared;
+use steering::Steering;
+use watch::Watch;
+use worker::Failed;
+use workers::{Counted, Crew, Joined, Queues, Thread};
 
 use crate::config::Config;
 use crate::publish::Published;
@@ -46,37 +59,30 @@ use crate::publish::Published;
 pub use account::{Accounted, Reason};
 pub use control::{Request, ask};
 pub use load::Loaded;
-pub use status::{Direction, Status, text as status_text};
+pub use status::{Direction, Status, WorkerState, WorkerStatus, text as status_text};
 pub use wire::BoxedPort;
 pub use worker::DRAIN;
 
-/// How often the control socket and the worker are looked after.
+/// How often the control socket and the workers are looked after.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What is told, and stands in every status, from the first panic on.
-const PANICKED: &str = "the worker panicked: no rule sees a frame any more";
-
-/// Wires with their worker, at work.
+/// Wires with their workers, at work.
 #[derive(Debug)]
 pub struct Run {
     published: Arc<Published>,
     shared: Arc<Shared>,
     directions: Vec<Counted>,
-    worker: JoinHandle<Result<(), Failed>>,
+    cores: Vec<Option<usize>>,
+    /// Why one worker sees all packets where several were wanted.
+    one_because: Option<String>,
+    threads: Vec<Thread>,
     control: Option<Control>,
-}
-
-/// One direction of a wire.
-#[derive(Debug)]
-struct Counted {
-    from: Arc<str>,
-    to: Arc<str>,
-    account: Arc<Account>,
+    links: Links,
 }
 
 /// A wire to be: its ports with their names.
 pub struct Ends {
-    /// Each port, with what `-i` and `-o` see of it.
+    /// Each port, with what `-i` and `-o` see of it. It has one queue, which the first worker receives by.
     pub ports: [(String, BoxedPort); 2],
     /// What becomes of frames that no rules are for.
     pub other: Other,
@@ -98,8 +104,10 @@ pub enum RunError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The worker panicked twice, or could not be started.
-    Worker,
+    /// A worker panicked twice: its number.
+    Panicked(usize),
+    /// Workers could not be started.
+    Workers(std::io::Error),
 }
 
 /// Reads all that a configuration names, and starts nothing.
@@ -118,22 +126,32 @@ impl Run {
     /// # Errors
     /// Something is refused, or a port or the control socket cannot be opened.
     pub fn open(settings: &Settings) -> Result<(Self, Vec<String>), RunError> {
-        let Loaded { rulesets, config, warnings } = check(settings).map_err(RunError::Config)?;
+        let Loaded { rulesets, config, mut warnings } =
+            check(settings).map_err(RunError::Config)?;
         let control = settings.socket.as_deref().map(Control::open).transpose()?;
-        let mut wires = Vec::new();
+        let (steering, cores, why) = shared_out(&rulesets, &settings.workers);
+        warnings.extend(why.as_deref().map(one_worker));
+        warnings.extend(ports::apart(settings, &cores));
+        let (mut wires, mut devices, mut passed) = (Vec::new(), Vec::new(), Vec::new());
         for wire in &settings.wires {
-            let open = |place: usize| {
-                let port = ports::open(settings, place).map_err(RunError::Port)?;
-                Ok((settings.ports[place].name.clone(), port))
-            };
-            let [first, second] = wire.ports;
-            wires.push(Ends { ports: [open(first)?, open(second)?], other: wire.other });
+            let open = |place: usize| ports::open(settings, place, cores.len());
+            let [first, second] =
+                wire.ports.map(|place| settings.ports[place].name.as_str().into());
+            let [OpenPort { queues: one, device: left }, OpenPort { queues: two, device: right }] =
+                [open(wire.ports[0])?, open(wire.ports[1])?];
+            wires.push(Joined { ports: [(first, one), (second, two)], other: wire.other });
+            if let (LinkLoss::Pass, Some(left), Some(right)) = (wire.link, &left, &right) {
+                passed.push([Arc::clone(left), Arc::clone(right)]);
+            }
+            devices.extend(left.into_iter().chain(right));
         }
-        let run = Self::start(wires, &rulesets, config, settings.on_panic)?;
-        Ok((Self { control, ..run }, warnings))
+        let published = publish(&rulesets, config)?;
+        let run = Self::begin(wires, published, &steering, cores, settings.on_panic)?;
+        let links = Links::new(devices, passed, Kernel);
+        Ok((Self { control, one_because: why, links, ..run }, warnings))
     }
 
-    /// Starts with ports that are open.
+    /// Starts with ports that are open, and one worker.
     ///
     /// # Errors
     /// The rules form a loop, or no thread can be had.
@@ -143,21 +161,45 @@ impl Run {
         config: Config,
         on_panic: OnPanic,
     ) -> Result<Self, RunError> {
-        let published = Published::new(rulesets.iter().map(|rules| &**rules), config)
-            .map_err(RunError::Rules)?;
-        let wires = wires.into_iter().map(|Ends { ports, other }| {
-            Wire::new(ports.map(|(name, port)| (name.into(), port)), other)
-        });
-        let wires: Vec<Wire> = wires.collect();
-        let directions = wires.iter().flat_map(directions).collect();
-        let parker = Arc::new(Parker::new().map_err(|_| RunError::Worker)?);
-        let waker = Waker::from(Arc::clone(&parker));
-        let shared = Arc::new(Shared::new(parker));
-        let rules = published.worker().sending();
-        let worker = Worker { wires, rules, on_panic, shared: Arc::clone(&shared), waker };
-        let thread = thread::Builder::new().name("worker 0".to_owned());
-        let worker = thread.spawn(move || worker.run()).map_err(|_| RunError::Worker)?;
-        Ok(Self { published: Arc::new(published), shared, directions, worker, control: None })
+        Self::start_on(wires, rulesets, config, on_panic, &Workers::default())
+    }
+
+    /// The same with these workers, or with one where the rules need it.
+    ///
+    /// # Errors
+    /// The rules form a loop, or no threads can be had.
+    pub fn start_on(
+        wires: Vec<Ends>,
+        rulesets: &[Arc<Ruleset>],
+        config: Config,
+        on_panic: OnPanic,
+        workers: &Workers,
+    ) -> Result<Self, RunError> {
+        let (steering, cores, why) = shared_out(rulesets, workers);
+        let join = |Ends { ports, other }: Ends| {
+            let ports = ports.map(|(name, port)| (Arc::from(name), Queues::One(port)));
+            Joined { ports, other }
+        };
+        let wires = wires.into_iter().map(join).collect();
+        let published = publish(rulesets, config)?;
+        let run = Self::begin(wires, published, &steering, cores, on_panic)?;
+        Ok(Self { one_because: why, ..run })
+    }
+
+    fn begin(
+        wires: Vec<Joined>,
+        published: Published,
+        steering: &Steering,
+        cores: Vec<Option<usize>>,
+        on_panic: OnPanic,
+    ) -> Result<Self, RunError> {
+        let crew = Crew::new(wires, &published, steering, on_panic).map_err(RunError::Workers)?;
+        let Crew { directions, shared, .. } = &crew;
+        let (directions, shared) = (directions.clone(), Arc::clone(shared));
+        let threads = crew.start(&cores).map_err(RunError::Workers)?;
+        let links = Links::new(Vec::new(), Vec::new(), Kernel);
+        let (published, one_because, control) = (Arc::new(published), None, None);
+        Ok(Self { published, shared, directions, cores, one_because, threads, control, links })
     }
 
     /// The rules in force.
@@ -166,77 +208,102 @@ impl Run {
         &self.published
     }
 
-    /// Tells the worker to stop once it has handled what its ports still have.
+    /// Tells the workers to stop once they have handled what their ports still have.
     pub fn stop(&self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.parker.wake_by_ref();
+        self.shared.stop();
     }
 
-    /// What has become of all frames so far.
+    /// What has become of all frames so far, and how the workers are.
     #[must_use]
     pub fn status(&self) -> Status {
+        let sum = |counted: &Counted| {
+            let accounts = counted.accounts.iter().map(|account| account.read());
+            accounts.fold(Accounted::default(), Accounted::and)
+        };
         let directions = self.directions.iter().map(|counted| Direction {
             from: counted.from.to_string(),
             to: counted.to.to_string(),
-            frames: counted.account.read(),
+            frames: sum(counted),
         });
+        let workers = self.shared.seats().zip(&self.cores);
         Status {
             program: self.published.program().number(),
-            panicked: self.has_panicked(),
+            panicked: self.shared.has_panicked(),
+            workers: workers.map(|(seat, core)| WorkerStatus::of(seat, *core)).collect(),
+            one_worker_because: self.one_because.clone(),
             directions: directions.collect(),
             unknown_because: self.shared.causes.read(),
         }
     }
 
-    fn has_panicked(&self) -> bool {
-        self.shared.panicked.load(Ordering::Relaxed)
-    }
-
-    /// Serves the control socket until the worker ends, which it does once `stop` is raised, somebody asks for it by
+    /// Serves the control socket until the workers end, which they do once `stop` is raised, somebody asks for it by
     /// the socket, or all ports have ended. `tell` is given what happens meanwhile.
     ///
     /// # Errors
-    /// A port failed, or the worker panicked for a second time; what was counted is in the status all the same.
+    /// A port failed, or a worker panicked for a second time; what was counted is in the status all the same.
     pub fn wait(
         mut self,
         stop: &AtomicBool,
         mut tell: impl FnMut(&str),
     ) -> (Status, Result<(), RunError>) {
-        let mut is_told = false;
         let mut control = self.control.take();
-        while !self.worker.is_finished() {
+        let mut watch = Watch::new(&self.shared);
+        while !self.threads.iter().all(Thread::is_finished) {
             if stop.load(Ordering::Relaxed) {
                 self.stop();
             }
-            if !is_told && self.has_panicked() {
-                tell(PANICKED);
-                is_told = true;
-            }
+            watch.look(&self.shared, &mut tell);
+            self.links.look(Instant::now(), &mut tell);
             let served = control.as_mut().is_some_and(|control| control.serve(&self));
             if !served {
                 thread::sleep(LOOK);
             }
         }
-        if !is_told && self.has_panicked() {
-            tell(PANICKED);
-        }
+        watch.look(&self.shared, &mut tell);
+        self.links.restore(&mut tell);
         let status = self.status();
-        let ended = match self.worker.join() {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(Failed::Port(error))) => Err(RunError::Port(error)),
-            Ok(Err(Failed::Panicked)) | Err(_) => Err(RunError::Worker),
-        };
-        (status, ended)
+        let ends = self.threads.into_iter().enumerate().map(|(number, thread)| {
+            thread.join().unwrap_or(Err(Failed::Panicked(number))).map_err(RunError::from)
+        });
+        // The first one to fail stopped the others.
+        (status, ends.fold(Ok(()), Result::and))
     }
 }
 
-fn directions(wire: &Wire) -> [Counted; 2] {
-    let [first, second] = wire.names();
-    let [there, back] = wire.accounts();
-    [
-        Counted { from: Arc::clone(&first), to: Arc::clone(&second), account: there },
-        Counted { from: second, to: first, account: back },
-    ]
+/// How frames are shared out between the workers that are wanted, and where those run; why there is one where several are
+/// wanted.
+fn shared_out(
+    rulesets: &[Arc<Ruleset>],
+    workers: &Workers,
+) -> (Steering, Vec<Option<usize>>, Option<String>) {
+    let mut cores = topology::chosen(&workers.cores, workers.count);
+    let (steering, why) = Steering::of(rulesets, cores.len());
+    cores.truncate(steering.workers());
+    (steering, cores, why)
+}
+
+fn publish(rulesets: &[Arc<Ruleset>], config: Config) -> Result<Published, RunError> {
+    Published::new(rulesets.iter().map(|rules| &**rules), config).map_err(RunError::Rules)
+}
+
+/// What is told where one worker sees all packets.
+fn one_worker(why: &str) -> String {
+    format!("one worker evaluates all packets: {why}")
+}
+
+impl From<PortError> for RunError {
+    fn from(error: PortError) -> Self {
+        Self::Port(error)
+    }
+}
+
+impl From<Failed> for RunError {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Port(error) => Self::Port(error),
+            Failed::Panicked(worker) => Self::Panicked(worker),
+        }
+    }
 }
 
 impl RunError {
@@ -254,7 +321,8 @@ impl fmt::Display for RunError {
             Self::Port(error) => error.fmt(f),
             Self::Rules(error) => error.fmt(f),
             Self::Control { socket, source } => write!(f, "{socket}: {source}"),
-            Self::Worker => f.write_str("the worker panicked and ended"),
+            Self::Panicked(worker) => write!(f, "worker {worker} panicked again, and ended"),
+            Self::Workers(error) => write!(f, "workers: {error}"),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod keys;
 mod read;
+mod work;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,50 @@ pub struct Settings {
     pub connections: usize,
     /// Where the control socket is, if there is one.
     pub socket: Option<PathBuf>,
+    /// Who does the work.
+    pub workers: Workers,
+    /// How frames are moved.
+    pub burst: BurstSettings,
+}
+
+/// Who does the work: how many, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Workers {
+    /// Where each runs.
+    pub cores: Cores,
+    /// How many there are; as many as there are cores to run on where nothing is said, and one where they run anywhere.
+    pub count: Option<usize>,
+}
+
+/// Where workers run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Cores {
+    /// Anywhere.
+    #[default]
+    Any,
+    /// Close together: both threads of a core, then the next core, then the next socket.
+    Compact,
+    /// Far apart: sockets in turn, and second threads of a core last.
+    Scatter,
+    /// One on each of these.
+    These(Vec<usize>),
+}
+
+/// How frames are moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BurstSettings {
+    /// Frames that a port hands over at once, at most.
+    pub rx: usize,
+    /// Frames that an interface is given with one call, at most.
+    pub tx: usize,
+    /// How long the kernel may hold back frames to hand over more at once, in microseconds.
+    pub drain_us: u32,
+}
+
+impl Default for BurstSettings {
+    fn default() -> Self {
+        Self { rx: 64, tx: 32, drain_us: 50 }
+    }
 }
 
 /// A port.
@@ -45,6 +90,18 @@ pub struct PortSettings {
     pub name: String,
     /// What it is.
     pub kind: Kind,
+    /// What happens when its device goes.
+    pub gone: Gone,
+}
+
+/// What happens when the device of a port goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Gone {
+    /// It is waited for, and opened again when it is back.
+    #[default]
+    Wait,
+    /// The run ends.
+    End,
 }
 
 /// Kinds of ports.
@@ -59,7 +116,7 @@ pub enum Kind {
     },
     /// An interface, by way of a packet socket. Linux.
     AfPacket {
-        /// Its name.
+        /// Its name, or a pattern such as `veth*`, of which the first one is taken that there is.
         device: String,
     },
     /// A TUN device, which is made where there is none of its name. Linux.
@@ -87,6 +144,18 @@ pub struct WireSettings {
     pub ports: [usize; 2],
     /// What is neither IPv4 nor IPv6 and no rules are for.
     pub other: Other,
+    /// What becomes of one port when the other one's link is lost.
+    pub link: LinkLoss,
+}
+
+/// What becomes of a port when the link of the other one is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LinkLoss {
+    /// It stays up.
+    #[default]
+    Keep,
+    /// It goes down, too, until the link is back.
+    Pass,
 }
 
 /// What becomes of frames that are neither IPv4 nor IPv6 and no bridge or ARP rules are for.

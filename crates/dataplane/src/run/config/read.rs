@@ -6,18 +6,18 @@ use toml::de::DeTable;
 
 use super::keys::{Section, Value, Wrong, found, only, string};
 use super::{
-    At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, RulesSettings, Settings,
-    WireSettings, beside,
+    At, ConfigError, Gone, Kind, LinkLoss, Named, OnPanic, Other, PortSettings, RulesSettings,
+    Settings, WireSettings, beside, work,
 };
 use crate::config::Unresolved;
 
-const TOP: [&str; 6] = ["port", "wire", "rules", "workers", "conntrack", "control"];
-const TOP_NOT_BUILT: [&str; 4] = ["dpdk", "burst", "metrics", "log"];
+const TOP: [&str; 7] = ["port", "wire", "rules", "workers", "burst", "conntrack", "control"];
+const TOP_NOT_BUILT: [&str; 3] = ["dpdk", "metrics", "log"];
 
 /// Kinds of ports that are there, and keys of each besides `name` and `kind`.
 const KINDS: [(&str, &[&str]); 5] = [
-    ("af_packet", &["device"]),
-    ("tun", &["device"]),
+    ("af_packet", &["device", "gone"]),
+    ("tun", &["device", "gone"]),
     ("pcap", &["file", "out"]),
     ("loopback", &[]),
     ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt", "delay", "reorder"]),
@@ -68,12 +68,10 @@ impl<'t> Reader<'t> {
             on_panic: OnPanic::default(),
             connections: conntrack::Config::default().max,
             socket: None,
+            workers: work::workers(top)?,
+            burst: work::burst(top)?,
         };
         self.rules(top, &mut settings)?;
-        if let Some(value) = top.get("workers") {
-            let workers = Section::new("[workers]", value, &["scheme"], &["cores"])?;
-            workers.choice("scheme", &[("run_to_completion", ())], &["ordered"])?;
-        }
         if let Some(value) = top.get("conntrack") {
             let conntrack = Section::new("[conntrack]", value, &["max"], &[])?;
             if let Some(max) = conntrack.number("max", MOST_CONNECTIONS)? {
@@ -112,7 +110,9 @@ impl<'t> Reader<'t> {
             "tun" => Kind::Tun { device: device(&section)? },
             _ => self.fault(&section, before)?,
         };
-        Ok(PortSettings { name, kind })
+        let words = [("wait", Gone::Wait), ("end", Gone::End)];
+        let gone = section.choice("gone", &words, &[])?.unwrap_or_default();
+        Ok(PortSettings { name, kind, gone })
     }
 
     /// A name as the kernel takes it for an interface, that no other port has.
@@ -167,7 +167,7 @@ impl<'t> Reader<'t> {
         let mut had: Vec<usize> = ports.iter().filter_map(PortSettings::wraps).collect();
         let mut wires = Vec::new();
         for value in self.listed(top, "wire", "at least one [[wire]]")? {
-            let wire = Section::new("[[wire]]", value, &["ports", "ttl", "other"], &[])?;
+            let wire = Section::new("[[wire]]", value, &["ports", "ttl", "other", "link"], &[])?;
             let given = wire.need("ports")?;
             let what = "a list of two ports";
             let names = given.get_ref().as_array().ok_or_else(|| found(given, what))?;
@@ -187,7 +187,18 @@ impl<'t> Reader<'t> {
             wire.choice("ttl", &[("keep", ())], &["lower"])?;
             let words = [("pass", Other::Pass), ("drop", Other::Drop)];
             let other = wire.choice("other", &words, &[])?.unwrap_or_default();
-            wires.push(WireSettings { ports: places, other });
+            let words = [("keep", LinkLoss::Keep), ("pass", LinkLoss::Pass)];
+            let link = wire.choice("link", &words, &[])?.unwrap_or_default();
+            let is_device = |place: &usize| {
+                matches!(ports[*place].kind, Kind::AfPacket { .. } | Kind::Tun { .. })
+            };
+            if let (LinkLoss::Pass, Some(value), false) =
+                (link, wire.get("link"), places.iter().all(is_device))
+            {
+                let what = "expected ports of kind af_packet or tun on a wire with link = \"pass\"";
+                return Err((value.span(), what.to_owned()));
+            }
+            wires.push(WireSettings { ports: places, other, link });
         }
         Ok(wires)
     }

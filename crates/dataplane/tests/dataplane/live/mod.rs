@@ -4,6 +4,7 @@ mod bad;
 mod passing;
 mod refusing;
 mod settings;
+mod workers;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use dataplane::Unresolved;
-use dataplane::run::config::{Kind, OnPanic, Other, Settings};
+use dataplane::run::config::{BurstSettings, Cores, Kind, OnPanic, Other, Settings, Workers};
 use dataplane::run::{self, Run};
 use pktio::pcap_file::NgWriter;
 use pktio::{Interface, LinkType};
@@ -20,13 +20,16 @@ fn a_whole_configuration_is_read() {
          [[port]]\nname = \"file\"\nkind = \"pcap\"\nfile = \"in.pcap\"\nout = \"/tmp/out.pcap\"\n\
          [[wire]]\nports = [\"bad\", \"right\"]\nttl = \"keep\"\nother = \"drop\"\n\
          {RULES}ip6 = \"rules.v6\"\nunknown = \"accept\"\non_panic = \"open\"\n\
-         [workers]\nscheme = \"run_to_completion\"\n[conntrack]\nmax = 1000\n[control]\nsocket = \"c.sock\"\n"
+         [workers]\nscheme = \"run_to_completion\"\ncores = \"scatter\"\ncount = 3\n\
+         [burst]\nrx = 16\ndrain_us = 2500\n[conntrack]\nmax = 1000\n[control]\nsocket = \"c.sock\"\n"
     );
     let settings = Settings::from_text("conf/live.toml", &text).expect("a configuration");
     assert_eq!((settings.ports.len(), settings.wires[0].ports), (4, [2, 1]));
     assert_eq!(settings.wires[0].other, Other::Drop);
     assert_eq!((settings.unknown, settings.on_panic), (Unresolved::Accept, OnPanic::Open));
     assert_eq!(settings.connections, 1000);
+    assert_eq!(settings.workers, Workers { cores: Cores::Scatter, count: Some(3) });
+    assert_eq!(settings.burst, BurstSettings { rx: 16, tx: 32, drain_us: 2500 });
     // Beside the configuration, unless said otherwise.
     assert_eq!(settings.socket.as_deref().and_then(|path| path.to_str()), Some("conf/c.sock"));
     let Kind::Pcap { file: Some(file), out: Some(out) } = &settings.ports[3].kind else { panic!() };
@@ -43,16 +46,16 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
     let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
     let rules = |rest: &str| format!("{PORTS}{WIRE}[rules]\n{rest}\n");
     let after = |rest: &str| format!("{PORTS}{WIRE}{RULES}{rest}\n");
-    let cases: [(String, &str); 35] = [
+    let cases: [(String, &str); 40] = [
         (String::new(), "1:1: expected at least one [[port]]"),
         ("a = ".into(), "1:5: TOML: string values must be quoted, expected literal string"),
         (
             "ports = 1".into(),
-            "1:1: expected one of port wire rules workers conntrack control, found \"ports\"",
+            "1:1: expected one of port wire rules workers burst conntrack control, found \"ports\"",
         ),
         (
             "[dpdk]".into(),
-            "1:2: key \"dpdk\": not built into this tamis; expected one of port wire rules workers conntrack control",
+            "1:2: key \"dpdk\": not built into this tamis; expected one of port wire rules workers burst conntrack control",
         ),
         ("[port]\nname = \"a\"".into(), "1:1: expected at least one [[port]], found table"),
         ("port = [1]".into(), "1:9: expected a table, found integer"),
@@ -134,9 +137,23 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
             "12:10: scheme \"ordered\": not built into this tamis; expected one of run_to_completion",
         ),
         (
-            after("[workers]\ncores = [0]"),
-            "12:1: key \"cores\": not built into this tamis; expected one of scheme",
+            after("[workers]\ncores = [3, 1, 3]"),
+            "12:16: expected a core from 0 to 1023 that is not in the list before, found 3",
         ),
+        (
+            after("[workers]\ncores = \"close\""),
+            "12:9: expected one of compact scatter, found \"close\"",
+        ),
+        (
+            after("[workers]\ncores = [0]\ncount = 2"),
+            "13:9: expected no count beside a list of cores",
+        ),
+        (after("[workers]\ncount = 0"), "12:9: expected a whole number from 1 to 64, found 0"),
+        (
+            after("[burst]\nfree = 32"),
+            "12:1: key \"free\": not built into this tamis; expected one of rx tx drain_us",
+        ),
+        (after("[burst]\ntx = 33"), "12:6: expected a whole number from 0 to 32, found 33"),
         (
             after("[conntrack]\nmax = -1"),
             "12:7: expected a whole number from 0 to 1073741824, found -1",

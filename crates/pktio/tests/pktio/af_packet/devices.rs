@@ -101,7 +101,7 @@ fn datagram(flow: u16) -> Vec<u8> {
 #[test]
 fn a_group_shares_flows_out_and_each_frame_goes_to_one_port() {
     let Some(wire) = Wire::new() else { return };
-    let fanout = Some(Fanout { group: 9, kind: FanoutKind::Flow });
+    let fanout = Some(Fanout { group: Some(9), kind: FanoutKind::Flow });
     let config = |queue| AfPacketConfig { queue, fanout, ..AfPacketConfig::new("e0") };
     let open = |queue| wire.port(&config(queue), &no_pool());
     let mut ports = [0, 1, 2].map(open);
@@ -127,7 +127,7 @@ fn a_group_shares_flows_out_and_each_frame_goes_to_one_port() {
 fn other_ways_of_sharing_receive_each_frame_once() {
     let Some(wire) = Wire::new() else { return };
     for (group, kind) in [(1, FanoutKind::Processor), (2, FanoutKind::Queue)] {
-        let fanout = Some(Fanout { group, kind });
+        let fanout = Some(Fanout { group: Some(group), kind });
         let config = AfPacketConfig { fanout, ..AfPacketConfig::new("e0") };
         let mut ports = [(), ()].map(|()| wire.port(&config, &no_pool()));
         let peer = wire.peer();
