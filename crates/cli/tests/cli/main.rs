@@ -8,6 +8,7 @@ mod convert;
 mod corpus;
 mod counters;
 mod demo;
+mod devices;
 mod files;
 mod forged;
 mod gates;

@@ -8,6 +8,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use pktio::{Bell, Burst, Port, PortError, Readiness, Stats};
 
@@ -17,6 +18,8 @@ use super::wire::BoxedPort;
 pub(super) struct Opened {
     pub(super) name: String,
     pub(super) queues: Vec<BoxedPort>,
+    /// How long a frame on an idle link may wait in the kernel.
+    pub(super) idle_latency: Duration,
 }
 
 /// Opens a device, the first time and each time that it has come back.
@@ -39,6 +42,7 @@ pub(super) struct Device {
 struct Again {
     /// The device's own name.
     name: String,
+    idle_latency: Duration,
     /// Queues that were opened again, each until its worker takes it.
     queues: Vec<Option<BoxedPort>>,
 }
@@ -59,14 +63,14 @@ impl Device {
     /// # Errors
     /// It cannot be opened.
     pub(super) fn open(port: &str, open: Open) -> Result<(Arc<Self>, Vec<DevicePort>), PortError> {
-        let Opened { name, queues } = open()?;
+        let Opened { name, queues, idle_latency } = open()?;
         let device = Arc::new(Self {
             port: port.to_owned(),
             open,
             is_gone: AtomicBool::new(false),
             is_told_gone: AtomicBool::new(false),
             opened: AtomicU64::new(0),
-            again: Mutex::new(Again { name, queues: Vec::new() }),
+            again: Mutex::new(Again { name, idle_latency, queues: Vec::new() }),
             bell: Bell::default(),
         });
         let queue = |(queue, port)| DevicePort {
@@ -89,6 +93,11 @@ impl Device {
         self.again().name.clone()
     }
 
+    /// How long a frame on an idle link may wait in the kernel.
+    pub(super) fn idle_latency(&self) -> Duration {
+        self.again().idle_latency
+    }
+
     pub(super) fn is_gone(&self) -> bool {
         self.is_gone.load(Ordering::Acquire)
     }
@@ -103,9 +112,10 @@ impl Device {
             tell(&format!("{port}: {} is gone, and waited for", self.name()));
         }
         // Whatever keeps it from being opened may pass.
-        let Ok(Opened { name, queues }) = (self.open)() else { return };
+        let Ok(Opened { name, queues, idle_latency }) = (self.open)() else { return };
         tell(&format!("{port}: {name} is back"));
-        *self.again() = Again { name, queues: queues.into_iter().map(Some).collect() };
+        let queues = queues.into_iter().map(Some).collect();
+        *self.again() = Again { name, idle_latency, queues };
         self.is_told_gone.store(false, Ordering::Relaxed);
         self.is_gone.store(false, Ordering::Release);
         self.opened.fetch_add(1, Ordering::AcqRel);
@@ -250,7 +260,7 @@ mod tests {
                 opens.fetch_add(1, Ordering::Relaxed);
                 let queue = || Box::new(Queue(MemoryPort::looped(&pool, 8, 8), Arc::clone(&gone)));
                 let queues = (0..2).map(|_| queue() as BoxedPort).collect();
-                Ok(Opened { name: "eth0".to_owned(), queues })
+                Ok(Opened { name: "eth0".to_owned(), queues, idle_latency: Duration::ZERO })
             }
         });
         let (device, mut queues) = Device::open("left", open).unwrap();

@@ -16,7 +16,7 @@ use conntrack::Tuple;
 use packet::ipv6_ext::{self, Find};
 use packet::{L3, Packet, Read};
 
-use super::handover::Handed;
+use super::handed::Handed;
 use crate::delivery::is_fragment;
 
 /// Packets whose owner is known, or looked for.
@@ -197,6 +197,8 @@ impl Fragments {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use packet::craft::{Addresses, Craft, Fragment, Message};
+    use packet::{Checksums, Link};
     use pktio::Taken;
 
     fn piece(number: u32, is_first: bool) -> Piece {
@@ -206,6 +208,30 @@ mod tests {
     fn frame(bytes: &[u8]) -> Handed {
         let taken = Taken::Lent { bytes, meta: pktio::FrameMeta::default() };
         Handed { wire: 0, from: 0, is_placed: true, frame: taken.into_buf() }
+    }
+
+    #[test]
+    fn fragments_of_a_packet_have_one_name_and_those_of_no_other() {
+        for [from, to, other] in
+            [["10.0.0.1", "10.0.0.2", "10.0.0.3"], ["fd00::1", "fd00::2", "fd00::3"]]
+        {
+            let piece = |to: &str, id, offset, more| {
+                let addresses = Addresses::new(from.parse().unwrap(), to.parse().unwrap()).unwrap();
+                let whole = Craft::new(addresses, Message::udp(4000, 53));
+                let fragment = (offset > 0 || more).then_some(Fragment { offset, more });
+                let mut bytes = Craft { id, payload_len: 32, fragment, ..whole }.frame();
+                let len = bytes.len();
+                Piece::of(&Packet::parse(&mut bytes, len, Link::Wire, Checksums::Ignore))
+            };
+            let first = piece(to, 7, 0, true).unwrap();
+            let last = piece(to, 7, 40, false).unwrap();
+            assert_eq!((first.is_first, last.is_first, first.id == last.id), (true, false, true));
+            assert_eq!(first.tuple(), last.tuple());
+            assert_eq!(first.tuple().source(), from.parse::<IpAddr>().unwrap());
+            assert_ne!(piece(to, 8, 40, false).unwrap().id, last.id);
+            assert_ne!(piece(other, 7, 40, false).unwrap().id, last.id);
+            assert_eq!(piece(to, 7, 0, false), None, "it is whole");
+        }
     }
 
     fn released(fragments: &mut Fragments) -> Vec<(usize, u8)> {

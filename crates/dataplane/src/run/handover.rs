@@ -10,10 +10,10 @@ use std::task::Waker;
 use std::thread;
 
 use packet::{Headers, Packet};
-use pktio::FrameBuf;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
 use super::fragments::{Fragments, Goes, Piece};
+use super::handed::Handed;
 use super::steering::{Follows, Steering};
 
 /// Frames on their way from one worker to another.
@@ -21,17 +21,6 @@ pub(super) const RING: usize = 1024;
 
 /// Frames that are taken from a ring at a time.
 const AT_ONCE: usize = 64;
-
-/// A frame for another worker.
-#[derive(Debug)]
-pub(super) struct Handed {
-    /// The wire that it came in by, and at which end.
-    pub(super) wire: u16,
-    pub(super) from: u8,
-    /// Who gets it is its owner: else, whoever knows where the fragments of its packet go.
-    pub(super) is_placed: bool,
-    pub(super) frame: FrameBuf,
-}
 
 /// Whose a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +44,8 @@ pub(super) struct Handover {
     from: Vec<Consumer<Handed>>,
     /// To itself.
     own: VecDeque<Handed>,
+    /// Its own fragments follow others that were held: they go by `own`.
+    is_behind: bool,
     /// Where fragments came in that were held, and for which there was no room then.
     lost: Vec<(u16, u8)>,
 }
@@ -67,13 +58,6 @@ struct Lane {
     has_new: bool,
 }
 
-impl Handed {
-    /// Its length in bytes.
-    pub(super) fn len(&self) -> usize {
-        self.frame.bytes().len()
-    }
-}
-
 /// The ends of workers that these wake, each with its own.
 pub(super) fn among(wakers: &[Waker], steering: &Steering) -> Vec<Handover> {
     let hands = |number| Handover {
@@ -83,6 +67,7 @@ pub(super) fn among(wakers: &[Waker], steering: &Steering) -> Vec<Handover> {
         to: Vec::new(),
         from: Vec::new(),
         own: VecDeque::new(),
+        is_behind: false,
         lost: Vec::new(),
     };
     let mut all: Vec<Handover> = (0..wakers.len()).map(hands).collect();
@@ -101,9 +86,15 @@ pub(super) fn among(wakers: &[Waker], steering: &Steering) -> Vec<Handover> {
 }
 
 impl Handover {
-    /// Whose a frame is that comes at `now`, in nanoseconds. Fragments are to be given or held in the order in which this
-    /// was asked.
-    pub(super) fn place(&mut self, bytes: &mut [u8], headers: &Headers, now: u64) -> Place {
+    /// Whose a frame is that comes at `now`, in nanoseconds; `keeps` if nobody else receives fragments of its packet.
+    /// Fragments are to be given or held in the order in which this was asked.
+    pub(super) fn place(
+        &mut self,
+        bytes: &mut [u8],
+        headers: &Headers,
+        keeps: bool,
+        now: u64,
+    ) -> Place {
         let Some(piece) = Piece::of(&Packet::with_headers(bytes, *headers)) else {
             return match self.steering.owner(bytes, headers) {
                 owner if owner == self.number => Place::Own,
@@ -113,13 +104,17 @@ impl Handover {
         let keeper = match self.steering.of_fragment(&piece) {
             Follows::Addresses(owner) if owner == self.number => return Place::Own,
             Follows::Addresses(worker) => return Place::Of { worker, is_placed: true },
+            Follows::First(_) if keeps => self.number,
             Follows::First(keeper) => keeper,
         };
         if keeper != self.number {
             return Place::Of { worker: keeper, is_placed: false };
         }
-        let Self { steering, fragments, .. } = self;
-        match fragments.place(piece, now, || steering.owner(bytes, headers)) {
+        let Self { steering, fragments, is_behind, .. } = self;
+        let goes = fragments.place(piece, now, || steering.owner(bytes, headers));
+        *is_behind |= goes == Goes::Nowhere || !fragments.released.is_empty();
+        match goes {
+            Goes::To(worker) if worker == self.number && !self.is_behind => Place::Own,
             Goes::To(worker) => Place::Of { worker, is_placed: true },
             Goes::Nowhere => Place::Held(piece),
         }
@@ -176,6 +171,7 @@ impl Handover {
     /// Takes what others have given it, and it itself.
     pub(super) fn take(&mut self, taken: &mut VecDeque<Handed>) {
         taken.append(&mut self.own);
+        self.is_behind = false;
         for ring in &mut self.from {
             taken.extend((0..AT_ONCE).map_while(|_| ring.pop().ok()));
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::device::Device;
+use super::status::{PortState, PortStatus};
 
 /// How often devices are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -54,6 +55,21 @@ impl<S: System> Links<S> {
         for passed in &mut self.passed {
             passed.look(&mut self.system, tell);
         }
+    }
+
+    /// How each device is.
+    pub(super) fn status(&self) -> Vec<PortStatus> {
+        let status = |device: &Arc<Device>| {
+            let name = device.name();
+            let state = match () {
+                () if device.is_gone() => PortState::Gone,
+                () if self.system.has_link(&name) => PortState::Up,
+                () => PortState::Down,
+            };
+            let (port, idle_latency) = (device.port().to_owned(), device.idle_latency());
+            PortStatus { port, device: name, state, idle_latency }
+        };
+        self.devices.iter().map(status).collect()
     }
 
     /// Takes up what it took down.
@@ -155,7 +171,10 @@ mod tests {
     }
 
     fn device(name: &'static str) -> Arc<Device> {
-        let opened = move || Ok(Opened { name: name.to_owned(), queues: Vec::new() });
+        let opened = move || {
+            let (name, idle_latency) = (name.to_owned(), Duration::ZERO);
+            Ok(Opened { name, queues: Vec::new(), idle_latency })
+        };
         Device::open(name, Box::new(opened)).unwrap().0
     }
 

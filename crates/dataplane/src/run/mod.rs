@@ -16,6 +16,7 @@ pub mod config;
 mod control;
 mod device;
 mod fragments;
+mod handed;
 mod handover;
 mod links;
 mod load;
@@ -59,7 +60,9 @@ use crate::publish::Published;
 pub use account::{Accounted, Reason};
 pub use control::{Request, ask};
 pub use load::Loaded;
-pub use status::{Direction, Status, WorkerState, WorkerStatus, text as status_text};
+pub use status::{
+    Direction, PortState, PortStatus, Status, WorkerState, WorkerStatus, text as status_text,
+};
 pub use wire::BoxedPort;
 pub use worker::DRAIN;
 
@@ -73,6 +76,7 @@ pub struct Run {
     shared: Arc<Shared>,
     directions: Vec<Counted>,
     cores: Vec<Option<usize>>,
+    steering: Steering,
     /// Why one worker sees all packets where several were wanted.
     one_because: Option<String>,
     threads: Vec<Thread>,
@@ -199,13 +203,32 @@ impl Run {
         let threads = crew.start(&cores).map_err(RunError::Workers)?;
         let links = Links::new(Vec::new(), Vec::new(), Kernel);
         let (published, one_because, control) = (Arc::new(published), None, None);
-        Ok(Self { published, shared, directions, cores, one_because, threads, control, links })
+        let steering = steering.clone();
+        Ok(Self {
+            published,
+            shared,
+            directions,
+            cores,
+            steering,
+            one_because,
+            threads,
+            control,
+            links,
+        })
     }
 
     /// The rules in force.
     #[must_use]
     pub fn published(&self) -> &Published {
         &self.published
+    }
+
+    /// Whether these rules may take the place of those in force while workers share connections as they do.
+    ///
+    /// # Errors
+    /// Why not: it takes a new start.
+    pub fn suits(&self, rulesets: &[Arc<Ruleset>]) -> Result<(), String> {
+        self.steering.suits(rulesets)
     }
 
     /// Tells the workers to stop once they have handled what their ports still have.
@@ -230,6 +253,7 @@ impl Run {
             program: self.published.program().number(),
             panicked: self.shared.has_panicked(),
             workers: workers.map(|(seat, core)| WorkerStatus::of(seat, *core)).collect(),
+            ports: self.links.status(),
             one_worker_because: self.one_because.clone(),
             directions: directions.collect(),
             unknown_because: self.shared.causes.read(),

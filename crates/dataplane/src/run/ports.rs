@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pktio::{CaptureReader, FaultPort, MemoryPort, Pool, PortError};
 
@@ -75,8 +76,12 @@ pub(super) fn open(
     }
     let (name, settings) = (name.clone(), settings.clone());
     let open: Open = Box::new(move || match open_queues(&settings, place, workers)? {
-        Found { name, queues: Queues::Each(queues) } => Ok(Opened { name, queues }),
-        Found { name, queues: Queues::One(queue) } => Ok(Opened { name, queues: vec![queue] }),
+        Found { name, idle_latency, queues: Queues::Each(queues) } => {
+            Ok(Opened { name, queues, idle_latency })
+        }
+        Found { name, idle_latency, queues: Queues::One(queue) } => {
+            Ok(Opened { name, queues: vec![queue], idle_latency })
+        }
     });
     let (device, queues) = Device::open(&name, open)?;
     let queues = queues.into_iter().map(|queue| Box::new(queue) as BoxedPort).collect();
@@ -87,6 +92,7 @@ pub(super) fn open(
 struct Found {
     name: String,
     queues: Queues,
+    idle_latency: Duration,
 }
 
 /// Opens the queues of the port at a place, the first time and each time that its device has come back: the only way to
@@ -100,12 +106,12 @@ fn open_queues(settings: &Settings, place: usize, workers: usize) -> Result<Foun
         }
         Kind::AfPacket { device } => {
             let name = devices::found(device)?;
-            let queues = Queues::Each(devices::af_packet(&name, workers, settings.burst)?);
-            return Ok(Found { name, queues });
+            let (queues, idle_latency) = devices::af_packet(&name, workers, settings.burst)?;
+            return Ok(Found { name, queues: Queues::Each(queues), idle_latency });
         }
         Kind::Tun { device } => {
             let queues = Queues::Each(devices::tun(device, workers, settings.burst)?);
-            return Ok(Found { name: device.clone(), queues });
+            return Ok(Found { name: device.clone(), queues, idle_latency: Duration::ZERO });
         }
         Kind::Loopback => {
             let pool = Pool::new(2 * LOOPED, LOOPED_BYTES, 0);
@@ -120,7 +126,8 @@ fn open_queues(settings: &Settings, place: usize, workers: usize) -> Result<Foun
             }
         },
     };
-    Ok(Found { name: name.clone(), queues: Queues::One(port) })
+    let idle_latency = Duration::ZERO;
+    Ok(Found { name: name.clone(), queues: Queues::One(port), idle_latency })
 }
 
 /// Devices whose memory is far from workers that use it.
@@ -140,6 +147,7 @@ fn gone(name: &str) -> PortError {
 #[cfg(target_os = "linux")]
 mod devices {
     use std::io::{self, ErrorKind};
+    use std::time::Duration;
 
     use pktio::{AfPacketConfig, AfPacketPort, Pool, PortError, TunConfig, TunPort};
 
@@ -167,7 +175,7 @@ mod devices {
         device: &str,
         queues: usize,
         burst: BurstSettings,
-    ) -> Result<Vec<BoxedPort>, PortError> {
+    ) -> Result<(Vec<BoxedPort>, Duration), PortError> {
         let pool = Pool::new(COPIES, CHUNK_BYTES, HEADROOM);
         let BurstSettings { rx, tx, drain_us } = burst;
         let config = AfPacketConfig {
@@ -177,7 +185,9 @@ mod devices {
             ..AfPacketConfig::new(device)
         };
         let ports = AfPacketPort::open_queues(&config, queues as u16, &pool)?;
-        Ok(ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect())
+        let idle_latency = ports.first().map(AfPacketPort::block_timeout).unwrap_or_default();
+        let ports = ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect();
+        Ok((ports, idle_latency))
     }
 
     pub(super) fn tun(
@@ -200,6 +210,7 @@ mod devices {
 #[cfg(not(target_os = "linux"))]
 mod devices {
     use std::io;
+    use std::time::Duration;
 
     use pktio::PortError;
 
@@ -218,7 +229,7 @@ mod devices {
         device: &str,
         _: usize,
         _: BurstSettings,
-    ) -> Result<Vec<BoxedPort>, PortError> {
+    ) -> Result<(Vec<BoxedPort>, Duration), PortError> {
         Err(none(device))
     }
 

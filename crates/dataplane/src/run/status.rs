@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 use packet::visible;
 use rules::model::Counters;
@@ -22,12 +23,38 @@ pub struct Status {
     pub panicked: bool,
     /// How each worker is.
     pub workers: Vec<WorkerStatus>,
+    /// How each port is that is a device which is waited for when it goes.
+    pub ports: Vec<PortStatus>,
     /// Why one worker evaluates all packets where several were wanted.
     pub one_worker_because: Option<String>,
     /// Each direction of each wire, in the order of the configuration.
     pub directions: Vec<Direction>,
     /// How many verdicts were unknown, by what they depended on.
     pub unknown_because: BTreeMap<String, u64>,
+}
+
+/// How a port is that is a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortStatus {
+    /// Its name.
+    pub port: String,
+    /// That of the device.
+    pub device: String,
+    /// Whether frames can pass.
+    pub state: PortState,
+    /// How long a frame on an idle link may wait in the kernel.
+    pub idle_latency: Duration,
+}
+
+/// Whether frames can pass by a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PortState {
+    /// It is up, and has a link.
+    Up,
+    /// It is down, or its link is lost.
+    Down,
+    /// There is none: it is waited for.
+    Gone,
 }
 
 /// How a worker is.
@@ -79,6 +106,7 @@ impl Status {
             "program": self.program,
             "panicked": self.panicked,
             "workers": workers.collect::<Vec<_>>(),
+            "ports": self.ports.iter().map(PortStatus::json).collect::<Vec<_>>(),
             "one_worker_because": self.one_worker_because,
             "wires": self.directions.iter().map(Direction::json).collect::<Vec<_>>(),
             "unknown_because": because,
@@ -115,6 +143,10 @@ pub fn text(status: &Value) -> String {
         let (what, packets) = (word(&cause["what"]), &cause["packets"]);
         let _ = writeln!(text, "unknown because of {what}: {packets}");
     }
+    for port in listed(&status["ports"]) {
+        let (name, device) = (word(&port["port"]), word(&port["device"]));
+        let _ = writeln!(text, "{name}: {device} is {}", word(&port["state"]));
+    }
     for worker in listed(&status["workers"]) {
         if worker["panicked"] == true {
             let _ = writeln!(text, "{}", watch::panicked(&worker["number"]));
@@ -127,6 +159,26 @@ pub fn text(status: &Value) -> String {
         let _ = writeln!(text, "{}", super::one_worker(&visible::word(why)));
     }
     text
+}
+
+impl PortStatus {
+    fn json(&self) -> Value {
+        let Self { port, device, state, idle_latency } = self;
+        let (state, idle) = (state.name(), idle_latency.as_micros() as u64);
+        json!({ "port": port, "device": device, "state": state, "idle_latency_us": idle })
+    }
+}
+
+impl PortState {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Gone => "gone",
+        }
+    }
 }
 
 impl WorkerStatus {

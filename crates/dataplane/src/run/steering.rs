@@ -50,6 +50,20 @@ impl Steering {
         (Self { key, workers, couples }, why)
     }
 
+    /// Whether workers may share frames out in this way under other rules.
+    ///
+    /// # Errors
+    /// Why not: those rules need one worker, or have what this tells apart count as one.
+    pub(super) fn suits(&self, rulesets: &[Arc<Ruleset>]) -> Result<(), String> {
+        let (wanted, why) = Self::of(rulesets, self.workers);
+        match why {
+            Some(why) => Err(format!("they need one worker: {why}")),
+            None if self.workers == 1 || !wanted.couples => Ok(()),
+            None if self.couples && self.key == wanted.key => Ok(()),
+            None => Err("connections are shared out between workers in another way".to_owned()),
+        }
+    }
+
     /// Among how many workers.
     pub(super) fn workers(&self) -> usize {
         self.workers

@@ -17,7 +17,8 @@ use pktio::{
 use super::account::{Account, Reason};
 use super::causes::{Causes, OfBurst, Seen};
 use super::config::Other;
-use super::handover::{Handed, Handover, Place};
+use super::handed::Handed;
+use super::handover::{Handover, Place};
 use super::replies::Rate;
 use crate::arrival::{Arrival, Origin};
 use crate::disposition::{FinalVerdict, Skip};
@@ -60,6 +61,8 @@ struct End {
     port: BoxedPort,
     /// What comes in by it may be another worker's.
     steers: bool,
+    /// All of it comes to one worker first.
+    keeps: bool,
     burst: Burst,
     account: Arc<Account>,
     rate: Rate,
@@ -83,6 +86,8 @@ pub(super) struct Driven {
     pub(super) port: BoxedPort,
     /// What comes in by it may be another worker's.
     pub(super) steers: bool,
+    /// All of it comes to one worker first.
+    pub(super) keeps: bool,
 }
 
 /// What a worker takes frames on their way by.
@@ -107,15 +112,16 @@ pub(super) enum Mode {
 }
 
 impl Wire {
-    pub(super) fn new(number: u16, ends: [Driven; 2], other: Other) -> Self {
+    pub(super) fn new(number: u16, ends: [Driven; 2], other: Other, workers: usize) -> Self {
         let steers = ends.iter().any(|end| end.steers);
-        let end = |Driven { name, port, steers }| End {
+        let end = |Driven { name, port, steers, keeps }| End {
             name,
             port,
             steers,
+            keeps,
             burst: Burst::new(),
             account: Arc::default(),
-            rate: Rate::new(),
+            rate: Rate::of(workers),
             has_ended: false,
         };
         Self {
@@ -266,10 +272,11 @@ impl Wire {
     /// Gives the frames of others to their workers, and keeps its own with their headers.
     fn hand_over(&mut self, from: usize, handover: &mut Handover, now: u64) {
         let Self { number: wire, ends, headers, places, own, .. } = self;
-        let End { burst, port, account, .. } = &mut ends[from];
+        let End { burst, port, account, keeps, .. } = &mut ends[from];
         places.clear();
         for (frame, found) in burst.iter_mut().zip(&*headers) {
-            let place = found.as_ref().map(|(_, found)| handover.place(frame.bytes, found, now));
+            let place =
+                found.as_ref().map(|(_, found)| handover.place(frame.bytes, found, *keeps, now));
             places.push(place.unwrap_or(Place::Own));
         }
         if places.iter().all(|place| *place == Place::Own) {
@@ -300,6 +307,7 @@ impl Wire {
                 }
             }
         }
+        handover.release(waits);
         account.handed_over(handed);
         account.dropped(Reason::Handover, refused);
         mem::swap(burst, own);

@@ -20,7 +20,8 @@ use smallvec::SmallVec;
 
 use super::account::Reason;
 use super::config::OnPanic;
-use super::handover::{Handed, Handover};
+use super::handed::Handed;
+use super::handover::Handover;
 use super::shared::{Phase, Shared};
 use super::wire::{Means, Mode, Wire};
 use crate::publish;

@@ -73,7 +73,7 @@ impl Crew {
             let ends = [parts(first, steering)?, parts(second, steering)?];
             let [firsts, seconds] = ends.map(Vec::into_iter);
             for ((first, second), wires) in firsts.zip(seconds).zip(&mut of_workers) {
-                wires.push(Wire::new(number as u16, [first, second], other));
+                wires.push(Wire::new(number as u16, [first, second], other, count));
             }
         }
         let directions = directions(&of_workers);
@@ -130,7 +130,9 @@ fn parts((name, queues): (Arc<str>, Queues), steering: &Steering) -> io::Result<
         Queues::Each(ports) => (ports, true),
     };
     let steers = steering.steers(has_queues);
-    Ok(ports.into_iter().map(|port| Driven { name: Arc::clone(&name), port, steers }).collect())
+    let keeps = !has_queues;
+    let drive = |port| Driven { name: Arc::clone(&name), port, steers, keeps };
+    Ok(ports.into_iter().map(drive).collect())
 }
 
 /// Both directions of every wire, with what each worker counts.

@@ -64,7 +64,7 @@ impl Port for Recording {
 /// What became of a recording.
 #[derive(Debug, PartialEq)]
 struct Answer {
-    /// What left, in order within each flow, by addresses and protocol.
+    /// What left, in order within each flow.
     left: BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
     /// Of each rule.
     counters: Vec<Counters>,
@@ -80,26 +80,29 @@ fn counters(published: &Published) -> Vec<Counters> {
     rules.map(|rule| snapshot.rule(rule)).collect()
 }
 
-/// What a frame's flow is known by: its addresses and ports, in either order, and its protocol; of fragments and ICMP
-/// the identifier stands for ports, or nothing does.
-fn flow(bytes: &[u8]) -> Vec<u8> {
-    let ends = [&bytes[26..30], &bytes[30..34]];
+/// What a frame's flow is known by: its addresses and ports, in either order, and its protocol. In ICMP the identifier
+/// stands for ports.
+fn flow(bytes: &[u8], parts_of: &HashMap<[u8; 2], [u8; 4]>) -> Vec<u8> {
     let parts = match bytes[23] {
-        _ if !is_whole(bytes) => [&[][..]; 2],
-        1 => [&bytes[38..40]; 2],
-        _ => [&bytes[34..36], &bytes[36..38]],
+        1 => [bytes[38], bytes[39]].repeat(2),
+        _ => parts_of[&[bytes[18], bytes[19]]].to_vec(),
     };
-    let [one, other] = [0, 1].map(|end| [ends[end], parts[end]].concat());
+    let [one, other] =
+        [(26, 0), (30, 2)].map(|(at, part)| [&bytes[at..at + 4], &parts[part..part + 2]].concat());
     [&one.clone().min(other.clone())[..], &one.max(other), &bytes[23..24]].concat()
 }
 
-fn is_whole(bytes: &[u8]) -> bool {
-    u16::from_be_bytes([bytes[20], bytes[21]]) & 0x3fff == 0
-}
-
-fn by_flow(frames: impl IntoIterator<Item = Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
+/// Frames by flow. Later fragments have the ports of the first of their packet: no two packets have one number.
+fn by_flow(frames: Vec<Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
+    let is_first = |bytes: &&Vec<u8>| u16::from_be_bytes([bytes[20], bytes[21]]) & 0x1fff == 0;
+    let firsts = frames.iter().filter(is_first);
+    let parts_of = firsts
+        .map(|bytes| ([bytes[18], bytes[19]], [bytes[34], bytes[35], bytes[36], bytes[37]]))
+        .collect();
     let mut flows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    frames.into_iter().for_each(|bytes| flows.entry(flow(&bytes)).or_default().push(bytes));
+    for bytes in frames {
+        flows.entry(flow(&bytes, &parts_of)).or_default().push(bytes);
+    }
     flows
 }
 
@@ -254,7 +257,6 @@ const TRACKED: &str = "-A FORWARD -m conntrack --ctstate ESTABLISHED,RELATED -j 
 /// One and the same answer of one handler, and of up to four workers.
 #[track_caller]
 fn agree(text: &str, frames: &[Vec<u8>]) {
-    let is_by_ports = text.contains("*nat");
     let rules = ruleset(Family::Ipv4, text);
     let expected = expected(&rules, frames);
     assert!(expected.left.len() > 5, "something passes: {}", expected.left.len());
@@ -269,14 +271,8 @@ fn agree(text: &str, frames: &[Vec<u8>]) {
         assert_eq!(answer.counters, expected.counters, "{workers} workers");
         assert_eq!(answer.dropped, expected.dropped, "{workers} workers");
         for (flow, frames) in &expected.left {
-            let mut frames = frames.clone();
-            let found = answer.left.get_mut(flow).unwrap();
-            // Packets in fragments come by way of whoever has their first ones, each for itself.
-            if is_by_ports && !is_whole(&frames[0]) {
-                frames.sort();
-                found.sort();
-            }
-            let differs = found.iter().zip(&frames).position(|(one, other)| one != other);
+            let found = answer.left.get(flow).unwrap();
+            let differs = found.iter().zip(frames).position(|(one, other)| one != other);
             assert_eq!((found.len(), differs), (frames.len(), None), "{workers} workers, {flow:?}");
         }
         assert_eq!(answer.left.len(), expected.left.len());
@@ -345,4 +341,30 @@ fn rules_that_need_one_worker_get_one_and_say_why() {
     assert_eq!(status.workers.len(), 1);
     let text = status.text();
     assert!(text.contains("one worker evaluates all packets: ip line 3: -j CT"), "{text}");
+}
+
+#[test]
+fn rules_that_connections_would_have_to_move_for_do_not_suit() {
+    let port =
+        || -> BoxedPort { Box::new(Recording { frames: Vec::new(), at: 0, left: Arc::default() }) };
+    let start = |text: &str, count| {
+        let ports = [("left".to_owned(), port()), ("right".to_owned(), port())];
+        let ends = vec![Ends { ports, other: Other::Pass }];
+        let wanted = Workers { cores: Cores::Any, count: Some(count) };
+        let rules = [ruleset(Family::Ipv4, text)];
+        Run::start_on(ends, &rules, config(Unresolved::Drop), OnPanic::Closed, &wanted).unwrap()
+    };
+    let suits = |run: &Run, text: &str| run.suits(&[ruleset(Family::Ipv4, text)]);
+    let [tracked, stateless] = [TRACKED, STATELESS].map(|rules| filter("DROP", rules));
+    let nat = "*nat\n:POSTROUTING ACCEPT [0:0]\n\
+        -A POSTROUTING -j SNAT --to-source 192.0.2.1\nCOMMIT\n";
+    let helper = "*raw\n:PREROUTING ACCEPT [0:0]\n\
+        -A PREROUTING -p tcp -j CT --helper ftp\nCOMMIT\n";
+    let several = start(&tracked, 2);
+    assert_eq!([&tracked, &stateless].map(|rules| suits(&several, rules)), [Ok(()), Ok(())]);
+    assert!(suits(&several, nat).unwrap_err().contains("in another way"));
+    assert!(suits(&several, helper).unwrap_err().contains("one worker: ip line 3: -j CT"));
+    assert!(suits(&start(&stateless, 2), &tracked).is_err(), "nobody owned a connection");
+    let one = start(&tracked, 1);
+    assert_eq!([nat, helper].map(|rules| suits(&one, rules)), [Ok(()), Ok(())]);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pktio::{AfPacketConfig, Burst, Fanout, FanoutKind, FrameMeta, Port, PortError};
+use pktio::{AfPacketConfig, AfPacketPort, Burst, Fanout, FanoutKind, FrameMeta, Port, PortError};
 
 use super::wire::{Wire, drain, frame, no_pool, number, open, receive, rest, write};
 use crate::tun::namespace::Namespace;
@@ -119,6 +119,26 @@ fn a_group_shares_flows_out_and_each_frame_goes_to_one_port() {
     assert_eq!(of_flow.len(), sent.len());
     for ports in of_flow.values() {
         assert!(ports.len() == 4 && ports.iter().all(|port| port == &ports[0]), "{ports:?}");
+    }
+}
+
+#[test]
+fn queues_are_a_group_of_their_own() {
+    let Some(wire) = Wire::new() else { return };
+    let open = || {
+        let config = AfPacketConfig { burst_frames: 8, ..AfPacketConfig::new("e0") };
+        wire.ours.run(move || AfPacketPort::open_queues(&config, 3, &no_pool())).unwrap()
+    };
+    // Two groups, each of which receives everything once.
+    let mut groups = [open(), open()];
+    let peer = wire.peer();
+    (0..64).for_each(|flow| write(&peer, &datagram(flow)));
+    for ports in &mut groups {
+        let came = ports.iter_mut().map(drain).collect::<Vec<_>>();
+        assert!(came.iter().all(|came| !came.is_empty()), "each queue has its share");
+        let mut came = came.concat();
+        came.sort();
+        assert_eq!(came, (0..64).map(datagram).collect::<Vec<_>>());
     }
 }
 
