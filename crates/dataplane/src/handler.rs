@@ -73,10 +73,11 @@ impl Handler {
         Self { state: State::of_shard(program, shard), room: Vec::new(), exit: None }
     }
 
-    /// The same for one worker of several that have one of what the kernel has once.
+    /// The same for one worker of several that have one of what the kernel has once, with its part of the connections
+    /// where they share those out.
     #[must_use]
-    pub fn sharing(program: &Program, shared: &Shared) -> Self {
-        Self { state: State::sharing(program, shared), room: Vec::new(), exit: None }
+    pub fn sharing(program: &Program, shared: &Shared, shard: Option<Shard>) -> Self {
+        Self { state: State::sharing(program, shared, shard), room: Vec::new(), exit: None }
     }
 
     /// One whose packets are sent: it makes the bytes that leave, and the host's replies.

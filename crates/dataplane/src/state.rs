@@ -103,8 +103,8 @@ impl State {
     /// Nothing seen yet, of one worker of several that have one of what the kernel has once, under revisions of one
     /// publication. Under rules as they were read it shares sets and bans alone: those have no names to go by.
     #[must_use]
-    pub fn sharing(program: &Program, shared: &Shared) -> Self {
-        Self::of(program, Part { shared: Some(shared.clone()), ..Part::default() })
+    pub fn sharing(program: &Program, shared: &Shared, shard: Option<Shard>) -> Self {
+        Self::of(program, Part { shard, shared: Some(shared.clone()), ..Part::default() })
     }
 
     fn of(program: &Program, part: Part) -> Self {

@@ -124,6 +124,20 @@ pub enum PortError {
     },
 }
 
+impl PortError {
+    /// Whether the interface is down: the port works again once it is up.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NetworkDown)
+    }
+
+    /// Whether the interface was deleted: it has to be opened again.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone { .. })
+    }
+}
+
 impl fmt::Display for PortError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

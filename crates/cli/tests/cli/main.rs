@@ -9,6 +9,7 @@ mod convert;
 mod corpus;
 mod counters;
 mod demo;
+mod devices;
 mod dpdk;
 mod files;
 mod follow;

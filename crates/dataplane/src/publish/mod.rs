@@ -37,6 +37,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use access::list::Schedule;
+use conntrack::steer::Shard;
 use rules::ipset::Sets;
 use rules::model::{Counters, Family, Hook, Rule, Ruleset};
 use rules::revision::{Numbers, Refused, Revision, Transaction};
@@ -174,8 +175,13 @@ impl<T: Tally> Published<T> {
 
     /// Registers a worker. Dropping it takes it off again; its counts stay.
     pub fn worker(&self) -> Worker<T> {
+        self.worker_of(None)
+    }
+
+    /// As [`Published::worker`], of one that has this part of the connections, where workers share them out.
+    pub fn worker_of(&self, shard: Option<Shard>) -> Worker<T> {
         let (place, program) = self.lock().register();
-        Worker::new(place, &program)
+        Worker::new(place, &program, shard)
     }
 
     /// What its workers share: the access list, to be changed while packets pass, and the sets. After a reload both are

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use conntrack::Listing;
+use conntrack::steer::Shard;
 use crossbeam_utils::CachePadded;
 use packet::Headers;
 use rules::Transit;
@@ -54,9 +55,9 @@ impl<T: Tally> fmt::Debug for Worker<T> {
 }
 
 impl<T: Tally> Worker<T> {
-    pub(super) fn new(place: Arc<Place<T>>, program: &Program) -> Self {
+    pub(super) fn new(place: Arc<Place<T>>, program: &Program, shard: Option<Shard>) -> Self {
         let handler = match program.shared() {
-            Some(shared) => Handler::sharing(program, shared),
+            Some(shared) => Handler::sharing(program, shared, shard),
             None => Handler::new(program),
         };
         Self { place, handler, followed: program.number() }

@@ -1,11 +1,12 @@
-//! Live: ports are opened and joined by wires, and a worker takes their frames through the rules until it is told to
-//! stop. [`open`] and [`Opened::start`] start it, [`Run::wait`] sees it to its end; `wire` has a frame's way, `worker`
-//! the loop.
+//! Live: ports are opened and joined by wires, and workers take their frames through the rules until they are told to
+//! stop. [`open`] and [`Opened::start`] start them, [`Run::wait`] sees them to their end; `wire`
+//! has a frame's way, `worker` the loop.
 //!
 //! Contract: the handler is that of a replay, and so is its answer. Nothing on a wire is the host's: what is accepted
 //! leaves by the other port as it came, but for what rules rewrite; a reply to a rejected packet goes back by the
 //! port of arrival, as a bridge sends it. Every frame is accounted for ([`Accounted`]). What is counted is read while
-//! it runs, and rules may be replaced ([`Run::published`]). One worker drives all wires: they share connections.
+//! it runs, and rules may be replaced ([`Run::published`]). Each worker drives all wires, with queues of its own: they share
+//! connections. Who has a connection is `steering`'s to say, how its frames get there `handover`'s.
 //!
 //! Source of the latter: Linux 6.18 `net/bridge/br_netfilter_hooks.c`, `net/bridge/netfilter/nft_reject_bridge.c`.
 
@@ -14,66 +15,83 @@ mod capture_port;
 mod causes;
 pub mod config;
 mod control;
+mod device;
 pub mod doctor;
+mod error;
+mod fragments;
 mod given_up;
+mod handed;
+mod handover;
 mod interface;
+mod links;
 mod load;
+mod opened;
 mod parker;
+mod port_checks;
 mod ports;
+mod reload;
 pub mod replies;
 mod restart;
+mod shared;
+mod shared_port;
 mod status;
+mod steering;
+mod topology;
 mod warnings;
+mod watch;
 mod wire;
 mod worker;
+mod workers;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Wake, Waker};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use pktio::PortError;
 use rules::model::Ruleset;
-use rules::revision::Refused;
 
-use account::Account;
-use config::{ConfigError, OnPanic, Other, Settings};
+use config::{OnPanic, Other, Workers};
 use control::Control;
-use parker::Parker;
-use wire::Wire;
-use worker::{Failed, Shared, Worker};
+use links::{Kernel, Links};
+use reload::Reload;
+use shared::Shared;
+use steering::Steering;
+use watch::Watch;
+use workers::{Counted, Crew, Joined, Queues, Thread};
 
 use crate::arrival::Crossing;
 use crate::config::Config;
-use crate::publish::{self, Published};
+use crate::publish::Published;
 
 pub use account::{Accounted, Reason};
 pub use control::{Request, ask};
+pub use error::RunError;
 pub use given_up::GivenUp;
 pub use load::Loaded;
+pub use opened::{Opened, check, open};
 pub use ports::OpenDpdk;
 pub use restart::Resumed;
-pub use status::{Direction, Status, text as status_text};
+pub use status::{
+    Direction, PortState, PortStatus, Status, WorkerState, WorkerStatus, text as status_text,
+};
 pub use wire::BoxedPort;
 pub use worker::DRAIN;
 
-/// How often the control socket and the worker are looked after.
+/// How often the control socket and the workers are looked after.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What is told, and stands in every status, from the first panic on.
-const PANICKED: &str = "the worker panicked: no rule sees a frame any more";
-
-/// Wires with their worker, at work.
+/// Wires with their workers, at work.
 #[derive(Debug)]
 pub struct Run {
     published: Arc<Published>,
     shared: Arc<Shared>,
     directions: Vec<Counted>,
-    worker: JoinHandle<Ended>,
+    division: Division,
+    threads: Vec<Thread>,
     control: Option<Control>,
+    links: Links,
     /// Where its connections are written at its end.
     connections: Option<PathBuf>,
     resumed: Resumed,
@@ -81,40 +99,9 @@ pub struct Run {
     reload: Option<Reload>,
 }
 
-/// What is read anew, when somebody asks for it.
-#[derive(Debug)]
-struct Reload {
-    settings: Settings,
-    asked: Arc<AtomicBool>,
-}
-
-/// What a worker leaves: why it ended, and its way to the rules, with the connections.
-type Ended = (Result<(), Failed>, publish::Worker);
-
-/// A run to be: all that it needs is open, and no frame is taken yet. What opening takes and running does not may be
-/// given up here, by the one thread that there is.
-#[derive(Debug)]
-pub struct Opened {
-    wires: Vec<Ends>,
-    loaded: Loaded,
-    on_panic: OnPanic,
-    control: Option<Control>,
-    connections: Option<PathBuf>,
-    resumed: Resumed,
-    reload: Reload,
-}
-
-/// One direction of a wire.
-#[derive(Debug)]
-struct Counted {
-    from: Arc<str>,
-    to: Arc<str>,
-    account: Arc<Account>,
-}
-
 /// A wire to be: its ports with their names.
 pub struct Ends {
-    /// Each port, with what `-i` and `-o` see of it.
+    /// Each port, with what `-i` and `-o` see of it. It has one queue, which the first worker receives by.
     pub ports: [(String, BoxedPort); 2],
     /// How frames cross it that come in by each port.
     pub crossings: [Crossing; 2],
@@ -122,104 +109,18 @@ pub struct Ends {
     pub other: Other,
 }
 
-/// Why it does not run, or ran no further.
+/// How the work is divided.
 #[derive(Debug)]
-pub enum RunError {
-    /// The configuration, or a file that it names, is refused.
-    Config(ConfigError),
-    /// A port failed.
-    Port(PortError),
-    /// Chains form a loop.
-    Rules(Refused),
-    /// The control socket cannot be opened.
-    Control {
-        /// Where.
-        socket: String,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The file of connections cannot be written, or taken over.
-    Connections {
-        /// Which one.
-        file: String,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The worker panicked twice, or could not be started.
-    Worker,
-}
-
-/// Reads all that a configuration names, and starts nothing.
-///
-/// # Errors
-/// Something is refused.
-pub fn check(settings: &Settings) -> Result<Loaded, ConfigError> {
-    Ok(load(settings)?.0)
-}
-
-fn load(settings: &Settings) -> Result<(Loaded, Resumed), ConfigError> {
-    let mut loaded = load::rules(settings)?;
-    ports::check(settings)?;
-    loaded.warnings.extend(ports::warnings(settings));
-    let resumed = restart::read(settings, &mut loaded)?;
-    Ok((loaded, resumed))
-}
-
-/// Opens what a configuration names; devices of DPDK by way of `dpdk`, which is `()` where there is none.
-///
-/// # Errors
-/// Something is refused, or a port or the control socket cannot be opened.
-pub fn open(settings: &Settings, dpdk: &mut dyn OpenDpdk) -> Result<Opened, RunError> {
-    let (loaded, resumed) = load(settings).map_err(RunError::Config)?;
-    let control = settings.socket.as_deref().map(Control::open).transpose()?;
-    let mut wires = Vec::new();
-    for wire in &settings.wires {
-        let mut open = |place: usize| {
-            let port = ports::open(settings, place, dpdk).map_err(RunError::Port)?;
-            Ok((settings.ports[place].name.clone(), port))
-        };
-        let [first, second] = wire.ports;
-        let ports = [open(first)?, open(second)?];
-        // Devices that are made by being opened have an MTU now.
-        let crossings = ports::crossings(settings, wire);
-        wires.push(Ends { ports, crossings, other: wire.other });
-    }
-    restart::begin(settings)?;
-    let connections = settings.restart.file.as_ref().map(|file| file.path.clone());
-    let on_panic = settings.on_panic;
-    let reload = Reload { settings: settings.clone(), asked: Arc::default() };
-    Ok(Opened { wires, loaded, on_panic, control, connections, resumed, reload })
-}
-
-impl Opened {
-    /// What is odd about the configuration.
-    #[must_use]
-    pub fn warnings(&self) -> &[String] {
-        &self.loaded.warnings
-    }
-
-    /// Starts, after this was given up.
-    ///
-    /// # Errors
-    /// The rules form a loop, or no thread can be had.
-    pub fn start(self, given_up: GivenUp) -> Result<Run, RunError> {
-        let Self { wires, loaded, on_panic, control, connections, resumed, reload } = self;
-        let run = Run::start(wires, &loaded.rulesets, loaded.config, on_panic)?;
-        Ok(Run { control, connections, resumed, given_up, reload: Some(reload), ..run })
-    }
+struct Division {
+    steering: Steering,
+    /// Where each worker runs.
+    cores: Vec<Option<usize>>,
+    /// Why one worker sees all packets where several were wanted.
+    why: Option<String>,
 }
 
 impl Run {
-    /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Run::open`] started.
-    #[must_use]
-    pub fn reloading(mut self, asked: Arc<AtomicBool>) -> Self {
-        if let Some(reload) = &mut self.reload {
-            reload.asked = asked;
-        }
-        self
-    }
-
-    /// Starts with ports that are open.
+    /// Starts with ports that are open, and one worker.
     ///
     /// # Errors
     /// The rules form a loop, or no thread can be had.
@@ -229,32 +130,64 @@ impl Run {
         config: Config,
         on_panic: OnPanic,
     ) -> Result<Self, RunError> {
-        let published = Published::new(rulesets.iter().map(|rules| &**rules), config)
-            .map_err(RunError::Rules)?;
-        let wires = wires.into_iter().map(|Ends { ports, crossings, other }| {
-            Wire::new(ports.map(|(name, port)| (name.into(), port)), other, crossings)
-        });
-        let wires: Vec<Wire> = wires.collect();
-        let directions = wires.iter().flat_map(directions).collect();
-        let parker = Arc::new(Parker::new().map_err(|_| RunError::Worker)?);
-        let waker = Waker::from(Arc::clone(&parker));
-        let shared = Arc::new(Shared::new(parker));
-        let rules = published.worker().sending();
-        let mut worker = Worker { wires, rules, on_panic, shared: Arc::clone(&shared), waker };
-        let thread = thread::Builder::new().name("worker 0".to_owned());
-        let run = move || (worker.run(), worker.rules);
-        let worker = thread.spawn(run).map_err(|_| RunError::Worker)?;
+        Self::start_on(wires, rulesets, config, on_panic, &Workers::default())
+    }
+
+    /// The same with these workers, or with one where the rules need it.
+    ///
+    /// # Errors
+    /// The rules form a loop, or no threads can be had.
+    pub fn start_on(
+        wires: Vec<Ends>,
+        rulesets: &[Arc<Ruleset>],
+        config: Config,
+        on_panic: OnPanic,
+        workers: &Workers,
+    ) -> Result<Self, RunError> {
+        let join = |Ends { ports, crossings, other }: Ends| {
+            let ports = ports.map(|(name, port)| (Arc::from(name), Queues::One(port)));
+            Joined { ports, crossings, other }
+        };
+        let wires = wires.into_iter().map(join).collect();
+        let published = publish(rulesets, config)?;
+        let division = Division::of(rulesets, workers);
+        Self::begin(wires, published, division, on_panic, None)
+    }
+
+    fn begin(
+        wires: Vec<Joined>,
+        published: Published,
+        division: Division,
+        on_panic: OnPanic,
+        connections: Option<PathBuf>,
+    ) -> Result<Self, RunError> {
+        let crew = Crew::new(wires, &published, &division.steering, on_panic);
+        let crew = crew.map_err(RunError::Workers)?;
+        let (directions, shared) = (crew.directions.clone(), Arc::clone(&crew.shared));
+        let threads =
+            crew.start(&division.cores, connections.is_some()).map_err(RunError::Workers)?;
         Ok(Self {
             published: Arc::new(published),
             shared,
             directions,
-            worker,
+            division,
+            threads,
             control: None,
-            connections: None,
+            links: Links::new(Vec::new(), Vec::new(), Kernel),
+            connections,
             resumed: Resumed::default(),
             given_up: GivenUp::default(),
             reload: None,
         })
+    }
+
+    /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Opened::start`] started.
+    #[must_use]
+    pub fn reloading(mut self, asked: Arc<AtomicBool>) -> Self {
+        if let Some(reload) = &mut self.reload {
+            reload.asked = asked;
+        }
+        self
     }
 
     /// The rules in force.
@@ -263,23 +196,38 @@ impl Run {
         &self.published
     }
 
-    /// Tells the worker to stop once it has handled what its ports still have.
-    pub fn stop(&self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.parker.wake_by_ref();
+    /// Whether these rules may take the place of those in force while workers share connections as they do.
+    ///
+    /// # Errors
+    /// Why not: it takes a new start.
+    pub fn suits(&self, rulesets: &[Arc<Ruleset>]) -> Result<(), String> {
+        self.division.steering.suits(rulesets)
     }
 
-    /// What has become of all frames so far.
+    /// Tells the workers to stop once they have handled what their ports still have.
+    pub fn stop(&self) {
+        self.shared.stop();
+    }
+
+    /// What has become of all frames so far, and how the workers are.
     #[must_use]
     pub fn status(&self) -> Status {
+        let sum = |counted: &Counted| {
+            let accounts = counted.accounts.iter().map(|account| account.read());
+            accounts.fold(Accounted::default(), Accounted::and)
+        };
         let directions = self.directions.iter().map(|counted| Direction {
             from: counted.from.to_string(),
             to: counted.to.to_string(),
-            frames: counted.account.read(),
+            frames: sum(counted),
         });
+        let workers = self.shared.seats().zip(&self.division.cores);
         Status {
             program: self.published.program().number(),
-            panicked: self.has_panicked(),
+            panicked: self.shared.has_panicked(),
+            workers: workers.map(|(seat, core)| WorkerStatus::of(seat, *core)).collect(),
+            ports: self.links.status(),
+            one_worker_because: self.division.why.clone(),
             directions: directions.collect(),
             unknown_because: self.shared.causes.read(),
             resumed: self.resumed,
@@ -287,115 +235,70 @@ impl Run {
         }
     }
 
-    /// Rules, sets and bans as their files are now, all at once; connections stay. Files that are refused change
-    /// nothing.
-    fn reload_if_asked(&self, tell: &mut impl FnMut(&str)) {
-        let Some(Reload { settings, asked }) = &self.reload else { return };
-        if !asked.swap(false, Ordering::Relaxed) {
-            return;
-        }
-        match self.reload(settings) {
-            Ok((number, warnings)) => {
-                warnings.iter().for_each(|warning| tell(&format!("warning: {warning}")));
-                tell(&format!("reloaded: program {number}"));
-            }
-            Err(what) => tell(&format!("not reloaded: {what}")),
-        }
-    }
-
-    fn reload(&self, settings: &Settings) -> Result<(u64, Vec<String>), String> {
-        let loaded = load::rules(settings).map_err(|error| error.to_string())?;
-        let Loaded { rulesets, config: Config { sets, bans, .. }, warnings } = loaded;
-        let rulesets = rulesets.into_iter().filter_map(Arc::into_inner).collect();
-        let current = self.published.program().number();
-        let number = self.published.reload(current, rulesets, sets, bans);
-        number.map(|number| (number, warnings)).map_err(|error| error.to_string())
-    }
-
-    fn has_panicked(&self) -> bool {
-        self.shared.panicked.load(Ordering::Relaxed)
-    }
-
-    /// Serves the control socket until the worker ends, which it does once `stop` is raised, somebody asks for it by
+    /// Serves the control socket until the workers end, which they do once `stop` is raised, somebody asks for it by
     /// the socket, or all ports have ended. `tell` is given what happens meanwhile.
     ///
     /// # Errors
-    /// A port failed, the worker panicked for a second time, or its connections cannot be written; what was counted is
-    /// in the status all the same.
+    /// A port failed, a worker panicked for a second time, or connections cannot be written; what was counted is in the
+    /// status all the same.
     pub fn wait(
         mut self,
         stop: &AtomicBool,
         mut tell: impl FnMut(&str),
     ) -> (Status, Result<(), RunError>) {
-        let mut is_told = false;
         let mut control = self.control.take();
-        while !self.worker.is_finished() {
+        let mut watch = Watch::new(&self.shared);
+        while !self.threads.iter().all(Thread::is_finished) {
             if stop.load(Ordering::Relaxed) {
                 self.stop();
             }
-            if !is_told && self.has_panicked() {
-                tell(PANICKED);
-                is_told = true;
+            watch.look(&self.shared, &mut tell);
+            self.links.look(Instant::now(), &mut tell);
+            if let Some(reload) = &self.reload {
+                reload.look(&self.published, &self.division.steering, &mut tell);
             }
-            self.reload_if_asked(&mut tell);
             let served = control.as_mut().is_some_and(|control| control.serve(&self));
             if !served {
                 thread::sleep(LOOK);
             }
         }
-        if !is_told && self.has_panicked() {
-            tell(PANICKED);
-        }
+        watch.look(&self.shared, &mut tell);
+        self.links.restore(&mut tell);
         let status = self.status();
-        let Ok((ended, mut worker)) = self.worker.join() else {
-            return (status, Err(RunError::Worker));
-        };
+        let (ended, connections) = workers::join(self.threads);
         // What a panic left of them may be anything.
         let file = self.connections.as_deref().filter(|_| !status.panicked);
-        let written = file.map_or(Ok(()), |file| restart::write(file, &worker.connections()));
-        let ended = ended.map_err(|failed| match failed {
-            Failed::Port(error) => RunError::Port(error),
-            Failed::Panicked => RunError::Worker,
-        });
+        let written = file.map_or(Ok(()), |file| restart::write(file, &connections));
         if let (Err(_), Err(error)) = (&ended, &written) {
             tell(&error.to_string());
         }
-        (status, ended.and(written))
+        (status, ended.map_err(RunError::from).and(written))
     }
 }
 
-fn directions(wire: &Wire) -> [Counted; 2] {
-    let [first, second] = wire.names();
-    let [there, back] = wire.accounts();
-    [
-        Counted { from: Arc::clone(&first), to: Arc::clone(&second), account: there },
-        Counted { from: second, to: first, account: back },
-    ]
-}
+impl Division {
+    /// Between the workers that are wanted, or on one where the rules need it.
+    fn of(rulesets: &[Arc<Ruleset>], workers: &Workers) -> Self {
+        let mut cores = topology::chosen(&workers.cores, workers.count);
+        let (steering, why) = Steering::of(rulesets, cores.len());
+        cores.truncate(steering.workers());
+        Self { steering, cores, why }
+    }
 
-impl RunError {
-    /// Whether what was given is wrong, and not the machine.
-    #[must_use]
-    pub fn is_input(&self) -> bool {
-        matches!(self, Self::Config(_) | Self::Rules(_))
+    /// What is told where one worker sees all packets.
+    fn one_because(&self) -> Option<String> {
+        self.why.as_deref().map(one_worker)
     }
 }
 
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config(error) => error.fmt(f),
-            Self::Port(error) => error.fmt(f),
-            Self::Rules(error) => error.fmt(f),
-            Self::Control { socket: file, source } | Self::Connections { file, source } => {
-                write!(f, "{file}: {source}")
-            }
-            Self::Worker => f.write_str("the worker panicked and ended"),
-        }
-    }
+/// What is told where one worker sees all packets.
+fn one_worker(why: &str) -> String {
+    format!("one worker evaluates all packets: {why}")
 }
 
-impl std::error::Error for RunError {}
+fn publish(rulesets: &[Arc<Ruleset>], config: Config) -> Result<Published, RunError> {
+    Published::new(rulesets.iter().map(|rules| &**rules), config).map_err(RunError::Rules)
+}
 
 impl fmt::Debug for Ends {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

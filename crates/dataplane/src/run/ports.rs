@@ -1,14 +1,17 @@
 //! Opening ports: from what a configuration says of them to what a worker drives.
 
 use std::io;
-use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use pktio::{CaptureReader, FaultPort, MemoryPort, Pool, PortError};
+use pktio::{FaultPort, MemoryPort, Pool, PortError};
 
 use super::capture_port::CapturePort;
-use super::config::{ConfigError, Kind, Named, PortSettings, Settings, Ttl, WireSettings};
+use super::config::{BurstSettings, Gone, Kind, PortSettings, Settings, Ttl, WireSettings};
+use super::device::{Device, Open, Opened};
 use super::wire::BoxedPort;
-use super::{doctor, interface};
+use super::workers::Queues;
+use super::{interface, topology};
 use crate::arrival::Crossing;
 
 /// Frames that a loopback holds, and hands over at a time.
@@ -16,101 +19,6 @@ const LOOPED: usize = 1024;
 const LOOPED_BURST: usize = 64;
 /// Bytes of a frame of the largest MTU of Ethernet, with tags.
 const LOOPED_BYTES: usize = 2048;
-
-/// Whether everything that ports need is there; nothing is made or changed.
-///
-/// # Errors
-/// A capture cannot be read, or is none, or the folder of one that is to be written is not there; there is no such
-/// interface.
-pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
-    for port in &settings.ports {
-        if let Kind::AfPacket { device } = &port.kind {
-            let names = interface::names();
-            if !names.contains(device) {
-                let what = format!("expected one of the interfaces {}", names.join(" "));
-                return Err(settings.refuse(port.at, format!("{what}, found \"{device}\"")));
-            }
-        }
-        let Kind::Pcap { file, out, .. } = &port.kind else { continue };
-        if let Some(Named { path, at }) = file {
-            let opened = CaptureReader::open(&path.to_string_lossy());
-            opened.map_err(|error| settings.refuse(*at, error))?;
-        }
-        let Some(Named { path, at }) = out else { continue };
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
-        if folder.is_some_and(|folder| !folder.is_dir()) {
-            let what = format!("{}: expected a folder that is there", path.display());
-            return Err(settings.refuse(*at, what));
-        }
-        let is_used = |other: &PortSettings| match &other.kind {
-            Kind::Pcap { file, out, .. } => {
-                let is_written = |out: &Named| out.path == *path && out.at != *at;
-                file.as_ref().is_some_and(|file| file.path == *path)
-                    || out.as_ref().is_some_and(is_written)
-            }
-            Kind::AfPacket { .. }
-            | Kind::Tun { .. }
-            | Kind::Dpdk { .. }
-            | Kind::Loopback
-            | Kind::Fault { .. } => false,
-        };
-        if settings.ports.iter().any(is_used) {
-            let what = format!("{}: expected a file of its own", path.display());
-            return Err(settings.refuse(*at, what));
-        }
-    }
-    Ok(())
-}
-
-/// What is odd about interfaces that ports are: whatever else takes frames that come in by them.
-pub(super) fn warnings(settings: &Settings) -> Vec<String> {
-    let mut told = Vec::new();
-    let interfaces = settings.ports.iter().filter_map(|port| match &port.kind {
-        Kind::AfPacket { device } => Some((port.at.line, device)),
-        _ => None,
-    });
-    for (line, name) in interfaces {
-        let mut tell = |what: String| told.push(format!("{}:{line}: {name} {what}", settings.file));
-        if let Some(master) = interface::master(name) {
-            tell(format!(
-                "belongs to {master}, which takes its frames as well: ip link set {name} nomaster"
-            ));
-        }
-        for address in interface::addresses(name) {
-            tell(format!(
-                "has the address {address}: its host answers as well: ip addr flush dev {name}"
-            ));
-        }
-        for setting in interface::forwarding(name) {
-            tell(format!(
-                "is forwarded from by its host, too, which may pass frames on a second time: {setting} is 1"
-            ));
-        }
-    }
-    if settings.ports.iter().any(|port| matches!(port.kind, Kind::AfPacket { .. }))
-        && let Some((why, todo)) = doctor::packet_socket()
-    {
-        told.push(format!("{}: af_packet: {why}: {todo}", settings.file));
-    }
-    told
-}
-
-/// How frames cross a wire in each direction, once its ports are open.
-pub(super) fn crossings(settings: &Settings, wire: &WireSettings) -> [Crossing; 2] {
-    let ages = wire.ttl == Ttl::Lower;
-    let [first, second] = wire.ports.map(|place| mtu(settings, place));
-    [[second, first], [first, second]].map(|[mtu, mtu_back]| Crossing { ages, mtu, mtu_back })
-}
-
-/// Bytes of the longest packet of the port at a place: as its device says, or as it is given.
-fn mtu(settings: &Settings, place: usize) -> Option<u32> {
-    let port = settings.ports.get(place)?;
-    match &port.kind {
-        Kind::AfPacket { device } | Kind::Tun { device } => interface::mtu(device),
-        Kind::Fault { of, .. } => mtu(settings, *of),
-        Kind::Dpdk { .. } | Kind::Pcap { .. } | Kind::Loopback => port.mtu,
-    }
-}
 
 /// Opens devices of DPDK, which this crate does not link: whoever has it hands this in.
 pub trait OpenDpdk {
@@ -139,44 +47,157 @@ impl OpenDpdk for () {
     }
 }
 
-/// Opens the port at a place of the configuration.
+/// A port that is open.
+pub(super) struct OpenPort {
+    pub(super) queues: Queues,
+    /// What it is to be looked after by, if it is a device that may go and come back.
+    pub(super) device: Option<Arc<Device>>,
+}
+
+/// Opens the port at a place of the configuration, with a queue for each of so many workers if it has several.
 ///
 /// # Errors
 /// The port fails.
 pub(super) fn open(
     settings: &Settings,
     place: usize,
+    workers: usize,
     dpdk: &mut dyn OpenDpdk,
-) -> Result<BoxedPort, PortError> {
+) -> Result<OpenPort, PortError> {
+    let PortSettings { name, kind, gone, .. } = &settings.ports[place];
+    let is_device = matches!(kind, Kind::AfPacket { .. } | Kind::Tun { .. });
+    if !is_device || *gone == Gone::End {
+        let queues = open_queues(settings, place, workers, dpdk)?.queues;
+        return Ok(OpenPort { queues, device: None });
+    }
+    let (name, settings) = (name.clone(), settings.clone());
+    let open: Open = Box::new(move || match open_queues(&settings, place, workers, &mut ())? {
+        Found { name, idle_latency, queues: Queues::Each(queues) } => {
+            Ok(Opened { name, queues, idle_latency })
+        }
+        Found { name, idle_latency, queues: Queues::One(queue) } => {
+            Ok(Opened { name, queues: vec![queue], idle_latency })
+        }
+    });
+    let (device, queues) = Device::open(&name, open)?;
+    let queues = queues.into_iter().map(|queue| Box::new(queue) as BoxedPort).collect();
+    Ok(OpenPort { queues: Queues::Each(queues), device: Some(device) })
+}
+
+/// Queues of a port as it was found: by the name that its device has.
+struct Found {
+    name: String,
+    queues: Queues,
+    idle_latency: Duration,
+}
+
+/// Opens the queues of the port at a place, the first time and each time that its device has come back: the only way to
+/// what needs privileges.
+fn open_queues(
+    settings: &Settings,
+    place: usize,
+    workers: usize,
+    dpdk: &mut dyn OpenDpdk,
+) -> Result<Found, PortError> {
     let PortSettings { name, kind, .. } = &settings.ports[place];
-    Ok(match kind {
+    let port: BoxedPort = match kind {
         Kind::Pcap { file, pace, out } => {
             let [file, out] = [file, out].map(|named| named.as_ref().map(|named| &*named.path));
             Box::new(CapturePort::open(name, file, *pace, out)?)
         }
-        Kind::AfPacket { device } => devices::af_packet(device)?,
-        Kind::Tun { device } => devices::tun(device)?,
+        Kind::AfPacket { device } => {
+            let name = devices::found(device)?;
+            let (queues, idle_latency) = devices::af_packet(&name, workers, settings.burst)?;
+            return Ok(Found { name, queues: Queues::Each(queues), idle_latency });
+        }
+        Kind::Tun { device } => {
+            let queues = Queues::Each(devices::tun(device, workers, settings.burst)?);
+            return Ok(Found { name: device.clone(), queues, idle_latency: Duration::ZERO });
+        }
         Kind::Dpdk { device } => {
-            let port = dpdk.open(settings, device, 1)?.pop();
-            port.ok_or_else(|| PortError::Gone { name: device.clone() })?
+            let queues =
+                each_or_one(dpdk.open(settings, device, workers as u16)?, device, workers)?;
+            return Ok(Found { name: device.clone(), queues, idle_latency: Duration::ZERO });
         }
         Kind::Loopback => {
             let pool = Pool::new(2 * LOOPED, LOOPED_BYTES, 0);
             Box::new(MemoryPort::looped(&pool, LOOPED, LOOPED_BURST))
         }
-        // Ports that it wraps stand before it.
-        Kind::Fault { of, seed, rates } => {
-            Box::new(FaultPort::new(open(settings, *of, dpdk)?, *seed, *rates))
+        // Ports that it wraps stand before it, and are opened with one queue.
+        Kind::Fault { of, seed, rates } => match open_queues(settings, *of, 1, dpdk)?.queues {
+            Queues::One(port) => Box::new(FaultPort::new(port, *seed, *rates)),
+            Queues::Each(ports) => {
+                let port = ports.into_iter().next().ok_or_else(|| gone(name))?;
+                Box::new(FaultPort::new(port, *seed, *rates))
+            }
+        },
+    };
+    let idle_latency = Duration::ZERO;
+    Ok(Found { name: name.clone(), queues: Queues::One(port), idle_latency })
+}
+
+/// The queues of a device that has one for each worker, or one for all.
+fn each_or_one(
+    mut ports: Vec<BoxedPort>,
+    device: &str,
+    workers: usize,
+) -> Result<Queues, PortError> {
+    match ports.len() {
+        1 => Ok(Queues::One(ports.remove(0))),
+        all if all == workers => Ok(Queues::Each(ports)),
+        some => {
+            let what =
+                format!("expected one queue, or one for each of {workers} workers: it has {some}");
+            let source = io::Error::other(what);
+            Err(PortError::Io { name: device.to_owned(), offset: 0, source })
         }
-    })
+    }
+}
+
+/// How frames cross a wire in each direction, once its ports are open.
+pub(super) fn crossings(settings: &Settings, wire: &WireSettings) -> [Crossing; 2] {
+    let ages = wire.ttl == Ttl::Lower;
+    let [first, second] = wire.ports.map(|place| mtu(settings, place));
+    [[second, first], [first, second]].map(|[mtu, mtu_back]| Crossing { ages, mtu, mtu_back })
+}
+
+/// Bytes of the longest packet of the port at a place: as its device says, or as it is given.
+fn mtu(settings: &Settings, place: usize) -> Option<u32> {
+    let port = settings.ports.get(place)?;
+    match &port.kind {
+        Kind::AfPacket { device } | Kind::Tun { device } => interface::mtu(device),
+        Kind::Fault { of, .. } => mtu(settings, *of),
+        Kind::Dpdk { .. } | Kind::Pcap { .. } | Kind::Loopback => port.mtu,
+    }
+}
+
+/// Devices whose memory is far from workers that use it.
+pub(super) fn apart(settings: &Settings, cores: &[Option<usize>]) -> Vec<String> {
+    let devices = settings.ports.iter().filter_map(|port| match &port.kind {
+        Kind::AfPacket { device } => Some(device),
+        Kind::Tun { .. }
+        | Kind::Dpdk { .. }
+        | Kind::Pcap { .. }
+        | Kind::Loopback
+        | Kind::Fault { .. } => None,
+    });
+    devices.filter_map(|device| topology::apart(device, cores)).collect()
+}
+
+fn gone(name: &str) -> PortError {
+    PortError::Gone { name: name.to_owned() }
 }
 
 /// Ports that are devices of the kernel's.
 #[cfg(target_os = "linux")]
 mod devices {
+    use std::io::{self, ErrorKind};
+    use std::time::Duration;
+
     use pktio::{AfPacketConfig, AfPacketPort, Pool, PortError, TunConfig, TunPort};
 
-    use super::BoxedPort;
+    use super::super::device::is_like;
+    use super::{BoxedPort, BurstSettings};
 
     /// Frames that are copied out of a ring that is nearly full, and bytes of each.
     const COPIES: usize = 512;
@@ -184,41 +205,84 @@ mod devices {
     const CHUNKS: usize = 256;
     const CHUNK_BYTES: usize = 66 * 1024;
     const HEADROOM: usize = 64;
-    /// Frames received at once.
-    const BURST_FRAMES: usize = 64;
-
-    pub(super) fn af_packet(device: &str) -> Result<BoxedPort, PortError> {
-        let pool = Pool::new(COPIES, CHUNK_BYTES, HEADROOM);
-        Ok(Box::new(AfPacketPort::open(&AfPacketConfig::new(device), &pool)?))
+    /// The device of this name, or the first one that is like it.
+    pub(super) fn found(device: &str) -> Result<String, PortError> {
+        if !device.contains(['*', '?']) {
+            return Ok(device.to_owned());
+        }
+        let failed = |source| PortError::Io { name: device.to_owned(), offset: 0, source };
+        let mut names = pktio::device::names().map_err(failed)?.into_iter();
+        let first = names.find(|name| is_like(name, device));
+        first.ok_or_else(|| failed(io::Error::new(ErrorKind::NotFound, "no such device")))
     }
 
-    pub(super) fn tun(device: &str) -> Result<BoxedPort, PortError> {
-        let pool = Pool::new(CHUNKS, CHUNK_BYTES, HEADROOM);
-        let (name, offload) = (device.to_owned(), true);
-        let config = TunConfig { name, queues: 1, offload, burst_frames: BURST_FRAMES };
-        let port = TunPort::open(&config, &pool)?.pop();
-        Ok(Box::new(port.ok_or_else(|| PortError::Gone { name: device.to_owned() })?))
+    pub(super) fn af_packet(
+        device: &str,
+        queues: usize,
+        burst: BurstSettings,
+    ) -> Result<(Vec<BoxedPort>, Duration), PortError> {
+        let pool = Pool::new(COPIES, CHUNK_BYTES, HEADROOM);
+        let BurstSettings { rx, tx, drain_us, .. } = burst;
+        let config = AfPacketConfig {
+            burst_frames: rx,
+            send_frames: tx,
+            drain_us,
+            ..AfPacketConfig::new(device)
+        };
+        let ports = AfPacketPort::open_queues(&config, queues as u16, &pool)?;
+        let idle_latency = ports.first().map(AfPacketPort::block_timeout).unwrap_or_default();
+        let ports = ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect();
+        Ok((ports, idle_latency))
+    }
+
+    pub(super) fn tun(
+        device: &str,
+        queues: usize,
+        burst: BurstSettings,
+    ) -> Result<Vec<BoxedPort>, PortError> {
+        let pool = Pool::new(CHUNKS.max(2 * burst.rx) * queues, CHUNK_BYTES, HEADROOM);
+        let config = TunConfig {
+            name: device.to_owned(),
+            queues: queues as u16,
+            offload: true,
+            burst_frames: burst.rx,
+        };
+        let ports = TunPort::open(&config, &pool)?;
+        Ok(ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect())
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod devices {
     use std::io;
+    use std::time::Duration;
 
     use pktio::PortError;
 
-    use super::BoxedPort;
+    use super::{BoxedPort, BurstSettings};
 
     fn none(device: &str) -> PortError {
         let source = io::ErrorKind::Unsupported.into();
         PortError::Io { name: device.to_owned(), offset: 0, source }
     }
 
-    pub(super) fn af_packet(device: &str) -> Result<BoxedPort, PortError> {
+    pub(super) fn found(device: &str) -> Result<String, PortError> {
+        Ok(device.to_owned())
+    }
+
+    pub(super) fn af_packet(
+        device: &str,
+        _: usize,
+        _: BurstSettings,
+    ) -> Result<(Vec<BoxedPort>, Duration), PortError> {
         Err(none(device))
     }
 
-    pub(super) fn tun(device: &str) -> Result<BoxedPort, PortError> {
+    pub(super) fn tun(
+        device: &str,
+        _: usize,
+        _: BurstSettings,
+    ) -> Result<Vec<BoxedPort>, PortError> {
         Err(none(device))
     }
 }

@@ -1,21 +1,24 @@
-//! [`Wire`]: two ports; what comes in by one and is accepted leaves by the other. [`Wire::turn`] is a frame's whole
-//! way: received, headers found once, handled, its fate settled, transmitted.
+//! [`Wire`]: two ports; what comes in by one and is accepted leaves by the other. [`Wire::pass`] is a frame's whole
+//! way: headers found once, given to its owner if that is another worker, handled, its fate settled, transmitted.
 //!
-//! Contract: one thread's own. No allocation once its buffers have grown, no lock (an unknown verdict takes one for
-//! its burst). Frames leave in the order in which they came. All frames of a burst go through one program. Every
+//! Contract: one thread's own; each worker has its own of every wire. No allocation once its buffers have grown, no lock
+//! (an unknown verdict takes one for its burst). Frames leave in the order in which they came. All frames of a burst go through one program. Every
 //! frame ends in the [`Account`] of its direction.
 
+use std::mem;
 use std::sync::Arc;
 
 use packet::{Headers, Link, Superframe, checksum, ethernet, ethertype, pppoe, reply};
 use pktio::{
-    Burst, ChecksumState, Direction, FrameMeta, LiveMeta, Port, PortError, Readiness, Segments,
-    VlanTag,
+    Burst, ChecksumState, Direction, FrameBuf, FrameMeta, LiveMeta, Port, PortError, Readiness,
+    Segments, Taken, VlanTag,
 };
 
 use super::account::{Account, Reason};
 use super::causes::{Causes, OfBurst, Seen};
 use super::config::Other;
+use super::handed::Handed;
+use super::handover::{Handover, Place};
 use super::replies::Rate;
 use crate::arrival::{Arrival, Crossing, Origin};
 use crate::disposition::{FinalVerdict, Skip};
@@ -23,6 +26,7 @@ use crate::egress::Leaves;
 use crate::handler::BURST;
 use crate::headers::find_headers;
 use crate::link::link_of;
+use crate::program::Program;
 use crate::publish::{BurstGuard, Worker};
 
 /// A port that a worker drives.
@@ -33,12 +37,17 @@ const TAG: usize = 4;
 
 /// Two ports, joined.
 pub(super) struct Wire {
+    number: u16,
     ends: [End; 2],
     other: Other,
     /// How frames cross it that come in by each end.
     crossings: [Crossing; 2],
     /// What is known of each frame before it is handled: `None` where nobody can read it.
     headers: Vec<Option<(Link, Headers)>>,
+    /// Whose each frame is, where several workers share them.
+    places: Vec<Place>,
+    /// A worker's own frames, where others were among them.
+    own: Burst,
     fates: Vec<Fate>,
     /// Frames that leave in place of others.
     made: Burst,
@@ -55,6 +64,10 @@ pub(super) struct Wire {
 struct End {
     name: Arc<str>,
     port: BoxedPort,
+    /// What comes in by it may be another worker's.
+    steers: bool,
+    /// All of it comes to one worker first.
+    keeps: bool,
     burst: Burst,
     account: Arc<Account>,
     rate: Rate,
@@ -71,25 +84,65 @@ enum Fate {
     Dropped(Reason),
 }
 
+/// A port as one worker drives it.
+pub(super) struct Driven {
+    /// What `-i` and `-o` see.
+    pub(super) name: Arc<str>,
+    pub(super) port: BoxedPort,
+    /// What comes in by it may be another worker's.
+    pub(super) steers: bool,
+    /// All of it comes to one worker first.
+    pub(super) keeps: bool,
+}
+
+/// What a worker takes frames on their way by.
+pub(super) struct Means<'w> {
+    pub(super) rules: &'w mut Worker,
+    pub(super) causes: &'w Causes,
+    pub(super) handover: &'w mut Handover,
+    pub(super) mode: Mode,
+    /// Nanoseconds since the Unix epoch, for frames without a time of their own.
+    pub(super) now: u64,
+}
+
+/// What becomes of frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// What the rules say.
+    Evaluated,
+    /// After a panic: all leave.
+    Open,
+    /// After a panic, or a failure: none leaves.
+    Dropped(Reason),
+}
+
 impl Wire {
     pub(super) fn new(
-        ends: [(Arc<str>, BoxedPort); 2],
+        number: u16,
+        ends: [Driven; 2],
         other: Other,
         crossings: [Crossing; 2],
+        workers: usize,
     ) -> Self {
-        let end = |(name, port)| End {
+        let steers = ends.iter().any(|end| end.steers);
+        let end = |Driven { name, port, steers, keeps }| End {
             name,
             port,
+            steers,
+            keeps,
             burst: Burst::new(),
             account: Arc::default(),
-            rate: Rate::new(),
+            rate: Rate::of(workers),
             has_ended: false,
         };
         Self {
+            number,
             ends: ends.map(end),
             other,
             crossings,
             headers: Vec::new(),
+            places: Vec::new(),
+            own: if steers { Burst::new() } else { Burst::with_capacity(0) },
             fates: Vec::new(),
             made: Burst::with_capacity(0),
             out: Burst::with_capacity(0),
@@ -117,42 +170,73 @@ impl Wire {
         })
     }
 
-    /// Takes one burst from each end on its way: how many frames came. `now` is in nanoseconds since the Unix epoch,
-    /// for frames without a time of their own.
-    pub(super) fn turn(
-        &mut self,
-        worker: &mut Worker,
-        causes: &Causes,
-        now: u64,
-    ) -> Result<usize, PortError> {
+    /// Takes one burst from each end on its way: how many frames came.
+    pub(super) fn turn(&mut self, means: &mut Means<'_>) -> Result<usize, PortError> {
         let mut frames = 0;
         for from in [0, 1] {
             let received = self.receive(from)?;
             if received > 0 {
-                self.evaluate(from, worker, causes, now);
-                self.settle(from);
-                self.transmit(from)?;
+                self.pass(from, self.ends[from].steers, means)?;
             }
             frames += received;
         }
         Ok(frames)
     }
 
-    /// As [`Wire::turn`], after a panic: nothing is evaluated, and all leaves or nothing does.
-    pub(super) fn turn_unevaluated(&mut self, is_open: bool) -> Result<usize, PortError> {
-        let mut frames = 0;
-        for from in [0, 1] {
-            let received = self.receive(from)?;
-            let [end, to] = self.ends_from(from);
-            if is_open {
-                end.account.unevaluated(transmit(&mut end.burst, to, &end.account)?);
-            } else {
-                end.account.dropped(Reason::Panic, received);
-                end.burst.clear();
+    /// Takes frames on their way that another worker received, from its end `from`; those that are not `placed` may go on
+    /// to a third one.
+    pub(super) fn take_over(
+        &mut self,
+        from: usize,
+        frames: impl Iterator<Item = FrameBuf>,
+        is_placed: bool,
+        means: &mut Means<'_>,
+    ) -> Result<(), PortError> {
+        let End { burst, account, .. } = &mut self.ends[from];
+        burst.clear();
+        frames.for_each(|frame| burst.push_frame(frame));
+        account.taken_over(burst.len());
+        self.pass(from, !is_placed, means)
+    }
+
+    /// Takes the frames that came in by an end on their way.
+    fn pass(&mut self, from: usize, steers: bool, means: &mut Means<'_>) -> Result<(), PortError> {
+        match means.mode {
+            Mode::Evaluated => {
+                let mut guard = means.rules.burst();
+                self.find_headers(from, guard.program());
+                if steers {
+                    self.hand_over(from, means.handover, means.now);
+                }
+                self.evaluate(from, &mut guard, means.causes, means.now);
+                drop(guard);
+                self.settle(from);
+                self.transmit(from)
             }
-            frames += received;
+            Mode::Open => {
+                let [end, to] = self.ends_from(from);
+                end.account.unevaluated(transmit(&mut end.burst, to, &end.account)?);
+                Ok(())
+            }
+            Mode::Dropped(reason) => {
+                let End { burst, account, .. } = &mut self.ends[from];
+                account.dropped(reason, burst.len());
+                burst.clear();
+                Ok(())
+            }
         }
-        Ok(frames)
+    }
+
+    /// A fragment that was held, and that nobody waits for any more, is dropped.
+    pub(super) fn drop_held(&self, from: usize) {
+        self.drop_handed(from, Reason::Fragment);
+    }
+
+    /// A frame that another worker gave up to this one is dropped.
+    pub(super) fn drop_handed(&self, from: usize, reason: Reason) {
+        let account = &self.ends[from].account;
+        account.taken_over(1);
+        account.dropped(reason, 1);
     }
 
     /// Sees to it that its ports hold nothing back of what they took.
@@ -166,6 +250,7 @@ impl Wire {
             end.account.abandon(reason);
             end.burst.clear();
         }
+        self.own.clear();
         self.made.clear();
         self.out.clear();
         self.back.clear();
@@ -176,7 +261,10 @@ impl Wire {
         if end.has_ended {
             return Ok(0);
         }
-        let received = end.port.rx_burst(&mut end.burst)?;
+        let received = match end.port.rx_burst(&mut end.burst) {
+            Err(error) if error.is_down() => 0,
+            received => received?,
+        };
         end.account.received(received);
         as_on_a_link(&mut end.burst);
         // A capture has nothing more then; a live port has nothing now, and says what to wait for.
@@ -185,10 +273,8 @@ impl Wire {
         Ok(received)
     }
 
-    /// Finds the headers of all frames, and each one's fate.
-    fn evaluate(&mut self, from: usize, worker: &mut Worker, causes: &Causes, now: u64) {
-        let mut guard = worker.burst();
-        let program = guard.program();
+    /// Finds the headers of all frames.
+    fn find_headers(&mut self, from: usize, program: &Program) {
         self.headers.clear();
         self.headers.extend(self.ends[from].burst.iter().map(|frame| {
             let link = match link_of(frame.meta.link_type)? {
@@ -198,6 +284,56 @@ impl Wire {
             let headers = find_headers(program, frame.bytes, link, frame.bytes.len(), Origin::Wire);
             Some((link, headers))
         }));
+    }
+
+    /// Gives the frames of others to their workers, and keeps its own with their headers.
+    fn hand_over(&mut self, from: usize, handover: &mut Handover, now: u64) {
+        let Self { number: wire, ends, headers, places, own, .. } = self;
+        let End { burst, port, account, keeps, .. } = &mut ends[from];
+        places.clear();
+        for (frame, found) in burst.iter_mut().zip(&*headers) {
+            let place =
+                found.as_ref().map(|(_, found)| handover.place(frame.bytes, found, *keeps, now));
+            places.push(place.unwrap_or(Place::Own));
+        }
+        if places.iter().all(|place| *place == Place::Own) {
+            return;
+        }
+        // Nothing that is read from a capture is lost on the way: its reading waits.
+        let waits = matches!(port.readiness(), Readiness::Always);
+        let hand = |frame: Taken<'_>, is_placed| Handed {
+            wire: *wire,
+            from: from as u8,
+            is_placed,
+            frame: frame.into_buf(),
+        };
+        let (mut handed, mut refused) = (0, 0);
+        for (frame, place) in burst.drain(usize::MAX).zip(&*places) {
+            match *place {
+                Place::Own => own.append(frame),
+                Place::Of { worker, is_placed } => {
+                    handover.release(waits);
+                    match handover.give(worker, hand(frame, is_placed), waits) {
+                        true => handed += 1,
+                        false => refused += 1,
+                    }
+                }
+                Place::Held(piece) => {
+                    handover.hold(piece, now, hand(frame, true));
+                    handed += 1;
+                }
+            }
+        }
+        handover.release(waits);
+        account.handed_over(handed);
+        account.dropped(Reason::Handover, refused);
+        mem::swap(burst, own);
+        let mut places = places.iter();
+        headers.retain(|_| places.next() == Some(&Place::Own));
+    }
+
+    /// Finds the fate of all frames.
+    fn evaluate(&mut self, from: usize, guard: &mut BurstGuard<'_>, causes: &Causes, now: u64) {
         self.fates.clear();
         for at in 0..self.headers.len() {
             if at % BURST == 0 {
@@ -209,7 +345,7 @@ impl Wire {
                         .filter_map(|(frame, found)| Some((frame.bytes, &found.as_ref()?.1))),
                 );
             }
-            let fate = self.handle(from, at, &mut guard, now);
+            let fate = self.handle(from, at, guard, now);
             self.fates.push(fate);
         }
         causes.add(&mut self.of_burst, guard.program());
@@ -383,14 +519,19 @@ fn ends_from(ends: &mut [End; 2], from: usize) -> [&mut End; 2] {
     if from == 0 { [first, second] } else { [second, first] }
 }
 
-/// Transmits a burst: how many frames the port took. The others are dropped, as by a card whose ring is full.
+/// Transmits a burst: how many frames the port took. The others are dropped, as by a card whose ring is full,
+/// or whose link is down.
 fn transmit(burst: &mut Burst, to: &mut End, account: &Account) -> Result<usize, PortError> {
     if burst.is_empty() {
         return Ok(0);
     }
-    let sent = to.port.tx_burst(burst)?;
+    let (sent, why) = match to.port.tx_burst(burst) {
+        Ok(sent) => (sent, Reason::TxFull),
+        Err(error) if error.is_down() || error.is_gone() => (0, Reason::Device),
+        Err(error) => return Err(error),
+    };
     account.sent(sent);
-    account.dropped(Reason::TxFull, burst.len());
+    account.dropped(why, burst.len());
     burst.clear();
     Ok(sent)
 }

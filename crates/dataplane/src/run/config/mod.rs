@@ -7,6 +7,7 @@
 mod dpdk;
 mod port;
 mod read;
+mod work;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,8 +17,6 @@ use pktio::{FaultRates, Pace};
 use rules::model::Family;
 
 use crate::config::Unresolved;
-
-pub use dpdk::BurstSettings;
 
 /// A configuration, read but not looked into: neither rules nor ports are open.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,10 +47,54 @@ pub struct Settings {
     pub reopen: bool,
     /// Where the control socket is, if there is one.
     pub socket: Option<PathBuf>,
+    /// Who does the work.
+    pub workers: Workers,
     /// How many frames go together.
     pub burst: BurstSettings,
     /// What DPDK's EAL is told.
     pub eal: Vec<String>,
+}
+
+/// Who does the work: how many, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Workers {
+    /// Where each runs.
+    pub cores: Cores,
+    /// How many there are; as many as there are cores to run on where nothing is said, and one where they run anywhere.
+    pub count: Option<usize>,
+}
+
+/// Where workers run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Cores {
+    /// Anywhere.
+    #[default]
+    Any,
+    /// Close together: both threads of a core, then the next core, then the next socket.
+    Compact,
+    /// Far apart: sockets in turn, and second threads of a core last.
+    Scatter,
+    /// One on each of these.
+    These(Vec<usize>),
+}
+
+/// How many frames go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BurstSettings {
+    /// Frames that a port hands over at once, at most.
+    pub rx: usize,
+    /// Frames that a device is given at once, at most.
+    pub tx: usize,
+    /// Frames whose memory a worker keeps before others can have it; by ports of DPDK.
+    pub free: usize,
+    /// How long frames may be held back so that more go at once, in microseconds.
+    pub drain_us: u32,
+}
+
+impl Default for BurstSettings {
+    fn default() -> Self {
+        Self { rx: 64, tx: 32, free: 256, drain_us: 50 }
+    }
 }
 
 /// A port.
@@ -67,6 +110,18 @@ pub struct PortSettings {
     pub mtu: Option<u32>,
     /// Where the configuration names its device, or else the port.
     pub at: At,
+    /// What happens when its device goes.
+    pub gone: Gone,
+}
+
+/// What happens when the device of a port goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Gone {
+    /// It is waited for, and opened again when it is back.
+    #[default]
+    Wait,
+    /// The run ends.
+    End,
 }
 
 /// Kinds of ports.
@@ -83,7 +138,7 @@ pub enum Kind {
     },
     /// An interface, by way of a packet socket. Linux.
     AfPacket {
-        /// Its name.
+        /// Its name, or a pattern such as `veth*`, of which the first one is taken that there is.
         device: String,
     },
     /// A TUN device, which is made where there is none of its name. Linux.
@@ -118,6 +173,8 @@ pub struct WireSettings {
     pub ttl: Ttl,
     /// What is neither IPv4 nor IPv6 and no rules are for.
     pub other: Other,
+    /// What becomes of one port when the other one's link is lost.
+    pub link: LinkLoss,
     /// Where the configuration says so.
     pub at: At,
 }
@@ -130,6 +187,16 @@ pub enum Ttl {
     Keep,
     /// It is lowered, and packets have to fit the port that they leave by, as on a router.
     Lower,
+}
+
+/// What becomes of a port when the link of the other one is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LinkLoss {
+    /// It stays up.
+    #[default]
+    Keep,
+    /// It goes down, too, until the link is back.
+    Pass,
 }
 
 /// What becomes of frames that are neither IPv4 nor IPv6 and no bridge or ARP rules are for.

@@ -5,10 +5,10 @@ use rules::model::Family;
 use toml::de::DeTable;
 
 use super::{
-    At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, Privileges, RestartSettings,
-    RulesSettings, Settings, Ttl, WireSettings, beside,
+    At, ConfigError, Gone, Kind, LinkLoss, Named, OnPanic, Other, PortSettings, Privileges,
+    RestartSettings, RulesSettings, Settings, Ttl, WireSettings, beside,
 };
-use super::{dpdk, port};
+use super::{dpdk, port, work};
 use crate::config::Unresolved;
 use crate::keys::{Section, Value, Wrong, document, found, only, string};
 
@@ -18,8 +18,8 @@ const TOP_NOT_BUILT: [&str; 2] = ["metrics", "log"];
 
 /// Kinds of ports that are there, and keys of each besides those that all have.
 const KINDS: [(&str, &[&str]); 6] = [
-    ("af_packet", &["device"]),
-    ("tun", &["device"]),
+    ("af_packet", &["device", "gone"]),
+    ("tun", &["device", "gone"]),
     ("dpdk", &["device", "mtu"]),
     ("pcap", &["file", "out", "pace", "speed", "mtu"]),
     ("loopback", &["mtu"]),
@@ -75,14 +75,11 @@ impl<'t> Reader<'t> {
             privileges: Privileges::default(),
             reopen: false,
             socket: None,
-            burst: dpdk::burst(top)?,
+            workers: work::workers(top)?,
+            burst: work::burst(top)?,
             eal: dpdk::eal(top)?,
         };
         self.rules(top, &mut settings)?;
-        if let Some(value) = top.get("workers") {
-            let workers = Section::new("[workers]", value, &["scheme"], &["cores"])?;
-            workers.choice("scheme", &[("run_to_completion", ())], &["ordered"])?;
-        }
         if let Some(value) = top.get("conntrack") {
             let keys = ["max", "file", "grace"];
             let conntrack = Section::new("[conntrack]", value, &keys, &[])?;
@@ -137,11 +134,13 @@ impl<'t> Reader<'t> {
             _ => self.fault(&section, before)?,
         };
         let named = section.get("device").map_or(section.need("name")?, |device| device);
+        let words = [("wait", Gone::Wait), ("end", Gone::End)];
         Ok(PortSettings {
             name,
             kind,
             addresses: port::addresses(&section)?,
             mtu: port::mtu(&section)?,
+            gone: section.choice("gone", &words, &[])?.unwrap_or_default(),
             at: self.at(named.span().start),
         })
     }
@@ -198,7 +197,7 @@ impl<'t> Reader<'t> {
         let mut had: Vec<usize> = ports.iter().filter_map(PortSettings::wraps).collect();
         let mut wires = Vec::new();
         for value in self.listed(top, "wire", "at least one [[wire]]")? {
-            let wire = Section::new("[[wire]]", value, &["ports", "ttl", "other"], &[])?;
+            let wire = Section::new("[[wire]]", value, &["ports", "ttl", "other", "link"], &[])?;
             let given = wire.need("ports")?;
             let what = "a list of two ports";
             let names = given.get_ref().as_array().ok_or_else(|| found(given, what))?;
@@ -220,7 +219,18 @@ impl<'t> Reader<'t> {
             let at = self.at(wire.get("ttl").map_or(wire.span.0, |ttl| ttl.span().start));
             let words = [("pass", Other::Pass), ("drop", Other::Drop)];
             let other = wire.choice("other", &words, &[])?.unwrap_or_default();
-            wires.push(WireSettings { ports: places, ttl, other, at });
+            let words = [("keep", LinkLoss::Keep), ("pass", LinkLoss::Pass)];
+            let link = wire.choice("link", &words, &[])?.unwrap_or_default();
+            let is_device = |place: &usize| {
+                matches!(ports[*place].kind, Kind::AfPacket { .. } | Kind::Tun { .. })
+            };
+            if let (LinkLoss::Pass, Some(value), false) =
+                (link, wire.get("link"), places.iter().all(is_device))
+            {
+                let what = "expected ports of kind af_packet or tun on a wire with link = \"pass\"";
+                return Err((value.span(), what.to_owned()));
+            }
+            wires.push(WireSettings { ports: places, ttl, other, link, at });
         }
         Ok(wires)
     }

@@ -6,6 +6,7 @@ mod bad;
 mod passing;
 mod refusing;
 mod settings;
+mod workers;
 
 use std::net::IpAddr;
 use std::sync::Arc;

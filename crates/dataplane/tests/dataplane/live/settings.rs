@@ -4,7 +4,9 @@ use std::fs;
 
 use dataplane::Unresolved;
 use dataplane::run;
-use dataplane::run::config::{Kind, OnPanic, Other, Privileges, Settings};
+use dataplane::run::config::{
+    BurstSettings, Cores, Kind, OnPanic, Other, Privileges, Settings, Workers,
+};
 use pktio::pcap_file::NgWriter;
 use pktio::{Interface, LinkType, Pace, Speed};
 
@@ -21,7 +23,8 @@ fn a_whole_configuration_is_read() {
          pace = \"capture\"\nspeed = 2.5\naddress = [\"192.0.2.1/24\", \"2001:db8::1/64\"]\nmtu = 1492\n\
          [[wire]]\nports = [\"bad\", \"right\"]\nttl = \"keep\"\nother = \"drop\"\n\
          {RULES}ip6 = \"rules.v6\"\nunknown = \"accept\"\non_panic = \"open\"\n\
-         [workers]\nscheme = \"run_to_completion\"\n[conntrack]\nmax = 1000\nfile = \"ct\"\ngrace = 30\n\
+         [workers]\nscheme = \"run_to_completion\"\ncores = \"scatter\"\ncount = 3\n\
+         [burst]\nrx = 16\ndrain_us = 2500\n[conntrack]\nmax = 1000\nfile = \"ct\"\ngrace = 30\n\
          [privileges]\ndrop = \"required\"\n[control]\nsocket = \"c.sock\"\n"
     );
     let settings = Settings::from_text("conf/live.toml", &text).expect("a configuration");
@@ -31,6 +34,8 @@ fn a_whole_configuration_is_read() {
     assert_eq!((settings.connections, settings.restart.grace), (1000, 30));
     let file = settings.restart.file.as_ref().and_then(|named| named.path.to_str());
     assert_eq!((file, settings.privileges), (Some("conf/ct"), Privileges::Required));
+    assert_eq!(settings.workers, Workers { cores: Cores::Scatter, count: Some(3) });
+    assert_eq!(settings.burst, BurstSettings { rx: 16, tx: 32, free: 256, drain_us: 2500 });
     // Beside the configuration, unless said otherwise.
     assert_eq!(settings.socket.as_deref().and_then(|path| path.to_str()), Some("conf/c.sock"));
     let Kind::Pcap { file: Some(file), out: Some(out), pace } = &settings.ports[3].kind else {
@@ -53,7 +58,7 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
     let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
     let rules = |rest: &str| format!("{PORTS}{WIRE}[rules]\n{rest}\n");
     let after = |rest: &str| format!("{PORTS}{WIRE}{RULES}{rest}\n");
-    let cases: [(String, &str); 52] = [
+    let cases: [(String, &str); 57] = [
         (String::new(), "1:1: expected at least one [[port]]"),
         ("a = ".into(), "1:5: TOML: string values must be quoted, expected literal string"),
         (
@@ -70,8 +75,8 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
             "12:7: expected a list of the EAL's arguments, such as \"--no-pci\", found string",
         ),
         (after("[dpdk]\neal = [\"\"]"), "12:8: expected an argument of the EAL, found \"\""),
-        (after("[burst]\nrx = 513"), "12:6: expected a whole number from 0 to 512, found 513"),
-        (after("[burst]\ntx = 0"), "11:1: expected tx to be at least 1, found 0"),
+        (after("[burst]\nrx = 1025"), "12:6: expected a whole number from 0 to 1024, found 1025"),
+        (after("[burst]\ntx = 0"), "12:6: expected a whole number from 1 to 512, found 0"),
         (after("[burst]\nsize = 1"), "12:1: expected one of rx tx free drain_us, found \"size\""),
         ("[port]\nname = \"a\"".into(), "1:1: expected at least one [[port]], found table"),
         ("port = [1]".into(), "1:9: expected a table, found integer"),
@@ -179,9 +184,23 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
             "12:10: scheme \"ordered\": not built into this tamis; expected one of run_to_completion",
         ),
         (
-            after("[workers]\ncores = [0]"),
-            "12:1: key \"cores\": not built into this tamis; expected one of scheme",
+            after("[workers]\ncores = [3, 1, 3]"),
+            "12:16: expected a core from 0 to 1023 that is not in the list before, found 3",
         ),
+        (
+            after("[workers]\ncores = \"close\""),
+            "12:9: expected one of compact scatter, found \"close\"",
+        ),
+        (
+            after("[workers]\ncores = [0]\ncount = 2"),
+            "13:9: expected no count beside a list of cores",
+        ),
+        (after("[workers]\ncount = 0"), "12:9: expected a whole number from 1 to 64, found 0"),
+        (
+            after("[burst]\nfree = 32"),
+            "12:1: key \"free\": not built into this tamis; expected one of rx tx drain_us",
+        ),
+        (after("[burst]\ntx = 33"), "12:6: expected a whole number from 0 to 32, found 33"),
         (
             after("[conntrack]\nmax = -1"),
             "12:7: expected a whole number from 0 to 1073741824, found -1",
