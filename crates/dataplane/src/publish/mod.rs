@@ -8,8 +8,9 @@
 //! Contract: workers never wait, lock or free anything but the seat itself; a burst costs two swaps of a word
 //! that is the worker's own. A burst that begins after a commit sees it. Writers take turns: rules are read, and a
 //! program is built of them and an old one freed, while nobody else waits. Programs are freed by writers alone. The
-//! ledger is locked to look and to swap. Writers wait at [`MOST_PROGRAMS`] or [`MOST_BYTES`] that are not reclaimed,
-//! readers of counters for bursts to end, both for [`PATIENCE`]. `ledger` says when something is reclaimed.
+//! ledger is locked to look and to swap; who asks for the current program takes no lock at all. Writers wait at
+//! [`MOST_PROGRAMS`] or [`MOST_BYTES`] that are not reclaimed, readers of counters for bursts to end, both for
+//! [`PATIENCE`]. `ledger` says when something is reclaimed.
 //!
 //! What packets leave is each worker's own ([`crate::State`]), such as connections, but for what the kernel has once:
 //! that is one for all workers ([`Shared`]). A state follows the newest program where a burst begins, which takes as long as programs have families.
@@ -37,6 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use access::list::Schedule;
+use arc_swap::ArcSwap;
 use conntrack::steer::Shard;
 use rules::ipset::Sets;
 use rules::model::{Counters, Family, Hook, Rule, Ruleset};
@@ -75,6 +77,8 @@ pub struct Published<T = Local> {
     numbers: Mutex<Numbers>,
     /// Held to look, and to swap; taken after `numbers` by who takes both.
     ledger: Mutex<Ledger<T>>,
+    /// The ledger's current program, for whoever only asks for it; changed under the ledger's lock, after the desks.
+    current: ArcSwap<Program>,
     limits: Limits,
 }
 
@@ -169,8 +173,9 @@ impl<T: Tally> Published<T> {
         }
         given.into_iter().for_each(|reset| ledger.start_policy(reset));
         let limits = Limits { programs: MOST_PROGRAMS, bytes: MOST_BYTES, patience: PATIENCE };
+        let current = ArcSwap::new(Arc::clone(&ledger.current));
         let (numbers, ledger) = (Mutex::new(numbers), Mutex::new(ledger));
-        Ok(Self { numbers, ledger, limits })
+        Ok(Self { numbers, ledger, current, limits })
     }
 
     /// Registers a worker. Dropping it takes it off again; its counts stay.
@@ -191,10 +196,10 @@ impl<T: Tally> Published<T> {
         program.shared().cloned().unwrap_or_else(|| Shared::new(program.config()))
     }
 
-    /// The current program. Holding on to it keeps it, and those after it, from being reclaimed; holding on to a
-    /// revision of it does not.
+    /// The current program, without waiting: a burst that begins after this has it, or a newer one. Holding on to it
+    /// keeps it, and those after it, from being reclaimed; holding on to a revision of it does not.
     pub fn program(&self) -> Arc<Program> {
-        Arc::clone(&self.lock().current)
+        self.current.load_full()
     }
 
     /// Publishes what changes to the rules of a family make of program `expected`: the number of the new program.
@@ -312,6 +317,7 @@ impl<T: Tally> Published<T> {
         }
         let mut ledger = self.lock();
         let number = ledger.publish(program, next, resets, numbers.slots());
+        self.current.store(Arc::clone(&ledger.current));
         let gone = ledger.reclaim(numbers);
         drop(ledger);
         drop(gone);
