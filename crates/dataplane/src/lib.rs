@@ -2,8 +2,8 @@
 //! bottom; everything else here is a room that it calls.
 //!
 //! Contract: one [`Handler`] belongs to one thread. It allocates nothing per packet and takes no lock, but that of a list
-//! that `-m recent` asks, and
-//! what [`Shared`] says where workers share what the kernel has once. Only [`publish`] knows of threads.
+//! that `-m recent` asks, and what [`Shared`] says where workers share what the kernel has once. Only [`publish`] knows
+//! of threads.
 #![forbid(unsafe_code)]
 
 mod answers;

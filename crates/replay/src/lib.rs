@@ -23,6 +23,7 @@ mod input;
 pub mod json_text;
 mod lane;
 mod lines;
+mod list;
 mod logged;
 mod near;
 mod outputs;

@@ -7,7 +7,7 @@ use packet::visible;
 
 use crate::decider::DeciderPlace;
 use crate::evaluated::Evaluated;
-use crate::run::List;
+use crate::list::List;
 
 /// Where the lines go.
 pub(crate) struct Lines<'w> {

@@ -34,7 +34,7 @@ use crate::split::Split;
 use crate::spotter::Spotter;
 use crate::threads::{self, Ended};
 
-pub use crate::sink::List;
+pub use crate::list::List;
 pub use dataplane::link_of;
 
 /// What a replay is to do besides counting.

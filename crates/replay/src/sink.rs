@@ -4,7 +4,6 @@
 
 use std::io::Write;
 
-use dataplane::{Disposition, FinalVerdict};
 use host::sighting::Seen;
 use packet::Link;
 use pktio::Frame;
@@ -16,6 +15,7 @@ use crate::decider::{Decider, DeciderPlace};
 use crate::error::Error;
 use crate::evaluated::{Evaluated, PacketWords};
 use crate::lane::{Keeps, Rules};
+use crate::list::List;
 use crate::logged::Loggers;
 use crate::outputs::{Outputs, failed};
 use crate::report::examples::{Example, Examples};
@@ -24,19 +24,6 @@ use crate::report::{Listed, Report};
 use crate::rules_file::RulesFile;
 use crate::source::Numbers;
 use dataplane::link_of;
-
-/// Which packets to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum List {
-    /// Dropped ones.
-    Drop,
-    /// Rejected ones.
-    Reject,
-    /// Those whose verdict is unknown.
-    Unknown,
-    /// Those whose verdict is another under [`versus`](crate::run::Wanted::versus).
-    Change,
-}
 
 /// Where evaluated packets go.
 pub(crate) struct Sink<'f, 'w> {
@@ -217,17 +204,6 @@ impl<'f, 'w> Sink<'f, 'w> {
             report.examples = examples;
         }
         Ok(self.groups)
-    }
-}
-
-impl List {
-    pub(crate) fn lists(self, end: &Disposition, changed: bool) -> bool {
-        match self {
-            Self::Drop => matches!(end.verdict, FinalVerdict::Drop(_)),
-            Self::Reject => matches!(end.verdict, FinalVerdict::Reject(_)),
-            Self::Unknown => end.verdict == FinalVerdict::Unknown,
-            Self::Change => changed,
-        }
     }
 }
 

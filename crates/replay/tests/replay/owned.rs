@@ -47,7 +47,7 @@ fn found() -> [Box<dyn Fn() -> String + Send>; 4] {
 
 #[test]
 fn it_is_shown_by_another_thread_when_all_else_is_gone() {
-    let shown = found().map(|show| thread::spawn(move || show()).join().unwrap());
+    let shown = found().map(|show| thread::spawn(show).join().unwrap());
     let rules = demo::RULES.lines().filter(|line| line.starts_with("-A"));
     let named = rules.filter(|rule| shown[0].contains(rule)).count();
     assert!(named > 0, "{}", shown[0]);
