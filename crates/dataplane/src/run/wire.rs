@@ -231,10 +231,7 @@ impl Wire {
         }
         let given = meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok());
         let now = given.unwrap_or(now);
-        // Only who measures asks for it.
-        let segment = segments.and_then(|Segments { size, .. }| {
-            Some(Superframe::new(bytes, headers, size).ok()?.longest() as u32)
-        });
+        let segment = segments.and_then(|segments| longest(bytes, headers, segments));
         let arrival = Arrival {
             time: Some(now),
             direction: Direction::Inbound,
@@ -403,6 +400,11 @@ fn unruled(len: usize, headers: &Headers, other: Other) -> Fate {
         Other::Pass => Fate::Leaves(len),
         Other::Drop => Fate::Dropped(Reason::Other),
     }
+}
+
+/// The longest packet that a superframe stands for; what cannot be cut is itself.
+fn longest(bytes: &[u8], headers: &Headers, Segments { size, .. }: Segments) -> Option<u32> {
+    Some(Superframe::new(bytes, headers, size).ok()?.longest() as u32)
 }
 
 /// A frame that was made, as it leaves.

@@ -61,7 +61,8 @@ fn everything_changes_at_once_and_connections_stay() {
         let v6 = "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n";
         vec![ruleset(Family::Ipv4, RULES), ruleset(Family::Ipv6, v6)]
     };
-    let looped = "*filter\n:FORWARD DROP [0:0]\n:a - [0:0]\n:b - [0:0]\n-A a -j b\n-A b -j a\nCOMMIT\n";
+    let looped =
+        "*filter\n:FORWARD DROP [0:0]\n:a - [0:0]\n:b - [0:0]\n-A a -j b\n-A b -j a\nCOMMIT\n";
     let refused = vec![ruleset(Family::Ipv4, RULES), ruleset(Family::Ipv6, looped)];
     let refused = published.reload(1, refused, sets("10.0.0.3"), None);
     assert!(matches!(refused, Err(PublishError::Refused(_))), "{refused:?}");
