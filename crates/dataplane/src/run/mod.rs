@@ -16,6 +16,7 @@ mod control;
 mod device;
 pub mod doctor;
 mod load;
+mod offload;
 mod ports;
 pub mod replies;
 mod status;

@@ -77,9 +77,8 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
             ));
         }
         for setting in device::forwarding(name) {
-            tell(format!(
-                "is forwarded from by its host, too, which may pass frames on a second time: {setting} is 1"
-            ));
+            let what = "is forwarded from by its host, which may pass frames on a second time";
+            tell(format!("{what}: {setting} is 1"));
         }
     }
     if settings.ports.iter().any(|port| matches!(port.kind, Kind::AfPacket { .. }))

@@ -7,15 +7,13 @@
 
 use std::sync::Arc;
 
-use packet::{Headers, Link, Superframe, checksum, ethernet, ethertype, pppoe, reply};
-use pktio::{
-    Burst, ChecksumState, Direction, FrameMeta, LiveMeta, Port, PortError, Readiness, Segments,
-    VlanTag,
-};
+use packet::{Headers, Link, ethertype, pppoe, reply};
+use pktio::{Burst, Direction, FrameMeta, Port, PortError, Readiness};
 
 use super::account::{Account, Reason};
 use super::causes::{Causes, OfBurst, Seen};
 use super::config::Other;
+use super::offload::{as_on_a_link, longest};
 use super::replies::Rate;
 use crate::arrival::{Arrival, Crossing, Origin};
 use crate::disposition::{FinalVerdict, Skip};
@@ -27,9 +25,6 @@ use crate::publish::{BurstGuard, Worker};
 
 /// A port that a worker drives.
 pub type BoxedPort = Box<dyn Port + Send>;
-
-/// Bytes of a VLAN tag.
-const TAG: usize = 4;
 
 /// Two ports, joined.
 pub(super) struct Wire {
@@ -334,46 +329,6 @@ impl Wire {
     }
 }
 
-/// Makes frames what they are on a link. Rules see a tag where it was before the kernel took it out, as what is made of
-/// the frame has it, and they update checksums that are right. A superframe keeps its segments, of which the kernel
-/// sums each anew.
-fn as_on_a_link(burst: &mut Burst) {
-    for at in 0..burst.len() {
-        let Some(live) = burst.live(at) else { continue };
-        let LiveMeta { vlan, checksum, .. } = *live;
-        if let Some(tag) = vlan {
-            put_back(burst, at, tag);
-        }
-        if matches!(checksum, ChecksumState::Unfinished { .. }) {
-            complete_checksum(burst, at);
-        }
-    }
-}
-
-/// Puts a tag back between addresses and EtherType, where there is room before the frame: ports that take tags out
-/// leave some.
-fn put_back(burst: &mut Burst, at: usize, VlanTag { tci, tpid }: VlanTag) {
-    let is_whole = burst.get(at).is_some_and(|frame| frame.bytes.len() >= ethernet::TYPE.start);
-    let Some(frame) = is_whole.then(|| burst.grow_front(at, TAG)).flatten() else { return };
-    let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
-    frame.bytes.copy_within(TAG..TAG + ethernet::TYPE.start, 0);
-    frame.bytes[ethernet::TYPE.start..][..TAG].copy_from_slice(&[a, b, c, d]);
-    let Some(live) = burst.live_mut(at) else { return };
-    live.vlan = None;
-    if let ChecksumState::Unfinished { start, .. } = &mut live.checksum {
-        *start = start.saturating_add(TAG as u16);
-    }
-}
-
-fn complete_checksum(burst: &mut Burst, at: usize) {
-    let Some(live) = burst.live_mut(at) else { return };
-    let ChecksumState::Unfinished { start, offset } = live.checksum else { return };
-    live.checksum = ChecksumState::NotKnown;
-    if let Some(frame) = burst.get_mut(at) {
-        checksum::complete(frame.bytes, start.into(), offset.into());
-    }
-}
-
 /// The end by which frames come in, and the one by which they leave.
 fn ends_from(ends: &mut [End; 2], from: usize) -> [&mut End; 2] {
     let [first, second] = ends;
@@ -400,11 +355,6 @@ fn unruled(len: usize, headers: &Headers, other: Other) -> Fate {
         Other::Pass => Fate::Leaves(len),
         Other::Drop => Fate::Dropped(Reason::Other),
     }
-}
-
-/// The longest packet that a superframe stands for; what cannot be cut is itself.
-fn longest(bytes: &[u8], headers: &Headers, Segments { size, .. }: Segments) -> Option<u32> {
-    Some(Superframe::new(bytes, headers, size).ok()?.longest() as u32)
 }
 
 /// A frame that was made, as it leaves.
