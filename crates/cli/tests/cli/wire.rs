@@ -150,3 +150,64 @@ fn hosts_talk_through_a_wire() {
     server.read_to_string(&mut rest).unwrap();
     tamis_says.read_to_string(&mut rest).unwrap();
 }
+
+/// As between two routers' ports: packets age and have to fit, and hosts are told by the ports' addresses.
+#[test]
+fn packets_age_on_a_wire_and_hosts_are_told() {
+    if let Some(program) = ["ip", "ping"].iter().find(|program| !is_there(program)) {
+        return skipped(&format!("packets that age: {program} is not there"));
+    }
+    let Some(mut hosts) = Hosts::new("age") else {
+        return skipped("packets that age: no network namespaces (not root?)");
+    };
+    let m = hosts.names[1].clone();
+    assert!(ip(&format!("-n {m} link set m1 mtu 1400")));
+    assert!(ip(&format!("-n {m} addr add 10.9.0.9/24 dev m0")));
+    let folder = Scratch::new("wire-aging");
+    // The kernel's order: FORWARD sees what is left of 64.
+    folder.write(
+        "rules.v4",
+        "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -p icmp -m ttl --ttl-eq 63 -j ACCEPT\nCOMMIT\n",
+    );
+    let port = |name: &str, device: &str| {
+        format!(
+            "[[port]]\nname = \"{name}\"\nkind = \"af_packet\"\ndevice = \"{device}\"\naddress = [\"10.9.0.254\"]\n"
+        )
+    };
+    let wire =
+        "[[wire]]\nports = [\"left\", \"right\"]\nttl = \"lower\"\n[rules]\nip = \"rules.v4\"\n";
+    let ends = port("left", "m0") + &port("right", "m1");
+    let config = folder.write("live.toml", format!("{ends}{wire}"));
+
+    let mut check = hosts.command(1, TAMIS);
+    let checked = check.args(["run", &config, "--check"]).output().unwrap();
+    let told = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert!(
+        told.contains("live.toml:4: m0 has the address 10.9.0.9: its host answers as well"),
+        "{told}"
+    );
+    assert!(!told.contains("m1 has"), "{told}");
+    assert!(ip(&format!("-n {m} addr flush dev m0")));
+
+    let mut run = hosts.command(1, TAMIS);
+    run.args(["run", &config]);
+    let mut tamis_says = hosts.start(run);
+    let mut line = String::new();
+    while line != "ready\n" {
+        line.clear();
+        assert!(tamis_says.read_line(&mut line).unwrap() > 0, "it ended before it was ready");
+    }
+    let ping = |more: &[&str]| {
+        let args = [&["-c", "1", "-W", "5"], more, &["10.9.0.2"]].concat();
+        hosts.says(0, "ping", &args).0
+    };
+    let text = ping(&["-t", "64"]);
+    assert!(text.contains("ttl=63"), "{text}");
+    let text = ping(&["-t", "1"]);
+    assert!(text.contains("From 10.9.0.254") && text.contains("Time to live exceeded"), "{text}");
+    let text = ping(&["-M", "do", "-s", "1400"]);
+    assert!(text.contains("From 10.9.0.254") && text.contains("mtu = 1400"), "{text}");
+    let pid = hosts.children[0].id();
+    assert!(Command::new("kill").arg(pid.to_string()).status().unwrap().success());
+    assert_eq!(hosts.children[0].wait().unwrap().code(), Some(0));
+}

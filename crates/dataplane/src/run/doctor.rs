@@ -83,7 +83,8 @@ impl Report {
     pub fn json(&self) -> Value {
         let findings = self.findings.iter().map(|Finding { what, is_needed, missing }| {
             let (why, todo) = missing.clone().unzip();
-            json!({ "what": what, "works": missing.is_none(), "needed": is_needed, "why": why, "do": todo })
+            let works = missing.is_none();
+            json!({ "what": what, "works": works, "needed": is_needed, "why": why, "do": todo })
         });
         json!({
             "schema": "tamis.doctor/1",

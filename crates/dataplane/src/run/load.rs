@@ -107,11 +107,16 @@ fn text(settings: &Settings, Named { path, at }: &Named) -> Result<String, Confi
 /// Refuses wires on which packets age where a port has no address to answer them with: one of each family that has
 /// rules.
 fn can_answer(settings: &Settings) -> Result<(), ConfigError> {
-    let families = settings.rules.iter().map(|rules| rules.family).filter(|family| family.is_ip());
-    for family in families {
-        for wire in settings.wires.iter().filter(|wire| wire.ttl == Ttl::Lower) {
+    let families = settings.rules.iter().map(|rules| rules.family);
+    let families: Vec<_> = families.filter(|family| family.is_ip()).collect();
+    for wire in settings.wires.iter().filter(|wire| wire.ttl == Ttl::Lower) {
+        if families.is_empty() {
+            let what = "ttl = \"lower\": expected ip or ip6 in [rules], whose packets age";
+            return Err(settings.refuse(wire.at, what));
+        }
+        for family in &families {
             let ports = wire.ports.iter().filter_map(|place| settings.ports.get(*place));
-            let lacks = |port: &&PortSettings| port.address_of(family).is_none();
+            let lacks = |port: &&PortSettings| port.address_of(*family).is_none();
             if let Some(port) = ports.into_iter().find(lacks) {
                 let (family, port) = (family.name(), &port.name);
                 let what = "ttl = \"lower\" beside rules of";

@@ -25,6 +25,7 @@ mod handover;
 mod interface;
 mod links;
 mod load;
+mod offload;
 mod opened;
 mod parker;
 mod port_checks;

@@ -5,6 +5,7 @@ use std::path::Path;
 use pktio::CaptureReader;
 
 use super::config::{ConfigError, Kind, Named, PortSettings, Settings};
+use super::device::is_like;
 use super::{doctor, interface};
 
 /// Whether everything that ports need is there; nothing is made or changed.
@@ -16,7 +17,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
     for port in &settings.ports {
         if let Kind::AfPacket { device } = &port.kind {
             let names = interface::names();
-            if !names.contains(device) {
+            if !names.iter().any(|name| is_like(name, device)) {
                 let what = format!("expected one of the interfaces {}", names.join(" "));
                 return Err(settings.refuse(port.at, format!("{what}, found \"{device}\"")));
             }
@@ -72,9 +73,8 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
             ));
         }
         for setting in interface::forwarding(name) {
-            tell(format!(
-                "is forwarded from by its host, too, which may pass frames on a second time: {setting} is 1"
-            ));
+            let what = "is forwarded from by its host, which may pass frames on a second time";
+            tell(format!("{what}: {setting} is 1"));
         }
     }
     if settings.ports.iter().any(|port| matches!(port.kind, Kind::AfPacket { .. }))

@@ -8,17 +8,15 @@
 use std::mem;
 use std::sync::Arc;
 
-use packet::{Headers, Link, Superframe, checksum, ethernet, ethertype, pppoe, reply};
-use pktio::{
-    Burst, ChecksumState, Direction, FrameBuf, FrameMeta, LiveMeta, Port, PortError, Readiness,
-    Segments, Taken, VlanTag,
-};
+use packet::{Headers, Link, ethertype, pppoe, reply};
+use pktio::{Burst, Direction, FrameBuf, FrameMeta, Port, PortError, Readiness, Taken};
 
 use super::account::{Account, Reason};
 use super::causes::{Causes, OfBurst, Seen};
 use super::config::Other;
 use super::handed::Handed;
 use super::handover::{Handover, Place};
+use super::offload::{as_on_a_link, longest};
 use super::replies::Rate;
 use crate::arrival::{Arrival, Crossing, Origin};
 use crate::disposition::{FinalVerdict, Skip};
@@ -31,9 +29,6 @@ use crate::publish::{BurstGuard, Worker};
 
 /// A port that a worker drives.
 pub type BoxedPort = Box<dyn Port + Send>;
-
-/// Bytes of a VLAN tag.
-const TAG: usize = 4;
 
 /// Two ports, joined.
 pub(super) struct Wire {
@@ -367,10 +362,7 @@ impl Wire {
         }
         let given = meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok());
         let now = given.unwrap_or(now);
-        // Only who measures asks for it.
-        let segment = segments.and_then(|Segments { size, .. }| {
-            Some(Superframe::new(bytes, headers, size).ok()?.longest() as u32)
-        });
+        let segment = segments.and_then(|segments| longest(bytes, headers, segments));
         let arrival = Arrival {
             time: Some(now),
             direction: Direction::Inbound,
@@ -470,46 +462,6 @@ impl Wire {
 
     fn ends_from(&mut self, from: usize) -> [&mut End; 2] {
         ends_from(&mut self.ends, from)
-    }
-}
-
-/// Makes frames what they are on a link. Rules see a tag where it was before the kernel took it out, as what is made of
-/// the frame has it, and they update checksums that are right. A superframe keeps its segments, of which the kernel
-/// sums each anew.
-fn as_on_a_link(burst: &mut Burst) {
-    for at in 0..burst.len() {
-        let Some(live) = burst.live(at) else { continue };
-        let LiveMeta { vlan, checksum, .. } = *live;
-        if let Some(tag) = vlan {
-            put_back(burst, at, tag);
-        }
-        if matches!(checksum, ChecksumState::Unfinished { .. }) {
-            complete_checksum(burst, at);
-        }
-    }
-}
-
-/// Puts a tag back between addresses and EtherType, where there is room before the frame: ports that take tags out
-/// leave some.
-fn put_back(burst: &mut Burst, at: usize, VlanTag { tci, tpid }: VlanTag) {
-    let is_whole = burst.get(at).is_some_and(|frame| frame.bytes.len() >= ethernet::TYPE.start);
-    let Some(frame) = is_whole.then(|| burst.grow_front(at, TAG)).flatten() else { return };
-    let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
-    frame.bytes.copy_within(TAG..TAG + ethernet::TYPE.start, 0);
-    frame.bytes[ethernet::TYPE.start..][..TAG].copy_from_slice(&[a, b, c, d]);
-    let Some(live) = burst.live_mut(at) else { return };
-    live.vlan = None;
-    if let ChecksumState::Unfinished { start, .. } = &mut live.checksum {
-        *start = start.saturating_add(TAG as u16);
-    }
-}
-
-fn complete_checksum(burst: &mut Burst, at: usize) {
-    let Some(live) = burst.live_mut(at) else { return };
-    let ChecksumState::Unfinished { start, offset } = live.checksum else { return };
-    live.checksum = ChecksumState::NotKnown;
-    if let Some(frame) = burst.get_mut(at) {
-        checksum::complete(frame.bytes, start.into(), offset.into());
     }
 }
 

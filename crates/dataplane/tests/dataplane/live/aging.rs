@@ -57,7 +57,8 @@ fn what_is_too_old_is_answered_by_the_port_it_came_by() {
         (ENDS6, "icmpv6 fd00::1 > fd00::7 time-exceeded"),
     ] {
         let old = of_age(ends, 1);
-        let left = aging(both(&filter("ACCEPT", "")), 1500).sends(0, &[old.clone()]).run();
+        let left =
+            aging(both(&filter("ACCEPT", "")), 1500).sends(0, std::slice::from_ref(&old)).run();
         assert_eq!((left.frames[1].len(), left.direction(0).of(Reason::Ttl)), (0, 1));
         let [reply] = &left.frames[0][..] else { panic!("one reply") };
         assert!(said(reply).starts_with(answer), "{}", said(reply));

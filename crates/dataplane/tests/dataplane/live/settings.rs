@@ -290,6 +290,11 @@ fn files_that_are_named_are_looked_into() {
             text("in.pcap", "out.pcap", "good.v4").replace("[rules]", "ttl = \"lower\"\n[rules]"),
             "live.toml:11:7: ttl = \"lower\" beside rules of ip: expected address = [\"…\"] of ip on left",
         ),
+        (
+            text("in.pcap", "out.pcap", "good.v4")
+                .replace("[rules]\nip", "ttl = \"lower\"\n[rules]\narp"),
+            "live.toml:11:7: ttl = \"lower\": expected ip or ip6 in [rules]",
+        ),
         (text("in.pcap", "out.pcap", "none.v4"), "live.toml:12:6: none.v4: No such file"),
         (text("in.pcap", "out.pcap", "bad.v4"), "live.toml:12:6: bad.v4:3:"),
         (
