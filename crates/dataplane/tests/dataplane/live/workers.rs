@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use dataplane::publish::Published;
 use dataplane::run::config::{Cores, OnPanic, Other, Workers};
-use dataplane::run::{BoxedPort, Ends, Reason, Run, WorkerState};
+use dataplane::run::{BoxedPort, Ends, Reason, Run, Status, WorkerState};
 use dataplane::{Arrival, Crossing, Leaves, Origin, Unresolved};
 use packet::craft::{Addresses, Craft, Fragment, Message};
 use packet::tcp::Flags;
@@ -199,9 +199,8 @@ impl Dice {
 fn conversations(seed: u64, seen_as: Option<[u8; 4]>) -> Vec<Vec<u8>> {
     let mut dice = Dice(seed);
     let mut frames = Vec::new();
-    let mut id = 0;
     let mut steps: HashMap<u64, u64> = HashMap::new();
-    for _ in 0..4000 {
+    for id in 1..=4000 {
         let host = dice.below(60);
         // Who comes from where, to whom, is the host's own.
         let (to, port) = (host % 7, 2000 + host as u16);
@@ -212,7 +211,6 @@ fn conversations(seed: u64, seen_as: Option<[u8; 4]>) -> Vec<Vec<u8>> {
         let answer = Addresses::V4 { source: theirs, destination: back };
         let step = steps.entry(host).or_default();
         *step += 1;
-        id += 1;
         let (addresses, message) = match (host % 3, *step) {
             (0, 1) => (there, Message::tcp(port, 80, Flags::SYN)),
             (0, 2) => (answer, Message::tcp(80, port, SYN_ACK)),
@@ -369,4 +367,78 @@ fn rules_that_connections_would_have_to_move_for_do_not_suit() {
     assert!(suits(&start(&stateless, 2), &tracked).is_err(), "nobody owned a connection");
     let one = start(&tracked, 1);
     assert_eq!([nat, helper].map(|rules| suits(&one, rules)), [Ok(()), Ok(())]);
+}
+
+/// What happens to the port that frames leave by, once.
+#[derive(Clone, Copy, PartialEq)]
+enum Trouble {
+    Panic,
+    Failure,
+}
+
+/// A port that has trouble with the first burst that it is to transmit.
+struct Troubled(Recording, Option<Trouble>);
+
+impl Port for Troubled {
+    fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        self.0.rx_burst(burst)
+    }
+
+    fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        match self.1.take() {
+            Some(Trouble::Panic) => panic!("injected"),
+            Some(Trouble::Failure) => Err(PortError::ReceiveOnly { name: "right".to_owned() }),
+            None => self.0.tx_burst(burst),
+        }
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        self.0.readiness()
+    }
+
+    fn stats(&self) -> Stats {
+        self.0.stats()
+    }
+}
+
+/// Three workers, of whom one has trouble: what is told, how it ends, and that every frame is accounted for.
+fn through_trouble(trouble: Trouble) -> (Vec<String>, Status, bool) {
+    let frames = conversations(6, None);
+    let recording = |frames| Recording { frames, at: 0, left: Arc::default() };
+    let right = Troubled(recording(Vec::new()), Some(trouble));
+    let ports: [(String, BoxedPort); 2] =
+        [("left".to_owned(), Box::new(recording(frames))), ("right".to_owned(), Box::new(right))];
+    let ends = vec![Ends { ports, other: Other::Pass }];
+    let wanted = Workers { cores: Cores::Any, count: Some(3) };
+    let rules = [ruleset(Family::Ipv4, &filter("DROP", TRACKED))];
+    let config = config(Unresolved::Drop);
+    let run = Run::start_on(ends, &rules, config, OnPanic::Closed, &wanted).unwrap();
+    let mut told = Vec::new();
+    let (status, ended) = run.wait(&AtomicBool::new(false), |what| told.push(what.to_owned()));
+    for direction in &status.directions {
+        assert!(direction.frames.balances(), "{:?}", direction.frames);
+    }
+    (told, status, ended.is_ok())
+}
+
+#[test]
+fn after_the_panic_of_one_worker_none_evaluates() {
+    let (told, status, is_well) = through_trouble(Trouble::Panic);
+    let all = status.workers.iter().enumerate();
+    let panicked = all.filter(|(_, worker)| worker.panicked).map(|(number, _)| number);
+    let panicked: Vec<usize> = panicked.collect();
+    let [number] = &*panicked else { panic!("one of them: {panicked:?}") };
+    assert_eq!(told, [format!("worker {number} panicked: no rule sees a frame any more")]);
+    assert!(is_well && status.panicked);
+    let counted = status.directions[0].frames;
+    assert!(counted.of(Reason::Panic) > 0, "{counted:?}");
+}
+
+#[test]
+fn a_port_that_fails_one_worker_ends_all() {
+    let (told, status, is_well) = through_trouble(Trouble::Failure);
+    assert_eq!((told.len(), is_well, status.panicked), (0, false, false));
+    let counted = status.directions[0].frames;
+    assert!(counted.of(Reason::Device) > 0, "{counted:?}");
+    assert!(status.workers.iter().all(|worker| worker.state == WorkerState::Ended));
 }
