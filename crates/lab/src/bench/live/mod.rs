@@ -7,6 +7,7 @@
 
 mod forwarder;
 mod line;
+pub mod soak;
 mod source;
 mod tun;
 
@@ -72,15 +73,12 @@ impl Plan {
 /// No namespace can be made, or tamis does not run.
 pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
     let mut document = Document::new();
-    netns::in_fresh(|| {
-        if plan.has(Part::Forward) {
-            forward(tamis, plan, &mut document)?;
-        }
-        if plan.has(Part::Processor) {
-            processor(tamis, plan, &mut document)?;
-        }
-        Ok(())
-    })?;
+    if plan.has(Part::Forward) {
+        netns::in_fresh(|| forward(tamis, plan, &mut document))?;
+    }
+    if plan.has(Part::Processor) {
+        netns::in_fresh(|| processor(tamis, plan, &mut document))?;
+    }
     if plan.has(Part::Tun) {
         document.results.push(tun::row(tamis, plan)?);
     }

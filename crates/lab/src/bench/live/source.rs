@@ -14,6 +14,7 @@ use packet::craft::{Addresses, Craft, Ethernet, Message};
 use pktio::{AfPacketConfig, AfPacketPort, Burst, FrameMeta, Pool, Port};
 
 use super::FRAME_BYTES;
+use super::forwarder::PRIORITY;
 use super::line::{FAR, NEAR, come, spent_in};
 
 /// Frames sent at a time, each of a flow of its own.
@@ -59,7 +60,8 @@ pub(super) fn send(to: [u8; 6], core: usize, pace: Pace, stop: &AtomicBool) -> i
     let mut window = Window::new(pace)?;
     while !stop.load(Ordering::Relaxed) {
         if !window.is_open()? {
-            thread::sleep(Duration::from_micros(100));
+            // A look costs as much as some dozen frames, and those that are on their way take longer than this.
+            thread::sleep(Duration::from_millis(5));
             continue;
         }
         burst.clear();
@@ -137,10 +139,10 @@ fn pin(thread: &Path, core: usize) -> io::Result<()> {
     let number = thread.file_name().map(|name| name.to_string_lossy().into_owned());
     let number = number.unwrap_or_default();
     let pinned = Command::new("taskset").args(["-cp", &core.to_string(), &number]).output()?;
-    let raised = Command::new("renice").args(["-n", "-20", "-p", &number]).output()?;
+    let raised = Command::new("chrt").args(["--rr", "-p", PRIORITY, &number]).output()?;
     if pinned.status.success() && raised.status.success() {
         return Ok(());
     }
     let said = [pinned.stderr, raised.stderr].concat();
-    Err(io::Error::other(format!("taskset, renice: {}", String::from_utf8_lossy(&said).trim())))
+    Err(io::Error::other(format!("taskset, chrt: {}", String::from_utf8_lossy(&said).trim())))
 }
