@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::line::{NEAR_MAC, spent_by};
 use super::soak::resident;
-use super::source::rules as rules_of;
+use super::source::{Shape, rules as rules_of};
 use crate::oracle::netns::write_setting;
 
 /// Of a host that is not there: the kernel's own stack leaves such frames alone.
@@ -29,15 +29,15 @@ pub(super) enum Forwarder<'p> {
     Tamis {
         /// The program.
         tamis: &'p Path,
-        /// How many rules.
-        rules: usize,
+        /// How many rules, and of what shape.
+        rules: (usize, Shape),
     },
     /// DPDK's, which looks at no frame, over `net_af_packet`.
     Testpmd,
     /// The kernel's router with so many rules of iptables-legacy.
     Kernel {
-        /// How many rules.
-        rules: usize,
+        /// How many rules, and of what shape.
+        rules: (usize, Shape),
     },
     /// Nobody: frames end where they would be forwarded.
     None,
@@ -68,11 +68,13 @@ impl Forwarder<'_> {
     /// Starts it on a core, before all others.
     pub(super) fn start(&self, core: usize) -> io::Result<Running> {
         match self {
-            Self::Tamis { tamis, rules } => start_with(tamis, WIRE, &rules_of(*rules), core),
+            Self::Tamis { tamis, rules } => {
+                start_with(tamis, WIRE, &rules_of(rules.0, rules.1), core)
+            }
             Self::Testpmd => start_testpmd(core),
             Self::Kernel { rules } => {
                 write_setting("ipv4/ip_forward", "1")?;
-                restore(&rules_of(*rules))?;
+                restore(&rules_of(rules.0, rules.1))?;
                 Ok(Running::new(NEAR_MAC))
             }
             Self::None => Ok(Running::new(NOBODY)),
@@ -133,7 +135,7 @@ impl Drop for Running {
         drop(self.folder.take());
         if self.to == NEAR_MAC {
             let _ = write_setting("ipv4/ip_forward", "0");
-            let _ = restore(&rules_of(0));
+            let _ = restore(&rules_of(0, Shape::Addresses));
         }
     }
 }

@@ -78,18 +78,21 @@ pub(super) fn send(to: [u8; 6], core: usize, pace: Pace, stop: &AtomicBool) -> i
 struct Window {
     pace: Pace,
     sent: u64,
-    /// Of those sent, how many were, and had come, at the last look.
+    /// How many were sent at the last look that found room.
     looked: u64,
+    /// Frames that had come at the last look, and before the first one was sent.
     come: u64,
-    /// Frames that were there before, less those that were given up.
-    base: u64,
+    before: u64,
+    /// Of those sent, the ones that no longer count as on their way.
+    given_up: u64,
     moved: Instant,
 }
 
 impl Window {
     fn new(pace: Pace) -> io::Result<Self> {
         let come = come()?;
-        Ok(Self { pace, sent: 0, looked: 0, come, base: come, moved: Instant::now() })
+        let moved = Instant::now();
+        Ok(Self { pace, sent: 0, looked: 0, come, before: come, given_up: 0, moved })
     }
 
     /// Whether more may be sent.
@@ -101,10 +104,10 @@ impl Window {
         if come != self.come {
             (self.come, self.moved) = (come, Instant::now());
         } else if self.moved.elapsed() > LOST {
-            self.base = come.saturating_sub(self.sent);
+            self.given_up = self.sent.saturating_sub(come - self.before);
             self.moved = Instant::now();
         }
-        let is_open = self.sent < come.saturating_sub(self.base) + WINDOW;
+        let is_open = self.sent < come - self.before + self.given_up + WINDOW;
         if is_open {
             self.looked = self.sent;
         }
@@ -122,14 +125,36 @@ fn frame(to: [u8; 6], flow: u16) -> Vec<u8> {
     craft.frame()
 }
 
-/// Rules that these frames do not match.
-pub(super) fn rules(count: usize) -> String {
+/// What rules that these frames do not match ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Both addresses: the rules of `tamis-bench rules`.
+    Addresses,
+    /// Source, protocol and port.
+    Ports,
+}
+
+impl Shape {
+    /// As figures name it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Addresses => "addresses",
+            Self::Ports => "ports",
+        }
+    }
+}
+
+/// So many rules of a shape.
+pub(super) fn rules(count: usize, shape: Shape) -> String {
     let mut text =
         "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n".to_owned();
     for number in 0..count as u32 {
         let source = Ipv4Addr::from(0xac10_0000 + number);
-        let port = 1000 + number;
-        text += &format!("-A FORWARD -s {source}/32 -p udp -m udp --dport {port} -j DROP\n");
+        let rest = match shape {
+            Shape::Addresses => format!("-d {}/32", Ipv4Addr::from(0xac20_0000 + number)),
+            Shape::Ports => format!("-p udp -m udp --dport {}", 1000 + number),
+        };
+        text += &format!("-A FORWARD -s {source}/32 {rest} -j DROP\n");
     }
     text + "COMMIT\n"
 }
