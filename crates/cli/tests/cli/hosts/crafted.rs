@@ -13,6 +13,7 @@ const RULES_V6: &str = "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n";
 const FRAMES: &str = r#"
 import socket, struct, sys
 TAGS = [[], [(0x8100, 5)], [(0x8100, 0xe005)], [(0x88a8, 7), (0x8100, 9)], [(0x8100, 1), (0x8100, 2), (0x8100, 3)]]
+SOURCE = b'\x02\0\0\0\0\1'
 
 def sum16(data):
     total = sum(struct.unpack(f'!{len(data) // 2}H', data))
@@ -24,7 +25,7 @@ def frame(tags, port):
     udp = struct.pack('!4H', 4000, port, 18, 0) + b'0123456789'
     head = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, b'\x0a\x09\0\1', b'\x0a\x09\0\2')
     head = head[:10] + struct.pack('!H', sum16(head)) + head[12:]
-    link = b'\xff' * 6 + b'\x02\0\0\0\0\1'
+    link = b'\xff' * 6 + SOURCE
     for kind, number in tags:
         link += struct.pack('!HH', kind, number)
     return link + b'\x08\0' + head + udp
@@ -41,9 +42,13 @@ else:
     come.bind(('b0', 0))
     come.settimeout(20)
     print('listening', flush=True)
-    for _ in TAGS:
+    left = len(TAGS)
+    while left:
         data, words, _, _ = come.recvmsg(2048, 256)
         tags, at = [], 12
+        if data[6:12] != SOURCE:  # The host's own, and what its neighbour says.
+            continue
+        left -= 1
         for level, kind, aux in words:
             status, _, _, _, _, number, tpid = struct.unpack('IIIHHHH', aux[:20])
             if status & 0x10:

@@ -55,6 +55,23 @@ fn frames_under_faults_are_accounted_for() {
     hosts.stop();
 }
 
+/// A short piece of `make soak-live`.
+#[test]
+fn memory_stays_flat_while_links_flap() {
+    if std::process::Command::new("unshare")
+        .args(["-n", "true"])
+        .status()
+        .map_or(true, |it| !it.success())
+    {
+        return crate::ran::skipped("soak: no network namespaces (not root?)");
+    }
+    let soaked = lab::bench::live::soak::run(std::path::Path::new(crate::ran::TAMIS), 1_000_000);
+    let soaked = soaked.unwrap();
+    assert!(soaked.frames >= 1_000_000 && soaked.is_good(), "{soaked:#?}");
+    let reasons = soaked.status["wires"][0]["dropped"].as_object().unwrap();
+    assert!(reasons.len() > 2, "faults had an effect: {soaked:#?}");
+}
+
 /// The status once so many frames came in on the left, and no more do.
 fn settled(hosts: &Hosts, frames: u64) -> serde_json::Value {
     let mut before = 0;

@@ -10,12 +10,16 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::line::{NEAR_MAC, spent_by};
-use super::source::rules as rules_of;
+use super::soak::resident;
+use super::source::{Shape, rules as rules_of};
 use crate::oracle::netns::write_setting;
 
 /// Of a host that is not there: the kernel's own stack leaves such frames alone.
 const NOBODY: [u8; 6] = [2, 0, 0, 0, 0, 0x99];
+/// Of real time: nothing else on the machine is, and a nice value counts within a session alone.
+pub(super) const PRIORITY: &str = "10";
 const TESTPMD: &str = "dpdk-testpmd";
+const WIRE: &str = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n";
 const RESTORE: &str = "iptables-legacy-restore";
 
 /// Who forwards.
@@ -25,15 +29,15 @@ pub(super) enum Forwarder<'p> {
     Tamis {
         /// The program.
         tamis: &'p Path,
-        /// How many rules.
-        rules: usize,
+        /// How many rules, and of what shape.
+        rules: (usize, Shape),
     },
     /// DPDK's, which looks at no frame, over `net_af_packet`.
     Testpmd,
     /// The kernel's router with so many rules of iptables-legacy.
     Kernel {
-        /// How many rules.
-        rules: usize,
+        /// How many rules, and of what shape.
+        rules: (usize, Shape),
     },
     /// Nobody: frames end where they would be forwarded.
     None,
@@ -64,11 +68,13 @@ impl Forwarder<'_> {
     /// Starts it on a core, before all others.
     pub(super) fn start(&self, core: usize) -> io::Result<Running> {
         match self {
-            Self::Tamis { tamis, rules } => start_tamis(tamis, *rules, core),
+            Self::Tamis { tamis, rules } => {
+                start_with(tamis, WIRE, &rules_of(rules.0, rules.1), core)
+            }
             Self::Testpmd => start_testpmd(core),
             Self::Kernel { rules } => {
                 write_setting("ipv4/ip_forward", "1")?;
-                restore(&rules_of(*rules))?;
+                restore(&rules_of(rules.0, rules.1))?;
                 Ok(Running::new(NEAR_MAC))
             }
             Self::None => Ok(Running::new(NOBODY)),
@@ -102,6 +108,16 @@ impl Running {
         self.to
     }
 
+    /// Where its configuration lies.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.as_ref().map_or(Path::new(""), TempDir::path)
+    }
+
+    /// Bytes of its process that lie in memory.
+    pub(super) fn resident(&self) -> io::Result<u64> {
+        self.child.as_ref().map_or(Ok(0), |child| resident(child.id()))
+    }
+
     /// Nanoseconds that its process was on a processor.
     pub(super) fn spent(&self) -> io::Result<u64> {
         self.child.as_ref().map_or(Ok(0), |child| spent_by(child.id()))
@@ -119,20 +135,26 @@ impl Drop for Running {
         drop(self.folder.take());
         if self.to == NEAR_MAC {
             let _ = write_setting("ipv4/ip_forward", "0");
-            let _ = restore(&rules_of(0));
+            let _ = restore(&rules_of(0, Shape::Addresses));
         }
     }
 }
 
-fn start_tamis(tamis: &Path, rules: usize, core: usize) -> io::Result<Running> {
+/// Starts tamis with ports `left` and `right` of `m0` and `m1`; `more` is the rest of its configuration, whose rules are
+/// `rules.v4`.
+pub(super) fn start_with(
+    tamis: &Path,
+    more: &str,
+    rules: &str,
+    core: usize,
+) -> io::Result<Running> {
     let folder = TempDir::new()?;
-    fs::write(folder.path().join("rules.v4"), rules_of(rules))?;
+    fs::write(folder.path().join("rules.v4"), rules)?;
     let config = folder.path().join("live.toml");
     let port = |name: &str, device: &str| {
         format!("[[port]]\nname = \"{name}\"\nkind = \"af_packet\"\ndevice = \"{device}\"\n")
     };
-    let wire = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n";
-    fs::write(&config, port("left", "m0") + &port("right", "m1") + wire)?;
+    fs::write(&config, port("left", "m0") + &port("right", "m1") + more)?;
     let mut command = pinned(core, tamis);
     let mut child =
         command.arg("run").arg(&config).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
@@ -146,9 +168,9 @@ fn start_tamis(tamis: &Path, rules: usize, core: usize) -> io::Result<Running> {
 
 /// It polls, on its own core; its main thread reads commands on the first one.
 fn start_testpmd(core: usize) -> io::Result<Running> {
-    let mut command = Command::new("nice");
+    let mut command = Command::new("chrt");
     let cores = format!("0,{core}");
-    command.args(["-n", "-20", TESTPMD, "-l", &cores, "--no-huge", "-m", "512", "--no-pci"]);
+    command.args(["--rr", PRIORITY, TESTPMD, "-l", &cores, "--no-huge", "-m", "512", "--no-pci"]);
     command.args(["--vdev=net_af_packet0,iface=m0", "--vdev=net_af_packet1,iface=m1", "--"]);
     command.args(["-i", "--forward-mode=io", "--nb-cores=1", "--auto-start"]);
     command.args(["--total-num-mbufs=16384"]);
@@ -163,8 +185,8 @@ fn start_testpmd(core: usize) -> io::Result<Running> {
 }
 
 fn pinned(core: usize, program: &Path) -> Command {
-    let mut command = Command::new("nice");
-    command.args(["-n", "-20", "taskset", "-c", &core.to_string()]).arg(program);
+    let mut command = Command::new("chrt");
+    command.args(["--rr", PRIORITY, "taskset", "-c", &core.to_string()]).arg(program);
     command
 }
 

@@ -30,7 +30,6 @@ pub(super) struct Line;
 impl Line {
     /// Makes them.
     pub(super) fn new() -> io::Result<Self> {
-        ip("-force link del a0\n-force link del b0\n").ok();
         ip(
             "link add a0 address 02:00:00:00:00:01 type veth peer name m0 address 02:00:00:00:00:02\n\
             link add b0 address 02:00:00:00:00:04 type veth peer name m1 address 02:00:00:00:00:03\n",
@@ -76,7 +75,7 @@ impl Line {
     }
 
     /// Measures while frames are sent from the core.
-    fn along<T: Send>(
+    pub(super) fn along<T>(
         &self,
         running: &Running,
         core: usize,
@@ -133,6 +132,7 @@ fn spent_by_kernel() -> io::Result<u64> {
     Ok(spent)
 }
 
-fn last_core() -> usize {
+/// The core of the forwarder.
+pub(super) fn last_core() -> usize {
     thread::available_parallelism().map_or(0, |cores| cores.get() - 1)
 }

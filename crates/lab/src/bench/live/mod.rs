@@ -7,6 +7,7 @@
 
 mod forwarder;
 mod line;
+pub mod soak;
 mod source;
 mod tun;
 
@@ -15,6 +16,7 @@ use std::path::Path;
 
 use self::forwarder::Forwarder;
 use self::line::Line;
+use self::source::Shape;
 use super::document::{Document, Missing, Row};
 use crate::oracle::netns;
 
@@ -72,15 +74,12 @@ impl Plan {
 /// No namespace can be made, or tamis does not run.
 pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
     let mut document = Document::new();
-    netns::in_fresh(|| {
-        if plan.has(Part::Forward) {
-            forward(tamis, plan, &mut document)?;
-        }
-        if plan.has(Part::Processor) {
-            processor(tamis, plan, &mut document)?;
-        }
-        Ok(())
-    })?;
+    if plan.has(Part::Forward) {
+        netns::in_fresh(|| forward(tamis, plan, &mut document))?;
+    }
+    if plan.has(Part::Processor) {
+        netns::in_fresh(|| processor(tamis, plan, &mut document))?;
+    }
     if plan.has(Part::Tun) {
         document.results.push(tun::row(tamis, plan)?);
     }
@@ -90,8 +89,8 @@ pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
 /// Frames per second, sent as fast as the source can, without rules and with.
 fn forward(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()> {
     let line = Line::new()?;
-    let plain = Forwarder::Tamis { tamis, rules: 0 };
-    let ruled = Forwarder::Tamis { tamis, rules: RULES };
+    let plain = Forwarder::Tamis { tamis, rules: (0, Shape::Addresses) };
+    let ruled = Forwarder::Tamis { tamis, rules: (RULES, Shape::Addresses) };
     let peer = peer(Forwarder::Testpmd, plan, document);
     let (mut ours, mut under, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..plan.runs() {
@@ -119,7 +118,9 @@ fn forward(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()> 
 /// Processor time for each forwarded packet, the source's own taken off.
 fn processor(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()> {
     let line = Line::new()?;
-    for rules in [0, RULES] {
+    for (number, shape) in [(0, Shape::Addresses), (RULES, Shape::Addresses), (RULES, Shape::Ports)]
+    {
+        let rules = (number, shape);
         let ours = Forwarder::Tamis { tamis, rules };
         let peer = peer(Forwarder::Kernel { rules }, plan, document);
         let (mut mine, mut theirs, mut source) = (Vec::new(), Vec::new(), Vec::new());
@@ -132,7 +133,8 @@ fn processor(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()
             source.push(alone);
         }
         let row = Row::new("live.cpu.veth_af_packet", "tamis", "ns/packet", &mine)
-            .with("rules", rules)
+            .with("rules", number)
+            .with("shape", shape.name())
             .with("size", FRAME_BYTES + 4)
             .with("source_ns", super::Runs::of(source).value.round());
         document.results.push(match &peer {

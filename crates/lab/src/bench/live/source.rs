@@ -14,6 +14,7 @@ use packet::craft::{Addresses, Craft, Ethernet, Message};
 use pktio::{AfPacketConfig, AfPacketPort, Burst, FrameMeta, Pool, Port};
 
 use super::FRAME_BYTES;
+use super::forwarder::PRIORITY;
 use super::line::{FAR, NEAR, come, spent_in};
 
 /// Frames sent at a time, each of a flow of its own.
@@ -59,7 +60,8 @@ pub(super) fn send(to: [u8; 6], core: usize, pace: Pace, stop: &AtomicBool) -> i
     let mut window = Window::new(pace)?;
     while !stop.load(Ordering::Relaxed) {
         if !window.is_open()? {
-            thread::sleep(Duration::from_micros(100));
+            // A look costs as much as some dozen frames, and those that are on their way take longer than this.
+            thread::sleep(Duration::from_millis(5));
             continue;
         }
         burst.clear();
@@ -76,18 +78,21 @@ pub(super) fn send(to: [u8; 6], core: usize, pace: Pace, stop: &AtomicBool) -> i
 struct Window {
     pace: Pace,
     sent: u64,
-    /// Of those sent, how many were, and had come, at the last look.
+    /// How many were sent at the last look that found room.
     looked: u64,
+    /// Frames that had come at the last look, and before the first one was sent.
     come: u64,
-    /// Frames that were there before, less those that were given up.
-    base: u64,
+    before: u64,
+    /// Of those sent, the ones that no longer count as on their way.
+    given_up: u64,
     moved: Instant,
 }
 
 impl Window {
     fn new(pace: Pace) -> io::Result<Self> {
         let come = come()?;
-        Ok(Self { pace, sent: 0, looked: 0, come, base: come, moved: Instant::now() })
+        let moved = Instant::now();
+        Ok(Self { pace, sent: 0, looked: 0, come, before: come, given_up: 0, moved })
     }
 
     /// Whether more may be sent.
@@ -99,10 +104,10 @@ impl Window {
         if come != self.come {
             (self.come, self.moved) = (come, Instant::now());
         } else if self.moved.elapsed() > LOST {
-            self.base = come.saturating_sub(self.sent);
+            self.given_up = self.sent.saturating_sub(come - self.before);
             self.moved = Instant::now();
         }
-        let is_open = self.sent < come.saturating_sub(self.base) + WINDOW;
+        let is_open = self.sent < come - self.before + self.given_up + WINDOW;
         if is_open {
             self.looked = self.sent;
         }
@@ -120,14 +125,36 @@ fn frame(to: [u8; 6], flow: u16) -> Vec<u8> {
     craft.frame()
 }
 
-/// Rules that these frames do not match.
-pub(super) fn rules(count: usize) -> String {
+/// What rules that these frames do not match ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Both addresses: the rules of `tamis-bench rules`.
+    Addresses,
+    /// Source, protocol and port.
+    Ports,
+}
+
+impl Shape {
+    /// As figures name it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Addresses => "addresses",
+            Self::Ports => "ports",
+        }
+    }
+}
+
+/// So many rules of a shape.
+pub(super) fn rules(count: usize, shape: Shape) -> String {
     let mut text =
         "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n".to_owned();
     for number in 0..count as u32 {
         let source = Ipv4Addr::from(0xac10_0000 + number);
-        let port = 1000 + number;
-        text += &format!("-A FORWARD -s {source}/32 -p udp -m udp --dport {port} -j DROP\n");
+        let rest = match shape {
+            Shape::Addresses => format!("-d {}/32", Ipv4Addr::from(0xac20_0000 + number)),
+            Shape::Ports => format!("-p udp -m udp --dport {}", 1000 + number),
+        };
+        text += &format!("-A FORWARD -s {source}/32 {rest} -j DROP\n");
     }
     text + "COMMIT\n"
 }
@@ -137,10 +164,10 @@ fn pin(thread: &Path, core: usize) -> io::Result<()> {
     let number = thread.file_name().map(|name| name.to_string_lossy().into_owned());
     let number = number.unwrap_or_default();
     let pinned = Command::new("taskset").args(["-cp", &core.to_string(), &number]).output()?;
-    let raised = Command::new("renice").args(["-n", "-20", "-p", &number]).output()?;
+    let raised = Command::new("chrt").args(["--rr", "-p", PRIORITY, &number]).output()?;
     if pinned.status.success() && raised.status.success() {
         return Ok(());
     }
     let said = [pinned.stderr, raised.stderr].concat();
-    Err(io::Error::other(format!("taskset, renice: {}", String::from_utf8_lossy(&said).trim())))
+    Err(io::Error::other(format!("taskset, chrt: {}", String::from_utf8_lossy(&said).trim())))
 }

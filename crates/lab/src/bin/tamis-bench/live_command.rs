@@ -25,6 +25,9 @@ pub(crate) struct LiveArgs {
     /// One part of it
     #[arg(long, value_name = "PART", value_parser = parts())]
     only: Option<Part>,
+    /// Measure nothing, but send so many frames through faults and a link that flaps, and watch the memory
+    #[arg(long, value_name = "FRAMES", conflicts_with_all = ["peers", "quick", "json", "only"])]
+    soak: Option<u64>,
 }
 
 /// Parts by name.
@@ -37,7 +40,23 @@ fn parts() -> impl TypedValueParser<Value = Part> {
 
 /// Measures and prints.
 pub(crate) fn run(args: &LiveArgs) -> Result<ExitCode> {
+    if let Some(frames) = args.soak {
+        return soak(frames);
+    }
     let plan = Plan { peers: args.peers, quick: args.quick, only: args.only };
     crate::print(&live::run(&crate::tamis()?, plan)?, args.json)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Soaks and tells; exit code 1 if memory grew, or a frame is not accounted for.
+fn soak(frames: u64) -> Result<ExitCode> {
+    let soaked = live::soak::run(&crate::tamis()?, frames)?;
+    let megabytes: Vec<String> =
+        soaked.resident.iter().map(|bytes| format!("{:.1}", *bytes as f64 / 1e6)).collect();
+    crate::show(format!("frames    {}, link down {} times", soaked.frames, soaked.flaps));
+    crate::show(format!("resident  {} MB", megabytes.join(" ")));
+    crate::show(format!("growth    {} bytes after the first tenth", soaked.growth()));
+    crate::show(format!("accounted {}", soaked.is_accounted));
+    crate::show(&soaked.status["wires"]);
+    Ok(if soaked.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
