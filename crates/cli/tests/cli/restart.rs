@@ -125,6 +125,20 @@ fn what_is_picked_up_is_translated_as_if_it_began() {
 }
 
 #[test]
+fn what_cannot_start_leaves_the_connections() {
+    let wire = Wire::new("restart-refused");
+    wire.asks("");
+    let kept = wire.kept();
+    let looped = "*filter\n:FORWARD DROP [0:0]\n:a - [0:0]\n:b - [0:0]\n\
+        -A a -j b\n-A b -j a\nCOMMIT\n";
+    wire.0.write("rules.v4", looped);
+    assert_eq!(wire.answers("").code, Some(2));
+    assert_eq!(wire.kept(), kept);
+    wire.0.write("rules.v4", RULES);
+    assert_eq!(back(&wire.answers("")).0, 1);
+}
+
+#[test]
 fn what_is_no_connection_is_told_and_what_is_no_such_file_is_refused() {
     let wire = Wire::new("restart-bad");
     wire.asks("");

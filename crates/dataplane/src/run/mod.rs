@@ -161,7 +161,6 @@ pub fn open(settings: &Settings) -> Result<Opened, RunError> {
         let [first, second] = wire.ports;
         wires.push(Ends { ports: [open(first)?, open(second)?], other: wire.other });
     }
-    restart::begin(settings)?;
     let connections = settings.restart.file.as_ref().map(|file| file.path.clone());
     let on_panic = settings.on_panic;
     Ok(Opened { wires, loaded, on_panic, control, connections, resumed })
@@ -177,10 +176,15 @@ impl Opened {
     /// Starts, after this was given up.
     ///
     /// # Errors
-    /// The rules form a loop, or no thread can be had.
+    /// The rules form a loop, no thread can be had, or the file of connections cannot be taken over.
     pub fn start(self, given_up: GivenUp) -> Result<Run, RunError> {
         let Self { wires, loaded, on_panic, control, connections, resumed } = self;
         let run = Run::start(wires, &loaded.rulesets, loaded.config, on_panic)?;
+        // Not before: what cannot start leaves them to the next attempt.
+        if let Err(error) = restart::begin(connections.as_deref()) {
+            run.stop();
+            return Err(error);
+        }
         Ok(Run { control, connections, resumed, given_up, ..run })
     }
 }
