@@ -175,7 +175,8 @@ fn a_download_goes_on_over_a_restart() {
     let folder = Scratch::new("restart-download");
     let rest = "[conntrack]\nfile = \"connections.txt\"\n[control]\nsocket = \"c\"\n";
     let config = between(&folder, DOWNLOAD, rest);
-    let sent: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
+    // More than the buffers of both ends take: the server still has some to send when tamis ends.
+    let sent: Vec<u8> = (0..6_000_000_u32).flat_map(u32::to_le_bytes).collect();
     folder.write("sent", &sent);
     let mut serve = hosts.command(2, "python3");
     serve.args(["-m", "http.server", "8000"]).current_dir(folder.path());
@@ -191,7 +192,7 @@ fn a_download_goes_on_over_a_restart() {
     let url = "http://10.9.0.2:8000/sent";
     let mut fetch = hosts.command(0, "curl");
     fetch.args(["-s", "--retry", "20", "--retry-connrefused", "--retry-delay", "1"]);
-    fetch.args(["-m", "60", "--limit-rate", "1M", "-o", &got, url]);
+    fetch.args(["-m", "60", "--limit-rate", "8M", "-o", &got, url]);
     let mut fetch = fetch.spawn().unwrap();
     while fs::metadata(&got).map_or(0, |file| file.len()) < 100_000 {
         assert!(fetch.try_wait().unwrap().is_none(), "it ended too early");
