@@ -73,7 +73,6 @@ pub fn open(settings: &Settings, dpdk: &mut dyn OpenDpdk) -> Result<Opened, RunE
         }
         devices.extend(left.into_iter().chain(right));
     }
-    restart::begin(settings)?;
     Ok(Opened {
         wires,
         links: Links::new(devices, passed, Kernel),
@@ -97,12 +96,17 @@ impl Opened {
     /// Starts, after this was given up.
     ///
     /// # Errors
-    /// The rules form a loop, or no threads can be had.
+    /// The rules form a loop, no threads can be had, or the file of connections cannot be taken over.
     pub fn start(self, given_up: GivenUp) -> Result<Run, RunError> {
         let Loaded { rulesets, config, .. } = self.loaded;
         let published = publish(&rulesets, config)?;
-        let run =
-            Run::begin(self.wires, published, self.division, self.on_panic, self.connections)?;
+        let Self { wires, division, on_panic, connections, .. } = self;
+        let run = Run::begin(wires, published, division, on_panic, connections)?;
+        // Not before: what cannot start leaves them to the next attempt.
+        if let Err(error) = restart::begin(run.connections.as_deref()) {
+            run.stop();
+            return Err(error);
+        }
         Ok(Run {
             links: self.links,
             control: self.control,

@@ -1,7 +1,7 @@
 //! Connections over a restart: they are written when a run ends, and read when the next one starts.
 //!
-//! Contract: the file is there only while no run has it. It is removed before the first frame is taken, so after a
-//! crash there is none, and an old one is never taken for the connections of now. It appears whole or not at all. What
+//! Contract: the file is there only while no run has it. It is removed as the first frames are taken, so after a crash
+//! there is none, and an old one is never taken for the connections of now; a run that cannot start leaves it. It appears whole or not at all. What
 //! is in it counts from the last packet that its run saw: connections die in between as they do without packets. A
 //! file that tamis did not write is refused, and left alone; a line of one that is no connection is told and passed
 //! over. Where there is no file a time of grace begins, if one is configured (`conntrack::Config::grace`).
@@ -64,10 +64,10 @@ fn text(settings: &Settings, Named { path, at }: &Named) -> Result<Option<String
 }
 
 /// The run has the connections from now on, and nobody else.
-pub(super) fn begin(settings: &Settings) -> Result<(), RunError> {
-    let Some(named) = &settings.restart.file else { return Ok(()) };
-    match fs::remove_file(&named.path) {
-        Err(source) if source.kind() != ErrorKind::NotFound => Err(refused(&named.path, source)),
+pub(super) fn begin(file: Option<&Path>) -> Result<(), RunError> {
+    let Some(file) = file else { return Ok(()) };
+    match fs::remove_file(file) {
+        Err(source) if source.kind() != ErrorKind::NotFound => Err(refused(file, source)),
         _ => Ok(()),
     }
 }

@@ -408,10 +408,10 @@ fn through_trouble(trouble: Trouble) -> (Vec<String>, Status, bool) {
     let right = Troubled(recording(Vec::new()), Some(trouble));
     let ports: [(String, BoxedPort); 2] =
         [("left".to_owned(), Box::new(recording(frames))), ("right".to_owned(), Box::new(right))];
-    let ends = vec![Ends { ports, other: Other::Pass }];
+    let ends = vec![Ends { ports, crossings: Default::default(), other: Other::Pass }];
     let wanted = Workers { cores: Cores::Any, count: Some(3) };
     let rules = [ruleset(Family::Ipv4, &filter("DROP", TRACKED))];
-    let config = config(Unresolved::Drop);
+    let config = config(Unresolved::Drop, Vec::new());
     let run = Run::start_on(ends, &rules, config, OnPanic::Closed, &wanted).unwrap();
     let mut told = Vec::new();
     let (status, ended) = run.wait(&AtomicBool::new(false), |what| told.push(what.to_owned()));
