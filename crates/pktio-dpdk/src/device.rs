@@ -37,7 +37,7 @@ impl Device {
             return Err(io::Error::new(ErrorKind::NotFound, what));
         };
         let socket = sys::socket_of(*number);
-        let pool = eal.pool(socket, config.free_burst.min(DpdkConfig::MOST_BURST))?;
+        let pool = MbufPool::at(eal, socket, config.free_burst.min(DpdkConfig::MOST_BURST))?;
         let mut opened = Opened { queues: config.queues.max(1), mtu: 0, socket };
         sys::start(*number, &mut opened, pool.pool)?;
         let frame_bytes = usize::from(opened.mtu) + LINK_BYTES;

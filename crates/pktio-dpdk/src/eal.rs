@@ -7,13 +7,11 @@
 //! the thread that drives it known ([`Eal::register_thread`]), until that ends.
 
 use std::cell::RefCell;
-use std::ffi::{CString, c_int};
-use std::io;
+use std::ffi::CString;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::config::EalError;
-use crate::mbuf::MbufPool;
 use crate::sys;
 
 /// Whether this process has tried: after a failure there is no second try, as DPDK may be half started.
@@ -27,14 +25,12 @@ thread_local! {
 /// The EAL of this process.
 #[derive(Clone, Debug)]
 pub struct Eal {
-    started: Arc<Started>,
+    _started: Arc<Started>,
 }
 
+/// That it runs.
 #[derive(Debug)]
-struct Started {
-    /// One for each NUMA node that a device is at, while somebody uses it.
-    pools: Mutex<Vec<(c_int, Weak<MbufPool>)>>,
-}
+struct Started;
 
 impl Eal {
     /// Starts it, under the name of a program and with the EAL's own arguments (`--no-pci`, `--vdev=net_null0`, …). The
@@ -52,26 +48,13 @@ impl Eal {
             return Err(EalError::Again);
         }
         sys::init(all).map_err(EalError::Refused)?;
-        Ok(Self { started: Arc::new(Started { pools: Mutex::default() }) })
+        Ok(Self { _started: Arc::new(Started) })
     }
 
     /// Names of its devices.
     #[must_use]
     pub fn devices(&self) -> Vec<String> {
         sys::devices().into_iter().map(|(name, _)| name).collect()
-    }
-
-    /// The memory of frames at a NUMA node. The first to ask decides how many mbufs a thread keeps.
-    pub(crate) fn pool(&self, socket: c_int, cache: usize) -> io::Result<Arc<MbufPool>> {
-        let mut pools = self.started.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        pools.retain(|(_, pool)| pool.strong_count() > 0);
-        let known = pools.iter().find(|(at, _)| *at == socket);
-        if let Some(pool) = known.and_then(|(_, pool)| pool.upgrade()) {
-            return Ok(pool);
-        }
-        let pool = Arc::new(MbufPool::new(self.clone(), socket, cache)?);
-        pools.push((socket, Arc::downgrade(&pool)));
-        Ok(pool)
     }
 
     /// Makes the calling thread known, until it ends. One that cannot be works all the same, without a cache.

@@ -7,7 +7,7 @@
 
 use std::ffi::{CString, c_int};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pktio::{Memory, Region};
 
@@ -21,6 +21,9 @@ const MBUFS: u32 = (1 << 14) - 1;
 const HEADROOM: u16 = 128;
 const FRAME_BYTES: u16 = 2048;
 
+/// One for each NUMA node that a device is at, while somebody uses it: those of the only EAL that a process has.
+static POOLS: Mutex<Vec<(c_int, Weak<MbufPool>)>> = Mutex::new(Vec::new());
+
 /// Memory of frames.
 #[derive(Debug)]
 pub(crate) struct MbufPool {
@@ -30,7 +33,20 @@ pub(crate) struct MbufPool {
 }
 
 impl MbufPool {
-    pub(crate) fn new(eal: Eal, socket: c_int, cache: usize) -> io::Result<Self> {
+    /// The memory of frames at a NUMA node. The first to ask decides how many mbufs a thread keeps.
+    pub(crate) fn at(eal: &Eal, socket: c_int, cache: usize) -> io::Result<Arc<Self>> {
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.retain(|(_, pool)| pool.strong_count() > 0);
+        let known = pools.iter().find(|(at, _)| *at == socket);
+        if let Some(pool) = known.and_then(|(_, pool)| pool.upgrade()) {
+            return Ok(pool);
+        }
+        let pool = Arc::new(Self::new(eal.clone(), socket, cache)?);
+        pools.push((socket, Arc::downgrade(&pool)));
+        Ok(pool)
+    }
+
+    fn new(eal: Eal, socket: c_int, cache: usize) -> io::Result<Self> {
         let name = CString::new(format!("tamis-{socket}")).unwrap_or_default();
         let pool = Mempool::new(&name, MBUFS, cache as u32, HEADROOM + FRAME_BYTES, socket)?;
         Ok(Self { pool, _eal: eal })

@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use pktio::{Burst, CaptureReader, Port};
+
 use crate::ran::{Ran, Scratch, TAMIS, skipped, tamis};
 
 const RULES: &str =
@@ -12,6 +14,16 @@ const SPECS: [&str; 3] = [
     "tcp 10.0.0.7:40001 > 10.0.0.9:22 syn",
     "tcp 10.0.0.7:40002 > 10.0.0.9:80 syn",
 ];
+
+/// The frames of a capture, as they are.
+fn frames_of(capture: &str) -> Vec<Vec<u8>> {
+    let mut reader = CaptureReader::open(capture).unwrap();
+    let (mut burst, mut frames) = (Burst::new(), Vec::new());
+    while reader.rx_burst(&mut burst).unwrap() > 0 {
+        frames.extend(burst.iter().map(|frame| frame.bytes.to_vec()));
+    }
+    frames
+}
 
 /// A configuration of two devices, made by the EAL from these arguments.
 fn config(folder: &Scratch, rules: &str, devices: [(&str, &str); 2]) -> String {
@@ -107,10 +119,8 @@ fn a_capture_goes_through_the_rules_from_device_to_device() {
         (wire["sent"].as_u64(), wire["dropped"].to_string()),
         (Some(2), r#"{"policy":1}"#.into())
     );
-    let accepts = folder.write("accepts.v4", "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n");
-    let left =
-        tamis(&["replay", &accepts, &folder.file("out.pcap"), "--path", "forward", "--json"]);
-    assert_eq!(left.json()["packets"]["total"], 2, "{}", left.out);
+    let came = frames_of(&from);
+    assert_eq!(frames_of(&folder.file("out.pcap")), [&came[0][..], &came[2]]);
 }
 
 #[test]

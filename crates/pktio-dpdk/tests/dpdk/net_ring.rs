@@ -36,6 +36,7 @@ fn frames_come_as_they_were_sent_in_order_from_any_memory() {
                     frame.bytes[draw.below(14)] ^= 0x55;
                 }
                 held.retain(|_| draw.below(3) > 0);
+                (0..held.len()).for_each(|at| move_start(&mut held, at, &mut draw));
             }
             for _ in 0..draw.below(8) {
                 let length = 14 + draw.below(1500);
@@ -63,6 +64,18 @@ fn frames_come_as_they_were_sent_in_order_from_any_memory() {
         drop((port, held));
         assert_eq!(mbufs.free(), mbufs.all() - model.len());
     });
+}
+
+/// Frames may begin elsewhere in their memory than they came.
+fn move_start(burst: &mut Burst, at: usize, draw: &mut Draw) {
+    match burst.get(at).map_or(0, |frame| frame.bytes.len()) {
+        100.. => burst.trim_front(at, draw.below(20)),
+        _ => {
+            if let Some(frame) = burst.grow_front(at, draw.below(20)) {
+                frame.bytes[0] = draw.below(256) as u8;
+            }
+        }
+    }
 }
 
 /// In `number`, of frames that were not received.
