@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pktio::Opener;
+
 use super::config::{ConfigError, LinkLoss, OnPanic, Settings};
 use super::control::Control;
 use super::error::RunError;
@@ -46,11 +48,16 @@ fn load(settings: &Settings) -> Result<(Loaded, Resumed), ConfigError> {
     Ok((loaded, resumed))
 }
 
-/// Opens what a configuration names; devices of DPDK by way of `dpdk`, which is `()` where there is none.
+/// Opens what a configuration names; devices of DPDK by way of `dpdk`, which is `()` where there is none. What
+/// takes privileges about other devices `opener` does: now, and each time that one has come back.
 ///
 /// # Errors
 /// Something is refused, or a port or the control socket cannot be opened.
-pub fn open(settings: &Settings, dpdk: &mut dyn OpenDpdk) -> Result<Opened, RunError> {
+pub fn open(
+    settings: &Settings,
+    opener: &Arc<dyn Opener>,
+    dpdk: &mut dyn OpenDpdk,
+) -> Result<Opened, RunError> {
     let (mut loaded, resumed) = load(settings).map_err(RunError::Config)?;
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
     let division = Division::of(&loaded.rulesets, &settings.workers);
@@ -61,7 +68,7 @@ pub fn open(settings: &Settings, dpdk: &mut dyn OpenDpdk) -> Result<Opened, RunE
         let mut open = |place: usize| {
             let name = settings.ports[place].name.as_str().into();
             let OpenPort { queues, device } =
-                ports::open(settings, place, division.cores.len(), dpdk)?;
+                ports::open(settings, place, division.cores.len(), opener, dpdk)?;
             Ok::<_, RunError>(((name, queues), device))
         };
         let [(first, left), (second, right)] = [open(wire.ports[0])?, open(wire.ports[1])?];
@@ -75,7 +82,7 @@ pub fn open(settings: &Settings, dpdk: &mut dyn OpenDpdk) -> Result<Opened, RunE
     }
     Ok(Opened {
         wires,
-        links: Links::new(devices, passed, Kernel),
+        links: Links::new(devices, passed, Kernel::by(opener)),
         division,
         loaded,
         on_panic: settings.on_panic,

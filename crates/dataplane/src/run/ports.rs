@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pktio::{FaultPort, MemoryPort, Pool, PortError};
+use pktio::{FaultPort, MemoryPort, Opener, Pool, PortError};
 
 use super::capture_port::CapturePort;
 use super::config::{BurstSettings, Gone, Kind, PortSettings, Settings, Ttl, WireSettings};
@@ -62,23 +62,25 @@ pub(super) fn open(
     settings: &Settings,
     place: usize,
     workers: usize,
+    opener: &Arc<dyn Opener>,
     dpdk: &mut dyn OpenDpdk,
 ) -> Result<OpenPort, PortError> {
     let PortSettings { name, kind, gone, .. } = &settings.ports[place];
     let is_device = matches!(kind, Kind::AfPacket { .. } | Kind::Tun { .. });
     if !is_device || *gone == Gone::End {
-        let queues = open_queues(settings, place, workers, dpdk)?.queues;
+        let queues = open_queues(settings, place, workers, &**opener, dpdk)?.queues;
         return Ok(OpenPort { queues, device: None });
     }
-    let (name, settings) = (name.clone(), settings.clone());
-    let open: Open = Box::new(move || match open_queues(&settings, place, workers, &mut ())? {
-        Found { name, idle_latency, queues: Queues::Each(queues) } => {
-            Ok(Opened { name, queues, idle_latency })
-        }
-        Found { name, idle_latency, queues: Queues::One(queue) } => {
-            Ok(Opened { name, queues: vec![queue], idle_latency })
-        }
-    });
+    let (name, settings, opener) = (name.clone(), settings.clone(), Arc::clone(opener));
+    let open: Open =
+        Box::new(move || match open_queues(&settings, place, workers, &*opener, &mut ())? {
+            Found { name, idle_latency, queues: Queues::Each(queues) } => {
+                Ok(Opened { name, queues, idle_latency })
+            }
+            Found { name, idle_latency, queues: Queues::One(queue) } => {
+                Ok(Opened { name, queues: vec![queue], idle_latency })
+            }
+        });
     let (device, queues) = Device::open(&name, open)?;
     let queues = queues.into_iter().map(|queue| Box::new(queue) as BoxedPort).collect();
     Ok(OpenPort { queues: Queues::Each(queues), device: Some(device) })
@@ -97,6 +99,7 @@ fn open_queues(
     settings: &Settings,
     place: usize,
     workers: usize,
+    opener: &dyn Opener,
     dpdk: &mut dyn OpenDpdk,
 ) -> Result<Found, PortError> {
     let PortSettings { name, kind, .. } = &settings.ports[place];
@@ -107,11 +110,12 @@ fn open_queues(
         }
         Kind::AfPacket { device } => {
             let name = devices::found(device)?;
-            let (queues, idle_latency) = devices::af_packet(&name, workers, settings.burst)?;
+            let (queues, idle_latency) =
+                devices::af_packet(opener, &name, workers, settings.burst)?;
             return Ok(Found { name, queues: Queues::Each(queues), idle_latency });
         }
         Kind::Tun { device } => {
-            let queues = Queues::Each(devices::tun(device, workers, settings.burst)?);
+            let queues = Queues::Each(devices::tun(opener, device, workers, settings.burst)?);
             return Ok(Found { name: device.clone(), queues, idle_latency: Duration::ZERO });
         }
         Kind::Dpdk { device } => {
@@ -124,13 +128,15 @@ fn open_queues(
             Box::new(MemoryPort::looped(&pool, LOOPED, LOOPED_BURST))
         }
         // Ports that it wraps stand before it, and are opened with one queue.
-        Kind::Fault { of, seed, rates } => match open_queues(settings, *of, 1, dpdk)?.queues {
-            Queues::One(port) => Box::new(FaultPort::new(port, *seed, *rates)),
-            Queues::Each(ports) => {
-                let port = ports.into_iter().next().ok_or_else(|| gone(name))?;
-                Box::new(FaultPort::new(port, *seed, *rates))
+        Kind::Fault { of, seed, rates } => {
+            match open_queues(settings, *of, 1, opener, dpdk)?.queues {
+                Queues::One(port) => Box::new(FaultPort::new(port, *seed, *rates)),
+                Queues::Each(ports) => {
+                    let port = ports.into_iter().next().ok_or_else(|| gone(name))?;
+                    Box::new(FaultPort::new(port, *seed, *rates))
+                }
             }
-        },
+        }
     };
     let idle_latency = Duration::ZERO;
     Ok(Found { name: name.clone(), queues: Queues::One(port), idle_latency })
@@ -194,7 +200,7 @@ mod devices {
     use std::io::{self, ErrorKind};
     use std::time::Duration;
 
-    use pktio::{AfPacketConfig, AfPacketPort, Pool, PortError, TunConfig, TunPort};
+    use pktio::{AfPacketConfig, AfPacketPort, Opener, Pool, PortError, TunConfig, TunPort};
 
     use super::super::device::is_like;
     use super::{BoxedPort, BurstSettings};
@@ -217,6 +223,7 @@ mod devices {
     }
 
     pub(super) fn af_packet(
+        opener: &dyn Opener,
         device: &str,
         queues: usize,
         burst: BurstSettings,
@@ -229,13 +236,14 @@ mod devices {
             drain_us,
             ..AfPacketConfig::new(device)
         };
-        let ports = AfPacketPort::open_queues(&config, queues as u16, &pool)?;
+        let ports = AfPacketPort::open_queues(opener, &config, queues as u16, &pool)?;
         let idle_latency = ports.first().map(AfPacketPort::block_timeout).unwrap_or_default();
         let ports = ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect();
         Ok((ports, idle_latency))
     }
 
     pub(super) fn tun(
+        opener: &dyn Opener,
         device: &str,
         queues: usize,
         burst: BurstSettings,
@@ -247,7 +255,7 @@ mod devices {
             offload: true,
             burst_frames: burst.rx,
         };
-        let ports = TunPort::open(&config, &pool)?;
+        let ports = TunPort::open_by(opener, &config, &pool)?;
         Ok(ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect())
     }
 }
@@ -257,7 +265,7 @@ mod devices {
     use std::io;
     use std::time::Duration;
 
-    use pktio::PortError;
+    use pktio::{Opener, PortError};
 
     use super::{BoxedPort, BurstSettings};
 
@@ -271,6 +279,7 @@ mod devices {
     }
 
     pub(super) fn af_packet(
+        _: &dyn Opener,
         device: &str,
         _: usize,
         _: BurstSettings,
@@ -279,6 +288,7 @@ mod devices {
     }
 
     pub(super) fn tun(
+        _: &dyn Opener,
         device: &str,
         _: usize,
         _: BurstSettings,

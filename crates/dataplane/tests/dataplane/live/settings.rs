@@ -1,6 +1,7 @@
 //! Configurations: what is refused, where, and what is said of rules before they run.
 
 use std::fs;
+use std::sync::Arc;
 
 use dataplane::Unresolved;
 use dataplane::run;
@@ -8,7 +9,7 @@ use dataplane::run::config::{
     BurstSettings, Cores, Kind, OnPanic, Other, Privileges, Settings, Workers,
 };
 use pktio::pcap_file::NgWriter;
-use pktio::{Interface, LinkType, Pace, Speed};
+use pktio::{InProcess, Interface, LinkType, Opener, Pace, Speed};
 
 const PORTS: &str = "[[port]]\nname = \"left\"\nkind = \"loopback\"\n\
     [[port]]\nname = \"right\"\nkind = \"loopback\"\n";
@@ -209,7 +210,10 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
             after("[privileges]\ndrop = \"some\""),
             "12:8: expected one of auto required off, found \"some\"",
         ),
-        (after("[privileges]\nreopen = 1"), "12:10: expected true or false, found integer"),
+        (
+            after("[privileges]\nreopen = \"some\""),
+            "12:10: expected one of parent keep no, found \"some\"",
+        ),
         (after("[control]"), "11:1: expected socket = … in this [control]"),
     ];
     for (text, expected) in cases {
@@ -302,7 +306,9 @@ fn files_that_are_named_are_looked_into() {
         let error = run::check(&folder.settings(&text)).expect_err(expected).to_string();
         let line = folder.within(&error);
         assert!(line.starts_with(expected), "{line}\nnot {expected}");
-        assert!(run::open(&folder.settings(&text), &mut ()).is_err_and(|error| error.is_input()));
+        let opener: Arc<dyn Opener> = Arc::new(InProcess);
+        let opened = run::open(&folder.settings(&text), &opener, &mut ());
+        assert!(opened.is_err_and(|error| error.is_input()));
     }
     let good = folder.settings(&text("in.pcap", "out.pcap", "good.v4"));
     assert!(run::check(&good).is_ok());
