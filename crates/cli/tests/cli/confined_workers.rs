@@ -132,7 +132,9 @@ fn a_device_that_comes_back_is_opened_for_a_confined_run() {
     has_only(parent, TO_OPEN);
     assert!(stage.pings());
     // What ends a run does not end it before.
-    ["-TERM", "-INT", "-HUP"].map(|name| signal(name, parent));
+    for name in ["-TERM", "-INT", "-HUP"] {
+        signal(name, parent);
+    }
     let m = stage.names[1].clone();
     for _ in 0..2 {
         assert!(ip(&format!("-n {m} link del m0")));
