@@ -177,6 +177,15 @@ fn a_link_that_is_lost_is_passed_on_by_a_confined_run() {
         comes_true("both are up", || stage.states() == ["up", "up"]);
     }
     comes_true("frames pass again", || stage.pings());
+    // Nothing is to leave by a device that goes now, and it is noticed all the same.
+    let m = stage.names[1].clone();
+    for _ in 0..2 {
+        assert!(ip(&format!("-n {m} link del m0")));
+        comes_true("left is gone, and right is down", || stage.states() == ["gone", "down"]);
+        assert!(stage.plug_left());
+        comes_true("both are up", || stage.states() == ["up", "up"]);
+        comes_true("frames pass again", || stage.pings());
+    }
     has_only(stage.pid(), NONE);
     stage.stop();
 }

@@ -86,6 +86,31 @@ fn a_connection_and_its_translation_outlast_a_restart() {
     assert_eq!(wire.kept().matches("packets=1 ").count(), 2, "{}", wire.kept());
 }
 
+/// Each worker writes the connections that it owns, and finds those of the file again that it is to own.
+#[test]
+fn connections_of_several_workers_outlast_a_restart() {
+    const FLOWS: u16 = 64;
+    let wire = Wire::new("restart-workers");
+    let specs = |spec: fn(u16) -> String| (4000..4000 + FLOWS).map(spec).collect::<Vec<_>>();
+    let asks = specs(|port| format!("udp 10.0.0.7:{port} > 198.51.100.9:53"));
+    let answers = specs(|port| format!("udp 198.51.100.9:53 > 192.0.2.1:{port}"));
+    for (name, specs) in [("asks.pcap", asks), ("answers.pcap", answers)] {
+        let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
+        wire.0.capture(name, "eth0", &specs);
+    }
+    let workers = "[workers]\ncount = 2\n[privileges]\ndrop = \"auto\"\n";
+    let asked = wire.asks(workers).json();
+    assert_eq!(asked["workers"].as_array().unwrap().len(), 2, "both evaluate");
+    let kept = wire.kept();
+    assert_eq!(kept.matches("UNREPLIED").count(), usize::from(FLOWS), "{kept}");
+    let answered = wire.answers(workers);
+    assert_eq!(answered.json()["resumed"]["connections"], FLOWS);
+    assert_eq!(back(&answered), (FLOWS.into(), "{}".to_owned()));
+    assert!(!wire.kept().contains("UNREPLIED"));
+    // As many as there are, whatever their number was.
+    assert_eq!(wire.answers("").json()["resumed"]["connections"], FLOWS);
+}
+
 #[test]
 fn without_the_file_an_answer_is_nobodys() {
     let wire = Wire::new("restart-without");
