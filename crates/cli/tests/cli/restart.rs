@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use crate::live::{ended, started};
 use crate::ran::{Ran, Scratch, skipped, tamis};
@@ -217,10 +219,12 @@ fn a_download_goes_on_over_a_restart() {
     let url = "http://10.9.0.2:8000/sent";
     let mut fetch = hosts.command(0, "curl");
     fetch.args(["-s", "--retry", "20", "--retry-connrefused", "--retry-delay", "1"]);
-    fetch.args(["-m", "60", "--limit-rate", "8M", "-o", &got, url]);
+    // Tried again is what begins before the server listens, not what comes slowly.
+    fetch.args(["--retry-max-time", "30", "-m", "600", "--limit-rate", "8M", "-o", &got, url]);
     let mut fetch = fetch.spawn().unwrap();
     while fs::metadata(&got).map_or(0, |file| file.len()) < 100_000 {
         assert!(fetch.try_wait().unwrap().is_none(), "it ended too early");
+        thread::sleep(Duration::from_millis(10));
     }
     let run = hosts.children.last_mut().unwrap();
     let signal = format!("kill -TERM {}", run.id());
