@@ -19,7 +19,7 @@ mod tests;
 use anyhow::{Result, bail};
 use dataplane::run::GivenUp;
 #[cfg(target_os = "linux")]
-use dataplane::run::config::Reopen;
+use dataplane::run::config::{Kind, Reopen};
 use dataplane::run::config::{Privileges, Settings};
 #[cfg(target_os = "linux")]
 use rustix::thread::CapabilitySet;
@@ -54,8 +54,15 @@ fn judged(
 fn give_up(settings: &Settings) -> (GivenUp, Vec<String>) {
     let keeps = settings.reopen == Reopen::Keep;
     let kept = if keeps { capabilities::TO_OPEN } else { CapabilitySet::empty() };
-    let (given_up, lacking) =
-        all_but(kept, || files::keep_own(settings), system_calls::keep_needed);
+    let is_dpdk = settings.ports.iter().any(|port| matches!(port.kind, Kind::Dpdk { .. }));
+    let system_calls = || match is_dpdk {
+        // Its threads are there already, and would be under the filter, too.
+        true => bail!("what the drivers of DPDK ask for is not known"),
+        false => system_calls::keep_needed(),
+    };
+    let (given_up, mut lacking) = all_but(kept, || files::keep_own(settings), system_calls);
+    let kept_by_others = "the threads that DPDK started before keep their privileges";
+    lacking.extend(is_dpdk.then(|| kept_by_others.to_owned()));
     (GivenUp { capabilities: given_up.capabilities && kept.is_empty(), ..given_up }, lacking)
 }
 

@@ -11,6 +11,7 @@ mod serve;
 
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -51,7 +52,7 @@ impl Parent {
         let (own, its) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
             .context("socketpair")?;
         let mut command = Command::new("/proc/self/exe");
-        command.arg("parent").stdin(its).stdout(Stdio::null());
+        command.arg0("tamis").arg("parent").stdin(its).stdout(Stdio::null());
         command.args(reopened.packet_sockets.then_some("--packet-sockets"));
         command.args(reopened.tuns.iter().map(|name| format!("--tun={name}")));
         command.args(reopened.links.iter().map(|name| format!("--link={name}")));

@@ -2,7 +2,7 @@
 //! root.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::confined::{field, is_complete};
 use crate::devices::{Stage, comes_true, ip, stage};
@@ -127,18 +127,16 @@ fn what_several_workers_do_they_may_do_confined() {
 
 #[test]
 fn a_device_that_comes_back_is_opened_for_a_confined_run() {
-    let Some(mut stage) = confined("confined-parent", "link = \"pass\"", "parent") else { return };
+    let Some(mut stage) = confined("confined-parent", "", "parent") else { return };
     let parent = parent_for(stage.pid());
     has_only(parent, TO_OPEN);
     assert!(stage.pings());
     // What ends a run does not end it before.
-    for name in ["-TERM", "-INT", "-HUP"] {
-        signal(name, parent);
-    }
+    ["-TERM", "-INT", "-HUP"].into_iter().for_each(|name| signal(name, parent));
     let m = stage.names[1].clone();
     for _ in 0..2 {
         assert!(ip(&format!("-n {m} link del m0")));
-        comes_true("left is gone, and right is down", || stage.states() == ["gone", "down"]);
+        is_missed(&stage);
         assert!(stage.plug_left());
         comes_true("both are up", || stage.states() == ["up", "up"]);
         comes_true("frames pass again", || stage.pings());
@@ -152,10 +150,43 @@ fn a_device_that_comes_back_is_opened_for_a_confined_run() {
     comes_true("its end is told", || stage.said(lost) == 1);
     assert!(stage.pings());
     assert!(ip(&format!("-n {m} link del m0")));
-    comes_true("left is gone", || stage.states()[0] == "gone");
+    is_missed(&stage);
     assert!(stage.plug_left());
     assert!(!stage.pings());
     assert_eq!((&*stage.states()[0], stage.said(lost)), ("gone", 1));
+    stage.stop();
+}
+
+/// The left device is gone, which is noticed by what is to leave by it.
+fn is_missed(stage: &Stage) {
+    let unheard = ["netns", "exec", &stage.names[2], "ping", "-c", "1", "-W", "1", "10.9.0.1"];
+    comes_true("left is gone", || {
+        let _ = Command::new("ip").args(unheard).stdout(Stdio::null()).status();
+        stage.states()[0] == "gone"
+    });
+}
+
+#[test]
+fn a_link_that_is_lost_is_passed_on_by_a_confined_run() {
+    let Some(mut stage) = confined("confined-link", "link = \"pass\"", "parent") else { return };
+    let b = stage.names[2].clone();
+    for _ in 0..2 {
+        assert!(ip(&format!("-n {b} link set b0 down")));
+        comes_true("left is taken down", || stage.states() == ["down", "down"]);
+        assert!(ip(&format!("-n {b} link set b0 up")));
+        comes_true("both are up", || stage.states() == ["up", "up"]);
+    }
+    comes_true("frames pass again", || stage.pings());
+    // Nothing is to leave by a device that goes now, and it is noticed all the same.
+    let m = stage.names[1].clone();
+    for _ in 0..2 {
+        assert!(ip(&format!("-n {m} link del m0")));
+        comes_true("left is gone, and right is down", || stage.states() == ["gone", "down"]);
+        assert!(stage.plug_left());
+        comes_true("both are up", || stage.states() == ["up", "up"]);
+        comes_true("frames pass again", || stage.pings());
+    }
+    has_only(stage.pid(), NONE);
     stage.stop();
 }
 

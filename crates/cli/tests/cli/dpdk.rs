@@ -110,6 +110,9 @@ fn a_capture_goes_through_the_rules_from_device_to_device() {
     let socket = folder.file("c");
     let status = || tamis(&["ctl", "--socket", &socket, "--json", "status"]).json();
     while status()["wires"][0]["received"] != 3 {}
+    let given_up = status()["given_up"].clone();
+    let is_gone = ["system_calls", "capabilities"].map(|what| given_up[what] == true);
+    assert_eq!(is_gone, [false, true], "{given_up}");
     assert_eq!(tamis(&["ctl", "--socket", &socket, "stop"]).code, Some(0));
     let ran = run.ended();
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -121,6 +124,13 @@ fn a_capture_goes_through_the_rules_from_device_to_device() {
     );
     let came = frames_of(&from);
     assert_eq!(frames_of(&folder.file("out.pcap")), [&came[0][..], &came[2]]);
+
+    // Not all can be given up, and so nothing runs where that is asked for.
+    let text = std::fs::read_to_string(&config).unwrap() + "[privileges]\ndrop = \"required\"\n";
+    folder.write("live.toml", text);
+    let refused = tamis(&["run", &config]);
+    assert_eq!(refused.code, Some(1), "{}", refused.err);
+    assert!(refused.err.contains("the drivers of DPDK ask for is not known"), "{}", refused.err);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use crate::live::{ended, started};
 use crate::ran::{Ran, Scratch, skipped, tamis};
@@ -84,6 +86,31 @@ fn a_connection_and_its_translation_outlast_a_restart() {
     // It was answered by now, and counted.
     assert!(!wire.kept().contains("UNREPLIED"));
     assert_eq!(wire.kept().matches("packets=1 ").count(), 2, "{}", wire.kept());
+}
+
+/// Each worker writes the connections that it owns, and finds those of the file again that it is to own.
+#[test]
+fn connections_of_several_workers_outlast_a_restart() {
+    const FLOWS: u16 = 64;
+    let wire = Wire::new("restart-workers");
+    let specs = |spec: fn(u16) -> String| (4000..4000 + FLOWS).map(spec).collect::<Vec<_>>();
+    let asks = specs(|port| format!("udp 10.0.0.7:{port} > 198.51.100.9:53"));
+    let answers = specs(|port| format!("udp 198.51.100.9:53 > 192.0.2.1:{port}"));
+    for (name, specs) in [("asks.pcap", asks), ("answers.pcap", answers)] {
+        let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
+        wire.0.capture(name, "eth0", &specs);
+    }
+    let workers = "[workers]\ncount = 2\n[privileges]\ndrop = \"auto\"\n";
+    let asked = wire.asks(workers).json();
+    assert_eq!(asked["workers"].as_array().unwrap().len(), 2, "both evaluate");
+    let kept = wire.kept();
+    assert_eq!(kept.matches("UNREPLIED").count(), usize::from(FLOWS), "{kept}");
+    let answered = wire.answers(workers);
+    assert_eq!(answered.json()["resumed"]["connections"], FLOWS);
+    assert_eq!(back(&answered), (FLOWS.into(), "{}".to_owned()));
+    assert!(!wire.kept().contains("UNREPLIED"));
+    // As many as there are, whatever their number was.
+    assert_eq!(wire.answers("").json()["resumed"]["connections"], FLOWS);
 }
 
 #[test]
@@ -192,10 +219,12 @@ fn a_download_goes_on_over_a_restart() {
     let url = "http://10.9.0.2:8000/sent";
     let mut fetch = hosts.command(0, "curl");
     fetch.args(["-s", "--retry", "20", "--retry-connrefused", "--retry-delay", "1"]);
-    fetch.args(["-m", "60", "--limit-rate", "8M", "-o", &got, url]);
+    // Tried again is what begins before the server listens, not what comes slowly.
+    fetch.args(["--retry-max-time", "30", "-m", "600", "--limit-rate", "8M", "-o", &got, url]);
     let mut fetch = fetch.spawn().unwrap();
     while fs::metadata(&got).map_or(0, |file| file.len()) < 100_000 {
         assert!(fetch.try_wait().unwrap().is_none(), "it ended too early");
+        thread::sleep(Duration::from_millis(10));
     }
     let run = hosts.children.last_mut().unwrap();
     let signal = format!("kill -TERM {}", run.id());

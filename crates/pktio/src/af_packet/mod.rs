@@ -13,8 +13,8 @@
 //! - A block goes back to the kernel with its last frame. The kernel fills blocks in turn: it stops at one that is
 //!   still out, and what arrives then is lost, and counted. So while more than half of the blocks are out, frames are
 //!   copied to a pool, and their blocks go back at once. With no chunk free, they wait in the ring.
-//! - When the interface goes down, that is an error once, and whatever comes after it is up again is received. When
-//!   it is gone, that is an error from then on, with its name; it has to be opened again.
+//! - When the interface goes down, that is an error once, and whatever comes after it is up again is received; until
+//!   then the port is ready after a while instead of by its descriptor. When it is gone, that is an error from then on, with its name; it has to be opened again.
 //! - Promiscuous mode ends with the port. The ring, and the kernel's part of the socket, end with the last frame.
 //! - Several ports of one process may share an interface's frames ([`Fanout`]). Fragments are not put together for
 //!   that: those of a packet go to one port, which need not be that of their flow.
@@ -51,6 +51,14 @@ const FRAME_BYTES: u32 = 2048;
 const SEND_BUFFER: c_int = 4 << 20;
 /// In `PACKET_FANOUT`: no frames that the host sends. A group does not ask the sockets in it.
 const FANOUT_IGNORE_OUTGOING: u32 = 0x4000;
+
+/// How often an interface that went down is looked at: whether it is gone, or has frames again.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Whether the interface that the socket was bound to is gone.
+fn is_unbound(socket: &OwnedFd) -> bool {
+    sys::bound(socket).is_ok_and(|(index, _)| index < 0)
+}
 
 /// A socket for a port, bound to nothing yet.
 pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
@@ -149,6 +157,8 @@ pub struct AfPacketPort {
     index: NonZeroU32,
     is_promiscuous: bool,
     is_gone: bool,
+    /// It went down, and nothing has come in by it since.
+    is_down: bool,
     queue: u16,
     block_timeout: Duration,
     ring: Ring,
@@ -234,6 +244,7 @@ impl AfPacketPort {
             index,
             is_promiscuous: config.promiscuous,
             is_gone: false,
+            is_down: false,
             queue: config.queue,
             block_timeout: Duration::from_millis(config.timeout_ms().into()),
             ring,
@@ -289,12 +300,22 @@ impl AfPacketPort {
         if self.is_gone {
             return Err(PortError::Gone { name: self.name.clone() });
         }
-        sys::take_error(&self.socket).map_or(Ok(()), |error| Err(self.failure(error)))
+        match sys::take_error(&self.socket) {
+            Some(error) => {
+                self.is_down = true;
+                Err(self.failure(error))
+            }
+            // One that goes while it is down is no event of the socket's.
+            None if self.is_down && is_unbound(&self.socket) => {
+                Err(self.failure(ErrorKind::NotFound.into()))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The error of a socket whose interface may be gone, or down.
     fn failure(&mut self, error: io::Error) -> PortError {
-        self.is_gone |= sys::bound(&self.socket).is_ok_and(|(index, _)| index < 0);
+        self.is_gone |= is_unbound(&self.socket);
         if self.is_gone {
             return PortError::Gone { name: self.name.clone() };
         }
@@ -334,8 +355,9 @@ impl Port for AfPacketPort {
             self.receive(is_copied, burst);
         }
         self.ring.close();
-        if burst.is_empty() {
-            self.check()?;
+        match burst.is_empty() {
+            true => self.check()?,
+            false => self.is_down = false,
         }
         Ok(burst.len())
     }
@@ -369,7 +391,10 @@ impl Port for AfPacketPort {
     }
 
     fn readiness(&self) -> Readiness<'_> {
-        Readiness::Descriptor(self.socket.as_fd())
+        match self.is_down {
+            true => Readiness::After(LOOK),
+            false => Readiness::Descriptor(self.socket.as_fd()),
+        }
     }
 
     fn stats(&self) -> Stats {
