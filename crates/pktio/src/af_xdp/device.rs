@@ -7,11 +7,13 @@ use std::io::{self, ErrorKind};
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 
-use super::attach::{Attachment, XdpMode};
+use super::attach::{Attached, Attachment};
+use super::config::{AfXdpConfig, ETHERNET, LINK_HEADER, TAG, queues_of};
 use super::queue::Queue;
+use super::sys;
 use super::umem::Umem;
-use super::{AfXdpConfig, Attached, ETHERNET, LINK_HEADER, TAG, sys};
 use crate::af_packet::sys as packet_socket;
+use crate::xdp_mode::XdpMode;
 
 /// An interface with the program on it.
 #[derive(Debug)]
@@ -57,7 +59,7 @@ impl Device {
             true => 0,
             false => libc::XDP_COPY,
         };
-        let count = u32::from(config.queues).clamp(1, self.channels) as u16;
+        let count = queues_of(config, self.channels);
         let open = |number| Queue::open((self.index, number), umem, config.ring_frames, flags);
         let queues: Vec<Queue> = (0..count).map(open).collect::<io::Result<_>>()?;
         let mut is_zero_copy = true;
