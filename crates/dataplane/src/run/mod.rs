@@ -115,17 +115,19 @@ impl Run {
     /// # Errors
     /// Something is refused, or a port or the control socket cannot be opened.
     pub fn open(settings: &Settings) -> Result<(Self, Vec<String>), RunError> {
-        let Loaded { rulesets, config, warnings } = check(settings).map_err(RunError::Config)?;
+        let Loaded { rulesets, config, mut warnings } =
+            check(settings).map_err(RunError::Config)?;
         let control = settings.socket.as_deref().map(Control::open).transpose()?;
-        let mut wires = Vec::new();
+        let (mut wires, mut devices) = (Vec::new(), ports::Devices::default());
         for wire in &settings.wires {
-            let open = |place: usize| {
-                let port = ports::open(settings, place).map_err(RunError::Port)?;
+            let mut open = |place: usize| {
+                let port = ports::open(settings, place, &mut devices).map_err(RunError::Port)?;
                 Ok((settings.ports[place].name.clone(), port))
             };
             let [first, second] = wire.ports;
             wires.push(Ends { ports: [open(first)?, open(second)?], other: wire.other });
         }
+        warnings.extend(devices.warnings);
         let run = Self::start(wires, &rulesets, config, settings.on_panic)?;
         Ok((Self { control, ..run }, warnings))
     }

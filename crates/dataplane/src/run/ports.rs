@@ -8,6 +8,8 @@ use super::capture_port::CapturePort;
 use super::config::{ConfigError, Kind, Named, PortSettings, Settings};
 use super::wire::BoxedPort;
 
+pub(super) use devices::Devices;
+
 /// Frames that a loopback holds, and hands over at a time.
 const LOOPED: usize = 1024;
 const LOOPED_BURST: usize = 64;
@@ -37,7 +39,11 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
                 file.as_ref().is_some_and(|file| file.path == *path)
                     || out.as_ref().is_some_and(is_written)
             }
-            Kind::AfPacket { .. } | Kind::Tun { .. } | Kind::Loopback | Kind::Fault { .. } => false,
+            Kind::AfPacket { .. }
+            | Kind::AfXdp { .. }
+            | Kind::Tun { .. }
+            | Kind::Loopback
+            | Kind::Fault { .. } => false,
         };
         if settings.ports.iter().any(is_used) {
             let what = format!("{}: expected a file of its own", path.display());
@@ -47,11 +53,15 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Opens the port at a place of the configuration.
+/// Opens the port at a place of the configuration, with what the devices of one run share.
 ///
 /// # Errors
 /// The port fails.
-pub(super) fn open(settings: &Settings, place: usize) -> Result<BoxedPort, PortError> {
+pub(super) fn open(
+    settings: &Settings,
+    place: usize,
+    shared: &mut Devices,
+) -> Result<BoxedPort, PortError> {
     let PortSettings { name, kind, .. } = &settings.ports[place];
     Ok(match kind {
         Kind::Pcap { file, out } => {
@@ -59,6 +69,7 @@ pub(super) fn open(settings: &Settings, place: usize) -> Result<BoxedPort, PortE
             Box::new(CapturePort::open(name, file, out)?)
         }
         Kind::AfPacket { device } => devices::af_packet(device)?,
+        Kind::AfXdp { device, .. } => shared.af_xdp(settings, device)?,
         Kind::Tun { device } => devices::tun(device)?,
         Kind::Loopback => {
             let pool = Pool::new(2 * LOOPED, LOOPED_BYTES, 0);
@@ -66,7 +77,7 @@ pub(super) fn open(settings: &Settings, place: usize) -> Result<BoxedPort, PortE
         }
         // Ports that it wraps stand before it.
         Kind::Fault { of, seed, rates } => {
-            Box::new(FaultPort::new(open(settings, *of)?, *seed, *rates))
+            Box::new(FaultPort::new(open(settings, *of, shared)?, *seed, *rates))
         }
     })
 }
@@ -74,8 +85,12 @@ pub(super) fn open(settings: &Settings, place: usize) -> Result<BoxedPort, PortE
 /// Ports that are devices of the kernel's.
 #[cfg(target_os = "linux")]
 mod devices {
-    use pktio::{AfPacketConfig, AfPacketPort, Pool, PortError, TunConfig, TunPort};
+    use pktio::{
+        AfPacketConfig, AfPacketPort, AfXdpConfig, AfXdpPort, Pool, PortError, TunConfig, TunPort,
+        Umem,
+    };
 
+    use super::super::config::{Kind, PortSettings, Settings};
     use super::BoxedPort;
 
     /// Frames that are copied out of a ring that is nearly full, and bytes of each.
@@ -86,6 +101,41 @@ mod devices {
     const HEADROOM: usize = 64;
     /// Frames received at once.
     const BURST_FRAMES: usize = 64;
+
+    /// What the devices of one run share, and what is odd about them.
+    #[derive(Default)]
+    pub(in super::super) struct Devices {
+        /// One for all, so that frames go from one to the other as they lie.
+        umem: Option<Umem>,
+        pub(in super::super) warnings: Vec<String>,
+    }
+
+    impl Devices {
+        pub(super) fn af_xdp(
+            &mut self,
+            settings: &Settings,
+            device: &str,
+        ) -> Result<BoxedPort, PortError> {
+            let configs: Vec<AfXdpConfig> = settings.ports.iter().filter_map(xdp_config).collect();
+            let umem = match &self.umem {
+                Some(umem) => umem,
+                None => self.umem.insert(Umem::for_ports(&configs)?),
+            };
+            let config = configs.iter().find(|config| config.interface == device);
+            let gone = || PortError::Gone { name: device.to_owned() };
+            let port = AfXdpPort::open(config.ok_or_else(gone)?, umem)?;
+            let attached = port.attached();
+            if attached.refused.is_some() || u32::from(attached.queues) < attached.channels {
+                self.warnings.push(format!("{device}: {attached}"));
+            }
+            Ok(Box::new(port))
+        }
+    }
+
+    fn xdp_config(port: &PortSettings) -> Option<AfXdpConfig> {
+        let Kind::AfXdp { device, queues, mode } = &port.kind else { return None };
+        Some(AfXdpConfig { queues: *queues, mode: *mode, ..AfXdpConfig::new(device) })
+    }
 
     pub(super) fn af_packet(device: &str) -> Result<BoxedPort, PortError> {
         let pool = Pool::new(COPIES, CHUNK_BYTES, HEADROOM);
@@ -107,7 +157,24 @@ mod devices {
 
     use pktio::PortError;
 
+    use super::super::config::Settings;
     use super::BoxedPort;
+
+    /// There is nothing to share.
+    #[derive(Default)]
+    pub(in super::super) struct Devices {
+        pub(in super::super) warnings: Vec<String>,
+    }
+
+    impl Devices {
+        pub(super) fn af_xdp(
+            &mut self,
+            _settings: &Settings,
+            device: &str,
+        ) -> Result<BoxedPort, PortError> {
+            Err(none(device))
+        }
+    }
 
     fn none(device: &str) -> PortError {
         let source = io::ErrorKind::Unsupported.into();

@@ -5,10 +5,15 @@
 //! its burst). Frames leave in the order in which they came. All frames of a burst go through one program. Every
 //! frame ends in the [`Account`] of its direction.
 
+use std::mem;
 use std::sync::Arc;
 
-use packet::{Headers, Link, checksum, ethernet, ethertype, pppoe, reply};
-use pktio::{Burst, ChecksumState, Direction, FrameMeta, Port, PortError, Readiness, VlanTag};
+use packet::{
+    Checksums, Headers, Link, checksum, ethernet, ethertype, parse, pppoe, reply, unfinished,
+};
+use pktio::{
+    Burst, ChecksumState, Direction, FrameMeta, FrameMut, Port, PortError, Readiness, VlanTag,
+};
 
 use super::account::{Account, Reason};
 use super::causes::{Causes, OfBurst, Seen};
@@ -319,10 +324,18 @@ impl Wire {
 fn complete_checksums(burst: &mut Burst) {
     for at in 0..burst.len() {
         let Some(live) = burst.live_mut(at) else { continue };
-        let ChecksumState::Unfinished { start, offset } = live.checksum else { continue };
-        live.checksum = ChecksumState::NotKnown;
-        if let Some(frame) = burst.get_mut(at) {
-            checksum::complete(frame.bytes, start.into(), offset.into());
+        let state = mem::replace(&mut live.checksum, ChecksumState::NotKnown);
+        let Some(FrameMut { bytes, .. }) = burst.get_mut(at) else { continue };
+        match state {
+            ChecksumState::NotKnown | ChecksumState::Verified => {}
+            ChecksumState::Unfinished { start, offset } => {
+                checksum::complete(bytes, start.into(), offset.into());
+            }
+            // Before any rule, under rules of any family, and after a panic: so these headers are its own.
+            ChecksumState::MaybeUnfinished => {
+                let headers = parse(Link::Wire, bytes, bytes.len(), Checksums::Ignore);
+                unfinished::complete(bytes, &headers);
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ mod read;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use pktio::FaultRates;
+use pktio::{FaultRates, XdpMode};
 use rules::model::Family;
 
 use crate::config::Unresolved;
@@ -61,6 +61,15 @@ pub enum Kind {
     AfPacket {
         /// Its name.
         device: String,
+    },
+    /// An interface, by way of AF_XDP. Linux.
+    AfXdp {
+        /// Its name.
+        device: String,
+        /// Queues to receive by, at most.
+        queues: u16,
+        /// Who hands frames over.
+        mode: XdpMode,
     },
     /// A TUN device, which is made where there is none of its name. Linux.
     Tun {
@@ -181,7 +190,11 @@ impl PortSettings {
     fn wraps(&self) -> Option<usize> {
         match self.kind {
             Kind::Fault { of, .. } => Some(of),
-            Kind::AfPacket { .. } | Kind::Tun { .. } | Kind::Pcap { .. } | Kind::Loopback => None,
+            Kind::AfPacket { .. }
+            | Kind::AfXdp { .. }
+            | Kind::Tun { .. }
+            | Kind::Pcap { .. }
+            | Kind::Loopback => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! From TOML to [`Settings`].
 
-use pktio::FaultRates;
+use pktio::{FaultRates, XdpMode};
 use rules::model::Family;
 use toml::de::DeTable;
 
@@ -15,14 +15,15 @@ const TOP: [&str; 6] = ["port", "wire", "rules", "workers", "conntrack", "contro
 const TOP_NOT_BUILT: [&str; 4] = ["dpdk", "burst", "metrics", "log"];
 
 /// Kinds of ports that are there, and keys of each besides `name` and `kind`.
-const KINDS: [(&str, &[&str]); 5] = [
+const KINDS: [(&str, &[&str]); 6] = [
     ("af_packet", &["device"]),
+    ("af_xdp", &["device", "queues", "mode"]),
     ("tun", &["device"]),
     ("pcap", &["file", "out"]),
     ("loopback", &[]),
     ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt", "delay", "reorder"]),
 ];
-const KINDS_NOT_BUILT: [&str; 3] = ["af_xdp", "dpdk", "tunnel"];
+const KINDS_NOT_BUILT: [&str; 2] = ["dpdk", "tunnel"];
 const PORT_NOT_BUILT: [&str; 4] = ["address", "queues", "pace", "speed"];
 
 /// Ports and wires that a file may have.
@@ -109,6 +110,7 @@ impl<'t> Reader<'t> {
             "pcap" => self.pcap(&section)?,
             "loopback" => Kind::Loopback,
             "af_packet" => Kind::AfPacket { device: device(&section)? },
+            "af_xdp" => af_xdp(&section)?,
             "tun" => Kind::Tun { device: device(&section)? },
             _ => self.fault(&section, before)?,
         };
@@ -259,6 +261,17 @@ fn taken(value: &Value<'_>, name: &str) -> Wrong {
 fn no_port(value: &Value<'_>, name: &str, ports: &[PortSettings]) -> Wrong {
     let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
     (value.span(), format!("expected one of the ports {}, found \"{name}\"", names.join(" ")))
+}
+
+fn af_xdp(section: &Section<'_, '_>) -> Result<Kind, Wrong> {
+    const MOST_QUEUES: u64 = 64;
+    let modes =
+        [("auto", XdpMode::Auto), ("native", XdpMode::Native), ("generic", XdpMode::Generic)];
+    Ok(Kind::AfXdp {
+        device: device(section)?,
+        queues: section.number("queues", MOST_QUEUES)?.unwrap_or(MOST_QUEUES) as u16,
+        mode: section.choice("mode", &modes, &[])?.unwrap_or_default(),
+    })
 }
 
 /// The name of the interface that a port is.
