@@ -2,10 +2,10 @@
 
 # Every system package that a test calls, in one place. Debian names.
 PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
-	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3 ethtool
+	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3 ethtool pkg-config libdpdk-dev
 # What the scenes of `make lab` run besides.
 LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
-	libusrsctp-examples iputils-arping
+	libusrsctp-examples iputils-arping openssh-server openssh-client
 
 # Those of them that are not installed; all of them where there is no dpkg to ask.
 lacking = $(shell for p in $(1); do \
@@ -14,7 +14,7 @@ MISSING = $(call lacking,$(PACKAGES))
 ROOT = $(filter 0,$(shell id -u))
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10 | sed 's/^/make /'
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10 | sed 's/^/make /'
 
 run: ## Build tamis and show its demo report; the files go to target/demo
 	cargo build --release --bin tamis
@@ -82,6 +82,20 @@ lab: $(if $(ROOT),lab-deps) ## Real programs through this machine's kernel, thei
 	cargo build --release --bin tamis
 	cargo run --quiet --release -p tamis-lab --bin programs -- $(SCENES)
 
+# Rulesets of the wild that `make series` plays; all that it knows unless told.
+SETTINGS ?=
+
+series: $(if $(ROOT),lab-deps) ## Real programs through tamis and this machine's kernel in series (root; SETTINGS=…)
+	cargo build --release --bin tamis
+	cargo run --quiet --release -p tamis-lab --bin series -- --rulesets $(RULESETS) $(SETTINGS)
+
+# Frames of `make soak-live`.
+FRAMES ?= 50000000
+
+soak-live: ## Millions of frames through faults and flapping links: memory stays flat (root; FRAMES=N)
+	cargo build --release --bin tamis --bin tamis-bench
+	target/release/tamis-bench live --soak $(FRAMES)
+
 lab-deps: PACKAGES := $(filter-out chromium,$(PACKAGES)) $(LAB_PACKAGES)
 lab-deps: deps
 
@@ -93,4 +107,4 @@ picture: ## Redraw docs/review.png (needs Chromium)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test skips deps lint package oracle lab lab-deps picture loom golden fuzz
+.PHONY: help run test skips deps lint package oracle lab lab-deps series soak-live picture loom golden fuzz

@@ -7,6 +7,7 @@ use crate::completions_command::CompletionsArgs;
 use crate::convert_command::ConvertArgs;
 use crate::ctl_command::CtlArgs;
 use crate::demo::DemoArgs;
+use crate::doctor_command::DoctorArgs;
 use crate::man_command::ManArgs;
 use crate::moved::MovedArgs;
 use crate::replay_command::ReplayArgs;
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Ask a run how it is, or stop it
     Ctl(CtlArgs),
+    /// Which kinds of ports work on this machine, and what the others lack
+    Doctor(DoctorArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them

@@ -1,11 +1,19 @@
-//! Ctrl-C and SIGTERM: the first one asks the work to end with what it has, the second ends the program at once.
+//! Ctrl-C and SIGTERM: the first one asks the work to end with what it has, the second ends the program at once. SIGHUP asks
+//! a run to read its files anew.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+
+/// A flag that SIGHUP raises: files are to be read anew. To be called once.
+pub(crate) fn asked_to_reload() -> Result<Arc<AtomicBool>> {
+    let asked = Arc::new(AtomicBool::new(false));
+    flag::register(SIGHUP, Arc::clone(&asked)).context("signals")?;
+    Ok(asked)
+}
 
 /// A flag that these signals raise. To be called once.
 pub(crate) fn raised() -> Result<Arc<AtomicBool>> {

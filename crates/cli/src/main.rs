@@ -7,15 +7,19 @@
 mod args;
 mod collect_command;
 mod completions_command;
+mod confine;
 mod convert_command;
 mod ctl_command;
 mod demo;
+mod doctor_command;
+mod dpdk_ports;
 mod host_folder;
 mod interrupt;
 mod man_command;
 mod moved;
 mod outputs;
 mod progress;
+mod properties;
 mod replay_command;
 mod run_command;
 mod screen;
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
         Command::Collect(collect) => collect_command::run(collect),
         Command::Run(run) => run_command::run(run),
         Command::Ctl(ctl) => ctl_command::run(ctl),
+        Command::Doctor(doctor) => doctor_command::run(doctor),
         Command::Completions(completions) => completions_command::run(completions, Args::command()),
         Command::Man(man) => man_command::run(man, Args::command()),
         Command::Bench(MovedArgs { .. }) => moved::refuse("bench"),

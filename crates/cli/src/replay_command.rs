@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -37,6 +38,7 @@ Examples:
   tamis replay rules.v4 office.pcap
   tamis replay rules.v4 office.pcap --vs new.v4 --fail-on change
   tamis replay rules.v4 office.pcap --filter 'tcp port 443' --from +10 --to +20 --list drop
+  tcpdump -i any -U -w - | tamis replay rules.v4 - --follow --list drop
   tamis replay rules.v4 office.pcap --net eth0=0.0.0.0/0 --net eth1=10.0.0.0/8 --list drop")]
 pub(crate) struct ReplayArgs {
     /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them, - for standard input; or a
@@ -53,6 +55,10 @@ pub(crate) struct ReplayArgs {
     /// How many packets --list shows
     #[arg(long, default_value_t = 20, requires = "list", value_name = "N")]
     pub limit: usize,
+    /// Show each packet with its verdict as it comes, those of --list alone if given, and the report at the end.
+    /// Nothing is read ahead: no packet waits for one that shows how it left. For standard input and pipes
+    #[arg(long, conflicts_with = "limit")]
+    pub follow: bool,
     /// Show which packets change verdict under these rules, and by which rules; the file may be the same
     #[arg(long, value_name = "NEW_RULES")]
     pub vs: Option<String>,
@@ -117,6 +123,15 @@ pub(crate) struct ReplayArgs {
     pub walk: WalkArgs,
 }
 
+impl ReplayArgs {
+    /// Whether packets are shown line by line: not where something else is to stand on standard output alone.
+    fn prints_lines(&self) -> bool {
+        let files = [&self.packets, &self.verdicts, &self.annotate];
+        let is_taken = self.json || files.into_iter().flatten().any(|name| name == "-");
+        self.follow && !is_taken
+    }
+}
+
 /// `--list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListChoice {
@@ -174,6 +189,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let rules = more.into_iter().flatten().chain([&args.rules]);
     standard_input_once(rules.chain(&args.captures))?;
     keep_apart(args)?;
+    if args.follow && args.captures.len() > 1 {
+        bail!("--follow: expected one CAPTURE, found {}", args.captures.len());
+    }
     // The process ends with this command: to free large rulesets rule by rule would take a tenth of it.
     let files = ManuallyDrop::new(args.walk.open(&args.rules)?);
     let versus = args.vs.as_deref().map(|name| new_rules(args, name)).transpose()?;
@@ -198,18 +216,24 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let counters = [target(&args.save_counters)?, target(&args.save_counters6)?];
     let mut progress = Progress::new();
     let mut at = |done, all| progress.at(done, all);
+    let stop = interrupt::raised()?;
+    let list = args.list.map(List::from);
+    let mut lines = args.prints_lines().then(|| screen::Lines::new(Arc::clone(&stop)));
     let mut wanted = Wanted {
-        list: args.list.map(|list| (list.into(), args.limit)),
+        list: list.filter(|_| !args.follow).map(|list| (list, args.limit)),
+        follow: args.follow,
+        lines: lines.as_mut().map(|lines| (list, lines as &mut dyn Write)),
         verdicts: verdicts.as_mut().map(|to| to as &mut dyn Write),
         page: args.html.is_some(),
-        progress: Some(&mut at),
+        // A bar has no place between lines.
+        progress: if args.follow { None } else { Some(&mut at) },
         selection,
         versus,
         packets: packets.as_mut().map(|to| to as &mut dyn Write),
         split: args.split.clone(),
         room: room.clone(),
         annotate: annotated.as_mut().map(|to| to as &mut dyn Write),
-        stop: Some(interrupt::raised()?),
+        stop: Some(stop),
         threads: args.jobs,
     };
     let mut report = run::replay(&files, &args.captures, &config, &mut wanted)?;
@@ -224,6 +248,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         }
     }
     html.map_or(Ok(()), |to| to.write_whole(&report.html(&command_line(""))))?;
+    lines.map_or(Ok(()), |_| screen::print("\n"))?;
     print(&report, args.json)?;
     if let (2.., Some(why)) = (args.jobs, report.one_worker()) {
         screen::tell(&format!("tamis: -j {}: one worker evaluates: {why}", args.jobs));
@@ -254,7 +279,7 @@ fn new_rules(args: &ReplayArgs, name: &str) -> Result<Vec<RulesFile>> {
     args.walk.open_all(name, args.vs6.as_deref(), semantics)
 }
 
-fn exit_code(report: &Report<'_>, args: &ReplayArgs) -> ExitCode {
+fn exit_code(report: &Report, args: &ReplayArgs) -> ExitCode {
     if report.interrupted {
         return ExitCode::from(STOPPED);
     }
@@ -271,7 +296,7 @@ fn exit_code(report: &Report<'_>, args: &ReplayArgs) -> ExitCode {
 }
 
 impl FailOn {
-    fn is_there(self, report: &Report<'_>) -> bool {
+    fn is_there(self, report: &Report) -> bool {
         let verdicts = &report.verdicts;
         match self {
             Self::Unknown => verdicts.unknown.packets > 0,
@@ -283,7 +308,7 @@ impl FailOn {
 }
 
 /// Why a replay proves nothing, though it found nothing: it would pass a gate that has not looked.
-fn void(report: &Report<'_>, allow_empty: bool) -> Option<&'static str> {
+fn void(report: &Report, allow_empty: bool) -> Option<&'static str> {
     let verdicts = &report.verdicts;
     let decided = [verdicts.accept, verdicts.drop, verdicts.reject];
     let is_decided = decided.iter().any(|count| count.packets > 0);
@@ -312,7 +337,7 @@ pub(crate) fn command_line(more: &str) -> String {
 }
 
 /// Writes the report to standard output.
-pub(crate) fn print(report: &Report<'_>, json: bool) -> Result<()> {
+pub(crate) fn print(report: &Report, json: bool) -> Result<()> {
     screen::write(|out| match json {
         true => report.write_json(out),
         false => out.write_all(report.text(style()).as_bytes()),

@@ -1,15 +1,17 @@
 //! `tamis run`.
 
+use std::fmt::Display;
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use dataplane::run::config::Settings;
-use dataplane::run::{self, Run, RunError, Status};
+use dataplane::run::{self, Status};
 use packet::visible;
 
-use crate::{interrupt, screen};
+use crate::dpdk_ports::DpdkPorts;
+use crate::{confine, interrupt, properties, screen};
 
 /// Exit code where a port, or the worker, failed.
 const FAILED: u8 = 1;
@@ -18,8 +20,11 @@ const FAILED: u8 = 1;
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
     /// Ports, wires and rules, in TOML (docs/live.md)
-    #[arg(value_name = "CONFIG")]
-    pub config: String,
+    #[arg(value_name = "CONFIG", required_unless_present = "from_properties")]
+    pub config: Option<String>,
+    /// Print what a .properties file of the study's framework says as such a configuration, and start nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "check", "json"])]
+    pub from_properties: Option<String>,
     /// Read everything, say what is wrong or odd, and start nothing
     #[arg(long)]
     pub check: bool,
@@ -30,23 +35,39 @@ pub(crate) struct RunArgs {
 
 /// Runs until all ports have ended, or somebody asks for its end.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
-    let text = fs::read_to_string(&args.config).with_context(|| args.config.clone())?;
-    let settings = Settings::from_text(&args.config, &text)?;
+    if let Some(file) = &args.from_properties {
+        let text = fs::read_to_string(file).with_context(|| file.clone())?;
+        screen::print(&properties::to_toml(file, &text)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let config = args.config.as_deref().unwrap_or_default();
+    let text = fs::read_to_string(config).with_context(|| config.to_owned())?;
+    let settings = Settings::from_text(config, &text)?;
     if args.check {
         let loaded = run::check(&settings)?;
         warn(&loaded.warnings);
         let (ports, wires) = (settings.ports.len(), settings.wires.len());
-        let file = visible::word(&args.config);
+        let file = visible::word(config);
         screen::print(&format!("{file}: ports {ports}, wires {wires}\nnext: tamis run {file}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let stop = interrupt::raised()?;
-    let (run, warnings) = match Run::open(&settings) {
+    let (stop, asked) = (interrupt::raised()?, interrupt::asked_to_reload()?);
+    let opened = match run::open(&settings, &mut DpdkPorts::default()) {
         Ok(opened) => opened,
         Err(error) if error.is_input() => return Err(error.into()),
         Err(error) => return Ok(failed(&error)),
     };
-    warn(&warnings);
+    warn(opened.warnings());
+    let (given_up, lacking) = match confine::confine(&settings) {
+        Ok(confined) => confined,
+        Err(error) => return Ok(failed(&error)),
+    };
+    warn(&lacking);
+    let run = match opened.start(given_up) {
+        Ok(run) => run.reloading(asked),
+        Err(error) if error.is_input() => return Err(error.into()),
+        Err(error) => return Ok(failed(&error)),
+    };
     ready();
     let (status, ended) = run.wait(&stop, screen::tell);
     print(&status, args.json)?;
@@ -57,7 +78,7 @@ fn warn(warnings: &[String]) {
     warnings.iter().for_each(|warning| screen::tell(&format!("warning: {warning}")));
 }
 
-fn failed(error: &RunError) -> ExitCode {
+fn failed(error: &impl Display) -> ExitCode {
     screen::tell(&format!("tamis: {}", crate::without_numbers(&error.to_string())));
     ExitCode::from(FAILED)
 }

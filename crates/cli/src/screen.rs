@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use packet::visible;
@@ -19,6 +21,41 @@ pub(crate) fn write(what: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resu
     match what(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done.context("standard output"),
+    }
+}
+
+/// Lines on standard output while a command runs. Once nobody reads them, it is asked to end.
+pub(crate) struct Lines {
+    out: BufWriter<io::Stdout>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Lines {
+    /// None yet; the flag asks the command to end.
+    pub(crate) fn new(stop: Arc<AtomicBool>) -> Self {
+        Self { out: BufWriter::new(io::stdout()), stop }
+    }
+
+    fn unless_closed<T>(&self, done: io::Result<T>, otherwise: T) -> io::Result<T> {
+        match done {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.stop.store(true, Ordering::Relaxed);
+                Ok(otherwise)
+            }
+            done => done,
+        }
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.out.write(bytes);
+        self.unless_closed(done, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.out.flush();
+        self.unless_closed(done, ())
     }
 }
 

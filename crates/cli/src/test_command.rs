@@ -104,14 +104,14 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
     let files = args.walk.open_both(rules, rules6)?;
     let given = Given { path: args.walk.path.is_some(), ct: args.walk.ct.is_some() };
     let config = cases.defaults.under(args.walk.config(rules, spec::CT)?, given);
-    let results = evaluate(&cases, &files, &config, &args.walk.also());
+    let results = evaluate(cases, &files, &config, &args.walk.also());
     junit.map_or(Ok(()), |to| to.write_whole(&results.junit()))?;
     print(&results, args)?;
     let failed = results.failed().next().is_some();
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-fn print(results: &Results<'_>, args: &TestArgs) -> Result<()> {
+fn print(results: &Results, args: &TestArgs) -> Result<()> {
     screen::write(|out| {
         if args.json {
             return json_text::pretty(out, &results.json());

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
 }
 
 /// The option that would tell most about what is not told yet.
-fn more(args: &WhyArgs, story: &Story<'_>) -> Option<&'static str> {
+fn more(args: &WhyArgs, story: &Story) -> Option<&'static str> {
     match story.verdict() {
         FinalVerdict::Drop(_) | FinalVerdict::Reject(_) if args.near.is_none() => Some("--near 3"),
         _ if !args.all && story.is_abridged() => Some("--all"),
@@ -82,7 +82,7 @@ fn more(args: &WhyArgs, story: &Story<'_>) -> Option<&'static str> {
     }
 }
 
-fn story<'f>(args: &WhyArgs, files: &'f [RulesFile], config: &'f Config) -> Result<Story<'f>> {
+fn story(args: &WhyArgs, files: &[RulesFile], config: &Config) -> Result<Story> {
     let near = args.near.map(|count| count as usize);
     // A packet spec may end like FILE:N, but says where it goes.
     let is_number = |packet: &&String| {

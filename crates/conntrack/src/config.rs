@@ -49,6 +49,9 @@ pub struct Config {
     pub checksums: Checksums,
     /// Flows are picked up in their middle (`nf_conntrack_tcp_loose`).
     pub loose: bool,
+    /// For so many nanoseconds after the first packet, flows of TCP that begin in their middle, and all of UDP, count as
+    /// established: those that were there before, of which nothing is known.
+    pub grace: u64,
     /// Segments out of window are accepted (`nf_conntrack_tcp_be_liberal`).
     pub liberal: bool,
     /// Resets out of sequence are accepted (`nf_conntrack_tcp_ignore_invalid_rst`).
@@ -89,6 +92,7 @@ impl Default for Config {
             expect_max: 4096,
             checksums: Checksums::default(),
             loose: true,
+            grace: 0,
             liberal: false,
             ignore_invalid_rst: false,
             max_retrans: 3,

@@ -84,6 +84,10 @@ pub struct Flow {
     pub(crate) unseen: Unseen,
     /// It was listed: what it counted, and its labels, are not known.
     pub(crate) listed: bool,
+    /// It was picked up in its middle shortly after a start, and counts as established ([`Config::grace`]).
+    ///
+    /// [`Config::grace`]: crate::Config::grace
+    pub(crate) picked_up: bool,
     /// A verdict was taken by what its packets are taken for.
     pub(crate) was_taken: bool,
     /// Its mark and labels may have been changed.
@@ -121,6 +125,7 @@ impl Flow {
             assumed: false,
             unseen: Unseen::Nothing,
             listed: false,
+            picked_up: false,
             was_taken: false,
             vague_mark: false,
             indeterminate_ends: [false; 2],
@@ -225,6 +230,12 @@ impl Flow {
     #[must_use]
     pub fn unseen(&self) -> Unseen {
         self.unseen
+    }
+
+    /// Whether it was picked up in its middle shortly after a start, and counts as established.
+    #[must_use]
+    pub fn is_picked_up(&self) -> bool {
+        self.picked_up
     }
 
     /// Whether it was there before the capture: what it counted, and its labels, are not known.

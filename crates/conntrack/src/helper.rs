@@ -52,6 +52,24 @@ impl Helper {
         }
     }
 
+    /// Its name; of several, one.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Ftp => "ftp",
+            Self::Tftp => "tftp",
+            Self::Broadcast => "netbios-ns",
+            Self::Amanda => "amanda",
+            Self::Irc => "irc",
+            Self::Pptp => "pptp",
+            Self::Sane => "sane",
+            Self::Sip => "sip",
+            Self::Ras => "RAS",
+            Self::Q931 => "Q.931",
+            Self::Other => "other",
+        }
+    }
+
     /// Whether it writes into the payload of translated flows.
     #[must_use]
     pub fn writes(self) -> bool {

@@ -138,6 +138,11 @@ impl Helpers {
         self.shifts.get(&handle).copied().unwrap_or_default()
     }
 
+    /// A flow goes on whose numbers had moved so far.
+    pub(crate) fn resume(&mut self, handle: Handle, shifts: Shifts) {
+        self.shifts.insert(handle, shifts);
+    }
+
     /// A segment of a flow, sent with this sequence number, grew by this.
     pub(crate) fn grow(&mut self, handle: Handle, direction: Direction, sequence: u32, by: u32) {
         self.shifts.entry(handle).or_default().grow(direction, sequence, by);

@@ -33,6 +33,11 @@ impl Shift {
         self.of(number.wrapping_sub(self.before))
     }
 
+    /// Position, and what lies up to it and after it moved by.
+    pub(crate) fn numbers(&self) -> [u32; 3] {
+        [self.position, self.before, self.after]
+    }
+
     /// A segment grew by this. One that was rewritten before, or lies before that, changes nothing.
     fn grow(&mut self, sequence: u32, by: u32) {
         if self.before == self.after || before(self.position, sequence) {
@@ -51,6 +56,11 @@ impl Shifts {
     pub(crate) fn of(&self, direction: Direction) -> Shift {
         let [original, reply] = self.0;
         if direction == Direction::Original { original } else { reply }
+    }
+
+    /// As [`Shift::numbers`] has them of each direction.
+    pub(crate) fn from_numbers(numbers: [[u32; 3]; 2]) -> Self {
+        Self(numbers.map(|[position, before, after]| Shift { position, before, after }))
     }
 
     /// A segment that goes this way, sent with this sequence number, grew by this.

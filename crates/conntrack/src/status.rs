@@ -38,6 +38,20 @@ impl Status {
         self.0
     }
 
+    /// Those of these bits that outlast the table: which flows are in it, it says itself.
+    pub(crate) const fn kept(bits: u32) -> Self {
+        let lasting = Self::EXPECTED.0
+            | Self::SEEN_REPLY.0
+            | Self::ASSURED.0
+            | Self::SRC_NAT.0
+            | Self::DST_NAT.0
+            | Self::SEQ_ADJUST.0
+            | Self::SRC_NAT_DONE.0
+            | Self::DST_NAT_DONE.0
+            | Self::FIXED_TIMEOUT.0;
+        Self(bits & lasting)
+    }
+
     /// Whether all bits of `other` are set.
     #[inline]
     #[must_use]

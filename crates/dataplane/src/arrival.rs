@@ -31,9 +31,11 @@ pub struct Arrival<'a> {
     pub input: Option<&'a str>,
     /// See `input`.
     pub output: Option<&'a str>,
-    /// It crosses a wire, from `input` to `output`: it is forwarded whatever its addresses, nothing routes it, and
-    /// its time to live stays.
-    pub on_wire: bool,
+    /// It crosses a wire like this, from `input` to `output`: it is forwarded whatever its addresses, and nothing
+    /// routes it.
+    pub wire: Option<&'a Crossing>,
+    /// Bytes of the longest packet that it stands for, if it stands for several.
+    pub segment: Option<u32>,
     /// Where it comes from, if the capture tells.
     pub origin: Origin,
     /// The capture shows no packet of the host's own.
@@ -55,6 +57,18 @@ pub struct Arrival<'a> {
     /// Its headers, if they were found before: by [`find_headers`](crate::find_headers) in the same bytes, under the
     /// same program.
     pub headers: Option<&'a Headers>,
+}
+
+/// How frames cross a wire in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Crossing {
+    /// As by a router: their time to live is lowered, and they have to fit the port that they leave by. What a router
+    /// sends no further (to a group, to everybody, within a link) crosses as by a bridge all the same.
+    pub ages: bool,
+    /// Bytes of the longest packet of the port that they leave by.
+    pub mtu: Option<u32>,
+    /// The same of the port that they came in by.
+    pub mtu_back: Option<u32>,
 }
 
 /// Where a packet comes from.
@@ -101,7 +115,8 @@ impl Arrival<'_> {
             interface: None,
             input: None,
             output: None,
-            on_wire: false,
+            wire: None,
+            segment: None,
             origin: Origin::default(),
             one_sided: false,
             bridge: Bridge::default(),
@@ -115,10 +130,16 @@ impl Arrival<'_> {
         }
     }
 
+    /// The smaller MTU of both ports of its wire.
+    pub(crate) fn path_mtu(&self) -> Option<u32> {
+        let Crossing { mtu, mtu_back, .. } = self.wire?;
+        Some((*mtu)?.min((*mtu_back)?))
+    }
+
     /// The path that it takes, if something else than its addresses says so.
     pub(crate) fn given_path(&self, config: &Config) -> Option<Path> {
         let recorded = self.at.map(|at| at.path);
-        let forward = self.on_wire.then_some(Path::Forward);
+        let forward = self.wire.map(|_| Path::Forward);
         recorded.or(forward).or(config.path)
     }
 }

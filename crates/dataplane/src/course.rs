@@ -18,7 +18,8 @@ use crate::disposition::Why;
 use crate::interfaces;
 use crate::path::Path;
 use crate::walk::Tables;
-use crate::way::{Fate, Way};
+use crate::way::{Crossed, Fate, Way};
+use crate::within_link::is_within;
 
 /// What is known of a packet's way besides its interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +50,14 @@ impl<'a> Course<'a> {
     ) -> Way<'a> {
         let Self { path, fate, mtu, assumed, .. } = self;
         let (input, output) = interfaces::of(packet, arrival, path, self.output, config);
-        Way { path, input, output, fate, mtu, on_wire: arrival.on_wire, assumed }
+        let (wire, mtu) = match arrival.wire {
+            None => (None, mtu),
+            Some(crossing) if crossing.ages && !is_within(packet) => {
+                (Some(Crossed::Aged), crossing.mtu)
+            }
+            Some(_) => (Some(Crossed::Bridged), None),
+        };
+        Way { path, input, output, fate, mtu, wire, assumed }
     }
 
     /// Where packets go that came in, when nothing is given of the host. One that has no rules for what it forwards is

@@ -5,7 +5,8 @@
 //! frames are made in the handler's [`Exit`] and lent until the next frame. So is the reply of the host to a packet
 //! that it refuses. A reply is as it leaves: the translation of the packet that it answers is undone. Whoever sends
 //! it first takes it through OUTPUT, by handling it as one of the host's own ([`Origin::Host`](crate::Origin::Host)).
-//! On a wire there is no host: a reply comes as from a bridge, goes back by the port of arrival, and no rule sees it.
+//! On a wire there is no host: a reply comes as from a bridge, or from the port's address where packets age, goes back by
+//! the port of arrival, and no rule sees it.
 //!
 //! Contract: only a handler that was made to send ([`Handler::sending`](crate::Handler::sending)) makes any of it. No
 //! allocation once its buffers have grown. What holds a byte that is not known does not leave. Bytes before the
@@ -15,7 +16,7 @@
 //! (`net/ipv6/ip6_output.c`), `icmp_send` (`net/ipv4/icmp.c`), `icmp6_send` (`net/ipv6/icmp.c`), `nf_reject_ipv4.c`,
 //! `nf_reject_ipv6.c`, `net/bridge/netfilter/nft_reject_bridge.c`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use conntrack::Tuple;
 use conntrack::defrag::Whole;
@@ -187,6 +188,8 @@ pub(crate) struct Leaving<'p, 'a> {
     in_place: bool,
     way: Way<'a>,
     parts: Option<&'p Parts>,
+    /// The longest packet that it stands for, if it stands for several.
+    segment: Option<u32>,
 }
 
 impl<'p, 'a> Leaving<'p, 'a> {
@@ -201,7 +204,12 @@ impl<'p, 'a> Leaving<'p, 'a> {
             parts.pull(walk.in_one_piece());
         }
         let in_place = std::ptr::eq(walk.packet().frame().as_ptr(), came_at);
-        Self { in_place, way, parts: parts.map(|parts| &*parts) }
+        Self { in_place, way, parts: parts.map(|parts| &*parts), segment: None }
+    }
+
+    /// The same of a frame that stands for several packets, none of which is longer.
+    pub(crate) fn of(self, segment: Option<u32>) -> Self {
+        Self { segment, ..self }
     }
 
     /// The same of a copy of the packet.
@@ -252,7 +260,7 @@ impl<'p, 'a> Leaving<'p, 'a> {
                 dont_fragment: false,
                 id: parts.id,
             }),
-            _ if len <= mtu => Fit::Whole,
+            _ if self.segment.map_or(len, |segment| segment as usize) <= mtu => Fit::Whole,
             (L3::Ipv4 { .. }, None) if may_be_cut(packet) => {
                 Fit::Cut(Cut { most: mtu, pieces: &[], dont_fragment: false, id: 0 })
             }
@@ -303,48 +311,55 @@ struct Replies {
 impl Replies {
     /// Makes the reply to a packet, if there is one: the interface that it leaves by.
     fn make<'a>(&mut self, refused: &Refused<'_, 'a>, host: &'a Host) -> Option<Iface<'a>> {
-        let Way { input, mtu, .. } = refused.way;
+        let Way { input, wire, .. } = refused.way;
         let (source, destination) = addresses(refused.packet)?;
-        if refused.way.on_wire {
-            return self.make_on_wire(refused, hop_limit(host, source.is_ipv6()));
+        let is_v6 = source.is_ipv6();
+        if refused.way.is_bridged() {
+            let terms = Terms {
+                replier: Replier::Bridge,
+                hop_limit: hop_limit(host, is_v6),
+                id: 0,
+                verify: refused.by_rule,
+            };
+            reply::reply(refused.packet, refused.what()?, &terms, &mut self.bytes).ok()?;
+            return Some(input);
         }
-        let output = back(source, input, host)?;
-        let is_destination = refused.was_translated || host.is_local(destination) == Some(true);
-        let (what, own) = match refused.answer {
-            Answer::Reset => (reply::Reply::Reset, destination),
-            Answer::Icmp { kind, code } => {
-                // An IPv6 error comes from the address at which the packet came, one of IPv4 from that by which it
-                // goes.
-                let device = if source.is_ipv6() { input } else { output };
-                let own = match device {
-                    _ if is_destination => destination,
-                    Iface::Named(name) => host.address_of(name, source.is_ipv6())?,
-                    Iface::Absent | Iface::Unknown => return None,
-                };
-                let rest = if is_too_big(kind, code) { mtu? } else { 0 };
-                (reply::Reply::Error { kind, code, rest }, own)
-            }
+        // On a wire it goes back where the packet came from: nothing is routed, nothing is the host's.
+        let (output, is_own) = match wire {
+            Some(_) => (input, false),
+            None => (back(source, input, host)?, host.is_local(destination) == Some(true)),
         };
+        // An IPv6 error comes from the address at which the packet came, one of IPv4 from that by which it goes.
+        let device = if is_v6 { input } else { output };
+        let own = match (refused.answer, device) {
+            (Answer::Reset, _) => destination,
+            _ if refused.was_translated || is_own => destination,
+            (_, Iface::Named(name)) => host.address_of(name, is_v6)?,
+            (_, Iface::Absent | Iface::Unknown) => return None,
+        };
+        let what = refused.what()?;
         self.id = self.id.wrapping_add(1);
         let terms = Terms {
             replier: Replier::Host(own),
-            hop_limit: hop_limit(host, source.is_ipv6()),
+            hop_limit: hop_limit(host, is_v6),
             id: self.id,
             verify: refused.by_rule,
         };
         reply::reply(refused.packet, what, &terms, &mut self.bytes).ok()?;
         Some(output)
     }
+}
 
-    /// The same where nothing has an address: in the name of the packet's destination, back where it came from.
-    fn make_on_wire<'a>(&mut self, refused: &Refused<'_, 'a>, hop_limit: u8) -> Option<Iface<'a>> {
-        let what = match refused.answer {
+impl Refused<'_, '_> {
+    /// What is sent; `None` where it has to name an MTU that is not known.
+    fn what(&self) -> Option<reply::Reply> {
+        Some(match self.answer {
             Answer::Reset => reply::Reply::Reset,
-            Answer::Icmp { kind, code } => reply::Reply::Error { kind, code, rest: 0 },
-        };
-        let terms = Terms { replier: Replier::Bridge, hop_limit, id: 0, verify: refused.by_rule };
-        reply::reply(refused.packet, what, &terms, &mut self.bytes).ok()?;
-        Some(refused.way.input)
+            Answer::Icmp { kind, code } => {
+                let rest = if is_too_big(kind, code) { self.way.mtu? } else { 0 };
+                reply::Reply::Error { kind, code, rest }
+            }
+        })
     }
 }
 
@@ -355,19 +370,7 @@ fn is_too_big(kind: u8, code: u8) -> bool {
 /// The interface by which routes lead back to a packet's sender; where none are given, that by which it came. `None`
 /// where they lead nowhere.
 fn back<'a>(source: IpAddr, input: Iface<'a>, host: &'a Host) -> Option<Iface<'a>> {
-    let unspecified = match source {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let outgoing = Outgoing {
-        source: unspecified,
-        destination: source,
-        output: None,
-        tos: Some(0),
-        mark: Some(0),
-        protocol: None,
-        ports: None,
-    };
+    let outgoing = Outgoing { tos: Some(0), mark: Some(0), ..Outgoing::to(source) };
     match host.route_out(&outgoing) {
         Routed::Forward { output: Some(name), .. } => Some(Iface::Named(name)),
         Routed::Refused(_) => None,

@@ -9,7 +9,7 @@
 use access::list::{Denied, List};
 use conntrack::defrag::Defragged;
 use conntrack::steer::Shard;
-use conntrack::{Visit, Zone};
+use conntrack::{Listing, Visit, Zone};
 use host::{Assumed, Host};
 use packet::{FlowKey, Headers, L3, Link, Mark, Packet, Snap};
 use rules::eval::{self, Alive, Verdicts};
@@ -73,10 +73,11 @@ impl Handler {
         Self { state: State::of_shard(program, shard), room: Vec::new(), exit: None }
     }
 
-    /// The same for one worker of several that have one of what the kernel has once.
+    /// The same for one worker of several that have one of what the kernel has once, with its part of the connections
+    /// where they share those out.
     #[must_use]
-    pub fn sharing(program: &Program, shared: &Shared) -> Self {
-        Self { state: State::sharing(program, shared), room: Vec::new(), exit: None }
+    pub fn sharing(program: &Program, shared: &Shared, shard: Option<Shard>) -> Self {
+        Self { state: State::sharing(program, shared, shard), room: Vec::new(), exit: None }
     }
 
     /// One whose packets are sent: it makes the bytes that leave, and the host's replies.
@@ -94,6 +95,11 @@ impl Handler {
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// The connections that there are: see [`State::connections`].
+    pub fn connections(&mut self) -> Listing {
+        self.state.connections()
     }
 
     /// Prefetches for frames that are handled next, at best [`BURST`] of them, each with the headers found in it:
@@ -154,7 +160,10 @@ impl Handler {
 
         // Headers, found once: for the burst that it came in, or now.
         let find = || find_headers(program, bytes, arrival.link, arrival.wire_len, arrival.origin);
-        let headers = arrival.headers.copied().unwrap_or_else(find);
+        let headers = match arrival.headers {
+            Some(headers) => *headers,
+            None => find(),
+        };
         debug_assert_eq!(headers, find(), "headers of this frame under this program");
         let checksums = checksums_of(config, arrival.origin);
         let mut whole: Vec<u8>;
@@ -259,7 +268,7 @@ impl Handler {
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
         packet.lend(room);
-        let Plan { tables, of_rules, is_coupled, asks_for_ports, .. } = plan;
+        let Plan { tables, of_rules, expects_answers, asks_for_ports, .. } = plan;
         let FamilyState { memories, answers, tracker, delivery, .. } = state;
         let note = match *asks_for_ports {
             true => bridge::note(&way, arrival, &config.host, family),
@@ -273,7 +282,7 @@ impl Handler {
         if let Some(sets) = sets {
             sets.begin(arrival.time);
         }
-        let transit = Transit {
+        let mut transit = Transit {
             input,
             output,
             bridge: note,
@@ -285,6 +294,7 @@ impl Handler {
             ct,
             to_host: way.ends_here(),
             mtu: way.mtu,
+            path_mtu: arrival.path_mtu(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
         let visit = Visit {
@@ -295,7 +305,7 @@ impl Handler {
             ..Visit::default()
         };
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
-        let mut walk = Walk::new(transit, visit, tables, memories);
+        let mut walk = Walk::new(&mut transit, visit, tables, memories);
         walk.seen_leaving(arrival.left.as_ref());
         walk.recorded_leaving(is_tapped, arrival.was_let_go);
         // An answer's ends are found by what it answers.
@@ -304,13 +314,14 @@ impl Handler {
         }
         let of_rules = *of_rules;
         let stands = Stands { before, fragment, of_rules, config, arrival };
-        let (gone, came) = goes(&mut walk, way, &stands, found, answers, Some(delivery), observer);
+        let mut gone = way;
+        let came = goes(&mut walk, &mut gone, &stands, found, answers, Some(delivery), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
         end.midstream = walk.midstream();
-        end.verdict = match came {
-            Delivered::AsItIs => walk.verdict(),
-            Delivered::Ended(verdict) => verdict,
+        match came {
+            Delivered::AsItIs => end.verdict = walk.verdict(),
+            Delivered::Ended(verdict) => end.verdict = verdict,
             Delivered::Whole(put_together) => {
                 delivered = put_together.frame;
                 let len = delivered.len();
@@ -319,27 +330,29 @@ impl Handler {
                 end.bytes = joined.len() as u64;
                 let carried = put_together.carried;
                 walk.becomes(&mut joined, carried.mark);
-                delivery::goes(&mut walk, gone.input, carried.is_certain, observer)
+                end.verdict = delivery::goes(&mut walk, gone.input, carried.is_certain, observer);
             }
-        };
+        }
         end.either = walk.either();
 
         // How it leaves, and what is sent for it if it does not.
-        let (answer, refused) = walk.answer(&end.verdict, gone.path != Path::Forward);
-        let sent =
-            refused.as_ref().filter(|refused| refused.is_moved()).map(|refused| refused.sent);
+        let answered = walk.answer(&end.verdict, gone.path != Path::Forward);
+        let answer = answered.as_ref().and_then(|(answer, _)| *answer);
+        let refused = answered.as_ref().map(|(_, refused)| refused);
+        let sent = refused.filter(|refused| refused.is_moved()).map(|refused| refused.sent);
         let now = arrival.time.unwrap_or(0);
-        // Packets that depend on no others are shared out to workers, of which one sees what another's answers.
-        if let Some(refused) = refused.filter(|_| *is_coupled) {
+        if *expects_answers && let Some((_, refused)) = answered {
             answers.expect(refused, now, arrival.link == Link::Nflog);
         } else if let Some(stray) = walk.stray() {
             answers.remember(stray, now);
         }
         let tuple = walk.tracks().then(|| FlowKey::of(walk.packet()).known()).flatten();
         let len = walk.packet().len() as u64;
-        let mut outcome =
-            Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
-        let leaving = exit.as_ref().map(|_| Leaving::new(&walk, gone, came_at, parts.as_mut()));
+        let outcome =
+            |end| Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
+        let leaving = exit
+            .as_ref()
+            .map(|_| Leaving::new(&walk, gone, came_at, parts.as_mut()).of(arrival.segment));
         let mut made = Made::default();
         if let (Some(exit), Some(leaving)) = (&mut *exit, &leaving) {
             made = exit.make(&mut walk, &end.verdict, leaving, sent.as_ref(), config);
@@ -347,14 +360,14 @@ impl Handler {
 
         // Where the states of its connection do not agree, as what it is taken for.
         let taken = walk.taken().filter(|_| end.verdict == FinalVerdict::Unknown);
-        let Some((mut snapshot, view)) = taken else { return Egress::of(outcome, made, exit) };
+        let Some((mut snapshot, view)) = taken else { return Egress::of(outcome(end), made, exit) };
         let mut packet = snapshot.packet();
         let ct = Connection {
             tracker: tracker.as_mut().filter(|_| plan.is_tracked),
             again: true,
             ..Connection::before_tracking()
         };
-        let transit = Transit {
+        let mut transit = Transit {
             input,
             output,
             bridge: note,
@@ -366,10 +379,12 @@ impl Handler {
             ct,
             to_host: way.ends_here(),
             mtu: way.mtu,
+            path_mtu: arrival.path_mtu(),
             ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
         };
-        let mut walk = Walk::again(transit, view, tables, memories);
-        goes(&mut walk, way, &stands, found, answers, None, &mut Nobody);
+        let mut walk = Walk::again(&mut transit, view, tables, memories);
+        let mut way = way;
+        goes(&mut walk, &mut way, &stands, found, answers, None, &mut Nobody);
         let (verdict, either) = (walk.verdict(), walk.either());
         if let (Some(exit), Some(leaving)) = (&mut *exit, leaving) {
             made.place =
@@ -377,12 +392,12 @@ impl Handler {
         }
         if verdict != FinalVerdict::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
-            outcome.end.early = if is_first { Early::First } else { Early::Later };
-            outcome.end.verdict = verdict;
-            outcome.end.either = either;
+            end.early = if is_first { Early::First } else { Early::Later };
+            end.verdict = verdict;
+            end.either = either;
             observer.taken(view.states);
         }
-        Egress::of(outcome, made, exit)
+        Egress::of(outcome(end), made, exit)
     }
 }
 
@@ -396,42 +411,43 @@ struct Stands<'n, 's> {
     arrival: &'s Arrival<'n>,
 }
 
-/// Its way through the hooks, from the first to the last: the way that it took, and whether it came to INPUT.
+/// Its way through the hooks, from the first to the last, which rules may change; whether it came to INPUT.
 fn goes<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
-    way: Way<'n>,
+    way: &mut Way<'n>,
     stands: &Stands<'n, '_>,
     found: Found,
     answers: &Answers,
     delivery: Option<&mut Delivery>,
     observer: &mut impl Observer,
-) -> (Way<'n>, Delivered) {
-    let Way { path, input, output, .. } = way;
+) -> Delivered {
+    let Way { path, input, output, .. } = *way;
     let Stands { arrival, config, of_rules, .. } = *stands;
     if let Some(at) = arrival.at {
-        return (hooked::goes(walk, at.hook, way, observer), Delivered::AsItIs);
+        hooked::goes(walk, at.hook, way, observer);
+        return Delivered::AsItIs;
     }
     match path {
         Path::Forward | Path::Input => {
             walk.brouting(input, Iface::Absent, observer);
             walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
-            let way =
-                reroute::after(walk, way, &stands.before, arrival, config, of_rules, observer);
+            reroute::after(walk, way, &stands.before, arrival, config, of_rules, observer);
             let host = &config.host;
-            let bridged = way.on_wire || bridge::crosses(&way, arrival, host);
-            bridge::passed_on(walk, &way, arrival, host, observer);
+            let bridged = way.is_bridged() || bridge::crosses(way, arrival, host);
+            bridge::passed_on(walk, way, arrival, host, observer);
             let left = arrival.left.is_some();
-            let sizes = Sizes { fragment: stands.fragment, left, bridged, output: way.mtu };
-            let came = came_in(walk, way, &sizes, delivery, host, observer);
-            (way, came)
+            let (fragment, segment) = (stands.fragment, arrival.segment);
+            let on_wire = way.wire.is_some();
+            let sizes = Sizes { fragment, segment, left, on_wire, bridged, output: way.mtu };
+            came_in(walk, way, &sizes, delivery, host, observer)
         }
         Path::Output | Path::Loopback => {
             walk.answers(found, answers, observer);
             let before = Before { addresses: addresses(walk.packet()), ..stands.before };
             walk.hook(Hook::Output, Iface::Absent, output, observer);
-            let way = reroute::after(walk, way, &before, arrival, config, of_rules, observer);
+            reroute::after(walk, way, &before, arrival, config, of_rules, observer);
             goes_out(walk, way, observer);
-            (way, Delivered::AsItIs)
+            Delivered::AsItIs
         }
     }
 }
@@ -442,14 +458,14 @@ const OTHER_HOST: u8 = 3;
 /// After PREROUTING: to the host, or on.
 fn came_in<'a>(
     walk: &mut Walk<'a, '_, '_>,
-    way: Way<'a>,
+    way: &Way<'a>,
     sizes: &Sizes,
     delivery: Option<&mut Delivery>,
     host: &Host,
     observer: &mut impl Observer,
 ) -> Delivered {
-    let Way { path, input, output, .. } = way;
-    walk.goes(&way);
+    let Way { path, input, output, .. } = *way;
+    walk.goes(way);
     match way.fate {
         Fate::Sure => {}
         Fate::Open(why) => walk.fork(why, observer),
@@ -482,9 +498,9 @@ fn came_in<'a>(
 }
 
 /// After OUTPUT: away, and by `lo` back in.
-fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: Way<'a>, observer: &mut impl Observer) {
-    let Way { path, input, output, .. } = way;
-    walk.goes(&way);
+fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: &Way<'a>, observer: &mut impl Observer) {
+    let Way { path, input, output, .. } = *way;
+    walk.goes(way);
     walk.hook(Hook::Postrouting, Iface::Absent, output, observer);
     if path == Path::Loopback || walk.is_way_indeterminate() {
         walk.loops_back();

@@ -63,11 +63,11 @@ fn place(record: &Record) -> Option<(Origin, Option<Hooked>)> {
 pub(crate) fn goes<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     hook: Hook,
-    way: Way<'n>,
+    way: &Way<'n>,
     observer: &mut impl Observer,
-) -> Way<'n> {
-    let Way { path, input, output, .. } = way;
-    walk.goes(&way);
+) {
+    let Way { path, input, output, .. } = *way;
+    walk.goes(way);
     walk.was_tracked(path == Path::Output, observer);
     match hook {
         Hook::Input => walk.hook(Hook::Input, input, Iface::Absent, observer),
@@ -78,5 +78,4 @@ pub(crate) fn goes<'n: 'a, 'a>(
         walk.hook(Hook::Postrouting, input, output, observer);
     }
     walk.confirm(observer);
-    way
 }

@@ -1,7 +1,7 @@
 //! Which interfaces a packet came in and goes out by: as the command line says, else as the capture does, else by the
 //! network its addresses lie in.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use host::{Network, Outgoing, Routed};
 use packet::{Link, Packet};
@@ -75,20 +75,7 @@ pub(crate) fn names_output(packet: &Packet<'_>, arrival: &Arrival<'_>, config: &
 /// The interface that routes lead back to a source by.
 fn back_to(source: IpAddr, config: &Config) -> Option<&str> {
     config.host.routes.as_ref()?;
-    let unspecified = match source {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let back = Outgoing {
-        source: unspecified,
-        destination: source,
-        output: None,
-        tos: None,
-        mark: None,
-        protocol: None,
-        ports: None,
-    };
-    match config.host.route_out(&back) {
+    match config.host.route_out(&Outgoing::to(source)) {
         Routed::Forward { output, .. } => output.filter(|name| *name != "lo"),
         Routed::Input(_) | Routed::Refused(_) | Routed::Unknown(_) => None,
     }

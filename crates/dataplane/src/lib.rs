@@ -1,12 +1,14 @@
 //! The hall: where frames, headers and rules meet. [`handler`] holds one packet's whole path, from top to
 //! bottom; everything else here is a room that it calls.
 //!
-//! Contract: one [`Handler`] belongs to one thread. It allocates nothing per packet and takes no lock, but
-//! what [`Shared`] says where workers share what the kernel has once. Only [`publish`] knows of threads.
+//! Contract: one [`Handler`] belongs to one thread. It allocates nothing per packet and takes no lock, but that of a list
+//! that `-m recent` asks, and what [`Shared`] says where workers share what the kernel has once. Only [`publish`] knows
+//! of threads.
 #![forbid(unsafe_code)]
 
 mod answers;
 mod arrival;
+pub mod bans_text;
 mod bridge;
 pub mod config;
 pub mod counters;
@@ -20,7 +22,9 @@ pub mod handler;
 mod headers;
 mod hooked;
 mod interfaces;
+pub mod keys;
 mod link;
+mod moment;
 mod observer;
 mod path;
 mod program;
@@ -31,8 +35,9 @@ mod shared;
 mod state;
 mod walk;
 mod way;
+mod within_link;
 
-pub use arrival::{Arrival, Bridge, Hooked, Left, Origin};
+pub use arrival::{Arrival, Bridge, Crossing, Hooked, Left, Origin};
 pub use config::{Config, Unresolved};
 pub use counters::{Counters, Places};
 pub use delivery::is_fragment;
@@ -45,6 +50,7 @@ pub use footprint::{ANSWERS_KEPT, ANSWERS_LONGEST, Footprint};
 pub use handler::{BURST, Handler};
 pub use headers::find_headers;
 pub use link::link_of;
+pub use moment::Moment;
 pub use observer::{Event, Events, Observer};
 pub use path::Path;
 pub use program::Program;

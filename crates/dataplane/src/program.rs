@@ -7,9 +7,11 @@
 
 use std::sync::Arc;
 
+use access::list::Schedule;
 use conntrack::Mode;
 use rules::Class;
 use rules::eval::RuleRef;
+use rules::ipset::Sets;
 use rules::model::{Family, Rule, Ruleset};
 use rules::revision::Revision;
 use smallvec::SmallVec;
@@ -17,6 +19,7 @@ use smallvec::SmallVec;
 use crate::config::Config;
 use crate::course::Course;
 use crate::path::Path;
+use crate::shared::Shared;
 use crate::walk::{Rules, Tables};
 
 /// The rules of one or more families, laid out, and what is given of the host that they stand on.
@@ -27,6 +30,8 @@ pub struct Program {
     /// It has rules of a bridge, which then sees frames before anybody else.
     bridges: bool,
     config: Arc<Config>,
+    /// What workers that walk it have one of; `None` where each has its own.
+    shared: Option<Shared>,
 }
 
 /// The rules of one family, with what their walk needs at hand.
@@ -35,8 +40,9 @@ pub(crate) struct Plan {
     pub(crate) tables: Tables,
     /// Where packets go that came in, when no address tells.
     pub(crate) of_rules: Course<'static>,
-    /// A packet's result may depend on others; else nobody needs to know what it answers.
-    pub(crate) is_coupled: bool,
+    /// What the host sends for a packet that it refused is expected. Not under rules whose packets are shared out
+    /// whatever their connections: the one worker would not see what another's packet is answered.
+    pub(crate) expects_answers: bool,
     /// Some rule asks for ports of bridges.
     pub(crate) asks_for_ports: bool,
     /// The kernel would track connections, and so reassemble fragments first.
@@ -71,17 +77,38 @@ impl Program {
 
     fn of_plans(number: u64, plans: Vec<Plan>, config: Arc<Config>) -> Self {
         let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
-        Self { number, plans, bridges, config }
+        Self { number, plans, bridges, config, shared: None }
     }
 
-    /// The next one, with this revision in place of that of its family.
-    pub(crate) fn after(&self, next: Arc<Revision>) -> Self {
+    /// The same for workers that share this.
+    pub(crate) fn sharing(self, shared: Shared) -> Self {
+        Self { shared: Some(shared), ..self }
+    }
+
+    /// The next one, with these revisions in place of those of their families.
+    pub(crate) fn after(&self, next: &[Arc<Revision>]) -> Self {
         let mut revisions: SmallVec<[_; 4]> = self.revisions().cloned().collect();
-        match revisions.iter_mut().find(|old| old.family() == next.family()) {
-            Some(old) => *old = next,
-            None => revisions.push(next),
+        for next in next {
+            match revisions.iter_mut().find(|old| old.family() == next.family()) {
+                Some(old) => *old = Arc::clone(next),
+                None => revisions.push(Arc::clone(next)),
+            }
         }
-        Self::of_revisions(self.number + 1, revisions, Arc::clone(&self.config))
+        let config = Arc::clone(&self.config);
+        let program = Self::of_revisions(self.number + 1, revisions, config);
+        Self { shared: self.shared.clone(), ..program }
+    }
+
+    /// The same with other sets and another access list.
+    pub(crate) fn with(self, sets: Option<Sets>, bans: Option<Schedule>) -> Self {
+        let config = Config { sets, bans, ..Config::clone(&self.config) };
+        let shared = self.shared.as_ref().map(|shared| shared.renewed(&config));
+        Self { config: Arc::new(config), shared, ..self }
+    }
+
+    /// What workers that walk it have one of.
+    pub(crate) fn shared(&self) -> Option<&Shared> {
+        self.shared.as_ref()
     }
 
     /// Its number among the programs that were published one after the other, from 1; 0 if it was not.
@@ -92,7 +119,7 @@ impl Program {
 
     /// What is given of the host.
     #[must_use]
-    pub fn config(&self) -> &Config {
+    pub fn config(&self) -> &Arc<Config> {
         &self.config
     }
 
@@ -151,21 +178,20 @@ impl Plan {
     fn new(ruleset: Arc<Ruleset>, config: &Config) -> Self {
         let tables = Tables::of(Arc::clone(&ruleset), config.layout);
         let is_tracked = tables.tracks() && config.ct.mode != Mode::Off;
-        let is_coupled = ruleset.class(is_tracked, config.sets.as_ref()) != Class::Pure;
-        Self { is_coupled, ..Self::coupled(tables, config) }
+        let is_pure = ruleset.class(is_tracked, config.sets.as_ref()) == Class::Pure;
+        Self::of(tables, config, !is_pure)
     }
 
-    /// Whether packets depend on others is not asked: that takes a look at every rule, and a worker that sees the
-    /// packets of its own connections also sees what they answer.
+    /// Packets under revisions are always shared out by their connections: a worker sees what its own are answered.
     fn of_revision(revision: Arc<Revision>, config: &Config) -> Self {
-        Self::coupled(Tables::of_revision(revision), config)
+        Self::of(Tables::of_revision(revision), config, true)
     }
 
-    fn coupled(tables: Tables, config: &Config) -> Self {
+    fn of(tables: Tables, config: &Config, expects_answers: bool) -> Self {
         let sure = |path: Path| Course::sure(path);
         Self {
             of_rules: config.path.map_or_else(|| Course::of_rules(&tables), sure),
-            is_coupled: true,
+            expects_answers,
             asks_for_ports: tables.asks_for_ports(),
             ruleset_tracks: tables.tracks(),
             is_tracked: tables.tracks() && config.ct.mode != Mode::Off,

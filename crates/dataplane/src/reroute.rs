@@ -38,23 +38,23 @@ impl Before {
     }
 }
 
-/// The way from here on of a packet, as the tables before routing have left it.
+/// Sets the way from here on of a packet, as the tables before routing have left it.
 pub(crate) fn after<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
-    way: Way<'n>,
+    way: &mut Way<'n>,
     before: &Before,
     arrival: &Arrival<'n>,
     config: &'n Config,
     of_rules: Course<'n>,
     observer: &mut impl Observer,
-) -> Way<'n> {
+) {
     let now = addresses(walk.packet());
     let redirected = walk.redirected();
     let is_moved = now != before.addresses || redirected != Redirected::No;
     // What a bridge passes on is not routed unless its destination is another one now.
     let is_bridged = bridge::passes_on(arrival, &config.host);
     if !is_moved && (is_bridged || !is_marked(walk, before, arrival, config)) {
-        return way;
+        return;
     }
     if redirected != Redirected::Certainly && now.is_none() && arrival.given_path(config).is_none()
     {
@@ -90,7 +90,7 @@ pub(crate) fn after<'n: 'a, 'a>(
     if (next.path, next.input, next.output) != (way.path, way.input, way.output) {
         observer.rerouted(way.path, next.path, next.input, next.output);
     }
-    next
+    *way = next;
 }
 
 /// Whether routes may see a mark or a type of service that the packet did not come with.

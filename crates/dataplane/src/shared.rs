@@ -3,7 +3,7 @@
 //! | what | shared how | a worker pays |
 //! |---|---|---|
 //! | `limit`, `nth`, `connlimit` | a state for each match of each rule | its lock, to ask the match |
-//! | lists of `-m recent` | one for each name | its lock, to ask the match |
+//! | lists of `-m recent` | one for each name, of both families | its lock, to ask the match |
 //! | sets ([`Sets`]) | one lock, whose readers have parts of their own | one of both for a search or change |
 //! | the access list ([`Live`]) | a value that is swapped | a look whether there is a newer one |
 //!
@@ -18,7 +18,7 @@ use std::array;
 use std::sync::Arc;
 
 use access::list::{List, Live, LiveReader, Schedule};
-use rules::eval::{Memories, SharedMemories};
+use rules::eval::{Memories, SharedLists, SharedMemories};
 use rules::ipset::Sets;
 use rules::model::Family;
 
@@ -36,11 +36,24 @@ impl Shared {
     /// Nothing seen yet; sets and bans as they are given.
     #[must_use]
     pub fn new(config: &Config) -> Self {
+        let lists = Arc::<SharedLists>::default();
+        let memories = || Arc::new(SharedMemories::among(Arc::clone(&lists)));
         Self {
             bans: Arc::new(Live::new(config.bans.clone().unwrap_or_default())),
             sets: config.sets.clone().map(Sets::shared),
-            memories: array::from_fn(|_| Arc::default()),
+            memories: array::from_fn(|_| memories()),
         }
+    }
+
+    /// The same with other sets and another access list; what matches remember stays.
+    #[must_use]
+    pub(crate) fn renewed(&self, config: &Config) -> Self {
+        Self { memories: self.memories.clone(), ..Self::new(config) }
+    }
+
+    /// Whether both are one.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.bans, &other.bans)
     }
 
     /// The access list, to be changed while packets pass.
@@ -62,7 +75,7 @@ impl Shared {
 
     /// What matches of a family remember, for one worker.
     pub(crate) fn memories(&self, family: Family) -> Memories {
-        Memories::sharing(Arc::clone(&self.memories[family as usize]))
+        Memories::sharing(Arc::clone(&self.memories[family as usize]), family)
     }
 }
 

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use conntrack::Tracker;
 use conntrack::defrag::{Defrag, Defragged};
 use conntrack::steer::Shard;
+use conntrack::{Listing, Tracker};
 use packet::Packet;
 use rules::Chance;
-use rules::eval::Memories;
+use rules::eval::{Memories, SharedLists};
 use rules::ipset::Sets;
 use rules::model::{Family, Ruleset};
 use rules::revision::Lineage;
@@ -46,6 +46,8 @@ struct Part {
     shard: Option<Shard>,
     /// What is not its own, where workers have one of what the kernel has once.
     shared: Option<Shared>,
+    /// Lists of `-m recent` where they are its own: families share them.
+    lists: Arc<SharedLists>,
 }
 
 /// What matches still know under another program. Connections, fragments, sets and lists of `-m recent` stay in both
@@ -95,14 +97,14 @@ impl State {
     /// Nothing seen yet, of one worker of several.
     #[must_use]
     pub fn of_shard(program: &Program, shard: Option<Shard>) -> Self {
-        Self::of(program, Part { shard, shared: None })
+        Self::of(program, Part { shard, ..Part::default() })
     }
 
     /// Nothing seen yet, of one worker of several that have one of what the kernel has once, under revisions of one
     /// publication. Under rules as they were read it shares sets and bans alone: those have no names to go by.
     #[must_use]
-    pub fn sharing(program: &Program, shared: &Shared) -> Self {
-        Self::of(program, Part { shard: None, shared: Some(shared.clone()) })
+    pub fn sharing(program: &Program, shared: &Shared, shard: Option<Shard>) -> Self {
+        Self::of(program, Part { shard, shared: Some(shared.clone()), ..Part::default() })
     }
 
     fn of(program: &Program, part: Part) -> Self {
@@ -117,10 +119,11 @@ impl State {
         }
     }
 
-    /// Goes on under another program. Connections, fragments, sets and the access list stay, and what matches
-    /// remember as far as their rules stay, if that is to be kept: see [`Memories::carried`]. Revisions of the same
+    /// Goes on under another program. Connections, fragments, sets and the access list stay (but those that were
+    /// read anew with the program), and what matches remember as far as their rules stay, if that is to be kept: see [`Memories::carried`]. Revisions of the same
     /// rules are followed without a look at the rules. What workers share stays in either case. What was made for a family without rules now is dropped.
     pub fn follow(&mut self, new: &Program, how: Follow) {
+        self.share(new);
         let config = new.config();
         let part = &self.part;
         for (place, plan) in new.plans().iter().enumerate() {
@@ -133,16 +136,32 @@ impl State {
                 None => self.families.insert(place, FamilyState::new(plan, config, part)),
             }
         }
-        self.families.truncate(new.plans().len());
+        let gone = self.families.drain(new.plans().len()..);
+        gone.for_each(|family| family.memories.end());
         self.bans = self.bans.take().or_else(|| part.bans(config));
         self.sets = self.sets.take().or_else(|| part.sets(config));
         self.chance = self.chance.take().or_else(|| config.entropy.chance());
+    }
+
+    /// Sets and the access list are other ones where they were read anew with the program.
+    fn share(&mut self, new: &Program) {
+        let (Some(old), Some(new)) = (&mut self.part.shared, new.shared()) else { return };
+        if !old.is(new) {
+            *old = new.clone();
+            (self.bans, self.sets) = (None, None);
+        }
     }
 
     /// States of matches that it has room for, in use or not.
     #[must_use]
     pub fn memories(&self) -> usize {
         self.families.iter().map(|family| family.memories.room()).sum()
+    }
+
+    /// The connections that there are, for those who go on after a restart.
+    pub fn connections(&mut self) -> Listing {
+        let trackers = self.families.iter_mut().filter_map(|family| family.tracker.as_mut());
+        trackers.map(Tracker::listing).reduce(Listing::and).unwrap_or_default()
     }
 
     /// What was left so far that concerns other workers.
@@ -273,18 +292,22 @@ impl Of {
                 memories.follow(new);
                 (Self::Revised(lineage.clone()), memories)
             }
-            _ => remembered(plan, part),
+            _ => {
+                memories.end();
+                remembered(plan, part)
+            }
         }
     }
 }
 
 /// What matches remember at first.
 fn remembered(plan: &Plan, part: &Part) -> (Of, Memories) {
+    let own = || Memories::among(plan.family(), Arc::clone(&part.lists));
     match plan.tables.rules() {
-        Rules::Read(rules, _) => (Of::Read(Arc::clone(rules)), Memories::of(rules)),
+        Rules::Read(rules, _) => (Of::Read(Arc::clone(rules)), own().fresh(rules)),
         Rules::Revised(revision) => {
             let shared = part.shared.as_ref().map(|shared| shared.memories(plan.family()));
-            let mut memories = shared.unwrap_or_default();
+            let mut memories = shared.unwrap_or_else(own);
             memories.follow(revision);
             (Of::Revised(revision.lineage().clone()), memories)
         }
@@ -294,9 +317,14 @@ fn remembered(plan: &Plan, part: &Part) -> (Of, Memories) {
 /// No connections, where they are tracked.
 fn tracker(plan: &Plan, config: &Config, part: &Part) -> Option<Tracker> {
     let entropy = config.entropy;
+    let is_ipv6 = plan.family() == Family::Ipv6;
+    let start = || config.ct.start.as_ref().map(|start| start.of_family(is_ipv6));
     let ct = || match &part.shard {
-        Some(shard) => conntrack::Config { entropy, ..config.ct.of_shard(shard.clone()) },
-        None => conntrack::Config { entropy, ..config.ct.clone() },
+        Some(shard) => {
+            let ct = config.ct.of_shard(shard.clone());
+            conntrack::Config { entropy, start: start(), ..ct }
+        }
+        None => conntrack::Config { entropy, start: start(), ..config.ct.clone() },
     };
     let mut tracker = plan.is_tracked.then(|| Tracker::new(ct()));
     if part.shared.is_some() {

@@ -22,6 +22,15 @@ pub(crate) enum Fate {
     Perhaps(Refused, Why),
 }
 
+/// How a packet crosses a wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Crossed {
+    /// As a bridge passes it on.
+    Bridged,
+    /// It ages, and is measured, as a router forwards it.
+    Aged,
+}
+
 /// A path, and the interfaces on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Way<'a> {
@@ -31,8 +40,8 @@ pub(crate) struct Way<'a> {
     pub(crate) fate: Fate,
     /// The longest packet that goes out, in bytes.
     pub(crate) mtu: Option<u32>,
-    /// It is that of a wire: nothing on it is the host's doing.
-    pub(crate) on_wire: bool,
+    /// It is that of a wire: nothing on it is routed.
+    pub(crate) wire: Option<Crossed>,
     /// What was taken as usual.
     pub(crate) assumed: Assumed,
 }
@@ -41,6 +50,11 @@ impl Way<'_> {
     /// Whether the path is certain, and the packet is not refused on it.
     pub(crate) fn is_sure(&self) -> bool {
         self.fate == Fate::Sure
+    }
+
+    /// Whether it is passed on as by a bridge.
+    pub(crate) fn is_bridged(&self) -> bool {
+        self.wire == Some(Crossed::Bridged)
     }
 
     /// Whether it ends in this host; `None` where that is not known.

@@ -1,6 +1,6 @@
 //! What is asked of routing, and what it answers: where a packet goes, why nowhere, or what would have to be known.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::route::Refusal;
 
@@ -58,6 +58,19 @@ pub struct Outgoing<'a> {
     pub protocol: Option<u8>,
     /// Its ports; `None` if it has none that are known.
     pub ports: Option<[u16; 2]>,
+}
+
+impl Outgoing<'_> {
+    /// A packet to `destination` of which nothing else is known, without a source yet.
+    #[must_use]
+    pub fn to(destination: IpAddr) -> Self {
+        let source = match destination {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let (output, tos, mark, protocol, ports) = (None, None, None, None, None);
+        Self { source, destination, output, tos, mark, protocol, ports }
+    }
 }
 
 /// Where a packet goes.

@@ -4,7 +4,7 @@
 //! campaign compares the two over rulesets and packets that [`generate`] draws. What they once differed
 //! on is kept as a [`case`] and replayed through tamis alone, without root. [`conformance`] turns a
 //! campaign's counts into `docs/conformance.md`. [`programs`] lets real programs talk through the kernel and
-//! replays what was recorded. [`mod@bench`] measures tamis beside its peers, and beside what other [`studies`]
+//! replays what was recorded; [`series`] lets them talk through tamis and the kernel both. [`mod@bench`] measures tamis beside its peers, and beside what other [`studies`]
 //! built.
 
 pub mod bench;
@@ -24,6 +24,7 @@ pub mod programs;
 pub mod real;
 pub mod rule_counters;
 pub mod scene;
+pub mod series;
 pub mod state;
 pub mod studies;
 pub mod summary;

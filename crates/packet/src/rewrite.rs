@@ -43,6 +43,7 @@ impl Packet<'_> {
     /// Writes `bytes` at `offset` from the network header. Where they lie in an IPv4 header its checksum
     /// is updated, except by what is written over the checksum itself. Upper-layer checksums, whose
     /// pseudo header an address is part of, are left alone.
+    #[inline]
     pub fn write_net(&mut self, offset: usize, bytes: &[u8]) -> bool {
         let Some(range) = self.writable(offset, bytes.len()) else { return false };
         let before = self.header_words(offset, bytes.len());
@@ -84,9 +85,11 @@ impl Packet<'_> {
     /// The header word at `offset`. Where its second byte was not captured it counts as 0: it does not
     /// change, so the difference is the same.
     fn header_word(&self, offset: usize) -> u16 {
-        let start = self.network_offset() + offset;
-        let stop = (start + 2).min(self.bytes.len());
-        self.bytes.get(start..stop).map_or(0, checksum::sum)
+        match self.bytes.get(self.network_offset() + offset..) {
+            Some([first, second, ..]) => u16::from_be_bytes([*first, *second]),
+            Some([first]) => u16::from_be_bytes([*first, 0]),
+            _ => 0,
+        }
     }
 
     fn update_header_checksum(&mut self, before: u16, after: u16) {

@@ -12,6 +12,8 @@ mod af_packet;
 #[cfg(target_os = "linux")]
 mod af_xdp;
 mod burst;
+#[cfg(target_os = "linux")]
+pub mod device;
 mod fault;
 mod frame;
 mod link;

@@ -228,6 +228,14 @@ impl FrameBuf {
         self.grow_back(bytes.len()).map(|all| all[end..].copy_from_slice(bytes)).is_some()
     }
 
+    /// A copy in an allocation of its own.
+    #[must_use]
+    pub fn copied(&self) -> Self {
+        let mut copy = Taken::Lent { bytes: self.bytes(), meta: self.meta }.into_buf();
+        *copy.live_mut() = *self.live();
+        copy
+    }
+
     /// Whether its memory belongs to this region.
     pub fn is_of<R: Region>(&self, region: &Arc<R>) -> bool {
         self.chunk.is_of(region)
@@ -253,4 +261,26 @@ pub enum Taken<'b> {
         /// What is known about it.
         meta: FrameMeta,
     },
+}
+
+impl Taken<'_> {
+    /// The frame with memory of its own: where it has none, an allocation.
+    pub fn into_buf(self) -> FrameBuf {
+        match self {
+            Self::Moved(frame) => frame,
+            Self::Lent { bytes, meta } => {
+                let mut frame = FrameBuf::new(Memory::owned(bytes.into(), 0), Arc::new(Heap), 0);
+                (frame.length, frame.meta) = (bytes.len(), meta);
+                frame
+            }
+        }
+    }
+}
+
+/// Memory of single frames, allocated for each.
+#[derive(Debug)]
+struct Heap;
+
+impl Region for Heap {
+    fn take_back(&self, _: &mut dyn Iterator<Item = Memory>) {}
 }

@@ -28,6 +28,14 @@ pub trait Port {
     /// When the medium fails.
     fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError>;
 
+    /// Hands on what was transmitted and is still held here: once, when nothing more will be.
+    ///
+    /// # Errors
+    /// When the medium fails: frames that were taken before are lost.
+    fn flush(&mut self) -> Result<(), PortError> {
+        Ok(())
+    }
+
     /// What tells when the port has frames to receive.
     fn readiness(&self) -> Readiness<'_>;
 
@@ -43,6 +51,10 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
         (**self).tx_burst(burst)
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        (**self).flush()
     }
 
     fn readiness(&self) -> Readiness<'_> {
@@ -110,6 +122,20 @@ pub enum PortError {
         /// The port.
         name: String,
     },
+}
+
+impl PortError {
+    /// Whether the interface is down: the port works again once it is up.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NetworkDown)
+    }
+
+    /// Whether the interface was deleted: it has to be opened again.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone { .. })
+    }
 }
 
 impl fmt::Display for PortError {

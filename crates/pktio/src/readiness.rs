@@ -2,9 +2,11 @@
 //!
 //! Contract: a worker reads the bell's count, looks at all of its ports, and only if it finds nothing waits for the
 //! count to change: what is queued in between is not slept through. Ports of one worker may share a bell. For a
-//! descriptor, `poll(2)` for reading; it may report one that then has nothing.
+//! descriptor, `poll(2)` for reading; it may report one that then has nothing. A worker that waits for both has the
+//! bell wake it ([`Bell::wakes`]).
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
 use std::time::Duration;
 
 /// What to wait for until [`Port::rx_burst`](crate::Port::rx_burst) may have frames.
@@ -26,31 +28,63 @@ pub enum Readiness<'p> {
 /// Counts what happened, and wakes those who wait for the next of it.
 #[derive(Debug, Default)]
 pub struct Bell {
-    count: Mutex<u64>,
-    rung: Condvar,
+    rung: Mutex<Rung>,
+    again: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Rung {
+    count: u64,
+    /// Who is woken each time.
+    wakers: Vec<Waker>,
 }
 
 impl Bell {
     /// How often it rang.
     pub fn count(&self) -> u64 {
-        *self.lock()
+        self.lock().count
     }
 
     /// Wakes all who wait.
     pub fn ring(&self) {
-        *self.lock() += 1;
-        self.rung.notify_all();
+        let mut rung = self.lock();
+        rung.count += 1;
+        rung.wakers.iter().for_each(Waker::wake_by_ref);
+        drop(rung);
+        self.again.notify_all();
     }
 
     /// Waits until it rang after `seen` was read from [`Bell::count`], no longer than `most`; whether it rang.
     pub fn wait(&self, seen: u64, most: Duration) -> bool {
-        let waiting = self.rung.wait_timeout_while(self.lock(), most, |count| *count == seen);
-        let (count, _) = waiting.unwrap_or_else(PoisonError::into_inner);
-        *count != seen
+        let waiting = self.again.wait_timeout_while(self.lock(), most, |rung| rung.count == seen);
+        let (rung, _) = waiting.unwrap_or_else(PoisonError::into_inner);
+        rung.count != seen
     }
 
-    fn lock(&self) -> MutexGuard<'_, u64> {
-        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Wakes this one, too, from now on, for who waits for descriptors besides; whether it did not before. Then what
+    /// rang until now may have been missed.
+    pub fn wakes(&self, waker: &Waker) -> bool {
+        let mut rung = self.lock();
+        let is_new = !rung.wakers.iter().any(|known| known.will_wake(waker));
+        if is_new {
+            rung.wakers.push(waker.clone());
+        }
+        is_new
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rung> {
+        self.rung.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A bell that rings when another one does.
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.ring();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.ring();
     }
 }
 
@@ -77,5 +111,16 @@ mod tests {
             bell.ring();
             assert!(waits.join().unwrap());
         });
+    }
+
+    #[test]
+    fn a_waker_is_woken_each_time_and_once() {
+        let (bell, other) = (Bell::default(), Arc::<Bell>::default());
+        let waker = Waker::from(Arc::clone(&other));
+        assert!(bell.wakes(&waker));
+        assert!(!bell.wakes(&waker.clone()), "it is known");
+        bell.ring();
+        bell.ring();
+        assert_eq!(other.count(), 2);
     }
 }

@@ -15,6 +15,8 @@ pub enum Alone {
     Answers,
     /// The access list changes in time.
     Bans,
+    /// Packets are followed one by one.
+    Follow,
 }
 
 impl Alone {
@@ -29,6 +31,7 @@ impl Alone {
                 "a connection is given another port, or what it is translated to is not known"
             }
             Self::Answers => "more packets are refused at once than answers are looked for",
+            Self::Follow => "--follow shows packets as they come",
             Self::Bans => "--bans changes in time, from packet to packet",
         }
     }

@@ -51,7 +51,7 @@ pub enum Error {
         line: usize,
         /// Column in bytes, from 1.
         column: usize,
-        /// What was expected there.
+        /// What is wrong there.
         what: String,
     },
     /// A file of access-list changes was refused.
@@ -119,10 +119,9 @@ impl fmt::Display for Error {
                 )
             }
             Self::Rules { file, source } => write!(f, "{file}:{source}"),
-            Self::Cases { file, line, column, what } => {
-                write!(f, "{file}:{line}:{column}: expected {what}")
+            Self::Cases { file, line, column, what } | Self::Bans { file, line, column, what } => {
+                write!(f, "{file}:{line}:{column}: {what}")
             }
-            Self::Bans { file, line, column, what } => write!(f, "{file}:{line}:{column}: {what}"),
             Self::NothingToRecord { found } => {
                 write!(f, "expected a packet whose verdict is known to record, found {found}")
             }

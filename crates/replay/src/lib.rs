@@ -22,7 +22,8 @@ mod gate;
 mod input;
 pub mod json_text;
 mod lane;
-
+mod lines;
+mod list;
 mod logged;
 mod near;
 mod outputs;
@@ -48,13 +49,14 @@ mod watch;
 pub mod why;
 
 pub use alone::Alone;
+pub use dataplane::Moment;
 pub use decider::{Decider, DeciderPlace};
 pub use error::Error;
 pub use filter::Filter;
 pub use input::read_text;
 pub use room::Room;
 pub use rules_file::RulesFile;
-pub use select::{Moment, Selection};
+pub use select::Selection;
 pub use source::{CaptureName, Numbers};
 pub use split::may_write;
 pub use target::Target;

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::input::read_text;
 
-/// A loaded rules file.
-#[derive(Debug)]
+/// A loaded rules file. A clone shares its text and its rules.
+#[derive(Debug, Clone)]
 pub struct RulesFile {
     /// Its name, as given.
     pub file: String,
     /// What named it on the command line: itself, or a folder that it lies in.
     pub given: String,
     /// Its text, as read.
-    pub text: String,
+    pub text: Arc<str>,
     /// What the text means.
     pub ruleset: Arc<Ruleset>,
     /// How the family was found.
@@ -66,7 +66,7 @@ impl RulesFile {
         Ok(Self {
             file: file.to_owned(),
             given: file.to_owned(),
-            text,
+            text: text.into(),
             ruleset: Arc::new(ruleset),
             family_from: loaded.family_from,
             warnings: loaded.warnings,

@@ -21,6 +21,7 @@ use crate::alone::Alone;
 use crate::annotate::Annotation;
 use crate::error::Error;
 use crate::lane::{Counted, Lane, Rules, compared};
+use crate::lines::Lines;
 use crate::outputs::{Outputs, failed};
 use crate::recorder::Recorder;
 use crate::report::Report;
@@ -33,7 +34,7 @@ use crate::split::Split;
 use crate::spotter::Spotter;
 use crate::threads::{self, Ended};
 
-pub use crate::sink::List;
+pub use crate::list::List;
 pub use dataplane::link_of;
 
 /// What a replay is to do besides counting.
@@ -61,6 +62,11 @@ pub struct Wanted<'w> {
     pub annotate: Option<&'w mut dyn Write>,
     /// Once true, the replay ends and reports what it has.
     pub stop: Option<Arc<AtomicBool>>,
+    /// Packets are evaluated, and written, as they come: nothing is read ahead, and one worker does it all. One
+    /// capture can be followed.
+    pub follow: bool,
+    /// Where to write a line for each packet, or for each one on a list.
+    pub lines: Option<(Option<List>, &'w mut dyn Write)>,
     /// Workers that evaluate packets; with more than one, another one reads and reports. 0 is taken for 1.
     pub threads: usize,
 }
@@ -70,6 +76,7 @@ impl<'w> Wanted<'w> {
         let first = files.first().map(|file| file.ruleset.family);
         Ok(Outputs {
             packets: self.packets.take(),
+            lines: self.lines.take().map(|(list, to)| Lines { to, list }),
             split: self
                 .split
                 .take()
@@ -91,12 +98,12 @@ impl<'w> Wanted<'w> {
 /// A capture cannot be opened or read, a file cannot be written, a filter cannot be compiled, or rules to
 /// compare with are of a family that the first rules are not. A capture that is cut off or damaged is no
 /// error: its packets before that count, and the report warns.
-pub fn replay<'f>(
-    files: &'f [RulesFile],
+pub fn replay(
+    files: &[RulesFile],
     captures: &[String],
-    config: &'f Config,
+    config: &Config,
     wanted: &mut Wanted<'_>,
-) -> Result<Report<'f>, Error> {
+) -> Result<Report, Error> {
     let started = Instant::now();
     let new = wanted.versus.take();
     comparable(files, new.as_deref().unwrap_or_default())?;
@@ -111,7 +118,7 @@ pub fn replay<'f>(
         new_program: new_walked.as_ref(),
         stop: stop.as_ref(),
     };
-    let mut report = Report::new(files, config);
+    let mut report = Report::new(files.into(), Arc::clone(walked.config()));
     report.numbers = Numbers::of(captures);
     (report.class, report.class_because) = rules.class();
     let mut sink = Sink::new(
@@ -121,14 +128,17 @@ pub fn replay<'f>(
         wanted.verdicts.take(),
         wanted.list,
         wanted.page,
-    );
+    )
+    .following(wanted.follow);
     let reading = Reading {
         selection: std::mem::take(&mut wanted.selection),
         progress: wanted.progress.take(),
         stop: wanted.stop.clone(),
+        follows: wanted.follow,
     };
     let mut source = Source::new(captures, Some(Spotter::new(files, config)), reading);
-    let counted = if wanted.threads <= 1 {
+    report.one_worker = (wanted.follow && wanted.threads > 1).then_some(Alone::Follow);
+    let counted = if wanted.follow || wanted.threads <= 1 {
         vec![alone(rules, &mut source, &mut sink)?]
     } else {
         several(rules, &mut source, &mut sink, &mut report, wanted.threads)?
@@ -168,7 +178,7 @@ fn several<'c>(
     mut rules: Rules<'c>,
     source: &mut Source<'c, '_>,
     sink: &mut Sink<'_, '_>,
-    report: &mut Report<'_>,
+    report: &mut Report,
     threads: usize,
 ) -> Result<Vec<Counted>, Error> {
     let max = rules.config.ct.max;

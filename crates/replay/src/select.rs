@@ -3,44 +3,11 @@
 //! Contract: packets left out are neither evaluated nor counted, and connections never see them; frame
 //! numbers stay those of the captures. Times are compared after they were made to run forward only.
 
-use pktio::{Frame, Timestamp};
+use dataplane::Moment;
+use pktio::Frame;
 
 use crate::error::Error;
 use crate::filter::Filter;
-
-/// A moment, on the clock or counted from the first packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
-    /// Nanoseconds since the Unix epoch.
-    At(u64),
-    /// Nanoseconds after the first packet.
-    After(u64),
-}
-
-impl Moment {
-    /// Reads RFC 3339, or `+SECONDS` with a fraction.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let Some(seconds) = text.strip_prefix('+') else {
-            let at = Timestamp::parse_rfc3339(text)?;
-            return u64::try_from(at.as_nanos()).ok().map(Self::At);
-        };
-        let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
-        if !digits(whole) || !digits(fraction) || fraction.len() > 9 {
-            return None;
-        }
-        let nanos: u64 = format!("{fraction:0<9}").parse().ok()?;
-        whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos).map(Self::After)
-    }
-
-    fn nanos(self, start: u64) -> u64 {
-        match self {
-            Self::At(time) => time,
-            Self::After(span) => start.saturating_add(span),
-        }
-    }
-}
 
 /// Which packets are evaluated.
 #[derive(Debug, Default)]
@@ -108,16 +75,6 @@ impl Selection {
 mod tests {
     use super::*;
     use pktio::FrameMeta;
-
-    #[test]
-    fn moments_are_read() {
-        assert_eq!(Moment::parse("+1.5"), Some(Moment::After(1_500_000_000)));
-        assert_eq!(Moment::parse("+0"), Some(Moment::After(0)));
-        assert_eq!(Moment::parse("1970-01-01T00:00:01Z"), Some(Moment::At(1_000_000_000)));
-        for wrong in ["", "+", "+x", "+1.", "+-1", "5", "yesterday", "+99999999999999"] {
-            assert_eq!(Moment::parse(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn a_window_and_a_count_stop_the_reading() {

@@ -4,7 +4,6 @@
 
 use std::io::Write;
 
-use dataplane::{Disposition, FinalVerdict};
 use host::sighting::Seen;
 use packet::Link;
 use pktio::Frame;
@@ -16,6 +15,7 @@ use crate::decider::{Decider, DeciderPlace};
 use crate::error::Error;
 use crate::evaluated::{Evaluated, PacketWords};
 use crate::lane::{Keeps, Rules};
+use crate::list::List;
 use crate::logged::Loggers;
 use crate::outputs::{Outputs, failed};
 use crate::report::examples::{Example, Examples};
@@ -24,19 +24,6 @@ use crate::report::{Listed, Report};
 use crate::rules_file::RulesFile;
 use crate::source::Numbers;
 use dataplane::link_of;
-
-/// Which packets to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum List {
-    /// Dropped ones.
-    Drop,
-    /// Rejected ones.
-    Reject,
-    /// Those whose verdict is unknown.
-    Unknown,
-    /// Those whose verdict is another under [`versus`](crate::run::Wanted::versus).
-    Change,
-}
 
 /// Where evaluated packets go.
 pub(crate) struct Sink<'f, 'w> {
@@ -55,6 +42,8 @@ pub(crate) struct Sink<'f, 'w> {
     /// Packets taken, and how many of the next ones were taken before.
     taken: u64,
     skip: u64,
+    /// What was written of a batch is flushed with it.
+    follows: bool,
     scratch: Vec<u8>,
 }
 
@@ -79,8 +68,14 @@ impl<'f, 'w> Sink<'f, 'w> {
             page: page.then(Default::default),
             taken: 0,
             skip: 0,
+            follows: false,
             scratch: Vec::new(),
         }
+    }
+
+    /// Keeps nobody waiting for what was written of a batch.
+    pub(crate) fn following(self, follows: bool) -> Self {
+        Self { follows, ..self }
     }
 
     /// What workers have to keep for this.
@@ -115,7 +110,14 @@ impl<'f, 'w> Sink<'f, 'w> {
             let interface = stream.interfaces.get(frame.meta.interface as usize);
             self.packet(frame, *arrived, seen_at(seen, at), interface, &outcome)?;
         }
-        Ok(())
+        if self.follows { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        if let Some(to) = &mut self.verdicts {
+            to.flush().map_err(failed("--verdicts"))?;
+        }
+        self.outputs.flush()
     }
 
     fn packet(
@@ -194,7 +196,7 @@ impl<'f, 'w> Sink<'f, 'w> {
     }
 
     /// Ends every file, and says in the report what was kept. The changes come back.
-    pub(crate) fn finish(self, report: &mut Report<'_>) -> Result<Option<Groups>, Error> {
+    pub(crate) fn finish(self, report: &mut Report) -> Result<Option<Groups>, Error> {
         self.outputs.finish()?;
         report.listed = self.listed;
         if let Some((timeline, examples)) = self.page {
@@ -202,17 +204,6 @@ impl<'f, 'w> Sink<'f, 'w> {
             report.examples = examples;
         }
         Ok(self.groups)
-    }
-}
-
-impl List {
-    fn lists(self, end: &Disposition, changed: bool) -> bool {
-        match self {
-            Self::Drop => matches!(end.verdict, FinalVerdict::Drop(_)),
-            Self::Reject => matches!(end.verdict, FinalVerdict::Reject(_)),
-            Self::Unknown => end.verdict == FinalVerdict::Unknown,
-            Self::Change => changed,
-        }
     }
 }
 

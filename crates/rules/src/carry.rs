@@ -34,7 +34,7 @@ impl Memories {
             let states = rule.matches.iter().filter_map(|used| self.take(used.memory?));
             kept.entry(identity).or_default().push_back(states.collect());
         }
-        let mut carried = Self::default();
+        let mut carried = self.anew();
         for (identity, rule) in remembering(new) {
             let states = kept.get_mut(&identity).and_then(VecDeque::pop_front);
             let mut states = states.unwrap_or_default().into_iter();
@@ -46,7 +46,7 @@ impl Memories {
                 carried.put(at, state.inherited(rule.id));
             }
         }
-        carried.inherit_lists(self);
+        carried.succeed(self);
         carried
     }
 }

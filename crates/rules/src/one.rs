@@ -33,7 +33,7 @@ impl<T> One<T> {
     }
 }
 
-/// The value, whatever became of who held it last.
+/// The value, even where a thread that held it panicked.
 pub(crate) fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -73,6 +73,17 @@ impl Ruleset {
     /// if any.
     #[must_use]
     pub fn class(&self, tracked: bool, sets: Option<&Sets>) -> Class {
+        self.class_where(tracked, |rule| global(rule, sets))
+    }
+
+    /// The same for workers that share sets and what matches remember, as the processors of one kernel do: those couple
+    /// no packets that the kernel does not couple. Connections are tracked.
+    #[must_use]
+    pub fn class_of_sharers(&self) -> Class {
+        self.class_where(true, |rule| global_by_target(rule, None))
+    }
+
+    fn class_where(&self, tracked: bool, global: impl Fn(&Rule) -> Option<Cause>) -> Class {
         let is_tracked = tracked && self.tracks();
         if let Some(at) = self.exceeds() {
             return Class::Global(Because::Rule(at, Cause::Steps));
@@ -85,7 +96,7 @@ impl Ruleset {
         };
         // The host's answer to a packet that it rejects is known by that packet.
         let is_answered = rules.clone().any(|(_, rule)| rejects(rule));
-        let global = rules.find_map(|(at, rule)| Some(Because::Rule(at, global(rule, sets)?)));
+        let global = rules.find_map(|(at, rule)| Some(Because::Rule(at, global(rule)?)));
         match (key, global) {
             (_, Some(because)) => Class::Global(because),
             (Err(at), None) => Class::Global(Because::Nat(at)),
@@ -165,11 +176,14 @@ fn global(rule: &Rule, sets: Option<&Sets>) -> Option<Cause> {
         .matches
         .iter()
         .position(|used| used.body.memory().is_some_and(|memory| memory.couples_flows(sets)));
-    let by_target = match &rule.action {
+    remembers.map(|index| Cause::Match(index as u16)).or_else(|| global_by_target(rule, sets))
+}
+
+fn global_by_target(rule: &Rule, sets: Option<&Sets>) -> Option<Cause> {
+    match &rule.action {
         Action::Target(target) => target.body.couples_flows(sets).then_some(Cause::Target),
         _ => None,
-    };
-    remembers.map(|index| Cause::Match(index as u16)).or(by_target)
+    }
 }
 
 #[cfg(test)]

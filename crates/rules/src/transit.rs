@@ -42,6 +42,8 @@ pub struct Transit<'p, 'b> {
     pub to_host: Option<bool>,
     /// The longest packet that its way carries, in bytes, if that is known.
     pub mtu: Option<u32>,
+    /// The longest that its way and the way back carry, where something else than routes tells.
+    pub path_mtu: Option<u32>,
     /// The host's sets, if they are known.
     pub sets: Option<&'p mut Sets>,
     /// What random numbers are drawn from; `None` where the kernel drew them, and nobody knows which.
@@ -99,6 +101,7 @@ impl<'p, 'b> Transit<'p, 'b> {
             ct: Connection::default(),
             to_host: None,
             mtu: None,
+            path_mtu: None,
             sets: None,
             chance: None,
             certain: true,

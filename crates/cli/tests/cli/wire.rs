@@ -12,16 +12,18 @@ const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n\
     -A FORWARD -p tcp -m tcp --dport 8000 -m conntrack --ctstate NEW -j ACCEPT\n\
     -A FORWARD -p tcp -j REJECT --reject-with tcp-reset\nCOMMIT\n";
 
+const CONTROL: &str = "[control]\nsocket = \"c\"\n";
+
 /// Two hosts, and a third namespace between them. They go with it.
-struct Hosts {
+pub(crate) struct Hosts {
     names: [String; 3],
-    children: Vec<Child>,
+    pub(crate) children: Vec<Child>,
 }
 
 impl Hosts {
     /// `None` where the machine has no namespaces for us.
-    fn new(run: &str) -> Option<Self> {
-        let name = |place| format!("tamis-{}-{run}-{place}", std::process::id());
+    pub(crate) fn new(test: &str) -> Option<Self> {
+        let name = |place| format!("tamis-{test}-{}-{place}", std::process::id());
         let names = ["a", "m", "b"].map(name);
         let hosts = Self { names, children: Vec::new() };
         let [a, m, b] = &hosts.names;
@@ -37,21 +39,34 @@ impl Hosts {
     }
 
     /// A command in the namespace at a place.
-    fn command(&self, place: usize, program: &str) -> Command {
+    pub(crate) fn command(&self, place: usize, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[place], program]);
         command
     }
 
-    fn start(&mut self, mut command: Command) -> BufReader<std::process::ChildStderr> {
+    pub(crate) fn start(&mut self, mut command: Command) -> BufReader<std::process::ChildStderr> {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let err = BufReader::new(child.stderr.take().unwrap());
         self.children.push(child);
         err
     }
 
+    /// Runs tamis between them, once it is ready.
+    pub(crate) fn run(&mut self, config: &str) -> BufReader<std::process::ChildStderr> {
+        let mut run = self.command(1, TAMIS);
+        run.args(["run", config]);
+        let mut says = self.start(run);
+        let mut line = String::new();
+        while line != "ready\n" {
+            line.clear();
+            assert!(says.read_line(&mut line).unwrap() > 0, "it ended before it was ready");
+        }
+        says
+    }
+
     /// What a command in the namespace at a place says, and how it ends.
-    fn says(&self, place: usize, program: &str, args: &[&str]) -> (String, Option<i32>) {
+    pub(crate) fn says(&self, place: usize, program: &str, args: &[&str]) -> (String, Option<i32>) {
         let output = self.command(place, program).args(args).output().unwrap();
         (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
     }
@@ -74,53 +89,55 @@ fn ip(arguments: &str) -> bool {
     run.is_ok_and(|status| status.success())
 }
 
+/// A configuration of a wire between the hosts.
+pub(crate) fn between(folder: &Scratch, rules: &str, rest: &str) -> String {
+    between_ports(folder, "kind = \"af_packet\"", rules, rest)
+}
+
+/// The same with ports of another kind.
+fn between_ports(folder: &Scratch, kind: &str, rules: &str, rest: &str) -> String {
+    folder.write("rules.v4", rules);
+    let ends = [("left", "m0"), ("right", "m1")].map(|(name, device)| {
+        format!("[[port]]\nname = \"{name}\"\n{kind}\ndevice = \"{device}\"\n")
+    });
+    let wire = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n";
+    folder.write("live.toml", format!("{}{wire}{rest}", ends.concat()))
+}
+
 /// Whether a program is there.
-fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     Command::new(program).arg("--help").output().is_ok()
 }
 
 #[test]
 fn hosts_talk_through_a_wire() {
-    hosts_talk("a", "kind = \"af_packet\"");
+    hosts_talk("wire", "kind = \"af_packet\"", CONTROL);
 }
 
 /// Frames have only their bytes there: unfinished checksums are known by them.
 #[test]
 fn hosts_talk_through_af_xdp() {
-    hosts_talk("x", "kind = \"af_xdp\"\nmode = \"native\"");
+    hosts_talk("xdp", "kind = \"af_xdp\"\nmode = \"native\"", CONTROL);
 }
 
-/// By ports of this kind; namespaces have this in their names.
-fn hosts_talk(run: &str, kind: &str) {
+/// By ports of this kind.
+fn hosts_talk(test: &str, kind: &str, rest: &str) {
     let lacking = ["ip", "curl", "ping", "python3"].iter().find(|program| !is_there(program));
     if let Some(program) = lacking {
         return skipped(&format!("hosts on a wire: {program} is not there"));
     }
-    let Some(mut hosts) = Hosts::new(run) else {
+    let Some(mut hosts) = Hosts::new(test) else {
         return skipped("hosts on a wire: no network namespaces (not root?)");
     };
-    let folder = Scratch::new(&format!("wire-{run}"));
-    folder.write("rules.v4", RULES);
-    let ends = [("left", "m0"), ("right", "m1")].map(|(name, device)| {
-        format!("[[port]]\nname = \"{name}\"\n{kind}\ndevice = \"{device}\"\n")
-    });
-    let wire = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n\
-        [control]\nsocket = \"c\"\n";
-    let config = folder.write("live.toml", format!("{}{wire}", ends.concat()));
+    let folder = Scratch::new(test);
+    let config = between_ports(&folder, kind, RULES, rest);
     let sent: Vec<u8> = (0..4_000_000_u32).flat_map(u32::to_le_bytes).collect();
     folder.write("sent", &sent);
 
     let mut serve = hosts.command(2, "python3");
     serve.args(["-m", "http.server", "8000"]).current_dir(folder.path());
     let mut server = hosts.start(serve);
-    let mut run = hosts.command(1, TAMIS);
-    run.args(["run", &config]);
-    let mut tamis_says = hosts.start(run);
-    let mut line = String::new();
-    while line != "ready\n" {
-        line.clear();
-        assert!(tamis_says.read_line(&mut line).unwrap() > 0, "it ended before it was ready");
-    }
+    let mut tamis_says = hosts.run(&config);
 
     let (text, code) = hosts.says(0, "ping", &["-c", "2", "-i", "0.2", "10.9.0.2"]);
     assert_eq!(code, Some(0), "{text}");
@@ -150,4 +167,65 @@ fn hosts_talk(run: &str, kind: &str) {
     let mut rest = String::new();
     server.read_to_string(&mut rest).unwrap();
     tamis_says.read_to_string(&mut rest).unwrap();
+}
+
+/// As between two routers' ports: packets age and have to fit, and hosts are told by the ports' addresses.
+#[test]
+fn packets_age_on_a_wire_and_hosts_are_told() {
+    if let Some(program) = ["ip", "ping"].iter().find(|program| !is_there(program)) {
+        return skipped(&format!("packets that age: {program} is not there"));
+    }
+    let Some(mut hosts) = Hosts::new("age") else {
+        return skipped("packets that age: no network namespaces (not root?)");
+    };
+    let m = hosts.names[1].clone();
+    assert!(ip(&format!("-n {m} link set m1 mtu 1400")));
+    assert!(ip(&format!("-n {m} addr add 10.9.0.9/24 dev m0")));
+    let folder = Scratch::new("wire-aging");
+    // The kernel's order: FORWARD sees what is left of 64.
+    folder.write(
+        "rules.v4",
+        "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -p icmp -m ttl --ttl-eq 63 -j ACCEPT\nCOMMIT\n",
+    );
+    let port = |name: &str, device: &str| {
+        format!(
+            "[[port]]\nname = \"{name}\"\nkind = \"af_packet\"\ndevice = \"{device}\"\naddress = [\"10.9.0.254\"]\n"
+        )
+    };
+    let wire =
+        "[[wire]]\nports = [\"left\", \"right\"]\nttl = \"lower\"\n[rules]\nip = \"rules.v4\"\n";
+    let ends = port("left", "m0") + &port("right", "m1");
+    let config = folder.write("live.toml", format!("{ends}{wire}"));
+
+    let mut check = hosts.command(1, TAMIS);
+    let checked = check.args(["run", &config, "--check"]).output().unwrap();
+    let told = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert!(
+        told.contains("live.toml:4: m0 has the address 10.9.0.9: its host answers as well"),
+        "{told}"
+    );
+    assert!(!told.contains("m1 has"), "{told}");
+    assert!(ip(&format!("-n {m} addr flush dev m0")));
+
+    let mut run = hosts.command(1, TAMIS);
+    run.args(["run", &config]);
+    let mut tamis_says = hosts.start(run);
+    let mut line = String::new();
+    while line != "ready\n" {
+        line.clear();
+        assert!(tamis_says.read_line(&mut line).unwrap() > 0, "it ended before it was ready");
+    }
+    let ping = |more: &[&str]| {
+        let args = [&["-c", "1", "-W", "5"], more, &["10.9.0.2"]].concat();
+        hosts.says(0, "ping", &args).0
+    };
+    let text = ping(&["-t", "64"]);
+    assert!(text.contains("ttl=63"), "{text}");
+    let text = ping(&["-t", "1"]);
+    assert!(text.contains("From 10.9.0.254") && text.contains("Time to live exceeded"), "{text}");
+    let text = ping(&["-M", "do", "-s", "1400"]);
+    assert!(text.contains("From 10.9.0.254") && text.contains("mtu = 1400"), "{text}");
+    let pid = hosts.children[0].id();
+    assert!(Command::new("kill").arg(pid.to_string()).status().unwrap().success());
+    assert_eq!(hosts.children[0].wait().unwrap().code(), Some(0));
 }

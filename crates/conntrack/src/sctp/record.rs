@@ -28,20 +28,35 @@ pub enum State {
 }
 
 impl State {
+    /// Its name in the kernel's lists.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::Closed => "CLOSED",
+            Self::CookieWait => "COOKIE_WAIT",
+            Self::CookieEchoed => "COOKIE_ECHOED",
+            Self::Established => "ESTABLISHED",
+            Self::ShutdownSent => "SHUTDOWN_SENT",
+            Self::ShutdownRecd => "SHUTDOWN_RECD",
+            Self::ShutdownAckSent => "SHUTDOWN_ACK_SENT",
+            Self::HeartbeatSent => "HEARTBEAT_SENT",
+        }
+    }
+
     /// The state of this name in the kernel's lists.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "NONE" => Self::None,
-            "CLOSED" => Self::Closed,
-            "COOKIE_WAIT" => Self::CookieWait,
-            "COOKIE_ECHOED" => Self::CookieEchoed,
-            "ESTABLISHED" => Self::Established,
-            "SHUTDOWN_SENT" => Self::ShutdownSent,
-            "SHUTDOWN_RECD" => Self::ShutdownRecd,
-            "SHUTDOWN_ACK_SENT" => Self::ShutdownAckSent,
-            "HEARTBEAT_SENT" => Self::HeartbeatSent,
-            _ => return None,
-        })
+        const ALL: [State; 9] = [
+            State::None,
+            State::Closed,
+            State::CookieWait,
+            State::CookieEchoed,
+            State::Established,
+            State::ShutdownSent,
+            State::ShutdownRecd,
+            State::ShutdownAckSent,
+            State::HeartbeatSent,
+        ];
+        ALL.into_iter().find(|state| state.name() == name)
     }
 }
 
@@ -59,8 +74,13 @@ pub struct Sctp {
 }
 
 impl Sctp {
-    /// An association of which nothing but its state is known.
-    pub(crate) fn listed(state: State) -> Self {
-        Self { state, ..Self::default() }
+    /// An association of which nothing but its state and its tags is known; those may be 0, which is none.
+    pub(crate) fn listed(state: State, tags: [u32; 2]) -> Self {
+        Self { state, tags, ..Self::default() }
+    }
+
+    /// Verification tags that packets of each direction carry.
+    pub(crate) fn tags(&self) -> [u32; 2] {
+        self.tags
     }
 }

@@ -363,9 +363,15 @@ impl Table {
 
     /// Every living flow, by slot.
     pub(crate) fn living(&self, now: u64) -> impl Iterator<Item = &Flow> {
-        self.flows.iter().filter(move |flow| {
+        self.living_by_handle(now).map(|(_, flow)| flow)
+    }
+
+    /// The same, each with its handle.
+    pub(crate) fn living_by_handle(&self, now: u64) -> impl Iterator<Item = (Handle, &Flow)> {
+        let living = (0..).zip(self.flows.iter()).filter(move |(_, flow)| {
             flow.is_confirmed() && !flow.is_expired(now) && !flow.status.contains(Status::DYING)
-        })
+        });
+        living.map(|(slot, flow)| (Handle { slot, generation: flow.generation }, flow))
     }
 
     /// Living flows whose state is not certain.

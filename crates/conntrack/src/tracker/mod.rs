@@ -16,7 +16,9 @@
 //! `__nf_conntrack_confirm`).
 
 mod attach;
+mod grace;
 mod help;
+mod keep;
 mod leave;
 mod life;
 mod query;
@@ -120,6 +122,8 @@ pub struct Tracker {
     pub(crate) crosses: bool,
     /// When the capture began.
     pub(crate) began: Option<u64>,
+    /// When its last packet came, in nanoseconds.
+    pub(crate) latest: u64,
     /// What ports are drawn from, if they are drawn here.
     pub(crate) chance: Option<Chance>,
     /// What others are told of its flows, if any ask.
@@ -148,6 +152,7 @@ impl Tracker {
             moves_ports: false,
             crosses: false,
             began: None,
+            latest: 0,
             chance: config.entropy.chance(),
             told: None,
             config,
@@ -162,6 +167,7 @@ impl Tracker {
             return CtView::UNKNOWN;
         }
         self.begin(visit.began.unwrap_or(visit.now));
+        self.latest = visit.now;
         match self.resolve(packet, visit) {
             Ok(view) => view,
             Err(Unparsable::Invalid) => CtView::INVALID,
@@ -299,6 +305,9 @@ impl Tracker {
                         (None, space) => return Ok(CtView { space, ..CtView::UNKNOWN }),
                     },
                 };
+            if is_first {
+                self.pick_up(handle, upper, visit.now);
+            }
             let ahead = self.ahead(handle, direction, upper);
             let arrival = Arrival { now: visit.now, direction, bytes: packet.len(), ahead };
             let Some(flow) = self.table.flow_mut(handle) else { return Err(Unparsable::Invalid) };
@@ -474,7 +483,8 @@ struct Found {
 
 /// A packet's state by its flow.
 fn state(flow: &Flow, direction: Direction) -> CtState {
-    if direction == Direction::Reply || flow.status.contains(Status::SEEN_REPLY) {
+    let is_answered = flow.status.contains(Status::SEEN_REPLY) || flow.picked_up;
+    if direction == Direction::Reply || is_answered {
         CtState::Established
     } else if flow.status.contains(Status::EXPECTED) {
         CtState::Related

@@ -5,8 +5,9 @@ use crate::config::Mode;
 use crate::flow::{Doubt, Flow, Proto};
 use crate::helper::Helper;
 use crate::key::Tuple;
-use crate::listing::{Listed, State};
+use crate::listing::{Listed, Listing, State};
 use crate::sctp::Sctp;
+use crate::shift::Shifts;
 use crate::status::Status;
 use crate::tcp::Tcp;
 
@@ -21,11 +22,25 @@ impl Tracker {
         }
         self.began = Some(now);
         let Some(listing) = self.config.start.clone() else { return };
-        for listed in &listing.flows {
-            self.put(listed, now);
+        match listing.at {
+            None => listing.flows.iter().for_each(|listed| self.put(listed, now)),
+            Some(at) => self.resume(&listing, at, now),
         }
     }
 
+    /// Goes on with those flows of a listing of this time that are its own, and still alive.
+    fn resume(&mut self, listing: &Listing, at: u64, now: u64) {
+        let shard = self.config.shard.clone();
+        for listed in &listing.flows {
+            let is_own = shard.as_ref().is_none_or(|shard| shard.has(&listed.original));
+            let until = at.saturating_add(listed.left.saturating_mul(SECOND));
+            if is_own && until > now {
+                self.put(listed, at);
+            }
+        }
+    }
+
+    /// Has a flow go on that was listed at this time.
     fn put(&mut self, listed: &Listed, now: u64) {
         let (Some(handle), _) = self.table.allocate(flow(listed, now), now) else { return };
         if self.table.confirm(handle, now).is_err() {
@@ -36,6 +51,11 @@ impl Tracker {
         if listed.is_translated() {
             self.note_source(handle);
             self.note_tuples(handle);
+        }
+        if let Some(kept) = &listed.kept
+            && kept.shifts != Shifts::default()
+        {
+            self.helpers.resume(handle, kept.shifts);
         }
         self.crosses |= listed.helper != Helper::None;
     }
@@ -78,21 +98,26 @@ fn flow(listed: &Listed, now: u64) -> Flow {
     for (_, bit) in status.into_iter().filter(|(is_set, _)| *is_set) {
         flow.status.set(bit);
     }
+    let tags = listed.kept.as_ref().map(|kept| kept.tags);
     flow.proto = match (listed.state, original.protocol()) {
         (State::Tcp(state), _) => Proto::Tcp(Tcp::listed(state)),
-        (State::Plain, packet::tcp::PROTOCOL) => {
+        // One that hardware carries. One of tamis's own has none if no segment of it was read whole.
+        (State::Plain, packet::tcp::PROTOCOL) if listed.kept.is_none() => {
             Proto::Tcp(Tcp::listed(crate::tcp::State::Established))
         }
         (State::Sctp(state), _) => {
-            // Its verification tags are not listed.
+            // The kernel lists no verification tags.
             flow.doubt = Doubt::History;
-            Proto::Sctp(Sctp::listed(state))
+            Proto::Sctp(Sctp::listed(state, tags.unwrap_or_default()))
         }
         (State::Plain, packet::udp::PROTOCOL | packet::udp::PROTOCOL_LITE) => {
             Proto::Udp { stream_from: now.saturating_add(STREAM_AGE) }
         }
         (State::Plain, _) => Proto::Generic,
     };
+    if let Some(kept) = &listed.kept {
+        flow.resume(kept, now);
+    }
     flow
 }
 

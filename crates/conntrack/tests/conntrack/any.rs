@@ -10,7 +10,7 @@ use packet::tcp::Flags;
 use packet::{Checksums, Link, Packet, Snap, parse};
 use proptest::prelude::*;
 
-const MAX: usize = 24;
+pub(crate) const MAX: usize = 24;
 
 fn addresses() -> impl Strategy<Value = Addresses> {
     (0u8..3, 0u8..3, any::<bool>()).prop_map(|(a, b, v6)| {
@@ -51,15 +51,15 @@ fn message() -> impl Strategy<Value = Message> {
 }
 
 #[derive(Debug, Clone)]
-struct Step {
+pub(crate) struct Step {
     frame: Vec<u8>,
     captured: usize,
-    wait: u64,
+    pub(crate) wait: u64,
     end: u8,
     visit: u8,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let payload = prop::collection::vec(any::<u8>(), 0..60);
     let damage = prop::option::weighted(0.3, (any::<prop::sample::Index>(), any::<u8>()));
     let parts = (addresses(), message(), payload, damage);
@@ -76,13 +76,13 @@ fn step() -> impl Strategy<Value = Step> {
     )
 }
 
-fn config(kind: u8) -> Config {
+pub(crate) fn config(kind: u8) -> Config {
     let mode = if kind & 1 == 0 { Mode::Kernel } else { Mode::Midstream };
     let checksums = if kind & 2 == 0 { Checksums::Verify } else { Checksums::Ignore };
     Config { mode, checksums, max: MAX, liberal: kind & 4 != 0, ..Config::default() }
 }
 
-fn visit(step: &Step, now: u64, frame: u64) -> Visit {
+pub(crate) fn visit(step: &Step, now: u64, frame: u64) -> Visit {
     let bits = step.visit;
     let zone = Zone { id: u16::from(bits & 1), original: bits & 2 == 0, reply: bits & 4 == 0 };
     let helper =
@@ -93,7 +93,7 @@ fn visit(step: &Step, now: u64, frame: u64) -> Visit {
     Visit { now, frame, hook, template, certainty, ..Visit::default() }
 }
 
-fn run(tracker: &mut Tracker, step: &Step, visit: &Visit) {
+pub(crate) fn run(tracker: &mut Tracker, step: &Step, visit: &Visit) {
     let mut bytes = step.frame[..step.captured].to_vec();
     let headers = parse(Link::Raw, &bytes, step.frame.len(), Checksums::Ignore);
     let snap = Snap::new(&bytes, step.frame.len());

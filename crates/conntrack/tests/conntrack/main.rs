@@ -12,5 +12,6 @@ mod icmp;
 mod lifecycle;
 mod net;
 mod other_protocols;
+mod restart;
 mod tcp;
 mod unseen;

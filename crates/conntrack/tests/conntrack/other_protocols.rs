@@ -106,7 +106,7 @@ fn protocols_without_a_tracker_have_one_flow_between_two_hosts() {
 }
 
 /// An SCTP packet between ports 7 and 8 or back, its CRC correct.
-fn chunks(addresses: Addresses, is_back: bool, tag: u32, chunks: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn chunks(addresses: Addresses, is_back: bool, tag: u32, chunks: &[&[u8]]) -> Vec<u8> {
     let mut header = if is_back { vec![0, 8, 0, 7] } else { vec![0, 7, 0, 8] };
     header.extend_from_slice(&tag.to_be_bytes());
     header.extend_from_slice(&[0; 4]);
@@ -125,7 +125,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     })
 }
 
-fn init(kind: u8, tag: u32) -> Vec<u8> {
+pub(crate) fn init(kind: u8, tag: u32) -> Vec<u8> {
     let mut chunk = vec![kind, 0, 0, 20];
     chunk.extend_from_slice(&tag.to_be_bytes());
     chunk.extend_from_slice(&[0; 12]);

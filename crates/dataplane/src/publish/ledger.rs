@@ -49,7 +49,7 @@ struct Retired {
     /// What it does not share with the one after it.
     bytes: usize,
     /// Places that the one after it does not need.
-    dropped: Dropped,
+    dropped: Vec<Dropped>,
 }
 
 /// A worker as the ledger knows it.
@@ -120,18 +120,19 @@ impl<T: Tally> Ledger<T> {
         }
     }
 
-    /// Makes a program the current one, which differs from the one before by this revision. It and those before it
+    /// Makes a program the current one, which differs from the one before by these revisions. It and those before it
     /// need this number of `slots`.
     pub(super) fn publish(
         &mut self,
         next: Program,
-        revision: &Revision,
+        revisions: &[Arc<Revision>],
         resets: &[Reset],
         slots: usize,
     ) -> u64 {
         self.slots = slots;
         resets.iter().for_each(|reset| self.start_policy(*reset));
-        let (bytes, dropped) = (revision.replaced_bytes(), revision.dropped().clone());
+        let bytes = revisions.iter().map(|revision| revision.replaced_bytes()).sum();
+        let dropped = revisions.iter().map(|revision| revision.dropped().clone()).collect();
         self.places = Places::of(&next);
         let program = std::mem::replace(&mut self.current, Arc::new(next));
         self.retired.push_back(Retired { program, bytes, dropped });
@@ -201,7 +202,7 @@ impl<T: Tally> Ledger<T> {
         while let Some(Retired { program, bytes, dropped }) = self.retired.pop_front() {
             match Arc::try_unwrap(program) {
                 Ok(program) => {
-                    numbers.free(&dropped);
+                    dropped.iter().for_each(|dropped| numbers.free(dropped));
                     gone.push(program);
                 }
                 Err(program) => {

@@ -8,8 +8,9 @@
 //! Contract: workers never wait, lock or free anything but the seat itself; a burst costs two swaps of a word
 //! that is the worker's own. A burst that begins after a commit sees it. Writers take turns: rules are read, and a
 //! program is built of them and an old one freed, while nobody else waits. Programs are freed by writers alone. The
-//! ledger is locked to look and to swap. Writers wait at [`MOST_PROGRAMS`] or [`MOST_BYTES`] that are not reclaimed,
-//! readers of counters for bursts to end, both for [`PATIENCE`]. `ledger` says when something is reclaimed.
+//! ledger is locked to look and to swap; who asks for the current program takes no lock at all. Writers wait at
+//! [`MOST_PROGRAMS`] or [`MOST_BYTES`] that are not reclaimed, readers of counters for bursts to end, both for
+//! [`PATIENCE`]. `ledger` says when something is reclaimed.
 //!
 //! What packets leave is each worker's own ([`crate::State`]), such as connections, but for what the kernel has once:
 //! that is one for all workers ([`Shared`]). A state follows the newest program where a burst begins, which takes as long as programs have families.
@@ -36,6 +37,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use access::list::Schedule;
+use arc_swap::ArcSwap;
+use conntrack::steer::Shard;
+use rules::ipset::Sets;
 use rules::model::{Counters, Family, Hook, Rule, Ruleset};
 use rules::revision::{Numbers, Refused, Revision, Transaction};
 use rules::save::LoadError;
@@ -72,7 +77,8 @@ pub struct Published<T = Local> {
     numbers: Mutex<Numbers>,
     /// Held to look, and to swap; taken after `numbers` by who takes both.
     ledger: Mutex<Ledger<T>>,
-    shared: Shared,
+    /// The ledger's current program, for whoever only asks for it; changed under the ledger's lock, after the desks.
+    current: ArcSwap<Program>,
     limits: Limits,
 }
 
@@ -160,32 +166,40 @@ impl<T: Tally> Published<T> {
         }
         let config = config.into();
         let shared = Shared::new(&config);
-        let first = Program::of_revisions(1, revisions.iter().cloned(), config);
+        let first = Program::of_revisions(1, revisions.iter().cloned(), config).sharing(shared);
         let mut ledger = Ledger::new(first, numbers.slots());
         for rule in revisions.iter().flat_map(|revision| revision.rules()) {
             ledger.start_rule(rule.slot, rule.counters);
         }
         given.into_iter().for_each(|reset| ledger.start_policy(reset));
         let limits = Limits { programs: MOST_PROGRAMS, bytes: MOST_BYTES, patience: PATIENCE };
+        let current = ArcSwap::new(Arc::clone(&ledger.current));
         let (numbers, ledger) = (Mutex::new(numbers), Mutex::new(ledger));
-        Ok(Self { numbers, ledger, shared, limits })
+        Ok(Self { numbers, ledger, current, limits })
     }
 
     /// Registers a worker. Dropping it takes it off again; its counts stay.
     pub fn worker(&self) -> Worker<T> {
+        self.worker_of(None)
+    }
+
+    /// As [`Published::worker`], of one that has this part of the connections, where workers share them out.
+    pub fn worker_of(&self, shard: Option<Shard>) -> Worker<T> {
         let (place, program) = self.lock().register();
-        Worker::new(place, &program, &self.shared)
+        Worker::new(place, &program, shard)
     }
 
-    /// What its workers share: the access list, to be changed while packets pass, and the sets.
-    pub fn shared(&self) -> &Shared {
-        &self.shared
+    /// What its workers share: the access list, to be changed while packets pass, and the sets. After a reload both are
+    /// other ones.
+    pub fn shared(&self) -> Shared {
+        let program = self.program();
+        program.shared().cloned().unwrap_or_else(|| Shared::new(program.config()))
     }
 
-    /// The current program. Holding on to it keeps it, and those after it, from being reclaimed; holding on to a
-    /// revision of it does not.
+    /// The current program, without waiting: a burst that begins after this has it, or a newer one. Holding on to it
+    /// keeps it, and those after it, from being reclaimed; holding on to a revision of it does not.
     pub fn program(&self) -> Arc<Program> {
-        Arc::clone(&self.lock().current)
+        self.current.load_full()
     }
 
     /// Publishes what changes to the rules of a family make of program `expected`: the number of the new program.
@@ -239,6 +253,38 @@ impl<T: Tally> Published<T> {
         })
     }
 
+    /// As [`Published::replace`], for rules of several families, sets and the access list at once: no packet meets
+    /// some of them without the others.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn reload(
+        &self,
+        expected: u64,
+        rulesets: Vec<Ruleset>,
+        sets: Option<Sets>,
+        bans: Option<Schedule>,
+    ) -> Result<u64, PublishError> {
+        // What could be refused is refused before any of it has taken numbers.
+        for ruleset in &rulesets {
+            Revision::first(ruleset, &mut Numbers::default()).map_err(PublishError::Refused)?;
+        }
+        let mut numbers = lock(&self.numbers);
+        let current = self.room_at(expected, &mut numbers)?;
+        let (mut next, mut resets) = (Vec::new(), Vec::new());
+        for ruleset in rulesets {
+            let given = given_to_policies(&ruleset);
+            let old = revision_of(&current, ruleset.family, &mut numbers)?;
+            let new = old.replaced_by(ruleset, &mut numbers).map_err(PublishError::Refused)?;
+            resets.extend(policies_of_new_tables(&old, &new));
+            resets.extend(given);
+            next.push(Arc::new(new));
+        }
+        let program = current.after(&next).with(sets, bans);
+        drop(current);
+        Ok(self.put(program, &next, &resets, &mut numbers))
+    }
+
     fn publish(
         &self,
         expected: u64,
@@ -248,25 +294,34 @@ impl<T: Tally> Published<T> {
     ) -> Result<u64, PublishError> {
         let mut numbers = lock(&self.numbers);
         let current = self.room_at(expected, &mut numbers)?;
-        let old = match current.revision(family) {
-            Some(revision) => Arc::clone(revision),
-            None => Arc::new(without_rules(family, &mut numbers)?),
-        };
-        let next = Arc::new(make(&old, &mut numbers)?);
-        let mut resets = policies_of_new_tables(&old, &next);
+        let old = revision_of(&current, family, &mut numbers)?;
+        let next = [Arc::new(make(&old, &mut numbers)?)];
+        let mut resets = policies_of_new_tables(&old, &next[0]);
         resets.extend_from_slice(given);
-        let program = current.after(Arc::clone(&next));
+        let program = current.after(&next);
         // Or it would never be the last to have it.
         drop((current, old));
-        for some in next.made().chunks(AT_ONCE) {
+        Ok(self.put(program, &next, &resets, &mut numbers))
+    }
+
+    /// Puts a program in force, which differs from the current one by these revisions.
+    fn put(
+        &self,
+        program: Program,
+        next: &[Arc<Revision>],
+        resets: &[Reset],
+        numbers: &mut Numbers,
+    ) -> u64 {
+        for some in next.iter().flat_map(|next| next.made().chunks(AT_ONCE)) {
             self.lock().prepare(some);
         }
         let mut ledger = self.lock();
-        let number = ledger.publish(program, &next, &resets, numbers.slots());
-        let gone = ledger.reclaim(&mut numbers);
+        let number = ledger.publish(program, next, resets, numbers.slots());
+        self.current.store(Arc::clone(&ledger.current));
+        let gone = ledger.reclaim(numbers);
         drop(ledger);
         drop(gone);
-        Ok(number)
+        number
     }
 
     /// Waits for room for one more program; `expected` is current, and stays it for as long as the writer's turn
@@ -369,6 +424,18 @@ fn policies_of_new_tables(old: &Revision, new: &Revision) -> Vec<Reset> {
         kind.hooks().map(move |hook| (place(hook), Counters::default()))
     };
     kinds.filter(|(_, kind)| is_new(kind.name)).flat_map(hooks).collect()
+}
+
+/// The revision of a family in a program.
+fn revision_of(
+    program: &Program,
+    family: Family,
+    numbers: &mut Numbers,
+) -> Result<Arc<Revision>, PublishError> {
+    match program.revision(family) {
+        Some(revision) => Ok(Arc::clone(revision)),
+        None => without_rules(family, numbers).map(Arc::new),
+    }
 }
 
 /// What the rules of a family are made of that had none.

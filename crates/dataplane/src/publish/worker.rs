@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use conntrack::Listing;
+use conntrack::steer::Shard;
 use crossbeam_utils::CachePadded;
 use packet::Headers;
 use rules::Transit;
@@ -17,7 +19,6 @@ use crate::egress::Egress;
 use crate::handler::Handler;
 use crate::observer::Observer;
 use crate::program::Program;
-use crate::shared::Shared;
 use crate::state::{Follow, State};
 
 /// What a worker works with.
@@ -54,8 +55,12 @@ impl<T: Tally> fmt::Debug for Worker<T> {
 }
 
 impl<T: Tally> Worker<T> {
-    pub(super) fn new(place: Arc<Place<T>>, program: &Program, shared: &Shared) -> Self {
-        Self { place, handler: Handler::sharing(program, shared), followed: program.number() }
+    pub(super) fn new(place: Arc<Place<T>>, program: &Program, shard: Option<Shard>) -> Self {
+        let handler = match program.shared() {
+            Some(shared) => Handler::sharing(program, shared, shard),
+            None => Handler::new(program),
+        };
+        Self { place, handler, followed: program.number() }
     }
 
     /// One whose packets are sent; see [`Handler::sending`].
@@ -80,6 +85,11 @@ impl<T: Tally> Worker<T> {
             self.followed = program.number();
         }
         BurstGuard { place: &self.place, handler: &mut self.handler, seat: Some(seat) }
+    }
+
+    /// The connections that there are: see [`State::connections`].
+    pub fn connections(&mut self) -> Listing {
+        self.handler.connections()
     }
 
     /// What its packets left.

@@ -1,6 +1,7 @@
-//! [`Account`]: what became of every frame of one direction of a wire.
+//! [`Account`]: the fate of every frame of one direction of a wire, counted, as far as one worker had it.
 //!
-//! Contract: `received + made = sent + dropped`, summed over all reasons, whenever no burst is on its way. Made are
+//! Contract: `received + made = sent + dropped`, summed over all reasons, whenever no burst is on its way. A frame that
+//! moves to another worker counts there. Made are
 //! the frames that leave beside those that came: replies, and fragments in place of a packet that was put together.
 //! One thread writes, anyone may read.
 
@@ -34,7 +35,13 @@ pub enum Reason {
     Truncated,
     /// Its link type is not known.
     LinkType,
-    /// Something else refuses it: a route, its time to live, its size, the access list.
+    /// The access list denies it.
+    Denied,
+    /// It has no time to live left, where packets age.
+    Ttl,
+    /// It is too big for the port that it would leave by.
+    TooBig,
+    /// Something else refuses it.
     Refused,
     /// It was accepted, but some byte of it is not known.
     NotKnown,
@@ -44,13 +51,15 @@ pub enum Reason {
     ReplyRate,
     /// The worker panicked over it, or before it.
     Panic,
-    /// A port failed while it was on its way.
+    /// The port that it leaves by is down or gone, or a port failed while it was on its way.
     Device,
+    /// There was no room for it on its way to the worker that has its connection.
+    Handover,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 21] = [
         Self::Rule,
         Self::Policy,
         Self::HotDrop,
@@ -62,12 +71,16 @@ impl Reason {
         Self::Other,
         Self::Truncated,
         Self::LinkType,
+        Self::Denied,
+        Self::Ttl,
+        Self::TooBig,
         Self::Refused,
         Self::NotKnown,
         Self::TxFull,
         Self::ReplyRate,
         Self::Panic,
         Self::Device,
+        Self::Handover,
     ];
 
     /// Its name in JSON; those that a replay has, too, are named as there.
@@ -85,12 +98,16 @@ impl Reason {
             Self::Other => "other",
             Self::Truncated => "truncated",
             Self::LinkType => "link_type",
+            Self::Denied => "denied",
+            Self::Ttl => "ttl",
+            Self::TooBig => "too_big",
             Self::Refused => "refused",
             Self::NotKnown => "not_known",
             Self::TxFull => "tx_full",
             Self::ReplyRate => "reply_rate",
             Self::Panic => "panic",
             Self::Device => "device",
+            Self::Handover => "handover",
         }
     }
 
@@ -108,10 +125,10 @@ impl Reason {
                 DropReason::HotDrop(_) => Self::HotDrop,
                 DropReason::Stack(_) => Self::Stack,
                 DropReason::Conntrack | DropReason::Reassembly => Self::Conntrack,
-                DropReason::Route(_)
-                | DropReason::Ttl
-                | DropReason::TooBig
-                | DropReason::Denied(_) => Self::Refused,
+                DropReason::Denied(_) => Self::Denied,
+                DropReason::Ttl => Self::Ttl,
+                DropReason::TooBig => Self::TooBig,
+                DropReason::Route(_) => Self::Refused,
             },
         }
     }
@@ -121,17 +138,22 @@ impl Reason {
 #[derive(Debug, Default)]
 pub(super) struct Account {
     received: AtomicU64,
+    /// Of those received, the ones given to other workers; and what came from others.
+    handed_over: AtomicU64,
+    taken_over: AtomicU64,
     made: AtomicU64,
     sent: AtomicU64,
     unevaluated: AtomicU64,
     dropped: [AtomicU64; Reason::ALL.len()],
 }
 
-/// What became of all frames of one direction so far.
+/// The fates of all frames of one direction so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Accounted {
-    /// Frames received.
+    /// Frames received. One that moves from worker to worker counts once, and not while it is on its way.
     pub received: u64,
+    /// Of those, the ones that another worker received than the one that evaluated them, for each time they moved.
+    pub taken_over: u64,
     /// Frames made here.
     pub made: u64,
     /// Frames that a port took.
@@ -145,6 +167,16 @@ pub struct Accounted {
 impl Account {
     pub(super) fn received(&self, frames: usize) {
         add(&self.received, frames as u64);
+    }
+
+    /// Frames that were received here are another worker's.
+    pub(super) fn handed_over(&self, frames: usize) {
+        add(&self.handed_over, frames as u64);
+    }
+
+    /// Frames that another worker received are this one's.
+    pub(super) fn taken_over(&self, frames: usize) {
+        add(&self.taken_over, frames as u64);
     }
 
     pub(super) fn made(&self, frames: usize) {
@@ -174,8 +206,10 @@ impl Account {
 
     pub(super) fn read(&self) -> Accounted {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let taken_over = get(&self.taken_over);
         Accounted {
-            received: get(&self.received),
+            received: (get(&self.received) + taken_over).saturating_sub(get(&self.handed_over)),
+            taken_over,
             made: get(&self.made),
             sent: get(&self.sent),
             unevaluated: get(&self.unevaluated),
@@ -202,6 +236,21 @@ impl Accounted {
         self.dropped.get(reason as usize).copied().unwrap_or_default()
     }
 
+    /// The frames of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let mut dropped = self.dropped;
+        dropped.iter_mut().zip(other.dropped).for_each(|(sum, more)| *sum += more);
+        Self {
+            received: self.received + other.received,
+            taken_over: self.taken_over + other.taken_over,
+            made: self.made + other.made,
+            sent: self.sent + other.sent,
+            unevaluated: self.unevaluated + other.unevaluated,
+            dropped,
+        }
+    }
+
     /// Whether every frame is accounted for.
     #[must_use]
     pub fn balances(&self) -> bool {
@@ -222,7 +271,7 @@ mod tests {
         }
         let now = account.read();
         let counts: Vec<_> = Reason::ALL.iter().map(|reason| now.of(*reason)).collect();
-        assert_eq!(counts, (1..=17).collect::<Vec<u64>>());
+        assert_eq!(counts, (1..=21).collect::<Vec<u64>>());
         assert!(now.balances());
     }
 

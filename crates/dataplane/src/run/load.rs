@@ -1,27 +1,23 @@
 //! From the files of a configuration to rules that are published, and what is to be said of them before they run.
 //!
-//! Contract: what cannot work on a wire is refused: a translation to the address of a port. What works and does
-//! nothing there is a warning: chains that nothing on a wire comes to, interfaces that are no ports, neighbour
-//! discovery that the rules drop, a family without rules.
+//! Contract: what cannot work on a wire is refused: a translation to the address of a port that has none. What works
+//! and does nothing there is a warning (`warnings`).
 
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use packet::Link;
-use packet::craft::{Addresses, Craft, Message};
+use access::list::Schedule;
+use host::Host;
 use packet::visible;
+use rules::Entropy;
 use rules::ipset::Sets;
-use rules::model::{Action, Family, Hook, Ruleset};
+use rules::model::{Action, Ruleset};
 use rules::save::{LoadOptions, load};
-use rules::{Entropy, Iface};
 
-use super::config::{ConfigError, Named, Settings};
-use crate::arrival::{Arrival, Origin};
+use super::config::{ConfigError, Named, PortSettings, Settings, Ttl};
+use super::warnings::{self, admits};
+use crate::bans_text;
 use crate::config::Config;
-use crate::disposition::FinalVerdict;
-use crate::evaluator::Evaluator;
-use crate::program::Program;
 
 /// Rules as a configuration gives them.
 #[derive(Debug)]
@@ -34,30 +30,24 @@ pub struct Loaded {
     pub warnings: Vec<String>,
 }
 
-/// Targets that translate to an address of the interface that a packet passes.
-const NEED_AN_ADDRESS: [&str; 2] = ["MASQUERADE", "REDIRECT"];
-
-/// Reads rules and sets.
+/// Reads rules, sets and bans.
 ///
 /// # Errors
 /// A file cannot be read, is refused, or holds what no wire can do.
 pub(super) fn rules(settings: &Settings) -> Result<Loaded, ConfigError> {
-    let (mut rulesets, mut warnings) = (Vec::new(), Vec::new());
+    can_answer(settings)?;
+    let (mut rulesets, mut told) = (Vec::new(), Vec::new());
     for rules in &settings.rules {
         let file = rules.file.path.display();
         let options = LoadOptions { family: Some(rules.family), ..LoadOptions::default() };
         let loaded = load(&text(settings, &rules.file)?, &options);
         let loaded = loaded
             .map_err(|error| settings.refuse(rules.file.at, format_args!("{file}:{error}")))?;
-        if let Some((line, target)) = needs_an_address(&loaded.ruleset) {
-            let why = "translates to the address of a port, and ports have none in this tamis";
-            let what = format!("{file}:{line}: -j {target} {why}");
-            return Err(settings.refuse(rules.file.at, what));
-        }
+        has_addresses(settings, &rules.file, &loaded.ruleset)?;
         let odd = loaded.warnings.iter();
-        warnings.extend(odd.map(|odd| format!("{file}:{}: {}", odd.line, odd.what)));
-        let idle = idle_rules(&loaded.ruleset, settings);
-        warnings.extend(idle.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));
+        told.extend(odd.map(|odd| format!("{file}:{}: {}", odd.line, odd.what)));
+        let idle = warnings::idle_rules(&loaded.ruleset, settings);
+        told.extend(idle.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));
         rulesets.push(Arc::new(loaded.ruleset));
     }
     let sets = match &settings.ipset {
@@ -66,29 +56,45 @@ pub(super) fn rules(settings: &Settings) -> Result<Loaded, ConfigError> {
         })?),
         None => None,
     };
-    let config = config(settings, sets);
-    warnings.extend(without_rules(settings));
-    warnings.extend(neighbours_dropped(settings, &rulesets, &config));
-    let warnings = warnings.into_iter().map(|line| visible::word(&line).into_owned()).collect();
+    let bans = match &settings.bans {
+        Some(named) => Some(bans(settings, named)?),
+        None => None,
+    };
+    let config = config(settings, sets, bans);
+    told.extend(warnings::without_rules(settings));
+    told.extend(warnings::neighbours_dropped(settings, &rulesets, &config));
+    let warnings = told.into_iter().map(|line| visible::word(&line).into_owned()).collect();
     Ok(Loaded { rulesets, config, warnings })
 }
 
 /// What packets on a wire are taken to walk by: their table of connections is the only one, and what rules draw is
 /// drawn here.
-fn config(settings: &Settings, sets: Option<Sets>) -> Config {
+fn config(settings: &Settings, sets: Option<Sets>, bans: Option<Schedule>) -> Config {
     let ct = conntrack::Config {
         mode: conntrack::Mode::Kernel,
         max: settings.connections,
         ..conntrack::Config::default()
     };
+    let addresses = settings
+        .ports
+        .iter()
+        .flat_map(|port| port.addresses.iter().map(|address| (port.name.clone(), *address)));
     Config {
         ct,
         sets,
+        bans,
         entropy: Entropy::System,
         unknown: settings.unknown,
         pair: false,
+        host: Host { addresses: addresses.collect(), ..Host::default() },
         ..Config::default()
     }
+}
+
+fn bans(settings: &Settings, named: &Named) -> Result<Schedule, ConfigError> {
+    let name = named.path.to_string_lossy();
+    let bans = bans_text::parse(&name, &text(settings, named)?);
+    bans.map_err(|error| settings.refuse(named.at, format_args!("{name}:{error}")))
 }
 
 fn text(settings: &Settings, Named { path, at }: &Named) -> Result<String, ConfigError> {
@@ -98,113 +104,54 @@ fn text(settings: &Settings, Named { path, at }: &Named) -> Result<String, Confi
     String::from_utf8(bytes).map_err(|error| settings.refuse(*at, format_args!("{name}: {error}")))
 }
 
-/// The first rule that translates to the address of an interface.
-fn needs_an_address(ruleset: &Ruleset) -> Option<(u32, &str)> {
-    let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
-    let rules = chains.flat_map(|chain| &chain.rules);
-    let targets = rules.filter_map(|rule| match &rule.action {
-        Action::Target(target) => Some((rule.line, &*target.name)),
-        _ => None,
-    });
-    targets.into_iter().find(|(_, name)| NEED_AN_ADDRESS.contains(name))
-}
-
-/// Rules that nothing on a wire matches, by their lines.
-fn idle_rules(ruleset: &Ruleset, settings: &Settings) -> Vec<(u32, String)> {
-    let mut idle = Vec::new();
-    for chain in ruleset.tables.iter().flat_map(|table| &table.chains) {
-        let hook = chain.base.map(|base| base.hook);
-        if let (Some(Hook::Input | Hook::Output), [rule, ..]) = (hook, &*chain.rules) {
-            let what = format!("{}: nothing on a wire comes to this chain", chain.name);
-            idle.push((rule.line, what));
-            continue;
+/// Refuses wires on which packets age where a port has no address to answer them with: one of each family that has
+/// rules.
+fn can_answer(settings: &Settings) -> Result<(), ConfigError> {
+    let families = settings.rules.iter().map(|rules| rules.family);
+    let families: Vec<_> = families.filter(|family| family.is_ip()).collect();
+    for wire in settings.wires.iter().filter(|wire| wire.ttl == Ttl::Lower) {
+        if families.is_empty() {
+            let what = "ttl = \"lower\": expected ip or ip6 in [rules], whose packets age";
+            return Err(settings.refuse(wire.at, what));
         }
-        for rule in &chain.rules {
-            let Some(header) = &rule.header else { continue };
-            for (option, test) in [("-i", &header.input), ("-o", &header.output)] {
-                let is_port = |name: &str, prefix| match prefix {
-                    true => settings.joined().any(|port| port.starts_with(name)),
-                    false => settings.joined().any(|port| port == name),
-                };
-                let Some(test) = test else { continue };
-                if test.invert || is_port(&test.name, test.prefix) {
-                    continue;
-                }
-                let plus = if test.prefix { "+" } else { "" };
-                let what = format!("{option} {}{plus}: no wire has such a port", test.name);
-                idle.push((rule.line, what));
+        for family in &families {
+            let ports = wire.ports.iter().filter_map(|place| settings.ports.get(*place));
+            let lacks = |port: &&PortSettings| port.address_of(*family).is_none();
+            if let Some(port) = ports.into_iter().find(lacks) {
+                let (family, port) = (family.name(), &port.name);
+                let what = "ttl = \"lower\" beside rules of";
+                let what =
+                    format!("{what} {family}: expected address = [\"…\"] of {family} on {port}");
+                return Err(settings.refuse(wire.at, what));
             }
         }
     }
-    idle
+    Ok(())
 }
 
-/// IP families that pass without a rule, where rules of the other are given.
-fn without_rules(settings: &Settings) -> Option<String> {
-    let has = |family| settings.rules.iter().any(|rules| rules.family == family);
-    let missing = match (has(Family::Ipv4), has(Family::Ipv6)) {
-        (true, false) => "ip6: no rules are given for IPv6, so all of it passes",
-        (false, true) => "ip: no rules are given for IPv4, so all of it passes",
-        _ => return None,
-    };
-    Some(format!("{}: {missing}", settings.file))
-}
-
-/// Wires on which the rules drop the messages that IPv6 finds neighbours by: nothing passes there for long.
-fn neighbours_dropped(
-    settings: &Settings,
-    rulesets: &[Arc<Ruleset>],
-    config: &Config,
-) -> Option<String> {
-    let rules = rulesets.iter().find(|ruleset| ruleset.family == Family::Ipv6)?;
-    let program = Program::new([Arc::clone(rules)], config.clone());
-    let names = settings.wires.iter().flat_map(|wire| {
-        let [first, second] = wire.ports;
-        [[first, second], [second, first]]
-    });
-    let drops = |[from, to]: [usize; 2]| {
-        let [input, output] = [from, to].map(|place| &*settings.ports[place].name);
-        let mut evaluator = Evaluator::new(&program);
-        solicitations().any(|mut frame| {
-            let arrival = Arrival {
-                input: Some(input),
-                output: Some(output),
-                on_wire: true,
-                origin: Origin::Wire,
-                time: Some(0),
-                ..Arrival::new(1, Link::Wire, frame.len())
-            };
-            let outcome = evaluator.handle(&mut frame, &arrival, &mut Nobody);
-            debug_assert_eq!(outcome.input, Iface::Named(input));
-            matches!(outcome.end.verdict, FinalVerdict::Drop(_) | FinalVerdict::Reject(_))
-        })
-    };
-    let mut dropped = names.filter(|ends| drops(*ends));
-    let [from, to] = dropped.next()?.map(|place| &*settings.ports[place].name);
-    let file = settings.rules.iter().find(|rules| rules.family == Family::Ipv6)?;
-    let (file, needed) = (file.file.path.display(), "-p icmpv6 --icmpv6-type 135 and 136");
-    Some(format!(
-        "{file}: neighbour discovery from {from} to {to} is dropped, and IPv6 needs it: {needed}"
-    ))
-}
-
-struct Nobody;
-
-impl rules::eval::Observer for Nobody {}
-impl crate::observer::Observer for Nobody {}
-
-/// A neighbour solicitation and an advertisement, as RFC 4861 (sections 4.3 and 4.4) sends them.
-fn solicitations() -> impl Iterator<Item = Vec<u8>> {
-    const NEEDED_HOP_LIMIT: u8 = 255;
-    let sent = [("fe80::1", "ff02::1:ff00:2", 135), ("fe80::2", "fe80::1", 136)];
-    sent.into_iter().filter_map(|(source, destination, kind)| {
-        let [source, destination] = [source, destination].map(str::parse::<IpAddr>);
-        let addresses = Addresses::new(source.ok()?, destination.ok()?)?;
-        let message = Message::Icmp { kind, code: 0, id: 0, sequence: 0 };
-        let craft =
-            Craft { ttl: NEEDED_HOP_LIMIT, payload_len: 16, ..Craft::new(addresses, message) };
-        Some(craft.frame())
-    })
+/// Refuses rules that translate to an address that the port has not by which a packet of theirs passes.
+fn has_addresses(settings: &Settings, named: &Named, ruleset: &Ruleset) -> Result<(), ConfigError> {
+    let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
+    for rule in chains.flat_map(|chain| &chain.rules) {
+        let Action::Target(target) = &rule.action else { continue };
+        let header = rule.header.as_ref();
+        let test = match &*target.name {
+            "MASQUERADE" => header.and_then(|header| header.output.as_ref()),
+            "REDIRECT" => header.and_then(|header| header.input.as_ref()),
+            _ => continue,
+        };
+        let is_met = |port: &&PortSettings| test.is_none_or(|test| admits(test, &port.name));
+        let lacks = |port: &&PortSettings| port.address_of(ruleset.family).is_none();
+        if let Some(port) = settings.joined().filter(is_met).find(lacks) {
+            let (file, line) = (named.path.display(), rule.line);
+            let (target, family, port) = (&target.name, ruleset.family.name(), &port.name);
+            let what = "translates to an address of the port, and there is none";
+            let needed = "expected address = [\"…\"] there";
+            let what = format!("{file}:{line}: -j {target} {what} of {family} on {port}: {needed}");
+            return Err(settings.refuse(named.at, what));
+        }
+    }
+    Ok(())
 }
 
 /// A path, for who names a file to users.

@@ -1,10 +1,12 @@
-//! Live: ports are opened and joined by wires, and a worker takes their frames through the rules until it is told to
-//! stop. [`Run::open`] starts it, [`Run::wait`] sees it to its end; `wire` has a frame's way, `worker` the loop.
+//! Live: ports are opened and joined by wires, and workers take their frames through the rules until they are told to
+//! stop. [`open`] and [`Opened::start`] start them, [`Run::wait`] sees them to their end; `wire`
+//! has a frame's way, `worker` the loop.
 //!
 //! Contract: the handler is that of a replay, and so is its answer. Nothing on a wire is the host's: what is accepted
 //! leaves by the other port as it came, but for what rules rewrite; a reply to a rejected packet goes back by the
 //! port of arrival, as a bridge sends it. Every frame is accounted for ([`Accounted`]). What is counted is read while
-//! it runs, and rules may be replaced ([`Run::published`]). One worker drives all wires: they share connections.
+//! it runs, and rules may be replaced ([`Run::published`]). Each worker drives all wires, with queues of its own: they share
+//! connections. Who has a connection is `steering`'s to say, how its frames get there `handover`'s.
 //!
 //! Source of the latter: Linux 6.18 `net/bridge/br_netfilter_hooks.c`, `net/bridge/netfilter/nft_reject_bridge.c`.
 
@@ -13,126 +15,118 @@ mod capture_port;
 mod causes;
 pub mod config;
 mod control;
+mod device;
+pub mod doctor;
+mod error;
+mod fragments;
+mod given_up;
+mod handed;
+mod handover;
+mod interface;
+mod links;
 mod load;
+mod offload;
+mod opened;
+mod parker;
+mod port_checks;
 mod ports;
+mod reload;
 pub mod replies;
+mod restart;
+mod shared;
+mod shared_port;
 mod status;
+mod steering;
+mod topology;
+mod warnings;
+mod watch;
 mod wire;
 mod worker;
+mod workers;
+#[cfg(target_os = "linux")]
+mod xdp_ports;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_xdp_ports.rs"]
+mod xdp_ports;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use pktio::PortError;
 use rules::model::Ruleset;
-use rules::revision::Refused;
 
-use account::Account;
-use config::{ConfigError, OnPanic, Other, Settings};
+use config::{OnPanic, Other, Workers};
 use control::Control;
-use wire::Wire;
-use worker::{Failed, Shared, Worker};
+use links::{Kernel, Links};
+use reload::Reload;
+use shared::Shared;
+use steering::Steering;
+use watch::Watch;
+use workers::{Counted, Crew, Joined, Queues, Thread};
 
+use crate::arrival::Crossing;
 use crate::config::Config;
 use crate::publish::Published;
 
 pub use account::{Accounted, Reason};
 pub use control::{Request, ask};
+pub use error::RunError;
+pub use given_up::GivenUp;
 pub use load::Loaded;
-pub use status::{Direction, Status, text as status_text};
+pub use opened::{Opened, check, open};
+pub use ports::OpenDpdk;
+pub use restart::Resumed;
+pub use status::{
+    Direction, PortState, PortStatus, Status, WorkerState, WorkerStatus, text as status_text,
+};
 pub use wire::BoxedPort;
 pub use worker::DRAIN;
 
-/// How often the control socket and the worker are looked after.
+/// How often the control socket and the workers are looked after.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What is told, and stands in every status, from the first panic on.
-const PANICKED: &str = "the worker panicked: no rule sees a frame any more";
-
-/// Wires with their worker, at work.
+/// Wires with their workers, at work.
 #[derive(Debug)]
 pub struct Run {
     published: Arc<Published>,
     shared: Arc<Shared>,
     directions: Vec<Counted>,
-    worker: JoinHandle<Result<(), Failed>>,
+    division: Division,
+    threads: Vec<Thread>,
     control: Option<Control>,
-}
-
-/// One direction of a wire.
-#[derive(Debug)]
-struct Counted {
-    from: Arc<str>,
-    to: Arc<str>,
-    account: Arc<Account>,
+    links: Links,
+    /// Where its connections are written at its end.
+    connections: Option<PathBuf>,
+    resumed: Resumed,
+    given_up: GivenUp,
+    reload: Option<Reload>,
 }
 
 /// A wire to be: its ports with their names.
 pub struct Ends {
-    /// Each port, with what `-i` and `-o` see of it.
+    /// Each port, with what `-i` and `-o` see of it. It has one queue, which the first worker receives by.
     pub ports: [(String, BoxedPort); 2],
+    /// How frames cross it that come in by each port.
+    pub crossings: [Crossing; 2],
     /// What becomes of frames that no rules are for.
     pub other: Other,
 }
 
-/// Why it does not run, or ran no further.
+/// How the work is divided.
 #[derive(Debug)]
-pub enum RunError {
-    /// The configuration, or a file that it names, is refused.
-    Config(ConfigError),
-    /// A port failed.
-    Port(PortError),
-    /// Chains form a loop.
-    Rules(Refused),
-    /// The control socket cannot be opened.
-    Control {
-        /// Where.
-        socket: String,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The worker panicked twice, or could not be started.
-    Worker,
-}
-
-/// Reads all that a configuration names, and starts nothing.
-///
-/// # Errors
-/// Something is refused.
-pub fn check(settings: &Settings) -> Result<Loaded, ConfigError> {
-    let loaded = load::rules(settings)?;
-    ports::check(settings)?;
-    Ok(loaded)
+struct Division {
+    steering: Steering,
+    /// Where each worker runs.
+    cores: Vec<Option<usize>>,
+    /// Why one worker sees all packets where several were wanted.
+    why: Option<String>,
 }
 
 impl Run {
-    /// Opens what a configuration names, and starts; with what is odd about it.
-    ///
-    /// # Errors
-    /// Something is refused, or a port or the control socket cannot be opened.
-    pub fn open(settings: &Settings) -> Result<(Self, Vec<String>), RunError> {
-        let Loaded { rulesets, config, mut warnings } =
-            check(settings).map_err(RunError::Config)?;
-        let control = settings.socket.as_deref().map(Control::open).transpose()?;
-        let (mut wires, mut devices) = (Vec::new(), ports::Devices::default());
-        for wire in &settings.wires {
-            let mut open = |place: usize| {
-                let port = ports::open(settings, place, &mut devices).map_err(RunError::Port)?;
-                Ok((settings.ports[place].name.clone(), port))
-            };
-            let [first, second] = wire.ports;
-            wires.push(Ends { ports: [open(first)?, open(second)?], other: wire.other });
-        }
-        warnings.extend(devices.warnings);
-        let run = Self::start(wires, &rulesets, config, settings.on_panic)?;
-        Ok((Self { control, ..run }, warnings))
-    }
-
-    /// Starts with ports that are open.
+    /// Starts with ports that are open, and one worker.
     ///
     /// # Errors
     /// The rules form a loop, or no thread can be had.
@@ -142,19 +136,64 @@ impl Run {
         config: Config,
         on_panic: OnPanic,
     ) -> Result<Self, RunError> {
-        let published = Published::new(rulesets.iter().map(|rules| &**rules), config)
-            .map_err(RunError::Rules)?;
-        let wires = wires.into_iter().map(|Ends { ports, other }| {
-            Wire::new(ports.map(|(name, port)| (name.into(), port)), other)
-        });
-        let wires: Vec<Wire> = wires.collect();
-        let directions = wires.iter().flat_map(directions).collect();
-        let shared = Arc::<Shared>::default();
-        let rules = published.worker().sending();
-        let worker = Worker { wires, rules, on_panic, shared: Arc::clone(&shared) };
-        let thread = thread::Builder::new().name("worker 0".to_owned());
-        let worker = thread.spawn(move || worker.run()).map_err(|_| RunError::Worker)?;
-        Ok(Self { published: Arc::new(published), shared, directions, worker, control: None })
+        Self::start_on(wires, rulesets, config, on_panic, &Workers::default())
+    }
+
+    /// The same with these workers, or with one where the rules need it.
+    ///
+    /// # Errors
+    /// The rules form a loop, or no threads can be had.
+    pub fn start_on(
+        wires: Vec<Ends>,
+        rulesets: &[Arc<Ruleset>],
+        config: Config,
+        on_panic: OnPanic,
+        workers: &Workers,
+    ) -> Result<Self, RunError> {
+        let join = |Ends { ports, crossings, other }: Ends| {
+            let ports = ports.map(|(name, port)| (Arc::from(name), Queues::One(port)));
+            Joined { ports, crossings, other }
+        };
+        let wires = wires.into_iter().map(join).collect();
+        let published = publish(rulesets, config)?;
+        let division = Division::of(rulesets, workers);
+        Self::begin(wires, published, division, on_panic, None)
+    }
+
+    fn begin(
+        wires: Vec<Joined>,
+        published: Published,
+        division: Division,
+        on_panic: OnPanic,
+        connections: Option<PathBuf>,
+    ) -> Result<Self, RunError> {
+        let crew = Crew::new(wires, &published, &division.steering, on_panic);
+        let crew = crew.map_err(RunError::Workers)?;
+        let (directions, shared) = (crew.directions.clone(), Arc::clone(&crew.shared));
+        let threads =
+            crew.start(&division.cores, connections.is_some()).map_err(RunError::Workers)?;
+        Ok(Self {
+            published: Arc::new(published),
+            shared,
+            directions,
+            division,
+            threads,
+            control: None,
+            links: Links::new(Vec::new(), Vec::new(), Kernel),
+            connections,
+            resumed: Resumed::default(),
+            given_up: GivenUp::default(),
+            reload: None,
+        })
+    }
+
+    /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Opened::start`] started.
+    #[must_use]
+    pub fn reloading(mut self, asked: Arc<AtomicBool>) -> Self {
+        if let Some(reload) = &mut self.reload {
+            reload.asked = asked;
+        }
+        self
     }
 
     /// The rules in force.
@@ -163,99 +202,109 @@ impl Run {
         &self.published
     }
 
-    /// Tells the worker to stop once it has handled what its ports still have.
-    pub fn stop(&self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
+    /// Whether these rules may take the place of those in force while workers share connections as they do.
+    ///
+    /// # Errors
+    /// Why not: it takes a new start.
+    pub fn suits(&self, rulesets: &[Arc<Ruleset>]) -> Result<(), String> {
+        self.division.steering.suits(rulesets)
     }
 
-    /// What has become of all frames so far.
+    /// Tells the workers to stop once they have handled what their ports still have.
+    pub fn stop(&self) {
+        self.shared.stop();
+    }
+
+    /// What has become of all frames so far, and how the workers are.
     #[must_use]
     pub fn status(&self) -> Status {
+        let sum = |counted: &Counted| {
+            let accounts = counted.accounts.iter().map(|account| account.read());
+            accounts.fold(Accounted::default(), Accounted::and)
+        };
         let directions = self.directions.iter().map(|counted| Direction {
             from: counted.from.to_string(),
             to: counted.to.to_string(),
-            frames: counted.account.read(),
+            frames: sum(counted),
         });
+        let workers = self.shared.seats().zip(&self.division.cores);
         Status {
             program: self.published.program().number(),
-            panicked: self.has_panicked(),
+            panicked: self.shared.has_panicked(),
+            workers: workers.map(|(seat, core)| WorkerStatus::of(seat, *core)).collect(),
+            ports: self.links.status(),
+            one_worker_because: self.division.why.clone(),
             directions: directions.collect(),
             unknown_because: self.shared.causes.read(),
+            resumed: self.resumed,
+            given_up: self.given_up,
         }
     }
 
-    fn has_panicked(&self) -> bool {
-        self.shared.panicked.load(Ordering::Relaxed)
-    }
-
-    /// Serves the control socket until the worker ends, which it does once `stop` is raised, somebody asks for it by
+    /// Serves the control socket until the workers end, which they do once `stop` is raised, somebody asks for it by
     /// the socket, or all ports have ended. `tell` is given what happens meanwhile.
     ///
     /// # Errors
-    /// A port failed, or the worker panicked for a second time; what was counted is in the status all the same.
+    /// A port failed, a worker panicked for a second time, or connections cannot be written; what was counted is in the
+    /// status all the same.
     pub fn wait(
         mut self,
         stop: &AtomicBool,
         mut tell: impl FnMut(&str),
     ) -> (Status, Result<(), RunError>) {
-        let mut is_told = false;
         let mut control = self.control.take();
-        while !self.worker.is_finished() {
+        let mut watch = Watch::new(&self.shared);
+        while !self.threads.iter().all(Thread::is_finished) {
             if stop.load(Ordering::Relaxed) {
                 self.stop();
             }
-            if !is_told && self.has_panicked() {
-                tell(PANICKED);
-                is_told = true;
+            watch.look(&self.shared, &mut tell);
+            self.links.look(Instant::now(), &mut tell);
+            if let Some(reload) = &self.reload {
+                reload.look(&self.published, &self.division.steering, &mut tell);
             }
             let served = control.as_mut().is_some_and(|control| control.serve(&self));
             if !served {
                 thread::sleep(LOOK);
             }
         }
-        if !is_told && self.has_panicked() {
-            tell(PANICKED);
-        }
+        watch.look(&self.shared, &mut tell);
+        self.links.restore(&mut tell);
         let status = self.status();
-        let ended = match self.worker.join() {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(Failed::Port(error))) => Err(RunError::Port(error)),
-            Ok(Err(Failed::Panicked)) | Err(_) => Err(RunError::Worker),
-        };
-        (status, ended)
-    }
-}
-
-fn directions(wire: &Wire) -> [Counted; 2] {
-    let [first, second] = wire.names();
-    let [there, back] = wire.accounts();
-    [
-        Counted { from: Arc::clone(&first), to: Arc::clone(&second), account: there },
-        Counted { from: second, to: first, account: back },
-    ]
-}
-
-impl RunError {
-    /// Whether what was given is wrong, and not the machine.
-    #[must_use]
-    pub fn is_input(&self) -> bool {
-        matches!(self, Self::Config(_) | Self::Rules(_))
-    }
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config(error) => error.fmt(f),
-            Self::Port(error) => error.fmt(f),
-            Self::Rules(error) => error.fmt(f),
-            Self::Control { socket, source } => write!(f, "{socket}: {source}"),
-            Self::Worker => f.write_str("the worker panicked and ended"),
+        let (ended, connections) = workers::join(self.threads);
+        // What a panic left of them may be anything.
+        let file = self.connections.as_deref().filter(|_| !status.panicked);
+        let written = file.map_or(Ok(()), |file| restart::write(file, &connections));
+        if let (Err(_), Err(error)) = (&ended, &written) {
+            tell(&error.to_string());
         }
+        (status, ended.map_err(RunError::from).and(written))
     }
 }
 
-impl std::error::Error for RunError {}
+impl Division {
+    /// Between the workers that are wanted, or on one where the rules need it.
+    fn of(rulesets: &[Arc<Ruleset>], workers: &Workers) -> Self {
+        let mut cores = topology::chosen(&workers.cores, workers.count);
+        let (steering, why) = Steering::of(rulesets, cores.len());
+        cores.truncate(steering.workers());
+        Self { steering, cores, why }
+    }
+
+    /// What is told where one worker sees all packets.
+    fn one_because(&self) -> Option<String> {
+        self.why.as_deref().map(one_worker)
+    }
+}
+
+/// What is told where one worker sees all packets.
+fn one_worker(why: &str) -> String {
+    format!("one worker evaluates all packets: {why}")
+}
+
+fn publish(rulesets: &[Arc<Ruleset>], config: Config) -> Result<Published, RunError> {
+    Published::new(rulesets.iter().map(|rules| &**rules), config).map_err(RunError::Rules)
+}
 
 impl fmt::Debug for Ends {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,14 +1,20 @@
 //! Opening ports: from what a configuration says of them to what a worker drives.
 
-use std::path::Path;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
-use pktio::{CaptureReader, FaultPort, MemoryPort, Pool, PortError};
+use pktio::{FaultPort, MemoryPort, Pool, PortError};
 
 use super::capture_port::CapturePort;
-use super::config::{ConfigError, Kind, Named, PortSettings, Settings};
+use super::config::{BurstSettings, Gone, Kind, PortSettings, Settings, Ttl, WireSettings};
+use super::device::{Device, Open, Opened};
+use super::shared_port::SharedPort;
 use super::wire::BoxedPort;
-
-pub(super) use devices::Devices;
+use super::workers::Queues;
+use super::xdp_ports::OpenXdp;
+use super::{interface, topology};
+use crate::arrival::Crossing;
 
 /// Frames that a loopback holds, and hands over at a time.
 const LOOPED: usize = 1024;
@@ -16,82 +22,222 @@ const LOOPED_BURST: usize = 64;
 /// Bytes of a frame of the largest MTU of Ethernet, with tags.
 const LOOPED_BYTES: usize = 2048;
 
-/// Whether everything that ports need is there; nothing is made or changed.
-///
-/// # Errors
-/// A capture cannot be read, or is none, or the folder of one that is to be written is not there.
-pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
-    for port in &settings.ports {
-        let Kind::Pcap { file, out } = &port.kind else { continue };
-        if let Some(Named { path, at }) = file {
-            let opened = CaptureReader::open(&path.to_string_lossy());
-            opened.map_err(|error| settings.refuse(*at, error))?;
-        }
-        let Some(Named { path, at }) = out else { continue };
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
-        if folder.is_some_and(|folder| !folder.is_dir()) {
-            let what = format!("{}: expected a folder that is there", path.display());
-            return Err(settings.refuse(*at, what));
-        }
-        let is_used = |other: &PortSettings| match &other.kind {
-            Kind::Pcap { file, out } => {
-                let is_written = |out: &Named| out.path == *path && out.at != *at;
-                file.as_ref().is_some_and(|file| file.path == *path)
-                    || out.as_ref().is_some_and(is_written)
-            }
-            Kind::AfPacket { .. }
-            | Kind::AfXdp { .. }
-            | Kind::Tun { .. }
-            | Kind::Loopback
-            | Kind::Fault { .. } => false,
-        };
-        if settings.ports.iter().any(is_used) {
-            let what = format!("{}: expected a file of its own", path.display());
-            return Err(settings.refuse(*at, what));
-        }
-    }
-    Ok(())
+/// Opens devices of DPDK, which this crate does not link: whoever has it hands this in.
+pub trait OpenDpdk {
+    /// Opens a device: a port for each of so many queues, or fewer, if it has fewer.
+    ///
+    /// # Errors
+    /// The EAL does not start, or there is no such device.
+    fn open(
+        &mut self,
+        settings: &Settings,
+        device: &str,
+        queues: u16,
+    ) -> Result<Vec<BoxedPort>, PortError>;
 }
 
-/// Opens the port at a place of the configuration, with what the devices of one run share.
+/// Who has no DPDK.
+impl OpenDpdk for () {
+    fn open(
+        &mut self,
+        _settings: &Settings,
+        device: &str,
+        _queues: u16,
+    ) -> Result<Vec<BoxedPort>, PortError> {
+        let source = io::ErrorKind::Unsupported.into();
+        Err(PortError::Io { name: device.to_owned(), offset: 0, source })
+    }
+}
+
+/// What opens devices that have something in common: an EAL, or memory.
+pub(super) struct Openers<'o> {
+    pub(super) dpdk: &'o mut dyn OpenDpdk,
+    pub(super) xdp: OpenXdp,
+}
+
+/// A port that is open.
+pub(super) struct OpenPort {
+    pub(super) queues: Queues,
+    /// What it is to be looked after by, if it is a device that may go and come back.
+    pub(super) device: Option<Arc<Device>>,
+    /// What is odd about it.
+    pub(super) odd: Option<String>,
+}
+
+/// Opens the port at a place of the configuration, with a queue for each of so many workers if it has several.
 ///
 /// # Errors
 /// The port fails.
 pub(super) fn open(
     settings: &Settings,
     place: usize,
-    shared: &mut Devices,
-) -> Result<BoxedPort, PortError> {
+    workers: usize,
+    openers: &mut Openers<'_>,
+) -> Result<OpenPort, PortError> {
+    let PortSettings { name, kind, gone, .. } = &settings.ports[place];
+    let is_device = matches!(kind, Kind::AfPacket { .. } | Kind::AfXdp { .. } | Kind::Tun { .. });
+    let mut found = open_queues(settings, place, workers, openers)?;
+    let odd = found.odd.take();
+    if !is_device || *gone == Gone::End {
+        return Ok(OpenPort { queues: found.queues, device: None, odd });
+    }
+    // One that was shared stays so when it comes back with more queues: its workers rely on who receives.
+    let is_shared = workers > 1 && matches!(found.queues, Queues::One(_));
+    let (settings, queues) = (settings.clone(), if is_shared { 1 } else { workers });
+    let again: Open = Box::new(move || {
+        let mut openers = Openers { dpdk: &mut (), xdp: OpenXdp::default() };
+        open_queues(&settings, place, queues, &mut openers)?.opened(workers)
+    });
+    let (device, queues) = Device::new(name, found.opened(workers)?, again);
+    let queues = queues.into_iter().map(|queue| Box::new(queue) as BoxedPort).collect();
+    let queues = if is_shared { Queues::Parts(queues) } else { Queues::Each(queues) };
+    Ok(OpenPort { queues, device: Some(device), odd })
+}
+
+/// Queues of a port as it was found: by the name that its device has.
+struct Found {
+    name: String,
+    queues: Queues,
+    idle_latency: Duration,
+    /// What is odd about it.
+    odd: Option<String>,
+}
+
+impl Found {
+    /// One that needs no more than its queues.
+    fn new(name: &str, queues: Queues) -> Self {
+        Self { name: name.to_owned(), queues, idle_latency: Duration::ZERO, odd: None }
+    }
+
+    /// With a queue, or a part of the only one, for each of so many workers.
+    fn opened(self, workers: usize) -> Result<Opened, PortError> {
+        let Self { name, queues, idle_latency, .. } = self;
+        let queues = match queues {
+            Queues::Each(queues) | Queues::Parts(queues) => queues,
+            Queues::One(queue) if workers == 1 => vec![queue],
+            Queues::One(queue) => {
+                let failed = |source| PortError::Io { name: name.clone(), offset: 0, source };
+                let parts = SharedPort::parts(queue, workers).map_err(failed)?;
+                parts.into_iter().map(|part| Box::new(part) as BoxedPort).collect()
+            }
+        };
+        Ok(Opened { name, queues, idle_latency })
+    }
+}
+
+/// Opens the queues of the port at a place, the first time and each time that its device has come back: the only way to
+/// what needs privileges.
+fn open_queues(
+    settings: &Settings,
+    place: usize,
+    workers: usize,
+    openers: &mut Openers<'_>,
+) -> Result<Found, PortError> {
     let PortSettings { name, kind, .. } = &settings.ports[place];
-    Ok(match kind {
-        Kind::Pcap { file, out } => {
+    let port: BoxedPort = match kind {
+        Kind::Pcap { file, pace, out } => {
             let [file, out] = [file, out].map(|named| named.as_ref().map(|named| &*named.path));
-            Box::new(CapturePort::open(name, file, out)?)
+            Box::new(CapturePort::open(name, file, *pace, out)?)
         }
-        Kind::AfPacket { device } => devices::af_packet(device)?,
-        Kind::AfXdp { device, .. } => shared.af_xdp(settings, device)?,
-        Kind::Tun { device } => devices::tun(device)?,
+        Kind::AfPacket { device } => {
+            let name = devices::found(device)?;
+            let (queues, idle_latency) = devices::af_packet(&name, workers, settings.burst)?;
+            return Ok(Found { idle_latency, ..Found::new(&name, Queues::Each(queues)) });
+        }
+        Kind::AfXdp { .. } => {
+            let port = &settings.ports[place];
+            let (name, queues, odd) = openers.xdp.open(port, workers, settings.burst)?;
+            return Ok(Found { odd, ..Found::new(&name, queues) });
+        }
+        Kind::Tun { device } => {
+            let queues = Queues::Each(devices::tun(device, workers, settings.burst)?);
+            return Ok(Found::new(device, queues));
+        }
+        Kind::Dpdk { device } => {
+            let queues = openers.dpdk.open(settings, device, workers as u16)?;
+            let queues = each_or_one(queues, device, workers)?;
+            return Ok(Found::new(device, queues));
+        }
         Kind::Loopback => {
             let pool = Pool::new(2 * LOOPED, LOOPED_BYTES, 0);
             Box::new(MemoryPort::looped(&pool, LOOPED, LOOPED_BURST))
         }
-        // Ports that it wraps stand before it.
-        Kind::Fault { of, seed, rates } => {
-            Box::new(FaultPort::new(open(settings, *of, shared)?, *seed, *rates))
+        // Ports that it wraps stand before it, and are opened with one queue.
+        Kind::Fault { of, seed, rates } => match open_queues(settings, *of, 1, openers)?.queues {
+            Queues::One(port) => Box::new(FaultPort::new(port, *seed, *rates)),
+            Queues::Each(ports) | Queues::Parts(ports) => {
+                let port = ports.into_iter().next().ok_or_else(|| gone(name))?;
+                Box::new(FaultPort::new(port, *seed, *rates))
+            }
+        },
+    };
+    Ok(Found::new(name, Queues::One(port)))
+}
+
+/// The queues of a device that has one for each worker, or one for all.
+fn each_or_one(
+    mut ports: Vec<BoxedPort>,
+    device: &str,
+    workers: usize,
+) -> Result<Queues, PortError> {
+    match ports.len() {
+        1 => Ok(Queues::One(ports.remove(0))),
+        all if all == workers => Ok(Queues::Each(ports)),
+        some => {
+            let what =
+                format!("expected one queue, or one for each of {workers} workers: it has {some}");
+            let source = io::Error::other(what);
+            Err(PortError::Io { name: device.to_owned(), offset: 0, source })
         }
-    })
+    }
+}
+
+/// How frames cross a wire in each direction, once its ports are open.
+pub(super) fn crossings(settings: &Settings, wire: &WireSettings) -> [Crossing; 2] {
+    let ages = wire.ttl == Ttl::Lower;
+    let [first, second] = wire.ports.map(|place| mtu(settings, place));
+    [[second, first], [first, second]].map(|[mtu, mtu_back]| Crossing { ages, mtu, mtu_back })
+}
+
+/// Bytes of the longest packet of the port at a place: as its device says, or as it is given.
+fn mtu(settings: &Settings, place: usize) -> Option<u32> {
+    let port = settings.ports.get(place)?;
+    match &port.kind {
+        Kind::AfPacket { device } | Kind::AfXdp { device, .. } | Kind::Tun { device } => {
+            interface::mtu(device)
+        }
+        Kind::Fault { of, .. } => mtu(settings, *of),
+        Kind::Dpdk { .. } | Kind::Pcap { .. } | Kind::Loopback => port.mtu,
+    }
+}
+
+/// Devices whose memory is far from workers that use it.
+pub(super) fn apart(settings: &Settings, cores: &[Option<usize>]) -> Vec<String> {
+    let devices = settings.ports.iter().filter_map(|port| match &port.kind {
+        Kind::AfPacket { device } | Kind::AfXdp { device, .. } => Some(device),
+        Kind::Tun { .. }
+        | Kind::Dpdk { .. }
+        | Kind::Pcap { .. }
+        | Kind::Loopback
+        | Kind::Fault { .. } => None,
+    });
+    devices.filter_map(|device| topology::apart(device, cores)).collect()
+}
+
+fn gone(name: &str) -> PortError {
+    PortError::Gone { name: name.to_owned() }
 }
 
 /// Ports that are devices of the kernel's.
 #[cfg(target_os = "linux")]
-mod devices {
-    use pktio::{
-        AfPacketConfig, AfPacketPort, AfXdpConfig, AfXdpPort, Pool, PortError, TunConfig, TunPort,
-        Umem,
-    };
+pub(super) mod devices {
+    use std::io::{self, ErrorKind};
+    use std::time::Duration;
 
-    use super::super::config::{Kind, PortSettings, Settings};
-    use super::BoxedPort;
+    use pktio::{AfPacketConfig, AfPacketPort, Pool, PortError, TunConfig, TunPort};
+
+    use super::super::device::is_like;
+    use super::{BoxedPort, BurstSettings};
 
     /// Frames that are copied out of a ring that is nearly full, and bytes of each.
     const COPIES: usize = 512;
@@ -99,93 +245,85 @@ mod devices {
     const CHUNKS: usize = 256;
     const CHUNK_BYTES: usize = 66 * 1024;
     const HEADROOM: usize = 64;
-    /// Frames received at once.
-    const BURST_FRAMES: usize = 64;
 
-    /// What the devices of one run share, and what is odd about them.
-    #[derive(Default)]
-    pub(in super::super) struct Devices {
-        /// One for all, so that frames go from one to the other as they lie.
-        umem: Option<Umem>,
-        pub(in super::super) warnings: Vec<String>,
-    }
-
-    impl Devices {
-        pub(super) fn af_xdp(
-            &mut self,
-            settings: &Settings,
-            device: &str,
-        ) -> Result<BoxedPort, PortError> {
-            let configs: Vec<AfXdpConfig> = settings.ports.iter().filter_map(xdp_config).collect();
-            let umem = match &self.umem {
-                Some(umem) => umem,
-                None => self.umem.insert(Umem::for_ports(&configs)?),
-            };
-            let config = configs.iter().find(|config| config.interface == device);
-            let gone = || PortError::Gone { name: device.to_owned() };
-            let port = AfXdpPort::open(config.ok_or_else(gone)?, umem)?;
-            let attached = port.attached();
-            if attached.refused.is_some() || u32::from(attached.queues) < attached.channels {
-                self.warnings.push(format!("{device}: {attached}"));
-            }
-            Ok(Box::new(port))
+    /// The device of this name, or the first one that is like it.
+    pub(in super::super) fn found(device: &str) -> Result<String, PortError> {
+        if !device.contains(['*', '?']) {
+            return Ok(device.to_owned());
         }
+        let failed = |source| PortError::Io { name: device.to_owned(), offset: 0, source };
+        let mut names = pktio::device::names().map_err(failed)?.into_iter();
+        let first = names.find(|name| is_like(name, device));
+        first.ok_or_else(|| failed(io::Error::new(ErrorKind::NotFound, "no such device")))
     }
 
-    fn xdp_config(port: &PortSettings) -> Option<AfXdpConfig> {
-        let Kind::AfXdp { device, queues, mode } = &port.kind else { return None };
-        Some(AfXdpConfig { queues: *queues, mode: *mode, ..AfXdpConfig::new(device) })
-    }
-
-    pub(super) fn af_packet(device: &str) -> Result<BoxedPort, PortError> {
+    pub(super) fn af_packet(
+        device: &str,
+        queues: usize,
+        burst: BurstSettings,
+    ) -> Result<(Vec<BoxedPort>, Duration), PortError> {
         let pool = Pool::new(COPIES, CHUNK_BYTES, HEADROOM);
-        Ok(Box::new(AfPacketPort::open(&AfPacketConfig::new(device), &pool)?))
+        let BurstSettings { rx, tx, drain_us, .. } = burst;
+        let config = AfPacketConfig {
+            burst_frames: rx,
+            send_frames: tx,
+            drain_us,
+            ..AfPacketConfig::new(device)
+        };
+        let ports = AfPacketPort::open_queues(&config, queues as u16, &pool)?;
+        let idle_latency = ports.first().map(AfPacketPort::block_timeout).unwrap_or_default();
+        let ports = ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect();
+        Ok((ports, idle_latency))
     }
 
-    pub(super) fn tun(device: &str) -> Result<BoxedPort, PortError> {
-        let pool = Pool::new(CHUNKS, CHUNK_BYTES, HEADROOM);
-        let (name, offload) = (device.to_owned(), true);
-        let config = TunConfig { name, queues: 1, offload, burst_frames: BURST_FRAMES };
-        let port = TunPort::open(&config, &pool)?.pop();
-        Ok(Box::new(port.ok_or_else(|| PortError::Gone { name: device.to_owned() })?))
+    pub(super) fn tun(
+        device: &str,
+        queues: usize,
+        burst: BurstSettings,
+    ) -> Result<Vec<BoxedPort>, PortError> {
+        let pool = Pool::new(CHUNKS.max(2 * burst.rx) * queues, CHUNK_BYTES, HEADROOM);
+        let config = TunConfig {
+            name: device.to_owned(),
+            queues: queues as u16,
+            offload: true,
+            burst_frames: burst.rx,
+        };
+        let ports = TunPort::open(&config, &pool)?;
+        Ok(ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect())
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod devices {
     use std::io;
+    use std::time::Duration;
 
     use pktio::PortError;
 
-    use super::super::config::Settings;
-    use super::BoxedPort;
-
-    /// There is nothing to share.
-    #[derive(Default)]
-    pub(in super::super) struct Devices {
-        pub(in super::super) warnings: Vec<String>,
-    }
-
-    impl Devices {
-        pub(super) fn af_xdp(
-            &mut self,
-            _settings: &Settings,
-            device: &str,
-        ) -> Result<BoxedPort, PortError> {
-            Err(none(device))
-        }
-    }
+    use super::{BoxedPort, BurstSettings};
 
     fn none(device: &str) -> PortError {
         let source = io::ErrorKind::Unsupported.into();
         PortError::Io { name: device.to_owned(), offset: 0, source }
     }
 
-    pub(super) fn af_packet(device: &str) -> Result<BoxedPort, PortError> {
+    pub(super) fn found(device: &str) -> Result<String, PortError> {
+        Ok(device.to_owned())
+    }
+
+    pub(super) fn af_packet(
+        device: &str,
+        _: usize,
+        _: BurstSettings,
+    ) -> Result<(Vec<BoxedPort>, Duration), PortError> {
         Err(none(device))
     }
 
-    pub(super) fn tun(device: &str) -> Result<BoxedPort, PortError> {
+    pub(super) fn tun(
+        device: &str,
+        _: usize,
+        _: BurstSettings,
+    ) -> Result<Vec<BoxedPort>, PortError> {
         Err(none(device))
     }
 }

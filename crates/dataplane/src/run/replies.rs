@@ -1,6 +1,7 @@
 //! How many replies are sent for rejected packets: [`PER_SECOND`], and as many at once.
 //!
-//! A flood of packets to a closed port must not become a flood of replies. One bucket for each direction of a wire.
+//! A flood of packets to a closed port must not become a flood of replies. One bucket for each direction of a wire,
+//! of which each worker has its part.
 
 /// Replies in a second, and at once.
 pub const PER_SECOND: u64 = 1000;
@@ -15,18 +16,21 @@ pub(super) struct Rate {
     saved: u64,
     /// When that was, in nanoseconds since the Unix epoch.
     at: u64,
+    /// What a reply takes.
+    cost: u64,
 }
 
 impl Rate {
-    pub(super) fn new() -> Self {
-        Self { saved: NANOS, at: 0 }
+    /// One of so many workers' parts.
+    pub(super) fn of(workers: usize) -> Self {
+        Self { saved: NANOS, at: 0, cost: COST.saturating_mul(workers as u64) }
     }
 
     /// Whether one more reply may be sent now.
     pub(super) fn allows(&mut self, now: u64) -> bool {
         self.saved = self.saved.saturating_add(now.saturating_sub(self.at)).min(NANOS);
         self.at = self.at.max(now);
-        match self.saved.checked_sub(COST) {
+        match self.saved.checked_sub(self.cost) {
             Some(left) => {
                 self.saved = left;
                 true
@@ -42,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_burst_and_then_one_for_each_part_of_a_second() {
-        let mut rate = Rate::new();
+        let mut rate = Rate::of(1);
         let start = 5 * NANOS;
         let at_once = (0..2 * PER_SECOND).filter(|_| rate.allows(start)).count() as u64;
         assert_eq!(at_once, PER_SECOND);
@@ -51,5 +55,7 @@ mod tests {
         assert!(!rate.allows(start));
         let later = (0..2 * PER_SECOND).filter(|_| rate.allows(start + 9 * NANOS)).count() as u64;
         assert_eq!(later, PER_SECOND);
+        let mut part = Rate::of(4);
+        assert_eq!((0..PER_SECOND).filter(|_| part.allows(start)).count() as u64, PER_SECOND / 4);
     }
 }

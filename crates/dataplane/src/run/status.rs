@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 use packet::visible;
 use rules::model::Counters;
@@ -9,6 +10,10 @@ use rules::save::{print_rule, print_ruleset};
 use serde_json::{Map, Value, json};
 
 use super::account::{Accounted, Reason};
+use super::given_up::GivenUp;
+use super::restart::Resumed;
+use super::shared::Seat;
+use super::watch;
 use crate::publish::Snapshot;
 
 /// What has become of all frames.
@@ -16,12 +21,70 @@ use crate::publish::Snapshot;
 pub struct Status {
     /// Number of the program that is current.
     pub program: u64,
-    /// The worker panicked: no rule sees a frame any more.
+    /// A worker panicked: no rule sees a frame any more.
     pub panicked: bool,
+    /// How each worker is.
+    pub workers: Vec<WorkerStatus>,
+    /// How each port is that is a device which is waited for when it goes.
+    pub ports: Vec<PortStatus>,
+    /// Why one worker evaluates all packets where several were wanted.
+    pub one_worker_because: Option<String>,
     /// Each direction of each wire, in the order of the configuration.
     pub directions: Vec<Direction>,
     /// How many verdicts were unknown, by what they depended on.
     pub unknown_because: BTreeMap<String, u64>,
+    /// What it went on with.
+    pub resumed: Resumed,
+    /// What the process gave up before.
+    pub given_up: GivenUp,
+}
+
+/// How a port is that is a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortStatus {
+    /// Its name.
+    pub port: String,
+    /// That of the device.
+    pub device: String,
+    /// Whether frames can pass.
+    pub state: PortState,
+    /// How long a frame on an idle link may wait in the kernel.
+    pub idle_latency: Duration,
+}
+
+/// Whether frames can pass by a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PortState {
+    /// It is up, and has a link.
+    Up,
+    /// It is down, or its link is lost.
+    Down,
+    /// There is none: it is waited for.
+    Gone,
+}
+
+/// How a worker is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerStatus {
+    /// The processor that it runs on alone, if it is pinned.
+    pub core: Option<usize>,
+    /// What it does.
+    pub state: WorkerState,
+    /// It has panicked.
+    pub panicked: bool,
+}
+
+/// What a worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkerState {
+    /// It takes frames on their way.
+    Busy,
+    /// There are none.
+    Asleep,
+    /// It has not finished a turn for a second or longer.
+    Stuck,
+    /// It has ended.
+    Ended,
 }
 
 /// One direction of a wire.
@@ -31,7 +94,7 @@ pub struct Direction {
     pub from: String,
     /// The one that they leave by.
     pub to: String,
-    /// What became of them.
+    /// Its frames, counted by fate.
     pub frames: Accounted,
 }
 
@@ -42,12 +105,19 @@ impl Status {
         let because = self.unknown_because.iter();
         let because: Vec<Value> =
             because.map(|(what, packets)| json!({ "what": what, "packets": packets })).collect();
+        let workers = self.workers.iter().enumerate();
+        let workers = workers.map(|(number, worker)| worker.json(number));
         json!({
             "schema": "tamis.status/1",
             "program": self.program,
             "panicked": self.panicked,
+            "workers": workers.collect::<Vec<_>>(),
+            "ports": self.ports.iter().map(PortStatus::json).collect::<Vec<_>>(),
+            "one_worker_because": self.one_worker_because,
             "wires": self.directions.iter().map(Direction::json).collect::<Vec<_>>(),
             "unknown_because": because,
+            "resumed": { "connections": self.resumed.connections, "grace": self.resumed.grace },
+            "given_up": self.given_up.json(),
         })
     }
 
@@ -81,20 +151,99 @@ pub fn text(status: &Value) -> String {
         let (what, packets) = (word(&cause["what"]), &cause["packets"]);
         let _ = writeln!(text, "unknown because of {what}: {packets}");
     }
-    if status["panicked"] == true {
-        let _ = writeln!(text, "{}", super::PANICKED);
+    let _ = writeln!(text, "program {}", status["program"]);
+    let resumed = &status["resumed"];
+    if resumed["connections"] != 0 {
+        let _ = writeln!(text, "connections of the run before: {}", resumed["connections"]);
+    }
+    if resumed["grace"] != 0 {
+        let grace = &resumed["grace"];
+        let _ = writeln!(text, "connections are picked up in their middle for the first {grace} s");
+    }
+    if let Some(given_up) = status["given_up"].as_object() {
+        let parts = given_up.iter().filter(|(_, is_gone)| **is_gone == true);
+        let parts: Vec<_> = parts.map(|(what, _)| what.replace('_', " ")).collect();
+        if !parts.is_empty() {
+            let _ = writeln!(text, "given up: {}", parts.join(", "));
+        }
+    }
+    for port in listed(&status["ports"]) {
+        let (name, device) = (word(&port["port"]), word(&port["device"]));
+        let _ = writeln!(text, "{name}: {device} is {}", word(&port["state"]));
+    }
+    for worker in listed(&status["workers"]) {
+        if worker["panicked"] == true {
+            let _ = writeln!(text, "{}", watch::panicked(&worker["number"]));
+        }
+        if worker["state"] == WorkerState::Stuck.name() {
+            let _ = writeln!(text, "worker {} is stuck in its turn", worker["number"]);
+        }
+    }
+    if let Some(why) = status["one_worker_because"].as_str() {
+        let _ = writeln!(text, "{}", super::one_worker(&visible::word(why)));
     }
     text
 }
 
+impl PortStatus {
+    fn json(&self) -> Value {
+        let Self { port, device, state, idle_latency } = self;
+        let (state, idle) = (state.name(), idle_latency.as_micros() as u64);
+        json!({ "port": port, "device": device, "state": state, "idle_latency_us": idle })
+    }
+}
+
+impl PortState {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+impl WorkerStatus {
+    pub(super) fn of(seat: &Seat, core: Option<usize>) -> Self {
+        let state = match () {
+            () if seat.has_ended() => WorkerState::Ended,
+            () if seat.is_stuck() => WorkerState::Stuck,
+            () if seat.is_parked() => WorkerState::Asleep,
+            () => WorkerState::Busy,
+        };
+        Self { core, state, panicked: seat.has_panicked() }
+    }
+
+    fn json(&self, number: usize) -> Value {
+        let Self { core, state, panicked } = self;
+        json!({ "number": number, "core": core, "state": state.name(), "panicked": panicked })
+    }
+}
+
+impl WorkerState {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Asleep => "asleep",
+            Self::Stuck => "stuck",
+            Self::Ended => "ended",
+        }
+    }
+}
+
 impl Direction {
     fn json(&self) -> Value {
-        let Accounted { received, made, sent, unevaluated, .. } = self.frames;
+        let Accounted { received, taken_over, made, sent, unevaluated, .. } = self.frames;
         let dropped = dropped(&self.frames).map(|(name, count)| (name.to_owned(), json!(count)));
         json!({
             "in": self.from,
             "out": self.to,
             "received": received,
+            "taken_over": taken_over,
             "made": made,
             "sent": sent,
             "unevaluated": unevaluated,

@@ -1,30 +1,30 @@
-//! [`Wire`]: two ports; what comes in by one and is accepted leaves by the other. [`Wire::turn`] is a frame's whole
-//! way: received, headers found once, handled, its fate settled, transmitted.
+//! [`Wire`]: two ports; what comes in by one and is accepted leaves by the other. [`Wire::pass`] is a frame's whole
+//! way: headers found once, given to its owner if that is another worker, handled, its fate settled, transmitted.
 //!
-//! Contract: one thread's own. No allocation once its buffers have grown, no lock (an unknown verdict takes one for
-//! its burst). Frames leave in the order in which they came. All frames of a burst go through one program. Every
+//! Contract: one thread's own; each worker has its own of every wire. No allocation once its buffers have grown, no lock
+//! (an unknown verdict takes one for its burst). Frames leave in the order in which they came. All frames of a burst go through one program. Every
 //! frame ends in the [`Account`] of its direction.
 
 use std::mem;
 use std::sync::Arc;
 
-use packet::{
-    Checksums, Headers, Link, checksum, ethernet, ethertype, parse, pppoe, reply, unfinished,
-};
-use pktio::{
-    Burst, ChecksumState, Direction, FrameMeta, FrameMut, Port, PortError, Readiness, VlanTag,
-};
+use packet::{Headers, Link, ethertype, pppoe, reply};
+use pktio::{Burst, Direction, FrameBuf, FrameMeta, Port, PortError, Readiness, Taken};
 
 use super::account::{Account, Reason};
 use super::causes::{Causes, OfBurst, Seen};
 use super::config::Other;
+use super::handed::Handed;
+use super::handover::{Handover, Place};
+use super::offload::{as_on_a_link, longest};
 use super::replies::Rate;
-use crate::arrival::{Arrival, Origin};
+use crate::arrival::{Arrival, Crossing, Origin};
 use crate::disposition::{FinalVerdict, Skip};
 use crate::egress::Leaves;
 use crate::handler::BURST;
 use crate::headers::find_headers;
 use crate::link::link_of;
+use crate::program::Program;
 use crate::publish::{BurstGuard, Worker};
 
 /// A port that a worker drives.
@@ -32,10 +32,17 @@ pub type BoxedPort = Box<dyn Port + Send>;
 
 /// Two ports, joined.
 pub(super) struct Wire {
+    number: u16,
     ends: [End; 2],
     other: Other,
+    /// How frames cross it that come in by each end.
+    crossings: [Crossing; 2],
     /// What is known of each frame before it is handled: `None` where nobody can read it.
     headers: Vec<Option<(Link, Headers)>>,
+    /// Whose each frame is, where several workers share them.
+    places: Vec<Place>,
+    /// A worker's own frames, where others were among them.
+    own: Burst,
     fates: Vec<Fate>,
     /// Frames that leave in place of others.
     made: Burst,
@@ -52,6 +59,10 @@ pub(super) struct Wire {
 struct End {
     name: Arc<str>,
     port: BoxedPort,
+    /// What comes in by it may be another worker's.
+    steers: bool,
+    /// All of it comes to one worker first.
+    keeps: bool,
     burst: Burst,
     account: Arc<Account>,
     rate: Rate,
@@ -68,20 +79,65 @@ enum Fate {
     Dropped(Reason),
 }
 
+/// A port as one worker drives it.
+pub(super) struct Driven {
+    /// What `-i` and `-o` see.
+    pub(super) name: Arc<str>,
+    pub(super) port: BoxedPort,
+    /// What comes in by it may be another worker's.
+    pub(super) steers: bool,
+    /// All of it comes to one worker first.
+    pub(super) keeps: bool,
+}
+
+/// What a worker takes frames on their way by.
+pub(super) struct Means<'w> {
+    pub(super) rules: &'w mut Worker,
+    pub(super) causes: &'w Causes,
+    pub(super) handover: &'w mut Handover,
+    pub(super) mode: Mode,
+    /// Nanoseconds since the Unix epoch, for frames without a time of their own.
+    pub(super) now: u64,
+}
+
+/// What becomes of frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// What the rules say.
+    Evaluated,
+    /// After a panic: all leave.
+    Open,
+    /// After a panic, or a failure: none leaves.
+    Dropped(Reason),
+}
+
 impl Wire {
-    pub(super) fn new(ends: [(Arc<str>, BoxedPort); 2], other: Other) -> Self {
-        let end = |(name, port)| End {
+    pub(super) fn new(
+        number: u16,
+        ends: [Driven; 2],
+        other: Other,
+        crossings: [Crossing; 2],
+        workers: usize,
+    ) -> Self {
+        let steers = ends.iter().any(|end| end.steers);
+        let end = |Driven { name, port, steers, keeps }| End {
             name,
             port,
+            steers,
+            keeps,
             burst: Burst::new(),
             account: Arc::default(),
-            rate: Rate::new(),
+            rate: Rate::of(workers),
             has_ended: false,
         };
         Self {
+            number,
             ends: ends.map(end),
             other,
+            crossings,
             headers: Vec::new(),
+            places: Vec::new(),
+            own: if steers { Burst::new() } else { Burst::with_capacity(0) },
             fates: Vec::new(),
             made: Burst::with_capacity(0),
             out: Burst::with_capacity(0),
@@ -91,7 +147,7 @@ impl Wire {
         }
     }
 
-    /// What became of the frames that came in by each end.
+    /// The counts of the frames that came in by each end, by fate.
     pub(super) fn accounts(&self) -> [Arc<Account>; 2] {
         self.ends.each_ref().map(|end| Arc::clone(&end.account))
     }
@@ -109,42 +165,78 @@ impl Wire {
         })
     }
 
-    /// Takes one burst from each end on its way: how many frames came. `now` is in nanoseconds since the Unix epoch,
-    /// for frames without a time of their own.
-    pub(super) fn turn(
-        &mut self,
-        worker: &mut Worker,
-        causes: &Causes,
-        now: u64,
-    ) -> Result<usize, PortError> {
+    /// Takes one burst from each end on its way: how many frames came.
+    pub(super) fn turn(&mut self, means: &mut Means<'_>) -> Result<usize, PortError> {
         let mut frames = 0;
         for from in [0, 1] {
             let received = self.receive(from)?;
             if received > 0 {
-                self.evaluate(from, worker, causes, now);
-                self.settle(from);
-                self.transmit(from)?;
+                self.pass(from, self.ends[from].steers, means)?;
             }
             frames += received;
         }
         Ok(frames)
     }
 
-    /// As [`Wire::turn`], after a panic: nothing is evaluated, and all leaves or nothing does.
-    pub(super) fn turn_unevaluated(&mut self, is_open: bool) -> Result<usize, PortError> {
-        let mut frames = 0;
-        for from in [0, 1] {
-            let received = self.receive(from)?;
-            let [end, to] = self.ends_from(from);
-            if is_open {
-                end.account.unevaluated(transmit(&mut end.burst, to, &end.account)?);
-            } else {
-                end.account.dropped(Reason::Panic, received);
-                end.burst.clear();
+    /// Takes frames on their way that another worker received, from its end `from`; those that are not `placed` may go on
+    /// to a third one.
+    pub(super) fn take_over(
+        &mut self,
+        from: usize,
+        frames: impl Iterator<Item = FrameBuf>,
+        is_placed: bool,
+        means: &mut Means<'_>,
+    ) -> Result<(), PortError> {
+        let End { burst, account, .. } = &mut self.ends[from];
+        burst.clear();
+        frames.for_each(|frame| burst.push_frame(frame));
+        account.taken_over(burst.len());
+        self.pass(from, !is_placed, means)
+    }
+
+    /// Takes the frames that came in by an end on their way.
+    fn pass(&mut self, from: usize, steers: bool, means: &mut Means<'_>) -> Result<(), PortError> {
+        match means.mode {
+            Mode::Evaluated => {
+                let mut guard = means.rules.burst();
+                self.find_headers(from, guard.program());
+                if steers {
+                    self.hand_over(from, means.handover, means.now);
+                }
+                self.evaluate(from, &mut guard, means.causes, means.now);
+                drop(guard);
+                self.settle(from);
+                self.transmit(from)
             }
-            frames += received;
+            Mode::Open => {
+                let [end, to] = self.ends_from(from);
+                end.account.unevaluated(transmit(&mut end.burst, to, &end.account)?);
+                Ok(())
+            }
+            Mode::Dropped(reason) => {
+                let End { burst, account, .. } = &mut self.ends[from];
+                account.dropped(reason, burst.len());
+                burst.clear();
+                Ok(())
+            }
         }
-        Ok(frames)
+    }
+
+    /// A fragment that was held, and that nobody waits for any more, is dropped.
+    pub(super) fn drop_held(&self, from: usize) {
+        self.drop_handed(from, Reason::Fragment);
+    }
+
+    /// A frame that another worker gave up to this one is dropped.
+    pub(super) fn drop_handed(&self, from: usize, reason: Reason) {
+        let account = &self.ends[from].account;
+        account.taken_over(1);
+        account.dropped(reason, 1);
+    }
+
+    /// Sees to it that its ports hold nothing back of what they took.
+    pub(super) fn flush(&mut self) -> Result<(), PortError> {
+        self.ends.iter_mut().try_for_each(|end| end.port.flush())
     }
 
     /// Gives up the burst that is on its way.
@@ -153,6 +245,7 @@ impl Wire {
             end.account.abandon(reason);
             end.burst.clear();
         }
+        self.own.clear();
         self.made.clear();
         self.out.clear();
         self.back.clear();
@@ -163,19 +256,20 @@ impl Wire {
         if end.has_ended {
             return Ok(0);
         }
-        let received = end.port.rx_burst(&mut end.burst)?;
+        let received = match end.port.rx_burst(&mut end.burst) {
+            Err(error) if error.is_down() => 0,
+            received => received?,
+        };
         end.account.received(received);
-        complete_checksums(&mut end.burst);
+        as_on_a_link(&mut end.burst);
         // A capture has nothing more then; a live port has nothing now, and says what to wait for.
         end.has_ended =
             received == 0 && matches!(end.port.readiness(), Readiness::Always | Readiness::Never);
         Ok(received)
     }
 
-    /// Finds the headers of all frames, and each one's fate.
-    fn evaluate(&mut self, from: usize, worker: &mut Worker, causes: &Causes, now: u64) {
-        let mut guard = worker.burst();
-        let program = guard.program();
+    /// Finds the headers of all frames.
+    fn find_headers(&mut self, from: usize, program: &Program) {
         self.headers.clear();
         self.headers.extend(self.ends[from].burst.iter().map(|frame| {
             let link = match link_of(frame.meta.link_type)? {
@@ -185,6 +279,56 @@ impl Wire {
             let headers = find_headers(program, frame.bytes, link, frame.bytes.len(), Origin::Wire);
             Some((link, headers))
         }));
+    }
+
+    /// Gives the frames of others to their workers, and keeps its own with their headers.
+    fn hand_over(&mut self, from: usize, handover: &mut Handover, now: u64) {
+        let Self { number: wire, ends, headers, places, own, .. } = self;
+        let End { burst, port, account, keeps, .. } = &mut ends[from];
+        places.clear();
+        for (frame, found) in burst.iter_mut().zip(&*headers) {
+            let place =
+                found.as_ref().map(|(_, found)| handover.place(frame.bytes, found, *keeps, now));
+            places.push(place.unwrap_or(Place::Own));
+        }
+        if places.iter().all(|place| *place == Place::Own) {
+            return;
+        }
+        // Nothing that is read from a capture is lost on the way: its reading waits.
+        let waits = matches!(port.readiness(), Readiness::Always);
+        let hand = |frame: Taken<'_>, is_placed| Handed {
+            wire: *wire,
+            from: from as u8,
+            is_placed,
+            frame: frame.into_buf(),
+        };
+        let (mut handed, mut refused) = (0, 0);
+        for (frame, place) in burst.drain(usize::MAX).zip(&*places) {
+            match *place {
+                Place::Own => own.append(frame),
+                Place::Of { worker, is_placed } => {
+                    handover.release(waits);
+                    match handover.give(worker, hand(frame, is_placed), waits) {
+                        true => handed += 1,
+                        false => refused += 1,
+                    }
+                }
+                Place::Held(piece) => {
+                    handover.hold(piece, now, hand(frame, true));
+                    handed += 1;
+                }
+            }
+        }
+        handover.release(waits);
+        account.handed_over(handed);
+        account.dropped(Reason::Handover, refused);
+        mem::swap(burst, own);
+        let mut places = places.iter();
+        headers.retain(|_| places.next() == Some(&Place::Own));
+    }
+
+    /// Finds the fate of all frames.
+    fn evaluate(&mut self, from: usize, guard: &mut BurstGuard<'_>, causes: &Causes, now: u64) {
         self.fates.clear();
         for at in 0..self.headers.len() {
             if at % BURST == 0 {
@@ -196,7 +340,7 @@ impl Wire {
                         .filter_map(|(frame, found)| Some((frame.bytes, &found.as_ref()?.1))),
                 );
             }
-            let fate = self.handle(from, at, &mut guard, now);
+            let fate = self.handle(from, at, guard, now);
             self.fates.push(fate);
         }
         causes.add(&mut self.of_burst, guard.program());
@@ -206,7 +350,8 @@ impl Wire {
     fn handle(&mut self, from: usize, at: usize, guard: &mut BurstGuard<'_>, now: u64) -> Fate {
         let [End { name: input, burst, account, rate, .. }, End { name: output, .. }] =
             ends_from(&mut self.ends, from);
-        let vlan = burst.live(at).and_then(|live| live.vlan);
+        let crossing = &self.crossings[from];
+        let segments = burst.live(at).and_then(|live| live.segments).filter(|_| crossing.ages);
         let Some(frame) = burst.get_mut(at) else { return Fate::Dropped(Reason::Truncated) };
         let (bytes, meta) = (frame.bytes, *frame.meta);
         let Some((link, headers)) = &self.headers[at] else {
@@ -217,13 +362,15 @@ impl Wire {
         }
         let given = meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok());
         let now = given.unwrap_or(now);
+        let segment = segments.and_then(|segments| longest(bytes, headers, segments));
         let arrival = Arrival {
             time: Some(now),
             direction: Direction::Inbound,
             interface: Some(input),
             input: Some(input),
             output: Some(output),
-            on_wire: true,
+            wire: Some(crossing),
+            segment,
             origin: Origin::Wire,
             headers: Some(headers),
             ..Arrival::new(meta.number, *link, bytes.len())
@@ -238,7 +385,7 @@ impl Wire {
             Leaves::InPlace(len) => Fate::Leaves(len),
             Leaves::Others(frames) => {
                 for bytes in frames.iter() {
-                    compose(&mut self.frame, bytes, vlan, headers.network);
+                    compose(&mut self.frame, bytes, headers.network);
                     push(&mut self.made, &self.frame, &meta);
                 }
                 Fate::Replaced(frames.len())
@@ -253,7 +400,6 @@ impl Wire {
         {
             account.made(1);
             if rate.allows(now) {
-                retag(&mut self.frame, vlan);
                 push(&mut self.back, &self.frame, &meta);
             } else {
                 account.dropped(Reason::ReplyRate, 1);
@@ -319,41 +465,25 @@ impl Wire {
     }
 }
 
-/// Completes the checksums that the kernel left unfinished: rules update those that are right. A superframe keeps its
-/// segments, of which the kernel sums each anew.
-fn complete_checksums(burst: &mut Burst) {
-    for at in 0..burst.len() {
-        let Some(live) = burst.live_mut(at) else { continue };
-        let state = mem::replace(&mut live.checksum, ChecksumState::NotKnown);
-        let Some(FrameMut { bytes, .. }) = burst.get_mut(at) else { continue };
-        match state {
-            ChecksumState::NotKnown | ChecksumState::Verified => {}
-            ChecksumState::Unfinished { start, offset } => {
-                checksum::complete(bytes, start.into(), offset.into());
-            }
-            // Before any rule, under rules of any family, and after a panic: so these headers are its own.
-            ChecksumState::MaybeUnfinished => {
-                let headers = parse(Link::Wire, bytes, bytes.len(), Checksums::Ignore);
-                unfinished::complete(bytes, &headers);
-            }
-        }
-    }
-}
-
 /// The end by which frames come in, and the one by which they leave.
 fn ends_from(ends: &mut [End; 2], from: usize) -> [&mut End; 2] {
     let [first, second] = ends;
     if from == 0 { [first, second] } else { [second, first] }
 }
 
-/// Transmits a burst: how many frames the port took. The others are dropped, as by a card whose ring is full.
+/// Transmits a burst: how many frames the port took. The others are dropped, as by a card whose ring is full,
+/// or whose link is down.
 fn transmit(burst: &mut Burst, to: &mut End, account: &Account) -> Result<usize, PortError> {
     if burst.is_empty() {
         return Ok(0);
     }
-    let sent = to.port.tx_burst(burst)?;
+    let (sent, why) = match to.port.tx_burst(burst) {
+        Ok(sent) => (sent, Reason::TxFull),
+        Err(error) if error.is_down() || error.is_gone() => (0, Reason::Device),
+        Err(error) => return Err(error),
+    };
     account.sent(sent);
-    account.dropped(Reason::TxFull, burst.len());
+    account.dropped(why, burst.len());
     burst.clear();
     Ok(sent)
 }
@@ -369,20 +499,10 @@ fn unruled(len: usize, headers: &Headers, other: Other) -> Fate {
 }
 
 /// A frame that was made, as it leaves.
-fn compose(to: &mut Vec<u8>, bytes: &[u8], vlan: Option<VlanTag>, network: usize) {
+fn compose(to: &mut Vec<u8>, bytes: &[u8], network: usize) {
     to.clear();
     to.extend_from_slice(bytes);
     pppoe::set_length(to, network);
-    retag(to, vlan);
-}
-
-/// Puts the tag back in that the port took out of the frame that came: what is made has none with it.
-fn retag(frame: &mut Vec<u8>, vlan: Option<VlanTag>) {
-    let Some(VlanTag { tci, tpid }) = vlan else { return };
-    if frame.len() >= ethernet::TYPE.start {
-        let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
-        frame.splice(ethernet::TYPE.start..ethernet::TYPE.start, [a, b, c, d]);
-    }
 }
 
 fn push(burst: &mut Burst, bytes: &[u8], like: &FrameMeta) {

@@ -1,139 +1,235 @@
 //! A worker: takes the frames of its wires from port to port, each burst to its end, and sleeps while there are none.
 //!
-//! Contract: it stops once it is told to and its ports have nothing more, or [`DRAIN`] after that; or once all its
-//! ports have ended, which those of captures do. A panic over a burst costs that burst: it is caught and told, and
-//! from then on nothing is evaluated, and all frames are dropped or all leave, as configured. A second one ends the
-//! worker, and so does a port that fails.
+//! Contract: one thread's own; what it shares with others is [`Shared`]. It stops receiving once it is told to and its
+//! ports have nothing more, or [`DRAIN`] after that; or once all its ports have ended, which those of captures do. Then it
+//! takes over what others still give it, and ends when none of them has anything more ([`Phase`]). A panic over a burst costs that
+//! burst: it is caught and told, and from then on no worker evaluates anything, and all frames are dropped or all leave,
+//! as configured. A second one of the same worker, or a port that fails, ends the run: all workers stop.
 
+use std::collections::VecDeque;
+use std::iter;
+use std::mem;
+use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pktio::{PortError, Readiness};
+use smallvec::SmallVec;
 
 use super::account::Reason;
-use super::causes::Causes;
 use super::config::OnPanic;
-use super::wire::Wire;
+use super::handed::Handed;
+use super::handover::Handover;
+use super::shared::{Phase, Shared};
+use super::wire::{Means, Mode, Wire};
 use crate::publish;
 
 /// How long frames are still taken that come after it is told to stop.
 pub const DRAIN: Duration = Duration::from_millis(200);
 
-/// The longest sleep: whoever says stop waits no longer for it.
-const LONGEST: Duration = Duration::from_millis(20);
-
-/// The longest sleep where frames may come by something that cannot wake it.
-const SHORTEST: Duration = Duration::from_micros(200);
-
-/// What it shares with who starts it.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    pub(super) stop: AtomicBool,
-    /// It panicked, and evaluates nothing any more.
-    pub(super) panicked: AtomicBool,
-    pub(super) causes: Causes,
-}
-
-/// Drives wires.
+/// Drives its queues of all ports.
 pub(super) struct Worker {
+    pub(super) number: usize,
     pub(super) wires: Vec<Wire>,
     pub(super) rules: publish::Worker,
+    pub(super) handover: Handover,
     pub(super) on_panic: OnPanic,
     pub(super) shared: Arc<Shared>,
+    /// Of its parker.
+    pub(super) waker: Waker,
+    pub(super) stage: Stage,
+    /// What others gave it, under way.
+    pub(super) taken: VecDeque<Handed>,
+}
+
+/// How far a worker is with its life.
+#[derive(Debug, Default)]
+pub(super) struct Stage {
+    phase: Phase,
+    /// When it stops receiving at the latest: it was told to stop.
+    until: Option<Instant>,
+    has_panicked: bool,
+    failed: Option<Failed>,
 }
 
 /// Why a worker ended before it was told to.
 #[derive(Debug)]
 pub(super) enum Failed {
     Port(PortError),
-    Panicked,
+    /// A second time; the worker's number.
+    Panicked(usize),
 }
 
 impl Worker {
-    /// Takes frames on their way until it is told to stop.
-    pub(super) fn run(mut self) -> Result<(), Failed> {
-        let mut until = None;
+    /// Takes frames on their way until it is told to stop, and sees them out.
+    pub(super) fn run(&mut self) -> Result<(), Failed> {
+        let ended = self.take_turns();
+        let flushed = self.wires.iter_mut().try_for_each(Wire::flush);
+        ended.and(flushed.map_err(Failed::Port))
+    }
+
+    fn take_turns(&mut self) -> Result<(), Failed> {
         loop {
-            let bells = self.bells();
+            // Looked at before the turn, which so sees all that others gave before they got as far.
+            let are_all_as_far = self.shared.have_all_reached(self.stage.phase);
+            self.shared.seat(self.number).beat();
             let frames = match catch_unwind(AssertUnwindSafe(|| self.turn())) {
                 Ok(Ok(frames)) => frames,
-                Ok(Err(error)) => {
-                    self.abandon(Reason::Device);
-                    return Err(Failed::Port(error));
-                }
-                Err(_) => {
-                    self.abandon(Reason::Panic);
-                    if self.shared.panicked.swap(true, Ordering::Relaxed) {
-                        return Err(Failed::Panicked);
-                    }
-                    continue;
-                }
+                Ok(Err(error)) => self.fail(Failed::Port(error)),
+                Err(_) => self.panicked(),
             };
-            if until.is_none() && self.shared.stop.load(Ordering::Relaxed) {
-                until = Some(Instant::now() + DRAIN);
-            }
-            match until {
-                Some(until) if frames == 0 || Instant::now() >= until => return Ok(()),
-                None if frames == 0 && !self.sleep(bells) => return Ok(()),
-                _ => {}
+            let is_over = self.is_to_stop(frames);
+            match self.stage.phase {
+                Phase::Receives if is_over => self.go_on_to(Phase::Gives),
+                _ if frames > 0 => {}
+                Phase::Gives if are_all_as_far => {
+                    self.handover.give_up();
+                    self.go_on_to(Phase::Takes);
+                }
+                Phase::Takes if are_all_as_far => {
+                    return self.stage.failed.take().map_or(Ok(()), Err);
+                }
+                _ => self.sleep(),
             }
         }
     }
 
-    /// One burst from each port of all wires: how many frames came.
+    /// One burst from each port of all wires, and what others gave it: how many frames there were.
     fn turn(&mut self) -> Result<usize, PortError> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mode = self.mode();
+        let Self { rules, handover, shared, wires, taken, stage, .. } = self;
         let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        let is_open = self.on_panic == OnPanic::Open;
-        let is_evaluated = !self.shared.panicked.load(Ordering::Relaxed);
+        let mut means = Means { rules, causes: &shared.causes, handover, mode, now };
         let mut frames = 0;
-        for wire in &mut self.wires {
-            frames += match is_evaluated {
-                true => wire.turn(&mut self.rules, &self.shared.causes, now)?,
-                false => wire.turn_unevaluated(is_open)?,
-            };
+        if stage.phase == Phase::Receives {
+            for wire in &mut *wires {
+                frames += wire.turn(&mut means)?;
+            }
         }
+        means.handover.release(false);
+        means.handover.take(taken);
+        frames += taken.len();
+        while let Some(Handed { wire, from, is_placed, .. }) = taken.front() {
+            let (wire, from, is_placed) = (*wire, *from, *is_placed);
+            let is_next = |handed: &Handed| {
+                (handed.wire, handed.from, handed.is_placed) == (wire, from, is_placed)
+            };
+            let some = iter::from_fn(|| Some(taken.pop_front_if(|handed| is_next(handed))?.frame));
+            let Some(wire) = wires.get_mut(usize::from(wire)) else { continue };
+            wire.take_over(usize::from(from), some, is_placed, &mut means)?;
+        }
+        for (wire, from) in means.handover.dropped() {
+            wires[usize::from(wire)].drop_held(usize::from(from));
+        }
+        means.handover.wake();
         Ok(frames)
     }
 
+    /// What becomes of frames now.
+    fn mode(&self) -> Mode {
+        match (&self.stage.failed, self.on_panic) {
+            (Some(failed), _) => Mode::Dropped(failed.reason()),
+            (None, _) if !self.shared.has_panicked() => Mode::Evaluated,
+            (None, OnPanic::Open) => Mode::Open,
+            (None, OnPanic::Closed) => Mode::Dropped(Reason::Panic),
+        }
+    }
+
+    fn panicked(&mut self) -> usize {
+        let is_second = mem::replace(&mut self.stage.has_panicked, true);
+        self.shared.panics(self.number);
+        if is_second {
+            return self.fail(Failed::Panicked(self.number));
+        }
+        self.abandon(Reason::Panic);
+        // Whoever sleeps is to know.
+        self.shared.wake_all();
+        1
+    }
+
+    /// Goes no further, but takes what others give it until they have stopped, too.
+    fn fail(&mut self, failed: Failed) -> usize {
+        self.abandon(failed.reason());
+        self.stage.failed.get_or_insert(failed);
+        self.shared.stop();
+        self.go_on_to(Phase::Gives);
+        0
+    }
+
+    /// Gives up all frames that are on their way.
     fn abandon(&mut self, reason: Reason) {
         self.wires.iter_mut().for_each(|wire| wire.abandon(reason));
+        for Handed { wire, from, .. } in self.taken.drain(..) {
+            if let Some(wire) = self.wires.get(usize::from(wire)) {
+                wire.drop_handed(usize::from(from), reason);
+            }
+        }
     }
 
-    /// How often the bells of all ports rang, before anyone looks whether there are frames.
-    fn bells(&self) -> u64 {
-        let ready = self.wires.iter().flat_map(Wire::readiness);
-        ready.map(|ready| if let Readiness::Bell(bell) = ready { bell.count() } else { 0 }).sum()
+    /// Whether it receives nothing more, where so many frames were received last.
+    fn is_to_stop(&mut self, frames: usize) -> bool {
+        if self.stage.until.is_none() && self.shared.is_stopping() {
+            self.stage.until = Some(Instant::now() + DRAIN);
+        }
+        match self.stage.until {
+            Some(until) => frames == 0 || Instant::now() >= until,
+            None => frames == 0 && self.ports_have_ended(),
+        }
     }
 
-    /// Waits for frames; false where there will never be any.
-    fn sleep(&self, rung: u64) -> bool {
-        let (mut bells, mut others) = (Vec::new(), 0);
-        let mut shortest = SHORTEST;
-        for ready in self.wires.iter().flat_map(Wire::readiness) {
+    fn go_on_to(&mut self, phase: Phase) {
+        while self.stage.phase < phase {
+            self.shared.leaves(self.stage.phase);
+            self.stage.phase = self.stage.phase.next();
+        }
+    }
+
+    fn ports_have_ended(&self) -> bool {
+        let mut all = self.wires.iter().flat_map(Wire::readiness);
+        all.all(|ready| matches!(ready, Readiness::Never))
+    }
+
+    /// Waits for frames, or for somebody who wakes it.
+    fn sleep(&self) {
+        let mut descriptors: SmallVec<[BorrowedFd<'_>; 8]> = SmallVec::new();
+        let mut most: Option<Duration> = None;
+        let mut is_awake = false;
+        let ports = self.wires.iter().flat_map(Wire::readiness);
+        for ready in ports.filter(|_| self.stage.phase == Phase::Receives) {
             match ready {
                 Readiness::Never => {}
-                Readiness::Bell(bell) => bells.push(bell),
-                Readiness::Always => return true,
-                Readiness::After(wait) => {
-                    others += 1;
-                    shortest = shortest.max(wait.min(LONGEST));
-                }
-                #[cfg(unix)]
-                Readiness::Descriptor(_) => others += 1,
+                Readiness::Always => is_awake = true,
+                Readiness::After(wait) => most = Some(most.map_or(wait, |most| most.min(wait))),
+                Readiness::Bell(bell) => is_awake |= bell.wakes(&self.waker),
+                Readiness::Descriptor(descriptor) => descriptors.push(descriptor),
             }
         }
-        match (&*bells, others) {
-            ([], 0) => return false,
-            ([bell], 0) => {
-                bell.wait(rung, LONGEST);
-            }
-            _ if bells.iter().map(|bell| bell.count()).sum::<u64>() != rung => {}
-            _ => thread::sleep(shortest),
+        if !is_awake {
+            self.shared.seat(self.number).park(&descriptors, most);
         }
-        true
+    }
+}
+
+/// A worker that is no more holds nobody up, however it ended.
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if self.stage.phase != Phase::Takes {
+            self.shared.stop();
+        }
+        self.go_on_to(Phase::Takes);
+        self.shared.seat(self.number).ends();
+    }
+}
+
+impl Failed {
+    /// Why frames are dropped from then on.
+    fn reason(&self) -> Reason {
+        match self {
+            Self::Port(_) => Reason::Device,
+            Self::Panicked(_) => Reason::Panic,
+        }
     }
 }

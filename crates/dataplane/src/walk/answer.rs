@@ -126,39 +126,40 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// What the host sends the packet's sender, if it does, and what that is known by once it comes.
+    /// What the host sends the packet's sender, where it certainly does, and the packet as one that it answers, or may.
     pub(crate) fn answer(
         &mut self,
         verdict: &FinalVerdict,
         to_host: bool,
-    ) -> (Option<Answer>, Option<Answerable>) {
+    ) -> Option<(Option<Answer>, Answerable)> {
         let certain = *verdict != FinalVerdict::Unknown;
-        let Some(answer) = self.sent_for(verdict) else { return (None, None) };
+        let answer = self.sent_for(verdict)?;
         self.keep_connection();
         let kind = match answer {
             Answer::Reset => AnswerKind::Reset,
             Answer::Icmp { .. } => AnswerKind::Error,
         };
-        let Some(here) = answerable(self.transit.packet, kind) else { return (None, None) };
+        let here = answerable(self.transit.packet, kind)?;
         let connection = self.attachment.take();
         let sent = connection.as_ref().map_or(here, |attachment| attachment.sent());
         let kind = Some(kind).filter(|_| certain);
         // Asked where a translation is undone.
         let came_to = if sent == here { None } else { self.came_to() };
         let refused = Answerable { kind, sent, here, connection, to_host, came_to, certain };
-        (Some(answer).filter(|_| certain), Some(refused))
+        Some((Some(answer).filter(|_| certain), refused))
     }
 
     /// What the host sends for a packet with this verdict, whatever the packet is.
+    #[inline]
     pub(crate) fn sent_for(&self, verdict: &FinalVerdict) -> Option<Answer> {
-        let rejected = self.verdicts.by(Verdict::Reject);
         let answer = match verdict {
-            FinalVerdict::Reject(by) => self.rejection(*by),
-            FinalVerdict::Unknown if rejected.is_some() => {
-                rejected.and_then(|by| self.rejection(by))
-            }
-            FinalVerdict::Drop(_) | FinalVerdict::Unknown => self.untold_answer(),
             FinalVerdict::Accept(_) | FinalVerdict::Skip(_) => None,
+            FinalVerdict::Drop(_) => self.untold_answer(),
+            FinalVerdict::Reject(by) => self.rejection(*by),
+            FinalVerdict::Unknown => match self.verdicts.by(Verdict::Reject) {
+                Some(by) => self.rejection(by),
+                None => self.untold_answer(),
+            },
         };
         answer.filter(|_| self.transit.family.is_ip())
     }
@@ -178,6 +179,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// What is sent for a packet that no rule dropped.
+    #[inline]
     fn untold_answer(&self) -> Option<Answer> {
         let is_v6 = self.transit.family == Family::Ipv6;
         let icmp = |v4: (u8, u8), v6: (u8, u8)| {

@@ -64,7 +64,7 @@ impl Walk<'_, '_, '_> {
     }
 
     fn is_translated(&self) -> bool {
-        [Side::Source, Side::Destination].iter().any(|side| is_translated(&self.transit, *side))
+        [Side::Source, Side::Destination].iter().any(|side| is_translated(self.transit, *side))
     }
 
     /// An ICMP error that the hooks of a nat table look into.

@@ -36,7 +36,7 @@ fn certainty(alive: Alive) -> Certainty {
 
 /// A packet on its way through the hooks.
 pub(crate) struct Walk<'p, 'b, 'w> {
-    transit: Transit<'p, 'b>,
+    transit: &'w mut Transit<'p, 'b>,
     tables: &'w Tables,
     memories: &'w mut Memories,
     /// What tracking is told of the packet.
@@ -77,8 +77,9 @@ pub(crate) struct Walk<'p, 'b, 'w> {
 
 impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// At the start of its way.
+    #[inline]
     pub(crate) fn new(
-        transit: Transit<'p, 'b>,
+        transit: &'w mut Transit<'p, 'b>,
         visit: Visit,
         tables: &'w Tables,
         memories: &'w mut Memories,
@@ -131,7 +132,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         if let Some(tracker) = &mut self.transit.ct.tracker {
             tracker.begin(self.visit.began.unwrap_or(now));
         }
-        undo(&mut self.transit);
+        undo(self.transit);
     }
 
     /// From here on nothing is known of its result.
@@ -188,7 +189,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Once more, as a packet of which tracking knows no more than this.
     pub(crate) fn again(
-        transit: Transit<'p, 'b>,
+        transit: &'w mut Transit<'p, 'b>,
         view: CtView,
         tables: &'w Tables,
         memories: &'w mut Memories,
@@ -349,7 +350,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
                 if payload::can_be_renumbered(self.transit.packet) != Written::Done {
                     self.may_drop(Why::Translation, observer);
                 }
-                forget_payload(&mut self.transit);
+                forget_payload(self.transit);
             }
         }
         if self.alive != Alive::Gone {
@@ -364,7 +365,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             Written::Done => {}
             Written::Dropped => self.drop_untold(),
             Written::Unknown => {
-                forget_payload(&mut self.transit);
+                forget_payload(self.transit);
                 self.may_drop(Why::Translation, observer);
             }
         }
@@ -404,6 +405,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
+    #[inline]
     fn table(&mut self, table: usize, observer: &mut impl Observer) {
         if self.alive == Alive::Gone {
             return;
@@ -437,7 +439,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// What a table's rules say. Where their walk was given up, they may have done anything.
     fn rules_of(&mut self, table: usize, entry: Alive, observer: &mut impl Observer) -> Verdicts {
-        let (transit, memories) = (&mut self.transit, &mut *self.memories);
+        let (transit, memories) = (&mut *self.transit, &mut *self.memories);
         let found = self.tables.walk(table, transit, entry, memories, observer);
         if found.is_given_up() {
             self.given_up = true;

@@ -64,16 +64,16 @@ impl Walk<'_, '_, '_> {
         let side = nat::side_at(self.transit.hook);
         // A flow's end is decided on one way only.
         let turn =
-            if self.is_way_indeterminate() { Turn::Doubt } else { nat::turn(&self.transit, side) };
+            if self.is_way_indeterminate() { Turn::Doubt } else { nat::turn(self.transit, side) };
         let translated = match turn {
             Turn::Pass => Translated::No,
-            Turn::Rewrite => rewrite::packet(&mut self.transit, side),
+            Turn::Rewrite => rewrite::packet(self.transit, side),
             Turn::Decide if self.as_left && self.transit.hook == Hook::Output => {
                 self.find_decided(table, side, observer)
             }
             Turn::Decide => self.decide(table, side, observer),
             Turn::Doubt => self.doubt(table, side, observer),
-            Turn::Error => icmp_error::packet(&mut self.transit, side),
+            Turn::Error => icmp_error::packet(self.transit, side),
         };
         match translated {
             Translated::No => {}
@@ -92,11 +92,11 @@ impl Walk<'_, '_, '_> {
     ) -> Translated {
         observer.enters(table as u32, self.transit.hook);
         let known = self.transit.packet.known();
-        nat::forget(&mut self.transit, side);
+        nat::forget(self.transit, side);
         self.rules_of(table, Alive::Maybe, &mut Doubtful(observer));
         self.transit.packet.knows(known);
-        nat::bind_null(&mut self.transit, side);
-        rewrite::packet(&mut self.transit, side)
+        nat::bind_null(self.transit, side);
+        rewrite::packet(self.transit, side)
     }
 
     /// The first packet of a flow: the chains decide for all of it.
@@ -110,10 +110,10 @@ impl Walk<'_, '_, '_> {
             return Translated::No;
         }
         if !self.bind(claim, side) && !self.bind_drawn(side) {
-            nat::forget(&mut self.transit, side);
+            nat::forget(self.transit, side);
             self.lose_translation(side);
         }
-        rewrite::packet(&mut self.transit, side)
+        rewrite::packet(self.transit, side)
     }
 
     /// Gives the packet's flow what the chains have made of it; false where that is not known.
@@ -121,13 +121,13 @@ impl Walk<'_, '_, '_> {
         self.redirect(claim, side);
         match claim {
             Claim::By(at) => match self.translation(at) {
-                Some(translation) => nat::bind(&mut self.transit, &translation),
-                None => nat::bind_null(&mut self.transit, side),
+                Some(translation) => nat::bind(self.transit, &translation),
+                None => nat::bind_null(self.transit, side),
             },
-            Claim::None => nat::bind_null(&mut self.transit, side),
+            Claim::None => nat::bind_null(self.transit, side),
             Claim::Open { draws, .. } => {
                 if draws && self.drawn.is_none() {
-                    nat::crowd(&mut self.transit);
+                    nat::crowd(self.transit);
                 }
                 false
             }
@@ -136,7 +136,7 @@ impl Walk<'_, '_, '_> {
 
     /// What was seen of the packet afterwards tells.
     fn bind_drawn(&mut self, side: Side) -> bool {
-        self.drawn.is_some_and(|drawn| nat::bind_drawn(&mut self.transit, &drawn, side))
+        self.drawn.is_some_and(|drawn| nat::bind_drawn(self.transit, &drawn, side))
     }
 
     /// A rule sends it to this host, or may.
@@ -156,7 +156,7 @@ impl Walk<'_, '_, '_> {
     /// What a rule's target makes of the packet's flow.
     fn translation(&self, at: RuleRef) -> Option<Translation> {
         match &self.tables.rule(at)?.action {
-            Action::Target(target) => target.body.translation(&self.transit),
+            Action::Target(target) => target.body.translation(self.transit),
             _ => None,
         }
     }
@@ -172,24 +172,24 @@ impl Walk<'_, '_, '_> {
         let claim = found.translated_by();
         self.redirect(claim, side);
         if let Some(drawn) = self.drawn
-            && let Some(seen) = nat::write_drawn(&mut self.transit, &drawn, side)
+            && let Some(seen) = nat::write_drawn(self.transit, &drawn, side)
         {
-            nat::bind_drawn(&mut self.transit, &drawn, side);
+            nat::bind_drawn(self.transit, &drawn, side);
             return seen;
         }
         if matches!(claim, Claim::Open { draws: true, .. }) && self.drawn.is_none() {
-            nat::crowd(&mut self.transit);
+            nat::crowd(self.transit);
         }
         // What may answer a flow that is indeterminate is no flow of its own, or one that the rules decide.
-        let answers_any = self.tables.translates && nat::answers_any(&mut self.transit);
-        let is_lost = claim != Claim::None || nat::is_translated(&self.transit, side);
+        let answers_any = self.tables.translates && nat::answers_any(self.transit);
+        let is_lost = claim != Claim::None || nat::is_translated(self.transit, side);
         if is_lost {
             self.lose_translation(side);
         } else {
             self.settle_assumed(side);
         }
         if is_lost || answers_any {
-            nat::forget(&mut self.transit, side);
+            nat::forget(self.transit, side);
             return Translated::Unknown;
         }
         Translated::No

@@ -23,6 +23,10 @@ pub(crate) struct Sizes {
     pub(crate) output: Option<u32>,
     /// The largest fragment that had to stay whole, where it was put together of fragments: 0 if none had to.
     pub(crate) fragment: Option<u32>,
+    /// The longest packet that it stands for, if it is known to stand for several.
+    pub(crate) segment: Option<u32>,
+    /// It was received here, and stands for itself unless it says so.
+    pub(crate) on_wire: bool,
     /// It was seen leaving.
     pub(crate) left: bool,
 }
@@ -77,7 +81,7 @@ impl Walk<'_, '_, '_> {
     /// Whether a packet longer than the link that it leaves by passes it.
     fn fits(&self, output: u32, sizes: &Sizes, input: Option<u32>) -> Fit {
         const DONT_FRAGMENT: u8 = 0x40;
-        if sizes.left {
+        if sizes.left || sizes.segment.is_some_and(|segment| segment <= output) {
             return Fit::Yes;
         }
         if let Some(largest) = sizes.fragment {
@@ -97,7 +101,7 @@ impl Walk<'_, '_, '_> {
         };
         let len = self.transit.packet.len();
         match input {
-            _ if !may_be_super => Fit::No,
+            _ if !may_be_super || sizes.on_wire => Fit::No,
             Some(input) if len <= input as usize => Fit::No,
             Some(input) if input <= output => Fit::Yes,
             _ => Fit::Unknown,

@@ -164,6 +164,7 @@ impl Tables {
     }
 
     /// What a table is for.
+    #[inline]
     pub(super) fn role(&self, table: usize) -> Role {
         self.roles.get(table).copied().unwrap_or(Role::Other)
     }
@@ -174,6 +175,7 @@ impl Tables {
     }
 
     /// The tables at a hook: those before tracking, and those after it.
+    #[inline]
     pub(super) fn at(&self, hook: Hook) -> (&[usize], &[usize]) {
         let Turns { tables, before_tracking } = &self.hooks[hook as usize];
         tables.split_at(*before_tracking)

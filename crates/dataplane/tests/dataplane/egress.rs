@@ -57,7 +57,7 @@ struct Router {
     went: [MemoryPort; 2],
     burst: Burst,
     number: u64,
-    /// What became of the last frame.
+    /// That of the last frame.
     verdict: FinalVerdict,
 }
 

@@ -41,7 +41,7 @@ fn record(hook: u8, packet: &[u8]) -> Vec<u8> {
     record
 }
 
-/// The outcome of a frame, with headers found before or not, as text, and what became of its bytes.
+/// The outcome of a frame, with headers found before or not, as text, and its bytes afterwards.
 fn outcome(
     program: &Program,
     frame: &[u8],

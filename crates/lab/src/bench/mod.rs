@@ -5,6 +5,8 @@
 
 pub mod access;
 pub mod document;
+#[cfg(target_os = "linux")]
+pub mod live;
 pub mod replay;
 pub mod rules;
 mod shape;

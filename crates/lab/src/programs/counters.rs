@@ -27,6 +27,8 @@ impl fmt::Display for CounterName {
 pub struct Counted {
     /// Packets.
     pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
     /// The rule, or the policy with its chain.
     pub text: String,
 }
@@ -73,29 +75,31 @@ pub fn of_save(family: &str, text: &str) -> BTreeMap<CounterName, Counted> {
             numbers.clear();
         } else if let Some(chain) = line.strip_prefix(':') {
             let mut words = chain.split(' ');
-            if let (Some(chain), Some(policy), Some(packets)) =
-                (words.next(), words.next(), words.next().and_then(packets_of))
+            if let (Some(chain), Some(policy), Some((packets, bytes))) =
+                (words.next(), words.next(), words.next().and_then(counts_of))
                 && policy != "-"
             {
                 let text = format!("policy {policy} of {chain}");
-                counters.insert(place(family, &table, chain, 0), Counted { packets, text });
+                counters.insert(place(family, &table, chain, 0), Counted { packets, bytes, text });
             }
-        } else if let Some((packets, rule)) =
-            line.split_once("] ").and_then(|(counts, rule)| Some((packets_of(counts)?, rule)))
+        } else if let Some(((packets, bytes), rule)) =
+            line.split_once("] ").and_then(|(counts, rule)| Some((counts_of(counts)?, rule)))
         {
             let chain = rule.split(' ').nth(1).unwrap_or_default();
             let number = numbers.entry(chain.to_owned()).or_default();
             *number += 1;
             let text = rule.to_owned();
-            counters.insert(place(family, &table, chain, *number), Counted { packets, text });
+            counters
+                .insert(place(family, &table, chain, *number), Counted { packets, bytes, text });
         }
     }
     counters
 }
 
-/// `[12:3456]` or `[12:3456`: 12.
-fn packets_of(counts: &str) -> Option<u64> {
-    counts.strip_prefix('[')?.split(':').next()?.parse().ok()
+/// `[12:3456]` or `[12:3456`: both.
+fn counts_of(counts: &str) -> Option<(u64, u64)> {
+    let (packets, bytes) = counts.strip_prefix('[')?.split_once(':')?;
+    Some((packets.parse().ok()?, bytes.trim_end_matches(']').parse().ok()?))
 }
 
 fn place(family: &str, table: &str, chain: &str, number: u64) -> CounterName {

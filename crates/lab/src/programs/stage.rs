@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::recording::Recording;
@@ -45,14 +45,9 @@ pub fn play(scene: Scene, dir: &Path, size: Size) -> io::Result<Recording> {
     fs::create_dir_all(dir)?;
     let dir = dir.canonicalize()?;
     fs::write(dir.join("README"), format!("{}: {}\n", scene.name, scene.about()))?;
-    let script = dir.join("script.sh");
-    fs::write(&script, format!("{STAGE}\n{}\nplay\n", scene.script))?;
+    let script = script(&dir, scene.script, "play")?;
     let small = [("snap", "160"), ("big", "20000")];
-    let output = Command::new("timeout")
-        .args(["--kill-after=2", LIMIT, "unshare"])
-        .args(NAMESPACES)
-        .arg("bash")
-        .arg(&script)
+    let output = command(LIMIT, &script)
         .env("out", &dir)
         .envs(small.into_iter().filter(|_| size == Size::Small))
         .output()?;
@@ -71,4 +66,18 @@ pub fn play(scene: Scene, dir: &Path, size: Size) -> io::Result<Recording> {
         return Err(io::Error::other(format!("{}: no counters: {}", scene.name, message.trim())));
     }
     Ok(recording)
+}
+
+/// Writes a script that is played on the stage: what all share, its own text, and the line that begins it.
+pub(crate) fn script(dir: &Path, text: &str, begin: &str) -> io::Result<PathBuf> {
+    let script = dir.join("script.sh");
+    fs::write(&script, format!("{STAGE}\n{text}\n{begin}\n"))?;
+    Ok(script)
+}
+
+/// Runs a script in namespaces that end with it, after so many seconds at the latest.
+pub(crate) fn command(seconds: &str, script: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=2", seconds, "unshare"]).args(NAMESPACES).arg("bash").arg(script);
+    command
 }

@@ -43,7 +43,7 @@ const RULES: [&str; 11] = [
 const RESTORES: usize = 8;
 const PACKETS: usize = 14;
 
-struct Hits(Counters);
+pub(super) struct Hits(pub(super) Counters);
 
 impl eval::Observer for Hits {
     fn hit(&mut self, at: RuleRef, certain: bool, transit: &Transit<'_, '_>) {
@@ -88,11 +88,15 @@ fn trial(rng: &mut Rng, are_revised: bool) -> io::Result<Result<u64, String>> {
     for _ in 0..RESTORES {
         story += &text;
         restore(Family::Ipv4, &text)?;
-        let ruleset = Arc::new(read(&text)?);
+        let ruleset = Arc::new(read(&text, Family::Ipv4)?);
         let program = match are_revised {
             false => Program::new([Arc::clone(&ruleset)], super::two_devices()),
             true => {
-                let next = Arc::new(revised(revision.as_deref(), &text, &mut numbers)?);
+                let next = Arc::new(revised(
+                    revision.as_deref(),
+                    read(&text, Family::Ipv4)?,
+                    &mut numbers,
+                )?);
                 revision = Some(Arc::clone(&next));
                 Program::of_revisions(next.number(), [next], Arc::new(super::two_devices()))
             }
@@ -124,14 +128,20 @@ fn trial(rng: &mut Rng, are_revised: bool) -> io::Result<Result<u64, String>> {
     Ok(Ok(hit))
 }
 
-fn read(text: &str) -> io::Result<Ruleset> {
-    load(text, &LoadOptions::default()).map(|loaded| loaded.ruleset).map_err(io::Error::other)
+pub(super) fn read(text: &str, family: Family) -> io::Result<Ruleset> {
+    load(text, &LoadOptions { family: Some(family), ..LoadOptions::default() })
+        .map(|loaded| loaded.ruleset)
+        .map_err(io::Error::other)
 }
 
-fn revised(old: Option<&Revision>, text: &str, numbers: &mut Numbers) -> io::Result<Revision> {
+pub(super) fn revised(
+    old: Option<&Revision>,
+    ruleset: Ruleset,
+    numbers: &mut Numbers,
+) -> io::Result<Revision> {
     let next = match old {
-        Some(old) => old.replaced_by(read(text)?, numbers),
-        None => Revision::first(&read(text)?, numbers),
+        Some(old) => old.replaced_by(ruleset, numbers),
+        None => Revision::first(&ruleset, numbers),
     };
     next.map_err(io::Error::other)
 }
@@ -149,8 +159,9 @@ fn packet(rng: &mut Rng) -> (bool, Vec<u8>) {
     (is_back, Craft { ethernet: None, ..Craft::new(addresses, message) }.frame())
 }
 
-fn compared(ruleset: &Ruleset, ours: &Counters) -> io::Result<Result<u64, String>> {
-    let chains = Reader::open(Family::Ipv4)?.read("filter")?;
+/// How often rules of FORWARD were hit since they were restored, or where the kernel says otherwise.
+pub(super) fn compared(ruleset: &Ruleset, ours: &Counters) -> io::Result<Result<u64, String>> {
+    let chains = Reader::open(ruleset.family)?.read("filter")?;
     let kernel = chains.iter().find(|chain| chain.chain == "FORWARD");
     let chain = ruleset.tables[0].chains.iter().position(|chain| &*chain.name == "FORWARD");
     let (Some(kernel), Some(chain)) = (kernel, chain) else {

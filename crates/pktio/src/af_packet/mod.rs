@@ -66,6 +66,8 @@ pub struct AfPacketConfig {
     pub drain_us: u32,
     /// Frames received at once, at most.
     pub burst_frames: usize,
+    /// Frames sent with one call, at most; no more than 32.
+    pub send_frames: usize,
     /// The number of this port among those that share the interface, from 0.
     pub queue: u16,
     /// How they share it; `None` if each receives all.
@@ -82,6 +84,7 @@ impl AfPacketConfig {
             block_bytes: 256 * 1024,
             drain_us: 1000,
             burst_frames: 64,
+            send_frames: sys::BATCH,
             queue: 0,
             fanout: None,
         }
@@ -95,8 +98,9 @@ impl AfPacketConfig {
 /// Which of the ports of one interface receives a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fanout {
-    /// The same number for all ports of the interface; another for everybody else in the namespace.
-    pub group: u16,
+    /// The same number for all ports of the interface; another for everybody else in the namespace. `None` for the first
+    /// one, where the kernel is to find a number that nobody has.
+    pub group: Option<u16>,
     /// The same for all ports of the group.
     pub kind: FanoutKind,
 }
@@ -120,7 +124,11 @@ impl Fanout {
             FanoutKind::Processor => libc::PACKET_FANOUT_CPU,
             FanoutKind::Queue => libc::PACKET_FANOUT_QM,
         };
-        (u32::from(self.group) | (kind | FANOUT_IGNORE_OUTGOING) << 16) as c_int
+        let (group, unique) = match self.group {
+            Some(group) => (group, 0),
+            None => (0, libc::PACKET_FANOUT_FLAG_UNIQUEID),
+        };
+        (u32::from(group) | (kind | unique | FANOUT_IGNORE_OUTGOING) << 16) as c_int
     }
 }
 
@@ -138,6 +146,7 @@ pub struct AfPacketPort {
     /// Beyond as many blocks that are out, frames are copied.
     most_out: usize,
     burst_frames: usize,
+    send_frames: usize,
     pool: Pool,
     /// Frames to copy into.
     spare: Vec<FrameBuf>,
@@ -155,6 +164,34 @@ impl AfPacketPort {
     /// the interface is not Ethernet (or loopback, which looks like it).
     pub fn open(config: &AfPacketConfig, pool: &Pool) -> Result<Self, PortError> {
         Self::try_open(config, pool).map_err(|source| io_error(&config.interface, source))
+    }
+
+    /// As [`AfPacketPort::open`], so many ports that share what comes in by the interface, flow by flow: each has a ring
+    /// of its own. The group is one that nobody else in the namespace has.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn open_queues(
+        config: &AfPacketConfig,
+        queues: u16,
+        pool: &Pool,
+    ) -> Result<Vec<Self>, PortError> {
+        let mut ports: Vec<Self> = Vec::new();
+        for queue in 0..queues {
+            let mut config = AfPacketConfig { queue, ..config.clone() };
+            if queues > 1 {
+                let group = ports.first().map(Self::group).transpose();
+                let group = group.map_err(|source| io_error(&config.interface, source))?;
+                config.fanout = Some(Fanout { group, kind: FanoutKind::Flow });
+            }
+            ports.push(Self::open(&config, pool)?);
+        }
+        Ok(ports)
+    }
+
+    /// The number of the group that it is in.
+    fn group(&self) -> io::Result<u16> {
+        sys::fanout(&self.socket).map(|bits| bits as u16)
     }
 
     fn try_open(config: &AfPacketConfig, pool: &Pool) -> io::Result<Self> {
@@ -184,6 +221,7 @@ impl AfPacketPort {
             ring,
             most_out: config.blocks as usize / 2,
             burst_frames: config.burst_frames.max(1),
+            send_frames: config.send_frames.clamp(1, sys::BATCH),
             pool: pool.clone(),
             spare: Vec::new(),
             stats: Stats::default(),
@@ -288,7 +326,7 @@ impl Port for AfPacketPort {
         let mut taken = 0;
         let mut failed = None;
         while taken < burst.len() {
-            match send::send(self.socket.as_fd(), burst, taken) {
+            match send::send(self.socket.as_fd(), burst, taken, self.send_frames) {
                 Ok(sent) => {
                     self.count_sent(burst, taken, sent);
                     taken += sent;

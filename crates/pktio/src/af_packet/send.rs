@@ -19,10 +19,15 @@ use crate::vnet;
 const ADDRESSES: usize = 12;
 const TAG: usize = 4;
 
-/// Sends frames of the burst from `first` on, as many as fit one call; how many the kernel took, at least one.
-pub(super) fn send(socket: BorrowedFd<'_>, burst: &Burst, first: usize) -> io::Result<usize> {
+/// Sends frames of the burst from `first` on, `most` or as many as fit one call; how many the kernel took, at least one.
+pub(super) fn send(
+    socket: BorrowedFd<'_>,
+    burst: &Burst,
+    first: usize,
+    most: usize,
+) -> io::Result<usize> {
     let mut heads = [Head::default(); BATCH];
-    let count = BATCH.min(burst.len() - first);
+    let count = BATCH.min(most).min(burst.len() - first);
     for (at, head) in heads[..count].iter_mut().enumerate() {
         // A frame without memory of its own is what its bytes say.
         *head = burst.live(first + at).map_or_else(Head::default, Head::new);

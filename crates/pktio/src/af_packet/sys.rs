@@ -135,6 +135,13 @@ pub(super) fn take_lost(socket: &OwnedFd) -> io::Result<u32> {
     Ok(stats.tp_drops)
 }
 
+/// The group that the socket is in, and how its frames are shared out, as `PACKET_FANOUT` is set.
+pub(super) fn fanout(socket: &OwnedFd) -> io::Result<u32> {
+    let mut bits: u32 = 0;
+    get(socket, libc::SOL_PACKET, libc::PACKET_FANOUT, &mut bits)?;
+    Ok(bits)
+}
+
 /// What happened to the socket since this was last asked, if anything did.
 pub(super) fn take_error(socket: &OwnedFd) -> Option<io::Error> {
     let mut code: c_int = 0;

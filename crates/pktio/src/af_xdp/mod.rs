@@ -8,7 +8,7 @@
 //! - The program is attached by a link: it goes with the port, or with the process, whatever ends that.
 //! - A port has as many queues as are asked for and the interface has; what comes by others goes to the host's
 //!   stack, so [`AfXdpPort::attached`] says how many there are. A worker may have a queue of its own
-//!   ([`AfXdpPort::into_queues`]).
+//!   ([`AfXdpPort::into_parts`]).
 //! - Frames that may be longer than a chunk, by the MTU, are refused where the port is opened; superframes, which
 //!   generic XDP hands over, are lost and counted.
 //! - What the kernel knows of a frame besides its bytes is lost on this way: whether its checksum is unfinished
@@ -94,10 +94,7 @@ impl AfXdpPort {
         let refused = |source| io_error(&config.interface, source);
         let device = Device::open(config, umem).map_err(refused)?;
         let (queues, attached) = device.queues(config, umem).map_err(refused)?;
-        let any = match queues.len() {
-            1 => None,
-            _ => Some(sys::any_of(queues.iter().map(|queue| &queue.socket)).map_err(refused)?),
-        };
+        let any = any_of(&queues).map_err(refused)?;
         Ok(Self {
             device: Arc::new(device),
             queues,
@@ -112,22 +109,34 @@ impl AfXdpPort {
         })
     }
 
-    /// A port for each of its queues, for a thread each.
-    pub fn into_queues(self) -> Vec<Self> {
+    /// So many ports, for a thread each, with its queues in turn; fewer, if there are fewer queues.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub fn into_parts(self, parts: usize) -> Result<Vec<Self>, PortError> {
         let Self { device, queues, attached, umem, burst_frames, .. } = self;
-        let one = |queue| Self {
-            device: Arc::clone(&device),
-            queues: vec![queue],
-            turn: 0,
-            any: None,
-            attached: attached.clone(),
-            umem: umem.clone(),
-            burst_frames,
-            spare: Vec::new(),
-            is_gone: false,
-            stats: Stats::default(),
+        let mut of_parts: Vec<Vec<Queue>> = Vec::new();
+        of_parts.resize_with(parts.clamp(1, queues.len()), Vec::new);
+        let count = of_parts.len();
+        for (at, queue) in queues.into_iter().enumerate() {
+            of_parts[at % count].push(queue);
+        }
+        let part = |queues: Vec<Queue>| {
+            let any = any_of(&queues).map_err(|source| io_error(&device.name, source))?;
+            Ok(Self {
+                device: Arc::clone(&device),
+                queues,
+                turn: 0,
+                any,
+                attached: attached.clone(),
+                umem: umem.clone(),
+                burst_frames,
+                spare: Vec::new(),
+                is_gone: false,
+                stats: Stats::default(),
+            })
         };
-        queues.into_iter().map(one).collect()
+        of_parts.into_iter().map(part).collect()
     }
 
     /// What it is attached by, of all queues of the interface.
@@ -236,6 +245,12 @@ impl AfXdpPort {
         self.stats.tx_refused += u64::from(frame.is_none());
         frame
     }
+}
+
+/// Readable while a socket of these queues is, where there are several.
+fn any_of(queues: &[Queue]) -> io::Result<Option<OwnedFd>> {
+    let several = queues.len() > 1;
+    several.then(|| sys::any_of(queues.iter().map(|queue| &queue.socket))).transpose()
 }
 
 /// Puts back the tag that was taken out of a frame; `None` if there is no room for it.

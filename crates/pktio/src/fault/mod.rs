@@ -14,10 +14,9 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::iter;
-use std::sync::Arc;
 
 use crate::burst::Burst;
-use crate::memory::{FrameBuf, Memory, Region, Taken};
+use crate::memory::FrameBuf;
 use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
 use draw::Draw;
@@ -119,7 +118,7 @@ impl<P: Port> FaultPort<P> {
                 frame.bytes_mut()[at] ^= 1 << draw.below(8);
                 counts.corrupted += 1;
             }
-            let copy = is_twice.then(|| copy_of(&frame));
+            let copy = is_twice.then(|| frame.copied());
             counts.duplicated += u64::from(is_twice);
             let passing = self.passing();
             iter::once(frame).chain(copy).for_each(|frame| self.place(frame, passing, burst));
@@ -171,7 +170,7 @@ impl<P: Port> Port for FaultPort<P> {
         while burst.is_empty() {
             let mut received = std::mem::take(&mut self.received);
             let count = self.inner.rx_burst(&mut received)?;
-            received.drain(usize::MAX).for_each(|frame| self.disturb(in_memory(frame), burst));
+            received.drain(usize::MAX).for_each(|frame| self.disturb(frame.into_buf(), burst));
             self.received = received;
             if count == 0 {
                 self.release(u64::MAX, burst);
@@ -186,6 +185,10 @@ impl<P: Port> Port for FaultPort<P> {
         self.inner.tx_burst(burst)
     }
 
+    fn flush(&mut self) -> Result<(), PortError> {
+        self.inner.flush()
+    }
+
     /// That of the port that it wraps, unless frames are held back: they come with the next burst.
     fn readiness(&self) -> Readiness<'_> {
         if self.held.is_empty() { self.inner.readiness() } else { Readiness::Always }
@@ -196,30 +199,4 @@ impl<P: Port> Port for FaultPort<P> {
         let stats = self.inner.stats();
         Stats { rx_lost: stats.rx_lost + self.counts.dropped, ..stats }
     }
-}
-
-/// Memory of single frames, allocated for each.
-#[derive(Debug)]
-struct Heap;
-
-impl Region for Heap {
-    fn take_back(&self, _: &mut dyn Iterator<Item = Memory>) {}
-}
-
-/// The frame with memory of its own.
-fn in_memory(frame: Taken<'_>) -> FrameBuf {
-    match frame {
-        Taken::Moved(frame) => frame,
-        Taken::Lent { bytes, meta } => {
-            let mut frame = FrameBuf::new(Memory::owned(bytes.into(), 0), Arc::new(Heap), 0);
-            (frame.length, frame.meta) = (bytes.len(), meta);
-            frame
-        }
-    }
-}
-
-fn copy_of(frame: &FrameBuf) -> FrameBuf {
-    let mut copy = in_memory(Taken::Lent { bytes: frame.bytes(), meta: frame.meta });
-    *copy.live_mut() = *frame.live();
-    copy
 }

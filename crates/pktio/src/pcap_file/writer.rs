@@ -161,6 +161,14 @@ impl<W: Write> NgWriter<W> {
         self.write_block(ng::ENHANCED_PACKET)
     }
 
+    /// Writes what is buffered.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Writes what is buffered and returns what was written to.
     ///
     /// # Errors

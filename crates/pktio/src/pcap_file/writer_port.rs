@@ -2,7 +2,7 @@
 //!
 //! Contract: pcapng, so that times keep their nanoseconds and frames their direction. One interface for each link
 //! type, described when its first frame comes. Frames are written as they are: superframes whole, checksums
-//! unfinished. Nothing is complete before [`CaptureWriter::finish`]; after an error the file is of no use. It never
+//! unfinished. Nothing is complete before [`Port::flush`] or [`CaptureWriter::finish`]; after an error the file is of no use. It never
 //! receives.
 
 use std::io::{self, Write};
@@ -18,6 +18,8 @@ use crate::readiness::Readiness;
 #[derive(Debug)]
 pub struct CaptureWriter<W: Write> {
     name: String,
+    /// What all interfaces are called.
+    interface: Option<String>,
     out: NgWriter<W>,
     /// Of the interfaces described so far.
     link_types: Vec<LinkType>,
@@ -25,13 +27,19 @@ pub struct CaptureWriter<W: Write> {
 }
 
 impl<W: Write> CaptureWriter<W> {
-    /// Writes to `out`, called `name` in messages.
+    /// Writes to `out`, called `name` in messages; readers see `interface` as the name of where frames were.
     ///
     /// # Errors
     /// When `out` fails.
-    pub fn new(name: &str, out: W) -> Result<Self, PortError> {
+    pub fn new(name: &str, interface: Option<&str>, out: W) -> Result<Self, PortError> {
         let out = NgWriter::new(out).map_err(|source| failure(name, 0, source))?;
-        Ok(Self { name: name.into(), out, link_types: Vec::new(), stats: Stats::default() })
+        Ok(Self {
+            name: name.into(),
+            interface: interface.map(str::to_owned),
+            out,
+            link_types: Vec::new(),
+            stats: Stats::default(),
+        })
     }
 
     /// Writes what is buffered and returns what was written to.
@@ -66,7 +74,8 @@ impl<W: Write> CaptureWriter<W> {
             return Ok(at as u32);
         }
         self.link_types.push(link_type);
-        self.out.add_interface(&Interface { link_type, ..Interface::default() })
+        let name = self.interface.clone();
+        self.out.add_interface(&Interface { name, link_type, ..Interface::default() })
     }
 }
 
@@ -86,6 +95,11 @@ impl<W: Write> Port for CaptureWriter<W> {
         });
         drop(burst.drain(taken));
         written.map(|()| taken).map_err(|source| failure(&self.name, self.stats.tx_bytes, source))
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        let flushed = self.out.flush();
+        flushed.map_err(|source| failure(&self.name, self.stats.tx_bytes, source))
     }
 
     fn readiness(&self) -> Readiness<'_> {
@@ -129,7 +143,7 @@ mod tests {
         burst.push(b"", meta(LinkType::ETHERNET, 2, Direction::Unknown));
         burst.push(b"raw", meta(LinkType::RAW, 4, Direction::Unknown));
         burst.push(b"none", meta(LinkType(1 << 16), 2, Direction::Unknown));
-        let mut port = CaptureWriter::new("made", Vec::new()).unwrap();
+        let mut port = CaptureWriter::new("made", Some("right"), Vec::new()).unwrap();
         assert_eq!((port.tx_burst(&mut burst).unwrap(), burst.len()), (5, 0));
         assert_eq!(pool.free(), 1);
         let Stats { tx_frames, tx_bytes, tx_refused, .. } = port.stats();
@@ -147,16 +161,30 @@ mod tests {
             (b"raw", FrameMeta { interface: 1, ..meta(LinkType::RAW, 4, Direction::Unknown) }),
         ];
         assert!(read.eq(expected), "{burst:?}");
+        let names = reader.interfaces().iter().map(|interface| interface.name.as_deref());
+        assert!(names.eq([Some("right"); 2]));
     }
 
     #[test]
     fn a_full_disk_is_an_error_with_the_file_s_name() {
         let mut room = [0; 100];
-        let mut port = CaptureWriter::new("disk", &mut room[..]).unwrap();
+        let mut port = CaptureWriter::new("disk", None, &mut room[..]).unwrap();
         let mut burst = Burst::new();
         burst.push(&[0; 100_000], FrameMeta::default());
         let error = port.tx_burst(&mut burst).unwrap_err();
         assert!(error.to_string().starts_with("disk: "), "{error}");
         assert_eq!((burst.len(), port.stats().tx_frames), (1, 0));
+    }
+
+    /// What was taken and is still in a buffer is not lost without a word.
+    #[test]
+    fn a_disk_that_is_full_at_the_end_is_an_error_too() {
+        let mut room = [0; 100];
+        let mut port = CaptureWriter::new("disk", None, &mut room[..]).unwrap();
+        let mut burst = Burst::new();
+        burst.push(&[0; 100], FrameMeta::default());
+        assert_eq!(port.tx_burst(&mut burst).unwrap(), 1);
+        let error = port.flush().unwrap_err();
+        assert!(error.to_string().starts_with("disk: byte 100: "), "{error}");
     }
 }

@@ -8,15 +8,15 @@ use packet::visible;
 
 use super::Results;
 
-impl Results<'_> {
+impl Results {
     /// One workflow command for each failing case.
     #[must_use]
     pub fn github(&self) -> String {
         let mut out = String::new();
         let file = property(&self.cases.file);
-        for (result, wrong) in self.failed() {
-            let (line, title) = (result.case.line, property(&result.case.name));
-            let why = self.why_command(result.case, wrong.packet, "");
+        for (case, wrong) in self.failed() {
+            let (line, title) = (case.line, property(&case.name));
+            let why = self.why_command(case, wrong.packet, "");
             let message = message(&format!("{}\n{why}", wrong.what));
             // Writing to a String cannot fail.
             let _ = writeln!(out, "::error file={file},line={line},title={title}::{message}");

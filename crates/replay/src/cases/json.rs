@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CaseResult, Decided, ExpectedBy, Got, Results};
 
-impl Results<'_> {
+impl Results {
     /// The JSON document of `--json`.
     #[must_use]
     pub fn json(&self) -> Value {
@@ -15,12 +15,12 @@ impl Results<'_> {
             "passed": self.passed(),
             "failed": self.failed().count(),
             "elapsed_s": self.elapsed_s,
-            "cases": self.results.iter().map(|result| self.case(result)).collect::<Vec<_>>(),
+            "cases": self.results.iter().map(|result| self.one(result)).collect::<Vec<_>>(),
         })
     }
 
-    fn case(&self, result: &CaseResult<'_>) -> Value {
-        let case = result.case;
+    fn one(&self, result: &CaseResult) -> Value {
+        let case = self.case(result);
         let pairs = case.packets.iter().zip(&result.got);
         let (by, by_text) = match &case.by {
             None => (None, None),

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use super::{CaseResult, Results};
 
-impl Results<'_> {
+impl Results {
     /// The XML document of `--junit`.
     #[must_use]
     pub fn junit(&self) -> String {
@@ -30,8 +30,8 @@ impl Results<'_> {
         out
     }
 
-    fn junit_case(&self, result: &CaseResult<'_>) -> String {
-        let case = result.case;
+    fn junit_case(&self, result: &CaseResult) -> String {
+        let case = self.case(result);
         let head = format!(
             "<testcase name=\"{}\" classname=\"{file}\" file=\"{file}\" line=\"{}\" time=\"{:.6}\"",
             escape(&case.name),

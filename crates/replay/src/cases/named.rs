@@ -43,7 +43,7 @@ impl NamedFile {
                 line: self.at.0,
                 column: self.at.1,
                 what: format!(
-                    "rules in the folder of this file or below (--rules-outside allows others), found \"{}\", {found}",
+                    "expected rules in the folder of this file or below (--rules-outside allows others), found \"{}\", {found}",
                     self.name
                 ),
             }),

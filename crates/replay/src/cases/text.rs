@@ -6,7 +6,7 @@ use packet::visible::{self, word};
 
 use super::Results;
 
-impl Results<'_> {
+impl Results {
     /// The results as text. It ends with the next command worth typing.
     #[must_use]
     pub fn text(&self) -> String {
@@ -14,8 +14,7 @@ impl Results<'_> {
         let file = word(&self.cases.file);
         let mut next = None;
         // Writing to a String cannot fail.
-        for (result, wrong) in self.failed() {
-            let case = result.case;
+        for (case, wrong) in self.failed() {
             let _ = writeln!(out, "FAIL {file}:{} {}: {}", case.line, word(&case.name), wrong.what);
             let _ = writeln!(out, "     {}", self.why_command(case, wrong.packet, ""));
             next.get_or_insert((case, wrong.packet));

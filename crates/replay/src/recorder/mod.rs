@@ -146,7 +146,7 @@ impl Recorder {
     }
 
     /// Says in the report what was counted.
-    pub(crate) fn report(self, report: &mut Report<'_>) {
+    pub(crate) fn report(self, report: &mut Report) {
         let decided = self.families.iter().zip(&self.decided).flat_map(|(family, places)| {
             let counted = places.iter().filter(|(_, count)| count.packets > 0);
             counted.map(|(by, count)| ((*family, by), count))

@@ -17,7 +17,7 @@ const GROUPS: usize = 8;
 /// Width of a screen line.
 const WIDTH: usize = 100;
 
-impl Report<'_> {
+impl Report {
     /// The rules that evaluate a family under `--vs`.
     fn new_file(&self, family: Family) -> Option<&RulesFile> {
         self.changes.as_ref()?.file(family).or_else(|| self.file(family))

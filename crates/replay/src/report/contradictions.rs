@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Report;
 use crate::contradictions::Contradicted;
 
-impl Report<'_> {
+impl Report {
     /// What is contradicted, in words, with the line of a rule.
     pub(super) fn contradicted(&self, what: Contradicted) -> (Option<u32>, String) {
         match what {

@@ -6,7 +6,7 @@ use rules::eval::By;
 use super::{Count, Report};
 use crate::decider::Decider;
 
-impl Report<'_> {
+impl Report {
     /// What may have dropped packets where one of several did, most packets first, in words.
     pub(crate) fn top_either(&self) -> Vec<(Either, String, Count)> {
         let drops = self.either.iter().filter(|((family, either), _)| {

@@ -6,16 +6,16 @@ use rules::model::IfaceTest;
 use super::Report;
 use crate::rules_file::RulesFile;
 
-impl Report<'_> {
+impl Report {
     /// Warns of interfaces that no rule names, where rules name some, and of own addresses that no packet has.
     pub(crate) fn warn_of_options(&mut self) {
-        let config = self.config;
+        let config = &self.config;
         let options = config.nets.iter().map(|(name, _)| ("--net", &**name));
         let options = options
             .chain(config.input.iter().map(|name| ("--in", &**name)))
             .chain(config.output.iter().map(|name| ("--out", &**name)));
         let unnamed: Vec<String> = options
-            .filter(|(_, name)| *name != "lo" && !is_named(self.files, name))
+            .filter(|(_, name)| *name != "lo" && !is_named(&self.files, name))
             .map(|(option, name)| format!("{option} {name}: no rule names this interface"))
             .collect();
         self.warnings.extend(unnamed);

@@ -14,7 +14,7 @@ use crate::rules_file::RulesFile;
 use crate::time_text::time_text;
 
 /// The document. Rules may be a million, so their hits are written one by one.
-struct Document<'r>(&'r Report<'r>);
+struct Document<'r>(&'r Report);
 
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -23,7 +23,7 @@ impl Serialize for Document<'_> {
         for (key, value) in &members {
             map.serialize_entry(key, value)?;
         }
-        map.serialize_entry("hits", &Hits(self.0.files, &self.0.counters))?;
+        map.serialize_entry("hits", &Hits(&self.0.files, &self.0.counters))?;
         if let Some(changes) = &self.0.changes {
             map.serialize_entry("new_hits", &Hits(&changes.files, &changes.counters))?;
         }
@@ -40,7 +40,7 @@ impl Serialize for Hits<'_> {
     }
 }
 
-impl Report<'_> {
+impl Report {
     /// Writes the whole report as one document.
     ///
     /// # Errors

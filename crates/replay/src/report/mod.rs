@@ -16,6 +16,7 @@ pub(crate) use next::walk_flags;
 pub use text::Style;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use dataplane::counters::HitCount;
 use dataplane::{Config, Counters, Disposition, Either, Path, Why};
@@ -207,13 +208,13 @@ pub enum Soundness {
     Damaged,
 }
 
-/// The result of a replay.
+/// The result of a replay. It owns what it shows.
 #[derive(Debug)]
-pub struct Report<'f> {
+pub struct Report {
     /// The rules that evaluated the packets, one file for each family.
-    pub files: &'f [RulesFile],
+    pub files: Arc<[RulesFile]>,
     /// How packets were taken to walk.
-    pub config: &'f Config,
+    pub config: Arc<Config>,
     /// The captures, in order.
     pub captures: Vec<Capture>,
     /// How far packets depend on each other under these rules.
@@ -296,8 +297,8 @@ pub struct Report<'f> {
     pub also: String,
 }
 
-impl<'f> Report<'f> {
-    pub(crate) fn new(files: &'f [RulesFile], config: &'f Config) -> Self {
+impl Report {
+    pub(crate) fn new(files: Arc<[RulesFile]>, config: Arc<Config>) -> Self {
         Self {
             files,
             config,

@@ -19,7 +19,7 @@ const MANY: f64 = 0.2;
 const EXAMPLE: &str = "tcp 192.0.2.1:40000 > 198.51.100.1:443 syn";
 const EXAMPLE6: &str = "tcp [2001:db8:1::1]:40000 > [2001:db8:2::1]:443 syn";
 
-impl Report<'_> {
+impl Report {
     /// A whole command line.
     #[must_use]
     pub fn next_command(&self) -> String {
@@ -130,7 +130,7 @@ impl Report<'_> {
 
     /// The options that give how packets walk.
     fn flags(&self) -> String {
-        walk_flags(self.files, self.config, Mode::default()) + &self.also
+        walk_flags(&self.files, &self.config, Mode::default()) + &self.also
     }
 
     /// Rules and captures, as given.

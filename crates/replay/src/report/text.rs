@@ -28,7 +28,7 @@ pub enum Style {
     Colour,
 }
 
-impl Report<'_> {
+impl Report {
     /// The report as text.
     #[must_use]
     pub fn text(&self, style: Style) -> String {
@@ -48,7 +48,7 @@ impl Report<'_> {
     }
 
     fn heading(&self, out: &mut String) -> std::fmt::Result {
-        for file in self.files {
+        for file in &*self.files {
             let ruleset = &file.ruleset;
             let names: Vec<&str> = ruleset.tables.iter().map(|table| table.name).collect();
             writeln!(
@@ -317,7 +317,7 @@ impl Report<'_> {
         for note in self.order_notes() {
             writeln!(out, "note      {}", word(&note))?;
         }
-        for file in self.files {
+        for file in &*self.files {
             for warning in &file.warnings {
                 let times = if warning.count > 1 {
                     format!(" ({} times)", warning.count)

@@ -44,6 +44,9 @@ pub(crate) struct Reading<'w> {
     pub(crate) progress: Option<&'w mut dyn FnMut(u64, Option<u64>)>,
     /// Once true, there are no more packets.
     pub(crate) stop: Option<Arc<AtomicBool>>,
+    /// Frames are handed out as they come: none waits for others, neither for an older one nor for one that shows its
+    /// packet leaving.
+    pub(crate) follows: bool,
 }
 
 /// The captures.
@@ -161,8 +164,8 @@ impl<'c, 'w> Source<'c, 'w> {
         loop {
             // Those of a live capture that are wanted are not kept waiting for others.
             let is_live = self.feeds.iter().any(|feed| feed.is_live);
-            let enough =
-                is_live && self.reading.selection.is_full(self.read.packets + spotter.len() as u64);
+            let waiting = self.read.packets + spotter.len() as u64;
+            let enough = self.reading.follows || is_live && self.reading.selection.is_full(waiting);
             if spotter.pop(batch, enough) {
                 self.spotted = spotter.len() as u64;
                 return Ok(true);
@@ -219,8 +222,10 @@ impl<'c, 'w> Source<'c, 'w> {
         let oldest = reads.chain(opens).min();
         // One that is live is not waited for when enough is there.
         let enough = || {
-            self.feeds.iter().any(|feed| feed.is_live)
-                && self.reading.selection.is_full(self.read.packets + self.queue.len() as u64)
+            let waiting = self.read.packets + self.queue.len() as u64;
+            self.reading.follows
+                || self.feeds.iter().any(|feed| feed.is_live)
+                    && self.reading.selection.is_full(waiting)
         };
         let horizon = match oldest {
             Some(oldest) if !self.queue.is_over(WINDOW) && !enough() => {
@@ -380,7 +385,7 @@ impl ReadOf {
     }
 
     /// Says it in the report.
-    pub(crate) fn report(self, report: &mut Report<'_>) {
+    pub(crate) fn report(self, report: &mut Report) {
         report.captures = self.captures.into_iter().flatten().collect();
         report.warnings.extend(self.warnings);
         report.frames = self.frames;

@@ -10,7 +10,7 @@ use crate::near::NearMiss;
 use crate::rules_file::RulesFile;
 use crate::source::Numbers;
 
-impl Story<'_> {
+impl Story {
     /// The story as one document.
     #[must_use]
     pub fn json(&self) -> Value {

@@ -3,8 +3,12 @@
 mod json;
 mod text;
 
+use std::sync::Arc;
+
 use conntrack::{CtView, Direction, Edit, Flow, Proto, Side, States, Status};
-use dataplane::{Arrival, Config, Disposition, Evaluator, FinalVerdict, Observer, Path, Skip, Why};
+use dataplane::{
+    Arrival, Config, Disposition, Evaluator, FinalVerdict, Observer, Path, Program, Skip, Why,
+};
 use host::sighting::Sighting;
 use packet::{Checksums, Link, Packet};
 use rules::eval::{self, Alive, Cause, RuleRef, tests_of};
@@ -29,10 +33,10 @@ use text::edit_text;
 /// not match are counted only; past twice as many, everything is.
 const MOST_STEPS: usize = 1 << 14;
 
-/// The story of one packet.
+/// The story of one packet. It owns what it shows.
 #[derive(Debug)]
-pub struct Story<'f> {
-    report: Report<'f>,
+pub struct Story {
+    report: Report,
     /// The packets of the conversation before this one.
     before: Vec<Before>,
     packet: String,
@@ -127,13 +131,13 @@ struct FlowStory {
 /// Tells the story of the last packet of a conversation of packet specs; the packets before it are handled first,
 /// by the same evaluator, and told in a line each. With `near`, that many near misses are kept.
 #[must_use]
-pub fn of_conversation<'f>(
-    files: &'f [RulesFile],
-    config: &'f Config,
+pub fn of_conversation(
+    files: &[RulesFile],
+    config: &Config,
     before: &[Spec],
     last: &Spec,
     near: Option<usize>,
-) -> Story<'f> {
+) -> Story {
     let program = program(files, config);
     let mut evaluator = Evaluator::new(&program);
     let earlier: Vec<Before> = arrivals(before)
@@ -146,7 +150,7 @@ pub fn of_conversation<'f>(
     let time = before.iter().chain([last]).map(|spec| spec.after).sum();
     let arrival = last.arrival(before.len() as u64 + 1, time);
     let mut bytes = last.frame.clone();
-    let story = tell(&mut evaluator, files, config, &mut bytes, &arrival, near);
+    let story = tell(&mut evaluator, &files.into(), &mut bytes, &arrival, near);
     Story { before: earlier, ..story }
 }
 
@@ -155,13 +159,13 @@ pub fn of_conversation<'f>(
 ///
 /// # Errors
 /// A capture cannot be read, or it has no such packet.
-pub fn of_capture<'f>(
-    files: &'f [RulesFile],
-    config: &'f Config,
+pub fn of_capture(
+    files: &[RulesFile],
+    config: &Config,
     captures: &[String],
     packet: &str,
     near: Option<usize>,
-) -> Result<Story<'f>, Error> {
+) -> Result<Story, Error> {
     let numbers = Numbers::of(captures);
     let number = numbers
         .parse(packet)
@@ -173,7 +177,7 @@ pub fn of_capture<'f>(
     while source.next(&mut batch)? {
         for frame in batch.frames() {
             if frame.arrived.number == number {
-                let story = of_frame(frame, &mut evaluator, files, config, near);
+                let story = of_frame(frame, &mut evaluator, &files.into(), near);
                 let report = Report { numbers, ..story.report };
                 return Ok(Story { report, ..story });
             }
@@ -188,42 +192,42 @@ pub fn of_capture<'f>(
 }
 
 /// The story of a frame of a capture.
-fn of_frame<'f>(
+fn of_frame(
     frame: StreamFrame<'_>,
     evaluator: &mut Evaluator<'_>,
-    files: &'f [RulesFile],
-    config: &'f Config,
+    files: &Arc<[RulesFile]>,
     near: Option<usize>,
-) -> Story<'f> {
+) -> Story {
     let sighting = frame.seen.sighting;
     let left = frame.seen.left.map(|left| left.number);
     let seen = (sighting != Sighting::Unknown).then_some(SeenAs { sighting, left });
+    let program = evaluator.program();
     let story = match (frame.link(), frame.skip()) {
         (None, _) => {
             let packet = format!("a frame of link type {}", frame.meta.link_type.0);
-            not_walked(files, config, packet, None)
+            not_walked(program, files, packet, None)
         }
         (Some(link), Some(skip)) => {
-            let arrival = frame.arrival(link, config.pair);
-            not_walked(files, config, shown(frame.bytes, &arrival), Some(skip))
+            let arrival = frame.arrival(link, program.config().pair);
+            not_walked(program, files, shown(frame.bytes, &arrival), Some(skip))
         }
         (Some(link), None) => {
-            let arrival = frame.arrival(link, config.pair);
-            tell(evaluator, files, config, frame.bytes, &arrival, near)
+            let arrival = frame.arrival(link, program.config().pair);
+            tell(evaluator, files, frame.bytes, &arrival, near)
         }
     };
     Story { seen, ..story }
 }
 
 /// The story of a frame that is no packet of its own, or that cannot be read.
-fn not_walked<'f>(
-    files: &'f [RulesFile],
-    config: &'f Config,
+fn not_walked(
+    program: &Program,
+    files: &Arc<[RulesFile]>,
     packet: String,
     skip: Option<Skip>,
-) -> Story<'f> {
+) -> Story {
     Story {
-        report: Report::new(files, config),
+        report: Report::new(Arc::clone(files), Arc::clone(program.config())),
         before: Vec::new(),
         packet,
         end: Disposition::skipped(skip.unwrap_or(Skip::LinkType)),
@@ -240,20 +244,19 @@ fn shown(bytes: &mut [u8], arrival: &Arrival<'_>) -> String {
     Packet::parse(bytes, arrival.wire_len, arrival.link, Checksums::Ignore).to_string()
 }
 
-fn tell<'f>(
+fn tell(
     evaluator: &mut Evaluator<'_>,
-    files: &'f [RulesFile],
-    config: &'f Config,
+    files: &Arc<[RulesFile]>,
     bytes: &mut [u8],
     arrival: &Arrival<'_>,
     near: Option<usize>,
-) -> Story<'f> {
+) -> Story {
     let packet = shown(bytes, arrival);
     let logged = match arrival.link {
         Link::Nflog => Loggers::of(files).of_frame(bytes).into_iter().map(str::to_owned).collect(),
         _ => Vec::new(),
     };
-    let mut recorder = Recorder::new(files, false);
+    let mut recorder = Recorder::new(&**files, false);
     let misses = near.map(Misses::of_most);
     let mut teller = Teller {
         files,
@@ -266,7 +269,8 @@ fn tell<'f>(
     let end = evaluator.handle(bytes, arrival, &mut teller).end;
     let Teller { counted, steps, untold, misses, .. } = teller;
     counted.finish(&end);
-    let mut report = Report::new(files, config);
+    let config = Arc::clone(evaluator.program().config());
+    let mut report = Report::new(Arc::clone(files), config);
     recorder.report(&mut report);
     Story { report, before: Vec::new(), packet, end, steps, untold, misses, seen: None, logged }
 }
@@ -426,7 +430,7 @@ fn state_of(flow: &Flow) -> String {
     if words.is_empty() { "unanswered".to_owned() } else { words.join(", ") }
 }
 
-impl Story<'_> {
+impl Story {
     /// The packet's verdict.
     #[must_use]
     pub fn verdict(&self) -> FinalVerdict {

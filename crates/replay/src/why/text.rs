@@ -59,7 +59,7 @@ fn numbers_text(packet: &Packet<'_>, numbers: &Renumbering) -> Option<String> {
     Some(format!("helper: sequence {sequence:+}, acknowledgement {acknowledged:+}"))
 }
 
-impl Story<'_> {
+impl Story {
     /// The story in words. `all` lists every rule that did not match, too.
     #[must_use]
     pub fn text(&self, all: bool) -> String {

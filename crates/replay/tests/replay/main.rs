@@ -3,6 +3,7 @@
 
 mod either;
 mod layouts;
+mod owned;
 mod page;
 mod shards;
 mod spec;

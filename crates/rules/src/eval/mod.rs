@@ -21,6 +21,7 @@ mod source;
 mod tests_of;
 mod verdicts;
 
+pub use crate::ext::SharedLists;
 pub use budget::{MAX_STEPS, PATIENCE};
 pub(crate) use memories::Remembered;
 pub use memories::{Memories, SharedMemories};

@@ -58,13 +58,22 @@ pub enum Claim {
 }
 
 /// A set of [`Verdict`]s.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdicts {
     /// For each verdict: whether it is possible, and by what.
     possible: [Option<Givers>; 3],
     claim: Claim,
     /// The walk was given up: any verdict is possible, of any rule.
     given_up: bool,
+}
+
+impl Default for Verdicts {
+    /// None is possible yet.
+    #[inline]
+    fn default() -> Self {
+        // Derived, it is made elsewhere and copied: a processor waits for that, several times a packet.
+        Self { possible: [None; 3], claim: Claim::None, given_up: false }
+    }
 }
 
 impl Verdicts {
@@ -85,6 +94,7 @@ impl Verdicts {
     }
 
     /// Whether the verdict is possible.
+    #[inline]
     #[must_use]
     pub fn may_be(&self, verdict: Verdict) -> bool {
         self.possible[verdict as usize].is_some()
@@ -127,21 +137,21 @@ impl Verdicts {
     }
 
     /// The only verdict that is possible, with what gave it.
+    #[inline]
     #[must_use]
     pub fn only(&self) -> Option<(Verdict, Option<By>)> {
-        if self.given_up {
-            return None;
-        }
-        let mut members = [Verdict::Accept, Verdict::Drop, Verdict::Reject]
-            .into_iter()
-            .filter_map(|verdict| Some((verdict, self.possible[verdict as usize]?.first)));
-        match (members.next(), members.next()) {
-            (Some(one), None) => Some(one),
-            _ => None,
-        }
+        let (verdict, givers) = match self.possible {
+            _ if self.given_up => return None,
+            [Some(givers), None, None] => (Verdict::Accept, givers),
+            [None, Some(givers), None] => (Verdict::Drop, givers),
+            [None, None, Some(givers)] => (Verdict::Reject, givers),
+            _ => return None,
+        };
+        Some((verdict, givers.first))
     }
 
     /// What gave this verdict, if it is possible.
+    #[inline]
     #[must_use]
     pub fn by(&self, verdict: Verdict) -> Option<By> {
         self.possible[verdict as usize]?.first
@@ -155,6 +165,7 @@ impl Verdicts {
     }
 
     /// This verdict alone, if it is possible, with all that may have given it.
+    #[inline]
     #[must_use]
     pub fn of(&self, verdict: Verdict) -> Self {
         let mut alone = Self::default();
@@ -163,6 +174,7 @@ impl Verdicts {
     }
 
     /// Takes accept out: the packet goes on to the next table, whose verdicts will say.
+    #[inline]
     #[must_use]
     pub fn without_accept(mut self) -> Self {
         self.possible[Verdict::Accept as usize] = None;

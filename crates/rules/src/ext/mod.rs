@@ -18,8 +18,7 @@ pub use kit::args::{Args, Given, Opt};
 pub use kit::opaque::{Opaque, OpaqueWord};
 pub use kit::ports::PortRanges;
 pub use kit::printer::Printer;
-pub(crate) use kit::recent_lists::SharedLists;
-pub use kit::recent_lists::{ListUse, RecentLists};
+pub use kit::recent_lists::{ListUse, RecentLists, SharedLists};
 
 use self::kit::work::LONGEST;
 use crate::error::What;

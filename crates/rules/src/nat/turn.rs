@@ -43,6 +43,8 @@ pub fn turn(transit: &Transit<'_, '_>, side: Side) -> Turn {
         // How a flow was translated whose beginning was not captured can be told only from its rules.
         _ if flow.is_assumed() && !is_decided => Turn::Doubt,
         CtState::New | CtState::Related if !is_decided => Turn::Decide,
+        // Its beginning was before a restart, and how it was translated is decided once more.
+        _ if flow.is_picked_up() && !is_decided => Turn::Decide,
         _ => Turn::Rewrite,
     }
 }

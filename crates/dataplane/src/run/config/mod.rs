@@ -4,19 +4,22 @@
 //! this tamis does not know is one, so is one that it knows and cannot do yet. Files that are named lie beside the
 //! file that names them, unless their paths are absolute. `docs/live.md` has it for users.
 
-mod keys;
+mod dpdk;
+mod port;
 mod read;
+mod work;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use pktio::{FaultRates, XdpMode};
+use pktio::{FaultRates, Pace, XdpMode};
 use rules::model::Family;
 
 use crate::config::Unresolved;
 
 /// A configuration, read but not looked into: neither rules nor ports are open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The file, as named.
     pub file: String,
@@ -28,38 +31,114 @@ pub struct Settings {
     pub rules: Vec<RulesSettings>,
     /// The host's sets, as `ipset save` prints them.
     pub ipset: Option<Named>,
+    /// The access list and its changes.
+    pub bans: Option<Named>,
     /// What an unknown verdict becomes.
     pub unknown: Unresolved,
     /// What becomes of frames once the worker has panicked.
     pub on_panic: OnPanic,
     /// Most connections at a time.
     pub connections: usize,
+    /// What becomes of connections over a restart.
+    pub restart: RestartSettings,
+    /// What privileges are kept while it runs.
+    pub privileges: Privileges,
+    /// Whether it keeps those by which a device that has come back is opened again.
+    pub reopen: bool,
     /// Where the control socket is, if there is one.
     pub socket: Option<PathBuf>,
+    /// Who does the work.
+    pub workers: Workers,
+    /// How many frames go together.
+    pub burst: BurstSettings,
+    /// What DPDK's EAL is told.
+    pub eal: Vec<String>,
+}
+
+/// Who does the work: how many, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Workers {
+    /// Where each runs.
+    pub cores: Cores,
+    /// How many there are; as many as there are cores to run on where nothing is said, and one where they run anywhere.
+    pub count: Option<usize>,
+}
+
+/// Where workers run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Cores {
+    /// Anywhere.
+    #[default]
+    Any,
+    /// Close together: both threads of a core, then the next core, then the next socket.
+    Compact,
+    /// Far apart: sockets in turn, and second threads of a core last.
+    Scatter,
+    /// One on each of these.
+    These(Vec<usize>),
+}
+
+/// How many frames go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BurstSettings {
+    /// Frames that a port hands over at once, at most.
+    pub rx: usize,
+    /// Frames that a device is given at once, at most.
+    pub tx: usize,
+    /// Frames whose memory a worker keeps before others can have it; by ports of DPDK.
+    pub free: usize,
+    /// How long frames may be held back so that more go at once, in microseconds.
+    pub drain_us: u32,
+}
+
+impl Default for BurstSettings {
+    fn default() -> Self {
+        Self { rx: 64, tx: 32, free: 256, drain_us: 50 }
+    }
 }
 
 /// A port.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PortSettings {
     /// What `-i` and `-o` see.
     pub name: String,
     /// What it is.
     pub kind: Kind,
+    /// What it translates to, and answers as: at most one address of each family.
+    pub addresses: Vec<IpAddr>,
+    /// Bytes of the longest packet that it is given to carry; a device says it itself.
+    pub mtu: Option<u32>,
+    /// Where the configuration names its device, or else the port.
+    pub at: At,
+    /// What happens when its device goes.
+    pub gone: Gone,
+}
+
+/// What happens when the device of a port goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Gone {
+    /// It is waited for, and opened again when it is back.
+    #[default]
+    Wait,
+    /// The run ends.
+    End,
 }
 
 /// Kinds of ports.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// Frames come from one capture and go to another.
     Pcap {
         /// What is read, if anything is.
         file: Option<Named>,
+        /// When its frames come.
+        pace: Pace,
         /// What is written, if anything is.
         out: Option<Named>,
     },
     /// An interface, by way of a packet socket. Linux.
     AfPacket {
-        /// Its name.
+        /// Its name, or a pattern such as `veth*`, of which the first one is taken that there is.
         device: String,
     },
     /// An interface, by way of AF_XDP. Linux.
@@ -74,6 +153,11 @@ pub enum Kind {
     /// A TUN device, which is made where there is none of its name. Linux.
     Tun {
         /// Its name.
+        device: String,
+    },
+    /// A device of DPDK's.
+    Dpdk {
+        /// Its name, as the EAL has it.
         device: String,
     },
     /// What it transmits it receives.
@@ -94,8 +178,34 @@ pub enum Kind {
 pub struct WireSettings {
     /// Their places among the ports.
     pub ports: [usize; 2],
+    /// What becomes of times to live.
+    pub ttl: Ttl,
     /// What is neither IPv4 nor IPv6 and no rules are for.
     pub other: Other,
+    /// What becomes of one port when the other one's link is lost.
+    pub link: LinkLoss,
+    /// Where the configuration says so.
+    pub at: At,
+}
+
+/// What becomes of the time to live of packets that cross a wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ttl {
+    /// It stays: the wire is transparent.
+    #[default]
+    Keep,
+    /// It is lowered, and packets have to fit the port that they leave by, as on a router.
+    Lower,
+}
+
+/// What becomes of a port when the link of the other one is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LinkLoss {
+    /// It stays up.
+    #[default]
+    Keep,
+    /// It goes down, too, until the link is back.
+    Pass,
 }
 
 /// What becomes of frames that are neither IPv4 nor IPv6 and no bridge or ARP rules are for.
@@ -116,6 +226,27 @@ pub enum OnPanic {
     Closed,
     /// All leave.
     Open,
+}
+
+/// What becomes of connections over a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RestartSettings {
+    /// Where they are while tamis does not run, if anywhere.
+    pub file: Option<Named>,
+    /// For so many seconds after a start without that file, connections that begin in their middle are established.
+    pub grace: u64,
+}
+
+/// Whether privileges are given up once everything is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Privileges {
+    /// Those that the kernel lets go.
+    #[default]
+    Auto,
+    /// All, or it does not start.
+    Required,
+    /// None.
+    Off,
 }
 
 /// Rules of a family.
@@ -173,19 +304,41 @@ impl Settings {
         read::settings(file, text)
     }
 
+    /// Folders that a run reads files of, once it is told to read them again.
+    #[must_use]
+    pub fn folders_read(&self) -> Vec<&Path> {
+        let rules = self.rules.iter().map(|rules| &*rules.file.path);
+        let sets = self.ipset.iter().map(|sets| &*sets.path);
+        let files = [Path::new(&self.file)].into_iter().chain(rules).chain(sets);
+        folders(files)
+    }
+
+    /// Folders that a run writes files to, or removes them from, when it ends.
+    #[must_use]
+    pub fn folders_written(&self) -> Vec<&Path> {
+        let connections = self.restart.file.iter().map(|file| &*file.path);
+        folders(connections.chain(self.socket.as_deref()))
+    }
+
     /// An error at a place of this configuration.
     pub(super) fn refuse(&self, at: At, what: impl fmt::Display) -> ConfigError {
         ConfigError { file: self.file.clone(), at, what: what.to_string() }
     }
 
-    /// The names of ports that wires join.
-    pub(super) fn joined(&self) -> impl Iterator<Item = &str> {
+    /// The ports that wires join.
+    pub(super) fn joined(&self) -> impl Iterator<Item = &PortSettings> {
         let places = self.wires.iter().flat_map(|wire| wire.ports);
-        places.filter_map(|place| Some(&*self.ports.get(place)?.name))
+        places.filter_map(|place| self.ports.get(place))
     }
 }
 
 impl PortSettings {
+    /// Its address of a family.
+    pub(super) fn address_of(&self, family: Family) -> Option<IpAddr> {
+        let is_v6 = family == Family::Ipv6;
+        self.addresses.iter().copied().find(|address| address.is_ipv6() == is_v6)
+    }
+
     /// The place of the port that it has in it.
     fn wraps(&self) -> Option<usize> {
         match self.kind {
@@ -193,10 +346,24 @@ impl PortSettings {
             Kind::AfPacket { .. }
             | Kind::AfXdp { .. }
             | Kind::Tun { .. }
+            | Kind::Dpdk { .. }
             | Kind::Pcap { .. }
             | Kind::Loopback => None,
         }
     }
+}
+
+/// The folders that files are in, each once.
+fn folders<'f>(files: impl Iterator<Item = &'f Path>) -> Vec<&'f Path> {
+    let mut folders: Vec<&Path> = files.map(folder).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    folders
+}
+
+/// The folder that a file is in.
+pub(super) fn folder(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A file that is named in a configuration: beside it, unless its path is absolute.

@@ -4,33 +4,40 @@ use pktio::{FaultRates, XdpMode};
 use rules::model::Family;
 use toml::de::DeTable;
 
-use super::keys::{Section, Value, Wrong, found, only, string};
 use super::{
-    At, ConfigError, Kind, Named, OnPanic, Other, PortSettings, RulesSettings, Settings,
-    WireSettings, beside,
+    At, ConfigError, Gone, Kind, LinkLoss, Named, OnPanic, Other, PortSettings, Privileges,
+    RestartSettings, RulesSettings, Settings, Ttl, WireSettings, beside,
 };
+use super::{dpdk, port, work};
 use crate::config::Unresolved;
+use crate::keys::{Section, Value, Wrong, document, found, only, string};
 
-const TOP: [&str; 6] = ["port", "wire", "rules", "workers", "conntrack", "control"];
-const TOP_NOT_BUILT: [&str; 4] = ["dpdk", "burst", "metrics", "log"];
+const TOP: [&str; 9] =
+    ["port", "wire", "rules", "workers", "burst", "conntrack", "control", "privileges", "dpdk"];
+const TOP_NOT_BUILT: [&str; 2] = ["metrics", "log"];
 
-/// Kinds of ports that are there, and keys of each besides `name` and `kind`.
-const KINDS: [(&str, &[&str]); 6] = [
-    ("af_packet", &["device"]),
-    ("af_xdp", &["device", "queues", "mode"]),
-    ("tun", &["device"]),
-    ("pcap", &["file", "out"]),
-    ("loopback", &[]),
+/// Kinds of ports that are there, and keys of each besides those that all have.
+const KINDS: [(&str, &[&str]); 7] = [
+    ("af_packet", &["device", "gone"]),
+    ("af_xdp", &["device", "queues", "mode", "gone"]),
+    ("tun", &["device", "gone"]),
+    ("dpdk", &["device", "mtu"]),
+    ("pcap", &["file", "out", "pace", "speed", "mtu"]),
+    ("loopback", &["mtu"]),
     ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt", "delay", "reorder"]),
 ];
-const KINDS_NOT_BUILT: [&str; 2] = ["dpdk", "tunnel"];
-const PORT_NOT_BUILT: [&str; 4] = ["address", "queues", "pace", "speed"];
+const KINDS_NOT_BUILT: [&str; 1] = ["tunnel"];
+const PORT: [&str; 3] = ["name", "kind", "address"];
+const PORT_NOT_BUILT: [&str; 1] = ["queues"];
 
 /// Ports and wires that a file may have.
 const MOST: usize = 256;
 
 /// Connections that a table may be made for.
 const MOST_CONNECTIONS: u64 = 1 << 30;
+
+/// Seconds of grace: an hour.
+const MOST_GRACE: u64 = 3600;
 
 /// Parts per million.
 const ALWAYS: u64 = 1_000_000;
@@ -50,11 +57,7 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn settings(&self) -> Result<Settings, Wrong> {
-        let document = DeTable::parse(self.text).map_err(|error| {
-            let end = self.text.len();
-            let message = error.message().lines().collect::<Vec<_>>().join(", ");
-            (error.span().unwrap_or(end..end), format!("TOML: {message}"))
-        })?;
+        let document = document(self.text)?;
         let top = document.get_ref();
         only(top, &TOP, &TOP_NOT_BUILT)?;
         let ports = self.ports(top)?;
@@ -65,21 +68,38 @@ impl<'t> Reader<'t> {
             wires,
             rules: Vec::new(),
             ipset: None,
+            bans: None,
             unknown: Unresolved::default(),
             on_panic: OnPanic::default(),
             connections: conntrack::Config::default().max,
+            restart: RestartSettings::default(),
+            privileges: Privileges::default(),
+            reopen: false,
             socket: None,
+            workers: work::workers(top)?,
+            burst: work::burst(top)?,
+            eal: dpdk::eal(top)?,
         };
         self.rules(top, &mut settings)?;
-        if let Some(value) = top.get("workers") {
-            let workers = Section::new("[workers]", value, &["scheme"], &["cores"])?;
-            workers.choice("scheme", &[("run_to_completion", ())], &["ordered"])?;
-        }
         if let Some(value) = top.get("conntrack") {
-            let conntrack = Section::new("[conntrack]", value, &["max"], &[])?;
+            let keys = ["max", "file", "grace"];
+            let conntrack = Section::new("[conntrack]", value, &keys, &[])?;
             if let Some(max) = conntrack.number("max", MOST_CONNECTIONS)? {
                 settings.connections = max as usize;
             }
+            let file = conntrack.get("file").map(|value| self.named(value)).transpose()?;
+            let grace = conntrack.number("grace", MOST_GRACE)?.unwrap_or(0);
+            settings.restart = RestartSettings { file, grace };
+        }
+        if let Some(value) = top.get("privileges") {
+            let section = Section::new("[privileges]", value, &["drop", "reopen"], &[])?;
+            let words = [
+                ("auto", Privileges::Auto),
+                ("required", Privileges::Required),
+                ("off", Privileges::Off),
+            ];
+            settings.privileges = section.choice("drop", &words, &[])?.unwrap_or_default();
+            settings.reopen = section.flag("reopen")?.unwrap_or(false);
         }
         if let Some(value) = top.get("control") {
             let control = Section::new("[control]", value, &["socket"], &["journal"])?;
@@ -103,7 +123,7 @@ impl<'t> Reader<'t> {
         let any = Section::any("[[port]]", value)?;
         any.need("kind")?;
         let keys = any.choice("kind", &KINDS, &KINDS_NOT_BUILT)?.unwrap_or_default();
-        let keys: Vec<&str> = ["name", "kind"].iter().chain(keys).copied().collect();
+        let keys: Vec<&str> = PORT.iter().chain(keys).copied().collect();
         let section = Section::new("[[port]]", value, &keys, &PORT_NOT_BUILT)?;
         let name = self.name(section.need("name")?, before)?;
         let kind = match string(section.need("kind")?)? {
@@ -112,9 +132,19 @@ impl<'t> Reader<'t> {
             "af_packet" => Kind::AfPacket { device: device(&section)? },
             "af_xdp" => af_xdp(&section)?,
             "tun" => Kind::Tun { device: device(&section)? },
+            "dpdk" => Kind::Dpdk { device: device(&section)? },
             _ => self.fault(&section, before)?,
         };
-        Ok(PortSettings { name, kind })
+        let named = section.get("device").map_or(section.need("name")?, |device| device);
+        let words = [("wait", Gone::Wait), ("end", Gone::End)];
+        Ok(PortSettings {
+            name,
+            kind,
+            addresses: port::addresses(&section)?,
+            mtu: port::mtu(&section)?,
+            gone: section.choice("gone", &words, &[])?.unwrap_or_default(),
+            at: self.at(named.span().start),
+        })
     }
 
     /// A name as the kernel takes it for an interface, that no other port has.
@@ -139,7 +169,7 @@ impl<'t> Reader<'t> {
         let (file, out) = (named("file")?, named("out")?);
         match (&file, &out) {
             (None, None) => Err(section.need("file").err().unwrap_or_default()),
-            _ => Ok(Kind::Pcap { file, out }),
+            _ => Ok(Kind::Pcap { file, pace: port::pace(section)?, out }),
         }
     }
 
@@ -169,7 +199,7 @@ impl<'t> Reader<'t> {
         let mut had: Vec<usize> = ports.iter().filter_map(PortSettings::wraps).collect();
         let mut wires = Vec::new();
         for value in self.listed(top, "wire", "at least one [[wire]]")? {
-            let wire = Section::new("[[wire]]", value, &["ports", "ttl", "other"], &[])?;
+            let wire = Section::new("[[wire]]", value, &["ports", "ttl", "other", "link"], &[])?;
             let given = wire.need("ports")?;
             let what = "a list of two ports";
             let names = given.get_ref().as_array().ok_or_else(|| found(given, what))?;
@@ -186,10 +216,23 @@ impl<'t> Reader<'t> {
                 }
                 had.push(*place);
             }
-            wire.choice("ttl", &[("keep", ())], &["lower"])?;
+            let words = [("keep", Ttl::Keep), ("lower", Ttl::Lower)];
+            let ttl = wire.choice("ttl", &words, &[])?.unwrap_or_default();
+            let at = self.at(wire.get("ttl").map_or(wire.span.0, |ttl| ttl.span().start));
             let words = [("pass", Other::Pass), ("drop", Other::Drop)];
             let other = wire.choice("other", &words, &[])?.unwrap_or_default();
-            wires.push(WireSettings { ports: places, other });
+            let words = [("keep", LinkLoss::Keep), ("pass", LinkLoss::Pass)];
+            let link = wire.choice("link", &words, &[])?.unwrap_or_default();
+            let is_device = |place: &usize| {
+                matches!(ports[*place].kind, Kind::AfPacket { .. } | Kind::Tun { .. })
+            };
+            if let (LinkLoss::Pass, Some(value), false) =
+                (link, wire.get("link"), places.iter().all(is_device))
+            {
+                let what = "expected ports of kind af_packet or tun on a wire with link = \"pass\"";
+                return Err((value.span(), what.to_owned()));
+            }
+            wires.push(WireSettings { ports: places, ttl, other, link, at });
         }
         Ok(wires)
     }
@@ -197,8 +240,8 @@ impl<'t> Reader<'t> {
     fn rules(&self, top: &DeTable<'t>, settings: &mut Settings) -> Result<(), Wrong> {
         let end = self.text.len();
         let value = top.get("rules").ok_or_else(|| (end..end, "expected [rules]".to_owned()))?;
-        let keys = ["ip", "ip6", "arp", "bridge", "ipset", "unknown", "on_panic"];
-        let section = Section::new("[rules]", value, &keys, &["bans"])?;
+        let keys = ["ip", "ip6", "arp", "bridge", "ipset", "bans", "unknown", "on_panic"];
+        let section = Section::new("[rules]", value, &keys, &[])?;
         for family in Family::ALL {
             let Some(value) = section.get(family.name()) else { continue };
             settings.rules.push(RulesSettings { family, file: self.named(value)? });
@@ -211,7 +254,8 @@ impl<'t> Reader<'t> {
         if settings.rules.is_empty() {
             return Err((value.span(), "expected one of ip ip6 arp bridge in [rules]".to_owned()));
         }
-        settings.ipset = section.get("ipset").map(|value| self.named(value)).transpose()?;
+        let named = |key| section.get(key).map(|value| self.named(value)).transpose();
+        (settings.ipset, settings.bans) = (named("ipset")?, named("bans")?);
         let unknown = [("drop", Unresolved::Drop), ("accept", Unresolved::Accept)];
         settings.unknown = section.choice("unknown", &unknown, &[])?.unwrap_or_default();
         let panic = [("closed", OnPanic::Closed), ("open", OnPanic::Open)];

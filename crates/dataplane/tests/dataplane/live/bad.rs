@@ -67,7 +67,7 @@ fn after_a_panic_nothing_leaves_or_all_does() {
 #[test]
 fn a_second_panic_ends_the_worker() {
     let left = panicking(2, OnPanic::Open).run();
-    assert!(matches!(left.ended, Err(RunError::Worker)), "{:?}", left.ended);
+    assert!(matches!(left.ended, Err(RunError::Panicked(0))), "{:?}", left.ended);
     assert_eq!(left.frames[1].len(), 0);
 }
 

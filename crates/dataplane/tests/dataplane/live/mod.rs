@@ -1,19 +1,24 @@
 //! Runs between ports in memory: what leaves, what is answered, and that every frame is accounted for.
 
+mod addressed;
+mod aging;
 mod bad;
 mod passing;
 mod refusing;
 mod settings;
+mod workers;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dataplane::run::config::{OnPanic, Other};
 use dataplane::run::{BoxedPort, Direction, Ends, Run, RunError, Status};
-use dataplane::{Config, Unresolved};
+use dataplane::{Config, Crossing, Unresolved};
+use host::Host;
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
-use pktio::{Burst, FrameMeta, LinkType, MemoryPort, Pool, Port};
+use pktio::{Burst, FrameMeta, LinkType, LiveMeta, MemoryPort, Pool, Port};
 use rules::Entropy;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
@@ -25,9 +30,12 @@ struct Rig {
     far: [MemoryPort; 2],
     near: [BoxedPort; 2],
     rules: Vec<Arc<Ruleset>>,
+    crossings: [Crossing; 2],
     other: Other,
     on_panic: OnPanic,
     unknown: Unresolved,
+    /// Of its ports.
+    addresses: Vec<(String, IpAddr)>,
 }
 
 /// What left by each port, in order, and what was counted.
@@ -47,9 +55,10 @@ fn filter(policy: &str, rules: &str) -> String {
     format!("*filter\n:FORWARD {policy} [0:0]\n{rules}COMMIT\n")
 }
 
-fn config(unknown: Unresolved) -> Config {
+fn config(unknown: Unresolved, addresses: Vec<(String, IpAddr)>) -> Config {
     let ct = conntrack::Config { mode: conntrack::Mode::Kernel, ..conntrack::Config::default() };
-    Config { ct, unknown, entropy: Entropy::Seed(1), pair: false, ..Config::default() }
+    let host = Host { addresses, ..Host::default() };
+    Config { ct, unknown, entropy: Entropy::Seed(1), pair: false, host, ..Config::default() }
 }
 
 impl Rig {
@@ -65,10 +74,18 @@ impl Rig {
             far: [far, far_right],
             near: [Box::new(near), Box::new(near_right)],
             rules: rules.into(),
+            crossings: [Crossing::default(); 2],
             other: Other::Pass,
             on_panic: OnPanic::Closed,
             unknown: Unresolved::Drop,
+            addresses: Vec::new(),
         }
+    }
+
+    /// With addresses of its ports.
+    fn addressed(self, addresses: [(usize, &str); 2]) -> Self {
+        let of = |(side, text): (usize, &str)| (NAMES[side].to_owned(), text.parse().unwrap());
+        Self { addresses: addresses.map(of).to_vec(), ..self }
     }
 
     /// Has these frames come in by a port.
@@ -81,8 +98,9 @@ impl Rig {
     fn start(self) -> (Run, [MemoryPort; 2]) {
         let [left, right] = self.near;
         let ports = [(NAMES[0].to_owned(), left), (NAMES[1].to_owned(), right)];
-        let ends = vec![Ends { ports, other: self.other }];
-        let run = Run::start(ends, &self.rules, config(self.unknown), self.on_panic);
+        let ends = vec![Ends { ports, crossings: self.crossings, other: self.other }];
+        let run =
+            Run::start(ends, &self.rules, config(self.unknown, self.addresses), self.on_panic);
         (run.expect("a run"), self.far)
     }
 
@@ -117,6 +135,18 @@ fn send(port: &mut MemoryPort, frames: &[Vec<u8>]) {
         burst.push(bytes, meta);
     }
     assert_eq!(port.tx_burst(&mut burst).unwrap(), frames.len());
+}
+
+/// Sends a frame of which its port knows this besides.
+fn send_live(port: &mut MemoryPort, bytes: &[u8], live: LiveMeta) {
+    let mut frame = Pool::new(1, 4096, 64).take().expect("a chunk");
+    assert!(frame.extend(bytes));
+    frame.meta.link_type = LinkType::ETHERNET;
+    frame.meta.wire_length = bytes.len() as u32;
+    *frame.live_mut() = live;
+    let mut burst = Burst::new();
+    burst.push_frame(frame);
+    assert_eq!(port.tx_burst(&mut burst).unwrap(), 1);
 }
 
 fn received(port: &mut MemoryPort) -> Vec<Vec<u8>> {

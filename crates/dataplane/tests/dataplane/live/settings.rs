@@ -3,10 +3,12 @@
 use std::fs;
 
 use dataplane::Unresolved;
-use dataplane::run::config::{Kind, OnPanic, Other, Settings};
-use dataplane::run::{self, Run};
+use dataplane::run;
+use dataplane::run::config::{
+    BurstSettings, Cores, Kind, OnPanic, Other, Privileges, Settings, Workers,
+};
 use pktio::pcap_file::NgWriter;
-use pktio::{Interface, LinkType, XdpMode};
+use pktio::{Interface, LinkType, Pace, Speed, XdpMode};
 
 const PORTS: &str = "[[port]]\nname = \"left\"\nkind = \"loopback\"\n\
     [[port]]\nname = \"right\"\nkind = \"loopback\"\n";
@@ -18,23 +20,36 @@ fn a_whole_configuration_is_read() {
     let text = format!(
         "{PORTS}[[port]]\nname = \"bad\"\nkind = \"fault\"\nof = \"left\"\nseed = 7\ndrop = 1000\n\
          [[port]]\nname = \"file\"\nkind = \"pcap\"\nfile = \"in.pcap\"\nout = \"/tmp/out.pcap\"\n\
+         pace = \"capture\"\nspeed = 2.5\naddress = [\"192.0.2.1/24\", \"2001:db8::1/64\"]\nmtu = 1492\n\
          [[wire]]\nports = [\"bad\", \"right\"]\nttl = \"keep\"\nother = \"drop\"\n\
          {RULES}ip6 = \"rules.v6\"\nunknown = \"accept\"\non_panic = \"open\"\n\
-         [workers]\nscheme = \"run_to_completion\"\n[conntrack]\nmax = 1000\n[control]\nsocket = \"c.sock\"\n"
+         [workers]\nscheme = \"run_to_completion\"\ncores = \"scatter\"\ncount = 3\n\
+         [burst]\nrx = 16\ndrain_us = 2500\n[conntrack]\nmax = 1000\nfile = \"ct\"\ngrace = 30\n\
+         [privileges]\ndrop = \"required\"\n[control]\nsocket = \"c.sock\"\n"
     );
     let settings = Settings::from_text("conf/live.toml", &text).expect("a configuration");
     assert_eq!((settings.ports.len(), settings.wires[0].ports), (4, [2, 1]));
     assert_eq!(settings.wires[0].other, Other::Drop);
     assert_eq!((settings.unknown, settings.on_panic), (Unresolved::Accept, OnPanic::Open));
-    assert_eq!(settings.connections, 1000);
+    assert_eq!((settings.connections, settings.restart.grace), (1000, 30));
+    let file = settings.restart.file.as_ref().and_then(|named| named.path.to_str());
+    assert_eq!((file, settings.privileges), (Some("conf/ct"), Privileges::Required));
+    assert_eq!(settings.workers, Workers { cores: Cores::Scatter, count: Some(3) });
+    assert_eq!(settings.burst, BurstSettings { rx: 16, tx: 32, free: 256, drain_us: 2500 });
     // Beside the configuration, unless said otherwise.
     assert_eq!(settings.socket.as_deref().and_then(|path| path.to_str()), Some("conf/c.sock"));
-    let Kind::Pcap { file: Some(file), out: Some(out) } = &settings.ports[3].kind else { panic!() };
+    let Kind::Pcap { file: Some(file), out: Some(out), pace } = &settings.ports[3].kind else {
+        panic!()
+    };
     assert_eq!(
         (file.path.to_str(), out.path.to_str()),
         (Some("conf/in.pcap"), Some("/tmp/out.pcap"))
     );
     assert_eq!((file.at.line, file.at.column), (16, 8));
+    assert_eq!(Some(*pace), Speed::new(2.5).map(Pace::Timed));
+    let addresses = settings.ports[3].addresses.iter().map(ToString::to_string);
+    assert!(addresses.eq(["192.0.2.1", "2001:db8::1"]));
+    assert_eq!((settings.ports[3].mtu, settings.ports[0].mtu), (Some(1492), None));
 }
 
 #[test]
@@ -59,36 +74,74 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
     let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
     let rules = |rest: &str| format!("{PORTS}{WIRE}[rules]\n{rest}\n");
     let after = |rest: &str| format!("{PORTS}{WIRE}{RULES}{rest}\n");
-    let cases: [(String, &str); 35] = [
+    let cases: [(String, &str); 57] = [
         (String::new(), "1:1: expected at least one [[port]]"),
         ("a = ".into(), "1:5: TOML: string values must be quoted, expected literal string"),
         (
             "ports = 1".into(),
-            "1:1: expected one of port wire rules workers conntrack control, found \"ports\"",
+            "1:1: expected one of port wire rules workers burst conntrack control privileges dpdk, found \"ports\"",
         ),
         (
-            "[dpdk]".into(),
-            "1:2: key \"dpdk\": not built into this tamis; expected one of port wire rules workers conntrack control",
+            "[metrics]".into(),
+            "1:2: key \"metrics\": not built into this tamis; expected one of port wire rules workers burst conntrack control privileges dpdk",
         ),
+        (after("[dpdk]"), "11:1: expected eal = … in this [dpdk]"),
+        (
+            after("[dpdk]\neal = \"--no-pci\""),
+            "12:7: expected a list of the EAL's arguments, such as \"--no-pci\", found string",
+        ),
+        (after("[dpdk]\neal = [\"\"]"), "12:8: expected an argument of the EAL, found \"\""),
+        (after("[burst]\nrx = 1025"), "12:6: expected a whole number from 0 to 1024, found 1025"),
+        (after("[burst]\ntx = 0"), "12:6: expected a whole number from 1 to 512, found 0"),
+        (after("[burst]\nsize = 1"), "12:1: expected one of rx tx free drain_us, found \"size\""),
         ("[port]\nname = \"a\"".into(), "1:1: expected at least one [[port]], found table"),
         ("port = [1]".into(), "1:9: expected a table, found integer"),
         (port(""), "1:1: expected kind = … in this [[port]]"),
         (
-            port("kind = \"dpdk\""),
-            "3:8: kind \"dpdk\": not built into this tamis; expected one of af_packet af_xdp tun pcap loopback fault",
+            port("kind = \"tunnel\""),
+            "3:8: kind \"tunnel\": not built into this tamis; expected one of af_packet af_xdp tun dpdk pcap loopback fault",
         ),
         (
             port("kind = \"wifi\""),
-            "3:8: expected one of af_packet af_xdp tun pcap loopback fault, found \"wifi\"",
+            "3:8: expected one of af_packet af_xdp tun dpdk pcap loopback fault, found \"wifi\"",
         ),
         (port("kind = 1"), "3:8: expected a string, found integer"),
         (
             port("kind = \"loopback\"\nfile = \"a\""),
-            "4:1: expected one of name kind, found \"file\"",
+            "4:1: expected one of name kind address mtu, found \"file\"",
         ),
         (
-            port("kind = \"loopback\"\naddress = []"),
-            "4:1: key \"address\": not built into this tamis; expected one of name kind",
+            port("kind = \"loopback\"\nqueues = 2"),
+            "4:1: key \"queues\": not built into this tamis; expected one of name kind address mtu",
+        ),
+        (
+            port("kind = \"loopback\"\naddress = \"10.0.0.1\""),
+            "4:11: expected a list of addresses such as \"192.0.2.1/24\", found string",
+        ),
+        (
+            port("kind = \"loopback\"\naddress = [\"10.0.0.1/33\"]"),
+            "4:12: expected the address of a host, such as 192.0.2.1/24 or 2001:db8::1/64, found \"10.0.0.1/33\"",
+        ),
+        (
+            port("kind = \"loopback\"\naddress = [\"ff02::1\"]"),
+            "4:12: expected the address of a host, such as 192.0.2.1/24 or 2001:db8::1/64, found \"ff02::1\"",
+        ),
+        (
+            port("kind = \"loopback\"\naddress = [\"10.0.0.1\", \"10.0.1.1/24\"]"),
+            "4:24: expected one address of each family, found \"10.0.1.1\" as well",
+        ),
+        (port("kind = \"loopback\"\nmtu = 67"), "4:7: expected at least 68, found 67"),
+        (
+            port("kind = \"pcap\"\nfile = \"a\"\npace = \"slow\""),
+            "5:8: expected one of flat capture, found \"slow\"",
+        ),
+        (
+            port("kind = \"pcap\"\nfile = \"a\"\nspeed = 2"),
+            "5:9: expected pace = \"capture\" beside speed",
+        ),
+        (
+            port("kind = \"pcap\"\nfile = \"a\"\npace = \"capture\"\nspeed = 0.0"),
+            "6:9: expected a number above 0, found 0.0",
         ),
         (port("kind = \"pcap\""), "1:1: expected file = … in this [[port]]"),
         (port("kind = \"pcap\"\nfile = \"\""), "4:8: expected the name of a file, found \"\""),
@@ -123,8 +176,8 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
             "8:18: expected a port that nothing else has, found \"left\" again",
         ),
         (
-            wire("ports = [\"left\", \"right\"]\nttl = \"lower\""),
-            "9:7: ttl \"lower\": not built into this tamis; expected one of keep",
+            wire("ports = [\"left\", \"right\"]\nttl = \"raise\""),
+            "9:7: expected one of keep lower, found \"raise\"",
         ),
         (
             wire("ports = [\"left\", \"right\"]\nother = \"ask\""),
@@ -132,10 +185,7 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         ),
         (format!("{PORTS}{WIRE}"), "9:1: expected [rules]"),
         (rules(""), "9:1: expected one of ip ip6 arp bridge in [rules]"),
-        (
-            rules("bans = \"b\""),
-            "10:1: key \"bans\": not built into this tamis; expected one of ip ip6 arp bridge ipset unknown on_panic",
-        ),
+        (rules("ip = \"a\"\nbans = 1"), "11:8: expected a string, found integer"),
         (
             rules("ip = \"a\"\nbridge = \"b\""),
             "11:10: bridge beside rules of another family: not built into this tamis",
@@ -150,13 +200,36 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
             "12:10: scheme \"ordered\": not built into this tamis; expected one of run_to_completion",
         ),
         (
-            after("[workers]\ncores = [0]"),
-            "12:1: key \"cores\": not built into this tamis; expected one of scheme",
+            after("[workers]\ncores = [3, 1, 3]"),
+            "12:16: expected a core from 0 to 1023 that is not in the list before, found 3",
         ),
+        (
+            after("[workers]\ncores = \"close\""),
+            "12:9: expected one of compact scatter, found \"close\"",
+        ),
+        (
+            after("[workers]\ncores = [0]\ncount = 2"),
+            "13:9: expected no count beside a list of cores",
+        ),
+        (after("[workers]\ncount = 0"), "12:9: expected a whole number from 1 to 64, found 0"),
+        (
+            after("[burst]\nfree = 32"),
+            "12:1: key \"free\": not built into this tamis; expected one of rx tx drain_us",
+        ),
+        (after("[burst]\ntx = 33"), "12:6: expected a whole number from 0 to 32, found 33"),
         (
             after("[conntrack]\nmax = -1"),
             "12:7: expected a whole number from 0 to 1073741824, found -1",
         ),
+        (
+            after("[conntrack]\ngrace = 4000"),
+            "12:9: expected a whole number from 0 to 3600, found 4000",
+        ),
+        (
+            after("[privileges]\ndrop = \"some\""),
+            "12:8: expected one of auto required off, found \"some\"",
+        ),
+        (after("[privileges]\nreopen = 1"), "12:10: expected true or false, found integer"),
         (after("[control]"), "11:1: expected socket = … in this [control]"),
     ];
     for (text, expected) in cases {
@@ -229,18 +302,27 @@ fn files_that_are_named_are_looked_into() {
             text("in.pcap", "in.pcap", "good.v4"),
             "live.toml:8:7: in.pcap: expected a file of its own",
         ),
+        (
+            text("in.pcap", "out.pcap", "good.v4").replace("[rules]", "ttl = \"lower\"\n[rules]"),
+            "live.toml:11:7: ttl = \"lower\" beside rules of ip: expected address = [\"…\"] of ip on left",
+        ),
+        (
+            text("in.pcap", "out.pcap", "good.v4")
+                .replace("[rules]\nip", "ttl = \"lower\"\n[rules]\narp"),
+            "live.toml:11:7: ttl = \"lower\": expected ip or ip6 in [rules]",
+        ),
         (text("in.pcap", "out.pcap", "none.v4"), "live.toml:12:6: none.v4: No such file"),
         (text("in.pcap", "out.pcap", "bad.v4"), "live.toml:12:6: bad.v4:3:"),
         (
             text("in.pcap", "out.pcap", "nat.v4"),
-            "live.toml:12:6: nat.v4:3: -j MASQUERADE translates",
+            "live.toml:12:6: nat.v4:3: -j MASQUERADE translates to an address of the port, and there is none of ip on left: expected",
         ),
     ];
     for (text, expected) in cases {
         let error = run::check(&folder.settings(&text)).expect_err(expected).to_string();
         let line = folder.within(&error);
         assert!(line.starts_with(expected), "{line}\nnot {expected}");
-        assert!(Run::open(&folder.settings(&text)).is_err_and(|error| error.is_input()));
+        assert!(run::open(&folder.settings(&text), &mut ()).is_err_and(|error| error.is_input()));
     }
     let good = folder.settings(&text("in.pcap", "out.pcap", "good.v4"));
     assert!(run::check(&good).is_ok());

@@ -5,6 +5,7 @@ mod history;
 mod limits;
 mod model;
 mod programs;
+mod reload;
 mod swaps;
 
 use std::sync::atomic::{AtomicBool, Ordering};

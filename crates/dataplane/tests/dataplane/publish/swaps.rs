@@ -64,7 +64,7 @@ enum Expected {
     Policy,
 }
 
-/// One worker's packets, and what became of them.
+/// The packets of one worker, counted by verdict.
 struct Traffic {
     own: [u8; 4],
     number: u64,

@@ -1,5 +1,6 @@
 //! What workers have one of: workers that take turns against one that sees all, and real threads against sums.
 
+mod families;
 mod threads;
 mod turns;
 

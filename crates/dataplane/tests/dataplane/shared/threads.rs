@@ -138,7 +138,8 @@ fn what_one_adds_to_a_set_all_find_and_nothing_is_lost() {
             }
         }
     });
-    let sets = published.shared().sets().unwrap();
+    let shared = published.shared();
+    let sets = shared.sets().unwrap();
     assert_eq!(sets.elements("s"), Some(usize::from(THREADS) * usize::from(ROUNDS / 2)));
 }
 

@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 mod access_command;
+#[cfg(target_os = "linux")]
+mod live_command;
 mod replay_command;
 mod rules_command;
 mod workload_command;
@@ -32,6 +34,9 @@ enum What {
     Replay(replay_command::ReplayArgs),
     /// The walk over rules, their memory, load and changes, in every layout
     Rules(rules_command::RulesArgs),
+    /// Frames per second and processor time of a wire between devices, beside testpmd and the kernel (root)
+    #[cfg(target_os = "linux")]
+    Live(live_command::LiveArgs),
     /// Access-control engines, ways to share work, and both studies
     Access(Box<access_command::AccessArgs>),
     /// The hashes of a workload stream of the access-control studies, and of what the sequential model makes of it
@@ -42,6 +47,8 @@ fn main() -> ExitCode {
     let ended = match &Args::parse().what {
         What::Replay(args) => replay_command::run(args),
         What::Rules(args) => rules_command::run(args),
+        #[cfg(target_os = "linux")]
+        What::Live(args) => live_command::run(args),
         What::Access(args) => access_command::run(args),
         What::Workload(args) => workload_command::run(args),
     };

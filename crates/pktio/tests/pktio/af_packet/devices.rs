@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pktio::{AfPacketConfig, Burst, Fanout, FanoutKind, FrameMeta, Port, PortError};
+use pktio::{AfPacketConfig, AfPacketPort, Burst, Fanout, FanoutKind, FrameMeta, Port, PortError};
 
 use super::wire::{Wire, drain, frame, no_pool, number, open, receive, rest, write};
 use crate::tun::namespace::Namespace;
@@ -101,7 +101,7 @@ fn datagram(flow: u16) -> Vec<u8> {
 #[test]
 fn a_group_shares_flows_out_and_each_frame_goes_to_one_port() {
     let Some(wire) = Wire::new() else { return };
-    let fanout = Some(Fanout { group: 9, kind: FanoutKind::Flow });
+    let fanout = Some(Fanout { group: Some(9), kind: FanoutKind::Flow });
     let config = |queue| AfPacketConfig { queue, fanout, ..AfPacketConfig::new("e0") };
     let open = |queue| wire.port(&config(queue), &no_pool());
     let mut ports = [0, 1, 2].map(open);
@@ -122,12 +122,32 @@ fn a_group_shares_flows_out_and_each_frame_goes_to_one_port() {
     }
 }
 
+#[test]
+fn queues_are_a_group_of_their_own() {
+    let Some(wire) = Wire::new() else { return };
+    let open = || {
+        let config = AfPacketConfig { burst_frames: 8, ..AfPacketConfig::new("e0") };
+        wire.ours.run(move || AfPacketPort::open_queues(&config, 3, &no_pool())).unwrap()
+    };
+    // Two groups, each of which receives everything once.
+    let mut groups = [open(), open()];
+    let peer = wire.peer();
+    (0..64).for_each(|flow| write(&peer, &datagram(flow)));
+    for ports in &mut groups {
+        let came = ports.iter_mut().map(drain).collect::<Vec<_>>();
+        assert!(came.iter().all(|came| !came.is_empty()), "each queue has its share");
+        let mut came = came.concat();
+        came.sort();
+        assert_eq!(came, (0..64).map(datagram).collect::<Vec<_>>());
+    }
+}
+
 /// What steers them can only be told on machines with several processors or queues; that they receive, anywhere.
 #[test]
 fn other_ways_of_sharing_receive_each_frame_once() {
     let Some(wire) = Wire::new() else { return };
     for (group, kind) in [(1, FanoutKind::Processor), (2, FanoutKind::Queue)] {
-        let fanout = Some(Fanout { group, kind });
+        let fanout = Some(Fanout { group: Some(group), kind });
         let config = AfPacketConfig { fanout, ..AfPacketConfig::new("e0") };
         let mut ports = [(), ()].map(|()| wire.port(&config, &no_pool()));
         let peer = wire.peer();

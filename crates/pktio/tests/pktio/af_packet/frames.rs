@@ -46,7 +46,7 @@ fn frames_come_and_go_byte_for_byte() {
 #[test]
 fn what_the_host_sends_does_not_come_back() {
     let Some(wire) = Wire::new() else { return };
-    let fanout = Some(Fanout { group: 7, kind: FanoutKind::Flow });
+    let fanout = Some(Fanout { group: Some(7), kind: FanoutKind::Flow });
     for fanout in [None, fanout] {
         let config = AfPacketConfig { fanout, ..AfPacketConfig::new("e0") };
         let (mut port, peer) = (wire.port(&config, &no_pool()), wire.peer());

@@ -34,7 +34,7 @@ fn the_program_goes_with_the_port() {
         let said = port.attached().to_string();
         let expected = if mode == XdpMode::Native { "native" } else { "generic" };
         assert_eq!(said, format!("{expected} XDP, copied, 1 of 1 queues"));
-        let mut ports = port.into_queues();
+        let mut ports = port.into_parts(2).unwrap();
         assert!(has_program(&wire.ours), "until the last of them ends");
         ports.clear();
         assert!(!has_program(&wire.ours));

@@ -20,26 +20,26 @@ use crate::why::Unseen;
 /// Connections that there is room for in every case.
 const LEAST_CONNECTIONS: usize = 16;
 
-/// The result of every case.
+/// The result of every case. They own what they show.
 #[derive(Debug)]
-pub struct Results<'c> {
+pub struct Results {
     /// The file that they are from.
-    pub cases: &'c Cases,
+    pub cases: Arc<Cases>,
     /// The rules that evaluated them, at most one file for each family.
-    pub files: &'c [RulesFile],
+    pub files: Arc<[RulesFile]>,
     /// Options to be typed again for the same answer.
     pub(super) options: String,
     /// One for each case, in their order.
-    pub results: Vec<CaseResult<'c>>,
+    pub results: Vec<CaseResult>,
     /// Wall time in seconds.
     pub elapsed_s: f64,
 }
 
 /// The result of one case.
 #[derive(Debug)]
-pub struct CaseResult<'c> {
-    /// What was asked.
-    pub case: &'c Case,
+pub struct CaseResult {
+    /// What was asked, by its index in the file.
+    pub case: usize,
     /// One for each packet.
     pub got: Vec<Got>,
     /// What was expected and what came instead, in words; `None` if the case passes.
@@ -90,25 +90,28 @@ pub struct Decided {
 
 /// Runs the cases. `also` are options to be typed again beside those that the configuration tells.
 #[must_use]
-pub fn evaluate<'c>(
-    cases: &'c Cases,
-    files: &'c [RulesFile],
+pub fn evaluate(
+    cases: impl Into<Arc<Cases>>,
+    files: &[RulesFile],
     config: &Config,
     also: &str,
-) -> Results<'c> {
+) -> Results {
     let started = Instant::now();
-    let results = cases.cases.iter().map(|case| CaseResult::of(case, files, config)).collect();
+    let cases = cases.into();
+    let each = cases.cases.iter().enumerate();
+    let results = each.map(|(at, case)| CaseResult::of(at, case, files, config)).collect();
     let options = format!("{also}{}", walk_flags(files, config, spec::CT));
+    let files = files.into();
     Results { cases, files, options, results, elapsed_s: started.elapsed().as_secs_f64() }
 }
 
-impl<'c> CaseResult<'c> {
-    fn of(case: &'c Case, files: &[RulesFile], config: &Config) -> Self {
+impl CaseResult {
+    fn of(at: usize, case: &Case, files: &[RulesFile], config: &Config) -> Self {
         let started = Instant::now();
         let specs = case.packets.iter().map(|packet| &packet.spec);
         let got = conversation(specs, files, config);
         let wrong = wrong_verdict(case, &got).or_else(|| wrong_decider(case, &got, files));
-        Self { case, got, wrong, elapsed_s: started.elapsed().as_secs_f64() }
+        Self { case: at, got, wrong, elapsed_s: started.elapsed().as_secs_f64() }
     }
 }
 
@@ -276,16 +279,23 @@ impl Got {
     }
 }
 
-impl Results<'_> {
+impl Results {
     /// How many cases pass.
     #[must_use]
     pub fn passed(&self) -> usize {
         self.results.len() - self.failed().count()
     }
 
+    /// What a result is about.
+    #[must_use]
+    pub fn case(&self, result: &CaseResult) -> &Case {
+        &self.cases.cases[result.case]
+    }
+
     /// The cases that fail, each with why.
-    pub fn failed(&self) -> impl Iterator<Item = (&CaseResult<'_>, &Wrong)> {
-        self.results.iter().filter_map(|result| Some((result, result.wrong.as_ref()?)))
+    pub fn failed(&self) -> impl Iterator<Item = (&Case, &Wrong)> {
+        let failed = self.results.iter().filter_map(|of| Some((of, of.wrong.as_ref()?)));
+        failed.map(|(of, wrong)| (self.case(of), wrong))
     }
 
     /// The command that tells the story of a packet of a case, with more options.

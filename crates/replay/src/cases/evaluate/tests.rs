@@ -28,7 +28,7 @@ fn cases(text: &str) -> Cases {
 /// What is wrong about a case, `ok` if nothing is.
 fn wrong(case: &str) -> String {
     let (rules, cases) = (rules(), cases(&format!("[[case]]\nname = \"n\"\n{case}")));
-    let results = evaluate(&cases, &rules, &crate::spec::config(), "");
+    let results = evaluate(cases, &rules, &crate::spec::config(), "");
     results.results[0].wrong.as_ref().map_or_else(|| "ok".to_owned(), |wrong| wrong.what.clone())
 }
 
@@ -116,13 +116,13 @@ fn a_conversation_runs_through_one_handler_and_a_case_starts_afresh() {
 }
 
 /// A case that passes and one that fails, with a name that every format has to escape.
-fn two(see: impl FnOnce(&Results<'_>)) {
+fn two(see: impl FnOnce(&Results)) {
     let rules = rules();
     let cases = cases(&format!(
         "[[case]]\nname = 'good'\n{WEB}expect = 'accept'\n\
          [[case]]\nname = \"a <b> & \\\"c\\\", 100%:\\u0000\\n]]>d\"\n{SSH}expect = 'accept'"
     ));
-    see(&evaluate(&cases, &rules, &crate::spec::config(), " --table filter"));
+    see(&evaluate(cases, &rules, &crate::spec::config(), " --table filter"));
 }
 
 const WHY: &str = "tamis why 'my rules.v4' --table filter --packet \

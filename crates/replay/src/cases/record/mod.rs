@@ -11,6 +11,7 @@
 mod toml;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use dataplane::{Config, Evaluator, FinalVerdict, Observer, Path};
 use packet::{Checksums, FlowKey, Packet, tcp, udp, visible};
@@ -34,11 +35,11 @@ const OPENING: usize = 3;
 /// Kinds of packets remembered, for each case that may be written: some cannot be reproduced.
 const KINDS_PER_CASE: usize = 8;
 
-/// The cases of a capture.
+/// The cases of a capture. They own what they say.
 #[derive(Debug)]
-pub struct Recording<'f> {
-    files: &'f [RulesFile],
-    config: &'f Config,
+pub struct Recording {
+    files: Arc<[RulesFile]>,
+    config: Arc<Config>,
     cases: Vec<Recorded>,
     /// How frame numbers are printed.
     numbers: Numbers,
@@ -85,17 +86,17 @@ struct Kind {
 ///
 /// # Errors
 /// A capture cannot be read, or none of its packets makes a case.
-pub fn record<'f>(
-    files: &'f [RulesFile],
-    config: &'f Config,
+pub fn record(
+    files: &[RulesFile],
+    config: &Config,
     captures: &[String],
     limit: usize,
-) -> Result<Recording<'f>, Error> {
+) -> Result<Recording, Error> {
     let program = program(files, config);
     let mut taking = Taking {
         recording: Recording {
-            files,
-            config,
+            files: files.into(),
+            config: Arc::clone(program.config()),
             cases: Vec::new(),
             numbers: Numbers::of(captures),
             packets: 0,
@@ -128,8 +129,8 @@ pub fn record<'f>(
 }
 
 /// A recording under way.
-struct Taking<'f, 'p> {
-    recording: Recording<'f>,
+struct Taking<'p> {
+    recording: Recording,
     evaluator: Evaluator<'p>,
     kinds: HashSet<Kind>,
     /// The specs of flows' first packets, by the key that both directions share.
@@ -137,7 +138,7 @@ struct Taking<'f, 'p> {
     limit: usize,
 }
 
-impl Taking<'_, '_> {
+impl Taking<'_> {
     /// Takes in one frame; `before` is room for it as it was captured.
     fn take(&mut self, frame: StreamFrame<'_>, before: &mut Vec<u8>) {
         let (Some(link), None) = (frame.link(), frame.skip()) else {
@@ -158,7 +159,7 @@ impl Taking<'_, '_> {
             }
             FinalVerdict::Unknown => self.recording.unknown += 1,
             FinalVerdict::Accept(_) | FinalVerdict::Drop(_) | FinalVerdict::Reject(_) => {
-                let got = Got::of(&end, self.recording.files);
+                let got = Got::of(&end, &self.recording.files);
                 self.evaluated(frame.arrived.number, &packet, &got, &passing);
             }
         }
@@ -223,12 +224,12 @@ impl Taking<'_, '_> {
     }
 }
 
-impl Recording<'_> {
+impl Recording {
     /// The results of packet specs.
     fn replays(&self, specs: &[String]) -> Option<Vec<Got>> {
         let specs = specs.iter().map(|words| spec::parse(words).ok());
         let specs: Vec<_> = specs.collect::<Option<_>>()?;
-        Some(conversation(specs.iter(), self.files, self.config))
+        Some(conversation(specs.iter(), &self.files, &self.config))
     }
 
     /// Why packets make no case, in numbers.

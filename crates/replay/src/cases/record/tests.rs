@@ -26,7 +26,7 @@ fn office() -> Config {
 }
 
 /// Records the demonstration's capture.
-fn recorded(rules: &[RulesFile], config: &Config, limit: usize, see: impl FnOnce(&Recording<'_>)) {
+fn recorded(rules: &[RulesFile], config: &Config, limit: usize, see: impl FnOnce(&Recording)) {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let run = RUNS.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("tamis-record-{run}-{}", std::process::id()));
@@ -44,7 +44,7 @@ fn the_demonstration_passes_as_recorded() {
         let cases = Cases::from_text("cases.toml", &toml).unwrap();
         assert_eq!(cases.cases.len(), recording.case_count());
         let results = evaluate(
-            &cases,
+            cases.clone(),
             &rules,
             &cases.defaults.under(crate::spec::config(), Given::default()),
             "",
@@ -77,7 +77,7 @@ fn what_depends_on_a_payload_is_not_written() {
         let toml = recording.toml([None; 2], &[]);
         assert!(toml.contains("accept by filter/FORWARD/1"), "{toml}");
         let cases = Cases::from_text("c.toml", &toml).unwrap();
-        let results = evaluate(&cases, &rules, &crate::spec::config(), "");
+        let results = evaluate(cases, &rules, &crate::spec::config(), "");
         assert_eq!(results.failed().count(), 0, "{}", results.text());
     });
 }
@@ -124,7 +124,7 @@ fn what_depends_on_a_connection_is_recorded_as_a_conversation() {
             let cases = Cases::from_text("c.toml", &toml).unwrap();
             let config = cases.defaults.under(crate::spec::config(), Given::default());
             assert_eq!(config.ct.mode, mode);
-            let results = evaluate(&cases, &rules, &config, "");
+            let results = evaluate(cases.clone(), &rules, &config, "");
             assert_eq!(results.failed().count(), 0, "{}", results.text());
             // An answer to a question from inside needs the question.
             let answer = cases.cases.iter().find(|case| {

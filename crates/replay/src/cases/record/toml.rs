@@ -10,7 +10,7 @@ use super::{Recorded, Recording};
 use crate::report::ct_name;
 use crate::spec::CT;
 
-impl Recording<'_> {
+impl Recording {
     /// The cases file. `rules` is what it is to say of its rules: their files, from where it will lie.
     #[must_use]
     pub fn toml(&self, rules: [Option<&str>; 2], captures: &[String]) -> String {
@@ -20,7 +20,7 @@ impl Recording<'_> {
         for (key, file) in ["rules", "rules6"].into_iter().zip(rules) {
             let _ = file.map(|file| writeln!(out, "{key} = {}", quoted(file)));
         }
-        out.push_str(&defaults(self.config));
+        out.push_str(&defaults(&self.config));
         for case in &self.cases {
             let _ = self.write_case(&mut out, case);
         }

@@ -37,7 +37,7 @@ fn turns(changes: &Changes) -> Vec<Turn<'_>> {
     turns
 }
 
-impl Report<'_> {
+impl Report {
     /// Every turn with its groups.
     pub(super) fn write_changes(&self, out: &mut String) -> Result {
         let Some(changes) = &self.changes else { return Ok(()) };

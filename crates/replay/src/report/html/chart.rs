@@ -25,7 +25,7 @@ const STACK: [usize; 5] = [1, 2, 3, 0, 4];
 const ACCEPT: usize = 0;
 const SECOND: u64 = 1_000_000_000;
 
-impl Report<'_> {
+impl Report {
     /// The chart, if its bins were gathered and there is more than one.
     pub(super) fn write_chart(&self, out: &mut String) -> Result {
         let Some(timeline) = &self.timeline else { return Ok(()) };

@@ -34,7 +34,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 struct Section {
     id: &'static str,
     title: &'static str,
-    write: fn(&Report<'_>, &mut String) -> Result,
+    write: fn(&Report, &mut String) -> Result,
 }
 
 /// Rows of a table before "and N more".
@@ -60,7 +60,7 @@ const SECTIONS: [Section; 9] = [
     },
 ];
 
-impl Report<'_> {
+impl Report {
     /// The report as one page; `command` is the command line that made it.
     #[must_use]
     pub fn html(&self, command: &str) -> String {

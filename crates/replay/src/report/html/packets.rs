@@ -14,7 +14,7 @@ use crate::report::{Count, Report, UnknownReason};
 use crate::rules_file::RulesFile;
 use crate::source::Numbers;
 
-impl Report<'_> {
+impl Report {
     /// What dropped or rejected packets, most packets first.
     pub(super) fn write_drops(&self, out: &mut String) -> Result {
         let mut rows = self.drop_rows()?;

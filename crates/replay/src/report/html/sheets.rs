@@ -25,7 +25,7 @@ pub(super) enum Side {
     New,
 }
 
-impl Report<'_> {
+impl Report {
     /// Every rules file of the replay.
     pub(super) fn write_rules(&self, out: &mut String) -> Result {
         for (index, file) in self.files.iter().enumerate() {

@@ -16,7 +16,7 @@ const STOPPED: &str = "Stopped before the end of the captures: this is a part.";
 /// Captures named one by one; the command at the end of the page has them all.
 const CAPTURES: usize = 6;
 
-impl Report<'_> {
+impl Report {
     /// Names, and the whole report in one sentence.
     pub(super) fn write_masthead(&self, out: &mut String) -> Result {
         let names = |names: Vec<&str>| names.iter().map(|name| escape(name)).collect::<Vec<_>>();

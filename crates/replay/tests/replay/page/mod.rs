@@ -89,7 +89,7 @@ fn opened_against(
 }
 
 /// What holds for every page.
-fn assert_well_behaved(found: &Value, report: &Report<'_>) {
+fn assert_well_behaved(found: &Value, report: &Report) {
     assert_eq!(found["errors"], json!([]), "errors in the page");
     assert_eq!(found["loaded"], json!([]), "the page loaded something");
     assert_eq!(found["ran"], Value::Null, "words of rules or captures ran");
@@ -285,7 +285,7 @@ fn assert_new_hits(found: &Value, document: &Value) {
 fn the_same_text_under_another_implementation_stands_once() {
     let (dir, files, capture) = demonstration("same-text");
     let options = LoadOptions::default();
-    let new = RulesFile::from_text("again.v4", files[0].text.clone(), &options).unwrap();
+    let new = RulesFile::from_text("again.v4", files[0].text.to_string(), &options).unwrap();
     let new = new.evaluated_as(Some(rules::Backend::Nft));
     let Some((found, document)) =
         opened_against(&files, Some(vec![new]), &capture, &dir, 1280, &NETS)

@@ -10,8 +10,8 @@ pub use shared::SharedMemories;
 use std::sync::Arc;
 
 use super::budget::GivenUp;
-use crate::ext::{ListUse, Match, MatchUse, Memory, RecentLists};
-use crate::model::Ruleset;
+use crate::ext::{ListUse, Match, MatchUse, Memory, RecentLists, SharedLists};
+use crate::model::{Family, Ruleset};
 use crate::one::One;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -65,15 +65,27 @@ impl Remembered {
 impl Memories {
     /// None yet. What the kernel has once is that of all who share this, under revisions of the same rules.
     #[must_use]
-    pub fn sharing(shared: Arc<SharedMemories>) -> Self {
-        let lists = RecentLists::sharing(shared.lists());
-        Self { lists, shared: Some(shared), ..Self::default() }
+    pub fn sharing(shared: Arc<SharedMemories>, family: Family) -> Self {
+        let lists = shared.lists();
+        Self { shared: Some(shared), ..Self::among(family, lists) }
     }
 
-    /// Fresh states for a ruleset.
+    /// None yet, for rules of a family whose lists are among these.
+    #[must_use]
+    pub fn among(family: Family, lists: Arc<SharedLists>) -> Self {
+        Self { lists: RecentLists::among(family, lists), ..Self::default() }
+    }
+
+    /// Fresh states for a ruleset, whose lists nobody else has.
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
-        let mut memories = Self::default();
+        Self::among(ruleset.family, Arc::default()).fresh(ruleset)
+    }
+
+    /// With fresh states for a ruleset.
+    #[must_use]
+    pub fn fresh(self, ruleset: &Ruleset) -> Self {
+        let mut memories = self;
         for (rule, used) in ruleset.rules().flat_map(|r| r.matches.iter().map(|used| (r.id, used)))
         {
             if let (Some(at), Some(state)) = (used.memory, Remembered::fresh(used, rule)) {
@@ -107,8 +119,8 @@ impl Memories {
     /// Fresh states for a ruleset, and the lists of this one as far as its rules name them.
     #[must_use]
     pub fn restored(self, ruleset: &Ruleset) -> Self {
-        let mut fresh = Self::of(ruleset);
-        fresh.inherit_lists(self);
+        let fresh = self.anew().fresh(ruleset);
+        fresh.succeed(self);
         fresh
     }
 
@@ -133,9 +145,19 @@ impl Memories {
         self.slots.get_mut(at as usize)?.take()
     }
 
-    /// Lists that were joined here hold what lists of the same name held there.
-    pub(crate) fn inherit_lists(&mut self, from: Self) {
-        self.lists.inherit(from.lists);
+    /// None yet, for other rules that take the place of these.
+    pub(crate) fn anew(&self) -> Self {
+        Self { lists: self.lists.anew(), ..Self::default() }
+    }
+
+    /// Takes the place of these: lists that no rule names any more end.
+    pub(crate) fn succeed(&self, before: Self) {
+        self.lists.succeed(before.lists);
+    }
+
+    /// The family has no rules any more: its lists end, unless another family names them.
+    pub fn end(self) {
+        self.lists.end();
     }
 
     /// Any of them may have changed: nothing is known of them any more.

@@ -31,6 +31,12 @@ struct States {
 }
 
 impl SharedMemories {
+    /// Nothing remembered yet, with lists that are among these.
+    #[must_use]
+    pub fn among(lists: Arc<SharedLists>) -> Self {
+        Self { lists, ..Self::default() }
+    }
+
     pub(super) fn lists(&self) -> Arc<SharedLists> {
         Arc::clone(&self.lists)
     }

@@ -1,7 +1,7 @@
 //! `-j TCPMSS`: lowers the MSS option of a SYN, or adds one.
 //!
 //! `--clamp-mss-to-pmtu` goes by the smaller MTU of the packet's way and of the way back to its source, as the host's
-//! links and routes give them; where those are not given, the value of the option is unknown afterwards. A header that
+//! links and routes, or the ports of a wire, give them; where those are not given, the value of the option is unknown afterwards. A header that
 //! gets an option grows by four bytes; where it is not certain that it does, the TCP header and the lengths before it
 //! become unknown. The checksum takes the change as an aligned word even where the option lies across two.
 //!
@@ -17,7 +17,7 @@ use crate::transit::Transit;
 use crate::value;
 use host::{Outgoing, Routed};
 use packet::{Read, ipv4, ipv6};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "TCPMSS",
@@ -101,23 +101,15 @@ impl SetMss {
 
 /// The smaller MTU of the packet's way and of the way back to its source. No way back counts for none.
 fn path_mtu(transit: &Transit<'_, '_>) -> Option<u32> {
+    if transit.path_mtu.is_some() {
+        return transit.path_mtu;
+    }
     let source = match transit.family {
         Family::Ipv6 => IpAddr::from(transit.net::<16>(ipv6::SOURCE.start).known()?),
         _ => IpAddr::from(transit.net::<4>(ipv4::SOURCE.start).known()?),
     };
-    let unspecified = match source {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let back = Outgoing {
-        source: unspecified,
-        destination: source,
-        output: None,
-        tos: Some(0),
-        mark: Some(0),
-        protocol: Some(0),
-        ports: Some([0; 2]),
-    };
+    let (mark, protocol, ports) = (Some(0), Some(0), Some([0; 2]));
+    let back = Outgoing { tos: Some(0), mark, protocol, ports, ..Outgoing::to(source) };
     let there = transit.mtu?;
     match transit.host.route_out(&back) {
         Routed::Forward { mtu, .. } => Some(mtu?.min(there)),

@@ -7,9 +7,10 @@
 //! Source: Linux 6.18 `net/netfilter/xt_recent.c`.
 
 use super::ring::{Age, Ring};
+use crate::model::Family;
 use crate::outcome::Outcome;
 
-/// Addresses that a list holds (`ip_list_tot`).
+/// Addresses that a list holds, those of both families together (`ip_list_tot`).
 const MOST: usize = 100;
 
 /// What a rule does with an address.
@@ -36,11 +37,18 @@ pub(crate) struct Question {
     pub(crate) reaps: bool,
 }
 
+/// Whom an entry is of. Addresses of the two families are never the same, however they read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Who {
+    pub(crate) family: Family,
+    /// Masked.
+    pub(crate) address: [u8; 16],
+}
+
 /// The packet that it asks about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Visitor {
-    /// Masked.
-    pub(crate) address: [u8; 16],
+    pub(crate) who: Who,
     /// As it was before forwarding; `None` where that is not known.
     pub(crate) ttl: Option<u8>,
     /// Nanoseconds.
@@ -51,7 +59,7 @@ pub(crate) struct Visitor {
 
 #[derive(Debug)]
 struct Entry {
-    address: [u8; 16],
+    who: Who,
     ttl: Option<u8>,
     times: Ring,
     /// It is surely there.
@@ -74,11 +82,6 @@ pub(crate) struct List {
 impl List {
     pub(crate) fn new(room: usize) -> Self {
         Self { entries: Vec::new(), room, is_vague: false, is_indeterminate: false, seen: None }
-    }
-
-    /// Times of each address that there is room for.
-    pub(crate) fn room(&self) -> usize {
-        self.room
     }
 
     /// Makes room for as many times of each address. Where there was less the list ends, and begins anew.
@@ -127,7 +130,7 @@ impl List {
 
     /// Where the address is, and whether it surely is.
     fn find(&self, question: &Question, visitor: &Visitor) -> Option<(usize, bool)> {
-        let at = self.entries.iter().position(|entry| entry.address == visitor.address)?;
+        let at = self.entries.iter().position(|entry| entry.who == visitor.who)?;
         let entry = &self.entries[at];
         if !question.by_ttl {
             return Some((at, entry.sure));
@@ -156,8 +159,8 @@ impl List {
             self.entries.remove(0);
         }
         let times = Ring::new(visitor.now, visitor.certain);
-        let Visitor { address, ttl, certain: sure, .. } = *visitor;
-        self.entries.push(Entry { address, ttl, times, sure });
+        let Visitor { who, ttl, certain: sure, .. } = *visitor;
+        self.entries.push(Entry { who, ttl, times, sure });
     }
 
     /// Notes the time, and moves the address to the end.
@@ -192,11 +195,11 @@ impl List {
         let outcome = outcome.invert(question.invert);
         let updates = question.action == Action::Update && outcome != Outcome::NO;
         if question.reaps {
-            let kept = updates.then_some(self.entries[at].address);
+            let kept = updates.then_some(self.entries[at].who);
             let kept_surely = outcome == Outcome::YES && sure;
             self.reap(question.seconds.unwrap_or(0), visitor, kept, kept_surely);
         }
-        let at = self.entries.iter().position(|entry| entry.address == visitor.address);
+        let at = self.entries.iter().position(|entry| entry.who == visitor.who);
         if let Some(at) = at.filter(|_| updates) {
             self.stamp(at, outcome == Outcome::YES && sure && visitor.certain, visitor);
         }
@@ -204,12 +207,12 @@ impl List {
     }
 
     /// Forgets the oldest address, unless its last time is young enough or it is about to be updated.
-    fn reap(&mut self, seconds: u32, visitor: &Visitor, kept: Option<[u8; 16]>, surely: bool) {
+    fn reap(&mut self, seconds: u32, visitor: &Visitor, kept: Option<Who>, surely: bool) {
         let is_exact = !self.is_vague && self.entries.first().is_some_and(|entry| entry.sure);
         let candidates = if is_exact { 1 } else { self.entries.len() };
         for at in (0..candidates).rev() {
             let entry = &mut self.entries[at];
-            let is_kept = kept == Some(entry.address);
+            let is_kept = kept == Some(entry.who);
             match entry.times.age(seconds, visitor.now) {
                 Age::Young => {}
                 _ if is_kept && surely => {}

@@ -1,55 +1,103 @@
-//! [`SharedLists`]: the lists of `-m recent` of all workers.
+//! [`SharedLists`]: the lists of `-m recent` of one network namespace, by name: IPv4 and IPv6 have them together, and so
+//! have all workers.
 //!
-//! A list is known by its name and by the rule that declared it, so that one that ends and one that begins later under
-//! the same name are two, whichever of them a worker still walks by.
+//! A list begins with the first rule that names it and ends when no rule of either family does. One that ends and one
+//! that begins later under the same name are two, whichever of them a worker still walks by: rules of revisions hold a
+//! list by the name of the rule that declared it.
 //!
-//! Contract: the lock is held while workers follow a revision, never while a packet is asked about, and no list's lock
-//! is waited for but to widen it. A list stays while the newest revision that a worker has followed names it, or
+//! Contract: the lock is held while rules are followed, never while a packet is asked about, and no list's lock is
+//! waited for but to widen it. A list stays while the newest rules that a worker has followed name it, or
 //! somebody has it: bounded by the lists of rules that are walked.
+//!
+//! Source: Linux 6.18 `net/netfilter/xt_recent.c` (`recent_table_lookup`, one table of a name for each namespace).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::{List, Masked};
+use crate::model::Family;
 use crate::one::lock;
 
-/// The lists of all workers, of one family.
+/// Rules of one family that hold a list: of revisions, the name of the rule that declared it; 0 of rules as they
+/// were read.
+pub(super) type Holder = (Family, u64);
+
+/// The lists of all families and workers.
 #[derive(Debug, Default)]
-pub(crate) struct SharedLists(Mutex<Declared>);
+pub struct SharedLists(Mutex<Declared>);
 
 #[derive(Debug, Default)]
 struct Declared {
-    /// By the rule that declared it, and its name.
-    lists: HashMap<(u64, Box<str>), Arc<Mutex<Masked>>>,
-    /// How often the lists of the newest revision had changed that was followed.
-    changed: u64,
+    /// By name, the one that began last at the end.
+    lists: HashMap<Box<str>, Vec<Life>>,
+    /// How often the lists of the newest revision of each family had changed that was followed.
+    changed: [u64; Family::ALL.len()],
+}
+
+/// A list from the first rule that names it until none does.
+#[derive(Debug)]
+struct Life {
+    list: Arc<Mutex<Masked>>,
+    holders: Vec<Holder>,
+}
+
+impl Life {
+    fn is_of_other(&self, family: Family) -> bool {
+        self.holders.iter().any(|(other, _)| *other != family)
+    }
 }
 
 impl SharedLists {
-    /// The list of this name that this rule declared.
+    /// The list of this name that these rules hold already, that those of another family hold, or a new one.
     pub(super) fn list(
         &self,
-        by: u64,
+        holder: Holder,
         name: &str,
         mask: [u8; 16],
         room: usize,
     ) -> Arc<Mutex<Masked>> {
         let mut declared = lock(&self.0);
-        let fresh = || Arc::new(Mutex::new((List::new(room), mask)));
-        let list = declared.lists.entry((by, name.into())).or_insert_with(fresh);
-        lock(list).0.widen(room);
-        Arc::clone(list)
+        let lives = declared.lists.entry(name.into()).or_default();
+        let own = lives.iter().position(|life| life.holders.contains(&holder));
+        let found = own.or_else(|| lives.iter().rposition(|life| life.is_of_other(holder.0)));
+        let at = found.unwrap_or_else(|| {
+            let list = Arc::new(Mutex::new((List::new(room), mask)));
+            lives.push(Life { list, holders: Vec::new() });
+            lives.len() - 1
+        });
+        let life = &mut lives[at];
+        if !life.holders.contains(&holder) {
+            life.holders.push(holder);
+        }
+        lock(&life.list).0.widen(room);
+        Arc::clone(&life.list)
     }
 
     /// A worker has followed a revision whose lists have `changed` so often: what is not among them, and nobody else
     /// has, ends.
-    pub(super) fn settle(&self, changed: u64, is_declared: impl Fn(&str, u64) -> bool) {
+    pub(super) fn settle(&self, family: Family, changed: u64, is_held: impl Fn(&str, u64) -> bool) {
         let mut declared = lock(&self.0);
-        if changed > declared.changed {
-            declared.changed = changed;
-            declared
-                .lists
-                .retain(|(by, name), list| is_declared(name, *by) || Arc::strong_count(list) > 1);
+        let newest = &mut declared.changed[family as usize];
+        if changed > *newest {
+            *newest = changed;
+            declared.keep(family, is_held);
         }
+    }
+
+    /// Rules of a family hold these lists now and no others.
+    pub(super) fn keep(&self, family: Family, is_held: impl Fn(&str, u64) -> bool) {
+        lock(&self.0).keep(family, is_held);
+    }
+}
+
+impl Declared {
+    fn keep(&mut self, family: Family, is_held: impl Fn(&str, u64) -> bool) {
+        self.lists.retain(|name, lives| {
+            for life in &mut *lives {
+                life.holders.retain(|(of, by)| *of != family || is_held(name, *by));
+            }
+            lives.retain(|life| !life.holders.is_empty() || Arc::strong_count(&life.list) > 1);
+            !lives.is_empty()
+        });
     }
 }

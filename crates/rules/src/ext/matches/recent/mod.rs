@@ -9,7 +9,7 @@ use packet::Read;
 
 use crate::error::What;
 use crate::ext::kit::number;
-use crate::ext::kit::recent_lists::{Action, Question, RecentLists, Visitor};
+use crate::ext::kit::recent_lists::{Action, Question, RecentLists, Visitor, Who};
 use crate::ext::{Args, Given, IP, ListUse, Match, MatchKind, Memory, Opt, Printer, Support};
 use crate::family::{Family, Hook};
 use crate::outcome::Outcome;
@@ -139,7 +139,9 @@ impl Looking {
         }
         address.iter_mut().zip(mask).for_each(|(byte, mask)| *byte &= mask);
         let (ttl, now) = (ttl_before_forwarding(transit), transit.time.unwrap_or(0));
-        Some(Visitor { address, ttl, now, certain: transit.certain })
+        let family = if is_v6 { Family::Ipv6 } else { Family::Ipv4 };
+        let who = Who { family, address };
+        Some(Visitor { who, ttl, now, certain: transit.certain })
     }
 }
 

@@ -1,35 +1,47 @@
-//! Reading TOML key by key: a [`Section`] knows which keys it has been asked for, and where everything stands.
+//! Reading TOML key by key, for configurations and for cases files.
+//!
+//! Contract: whatever is refused is a [`Wrong`], which names the bytes it stands at and says what is allowed there, in
+//! one line. A key that is not among those that there are is refused; of several, the first one.
+//!
+//! Source: TOML (<https://toml.io>), read by the `toml` crate.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(super) type Value<'t> = Spanned<DeValue<'t>>;
+/// A value, and where it stands.
+pub type Value<'t> = Spanned<DeValue<'t>>;
 
-/// What is wrong, and at which bytes.
-pub(super) type Wrong = (Range<usize>, String);
+/// At which bytes something is wrong, and what: a whole line for the user.
+pub type Wrong = (Range<usize>, String);
 
 /// A table of the file.
 #[derive(Clone, Copy)]
-pub(super) struct Section<'a, 't> {
+pub struct Section<'a, 't> {
     /// As the file writes it, such as `[[port]]`.
-    pub(super) title: &'static str,
-    /// Where it begins and ends.
-    pub(super) span: (usize, usize),
+    pub title: &'static str,
+    /// Where it begins and ends, in bytes.
+    pub span: (usize, usize),
     table: &'a DeTable<'t>,
 }
 
 impl<'a, 't> Section<'a, 't> {
     /// A table with any keys.
-    pub(super) fn any(title: &'static str, value: &'a Value<'t>) -> Result<Self, Wrong> {
+    ///
+    /// # Errors
+    /// The value is no table.
+    pub fn any(title: &'static str, value: &'a Value<'t>) -> Result<Self, Wrong> {
         let Some(table) = value.get_ref().as_table() else { return Err(found(value, "a table")) };
         let span = value.span();
         Ok(Self { title, span: (span.start, span.end), table })
     }
 
-    /// A table with these keys alone.
-    pub(super) fn new(
+    /// A table with these keys alone; those that are not built yet are refused by that reason.
+    ///
+    /// # Errors
+    /// The value is no table, or has another key.
+    pub fn new(
         title: &'static str,
         value: &'a Value<'t>,
         keys: &[&str],
@@ -40,19 +52,27 @@ impl<'a, 't> Section<'a, 't> {
         Ok(section)
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&'a Value<'t>> {
+    /// The value of a key, if it is there.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&'a Value<'t>> {
         self.table.get(key)
     }
 
     /// The value of a key that has to be there.
-    pub(super) fn need(&self, key: &str) -> Result<&'a Value<'t>, Wrong> {
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn need(&self, key: &str) -> Result<&'a Value<'t>, Wrong> {
         let (start, end) = self.span;
         let missing = || (start..end, format!("expected {key} = … in this {}", self.title));
         self.get(key).ok_or_else(missing)
     }
 
-    /// A whole number from 0 to `most`.
-    pub(super) fn number(&self, key: &str, most: u64) -> Result<Option<u64>, Wrong> {
+    /// A whole number from 0 to `most`, if the key is there.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn number(&self, key: &str, most: u64) -> Result<Option<u64>, Wrong> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let what = format!("a whole number from 0 to {most}");
         let DeValue::Integer(number) = value.get_ref() else { return Err(found(value, &what)) };
@@ -63,8 +83,21 @@ impl<'a, 't> Section<'a, 't> {
         }
     }
 
-    /// What one of these words stands for.
-    pub(super) fn choice<T: Copy>(
+    /// true or false, if the key is there.
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn flag(&self, key: &str) -> Result<Option<bool>, Wrong> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let flag = value.get_ref().as_bool().ok_or_else(|| found(value, "true or false"))?;
+        Ok(Some(flag))
+    }
+
+    /// What one of these words stands for, if the key is there.
+    ///
+    /// # Errors
+    /// It is none of these words.
+    pub fn choice<T: Copy>(
         &self,
         key: &str,
         words: &[(&str, T)],
@@ -80,8 +113,23 @@ impl<'a, 't> Section<'a, 't> {
     }
 }
 
+/// The tables of a file.
+///
+/// # Errors
+/// The text is no TOML.
+pub fn document(text: &str) -> Result<Spanned<DeTable<'_>>, Wrong> {
+    DeTable::parse(text).map_err(|error| {
+        let message = error.message().lines().collect::<Vec<_>>().join(", ");
+        let end = text.len();
+        (error.span().unwrap_or(end..end), format!("TOML: {message}"))
+    })
+}
+
 /// Refuses the first key that is not one of these.
-pub(super) fn only(table: &DeTable<'_>, keys: &[&str], not_built: &[&str]) -> Result<(), Wrong> {
+///
+/// # Errors
+/// There is such a key.
+pub fn only(table: &DeTable<'_>, keys: &[&str], not_built: &[&str]) -> Result<(), Wrong> {
     let unknown = table.keys().filter(|key| !keys.contains(&&**key.get_ref()));
     match unknown.min_by_key(|key| key.span().start) {
         Some(key) => {
@@ -101,10 +149,16 @@ fn refused(what: &str, word: &str, known: &[&str], not_built: &[&str]) -> String
     }
 }
 
-pub(super) fn string<'a>(value: &'a Value<'_>) -> Result<&'a str, Wrong> {
+/// The text of a string.
+///
+/// # Errors
+/// The value is something else.
+pub fn string<'a>(value: &'a Value<'_>) -> Result<&'a str, Wrong> {
     value.get_ref().as_str().ok_or_else(|| found(value, "a string"))
 }
 
-pub(super) fn found(value: &Value<'_>, what: &str) -> Wrong {
+/// What is wrong with a value of another type: `what` was expected.
+#[must_use]
+pub fn found(value: &Value<'_>, what: &str) -> Wrong {
     (value.span(), format!("expected {what}, found {}", value.get_ref().type_str()))
 }

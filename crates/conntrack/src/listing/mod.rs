@@ -1,23 +1,39 @@
-//! [`Listing`]: the table as `conntrack -L` prints it, also with `-o extended`, or as `/proc/net/nf_conntrack` has it.
+//! [`Listing`]: the table as `conntrack -L` prints it, also with `-o extended`, or as `/proc/net/nf_conntrack` has it;
+//! and as tamis writes its own, over a restart.
 //!
 //! Contract: every line is a flow, or blank, or the tool's own summary. What a line says beyond what is known here
-//! (`use`, `id`, `secctx`, …) is passed over; what it lacks is an error with line and column.
+//! (`use`, `id`, `secctx`, …) is passed over; what it lacks is an error with line and column. What is written reads as
+//! the same listing. It begins with [`HEADING`] and the time that its timeouts count from, and its lines have more
+//! words (`kept`), which only a listing with that heading is searched for.
 //!
 //! Source: conntrack-tools 1.4.7 and Linux 6.18 `nf_conntrack_standalone.c`, as printed.
 
+mod kept;
+mod write;
+
 use crate::helper::Helper;
-use crate::key::{Tuple, Zone};
+use crate::key::{Direction, Tuple, Zone};
 use crate::sctp::State as SctpState;
 use crate::tcp::State as TcpState;
 use packet::{icmpv4, icmpv6};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::Arc;
+
+pub(crate) use kept::Kept;
+
+/// What a listing of tamis's own begins with; the time follows, in seconds since the Unix epoch.
+const HEADING: &str = "# tamis connections/1 at=";
+
+const SECOND: u64 = 1_000_000_000;
 
 /// The flows that there are when the first packet comes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Listing {
     pub(crate) flows: Vec<Listed>,
+    /// When it was made, in nanoseconds, where tamis did: else the first packet comes at that time.
+    pub(crate) at: Option<u64>,
 }
 
 /// What a line says of a flow.
@@ -33,6 +49,8 @@ pub(crate) struct Listed {
     pub(crate) assured: bool,
     pub(crate) mark: u32,
     pub(crate) helper: Helper,
+    /// What only tamis writes.
+    pub(crate) kept: Option<Kept>,
 }
 
 /// What it says of a protocol's state.
@@ -81,10 +99,58 @@ impl Listing {
         for (number, line) in (1..).zip(text.lines()) {
             let is_summary = line.starts_with("conntrack v");
             if !line.trim().is_empty() && !is_summary {
-                flows.push(LineWords::new(number, line).flow()?);
+                flows.push(LineWords::new(number, line).flow(None)?);
             }
         }
-        Ok(Self { flows })
+        Ok(Self { flows, at: None })
+    }
+
+    /// Reads a listing that tamis wrote, and the lines of it that are no flows, which are left out.
+    ///
+    /// # Errors
+    /// It does not begin with the heading.
+    pub fn parse_kept(text: &str) -> Result<(Self, Vec<ListingError>), ListingError> {
+        let heading = text.lines().next().unwrap_or_default();
+        let at = heading.strip_prefix(HEADING).and_then(nanoseconds).ok_or_else(|| {
+            LineWords::new(1, heading).expected("# tamis connections/1 at=SECONDS")
+        })?;
+        let (mut flows, mut refused) = (Vec::new(), Vec::new());
+        for (number, line) in (2..).zip(text.lines().skip(1)) {
+            if line.trim().is_empty() {
+                continue;
+            }
+            match LineWords::new(number, line).flow(Some(Kept::default())) {
+                Ok(flow) => flows.push(flow),
+                Err(error) => refused.push(error),
+            }
+        }
+        Ok((Self { flows, at: Some(at) }, refused))
+    }
+
+    /// What a table of one address family goes on with: of a listing that tamis wrote, the flows of that family. The
+    /// kernel's table is one for both, so its listing stays whole.
+    #[must_use]
+    pub fn of_family(self: &Arc<Self>, is_ipv6: bool) -> Arc<Self> {
+        if self.at.is_none() {
+            return Arc::clone(self);
+        }
+        let own = self.flows.iter().filter(|flow| flow.original.is_ipv6() == is_ipv6);
+        Arc::new(Self { flows: own.cloned().collect(), at: self.at })
+    }
+
+    /// These flows and others, as of the later of the two times: who has died by then is left out.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let at = self.at.max(other.at);
+        let aged = |listing: Self| {
+            let passed = at.unwrap_or(0).saturating_sub(listing.at.unwrap_or(0)) / SECOND;
+            listing.flows.into_iter().filter_map(move |flow| {
+                let left = flow.left.checked_sub(passed)?;
+                Some(Listed { left, ..flow })
+            })
+        };
+        let flows = aged(self).chain(aged(other)).collect();
+        Self { flows, at }
     }
 
     /// Flows in it.
@@ -98,6 +164,16 @@ impl Listing {
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
+}
+
+/// A time of seconds, with a fraction of nine digits at most.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let fraction = format!("{fraction:0<9}").parse::<u64>().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(SECOND)?.checked_add(fraction)
 }
 
 /// The words of a line.
@@ -165,7 +241,8 @@ impl<'t> LineWords<'t> {
         Ok(value)
     }
 
-    fn flow(&mut self) -> Result<Listed, ListingError> {
+    /// The flow; with what tamis writes of it, if there is room for that.
+    fn flow(&mut self, kept: Option<Kept>) -> Result<Listed, ListingError> {
         if matches!(self.peek().1, "ipv4" | "ipv6") {
             self.next();
             self.number::<u8>("the number of the address family")?;
@@ -187,10 +264,10 @@ impl<'t> LineWords<'t> {
             self.next();
         }
         let first = self.side(protocol)?;
-        let mut rest = Rest::default();
-        self.assignments(&mut rest)?;
+        let mut rest = Rest { kept, ..Rest::default() };
+        self.assignments(Direction::Original, &mut rest)?;
         let second = self.side(protocol)?;
-        self.assignments(&mut rest)?;
+        self.assignments(Direction::Reply, &mut rest)?;
         if let (_, [_, ..]) = (self.at, self.peek().1.as_bytes()) {
             return Err(self.expected("the end of the line"));
         }
@@ -205,6 +282,7 @@ impl<'t> LineWords<'t> {
             assured: rest.assured,
             mark: rest.mark,
             helper: rest.helper,
+            kept: rest.kept,
         })
     }
 
@@ -264,7 +342,7 @@ impl<'t> LineWords<'t> {
     }
 
     /// What stands after a direction, up to the next one.
-    fn assignments(&mut self, rest: &mut Rest) -> Result<(), ListingError> {
+    fn assignments(&mut self, direction: Direction, rest: &mut Rest) -> Result<(), ListingError> {
         loop {
             let word = self.peek().1;
             match word.split_once('=') {
@@ -280,7 +358,11 @@ impl<'t> LineWords<'t> {
                     rest.add(zone);
                 }
                 Some(("helper", name)) => rest.helper = Helper::named(name),
-                Some(_) => {}
+                Some((name, text)) => {
+                    if let Some(kept) = &mut rest.kept {
+                        kept.take(direction, name, text).map_err(|what| self.expected(what))?;
+                    }
+                }
                 None => match word {
                     "[UNREPLIED]" => rest.unreplied = true,
                     "[ASSURED]" => rest.assured = true,
@@ -302,6 +384,7 @@ struct Rest {
     /// Of the original direction, and of replies.
     zones: [u16; 2],
     helper: Helper,
+    kept: Option<Kept>,
 }
 
 impl Rest {

@@ -1,0 +1,36 @@
+//! Files that a run opens, reads and writes while it runs: Landlock refuses it all others.
+//!
+//! Contract: folders, not files, as who changes a file may put another one in its place. What is open stays open.
+
+use anyhow::{Context, Result, ensure};
+use dataplane::run::config::Settings;
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
+    path_beneath_rules,
+};
+
+/// The newest one whose rights are meant here; of an older kernel those that it has.
+const KNOWN: ABI = ABI::V5;
+
+/// Where the kernel says what devices and processors there are.
+const OF_DEVICES: [&str; 2] = ["/sys/class/net", "/sys/devices"];
+
+/// Refuses all but what the configuration names.
+pub(super) fn keep_own(settings: &Settings) -> Result<()> {
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let write = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::RemoveFile;
+    let used = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+    let opened_again = settings.reopen.then_some("/dev/net/tun");
+    let rules = |folders, rights: BitFlags<AccessFs>| path_beneath_rules(folders, rights);
+    let status = Ruleset::default()
+        .handle_access(AccessFs::from_all(KNOWN))?
+        .create()?
+        .add_rules(rules(settings.folders_read(), read))?
+        .add_rules(rules(settings.folders_written(), read | write))?
+        .add_rules(path_beneath_rules(OF_DEVICES, read))?
+        .add_rules(path_beneath_rules(opened_again, used))?
+        .restrict_self()
+        .context("landlock_restrict_self")?;
+    ensure!(status.ruleset != RulesetStatus::NotEnforced, "this kernel has none, or it is off");
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! Giving up privileges between opening and running: capabilities, gaining new ones, the system calls that a run makes
+//! no use of, and files that are not its own.
+//!
+//! Contract: to be called by the only thread that there is, after everything is open: what is given up is a thread's
+//! own, and threads that start later have it from this one. Of what the kernel does not have, the rest is given up all
+//! the same, and it is told once; under [`Privileges::Required`] it is an error. Nothing here can be taken back.
+//!
+//! Source: capabilities(7), prctl(2) (`PR_SET_NO_NEW_PRIVS`), seccomp(2), landlock(7).
+
+#[cfg(target_os = "linux")]
+mod capabilities;
+#[cfg(target_os = "linux")]
+mod files;
+#[cfg(target_os = "linux")]
+mod system_calls;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
+
+use anyhow::{Result, bail};
+use dataplane::run::GivenUp;
+use dataplane::run::config::{Privileges, Settings};
+#[cfg(target_os = "linux")]
+use rustix::thread::CapabilitySet;
+
+/// Gives up what a run of this configuration does not need; with what could not be given up, each in one line.
+///
+/// # Errors
+/// Something could not, and it is required.
+pub(crate) fn confine(settings: &Settings) -> Result<(GivenUp, Vec<String>)> {
+    match settings.privileges {
+        Privileges::Off => Ok((GivenUp::default(), Vec::new())),
+        asked @ (Privileges::Auto | Privileges::Required) => {
+            let (given_up, lacking) = give_up(settings);
+            judged(asked, given_up, lacking)
+        }
+    }
+}
+
+/// Whether what could not be given up is an error.
+fn judged(
+    asked: Privileges,
+    given_up: GivenUp,
+    lacking: Vec<String>,
+) -> Result<(GivenUp, Vec<String>)> {
+    match (asked, &*lacking) {
+        (Privileges::Required, [first, ..]) => bail!("[privileges] drop = \"required\": {first}"),
+        _ => Ok((given_up, lacking)),
+    }
+}
+
+/// In this order: no system call is left for it once all but a run's are given up.
+#[cfg(target_os = "linux")]
+fn give_up(settings: &Settings) -> (GivenUp, Vec<String>) {
+    let mut lacking = Vec::new();
+    let mut is_done = |what: &str, done: Result<()>| {
+        let told = done.as_ref().err().map(|error| format!("{what} cannot be given up: {error:#}"));
+        lacking.extend(told);
+        done.is_ok()
+    };
+    let kept = if settings.reopen { capabilities::TO_OPEN } else { CapabilitySet::empty() };
+    let given_up = GivenUp {
+        new_privileges: is_done("new privileges", capabilities::gain_none()),
+        files: is_done("files (Landlock)", files::keep_own(settings)),
+        capabilities: is_done("capabilities", capabilities::keep(kept)) && kept.is_empty(),
+        system_calls: is_done("system calls (seccomp)", system_calls::keep_needed()),
+    };
+    (given_up, lacking)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_up(_: &Settings) -> (GivenUp, Vec<String>) {
+    let what = "privileges cannot be given up: this tamis knows how to on Linux alone";
+    (GivenUp::default(), vec![what.to_owned()])
+}

@@ -1,0 +1,199 @@
+//! `tamis run` on devices that lose their link, go away and come back, with two workers. Two hosts, each in a network
+//! namespace of its own, ping each other through it. Needs root.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::ran::{Scratch, TAMIS, skipped, tamis};
+
+const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n\
+    -A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n\
+    -A FORWARD -p icmp -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
+
+/// Two hosts and a third namespace between them, which go with it, and the run.
+struct Stage {
+    names: [String; 3],
+    folder: Scratch,
+    run: Option<Child>,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if let Some(run) = &mut self.run {
+            let _ = run.kill();
+            let _ = run.wait();
+        }
+        for name in &self.names {
+            ip(&format!("netns del {name}"));
+        }
+    }
+}
+
+fn ip(arguments: &str) -> bool {
+    let run = Command::new("ip").args(arguments.split(' ')).stderr(Stdio::null()).status();
+    run.is_ok_and(|status| status.success())
+}
+
+impl Stage {
+    /// `None` where the machine has no namespaces for us.
+    fn new(test: &str) -> Option<Self> {
+        let names =
+            ["a", "m", "b"].map(|name| format!("tamis-{test}-{}-{name}", std::process::id()));
+        let stage = Self { names, folder: Scratch::new(test), run: None };
+        let [_, m, b] = &stage.names;
+        let made = stage.names.iter().all(|name| ip(&format!("netns add {name}")))
+            && stage.plug_left()
+            && ip(&format!("link add b0 netns {b} type veth peer name m1 netns {m}"))
+            && ip(&format!("-n {b} addr add 10.9.0.2/24 dev b0"))
+            && [(m, "m1"), (b, "b0")]
+                .iter()
+                .all(|(name, device)| ip(&format!("-n {name} link set {device} up")));
+        made.then_some(stage)
+    }
+
+    /// Makes the left device, and its host's.
+    fn plug_left(&self) -> bool {
+        let [a, m, _] = &self.names;
+        ip(&format!("link add a0 netns {a} type veth peer name m0 netns {m}"))
+            && ip(&format!("-n {a} addr add 10.9.0.1/24 dev a0"))
+            && ip(&format!("-n {m} link set m0 up"))
+            && ip(&format!("-n {a} link set a0 up"))
+    }
+
+    /// Starts, until it says that it is ready.
+    fn start(&mut self, wire: &str) {
+        self.folder.write("rules.v4", RULES);
+        let config = self.folder.write(
+            "live.toml",
+            format!(
+                "[[port]]\nname = \"left\"\nkind = \"af_packet\"\ndevice = \"m0\"\n\
+                 [[port]]\nname = \"right\"\nkind = \"af_packet\"\ndevice = \"m1*\"\n\
+                 [[wire]]\nports = [\"left\", \"right\"]\n{wire}\n[rules]\nip = \"rules.v4\"\n\
+                 [workers]\ncount = 2\n[control]\nsocket = \"c\"\n"
+            ),
+        );
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[1], TAMIS, "run", &config]);
+        let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut says = BufReader::new(run.stderr.take().unwrap());
+        self.run = Some(run);
+        let mut line = String::new();
+        while line != "ready\n" {
+            line.clear();
+            assert!(says.read_line(&mut line).unwrap() > 0, "it ended before it was ready");
+        }
+        // What else it says is nobody's to read, but has to go somewhere.
+        thread::spawn(move || says.lines().map_while(Result::ok).for_each(drop));
+    }
+
+    fn pings(&self) -> bool {
+        let mut ping = Command::new("ip");
+        ping.args(["netns", "exec", &self.names[0], "ping", "-c", "1", "-W", "1", "10.9.0.2"]);
+        ping.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
+    }
+
+    fn status(&self) -> Value {
+        tamis(&["ctl", "--socket", &self.folder.file("c"), "--json", "status"]).json()
+    }
+
+    /// States of both ports.
+    fn states(&self) -> [String; 2] {
+        let status = self.status();
+        [0, 1].map(|port| status["ports"][port]["state"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Stops it; every frame is accounted for.
+    fn stop(&mut self) {
+        let status = self.status();
+        for wire in status["wires"].as_array().unwrap() {
+            let count = |key: &str| wire[key].as_u64().unwrap();
+            let dropped = wire["dropped"].as_object().unwrap();
+            let dropped: u64 = dropped.values().filter_map(Value::as_u64).sum();
+            assert_eq!(count("received") + count("made"), count("sent") + dropped, "{wire}");
+        }
+        let socket = self.folder.file("c");
+        assert_eq!(tamis(&["ctl", "--socket", &socket, "stop"]).code, Some(0));
+        assert_eq!(self.run.as_mut().unwrap().wait().unwrap().code(), Some(0));
+        self.run = None;
+    }
+}
+
+/// Looks until it is so.
+#[track_caller]
+fn comes_true(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(30), "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn stage(test: &str) -> Option<Stage> {
+    let stage = Stage::new(test);
+    if stage.is_none() {
+        skipped("devices that go: no network namespaces (not root?)");
+    }
+    stage
+}
+
+#[test]
+fn a_device_that_goes_is_waited_for_and_opened_again() {
+    let Some(mut stage) = stage("gone") else { return };
+    stage.start("");
+    let status = stage.status();
+    assert_eq!(status["workers"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        (&status["ports"][1]["device"], &status["ports"][1]["idle_latency_us"]),
+        (&"m1".into(), &1000.into())
+    );
+    assert!(stage.pings());
+
+    // Down, it stays the port's.
+    let m = stage.names[1].clone();
+    assert!(ip(&format!("-n {m} link set m0 down")));
+    comes_true("left is down", || stage.states()[0] == "down");
+    assert!(ip(&format!("-n {m} link set m0 up")));
+    comes_true("both are up", || stage.states() == ["up", "up"]);
+    comes_true("frames pass again", || stage.pings());
+
+    assert!(ip(&format!("-n {m} link del m0")));
+    comes_true("left is gone", || stage.states() == ["gone", "up"]);
+    // What is for it meanwhile is dropped for that.
+    let unheard = ["netns", "exec", &stage.names[2], "ping", "-c", "1", "-W", "1", "10.9.0.1"];
+    let dropped = || stage.status()["wires"][1]["dropped"]["device"].as_u64().unwrap_or(0);
+    comes_true("what is for it is dropped", || {
+        let _ = Command::new("ip").args(unheard).stdout(Stdio::null()).status();
+        dropped() > 0
+    });
+    assert!(stage.plug_left());
+    comes_true("left is up again", || stage.states() == ["up", "up"]);
+    comes_true("frames pass again", || stage.pings());
+    stage.stop();
+}
+
+#[test]
+fn a_link_that_is_lost_is_passed_on_where_the_wire_says_so() {
+    let Some(mut stage) = stage("link") else { return };
+    stage.start("link = \"pass\"");
+    assert!(stage.pings());
+    let (a, b) = (stage.names[0].clone(), stage.names[2].clone());
+    // The host at the other end sees its carrier go, too.
+    let has_carrier = || {
+        let shown = Command::new("ip").args(["-n", &a, "link", "show", "a0"]).output().unwrap();
+        String::from_utf8_lossy(&shown.stdout).contains("LOWER_UP")
+    };
+    assert!(has_carrier());
+    assert!(ip(&format!("-n {b} link set b0 down")));
+    comes_true("the other side loses its carrier", || !has_carrier());
+    assert!(ip(&format!("-n {b} link set b0 up")));
+    comes_true("and has it again", has_carrier);
+    comes_true("frames pass again", || stage.pings());
+    assert!(ip(&format!("-n {b} link set b0 down")));
+    comes_true("it goes once more", || !has_carrier());
+    stage.stop();
+    comes_true("nothing stays down after the run", has_carrier);
+}

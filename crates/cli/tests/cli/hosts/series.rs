@@ -1,0 +1,39 @@
+//! A short piece of `make series`: tamis and this machine's kernel one after the other, in both orders, count alike.
+
+use std::path::Path;
+
+use lab::series::compare::{Played, compare};
+use lab::series::{Order, SETTINGS, forwarding, lacking, play};
+
+use crate::ran::{Scratch, TAMIS, skipped};
+
+/// Refuses host b what host a may do, by every kind of end.
+const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n:new - [0:0]\n\
+    -A FORWARD -m conntrack --ctstate INVALID -j DROP\n\
+    -A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n\
+    -A FORWARD -m conntrack --ctstate NEW -g new\n\
+    -A new -i eth1 -p tcp -m multiport --dports 21,22,53,80,443,5201 -j ACCEPT\n\
+    -A new -i eth1 -p udp -m multiport --dports 53,5201 -j ACCEPT\n\
+    -A new -i eth1 -p icmp -m icmp --icmp-type echo-request -j ACCEPT\n\
+    -A new -p tcp -j REJECT --reject-with tcp-reset\n\
+    -A new -p icmp -m length --length 0:100 -j ACCEPT\n\
+    -A new -p udp -j REJECT --reject-with icmp-port-unreachable\nCOMMIT\n";
+
+#[test]
+fn the_kernel_and_tamis_count_alike_in_series() {
+    if let Some(reason) = lacking() {
+        return skipped(&format!("in series with the kernel: {reason}"));
+    }
+    let setting = SETTINGS.iter().find(|setting| setting.ruleset == "ferm-dmz-router").unwrap();
+    let folder = Scratch::new("series");
+    let runs = Order::ALL.map(|order| {
+        let dir = folder.path().join(order.name());
+        play(setting, &forwarding(RULES), order, &dir, Path::new(TAMIS), 100_000).unwrap();
+        Played::read(&dir, setting, order).unwrap()
+    });
+    let compared = compare(&runs);
+    assert!(compared.packets > 1000 && compared.hit > 8, "{compared:?}");
+    assert!(compared.dropped > 20, "something is refused: {compared:?}");
+    let findings: Vec<String> = compared.findings.iter().map(ToString::to_string).collect();
+    assert!(findings.is_empty(), "{findings:#?}");
+}

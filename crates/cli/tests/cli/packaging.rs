@@ -1,0 +1,22 @@
+//! The systemd unit, as systemd reads it.
+
+use std::fs;
+use std::process::Command;
+
+use crate::ran::{Scratch, TAMIS, skipped};
+
+#[test]
+fn systemd_takes_the_unit_and_its_bypass() {
+    let packaging = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
+    let folder = Scratch::new("packaging");
+    let read = |name: &str| fs::read_to_string(format!("{packaging}/{name}")).unwrap();
+    let unit =
+        folder.write("tamis.service", read("tamis.service").replace("/usr/bin/tamis", TAMIS));
+    fs::create_dir(folder.file("tamis.service.d")).unwrap();
+    folder.write("tamis.service.d/bypass.conf", read("bypass.conf"));
+    let Ok(verified) = Command::new("systemd-analyze").args(["verify", &unit]).output() else {
+        return skipped("the systemd unit: systemd-analyze is not there");
+    };
+    let said = String::from_utf8_lossy(&verified.stderr);
+    assert!(verified.status.success() && said.is_empty(), "{said}");
+}

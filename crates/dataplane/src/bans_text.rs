@@ -1,0 +1,158 @@
+//! A file of bans: timed changes of the access list.
+//!
+//! One change a line: `TIME ban|unban|accept|deny SOURCE [DESTINATION]`. TIME is RFC 3339, `+SECONDS` after
+//! the first packet, or `-` for before it; SOURCE and DESTINATION are addresses or prefixes of one family,
+//! a DESTINATION only with accept and deny. Empty lines and lines that begin with `#` do not count.
+
+use std::fmt;
+
+use access::list::{Action, Block, Change, Schedule, When};
+use packet::visible;
+
+use crate::moment::Moment;
+
+/// What is wrong with a line, and where; both count from 1, columns in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BansError {
+    /// Line.
+    pub line: usize,
+    /// Column.
+    pub column: usize,
+    /// What was expected there, and what was found.
+    pub what: String,
+}
+
+impl fmt::Display for BansError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.what)
+    }
+}
+
+impl std::error::Error for BansError {}
+
+/// Reads the text of a file, whose name the list has.
+///
+/// # Errors
+/// A line says something else than a change.
+pub fn parse(file: &str, text: &str) -> Result<Schedule, BansError> {
+    let mut changes = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let mut words = Words { line, rest: line };
+        match words.next() {
+            None => {}
+            Some((_, word)) if word.starts_with('#') => {}
+            Some(first) => changes.push(
+                change(first.0, first.1, &mut words).map_err(|(column, what)| BansError {
+                    line: number,
+                    column,
+                    what,
+                })?,
+            ),
+        }
+    }
+    Ok(Schedule::new(file, changes))
+}
+
+/// The words of a line, each with its column.
+struct Words<'l> {
+    line: &'l str,
+    rest: &'l str,
+}
+
+impl<'l> Iterator for Words<'l> {
+    type Item = (usize, &'l str);
+
+    fn next(&mut self) -> Option<(usize, &'l str)> {
+        let start = self.rest.trim_start();
+        let length = start.find(char::is_whitespace).unwrap_or(start.len());
+        let (word, rest) = start.split_at(length);
+        self.rest = rest;
+        let column = self.line.len() - start.len() + 1;
+        (!word.is_empty()).then_some((column, word))
+    }
+}
+
+impl Words<'_> {
+    /// Where another word would be.
+    fn end(&self) -> usize {
+        self.line.trim_end().len() + 1
+    }
+}
+
+type Misread = (usize, String);
+
+fn change(column: usize, word: &str, words: &mut Words<'_>) -> Result<(When, Change), Misread> {
+    let when = match (word, Moment::parse(word)) {
+        ("-", _) => When::Before,
+        (_, Some(Moment::At(time))) => When::At(time),
+        (_, Some(Moment::After(span))) => When::After(span),
+        _ => return Err((column, misread("an RFC 3339 time, +SECONDS or -", word))),
+    };
+    let known = "ban, unban, accept or deny";
+    let (column, word) = words.next().ok_or_else(|| (words.end(), missing(known)))?;
+    let action = Action::ALL.into_iter().find(|action| action.word() == word);
+    let action = action.ok_or_else(|| (column, misread(known, word)))?;
+    let (_, source) = block(words)?.ok_or_else(|| (words.end(), missing("a source")))?;
+    let destination = match action {
+        Action::Accept | Action::Deny => block(words)?,
+        Action::Ban | Action::Unban => None,
+    };
+    if let Some((column, _)) = destination.filter(|(_, block)| !block.is_family_of(source)) {
+        return Err((column, "expected a destination of the source's family".to_owned()));
+    }
+    if let Some((column, word)) = words.next() {
+        return Err((column, misread("the end of the line", word)));
+    }
+    let destination = destination.map(|(_, block)| block);
+    Ok((when, Change { action, source, destination }))
+}
+
+fn block(words: &mut Words<'_>) -> Result<Option<(usize, Block)>, Misread> {
+    let Some((column, word)) = words.next() else { return Ok(None) };
+    match Block::parse(word) {
+        Some(block) => Ok(Some((column, block))),
+        None => Err((column, misread("ADDRESS or ADDRESS/BITS", word))),
+    }
+}
+
+fn misread(expected: &str, found: &str) -> String {
+    format!("expected {expected}, found \"{}\"", visible::word(found))
+}
+
+fn missing(expected: &str) -> String {
+    format!("expected {expected}, found the end of the line")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_read() {
+        let text = "# bans\n\n- ban 10.0.0.0/8\r\n+1.5 unban 10.0.0.1\n  2026-11-21T10:00:00Z \
+                    deny 0.0.0.0/0 192.0.2.1\n- accept 2001:db8::/32\n";
+        let mut schedule = parse("", text).unwrap();
+        let mut is_ok = |time, source: &str| {
+            schedule.at(Some(time)).decide(source.parse().unwrap(), "192.0.2.1".parse().unwrap())
+        };
+        assert!(is_ok(0, "10.0.0.1").is_err());
+        assert!(is_ok(1_500_000_000, "10.0.0.1").is_ok());
+        assert!(is_ok(u64::MAX, "11.0.0.1").is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        for (text, column, what) in [
+            ("ban 10.0.0.1", 1, "expected an RFC 3339 time, +SECONDS or -, found \"ban\""),
+            ("- kick 10.0.0.1", 3, "expected ban, unban, accept or deny, found \"kick\""),
+            ("-", 2, "expected ban, unban, accept or deny, found the end of the line"),
+            ("- ban", 6, "expected a source, found the end of the line"),
+            ("- ban 10.0.0.1/33", 7, "expected ADDRESS or ADDRESS/BITS, found \"10.0.0.1/33\""),
+            ("- ban ::1 ::2", 11, "expected the end of the line, found \"::2\""),
+            ("- deny ::1 10.0.0.1", 12, "expected a destination of the source's family"),
+        ] {
+            let wrong = parse("", &format!("- ban ::1\n{text}")).unwrap_err();
+            assert_eq!(wrong, BansError { line: 2, column, what: what.to_owned() }, "{text}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Keys of a `[[port]]` besides what it is: its addresses, how long its packets are, and the pace of a capture.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use host::Network;
+use pktio::{Pace, Speed};
+use toml::de::DeValue;
+
+use crate::keys::{Section, Value, Wrong, found, string};
+
+/// Longest packets that a port may carry: what IPv4 asks of every link (RFC 791), and the longest that there is.
+const MTU: RangeInclusive<u64> = 68..=65_535;
+
+/// The addresses of a port, at most one of each family. Their prefix lengths are read and mean nothing: a wire routes
+/// nothing.
+pub(super) fn addresses(section: &Section<'_, '_>) -> Result<Vec<IpAddr>, Wrong> {
+    let Some(list) = section.get("address") else { return Ok(Vec::new()) };
+    let what = "a list of addresses such as \"192.0.2.1/24\"";
+    let values = list.get_ref().as_array().ok_or_else(|| found(list, what))?;
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for value in values {
+        let addr = address(value)?;
+        if addresses.iter().any(|other| other.is_ipv6() == addr.is_ipv6()) {
+            let what = format!("expected one address of each family, found \"{addr}\" as well");
+            return Err((value.span(), what));
+        }
+        addresses.push(addr);
+    }
+    Ok(addresses)
+}
+
+fn address(value: &Value<'_>) -> Result<IpAddr, Wrong> {
+    let text = string(value)?;
+    let addr = text.split('/').next().and_then(|addr| addr.parse().ok());
+    let is_one_host = |addr: &IpAddr| !addr.is_unspecified() && !addr.is_multicast();
+    match (Network::parse(text), addr.filter(is_one_host)) {
+        (Some(_), Some(addr)) => Ok(addr),
+        _ => {
+            let what = "expected the address of a host, such as 192.0.2.1/24 or 2001:db8::1/64";
+            Err((value.span(), format!("{what}, found \"{text}\"")))
+        }
+    }
+}
+
+/// Bytes of the longest packet, if the port is given to carry no longer ones.
+pub(super) fn mtu(section: &Section<'_, '_>) -> Result<Option<u32>, Wrong> {
+    let Some(value) = section.get("mtu") else { return Ok(None) };
+    match section.number("mtu", *MTU.end())? {
+        Some(bytes) if bytes < *MTU.start() => {
+            let what = format!("expected at least {}, found {bytes}", MTU.start());
+            Err((value.span(), what))
+        }
+        bytes => Ok(bytes.map(|bytes| bytes as u32)),
+    }
+}
+
+/// When the frames of a capture come.
+pub(super) fn pace(section: &Section<'_, '_>) -> Result<Pace, Wrong> {
+    let words = [("flat", false), ("capture", true)];
+    let is_timed = section.choice("pace", &words, &[])?.unwrap_or_default();
+    let Some(value) = section.get("speed") else {
+        return Ok(if is_timed { Pace::Timed(Speed::AS_CAPTURED) } else { Pace::FlatOut });
+    };
+    let what = "a number above 0";
+    let text = match value.get_ref() {
+        DeValue::Integer(number) => number.as_str(),
+        DeValue::Float(number) => number.as_str(),
+        _ => return Err(found(value, what)),
+    };
+    let speed = text.replace('_', "").parse().ok().and_then(Speed::new);
+    let speed = speed.ok_or_else(|| (value.span(), format!("expected {what}, found {text}")))?;
+    if !is_timed {
+        return Err((value.span(), "expected pace = \"capture\" beside speed".to_owned()));
+    }
+    Ok(Pace::Timed(speed))
+}

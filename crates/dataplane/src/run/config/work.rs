@@ -1,0 +1,87 @@
+//! `[workers]` and `[burst]`: who moves frames, and how many at a time.
+
+use toml::de::{DeTable, DeValue};
+
+use super::{BurstSettings, Cores, Workers};
+use crate::keys::{Section, Value, Wrong, found};
+
+/// Workers that there may be: a ring goes from each to each.
+const MOST_WORKERS: u64 = 64;
+
+/// Numbers that cores have.
+const MOST_CORE: u64 = 1023;
+
+/// Frames of a burst, and those that one call sends.
+const MOST_RECEIVED: u64 = 1024;
+const MOST_SENT: u64 = 512;
+
+/// Microseconds that frames may be held back.
+const MOST_DRAIN: u64 = 1_000_000;
+
+pub(super) fn workers(top: &DeTable<'_>) -> Result<Workers, Wrong> {
+    let Some(value) = top.get("workers") else { return Ok(Workers::default()) };
+    let section = Section::new("[workers]", value, &["cores", "count", "scheme"], &[])?;
+    section.choice("scheme", &[("run_to_completion", ())], &["ordered"])?;
+    let cores = match section.get("cores") {
+        None => Cores::Any,
+        Some(list) if list.get_ref().is_array() => Cores::These(numbers(list)?),
+        Some(word) if !word.get_ref().is_str() => {
+            return Err(found(word, "\"compact\", \"scatter\" or a list of cores"));
+        }
+        Some(_) => {
+            let is_compact =
+                section.choice("cores", &[("compact", true), ("scatter", false)], &[])?;
+            if is_compact == Some(true) { Cores::Compact } else { Cores::Scatter }
+        }
+    };
+    let count = one_or_more(&section, "count", MOST_WORKERS)?;
+    match (&cores, section.get("count")) {
+        (Cores::These(_), Some(count)) => {
+            Err((count.span(), "expected no count beside a list of cores".to_owned()))
+        }
+        _ => Ok(Workers { cores, count }),
+    }
+}
+
+pub(super) fn burst(top: &DeTable<'_>) -> Result<BurstSettings, Wrong> {
+    let mut burst = BurstSettings::default();
+    let Some(value) = top.get("burst") else { return Ok(burst) };
+    let section = Section::new("[burst]", value, &["rx", "tx", "free", "drain_us"], &[])?;
+    burst.rx = one_or_more(&section, "rx", MOST_RECEIVED)?.unwrap_or(burst.rx);
+    burst.tx = one_or_more(&section, "tx", MOST_SENT)?.unwrap_or(burst.tx);
+    burst.free = one_or_more(&section, "free", MOST_SENT)?.unwrap_or(burst.free);
+    if let Some(drain) = section.number("drain_us", MOST_DRAIN)? {
+        burst.drain_us = drain as u32;
+    }
+    Ok(burst)
+}
+
+/// The numbers of cores in a list, each once.
+fn numbers(list: &Value<'_>) -> Result<Vec<usize>, Wrong> {
+    let mut numbers = Vec::new();
+    for value in list.get_ref().as_array().into_iter().flatten() {
+        let what = format!("a core from 0 to {MOST_CORE} that is not in the list before");
+        let DeValue::Integer(number) = value.get_ref() else { return Err(found(value, &what)) };
+        match u64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(core) if core <= MOST_CORE && !numbers.contains(&(core as usize)) => {
+                numbers.push(core as usize);
+            }
+            _ => {
+                return Err((value.span(), format!("expected {what}, found {}", number.as_str())));
+            }
+        }
+    }
+    match numbers.len() as u64 {
+        1..=MOST_WORKERS => Ok(numbers),
+        many => Err((list.span(), format!("expected 1 to {MOST_WORKERS} cores, found {many}"))),
+    }
+}
+
+fn one_or_more(section: &Section<'_, '_>, key: &str, most: u64) -> Result<Option<usize>, Wrong> {
+    match (section.number(key, most)?, section.get(key)) {
+        (Some(0), Some(value)) => {
+            Err((value.span(), format!("expected a whole number from 1 to {most}, found 0")))
+        }
+        (number, _) => Ok(number.map(|number| number as usize)),
+    }
+}

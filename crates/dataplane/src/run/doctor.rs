@@ -1,0 +1,175 @@
+//! Which back ends of ports work on this machine, and what is missing for those that do not.
+//!
+//! Contract: opens and closes what a port would, and makes nothing: no device, no frame is received.
+//!
+//! Source: `packet(7)`, `capabilities(7)`, `proc_pid_status(5)`; Linux `Documentation/networking/tuntap.rst`.
+
+use std::fmt::Write;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind};
+
+use serde_json::{Value, json};
+
+use super::config::{Kind, Settings};
+use super::interface;
+
+/// What to do where a capability is missing.
+const AS_ROOT: &str = "run it as root, or once: \
+    sudo setcap cap_net_raw,cap_net_admin+ep \"$(command -v tamis)\"";
+
+/// Capabilities that back ends may need, with their numbers (`linux/capability.h`).
+const CAPABILITIES: [(&str, u32); 4] =
+    [("CAP_NET_ADMIN", 12), ("CAP_NET_RAW", 13), ("CAP_IPC_LOCK", 14), ("CAP_BPF", 39)];
+const NET_ADMIN: &str = "CAP_NET_ADMIN";
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The kernel's release, where it says it.
+    pub kernel: Option<String>,
+    /// Of the capabilities that back ends may need, those that this process has; `None` where it cannot be read.
+    pub capabilities: Option<Vec<&'static str>>,
+    /// Each back end, and each device that a configuration names.
+    pub findings: Vec<Finding>,
+}
+
+/// Of a back end, or of a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The kind of port, and its device if it is about one.
+    pub what: String,
+    /// The configuration needs it.
+    pub is_needed: bool,
+    /// What is missing, and what to do about it; `None` where it works.
+    pub missing: Option<(String, String)>,
+}
+
+/// Looks at this machine, and at what a configuration needs of it, if one is given.
+#[must_use]
+pub fn examine(settings: Option<&Settings>) -> Report {
+    let capabilities = capabilities();
+    let kinds = || settings.iter().flat_map(|settings| &settings.ports).map(|port| &port.kind);
+    let af_packet = packet_socket();
+    let tun = tun(capabilities.as_deref());
+    let nothing = || Some(("not built into this tamis".to_owned(), "use af_packet".to_owned()));
+    let finding =
+        |what: &str, is_needed, missing| Finding { what: what.to_owned(), is_needed, missing };
+    let mut findings = vec![
+        finding("af_packet", kinds().any(|kind| matches!(kind, Kind::AfPacket { .. })), af_packet),
+        finding("tun", kinds().any(|kind| matches!(kind, Kind::Tun { .. })), tun),
+        finding("pcap", kinds().any(|kind| matches!(kind, Kind::Pcap { .. })), None),
+        finding("af_xdp", false, nothing()),
+        finding("dpdk", false, nothing()),
+    ];
+    findings.extend(kinds().filter_map(|kind| match kind {
+        Kind::AfPacket { device } => {
+            Some(finding(&format!("af_packet {device}"), true, interface(device)))
+        }
+        _ => None,
+    }));
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
+    Report { kernel: kernel.map(|text| text.trim().to_owned()), capabilities, findings }
+}
+
+impl Report {
+    /// Whether all works that the configuration needs.
+    #[must_use]
+    pub fn is_well(&self) -> bool {
+        !self.findings.iter().any(|finding| finding.is_needed && finding.missing.is_some())
+    }
+
+    /// As a document: `tamis.doctor/1`.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let findings = self.findings.iter().map(|Finding { what, is_needed, missing }| {
+            let (why, todo) = missing.clone().unzip();
+            let works = missing.is_none();
+            json!({ "what": what, "works": works, "needed": is_needed, "why": why, "do": todo })
+        });
+        json!({
+            "schema": "tamis.doctor/1",
+            "kernel": self.kernel,
+            "capabilities": self.capabilities,
+            "ports": findings.collect::<Vec<_>>(),
+        })
+    }
+
+    /// For a screen: a line for each, with what is missing and what to do.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let kernel = self.kernel.as_deref().unwrap_or("not known");
+        let held = match self.capabilities.as_deref() {
+            None => "not known".to_owned(),
+            Some([]) => "none of those that ports need".to_owned(),
+            Some(held) => held.join(" "),
+        };
+        let mut text = format!("kernel        {kernel}\ncapabilities  {held}\n\n");
+        let width = self.findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0);
+        for Finding { what, is_needed, missing } in &self.findings {
+            let needed = if *is_needed { "needed" } else { "" };
+            let state = if missing.is_none() { "works" } else { "does not" };
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{what:width$}  {state:8}  {needed:6}");
+            if let Some((why, todo)) = missing {
+                let _ = write!(text, "  {why}: {todo}");
+            }
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Which of [`CAPABILITIES`] are in force.
+fn capabilities() -> Option<Vec<&'static str>> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let held = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    let held = u64::from_str_radix(held.trim(), 16).ok()?;
+    let has = |(_, number): &&(&str, u32)| held & (1 << number) != 0;
+    Some(CAPABILITIES.iter().filter(has).map(|(name, _)| *name).collect())
+}
+
+/// What is missing for a packet socket.
+#[cfg(target_os = "linux")]
+pub(super) fn packet_socket() -> Option<(String, String)> {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+    // Of no protocol: it receives nothing.
+    let opened = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None);
+    let error = io::Error::from(opened.err()?);
+    let todo = match error.kind() {
+        ErrorKind::PermissionDenied => AS_ROOT,
+        _ => "sudo modprobe af_packet",
+    };
+    Some((format!("no packet socket: {error}"), todo.to_owned()))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn packet_socket() -> Option<(String, String)> {
+    Some(("packet sockets are Linux's".to_owned(), "use pcap".to_owned()))
+}
+
+/// What is missing for a TUN device.
+fn tun(capabilities: Option<&[&str]>) -> Option<(String, String)> {
+    const CLONE: &str = "/dev/net/tun";
+    let missing = |why: String, todo: &str| Some((why, todo.to_owned()));
+    match OpenOptions::new().read(true).write(true).open(CLONE) {
+        Err(error) if error.kind() == ErrorKind::NotFound => missing(
+            format!("there is no {CLONE}"),
+            "sudo modprobe tun, or of a container: --device /dev/net/tun",
+        ),
+        Err(error) => missing(format!("{CLONE}: {error}"), AS_ROOT),
+        Ok(_) if capabilities.is_some_and(|held| !held.contains(&NET_ADMIN)) => missing(
+            format!("{NET_ADMIN} is missing, except for a device that is this user's"),
+            AS_ROOT,
+        ),
+        Ok(_) => None,
+    }
+}
+
+/// What is missing for an interface.
+fn interface(name: &str) -> Option<(String, String)> {
+    let names = interface::names();
+    let is_there = names.iter().any(|known| known == name);
+    let todo = format!("name one of {}", names.join(" "));
+    (!is_there).then(|| (format!("there is no interface {name}"), todo))
+}

@@ -1,0 +1,78 @@
+//! [`RunError`]: why it does not run, or ran no further.
+
+use std::fmt;
+
+use pktio::PortError;
+use rules::revision::Refused;
+
+use super::config::ConfigError;
+use super::worker::Failed;
+
+/// Why it does not run, or ran no further.
+#[derive(Debug)]
+pub enum RunError {
+    /// The configuration, or a file that it names, is refused.
+    Config(ConfigError),
+    /// A port failed.
+    Port(PortError),
+    /// Chains form a loop.
+    Rules(Refused),
+    /// The control socket cannot be opened.
+    Control {
+        /// Where.
+        socket: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The file of connections cannot be written, or taken over.
+    Connections {
+        /// Which one.
+        file: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A worker panicked twice: its number.
+    Panicked(usize),
+    /// Workers could not be started.
+    Workers(std::io::Error),
+}
+
+impl From<PortError> for RunError {
+    fn from(error: PortError) -> Self {
+        Self::Port(error)
+    }
+}
+
+impl From<Failed> for RunError {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Port(error) => Self::Port(error),
+            Failed::Panicked(worker) => Self::Panicked(worker),
+        }
+    }
+}
+
+impl RunError {
+    /// Whether what was given is wrong, and not the machine.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
+        matches!(self, Self::Config(_) | Self::Rules(_))
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => error.fmt(f),
+            Self::Port(error) => error.fmt(f),
+            Self::Rules(error) => error.fmt(f),
+            Self::Control { socket: file, source } | Self::Connections { file, source } => {
+                write!(f, "{file}: {source}")
+            }
+            Self::Panicked(worker) => write!(f, "worker {worker} panicked again, and ended"),
+            Self::Workers(error) => write!(f, "workers: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

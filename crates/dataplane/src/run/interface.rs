@@ -1,0 +1,71 @@
+//! What the kernel says of its interfaces: which there are, how long their packets are, and what else takes frames
+//! that come in by them.
+//!
+//! Contract: reads, and changes nothing; what cannot be read is not known. `/sys` may show another network namespace
+//! than the one that this process is in, and is believed only where both give an interface the same number.
+//!
+//! Source: `getifaddrs(3)`, `if_nameindex(3)`; Linux `Documentation/ABI/testing/sysfs-class-net`,
+//! `Documentation/networking/ip-sysctl.rst`.
+
+use std::fs;
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::PathBuf;
+
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::{if_nameindex, if_nametoindex};
+
+/// Names of all interfaces, in the kernel's order.
+pub(super) fn names() -> Vec<String> {
+    let Ok(all) = if_nameindex() else { return Vec::new() };
+    all.iter().map(|interface| interface.name().to_string_lossy().into_owned()).collect()
+}
+
+/// Bytes of the longest packet that an interface carries.
+pub(super) fn mtu(name: &str) -> Option<u32> {
+    attribute(name, "mtu")?.parse().ok()
+}
+
+/// Addresses by which its host takes packets from an interface: all but those of IPv6 that stand for it on its link,
+/// which interfaces have that are up.
+pub(super) fn addresses(name: &str) -> Vec<IpAddr> {
+    let Ok(all) = getifaddrs() else { return Vec::new() };
+    let own = all.filter(|interface| interface.interface_name == name);
+    let addresses = own.filter_map(|interface| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
+    });
+    addresses.filter(|address| !is_of_link(*address)).collect()
+}
+
+fn is_of_link(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(v6) if Ipv6Addr::is_unicast_link_local(&v6))
+}
+
+/// The bridge, bond or routing domain that takes the frames of an interface.
+pub(super) fn master(name: &str) -> Option<String> {
+    let link = fs::read_link(folder(name)?.join("master")).ok()?;
+    Some(link.file_name()?.to_string_lossy().into_owned())
+}
+
+/// The settings under which its host routes what comes in by an interface.
+pub(super) fn forwarding(name: &str) -> Vec<String> {
+    let settings =
+        ["ipv4", "ipv6"].map(|family| format!("/proc/sys/net/{family}/conf/{name}/forwarding"));
+    let is_on =
+        |setting: &String| fs::read_to_string(setting).is_ok_and(|value| value.trim() == "1");
+    settings.into_iter().filter(is_on).collect()
+}
+
+fn attribute(name: &str, attribute: &str) -> Option<String> {
+    let text = fs::read_to_string(folder(name)?.join(attribute)).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Where `/sys` tells of an interface of this network namespace.
+fn folder(name: &str) -> Option<PathBuf> {
+    let index = if_nametoindex(name).ok()?;
+    let folder = PathBuf::from("/sys/class/net").join(name);
+    let told = fs::read_to_string(folder.join("ifindex")).ok()?;
+    (told.trim().parse() == Ok(index)).then_some(folder)
+}

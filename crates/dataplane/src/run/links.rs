@@ -1,0 +1,227 @@
+//! [`Links`]: the control thread looks after devices: one that is gone is waited for, and where a wire says so, a port
+//! whose link is lost takes the other port down with it.
+//!
+//! Contract: the control thread's own; it looks every [`LOOK`]. A link that this took down is not taken for one that was
+//! lost. Devices that it took down are taken up again when the link is back, and when the run ends.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::device::Device;
+use super::status::{PortState, PortStatus};
+
+/// How often devices are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What looks at a device, and what takes it up or down; whether it has a link.
+pub(super) trait System {
+    fn has_link(&self, device: &str) -> bool;
+    fn set_up(&mut self, device: &str, is_up: bool) -> Result<(), String>;
+}
+
+/// The devices of a run.
+#[derive(Debug)]
+pub(super) struct Links<S: System = Kernel> {
+    devices: Vec<Arc<Device>>,
+    passed: Vec<Passed>,
+    system: S,
+    next: Option<Instant>,
+}
+
+/// Two devices, each of which goes down with the other.
+#[derive(Debug)]
+struct Passed {
+    ends: [Arc<Device>; 2],
+    /// Which of them this took down.
+    taken_down: [bool; 2],
+}
+
+impl<S: System> Links<S> {
+    /// These devices, of which some are the two ends of wires that pass on the loss of a link.
+    pub(super) fn new(devices: Vec<Arc<Device>>, passed: Vec<[Arc<Device>; 2]>, system: S) -> Self {
+        let passed = passed.into_iter().map(|ends| Passed { ends, taken_down: [false; 2] });
+        Self { devices, passed: passed.collect(), system, next: None }
+    }
+
+    /// Looks at all of them, if it is time.
+    pub(super) fn look(&mut self, now: Instant, tell: &mut impl FnMut(&str)) {
+        if self.next.is_some_and(|next| now < next) {
+            return;
+        }
+        self.next = Some(now + LOOK);
+        for device in &self.devices {
+            device.look(tell);
+        }
+        for passed in &mut self.passed {
+            passed.look(&mut self.system, tell);
+        }
+    }
+
+    /// How each device is.
+    pub(super) fn status(&self) -> Vec<PortStatus> {
+        let status = |device: &Arc<Device>| {
+            let name = device.name();
+            let state = match () {
+                () if device.is_gone() => PortState::Gone,
+                () if self.system.has_link(&name) => PortState::Up,
+                () => PortState::Down,
+            };
+            let (port, idle_latency) = (device.port().to_owned(), device.idle_latency());
+            PortStatus { port, device: name, state, idle_latency }
+        };
+        self.devices.iter().map(status).collect()
+    }
+
+    /// Takes up what it took down.
+    pub(super) fn restore(&mut self, tell: &mut impl FnMut(&str)) {
+        for passed in &mut self.passed {
+            for end in [0, 1] {
+                if passed.taken_down[end] {
+                    passed.set(end, true, &mut self.system, tell);
+                }
+            }
+        }
+    }
+}
+
+impl Passed {
+    fn look(&mut self, system: &mut impl System, tell: &mut impl FnMut(&str)) {
+        for (end, other) in [(0, 1), (1, 0)] {
+            if self.taken_down[end] {
+                continue;
+            }
+            let device = &self.ends[end];
+            let is_lost = device.is_gone() || !system.has_link(&device.name());
+            if is_lost != self.taken_down[other] {
+                self.set(other, !is_lost, system, tell);
+            }
+        }
+    }
+
+    fn set(
+        &mut self,
+        end: usize,
+        is_up: bool,
+        system: &mut impl System,
+        tell: &mut impl FnMut(&str),
+    ) {
+        let device = &self.ends[end];
+        let what = match (system.set_up(&device.name(), is_up), is_up) {
+            (Ok(()), true) => "is taken up again: the other port of its wire has its link back",
+            (Ok(()), false) => "is taken down: the other port of its wire has lost its link",
+            // Said once: one that cannot be taken down counts as if it were.
+            (Err(_), _) => "cannot be taken up or down as the other port of its wire is",
+        };
+        tell(&format!("{}: {what}", device.port()));
+        self.taken_down[end] = !is_up;
+    }
+}
+
+/// The kernel's devices.
+#[derive(Debug)]
+pub(super) struct Kernel;
+
+#[cfg(target_os = "linux")]
+impl System for Kernel {
+    fn has_link(&self, device: &str) -> bool {
+        pktio::device::has_link(device).unwrap_or(false)
+    }
+
+    fn set_up(&mut self, device: &str, is_up: bool) -> Result<(), String> {
+        pktio::device::set_up(device, is_up).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl System for Kernel {
+    fn has_link(&self, _: &str) -> bool {
+        false
+    }
+
+    fn set_up(&mut self, _: &str, _: bool) -> Result<(), String> {
+        Err("no such devices here".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::device::Opened;
+    use std::collections::BTreeSet;
+
+    /// Cables that are pulled, and devices that are down.
+    #[derive(Default)]
+    struct Model {
+        pulled: BTreeSet<String>,
+        down: BTreeSet<String>,
+    }
+
+    impl System for Model {
+        fn has_link(&self, device: &str) -> bool {
+            !self.pulled.contains(device) && !self.down.contains(device)
+        }
+
+        fn set_up(&mut self, device: &str, is_up: bool) -> Result<(), String> {
+            let changed = match is_up {
+                true => self.down.remove(device),
+                false => self.down.insert(device.to_owned()),
+            };
+            changed.then_some(()).ok_or_else(|| "as it was".to_owned())
+        }
+    }
+
+    fn device(name: &'static str) -> Arc<Device> {
+        let opened = move || {
+            let (name, idle_latency) = (name.to_owned(), Duration::ZERO);
+            Ok(Opened { name, queues: Vec::new(), idle_latency })
+        };
+        Device::open(name, Box::new(opened)).unwrap().0
+    }
+
+    #[test]
+    fn a_link_that_is_lost_takes_the_other_port_down_and_up_again() {
+        let ends = [device("a"), device("b")];
+        let mut links = Links::new(ends.to_vec(), vec![ends], Model::default());
+        let (mut now, mut told) = (Instant::now(), 0);
+        let mut look = |links: &mut Links<Model>| {
+            now += LOOK;
+            links.look(now, &mut |_: &str| told += 1);
+            told
+        };
+        let down = |links: &Links<Model>| links.system.down.iter().cloned().collect::<String>();
+        assert_eq!((look(&mut links), down(&links)), (0, String::new()));
+        links.system.pulled.insert("a".to_owned());
+        assert_eq!((look(&mut links), look(&mut links)), (1, 1));
+        assert_eq!(down(&links), "b", "and b's loss is not passed back");
+        links.system.pulled.clear();
+        assert_eq!((look(&mut links), look(&mut links)), (2, 2));
+        assert_eq!(down(&links), "");
+        links.system.pulled.insert("b".to_owned());
+        look(&mut links);
+        assert_eq!(down(&links), "a");
+        links.restore(&mut |_: &str| {});
+        assert_eq!(down(&links), "", "nothing stays down after the run");
+    }
+
+    #[test]
+    fn both_links_may_be_lost_and_come_back_in_any_order() {
+        for order in [["a", "b"], ["b", "a"]] {
+            let ends = [device("a"), device("b")];
+            let mut links = Links::new(ends.to_vec(), vec![ends], Model::default());
+            let mut now = Instant::now();
+            let mut look = |links: &mut Links<Model>| {
+                for _ in 0..4 {
+                    now += LOOK;
+                    links.look(now, &mut |_: &str| {});
+                }
+            };
+            links.system.pulled.extend(["a".to_owned(), "b".to_owned()]);
+            look(&mut links);
+            for back in order {
+                links.system.pulled.remove(back);
+                look(&mut links);
+            }
+            assert!(links.system.down.is_empty(), "{order:?}: {:?}", links.system.down);
+        }
+    }
+}

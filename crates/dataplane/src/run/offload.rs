@@ -1,0 +1,69 @@
+//! What the kernel or a card took out of frames, left unfinished or put together: each frame is made again what it is
+//! on a link, before rules see it.
+//!
+//! Contract: in place, into the room before a frame; nothing is allocated.
+
+use std::mem;
+
+use packet::{Checksums, Headers, Link, Superframe, checksum, ethernet, parse, unfinished};
+use pktio::{Burst, ChecksumState, FrameMut, LiveMeta, Segments, VlanTag};
+
+/// Bytes of a VLAN tag.
+const TAG: usize = 4;
+
+/// Makes frames what they are on a link. Rules see a tag where it was before the kernel took it out, as does what is
+/// made of the frame, and they update checksums that are right. A superframe keeps its segments, of which the kernel
+/// sums each anew.
+pub(super) fn as_on_a_link(burst: &mut Burst) {
+    for at in 0..burst.len() {
+        let Some(live) = burst.live(at) else { continue };
+        let LiveMeta { vlan, checksum, .. } = *live;
+        if let Some(tag) = vlan {
+            put_back(burst, at, tag);
+        }
+        if matches!(checksum, ChecksumState::Unfinished { .. } | ChecksumState::MaybeUnfinished) {
+            complete_checksum(burst, at);
+        }
+    }
+}
+
+/// Puts a tag back between addresses and EtherType, where there is room before the frame: ports that take tags out
+/// leave some.
+fn put_back(burst: &mut Burst, at: usize, VlanTag { tci, tpid }: VlanTag) {
+    let is_whole = burst.get(at).is_some_and(|frame| frame.bytes.len() >= ethernet::TYPE.start);
+    let Some(frame) = is_whole.then(|| burst.grow_front(at, TAG)).flatten() else { return };
+    let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
+    frame.bytes.copy_within(TAG..TAG + ethernet::TYPE.start, 0);
+    frame.bytes[ethernet::TYPE.start..][..TAG].copy_from_slice(&[a, b, c, d]);
+    let Some(live) = burst.live_mut(at) else { return };
+    live.vlan = None;
+    if let ChecksumState::Unfinished { start, .. } = &mut live.checksum {
+        *start = start.saturating_add(TAG as u16);
+    }
+}
+
+fn complete_checksum(burst: &mut Burst, at: usize) {
+    let Some(live) = burst.live_mut(at) else { return };
+    let state = mem::replace(&mut live.checksum, ChecksumState::NotKnown);
+    let Some(FrameMut { bytes, .. }) = burst.get_mut(at) else { return };
+    match state {
+        ChecksumState::NotKnown | ChecksumState::Verified => {}
+        ChecksumState::Unfinished { start, offset } => {
+            checksum::complete(bytes, start.into(), offset.into());
+        }
+        // Before any rule, under rules of any family, and after a panic: so these headers are its own.
+        ChecksumState::MaybeUnfinished => {
+            let headers = parse(Link::Wire, bytes, bytes.len(), Checksums::Ignore);
+            unfinished::complete(bytes, &headers);
+        }
+    }
+}
+
+/// The longest packet that a superframe stands for; what cannot be cut is itself.
+pub(super) fn longest(
+    bytes: &[u8],
+    headers: &Headers,
+    Segments { size, .. }: Segments,
+) -> Option<u32> {
+    Some(Superframe::new(bytes, headers, size).ok()?.longest() as u32)
+}

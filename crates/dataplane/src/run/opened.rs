@@ -1,0 +1,128 @@
+//! [`open`]: from a configuration to [`Opened`], a run to be.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::config::{ConfigError, LinkLoss, OnPanic, Settings};
+use super::control::Control;
+use super::error::RunError;
+use super::given_up::GivenUp;
+use super::links::{Kernel, Links};
+use super::load::{self, Loaded};
+use super::ports::{self, OpenDpdk, OpenPort, Openers};
+use super::reload::Reload;
+use super::restart::{self, Resumed};
+use super::workers::Joined;
+use super::xdp_ports::OpenXdp;
+use super::{Division, Run, port_checks, publish};
+
+/// A run to be: all that it needs is open, and no frame is taken yet. What opening takes and running does not may be
+/// given up here, by the one thread that there is.
+pub struct Opened {
+    wires: Vec<Joined>,
+    links: Links,
+    division: Division,
+    loaded: Loaded,
+    on_panic: OnPanic,
+    control: Option<Control>,
+    connections: Option<PathBuf>,
+    resumed: Resumed,
+    reload: Reload,
+}
+
+/// Reads all that a configuration names, and starts nothing.
+///
+/// # Errors
+/// Something is refused.
+pub fn check(settings: &Settings) -> Result<Loaded, ConfigError> {
+    Ok(load(settings)?.0)
+}
+
+fn load(settings: &Settings) -> Result<(Loaded, Resumed), ConfigError> {
+    let mut loaded = load::rules(settings)?;
+    port_checks::check(settings)?;
+    loaded.warnings.extend(port_checks::warnings(settings));
+    let resumed = restart::read(settings, &mut loaded)?;
+    Ok((loaded, resumed))
+}
+
+/// Opens what a configuration names; devices of DPDK by way of `dpdk`, which is `()` where there is none.
+///
+/// # Errors
+/// Something is refused, or a port or the control socket cannot be opened.
+pub fn open(settings: &Settings, dpdk: &mut dyn OpenDpdk) -> Result<Opened, RunError> {
+    let (mut loaded, resumed) = load(settings).map_err(RunError::Config)?;
+    let control = settings.socket.as_deref().map(Control::open).transpose()?;
+    let division = Division::of(&loaded.rulesets, &settings.workers);
+    loaded.warnings.extend(division.one_because());
+    loaded.warnings.extend(ports::apart(settings, &division.cores));
+    let mut openers = Openers { dpdk, xdp: OpenXdp::sharing(settings)? };
+    let (mut wires, mut devices, mut passed) = (Vec::new(), Vec::new(), Vec::new());
+    for wire in &settings.wires {
+        let mut open = |place: usize| {
+            let name = settings.ports[place].name.as_str().into();
+            let OpenPort { queues, device, odd } =
+                ports::open(settings, place, division.cores.len(), &mut openers)?;
+            loaded.warnings.extend(odd);
+            Ok::<_, RunError>(((name, queues), device))
+        };
+        let [(first, left), (second, right)] = [open(wire.ports[0])?, open(wire.ports[1])?];
+        // Devices that are made by being opened have an MTU now.
+        let crossings = ports::crossings(settings, wire);
+        wires.push(Joined { ports: [first, second], crossings, other: wire.other });
+        if let (LinkLoss::Pass, Some(left), Some(right)) = (wire.link, &left, &right) {
+            passed.push([Arc::clone(left), Arc::clone(right)]);
+        }
+        devices.extend(left.into_iter().chain(right));
+    }
+    Ok(Opened {
+        wires,
+        links: Links::new(devices, passed, Kernel),
+        division,
+        loaded,
+        on_panic: settings.on_panic,
+        control,
+        connections: settings.restart.file.as_ref().map(|file| file.path.clone()),
+        resumed,
+        reload: Reload::new(settings),
+    })
+}
+
+impl Opened {
+    /// What is odd about the configuration.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.loaded.warnings
+    }
+
+    /// Starts, after this was given up.
+    ///
+    /// # Errors
+    /// The rules form a loop, no threads can be had, or the file of connections cannot be taken over.
+    pub fn start(self, given_up: GivenUp) -> Result<Run, RunError> {
+        let Loaded { rulesets, config, .. } = self.loaded;
+        let published = publish(&rulesets, config)?;
+        let Self { wires, division, on_panic, connections, .. } = self;
+        let run = Run::begin(wires, published, division, on_panic, connections)?;
+        // Not before: what cannot start leaves them to the next attempt.
+        if let Err(error) = restart::begin(run.connections.as_deref()) {
+            run.stop();
+            return Err(error);
+        }
+        Ok(Run {
+            links: self.links,
+            control: self.control,
+            resumed: self.resumed,
+            given_up,
+            reload: Some(self.reload),
+            ..run
+        })
+    }
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened").field("wires", &self.wires.len()).finish_non_exhaustive()
+    }
+}

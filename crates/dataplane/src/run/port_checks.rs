@@ -1,0 +1,97 @@
+//! What is looked at before ports are opened: whether what they need is there, and what is odd about it.
+
+use std::path::Path;
+
+use pktio::CaptureReader;
+
+use super::config::{ConfigError, Kind, Named, PortSettings, Settings};
+use super::device::is_like;
+use super::{doctor, interface};
+
+/// Whether everything that ports need is there; nothing is made or changed.
+///
+/// # Errors
+/// A capture cannot be read, or is none, or the folder of one that is to be written is not there; there is no such
+/// interface.
+pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
+    for port in &settings.ports {
+        if let Some(device) = interface_of(port) {
+            let names = interface::names();
+            if !names.iter().any(|name| is_like(name, device)) {
+                let what = format!("expected one of the interfaces {}", names.join(" "));
+                return Err(settings.refuse(port.at, format!("{what}, found \"{device}\"")));
+            }
+        }
+        let Kind::Pcap { file, out, .. } = &port.kind else { continue };
+        if let Some(Named { path, at }) = file {
+            let opened = CaptureReader::open(&path.to_string_lossy());
+            opened.map_err(|error| settings.refuse(*at, error))?;
+        }
+        let Some(Named { path, at }) = out else { continue };
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        if folder.is_some_and(|folder| !folder.is_dir()) {
+            let what = format!("{}: expected a folder that is there", path.display());
+            return Err(settings.refuse(*at, what));
+        }
+        let is_used = |other: &PortSettings| match &other.kind {
+            Kind::Pcap { file, out, .. } => {
+                let is_written = |out: &Named| out.path == *path && out.at != *at;
+                file.as_ref().is_some_and(|file| file.path == *path)
+                    || out.as_ref().is_some_and(is_written)
+            }
+            Kind::AfPacket { .. }
+            | Kind::AfXdp { .. }
+            | Kind::Tun { .. }
+            | Kind::Dpdk { .. }
+            | Kind::Loopback
+            | Kind::Fault { .. } => false,
+        };
+        if settings.ports.iter().any(is_used) {
+            let what = format!("{}: expected a file of its own", path.display());
+            return Err(settings.refuse(*at, what));
+        }
+    }
+    Ok(())
+}
+
+/// What is odd about interfaces that ports are: whatever else takes frames that come in by them.
+pub(super) fn warnings(settings: &Settings) -> Vec<String> {
+    let mut told = Vec::new();
+    let ports = settings.ports.iter();
+    let interfaces = ports.filter_map(|port| Some((port.at.line, interface_of(port)?)));
+    for (line, name) in interfaces {
+        let mut tell = |what: String| told.push(format!("{}:{line}: {name} {what}", settings.file));
+        if let Some(master) = interface::master(name) {
+            tell(format!(
+                "belongs to {master}, which takes its frames as well: ip link set {name} nomaster"
+            ));
+        }
+        for address in interface::addresses(name) {
+            tell(format!(
+                "has the address {address}: its host answers as well: ip addr flush dev {name}"
+            ));
+        }
+        for setting in interface::forwarding(name) {
+            let what = "is forwarded from by its host, which may pass frames on a second time";
+            tell(format!("{what}: {setting} is 1"));
+        }
+    }
+    if settings.ports.iter().any(|port| matches!(port.kind, Kind::AfPacket { .. }))
+        && let Some((why, todo)) = doctor::packet_socket()
+    {
+        told.push(format!("{}: af_packet: {why}: {todo}", settings.file));
+    }
+    told
+}
+
+/// The interface that a port is, if it is one, by name or by pattern.
+fn interface_of(port: &PortSettings) -> Option<&str> {
+    match &port.kind {
+        Kind::AfPacket { device } | Kind::AfXdp { device, .. } => Some(device),
+        Kind::Tun { .. }
+        | Kind::Dpdk { .. }
+        | Kind::Pcap { .. }
+        | Kind::Loopback
+        | Kind::Fault { .. } => None,
+    }
+}

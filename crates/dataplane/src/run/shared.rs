@@ -1,0 +1,175 @@
+//! [`Shared`]: what the workers of a run share with each other and with whoever started them: what is asked of them,
+//! where each sleeps, and how far each is.
+//!
+//! Contract: anyone may read and stop; each worker writes its own seat. Nothing here is on the way of a frame but the
+//! count of turns, which is the worker's own.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+use super::causes::Causes;
+use super::parker::Parker;
+
+/// What workers share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    stop: AtomicBool,
+    /// How many workers are not past each phase of their lives, the last excepted.
+    in_phase: [AtomicUsize; 2],
+    /// One panicked, and none evaluates anything any more.
+    panicked: AtomicBool,
+    seats: Vec<CachePadded<Seat>>,
+    pub(super) causes: Causes,
+}
+
+/// Where a worker is.
+#[derive(Debug)]
+pub(super) struct Seat {
+    parker: Arc<Parker>,
+    turns: AtomicU64,
+    has_panicked: AtomicBool,
+    is_stuck: AtomicBool,
+    has_ended: AtomicBool,
+}
+
+/// The phases of a worker's life. It ends when all are in the last one, and it has nothing left.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// Frames come by its ports.
+    #[default]
+    Receives,
+    /// They do not any more; of those that others give it, fragments go on to a third.
+    Gives,
+    /// All that comes is its own.
+    Takes,
+}
+
+impl Shared {
+    /// One seat for each of these.
+    pub(super) fn new(parkers: Vec<Arc<Parker>>) -> Self {
+        let seat = |parker| {
+            CachePadded::new(Seat {
+                parker,
+                turns: AtomicU64::new(0),
+                has_panicked: AtomicBool::new(false),
+                is_stuck: AtomicBool::new(false),
+                has_ended: AtomicBool::new(false),
+            })
+        };
+        Self {
+            stop: AtomicBool::new(false),
+            in_phase: [(), ()].map(|()| AtomicUsize::new(parkers.len())),
+            panicked: AtomicBool::new(false),
+            seats: parkers.into_iter().map(seat).collect(),
+            causes: Causes::default(),
+        }
+    }
+
+    pub(super) fn seat(&self, number: usize) -> &Seat {
+        &self.seats[number]
+    }
+
+    pub(super) fn seats(&self) -> impl ExactSizeIterator<Item = &Seat> {
+        self.seats.iter().map(|seat| &**seat)
+    }
+
+    pub(super) fn wakers(&self) -> Vec<Waker> {
+        self.seats.iter().map(|seat| Waker::from(Arc::clone(&seat.parker))).collect()
+    }
+
+    /// Tells all workers to stop once they have handled what their ports still have.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake_all();
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn wake_all(&self) {
+        self.seats.iter().for_each(|seat| seat.parker.wake_by_ref());
+    }
+
+    /// A worker goes on to its next phase.
+    pub(super) fn leaves(&self, phase: Phase) {
+        let is_last = |count: &AtomicUsize| count.fetch_sub(1, Ordering::AcqRel) == 1;
+        if self.in_phase.get(phase as usize).is_some_and(is_last) {
+            self.wake_all();
+        }
+    }
+
+    /// Whether all workers have reached this phase: what they gave before is in the rings.
+    pub(super) fn have_all_reached(&self, phase: Phase) -> bool {
+        let before = (phase as usize).checked_sub(1).and_then(|before| self.in_phase.get(before));
+        before.is_none_or(|count| count.load(Ordering::Acquire) == 0)
+    }
+
+    pub(super) fn panics(&self, number: usize) {
+        self.seats[number].has_panicked.store(true, Ordering::Relaxed);
+        self.panicked.store(true, Ordering::Release);
+    }
+
+    pub(super) fn has_panicked(&self) -> bool {
+        self.panicked.load(Ordering::Acquire)
+    }
+
+    /// The workers that panicked.
+    pub(super) fn panicked(&self) -> impl Iterator<Item = usize> {
+        let all = self.seats.iter().enumerate();
+        all.filter(|(_, seat)| seat.has_panicked()).map(|(number, _)| number)
+    }
+}
+
+impl Phase {
+    pub(super) fn next(self) -> Self {
+        match self {
+            Self::Receives => Self::Gives,
+            Self::Gives | Self::Takes => Self::Takes,
+        }
+    }
+}
+
+impl Seat {
+    /// One more turn.
+    pub(super) fn beat(&self) {
+        self.turns.store(self.turns.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    pub(super) fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn park(&self, descriptors: &[BorrowedFd<'_>], most: Option<Duration>) {
+        self.parker.park(descriptors, most);
+    }
+
+    pub(super) fn is_parked(&self) -> bool {
+        self.parker.is_parked()
+    }
+
+    pub(super) fn ends(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_panicked(&self) -> bool {
+        self.has_panicked.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_stuck(&self, is_stuck: bool) {
+        self.is_stuck.store(is_stuck, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stuck(&self) -> bool {
+        self.is_stuck.load(Ordering::Relaxed)
+    }
+}

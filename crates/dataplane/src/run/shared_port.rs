@@ -1,0 +1,92 @@
+//! [`SharedPort`]: a port with one queue that several workers drive. One of them receives by it, all transmit.
+//!
+//! Contract: the port is locked for a burst. So a port whose receiving waits for a medium (a capture that is piped in)
+//! keeps others from transmitting by it meanwhile.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use pktio::{Bell, Burst, Port, PortError, Readiness, Stats};
+
+use super::wire::BoxedPort;
+
+/// How often a port is looked at that had no descriptor at first and has one now.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// One worker's part of a port.
+pub(super) struct SharedPort {
+    port: Arc<Mutex<BoxedPort>>,
+    /// `None` where another worker receives.
+    receives: Option<Wait>,
+}
+
+/// What tells that the port has frames, of what cannot be borrowed from it while it is locked.
+struct Wait {
+    /// Rings when the port's own does.
+    bell: Arc<Bell>,
+    descriptor: Option<OwnedFd>,
+}
+
+impl SharedPort {
+    /// A part for each of so many workers; the first receives.
+    ///
+    /// # Errors
+    /// The port's descriptor cannot be duplicated.
+    pub(super) fn parts(port: BoxedPort, workers: usize) -> io::Result<Vec<Self>> {
+        let mut receives = Some(Wait::of(&*port)?);
+        let port = Arc::new(Mutex::new(port));
+        let part = |_| Self { port: Arc::clone(&port), receives: receives.take() };
+        Ok((0..workers).map(part).collect())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BoxedPort> {
+        // What a panic left half done is the port's own to bear, as where it is not shared.
+        self.port.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wait {
+    fn of(port: &dyn Port) -> io::Result<Self> {
+        let bell = Arc::<Bell>::default();
+        let mut descriptor = None;
+        match port.readiness() {
+            Readiness::Bell(own) => drop(own.wakes(&Waker::from(Arc::clone(&bell)))),
+            Readiness::Descriptor(own) => descriptor = Some(own.try_clone_to_owned()?),
+            _ => {}
+        }
+        Ok(Self { bell, descriptor })
+    }
+}
+
+impl Port for SharedPort {
+    fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        if self.receives.is_none() {
+            burst.clear();
+            return Ok(0);
+        }
+        self.lock().rx_burst(burst)
+    }
+
+    fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        self.lock().tx_burst(burst)
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        let Some(wait) = &self.receives else { return Readiness::Never };
+        match (self.lock().readiness(), &wait.descriptor) {
+            (Readiness::Bell(_), _) => Readiness::Bell(&wait.bell),
+            (Readiness::Descriptor(_), Some(own)) => Readiness::Descriptor(own.as_fd()),
+            (Readiness::Descriptor(_), None) => Readiness::After(LOOK),
+            (Readiness::Always, _) => Readiness::Always,
+            (Readiness::Never, _) => Readiness::Never,
+            (Readiness::After(wait), _) => Readiness::After(wait),
+        }
+    }
+
+    fn stats(&self) -> Stats {
+        self.lock().stats()
+    }
+}

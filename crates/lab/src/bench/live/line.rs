@@ -1,0 +1,138 @@
+//! The line of devices that frames are sent along: `a0` - `m0`, forwarder, `m1` - `b0`, and what is counted at its end.
+//!
+//! Contract: all devices are in the calling thread's namespace, without offloads. Frames are counted where they leave
+//! the forwarder, at `b0`, whose stack drops them: they are to another host. Source: `/proc/PID/net/dev`;
+//! `/proc/PID/task/TID/schedstat`, whose first number counts nanoseconds on a processor, soft interrupts included.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::forwarder::{Forwarder, Running};
+use super::source::{self, Pace};
+use crate::oracle::netns::{ip, settle_device, write_setting};
+
+/// Until a forwarder has found its pace.
+const WARM_UP: Duration = Duration::from_millis(400);
+/// What the router's devices have, and the far host.
+pub(super) const NEAR_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
+pub(super) const NEAR: [u8; 4] = [10, 0, 0, 2];
+pub(super) const FAR: [u8; 4] = [10, 0, 1, 2];
+
+/// The devices.
+#[derive(Debug)]
+pub(super) struct Line;
+
+impl Line {
+    /// Makes them.
+    pub(super) fn new() -> io::Result<Self> {
+        ip(
+            "link add a0 address 02:00:00:00:00:01 type veth peer name m0 address 02:00:00:00:00:02\n\
+            link add b0 address 02:00:00:00:00:04 type veth peer name m1 address 02:00:00:00:00:03\n",
+        )?;
+        for device in ["a0", "m0", "m1", "b0"] {
+            settle_device(device)?;
+            write_setting(&format!("ipv6/conf/{device}/disable_ipv6"), "1")?;
+            let off = ["-K", device, "rx", "off", "tx", "off", "sg", "off", "gro", "off"];
+            Command::new("ethtool").args(off).output()?;
+            ip(&format!("link set {device} up\n"))?;
+        }
+        // For the kernel's own way; nobody else looks.
+        ip("addr add 10.0.0.1/24 dev m0\naddr add 10.0.1.1/24 dev m1\n\
+            neigh add 10.0.1.2 lladdr 02:00:00:00:00:99 nud permanent dev m1\n")?;
+        Ok(Self)
+    }
+
+    /// Frames per second that come out at the far end, at the source's full speed.
+    pub(super) fn rate(&self, forwarder: &Forwarder<'_>, seconds: f64) -> io::Result<f64> {
+        let running = forwarder.start(last_core())?;
+        self.along(&running, 0, Pace::Full, || {
+            thread::sleep(WARM_UP);
+            let (since, before) = (Instant::now(), come()?);
+            thread::sleep(Duration::from_secs_f64(seconds));
+            Ok((come()? - before) as f64 / since.elapsed().as_secs_f64())
+        })
+    }
+
+    /// Nanoseconds of processor time for each frame that comes out at the far end, of the source, of the kernel and of
+    /// the forwarder, all on one core, no faster than frames are forwarded. Without a forwarder, for each that is sent.
+    pub(super) fn cost(&self, forwarder: &Forwarder<'_>, seconds: f64) -> io::Result<f64> {
+        let running = forwarder.start(last_core())?;
+        let pace = if running.is_none() { Pace::Full } else { Pace::Behind };
+        let count = || if running.is_none() { received("m0") } else { come() };
+        self.along(&running, last_core(), pace, || {
+            thread::sleep(WARM_UP);
+            let (spent, before) =
+                (running.spent()? + spent_by_kernel()? + source::spent()?, count()?);
+            thread::sleep(Duration::from_secs_f64(seconds));
+            let now = running.spent()? + spent_by_kernel()? + source::spent()?;
+            Ok((now - spent) as f64 / (count()? - before).max(1) as f64)
+        })
+    }
+
+    /// Measures while frames are sent from the core.
+    pub(super) fn along<T>(
+        &self,
+        running: &Running,
+        core: usize,
+        pace: Pace,
+        measure: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let sent = scope.spawn(|| source::send(running.destination(), core, pace, &stop));
+            let measured = measure();
+            stop.store(true, Ordering::Relaxed);
+            sent.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            measured
+        })
+    }
+}
+
+/// Frames that have come out at the far end.
+pub(super) fn come() -> io::Result<u64> {
+    received("b0")
+}
+
+/// Frames that a device of this thread's namespace has received.
+fn received(device: &str) -> io::Result<u64> {
+    let text = fs::read_to_string("/proc/thread-self/net/dev")?;
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'));
+    let packets = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+    packets.ok_or_else(|| io::Error::other(format!("{device}: no counters")))
+}
+
+/// Nanoseconds that a process was on a processor, with all its threads.
+pub(super) fn spent_by(process: u32) -> io::Result<u64> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task"))?;
+    tasks.map(|task| spent_in(&task?.path().join("schedstat"))).sum()
+}
+
+/// What one thread was.
+pub(super) fn spent_in(file: &Path) -> io::Result<u64> {
+    let text = fs::read_to_string(file)?;
+    let first = text.split(' ').next().and_then(|first| first.parse().ok());
+    first.ok_or_else(|| io::Error::other(format!("{}: no time", file.display())))
+}
+
+/// What the kernel spent on soft interrupts that nobody else was charged for.
+fn spent_by_kernel() -> io::Result<u64> {
+    let mut spent = 0;
+    for entry in fs::read_dir("/proc")? {
+        let path = entry?.path();
+        let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
+        if name.starts_with("ksoftirqd/") {
+            spent += spent_in(&path.join("schedstat"))?;
+        }
+    }
+    Ok(spent)
+}
+
+/// The core of the forwarder.
+pub(super) fn last_core() -> usize {
+    thread::available_parallelism().map_or(0, |cores| cores.get() - 1)
+}

@@ -1,0 +1,201 @@
+//! A soak: millions of frames through rules that track connections, by a port that loses, doubles, delays, cuts and
+//! corrupts some of them, while a link goes down and up. Memory has to stay flat, and every frame has one fate.
+//!
+//! Memory is the process's resident set (`VmRSS`), read [`READINGS`] times. The first tenth of the frames fills tables
+//! and pools. Corrupted frames are of ever new connections, of which the table holds a few thousand.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::forwarder::{Running, start_with};
+use super::line::{Line, last_core};
+use super::source::Pace;
+use crate::oracle::netns::{in_fresh, ip};
+
+/// Readings of the process's memory.
+pub const READINGS: u64 = 20;
+/// How far memory may grow after the first tenth, in bytes.
+pub const SLACK: u64 = 2 << 20;
+/// How long the far link is up, and down.
+const UP: Duration = Duration::from_millis(900);
+const DOWN: Duration = Duration::from_millis(100);
+/// How often the number of frames is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// Without any frame for so long, it has stopped.
+const STUCK: Duration = Duration::from_secs(20);
+
+const RULES: &str = "*filter\n:FORWARD ACCEPT [0:0]\n\
+    -A FORWARD -m conntrack --ctstate INVALID -j DROP\n\
+    -A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
+    -A FORWARD -p udp -m udp --dport 9 -j ACCEPT\n\
+    -A FORWARD -p udp -j REJECT --reject-with icmp-port-unreachable\nCOMMIT\n";
+const WIRE: &str = "[[port]]\nname = \"bad\"\nkind = \"fault\"\nof = \"left\"\nseed = 1\n\
+    drop = 5000\nduplicate = 5000\ntruncate = 5000\ncorrupt = 5000\ndelay = 5000\nreorder = 5000\n\
+    [[wire]]\nports = [\"bad\", \"right\"]\n[rules]\nip = \"rules.v4\"\n\
+    [conntrack]\nmax = 4096\n[control]\nsocket = \"control.sock\"\n";
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Soaked {
+    /// Frames that the wire received.
+    pub frames: u64,
+    /// How often the link went down.
+    pub flaps: u64,
+    /// Resident bytes after each part.
+    pub resident: Vec<u64>,
+    /// Whether `received + made = sent + dropped` in both directions, once it was over.
+    pub is_accounted: bool,
+    /// What became of the frames.
+    pub status: Value,
+}
+
+impl Soaked {
+    /// How many bytes memory grew by after the first tenth of the frames.
+    #[must_use]
+    pub fn growth(&self) -> u64 {
+        let settled = self.resident.get(self.resident.len() / 10).copied().unwrap_or_default();
+        self.resident.last().copied().unwrap_or_default().saturating_sub(settled)
+    }
+
+    /// Whether it is as it must be.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.is_accounted && self.growth() <= SLACK && self.flaps > 0
+    }
+}
+
+/// Sends until the wire has received so many frames. Needs root.
+///
+/// # Errors
+/// tamis does not start, or no frames come any more.
+pub fn run(tamis: &Path, frames: u64) -> io::Result<Soaked> {
+    in_fresh(|| {
+        let line = Line::new()?;
+        let running = start_with(tamis, WIRE, RULES, last_core())?;
+        let stop = AtomicBool::new(false);
+        let (resident, flaps) = line.along(&running, 0, Pace::Behind, || {
+            thread::scope(|scope| {
+                let flaps = scope.spawn(|| flap(&stop));
+                let resident = watch(tamis, &running, frames);
+                stop.store(true, Ordering::Relaxed);
+                let flaps =
+                    flaps.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                Ok((resident?, flaps))
+            })
+        })?;
+        let status = settled(tamis, &running)?;
+        let wires = status["wires"].as_array().cloned().unwrap_or_default();
+        let is_accounted = wires.len() == 2 && wires.iter().all(is_accounted);
+        Ok(Soaked { frames: received(&status), flaps, resident, is_accounted, status })
+    })
+}
+
+/// Reads memory whenever another part of the frames has come.
+fn watch(tamis: &Path, running: &Running, frames: u64) -> io::Result<Vec<u64>> {
+    let mut resident = Vec::new();
+    let (mut before, mut moved) = (0, Instant::now());
+    while (resident.len() as u64) < READINGS {
+        let come = received(&status(tamis, running)?);
+        if come > before {
+            (before, moved) = (come, Instant::now());
+        } else if moved.elapsed() > STUCK {
+            return Err(io::Error::other(format!("no frame comes any more after {come}")));
+        }
+        if come >= (resident.len() as u64 + 1) * frames / READINGS {
+            resident.push(running.resident()?);
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(resident)
+}
+
+/// Takes the far link down and up until it is told to stop; how often.
+fn flap(stop: &AtomicBool) -> io::Result<u64> {
+    let mut flaps = 0;
+    while !stop.load(Ordering::Relaxed) {
+        thread::sleep(UP);
+        ip("link set b0 down\n")?;
+        thread::sleep(DOWN);
+        ip("link set b0 up\n")?;
+        flaps += 1;
+    }
+    Ok(flaps)
+}
+
+fn status(tamis: &Path, running: &Running) -> io::Result<Value> {
+    let socket = running.folder().join("control.sock");
+    let mut command = Command::new(tamis);
+    command.args(["ctl", "--socket"]).arg(socket).args(["--json", "status"]);
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(serde_json::from_slice(&output.stdout)?);
+    }
+    Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
+}
+
+/// The status once no more frames come.
+fn settled(tamis: &Path, running: &Running) -> io::Result<Value> {
+    let mut before = status(tamis, running)?;
+    for _ in 0..100 {
+        thread::sleep(LOOK);
+        let now = status(tamis, running)?;
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    Ok(before)
+}
+
+fn received(status: &Value) -> u64 {
+    status["wires"][0]["received"].as_u64().unwrap_or(0)
+}
+
+fn is_accounted(wire: &Value) -> bool {
+    let count = |key: &str| wire[key].as_u64();
+    let dropped = wire["dropped"].as_object().into_iter().flatten();
+    let dropped: u64 = dropped.filter_map(|(_, count)| count.as_u64()).sum();
+    match (count("received"), count("made"), count("sent")) {
+        (Some(received), Some(made), Some(sent)) => received + made == sent + dropped,
+        _ => false,
+    }
+}
+
+/// Bytes of a process that lie in memory.
+pub(super) fn resident(process: u32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.map(|kilobytes| kilobytes << 10).ok_or_else(|| io::Error::other("no VmRSS"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn soaked(resident: &[u64]) -> Soaked {
+        Soaked {
+            frames: 1,
+            flaps: 1,
+            resident: resident.to_vec(),
+            is_accounted: true,
+            status: Value::Null,
+        }
+    }
+
+    #[test]
+    fn growth_is_counted_after_the_first_tenth() {
+        let mut resident = vec![1 << 20, 8 << 20, 9 << 20];
+        resident.resize(20, 9 << 20);
+        assert_eq!(soaked(&resident).growth(), 0);
+        resident.push(12 << 20);
+        assert!(soaked(&resident).growth() == 3 << 20 && !soaked(&resident).is_good());
+    }
+}

@@ -1,0 +1,62 @@
+//! `tamis-bench live`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lab::bench::live::{self, Part, Plan};
+
+/// `tamis-bench live`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Needs root. Makes devices in network namespaces of its own, which go with it, and runs everything on the first and the
+last core before all other processes.")]
+pub(crate) struct LiveArgs {
+    /// Measure testpmd, and the kernel under iptables-legacy, on the same frames, too
+    #[arg(long)]
+    peers: bool,
+    /// Fewer and shorter runs
+    #[arg(long)]
+    quick: bool,
+    /// One JSON document, schema tamis.bench/1
+    #[arg(long)]
+    json: bool,
+    /// One part of it
+    #[arg(long, value_name = "PART", value_parser = parts())]
+    only: Option<Part>,
+    /// Measure nothing, but send so many frames through faults and a link that flaps, and watch the memory
+    #[arg(long, value_name = "FRAMES", conflicts_with_all = ["peers", "quick", "json", "only"])]
+    soak: Option<u64>,
+}
+
+/// Parts by name.
+fn parts() -> impl TypedValueParser<Value = Part> {
+    PossibleValuesParser::new(Part::ALL.map(|(_, name)| name)).try_map(|word| {
+        let found = Part::ALL.into_iter().find(|(_, name)| *name == word);
+        found.map(|(part, _)| part).ok_or("expected a part of the benchmark")
+    })
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &LiveArgs) -> Result<ExitCode> {
+    if let Some(frames) = args.soak {
+        return soak(frames);
+    }
+    let plan = Plan { peers: args.peers, quick: args.quick, only: args.only };
+    crate::print(&live::run(&crate::tamis()?, plan)?, args.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Soaks and tells; exit code 1 if memory grew, or a frame is not accounted for.
+fn soak(frames: u64) -> Result<ExitCode> {
+    let soaked = live::soak::run(&crate::tamis()?, frames)?;
+    let megabytes: Vec<String> =
+        soaked.resident.iter().map(|bytes| format!("{:.1}", *bytes as f64 / 1e6)).collect();
+    crate::show(format!("frames    {}, link down {} times", soaked.frames, soaked.flaps));
+    crate::show(format!("resident  {} MB", megabytes.join(" ")));
+    crate::show(format!("growth    {} bytes after the first tenth", soaked.growth()));
+    crate::show(format!("accounted {}", soaked.is_accounted));
+    crate::show(&soaked.status["wires"]);
+    Ok(if soaked.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

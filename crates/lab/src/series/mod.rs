@@ -1,0 +1,211 @@
+//! tamis in series with the kernel: host - wire - router - host, in either order, with the same rules in both. Real
+//! programs talk through them, and both must count alike.
+//!
+//! What the first one drops the second never sees. So ([`compare`]): the second drops nothing that the first let
+//! through; each rule's counters differ by no more than that; and packets that are the same each time are counted by
+//! the one in one order as by the other in the other order. The script is `series.sh`, on the stage of
+//! [`crate::programs`].
+
+pub mod compare;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::programs::stage;
+
+/// Both ends' programs, and what they do.
+const SCRIPT: &str = include_str!("series.sh");
+/// Seconds after which a run is ended.
+const LIMIT: &str = "300";
+/// Programs that the script calls.
+const PROGRAMS: [&str; 9] =
+    ["curl", "dig", "dnsmasq", "ethtool", "iperf3", "iptables-legacy", "nmap", "ssh", "vsftpd"];
+/// Connections of FTP are related to their control connection, in both.
+const HELPER: &str = "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
+    -A PREROUTING -p tcp -m tcp --dport 21 -j CT --helper ftp\nCOMMIT\n";
+
+/// Which of the two a packet from host a meets first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Order {
+    /// tamis.
+    Before,
+    /// The kernel.
+    After,
+}
+
+impl Order {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Before, Self::After];
+
+    /// As the script and its folder call it: where tamis is, seen from host a.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::After => "after",
+        }
+    }
+}
+
+/// A ruleset of the wild with the hosts that it speaks of.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// File name without `.save`.
+    pub ruleset: &'static str,
+    /// Interface, host and router on host a's side, as the rules name them.
+    pub left: Side,
+    /// The same on host b's side.
+    pub right: Side,
+}
+
+/// One side of the router.
+#[derive(Clone, Copy, Debug)]
+pub struct Side {
+    /// What `-i` and `-o` say.
+    pub interface: &'static str,
+    /// The host's address, of a /24.
+    pub host: &'static str,
+    /// The router's.
+    pub gate: &'static str,
+}
+
+const fn side(interface: &'static str, host: &'static str, gate: &'static str) -> Side {
+    Side { interface, host, gate }
+}
+
+/// Rulesets whose FORWARD has rules that these hosts meet.
+pub const SETTINGS: [Setting; 6] = [
+    Setting {
+        ruleset: "docker-topos4.1",
+        left: side("br-b74b417b331f", "10.0.0.1", "10.0.0.254"),
+        right: side("eth0", "192.0.2.80", "192.0.2.1"),
+    },
+    Setting {
+        ruleset: "ferm-dmz-router",
+        left: side("eth1", "203.0.113.9", "203.0.113.1"),
+        right: side("eth2", "192.168.1.2", "192.168.1.1"),
+    },
+    Setting {
+        ruleset: "iptables-ipt-save-filter",
+        left: side("eth1", "192.168.100.77", "192.168.100.1"),
+        right: side("ppp0", "198.51.100.7", "198.51.100.1"),
+    },
+    Setting {
+        ruleset: "unsoft-hu",
+        left: side("eth1", "192.168.1.10", "192.168.1.1"),
+        right: side("eth0", "192.0.2.80", "192.0.2.1"),
+    },
+    Setting {
+        ruleset: "fedora27-firewalld-v4",
+        left: side("virbr0", "192.168.122.10", "192.168.122.1"),
+        right: side("wlp58s0", "192.0.2.80", "192.0.2.1"),
+    },
+    Setting {
+        ruleset: "iptables-firewalld-completed",
+        left: side("eth0", "198.51.100.7", "198.51.100.1"),
+        right: side("enp3s0", "192.0.2.80", "192.0.2.1"),
+    },
+];
+
+/// Why nothing can be played here, if so.
+#[must_use]
+pub fn lacking() -> Option<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |program: &&str| {
+        std::env::split_paths(&path)
+            .chain([PathBuf::from("/usr/sbin")])
+            .any(|folder| folder.join(program).exists())
+    };
+    let sshd = (!Path::new("/usr/sbin/sshd").exists()).then_some("sshd");
+    let missing = PROGRAMS.iter().find(|program| !is_there(program)).copied().or(sshd);
+    missing.map(|program| format!("{program} is not installed")).or_else(stage::lacking)
+}
+
+/// The table `filter` of a ruleset, as far as packets pass FORWARD, with all counters at 0, and a helper for FTP: what
+/// both load. No wire knows the MTU of a path, so MSS that are clamped to it are set to one.
+#[must_use]
+pub fn forwarding(text: &str) -> String {
+    let mut filter = String::new();
+    let lines = text.lines().map(str::trim_end).skip_while(|line| *line != "*filter");
+    for line in lines {
+        let rule = match line.strip_prefix('[') {
+            Some(counted) => counted.split_once("] ").map_or(line, |(_, rule)| rule),
+            None => line,
+        };
+        let is_own = rule.starts_with("-A INPUT ") || rule.starts_with("-A OUTPUT ");
+        if rule.is_empty() || rule.starts_with('#') || is_own {
+            continue;
+        }
+        let rule = &rule.replace("--clamp-mss-to-pmtu", "--set-mss 1400");
+        match (rule.starts_with(':'), rule.split_once(" [")) {
+            (true, Some((chain, _))) => filter += &format!("{chain} [0:0]\n"),
+            _ => filter += &format!("{rule}\n"),
+        }
+        if rule == "COMMIT" {
+            break;
+        }
+    }
+    filter + HELPER
+}
+
+/// Lets the hosts talk in that order, under `rules`, and leaves in `dir` what both counted. `size` is the length of the
+/// longer transfers, in bytes.
+///
+/// # Errors
+/// The script fails; with what it said.
+pub fn play(
+    setting: &Setting,
+    rules: &str,
+    order: Order,
+    dir: &Path,
+    tamis: &Path,
+    size: u32,
+) -> io::Result<()> {
+    if dir.exists() {
+        fs::remove_dir_all(dir)?;
+    }
+    fs::create_dir_all(dir)?;
+    let dir = dir.canonicalize()?;
+    fs::write(dir.join("rules.v4"), rules)?;
+    let script = stage::script(&dir, SCRIPT, "series >$out/traffic.log 2>&1")?;
+    let Setting { left, right, .. } = setting;
+    let variables = [
+        ("order", order.name()),
+        ("left", left.interface),
+        ("left_host", left.host),
+        ("left_gate", left.gate),
+        ("right", right.interface),
+        ("right_host", right.host),
+        ("right_gate", right.gate),
+    ];
+    let output = stage::command(LIMIT, &script)
+        .env("out", &dir)
+        .env("tamis", tamis.canonicalize()?)
+        .env("size", size.to_string())
+        .env("big", size.to_string())
+        .envs(variables)
+        .output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = fs::read_to_string(dir.join("traffic.log")).unwrap_or_default();
+    let last: Vec<&str> = said.lines().rev().take(5).collect();
+    let message = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{}: {} {last:?}", output.status, message.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_packets_in_forward_meet_is_loaded() {
+        let text = "junk\n*nat\n:PREROUTING ACCEPT [3:4]\n-A PREROUTING -j DNAT\nCOMMIT\n\
+            *filter\n:INPUT DROP [5:6]\n:FORWARD DROP [7:8]\n:a - [0:0]\n[1:2] -A INPUT -j a\n\
+            [1:2] -A FORWARD -j a   \n# said\n-A a -p tcp -j TCPMSS --clamp-mss-to-pmtu\nCOMMIT\n*raw\nCOMMIT\n";
+        let expected = "*filter\n:INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n:a - [0:0]\n-A FORWARD -j a\n\
+            -A a -p tcp -j TCPMSS --set-mss 1400\nCOMMIT\n";
+        assert_eq!(forwarding(text), format!("{expected}{HELPER}"));
+    }
+}

@@ -1,0 +1,306 @@
+//! [`DpdkPort`]: a queue of a device, by its poll mode driver.
+//!
+//! Contract: frames are received in the mbufs that the driver wrote them to, and a frame that lies in one of the same
+//! NUMA node is sent from where it lies. Any other is copied, and counted.
+//!
+//! - A frame in several mbufs, or in memory that others share, is copied into one mbuf as it comes; one that is longer
+//!   than an mbuf is lost, and counted.
+//! - What is sent is collected to [`DpdkConfig::tx_burst`] frames, and sent by the first call, of either way, that
+//!   finds as many, or the first of them older than [`DpdkConfig::drain`]. A worker polls: that is how a frame leaves
+//!   that no other comes after. What a device takes is counted then.
+//! - A tag that the device took out is put back into the bytes. A frame whose checksum is unfinished, or that is to be
+//!   cut into segments, is refused: drivers do not say alike who does that. Wires complete checksums as frames come.
+//! - There is nothing to sleep by: whoever waits for frames polls ([`Readiness::After`] no time).
+//! - One thread drives a port. The last port of a device closes it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pktio::{
+    Burst, ChecksumState, Direction, FrameBuf, FrameMeta, LinkType, LiveMeta, Port, PortError,
+    Readiness, Region, Stats, Taken, VlanTag,
+};
+
+use crate::config::DpdkConfig;
+use crate::device::Device;
+use crate::eal::Eal;
+use crate::mbuf::{MbufPool, Mbufs};
+use crate::sys::{Frame, Mbuf, Queue, Received};
+
+/// Drivers take out tags of this kind.
+const CUSTOMER_TAG: u16 = 0x8100;
+/// Bytes before a tag: both addresses.
+const ADDRESSES: usize = 12;
+const TAG: usize = 4;
+
+/// How often what is left is offered to the device as the port closes.
+const LAST_OFFERS: usize = 100;
+
+/// A queue of a device.
+#[derive(Debug)]
+pub struct DpdkPort {
+    // Before the device, which it is a part of.
+    queue: Queue,
+    leaving: Leaving,
+    device: Arc<Device>,
+    eal: Eal,
+    /// Its thread is known to the EAL.
+    is_known: bool,
+    stats: Stats,
+}
+
+/// Frames that are collected to be sent.
+#[derive(Debug)]
+struct Leaving {
+    mbufs: Vec<Mbuf>,
+    /// When the first of them came.
+    since: Option<Instant>,
+    enough: usize,
+    drain: Duration,
+}
+
+impl DpdkPort {
+    /// Opens a device: one port for each queue.
+    ///
+    /// # Errors
+    /// There is no such device, its memory cannot be had, or its driver refuses.
+    pub fn open(eal: &Eal, config: &DpdkConfig) -> Result<Vec<Self>, PortError> {
+        let device = Device::open(eal, config).map_err(|source| {
+            let name = config.device.clone();
+            PortError::Io { name, offset: 0, source }
+        })?;
+        let device = Arc::new(device);
+        let port = |number| Self::new(eal, config, &device, number);
+        Ok((0..device.queues).map(port).collect())
+    }
+
+    fn new(eal: &Eal, config: &DpdkConfig, device: &Arc<Device>, number: u16) -> Self {
+        let [rx_burst, enough] =
+            [config.rx_burst, config.tx_burst].map(|size| size.clamp(1, DpdkConfig::MOST_BURST));
+        Self {
+            queue: Queue::new(device.number(), number, rx_burst),
+            leaving: Leaving {
+                mbufs: Vec::with_capacity(enough),
+                since: None,
+                enough,
+                drain: config.drain,
+            },
+            device: Arc::clone(device),
+            eal: eal.clone(),
+            is_known: false,
+            stats: Stats::default(),
+        }
+    }
+
+    /// The memory that its frames are in.
+    #[must_use]
+    pub fn mbufs(&self) -> Mbufs {
+        Mbufs { pool: Arc::clone(&self.device.pool) }
+    }
+
+    /// Makes the thread that drives the port known to the EAL.
+    fn enter(&mut self) {
+        if !self.is_known {
+            self.eal.register_thread();
+            self.is_known = true;
+        }
+    }
+
+    /// Takes the first frames out of a burst, `most` or fewer, to be sent.
+    fn take(&mut self, burst: &mut Burst, most: usize) {
+        let Self { leaving, device, stats, .. } = self;
+        for frame in burst.drain(most) {
+            match leave(frame, device) {
+                Ok((mbuf, is_copied)) => {
+                    leaving.mbufs.push(mbuf);
+                    stats.tx_copied += u64::from(is_copied);
+                }
+                Err(Refused::TooLong) => stats.tx_too_long += 1,
+                Err(Refused::Unfit) => stats.tx_refused += 1,
+            }
+        }
+    }
+
+    /// Offers what is collected to the device.
+    fn send(&mut self) {
+        let Self { queue, leaving, stats, .. } = self;
+        stats.tx_frames += queue.send(&mut leaving.mbufs, &mut stats.tx_bytes) as u64;
+        leaving.since = None;
+    }
+
+    /// Sends what is enough, or has waited long enough.
+    fn send_due(&mut self) {
+        let Leaving { mbufs, since, enough, drain } = &mut self.leaving;
+        if mbufs.is_empty() {
+            return;
+        }
+        let mut is_old = || since.get_or_insert_with(Instant::now).elapsed() >= *drain;
+        if mbufs.len() >= *enough || is_old() {
+            self.send();
+        }
+    }
+}
+
+impl Port for DpdkPort {
+    fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        burst.clear();
+        self.enter();
+        self.send_due();
+        let Self { queue, device, stats, .. } = self;
+        let number = queue.number();
+        let mut received = Received::default();
+        for frame in queue.receive(device.pool.pool, &mut received) {
+            stats.rx_frames += 1;
+            stats.rx_bytes += frame.length as u64;
+            burst.push_frame(received_frame(frame, stats.rx_frames, number, &device.pool));
+        }
+        stats.rx_lost += received.lost;
+        Ok(burst.len())
+    }
+
+    fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        self.enter();
+        let offered = burst.len();
+        while !burst.is_empty() {
+            let room = self.leaving.enough - self.leaving.mbufs.len();
+            self.take(burst, room);
+            self.send_due();
+            if self.leaving.mbufs.len() == self.leaving.enough {
+                break;
+            }
+        }
+        self.stats.tx_full += burst.len() as u64;
+        Ok(offered - burst.len())
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::After(Duration::ZERO)
+    }
+
+    /// Of frames that the device lost, those of all queues are told by the first.
+    fn stats(&self) -> Stats {
+        let lost = if self.queue.number() == 0 { self.device.lost() } else { 0 };
+        Stats { rx_lost: self.stats.rx_lost + lost, ..self.stats }
+    }
+}
+
+impl Drop for DpdkPort {
+    /// Sends what is left, if the device takes it; what it does not take is freed.
+    fn drop(&mut self) {
+        for _ in 0..LAST_OFFERS {
+            if self.leaving.mbufs.is_empty() {
+                return;
+            }
+            self.send();
+        }
+        Mbuf::free(self.leaving.mbufs.drain(..));
+    }
+}
+
+/// A frame that was received, with its memory.
+fn received_frame(frame: Frame, number: u64, queue: u16, pool: &Arc<MbufPool>) -> FrameBuf {
+    let Frame { memory, start, length, tci, is_verified } = frame;
+    let region: Arc<dyn Region> = Arc::<MbufPool>::clone(pool);
+    let mut frame = FrameBuf::new(memory, region, start);
+    // The driver wrote it into the mbuf: there is room for it.
+    frame.grow_back(length);
+    frame.meta = FrameMeta {
+        number,
+        wire_length: length as u32,
+        link_type: LinkType::ETHERNET,
+        direction: Direction::Inbound,
+        ..FrameMeta::default()
+    };
+    let checksum = if is_verified { ChecksumState::Verified } else { ChecksumState::NotKnown };
+    let vlan = tci.map(|tci| VlanTag { tci, tpid: CUSTOMER_TAG });
+    *frame.live_mut() = LiveMeta { queue, checksum, vlan, ..LiveMeta::default() };
+    frame
+}
+
+/// Why a frame is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refused {
+    TooLong,
+    /// It has no link header or an unfinished checksum, or there is no mbuf to copy it into.
+    Unfit,
+}
+
+/// The mbuf that a frame is sent from: its own, or a copy's; and whether that is so.
+fn leave(frame: Taken<'_>, device: &Device) -> Result<(Mbuf, bool), Refused> {
+    let mut frame = match frame {
+        Taken::Lent { bytes, .. } => return copied(bytes, device),
+        Taken::Moved(frame) => frame,
+    };
+    let live = *frame.live();
+    if live.segments.is_some() {
+        return Err(Refused::TooLong);
+    }
+    if matches!(live.checksum, ChecksumState::Unfinished { .. }) {
+        return Err(Refused::Unfit);
+    }
+    if let Some(tag) = live.vlan {
+        put_tag_back(&mut frame, tag)?;
+    }
+    if !frame.is_of(&device.pool) {
+        return copied(frame.bytes(), device);
+    }
+    check_length(frame.bytes().len(), device)?;
+    let (memory, range) = frame.reclaim(&device.pool).ok_or(Refused::Unfit)?;
+    let mut mbuf = Mbuf::from_frame(memory).ok_or(Refused::Unfit)?;
+    // Both fit: an mbuf is shorter.
+    mbuf.place(range.start as u16, range.len() as u16);
+    Ok((mbuf, false))
+}
+
+fn copied(bytes: &[u8], device: &Device) -> Result<(Mbuf, bool), Refused> {
+    check_length(bytes.len(), device)?;
+    device.pool.pool.copy(bytes).map(|mbuf| (mbuf, true)).ok_or(Refused::Unfit)
+}
+
+fn check_length(length: usize, device: &Device) -> Result<(), Refused> {
+    match length {
+        0..=ADDRESSES => Err(Refused::Unfit),
+        _ if length > device.frame_bytes => Err(Refused::TooLong),
+        _ => Ok(()),
+    }
+}
+
+/// Puts a tag after the addresses.
+fn put_tag_back(frame: &mut FrameBuf, VlanTag { tci, tpid }: VlanTag) -> Result<(), Refused> {
+    if frame.bytes().len() < ADDRESSES {
+        return Err(Refused::Unfit);
+    }
+    let bytes = frame.grow_front(TAG).ok_or(Refused::TooLong)?;
+    bytes.copy_within(TAG..TAG + ADDRESSES, 0);
+    let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
+    bytes[ADDRESSES..ADDRESSES + TAG].copy_from_slice(&[a, b, c, d]);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use pktio::Pool;
+
+    use super::*;
+
+    fn frame(bytes: &[u8], headroom: usize) -> FrameBuf {
+        let mut frame = Pool::new(1, 64, headroom).take().unwrap();
+        assert!(frame.extend(bytes));
+        frame
+    }
+
+    #[test]
+    fn a_tag_stands_after_the_addresses_again() {
+        let mut tagged = frame(b"destinsourceipwhatever", 4);
+        let tag = VlanTag { tci: 0x2005, tpid: 0x88a8 };
+        assert_eq!(put_tag_back(&mut tagged, tag), Ok(()));
+        assert_eq!(tagged.bytes(), b"destinsource\x88\xa8\x20\x05ipwhatever");
+    }
+
+    #[test]
+    fn a_tag_needs_addresses_and_room_before_them() {
+        let tag = VlanTag { tci: 1, tpid: CUSTOMER_TAG };
+        assert_eq!(put_tag_back(&mut frame(b"destinsource", 3), tag), Err(Refused::TooLong));
+        assert_eq!(put_tag_back(&mut frame(b"short", 8), tag), Err(Refused::Unfit));
+    }
+}

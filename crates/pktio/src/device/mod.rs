@@ -1,0 +1,54 @@
+//! Interfaces of the calling thread's namespace by name: which there are, whether they are up, and taking them up and down.
+//!
+//! Contract: what is said holds for the moment; an interface may go at any time, which is an error then. Nothing here
+//! receives or transmits.
+//!
+//! Source: `netdevice(7)`, `if_nameindex(3)`; what `IFF_RUNNING` means: Linux `Documentation/networking/operstates.rst`.
+
+mod sys;
+
+use std::io;
+
+/// Names of all interfaces, in the order of their indices.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn names() -> io::Result<Vec<String>> {
+    sys::names()
+}
+
+/// Whether an interface is up, and frames can pass: it has a carrier.
+///
+/// # Errors
+/// There is none of this name.
+pub fn has_link(name: &str) -> io::Result<bool> {
+    const PASSES: i32 = libc::IFF_UP | libc::IFF_RUNNING;
+    Ok(i32::from(sys::flags(name)?) & PASSES == PASSES)
+}
+
+/// Takes an interface up or down. Needs `CAP_NET_ADMIN`.
+///
+/// # Errors
+/// There is none of this name, or the kernel refuses.
+pub fn set_up(name: &str, is_up: bool) -> io::Result<()> {
+    const UP: i16 = libc::IFF_UP as i16;
+    let flags = sys::flags(name)?;
+    sys::set_flags(name, if is_up { flags | UP } else { flags & !UP })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_there_and_no_other_of_no_name() {
+        let names = names().unwrap();
+        assert!(names.iter().any(|name| name == "lo"), "{names:?}");
+        for name in &names {
+            has_link(name).unwrap();
+        }
+        for none in ["", "no such", "sixteen bytes or"] {
+            assert!(has_link(none).is_err(), "{none}");
+        }
+    }
+}
