@@ -33,7 +33,7 @@ mod xdp_mode;
 #[cfg(target_os = "linux")]
 pub use af_packet::{AfPacketConfig, AfPacketPort, Fanout, FanoutKind};
 #[cfg(target_os = "linux")]
-pub use af_xdp::{AfXdpConfig, AfXdpPort, Attached, Umem, XdpLosses};
+pub use af_xdp::{AfXdpConfig, AfXdpPort, Attached, Umem, XdpLacking, XdpLosses};
 pub use burst::Burst;
 pub use fault::{FaultCounts, FaultPort, FaultRates};
 pub use frame::{

@@ -65,13 +65,13 @@ impl Stage {
     }
 
     /// Starts, until it says that it is ready.
-    fn start(&mut self, wire: &str) {
+    fn start(&mut self, kind: &str, wire: &str) {
         self.folder.write("rules.v4", RULES);
         let config = self.folder.write(
             "live.toml",
             format!(
-                "[[port]]\nname = \"left\"\nkind = \"af_packet\"\ndevice = \"m0\"\n\
-                 [[port]]\nname = \"right\"\nkind = \"af_packet\"\ndevice = \"m1*\"\n\
+                "[[port]]\nname = \"left\"\n{kind}\ndevice = \"m0\"\n\
+                 [[port]]\nname = \"right\"\n{kind}\ndevice = \"m1*\"\n\
                  [[wire]]\nports = [\"left\", \"right\"]\n{wire}\n[rules]\nip = \"rules.v4\"\n\
                  [workers]\ncount = 2\n[control]\nsocket = \"c\"\n"
             ),
@@ -143,13 +143,26 @@ fn stage(test: &str) -> Option<Stage> {
 #[test]
 fn a_device_that_goes_is_waited_for_and_opened_again() {
     let Some(mut stage) = stage("gone") else { return };
-    stage.start("");
+    stage.start("kind = \"af_packet\"", "");
     let status = stage.status();
     assert_eq!(status["workers"].as_array().unwrap().len(), 2);
     assert_eq!(
         (&status["ports"][1]["device"], &status["ports"][1]["idle_latency_us"]),
         (&"m1".into(), &1000.into())
     );
+    goes_and_comes_back(&mut stage);
+}
+
+/// Of one queue, so that the workers share it; its program is attached anew.
+#[test]
+fn a_device_of_af_xdp_that_goes_is_waited_for_and_attached_again() {
+    let Some(mut stage) = stage("gone-xdp") else { return };
+    stage.start("kind = \"af_xdp\"", "");
+    assert_eq!(stage.status()["ports"][1]["lost"], 0);
+    goes_and_comes_back(&mut stage);
+}
+
+fn goes_and_comes_back(stage: &mut Stage) {
     assert!(stage.pings());
 
     // Down, it stays the port's.
@@ -178,7 +191,7 @@ fn a_device_that_goes_is_waited_for_and_opened_again() {
 #[test]
 fn a_link_that_is_lost_is_passed_on_where_the_wire_says_so() {
     let Some(mut stage) = stage("link") else { return };
-    stage.start("link = \"pass\"");
+    stage.start("kind = \"af_packet\"", "link = \"pass\"");
     assert!(stage.pings());
     let (a, b) = (stage.names[0].clone(), stage.names[2].clone());
     // The host at the other end sees its carrier go, too.

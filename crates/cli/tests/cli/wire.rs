@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
+use crate::confined::gives_up_all;
 use crate::ran::{Scratch, TAMIS, skipped, tamis};
 
 const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n\
@@ -120,6 +121,16 @@ fn hosts_talk_through_af_xdp() {
     hosts_talk("xdp", "kind = \"af_xdp\"\nmode = \"native\"", CONTROL);
 }
 
+/// After all that can be given up was: a system call that is missing ends the run.
+#[test]
+fn hosts_talk_through_af_xdp_without_privileges() {
+    if !gives_up_all("xdp-gives-up") {
+        return skipped("hosts on a confined wire: this kernel lacks some of the confinement");
+    }
+    let confined = format!("{CONTROL}[privileges]\ndrop = \"required\"\n");
+    hosts_talk("xdp-confined", "kind = \"af_xdp\"", &confined);
+}
+
 /// By ports of this kind.
 fn hosts_talk(test: &str, kind: &str, rest: &str) {
     let lacking = ["ip", "curl", "ping", "python3"].iter().find(|program| !is_there(program));
@@ -228,4 +239,32 @@ fn packets_age_on_a_wire_and_hosts_are_told() {
     let pid = hosts.children[0].id();
     assert!(Command::new("kill").arg(pid.to_string()).status().unwrap().success());
     assert_eq!(hosts.children[0].wait().unwrap().code(), Some(0));
+}
+
+/// The bytes of a frame do not say all that a virtual link leaves undone.
+#[test]
+fn the_doctor_says_where_offloads_are_to_be_switched_off() {
+    let Some(hosts) = Hosts::new("doctor") else {
+        return skipped("offloads of other ends: no network namespaces (not root?)");
+    };
+    assert!(ip(&format!("-n {} link add p0 type veth peer name p1", hosts.names[1])));
+    let folder = Scratch::new("wire-doctor");
+    let config = between_ports(&folder, "kind = \"af_xdp\"", RULES, "");
+    let text = std::fs::read_to_string(&config).unwrap().replace("\"m1\"", "\"p0\"");
+    let config = folder.write("live.toml", text);
+    let doctor = || hosts.says(1, TAMIS, &["doctor", &config]);
+    let (text, code) = doctor();
+    let line = |what: &str| text.lines().find(|line| line.starts_with(what)).unwrap().to_owned();
+    assert_eq!(code, Some(0), "{text}");
+    let elsewhere = "its other end, in another network namespace, may leave";
+    assert!(line("af_xdp m0").contains(elsewhere), "{text}");
+    let todo = "its other end p1 may leave checksums unfinished, superframes whole and VLAN tags \
+        out: ethtool -K p1 tx off tso off gso off txvlan off";
+    assert!(line("af_xdp p0").contains("works") && line("af_xdp p0").ends_with(todo), "{text}");
+    if !is_there("ethtool") {
+        return skipped("offloads that are off: ethtool is not there");
+    }
+    let off = "-K p1 tx off tso off gso off txvlan off".split(' ').collect::<Vec<_>>();
+    assert_eq!(hosts.says(1, "ethtool", &off).1, Some(0));
+    assert!(!doctor().0.contains("p1"), "it does not leave anything undone any more");
 }

@@ -50,6 +50,7 @@ impl<S: System> Links<S> {
         }
         self.next = Some(now + LOOK);
         for device in &self.devices {
+            device.ask();
             device.look(tell);
         }
         for passed in &mut self.passed {
@@ -67,7 +68,7 @@ impl<S: System> Links<S> {
                 () => PortState::Down,
             };
             let (port, idle_latency) = (device.port().to_owned(), device.idle_latency());
-            PortStatus { port, device: name, state, idle_latency }
+            PortStatus { port, device: name, state, idle_latency, lost: device.lost() }
         };
         self.devices.iter().map(status).collect()
     }
@@ -175,7 +176,7 @@ mod tests {
             let (name, idle_latency) = (name.to_owned(), Duration::ZERO);
             Ok(Opened { name, queues: Vec::new(), idle_latency })
         };
-        Device::open(name, Box::new(opened)).unwrap().0
+        Device::new(name, opened().unwrap(), Box::new(opened)).0
     }
 
     #[test]

@@ -218,6 +218,8 @@ impl Run {
     /// What has become of all frames so far, and how the workers are.
     #[must_use]
     pub fn status(&self) -> Status {
+        // Who sleeps tells what its ports lost as soon as it is awake.
+        self.shared.wake_all();
         let sum = |counted: &Counted| {
             let accounts = counted.accounts.iter().map(|account| account.read());
             accounts.fold(Accounted::default(), Accounted::and)

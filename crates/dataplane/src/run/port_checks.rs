@@ -81,6 +81,11 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
     {
         told.push(format!("{}: af_packet: {why}: {todo}", settings.file));
     }
+    if settings.ports.iter().any(|port| matches!(port.kind, Kind::AfXdp { .. }))
+        && let Some((why, todo)) = doctor::af_xdp()
+    {
+        told.push(format!("{}: af_xdp: {why}: {todo}", settings.file));
+    }
     told
 }
 

@@ -40,6 +40,8 @@ impl Device {
         let mtu = sys::mtu(&socket, &name)?;
         check_length(mtu, umem)?;
         let channels = sys::channels(&socket, &name)?.unwrap_or(1);
+        // Who may have none hears it here: a process whose system calls are restricted may end over those that follow.
+        drop(sys::socket()?);
         let attachment = Attachment::new(index, config.mode, channels)?;
         if config.promiscuous {
             packet_socket::set_promiscuous(&socket, libc::PACKET_ADD_MEMBERSHIP, index)?;
