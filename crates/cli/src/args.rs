@@ -10,6 +10,8 @@ use crate::demo::DemoArgs;
 use crate::doctor_command::DoctorArgs;
 use crate::man_command::ManArgs;
 use crate::moved::MovedArgs;
+#[cfg(target_os = "linux")]
+use crate::parent::ParentArgs;
 use crate::replay_command::ReplayArgs;
 use crate::run_command::RunArgs;
 use crate::test_command::TestArgs;
@@ -49,6 +51,10 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them
     Man(ManArgs),
+    /// Opens devices for a run, which starts it
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    Parent(ParentArgs),
     /// Moved to tamis-bench
     #[command(hide = true, disable_help_flag = true)]
     Bench(MovedArgs),

@@ -18,6 +18,8 @@ mod interrupt;
 mod man_command;
 mod moved;
 mod outputs;
+#[cfg(target_os = "linux")]
+mod parent;
 mod progress;
 mod properties;
 mod replay_command;
@@ -53,6 +55,8 @@ fn main() -> ExitCode {
         Command::Doctor(doctor) => doctor_command::run(doctor),
         Command::Completions(completions) => completions_command::run(completions, Args::command()),
         Command::Man(man) => man_command::run(man, Args::command()),
+        #[cfg(target_os = "linux")]
+        Command::Parent(asked) => parent::run(asked),
         Command::Bench(MovedArgs { .. }) => moved::refuse("bench"),
         Command::Lab(MovedArgs { .. }) => moved::refuse("lab"),
     };

@@ -4,13 +4,17 @@ use std::fmt::Display;
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use dataplane::run::config::Settings;
+use dataplane::run::config::{Privileges, Settings};
 use dataplane::run::{self, Status};
 use packet::visible;
+use pktio::{InProcess, Opener};
 
 use crate::dpdk_ports::DpdkPorts;
+#[cfg(target_os = "linux")]
+use crate::parent::Parent;
 use crate::{confine, interrupt, properties, screen};
 
 /// Exit code where a port, or the worker, failed.
@@ -51,8 +55,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         screen::print(&format!("{file}: ports {ports}, wires {wires}\nnext: tamis run {file}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let opener = match opener(&settings) {
+        Ok(opener) => opener,
+        Err(error) => return Ok(failed(&error)),
+    };
     let (stop, asked) = (interrupt::raised()?, interrupt::asked_to_reload()?);
-    let opened = match run::open(&settings, &mut DpdkPorts::default()) {
+    let opened = match run::open(&settings, &opener, &mut DpdkPorts::default()) {
         Ok(opened) => opened,
         Err(error) if error.is_input() => return Err(error.into()),
         Err(error) => return Ok(failed(&error)),
@@ -72,6 +80,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let (status, ended) = run.wait(&stop, screen::tell);
     print(&status, args.json)?;
     Ok(ended.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS))
+}
+
+/// Who opens devices: this process, or one that keeps what it takes while this one gives it up.
+fn opener(settings: &Settings) -> Result<Arc<dyn Opener>> {
+    #[cfg(target_os = "linux")]
+    if let Some(reopened) = settings.reopened() {
+        match Parent::start(settings, &reopened) {
+            Ok(parent) => return Ok(Arc::new(parent)),
+            Err(error) if settings.privileges == Privileges::Required => return Err(error),
+            Err(error) => warn(&[format!("a device that goes stays gone: {error:#}")]),
+        }
+    }
+    Ok(Arc::new(InProcess))
 }
 
 fn warn(warnings: &[String]) {

@@ -14,7 +14,6 @@ use rules::eval::RuleRef;
 use rules::ipset::Sets;
 use rules::model::{Family, Rule, Ruleset};
 use rules::revision::Revision;
-use smallvec::SmallVec;
 
 use crate::config::Config;
 use crate::course::Course;
@@ -87,15 +86,17 @@ impl Program {
 
     /// The next one, with these revisions in place of those of their families.
     pub(crate) fn after(&self, next: &[Arc<Revision>]) -> Self {
-        let mut revisions: SmallVec<[_; 4]> = self.revisions().cloned().collect();
-        for next in next {
-            match revisions.iter_mut().find(|old| old.family() == next.family()) {
-                Some(old) => *old = Arc::clone(next),
-                None => revisions.push(Arc::clone(next)),
-            }
-        }
-        let config = Arc::clone(&self.config);
-        let program = Self::of_revisions(self.number + 1, revisions, config);
+        let config = &self.config;
+        let of = |family| next.iter().find(|next| next.family() == family);
+        let kept = self.plans.iter().filter_map(|plan| {
+            let next = of(plan.family()).or(self.revision(plan.family()))?;
+            Some(plan.after(Arc::clone(next), config))
+        });
+        let is_new = |next: &&Arc<Revision>| self.plan(next.family()).is_none();
+        let new = next.iter().filter(is_new);
+        let new = new.map(|next| Plan::of_revision(Arc::clone(next), config));
+        let plans = kept.chain(new).collect();
+        let program = Self::of_plans(self.number + 1, plans, Arc::clone(&self.config));
         Self { shared: self.shared.clone(), ..program }
     }
 
@@ -187,6 +188,11 @@ impl Plan {
         Self::of(Tables::of_revision(revision), config, true)
     }
 
+    /// The same family's with the next revision, or with its own.
+    fn after(&self, next: Arc<Revision>, config: &Config) -> Self {
+        Self::of(self.tables.after(next), config, true)
+    }
+
     fn of(tables: Tables, config: &Config, expects_answers: bool) -> Self {
         let sure = |path: Path| Course::sure(path);
         Self {
@@ -202,5 +208,144 @@ impl Plan {
     /// The family of its rules.
     pub(crate) fn family(&self) -> Family {
         self.tables.family()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! The next program beside one that is made from scratch of the same revisions.
+
+    use proptest::prelude::*;
+    use rules::revision::{Numbers, Transaction};
+    use rules::save::{LoadOptions, load};
+
+    use super::*;
+
+    const FAMILIES: [Family; 3] = [Family::Ipv4, Family::Ipv6, Family::Bridge];
+
+    /// Built-in chains of tables that the families have.
+    const CHAINS: [(&str, &str); 6] = [
+        ("filter", "INPUT"),
+        ("filter", "FORWARD"),
+        ("nat", "PREROUTING"),
+        ("nat", "POSTROUTING"),
+        ("raw", "OUTPUT"),
+        ("mangle", "FORWARD"),
+    ];
+
+    /// Nothing, and what asks for tracking, translation and ports.
+    const RULES: [&str; 4] = [
+        "-j ACCEPT",
+        "-m conntrack --ctstate NEW -j ACCEPT",
+        "-j MASQUERADE",
+        "-m physdev --physdev-in p0 -j DROP",
+    ];
+
+    /// What is done to the rules of a family.
+    #[derive(Debug, Clone)]
+    enum Change {
+        /// A built-in chain is there from now on, with its table.
+        Chain(usize),
+        Rule(usize, usize),
+        Flush(usize),
+        /// These chains and rules in place of all, tables in the order in which they are named first.
+        Whole(Vec<(usize, usize)>),
+    }
+
+    fn changes() -> impl Strategy<Value = Vec<Vec<(usize, Change)>>> {
+        let chain = || 0..CHAINS.len();
+        let rule = || (chain(), 0..RULES.len());
+        let change = prop_oneof![
+            2 => chain().prop_map(Change::Chain),
+            4 => rule().prop_map(|(chain, rule)| Change::Rule(chain, rule)),
+            2 => chain().prop_map(Change::Flush),
+            1 => prop::collection::vec(rule(), 0..6).prop_map(Change::Whole),
+        ];
+        let of_families = prop::collection::vec((0..FAMILIES.len(), change), 1..3);
+        prop::collection::vec(of_families, 1..40)
+    }
+
+    fn whole(chains: &[(usize, usize)]) -> String {
+        let mut tables: Vec<&str> = Vec::new();
+        for (table, _) in chains.iter().map(|(at, _)| CHAINS[*at]) {
+            if !tables.contains(&table) {
+                tables.push(table);
+            }
+        }
+        let of = |table: &str| {
+            let mut places: Vec<_> =
+                chains.iter().filter(|(at, _)| CHAINS[*at].0 == table).collect();
+            let rules =
+                places.iter().map(|(at, rule)| format!("-A {} {}\n", CHAINS[*at].1, RULES[*rule]));
+            let rules: String = rules.collect();
+            places.sort_by_key(|(at, _)| at);
+            places.dedup_by_key(|(at, _)| *at);
+            let heads = places.iter().map(|(at, _)| format!(":{} ACCEPT [0:0]\n", CHAINS[*at].1));
+            format!("*{table}\n{}{rules}COMMIT\n", heads.collect::<String>())
+        };
+        tables.into_iter().map(of).collect()
+    }
+
+    /// The next revision, unless the family has no such chain or does not take such a rule.
+    fn next(old: &Revision, change: &Change, numbers: &mut Numbers) -> Option<Revision> {
+        let (at, line) = match change {
+            Change::Whole(chains) => {
+                let ruleset = ruleset(old.family(), chains)?;
+                return old.replaced_by(ruleset, numbers).ok();
+            }
+            Change::Chain(at) => {
+                let (table, chain) = CHAINS[*at];
+                let mut transaction = Transaction::new(old, numbers);
+                return transaction.new_chain(table, chain).ok().map(|()| transaction.commit());
+            }
+            Change::Rule(at, rule) => (at, format!("-A {} {}", CHAINS[*at].1, RULES[*rule])),
+            Change::Flush(at) => (at, format!("-F {}", CHAINS[*at].1)),
+        };
+        old.changed_by(&format!("*{}\n{line}\nCOMMIT\n", CHAINS[*at].0), numbers).ok()
+    }
+
+    fn ruleset(family: Family, chains: &[(usize, usize)]) -> Option<Ruleset> {
+        let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
+        load(&whole(chains), &options).ok().map(|loaded| loaded.ruleset)
+    }
+
+    /// Rules as they were read have the built-in chains that the text names; a table that is made later has all.
+    fn first(family: Family, chains: &[(usize, usize)], numbers: &mut Numbers) -> Revision {
+        let none = || Ruleset { family, backend: rules::Backend::default(), tables: Vec::new() };
+        let ruleset = ruleset(family, chains).unwrap_or_else(none);
+        Revision::first(&ruleset, numbers).expect("nothing jumps, so no loop")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn the_next_program_is_the_one_made_from_scratch(
+            start in prop::collection::vec((0..CHAINS.len(), 0..RULES.len()), 0..4),
+            commits in changes(),
+        ) {
+            let (mut numbers, config) = (Numbers::default(), Arc::new(Config::default()));
+            let start = Arc::new(first(FAMILIES[0], &start, &mut numbers));
+            let mut program = Program::of_revisions(1, [start], Arc::clone(&config));
+            for commit in commits {
+                let mut revisions: Vec<Arc<Revision>> = Vec::new();
+                for (family, change) in commit {
+                    let family = FAMILIES[family];
+                    if revisions.iter().any(|revision| revision.family() == family) {
+                        continue;
+                    }
+                    let none = first(family, &[], &mut numbers);
+                    let old = program.revision(family).map_or(&none, |old| old);
+                    revisions.extend(next(old, &change, &mut numbers).map(Arc::new));
+                }
+                program = program.after(&revisions);
+                let (number, all) = (program.number(), program.revisions().cloned());
+                let scratch = Program::of_revisions(number, all, Arc::clone(&config));
+                prop_assert_eq!(format!("{:?}", program), format!("{:?}", scratch));
+                for next in revisions {
+                    let family = next.family();
+                    prop_assert!(program.revision(family).is_some_and(|is| Arc::ptr_eq(is, &next)));
+                }
+            }
+        }
     }
 }

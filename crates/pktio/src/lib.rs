@@ -19,6 +19,7 @@ mod frame;
 mod link;
 mod memory;
 mod memory_port;
+mod opener;
 pub mod pcap_file;
 mod pool;
 mod port;
@@ -42,6 +43,7 @@ pub use frame::{
 pub use link::LinkType;
 pub use memory::{FrameBuf, Memory, Region, Taken};
 pub use memory_port::MemoryPort;
+pub use opener::{InProcess, Opener};
 pub use pcap_file::{
     CaptureReader, CaptureWriter, Damage, EndOfFile, Interface, Pace, PacedReader, Speed,
 };

@@ -58,11 +58,13 @@ impl Memory {
     }
 
     /// A chunk of memory that its region owns, and does not touch before it comes back.
+    #[inline]
     pub fn lent(bytes: &'static mut [u8], tag: u64) -> Self {
         Self { bytes: Bytes::Lent(bytes), tag }
     }
 
     /// What its region knows it by.
+    #[inline]
     pub fn tag(&self) -> u64 {
         self.tag
     }
@@ -109,13 +111,22 @@ impl Chunk {
     }
 
     /// Whether it belongs to this region.
+    #[inline]
     pub(crate) fn is_of<R: Region>(&self, region: &Arc<R>) -> bool {
         ptr::addr_eq(Arc::as_ptr(&self.region), Arc::as_ptr(region))
     }
 
     /// Its memory, of which whoever asks has to take care.
+    #[inline]
     fn take(&mut self) -> Memory {
         mem::replace(&mut self.memory, Memory { bytes: Bytes::Gone, tag: 0 })
+    }
+
+    /// Gives back this one, which is dropped by itself.
+    #[cold]
+    fn give_back_alone(&mut self) {
+        let memory = self.take();
+        self.region.take_back(&mut iter::once(memory));
     }
 
     /// Gives back these chunks from `first` on, those of one region in a row with one call.
@@ -138,10 +149,10 @@ impl Chunk {
 }
 
 impl Drop for Chunk {
+    #[inline]
     fn drop(&mut self) {
         if !matches!(self.memory.bytes, Bytes::Gone) {
-            let memory = self.take();
-            self.region.take_back(&mut iter::once(memory));
+            self.give_back_alone();
         }
     }
 }
@@ -158,6 +169,7 @@ pub struct FrameBuf {
 
 impl FrameBuf {
     /// An empty frame that begins `headroom` bytes into its memory, or at its end if that is shorter.
+    #[inline]
     pub fn new(memory: Memory, region: Arc<dyn Region>, headroom: usize) -> Self {
         let start = headroom.min(memory.bytes().len());
         let chunk = Chunk { memory, region, live: LiveMeta::default() };
@@ -165,21 +177,25 @@ impl FrameBuf {
     }
 
     /// Its bytes.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.chunk.bytes()[self.start..self.start + self.length]
     }
 
     /// Its bytes, to be rewritten in place.
+    #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.chunk.bytes_mut()[self.start..self.start + self.length]
     }
 
     /// What its port knows of it.
+    #[inline]
     pub fn live(&self) -> &LiveMeta {
         &self.chunk.live
     }
 
     /// What its port knows of it, to be written.
+    #[inline]
     pub fn live_mut(&mut self) -> &mut LiveMeta {
         &mut self.chunk.live
     }
@@ -201,6 +217,7 @@ impl FrameBuf {
     }
 
     /// Bytes after the frame that it can grow into.
+    #[inline]
     pub fn tailroom(&self) -> usize {
         self.chunk.bytes().len() - self.start - self.length
     }
@@ -214,6 +231,7 @@ impl FrameBuf {
     }
 
     /// Makes the frame end `by` bytes later. As [`FrameBuf::grow_front`].
+    #[inline]
     pub fn grow_back(&mut self, by: usize) -> Option<&mut [u8]> {
         if by > self.tailroom() {
             return None;
@@ -237,12 +255,14 @@ impl FrameBuf {
     }
 
     /// Whether its memory belongs to this region.
+    #[inline]
     pub fn is_of<R: Region>(&self, region: &Arc<R>) -> bool {
         self.chunk.is_of(region)
     }
 
     /// The memory for the region that it belongs to, and the range of the frame in it: for a port that transmits from
     /// its own region. `None` for any other region ([`FrameBuf::is_of`]): the frame is dropped.
+    #[inline]
     pub fn reclaim<R: Region>(mut self, region: &Arc<R>) -> Option<(Memory, Range<usize>)> {
         let range = self.start..self.start + self.length;
         self.is_of(region).then(|| (self.chunk.take(), range))

@@ -18,6 +18,8 @@ mod tests;
 
 use anyhow::{Result, bail};
 use dataplane::run::GivenUp;
+#[cfg(target_os = "linux")]
+use dataplane::run::config::Reopen;
 use dataplane::run::config::{Privileges, Settings};
 #[cfg(target_os = "linux")]
 use rustix::thread::CapabilitySet;
@@ -48,21 +50,39 @@ fn judged(
     }
 }
 
-/// In this order: no system call is left for it once all but a run's are given up.
 #[cfg(target_os = "linux")]
 fn give_up(settings: &Settings) -> (GivenUp, Vec<String>) {
+    let keeps = settings.reopen == Reopen::Keep;
+    let kept = if keeps { capabilities::TO_OPEN } else { CapabilitySet::empty() };
+    let (given_up, lacking) =
+        all_but(kept, || files::keep_own(settings), system_calls::keep_needed);
+    (GivenUp { capabilities: given_up.capabilities && kept.is_empty(), ..given_up }, lacking)
+}
+
+/// Keeps only what opening devices takes, `/dev/net/tun` among it or not; what could not be given up, each in one line.
+#[cfg(target_os = "linux")]
+pub(crate) fn keep_opening(is_tun: bool) -> Vec<String> {
+    all_but(capabilities::TO_OPEN, || files::keep_tun(is_tun), system_calls::keep_opening).1
+}
+
+/// In this order: no system call is left for it once all but those that are kept are given up.
+#[cfg(target_os = "linux")]
+fn all_but(
+    kept: CapabilitySet,
+    files: impl FnOnce() -> Result<()>,
+    system_calls: impl FnOnce() -> Result<()>,
+) -> (GivenUp, Vec<String>) {
     let mut lacking = Vec::new();
     let mut is_done = |what: &str, done: Result<()>| {
         let told = done.as_ref().err().map(|error| format!("{what} cannot be given up: {error:#}"));
         lacking.extend(told);
         done.is_ok()
     };
-    let kept = if settings.reopen { capabilities::TO_OPEN } else { CapabilitySet::empty() };
     let given_up = GivenUp {
         new_privileges: is_done("new privileges", capabilities::gain_none()),
-        files: is_done("files (Landlock)", files::keep_own(settings)),
-        capabilities: is_done("capabilities", capabilities::keep(kept)) && kept.is_empty(),
-        system_calls: is_done("system calls (seccomp)", system_calls::keep_needed()),
+        files: is_done("files (Landlock)", files()),
+        capabilities: is_done("capabilities", capabilities::keep(kept)),
+        system_calls: is_done("system calls (seccomp)", system_calls()),
     };
     (given_up, lacking)
 }

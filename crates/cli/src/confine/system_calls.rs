@@ -58,6 +58,7 @@ const NEEDED: &[c_long] = &[
     libc::SYS_epoll_pwait,
     libc::SYS_eventfd2,
     libc::SYS_ppoll,
+    libc::SYS_socketpair,
     // Frames, and the control socket.
     libc::SYS_accept4,
     libc::SYS_bind,
@@ -129,6 +130,37 @@ const NEEDED_HERE: &[c_long] = &[libc::SYS_renameat];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const NEEDED_HERE: &[c_long] = &[];
 
+/// Of a process that opens devices when it is asked to, and does nothing else.
+const TO_OPEN: &[c_long] = &[
+    libc::SYS_brk,
+    libc::SYS_madvise,
+    libc::SYS_mmap,
+    libc::SYS_mprotect,
+    libc::SYS_mremap,
+    libc::SYS_munmap,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    libc::SYS_futex,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_tgkill,
+    libc::SYS_close,
+    libc::SYS_fcntl,
+    libc::SYS_ioctl,
+    libc::SYS_openat,
+    libc::SYS_recvmsg,
+    libc::SYS_sendmsg,
+    libc::SYS_setsockopt,
+    libc::SYS_socket,
+    libc::SYS_write,
+    libc::SYS_writev,
+];
+
 /// Families of sockets that stay on this host, or are ports.
 const SOCKETS: [i32; 3] = [libc::AF_UNIX, libc::AF_PACKET, libc::AF_NETLINK];
 
@@ -136,16 +168,24 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Keeps those that a run makes.
 pub(super) fn keep_needed() -> Result<()> {
-    // The last one is installed last: installing one is no call that a run makes.
-    for program in [no_clone3()?, refused()?, needed()?] {
+    keep(NEEDED.iter().chain(NEEDED_HERE))
+}
+
+/// Keeps those by which devices are opened.
+pub(super) fn keep_opening() -> Result<()> {
+    keep(TO_OPEN.iter())
+}
+
+fn keep<'n>(kept: impl Iterator<Item = &'n c_long>) -> Result<()> {
+    // The last one is installed last: installing one is among no calls that are kept.
+    for program in [no_clone3()?, refused()?, only(kept)?] {
         apply_filter_all_threads(&program).context("seccomp")?;
     }
     Ok(())
 }
 
-fn needed() -> Result<BpfProgram> {
-    let all = NEEDED.iter().chain(NEEDED_HERE);
-    let rules = all.map(|number| (*number, Vec::new())).collect();
+fn only<'n>(kept: impl Iterator<Item = &'n c_long>) -> Result<BpfProgram> {
+    let rules = kept.map(|number| (*number, Vec::new())).collect();
     filter(rules, SeccompAction::KillProcess, SeccompAction::Allow)
 }
 

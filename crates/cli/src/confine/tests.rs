@@ -147,7 +147,7 @@ fn a_device_is_opened_again_where_that_is_asked_for() {
     if !is_root || open().is_err() {
         return eprintln!("SKIPPED: no packet sockets (not root?)");
     }
-    let (given_up, _) = confine(&settings("/proc", "\"auto\"\nreopen = true")).unwrap();
+    let (given_up, _) = confine(&settings("/proc", "\"auto\"\nreopen = \"keep\"")).unwrap();
     assert!(!given_up.capabilities && given_up.new_privileges);
     // NET_ADMIN is 12, NET_RAW 13.
     assert_eq!(["CapEff", "CapPrm", "CapBnd"].map(field), ["0000000000003000"; 3]);

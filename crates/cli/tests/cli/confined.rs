@@ -20,6 +20,22 @@ fn config(folder: &Scratch, drop: &str) -> String {
     folder.write("live.toml", text)
 }
 
+/// A field of what the kernel says of a thread.
+pub(crate) fn field(status: &str, name: &str) -> String {
+    let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim().to_owned());
+    status.lines().find_map(value).unwrap()
+}
+
+/// Whether this kernel lets a run give up all that there is; it is told where not.
+pub(crate) fn is_complete(test: &str) -> bool {
+    let (given_up, _) = watched(test, "auto");
+    let is_complete = given_up.as_object().unwrap().values().all(|is_gone| *is_gone == true);
+    if !is_complete {
+        skipped(&format!("confinement: this kernel lacks some of it: {given_up}"));
+    }
+    is_complete
+}
+
 /// What a run says of itself, and what the kernel says of each of its threads; it ends well.
 fn watched(test: &str, drop: &str) -> (Value, Vec<Vec<String>>) {
     let folder = Scratch::new(test);
@@ -27,9 +43,8 @@ fn watched(test: &str, drop: &str) -> (Value, Vec<Vec<String>>) {
     let threads = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
     let threads = threads.map(|thread| {
         let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
-        let fields = ["CapEff:", "CapPrm:", "CapInh:", "CapAmb:", "NoNewPrivs:", "Seccomp:"];
-        let value = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        fields.map(|name| value(name).trim().to_owned()).to_vec()
+        let fields = ["CapEff", "CapPrm", "CapInh", "CapAmb", "NoNewPrivs", "Seccomp"];
+        fields.map(|name| field(&status, name)).to_vec()
     });
     let threads: Vec<_> = threads.collect();
     let socket = folder.file("c");
@@ -66,6 +81,6 @@ fn nothing_is_given_up_where_it_is_off() {
     assert!(given_up.as_object().unwrap().values().all(|is_gone| *is_gone == false));
     // A container may have given up some of it for all of us.
     let own = fs::read_to_string("/proc/self/status").unwrap();
-    let own = own.lines().find_map(|line| line.strip_prefix("Seccomp:")).unwrap().trim();
+    let own = field(&own, "Seccomp");
     assert!(threads.iter().all(|thread| thread[5] == own), "{threads:?}");
 }

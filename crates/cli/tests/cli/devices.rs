@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,10 +16,12 @@ const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n\
     -A FORWARD -p icmp -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
 
 /// Two hosts and a third namespace between them, which go with it, and the run.
-struct Stage {
-    names: [String; 3],
-    folder: Scratch,
-    run: Option<Child>,
+pub(crate) struct Stage {
+    pub(crate) names: [String; 3],
+    pub(crate) folder: Scratch,
+    pub(crate) run: Option<Child>,
+    /// What it said once it was ready.
+    said: Arc<Mutex<String>>,
 }
 
 impl Drop for Stage {
@@ -33,17 +36,17 @@ impl Drop for Stage {
     }
 }
 
-fn ip(arguments: &str) -> bool {
+pub(crate) fn ip(arguments: &str) -> bool {
     let run = Command::new("ip").args(arguments.split(' ')).stderr(Stdio::null()).status();
     run.is_ok_and(|status| status.success())
 }
 
 impl Stage {
     /// `None` where the machine has no namespaces for us.
-    fn new(test: &str) -> Option<Self> {
+    pub(crate) fn new(test: &str) -> Option<Self> {
         let names =
             ["a", "m", "b"].map(|name| format!("tamis-{test}-{}-{name}", std::process::id()));
-        let stage = Self { names, folder: Scratch::new(test), run: None };
+        let stage = Self { names, folder: Scratch::new(test), run: None, said: Arc::default() };
         let [_, m, b] = &stage.names;
         let made = stage.names.iter().all(|name| ip(&format!("netns add {name}")))
             && stage.plug_left()
@@ -56,7 +59,7 @@ impl Stage {
     }
 
     /// Makes the left device, and its host's.
-    fn plug_left(&self) -> bool {
+    pub(crate) fn plug_left(&self) -> bool {
         let [a, m, _] = &self.names;
         ip(&format!("link add a0 netns {a} type veth peer name m0 netns {m}"))
             && ip(&format!("-n {a} addr add 10.9.0.1/24 dev a0"))
@@ -64,8 +67,13 @@ impl Stage {
             && ip(&format!("-n {a} link set a0 up"))
     }
 
-    /// Starts, until it says that it is ready.
-    fn start(&mut self, kind: &str, wire: &str) {
+    /// Starts two workers, until they are ready.
+    fn start(&mut self, wire: &str) {
+        self.start_with("kind = \"af_packet\"", wire, "[workers]\ncount = 2\n");
+    }
+
+    /// Starts a wire between ports of this kind with the rest of a configuration, until it says that it is ready.
+    pub(crate) fn start_with(&mut self, kind: &str, wire: &str, rest: &str) {
         self.folder.write("rules.v4", RULES);
         let config = self.folder.write(
             "live.toml",
@@ -73,11 +81,16 @@ impl Stage {
                 "[[port]]\nname = \"left\"\n{kind}\ndevice = \"m0\"\n\
                  [[port]]\nname = \"right\"\n{kind}\ndevice = \"m1*\"\n\
                  [[wire]]\nports = [\"left\", \"right\"]\n{wire}\n[rules]\nip = \"rules.v4\"\n\
-                 [workers]\ncount = 2\n[control]\nsocket = \"c\"\n"
+                 {rest}[control]\nsocket = \"c\"\n"
             ),
         );
+        self.launch(&config);
+    }
+
+    /// Starts with this configuration, until it says that it is ready.
+    pub(crate) fn launch(&mut self, config: &str) {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[1], TAMIS, "run", &config]);
+        command.args(["netns", "exec", &self.names[1], TAMIS, "run", config]);
         let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut says = BufReader::new(run.stderr.take().unwrap());
         self.run = Some(run);
@@ -86,28 +99,39 @@ impl Stage {
             line.clear();
             assert!(says.read_line(&mut line).unwrap() > 0, "it ended before it was ready");
         }
-        // What else it says is nobody's to read, but has to go somewhere.
-        thread::spawn(move || says.lines().map_while(Result::ok).for_each(drop));
+        let said = Arc::clone(&self.said);
+        let keep = move |line: String| *said.lock().unwrap() += &(line + "\n");
+        thread::spawn(move || says.lines().map_while(Result::ok).for_each(keep));
     }
 
-    fn pings(&self) -> bool {
+    /// The run's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.run.as_ref().unwrap().id()
+    }
+
+    /// How often it has said this since it was ready.
+    pub(crate) fn said(&self, what: &str) -> usize {
+        self.said.lock().unwrap().matches(what).count()
+    }
+
+    pub(crate) fn pings(&self) -> bool {
         let mut ping = Command::new("ip");
         ping.args(["netns", "exec", &self.names[0], "ping", "-c", "1", "-W", "1", "10.9.0.2"]);
         ping.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
     }
 
-    fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         tamis(&["ctl", "--socket", &self.folder.file("c"), "--json", "status"]).json()
     }
 
     /// States of both ports.
-    fn states(&self) -> [String; 2] {
+    pub(crate) fn states(&self) -> [String; 2] {
         let status = self.status();
         [0, 1].map(|port| status["ports"][port]["state"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Stops it; every frame is accounted for.
-    fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         let status = self.status();
         for wire in status["wires"].as_array().unwrap() {
             let count = |key: &str| wire[key].as_u64().unwrap();
@@ -124,7 +148,7 @@ impl Stage {
 
 /// Looks until it is so.
 #[track_caller]
-fn comes_true(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn comes_true(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < Duration::from_secs(30), "{what}");
@@ -132,7 +156,7 @@ fn comes_true(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn stage(test: &str) -> Option<Stage> {
+pub(crate) fn stage(test: &str) -> Option<Stage> {
     let stage = Stage::new(test);
     if stage.is_none() {
         skipped("devices that go: no network namespaces (not root?)");
@@ -143,7 +167,7 @@ fn stage(test: &str) -> Option<Stage> {
 #[test]
 fn a_device_that_goes_is_waited_for_and_opened_again() {
     let Some(mut stage) = stage("gone") else { return };
-    stage.start("kind = \"af_packet\"", "");
+    stage.start("");
     let status = stage.status();
     assert_eq!(status["workers"].as_array().unwrap().len(), 2);
     assert_eq!(
@@ -157,7 +181,8 @@ fn a_device_that_goes_is_waited_for_and_opened_again() {
 #[test]
 fn a_device_of_af_xdp_that_goes_is_waited_for_and_attached_again() {
     let Some(mut stage) = stage("gone-xdp") else { return };
-    stage.start("kind = \"af_xdp\"", "");
+    let kept = "[workers]\ncount = 2\n[privileges]\ndrop = \"off\"\n";
+    stage.start_with("kind = \"af_xdp\"", "", kept);
     assert_eq!(stage.status()["ports"][1]["lost"], 0);
     goes_and_comes_back(&mut stage);
 }
@@ -191,7 +216,7 @@ fn goes_and_comes_back(stage: &mut Stage) {
 #[test]
 fn a_link_that_is_lost_is_passed_on_where_the_wire_says_so() {
     let Some(mut stage) = stage("link") else { return };
-    stage.start("kind = \"af_packet\"", "link = \"pass\"");
+    stage.start("link = \"pass\"");
     assert!(stage.pings());
     let (a, b) = (stage.names[0].clone(), stage.names[2].clone());
     // The host at the other end sees its carrier go, too.

@@ -155,6 +155,12 @@ fn a_capture_that_cannot_be_written_to_its_end_is_told() {
     let ran = tamis(&["run", &config]);
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(ran.err.contains("tamis: /dev/full: byte 108: No space left"), "{}", ran.err);
+    // Also where several workers share the port.
+    let text = text.replace("\"out.pcap\"", "\"/dev/full\"");
+    folder.write("live.toml", format!("{text}[workers]\ncount = 2\n"));
+    let ran = tamis(&["run", &config]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.err.contains("tamis: /dev/full: byte 108: No space left"), "{}", ran.err);
 }
 
 #[test]

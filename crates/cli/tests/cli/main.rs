@@ -5,6 +5,7 @@ mod bans;
 mod cases;
 mod command;
 mod confined;
+mod confined_workers;
 mod convert;
 mod corpus;
 mod counters;

@@ -234,8 +234,8 @@ impl std::fmt::Debug for Device {
 }
 
 /// Whether a name is what a shell pattern of `*` and `?` says.
-#[cfg(target_os = "linux")]
-pub(super) fn is_like(name: &str, pattern: &str) -> bool {
+#[must_use]
+pub fn is_like(name: &str, pattern: &str) -> bool {
     let (mut name, mut pattern) = (name.chars(), pattern.chars());
     let Some(first) = pattern.next() else { return name.next().is_none() };
     let rest = pattern.as_str();

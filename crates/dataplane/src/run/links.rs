@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pktio::{InProcess, Opener};
+
 use super::device::Device;
 use super::status::{PortState, PortStatus};
 
@@ -17,6 +19,8 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) trait System {
     fn has_link(&self, device: &str) -> bool;
     fn set_up(&mut self, device: &str, is_up: bool) -> Result<(), String>;
+    /// Whether devices that come back can be opened, as far as somebody else has to.
+    fn can_open(&self) -> bool;
 }
 
 /// The devices of a run.
@@ -25,6 +29,7 @@ pub(super) struct Links<S: System = Kernel> {
     devices: Vec<Arc<Device>>,
     passed: Vec<Passed>,
     system: S,
+    is_told_lost: bool,
     next: Option<Instant>,
 }
 
@@ -40,7 +45,7 @@ impl<S: System> Links<S> {
     /// These devices, of which some are the two ends of wires that pass on the loss of a link.
     pub(super) fn new(devices: Vec<Arc<Device>>, passed: Vec<[Arc<Device>; 2]>, system: S) -> Self {
         let passed = passed.into_iter().map(|ends| Passed { ends, taken_down: [false; 2] });
-        Self { devices, passed: passed.collect(), system, next: None }
+        Self { devices, passed: passed.collect(), system, is_told_lost: false, next: None }
     }
 
     /// Looks at all of them, if it is time.
@@ -49,6 +54,12 @@ impl<S: System> Links<S> {
             return;
         }
         self.next = Some(now + LOOK);
+        if !self.is_told_lost && !self.system.can_open() {
+            self.is_told_lost = true;
+            tell(
+                "the process that opens devices again has ended: one that goes from now on stays gone",
+            );
+        }
         for device in &self.devices {
             device.ask();
             device.look(tell);
@@ -120,27 +131,40 @@ impl Passed {
 
 /// The kernel's devices.
 #[derive(Debug)]
-pub(super) struct Kernel;
+pub(super) struct Kernel {
+    /// Who takes them up and down.
+    opener: Arc<dyn Opener>,
+}
 
-#[cfg(target_os = "linux")]
+impl Kernel {
+    pub(super) fn by(opener: &Arc<dyn Opener>) -> Self {
+        Self { opener: Arc::clone(opener) }
+    }
+}
+
+impl Default for Kernel {
+    fn default() -> Self {
+        Self { opener: Arc::new(InProcess) }
+    }
+}
+
 impl System for Kernel {
+    #[cfg(target_os = "linux")]
     fn has_link(&self, device: &str) -> bool {
         pktio::device::has_link(device).unwrap_or(false)
     }
 
-    fn set_up(&mut self, device: &str, is_up: bool) -> Result<(), String> {
-        pktio::device::set_up(device, is_up).map_err(|error| error.to_string())
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-impl System for Kernel {
+    #[cfg(not(target_os = "linux"))]
     fn has_link(&self, _: &str) -> bool {
         false
     }
 
-    fn set_up(&mut self, _: &str, _: bool) -> Result<(), String> {
-        Err("no such devices here".to_owned())
+    fn set_up(&mut self, device: &str, is_up: bool) -> Result<(), String> {
+        self.opener.set_up(device, is_up).map_err(|error| error.to_string())
+    }
+
+    fn can_open(&self) -> bool {
+        self.opener.is_there()
     }
 }
 
@@ -155,6 +179,8 @@ mod tests {
     struct Model {
         pulled: BTreeSet<String>,
         down: BTreeSet<String>,
+        /// Nobody opens devices any more.
+        is_alone: bool,
     }
 
     impl System for Model {
@@ -168,6 +194,10 @@ mod tests {
                 false => self.down.insert(device.to_owned()),
             };
             changed.then_some(()).ok_or_else(|| "as it was".to_owned())
+        }
+
+        fn can_open(&self) -> bool {
+            !self.is_alone
         }
     }
 
@@ -202,6 +232,20 @@ mod tests {
         assert_eq!(down(&links), "a");
         links.restore(&mut |_: &str| {});
         assert_eq!(down(&links), "", "nothing stays down after the run");
+    }
+
+    #[test]
+    fn that_nobody_opens_devices_any_more_is_told_once() {
+        let mut links = Links::new(Vec::new(), Vec::new(), Model::default());
+        let (mut now, mut told) = (Instant::now(), 0);
+        let mut look = |links: &mut Links<Model>| {
+            now += LOOK;
+            links.look(now, &mut |_: &str| told += 1);
+            told
+        };
+        assert_eq!(look(&mut links), 0);
+        links.system.is_alone = true;
+        assert_eq!((look(&mut links), look(&mut links)), (1, 1));
     }
 
     #[test]

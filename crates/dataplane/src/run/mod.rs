@@ -73,6 +73,7 @@ use crate::publish::Published;
 
 pub use account::{Accounted, Reason};
 pub use control::{Request, ask};
+pub use device::is_like;
 pub use error::RunError;
 pub use given_up::GivenUp;
 pub use load::Loaded;
@@ -179,7 +180,7 @@ impl Run {
             division,
             threads,
             control: None,
-            links: Links::new(Vec::new(), Vec::new(), Kernel),
+            links: Links::new(Vec::new(), Vec::new(), Kernel::default()),
             connections,
             resumed: Resumed::default(),
             given_up: GivenUp::default(),

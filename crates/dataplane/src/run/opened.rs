@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pktio::Opener;
+
 use super::config::{ConfigError, LinkLoss, OnPanic, Settings};
 use super::control::Control;
 use super::error::RunError;
@@ -47,17 +49,23 @@ fn load(settings: &Settings) -> Result<(Loaded, Resumed), ConfigError> {
     Ok((loaded, resumed))
 }
 
-/// Opens what a configuration names; devices of DPDK by way of `dpdk`, which is `()` where there is none.
+/// Opens what a configuration names; devices of DPDK by way of `dpdk`, which is `()` where there is none. What
+/// takes privileges about other devices `opener` does: now, and each time that one has come back.
 ///
 /// # Errors
 /// Something is refused, or a port or the control socket cannot be opened.
-pub fn open(settings: &Settings, dpdk: &mut dyn OpenDpdk) -> Result<Opened, RunError> {
+pub fn open(
+    settings: &Settings,
+    opener: &Arc<dyn Opener>,
+    dpdk: &mut dyn OpenDpdk,
+) -> Result<Opened, RunError> {
     let (mut loaded, resumed) = load(settings).map_err(RunError::Config)?;
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
     let division = Division::of(&loaded.rulesets, &settings.workers);
     loaded.warnings.extend(division.one_because());
     loaded.warnings.extend(ports::apart(settings, &division.cores));
-    let mut openers = Openers { dpdk, xdp: OpenXdp::sharing(settings)? };
+    let mut openers =
+        Openers { opener: Arc::clone(opener), dpdk, xdp: OpenXdp::sharing(settings)? };
     let (mut wires, mut devices, mut passed) = (Vec::new(), Vec::new(), Vec::new());
     for wire in &settings.wires {
         let mut open = |place: usize| {
@@ -78,7 +86,7 @@ pub fn open(settings: &Settings, dpdk: &mut dyn OpenDpdk) -> Result<Opened, RunE
     }
     Ok(Opened {
         wires,
-        links: Links::new(devices, passed, Kernel),
+        links: Links::new(devices, passed, Kernel::by(opener)),
         division,
         loaded,
         on_panic: settings.on_panic,

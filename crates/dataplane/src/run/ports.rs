@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pktio::{FaultPort, MemoryPort, Pool, PortError};
+use pktio::{FaultPort, MemoryPort, Opener, Pool, PortError};
 
 use super::capture_port::CapturePort;
 use super::config::{BurstSettings, Gone, Kind, PortSettings, Settings, Ttl, WireSettings};
@@ -49,8 +49,10 @@ impl OpenDpdk for () {
     }
 }
 
-/// What opens devices that have something in common: an EAL, or memory.
+/// What opens devices, some of which have something in common: an EAL, or memory.
 pub(super) struct Openers<'o> {
+    /// Does what takes privileges, but for AF_XDP and DPDK.
+    pub(super) opener: Arc<dyn Opener>,
     pub(super) dpdk: &'o mut dyn OpenDpdk,
     pub(super) xdp: OpenXdp,
 }
@@ -84,8 +86,10 @@ pub(super) fn open(
     // One that was shared stays so when it comes back with more queues: its workers rely on who receives.
     let is_shared = workers > 1 && matches!(found.queues, Queues::One(_));
     let (settings, queues) = (settings.clone(), if is_shared { 1 } else { workers });
+    let opener = Arc::clone(&openers.opener);
     let again: Open = Box::new(move || {
-        let mut openers = Openers { dpdk: &mut (), xdp: OpenXdp::default() };
+        let opener = Arc::clone(&opener);
+        let mut openers = Openers { opener, dpdk: &mut (), xdp: OpenXdp::default() };
         open_queues(&settings, place, queues, &mut openers)?.opened(workers)
     });
     let (device, queues) = Device::new(name, found.opened(workers)?, again);
@@ -141,7 +145,8 @@ fn open_queues(
         }
         Kind::AfPacket { device } => {
             let name = devices::found(device)?;
-            let (queues, idle_latency) = devices::af_packet(&name, workers, settings.burst)?;
+            let (queues, idle_latency) =
+                devices::af_packet(&*openers.opener, &name, workers, settings.burst)?;
             return Ok(Found { idle_latency, ..Found::new(&name, Queues::Each(queues)) });
         }
         Kind::AfXdp { .. } => {
@@ -150,7 +155,8 @@ fn open_queues(
             return Ok(Found { odd, ..Found::new(&name, queues) });
         }
         Kind::Tun { device } => {
-            let queues = Queues::Each(devices::tun(device, workers, settings.burst)?);
+            let queues =
+                Queues::Each(devices::tun(&*openers.opener, device, workers, settings.burst)?);
             return Ok(Found::new(device, queues));
         }
         Kind::Dpdk { device } => {
@@ -234,7 +240,7 @@ pub(super) mod devices {
     use std::io::{self, ErrorKind};
     use std::time::Duration;
 
-    use pktio::{AfPacketConfig, AfPacketPort, Pool, PortError, TunConfig, TunPort};
+    use pktio::{AfPacketConfig, AfPacketPort, Opener, Pool, PortError, TunConfig, TunPort};
 
     use super::super::device::is_like;
     use super::{BoxedPort, BurstSettings};
@@ -258,6 +264,7 @@ pub(super) mod devices {
     }
 
     pub(super) fn af_packet(
+        opener: &dyn Opener,
         device: &str,
         queues: usize,
         burst: BurstSettings,
@@ -270,13 +277,14 @@ pub(super) mod devices {
             drain_us,
             ..AfPacketConfig::new(device)
         };
-        let ports = AfPacketPort::open_queues(&config, queues as u16, &pool)?;
+        let ports = AfPacketPort::open_queues(opener, &config, queues as u16, &pool)?;
         let idle_latency = ports.first().map(AfPacketPort::block_timeout).unwrap_or_default();
         let ports = ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect();
         Ok((ports, idle_latency))
     }
 
     pub(super) fn tun(
+        opener: &dyn Opener,
         device: &str,
         queues: usize,
         burst: BurstSettings,
@@ -288,7 +296,7 @@ pub(super) mod devices {
             offload: true,
             burst_frames: burst.rx,
         };
-        let ports = TunPort::open(&config, &pool)?;
+        let ports = TunPort::open_by(opener, &config, &pool)?;
         Ok(ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect())
     }
 }
@@ -298,7 +306,7 @@ mod devices {
     use std::io;
     use std::time::Duration;
 
-    use pktio::PortError;
+    use pktio::{Opener, PortError};
 
     use super::{BoxedPort, BurstSettings};
 
@@ -312,6 +320,7 @@ mod devices {
     }
 
     pub(super) fn af_packet(
+        _: &dyn Opener,
         device: &str,
         _: usize,
         _: BurstSettings,
@@ -320,6 +329,7 @@ mod devices {
     }
 
     pub(super) fn tun(
+        _: &dyn Opener,
         device: &str,
         _: usize,
         _: BurstSettings,

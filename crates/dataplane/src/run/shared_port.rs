@@ -74,6 +74,10 @@ impl Port for SharedPort {
         self.lock().tx_burst(burst)
     }
 
+    fn flush(&mut self) -> Result<(), PortError> {
+        self.lock().flush()
+    }
+
     fn readiness(&self) -> Readiness<'_> {
         let Some(wait) = &self.receives else { return Readiness::Never };
         match (self.lock().readiness(), &wait.descriptor) {

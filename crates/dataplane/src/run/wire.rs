@@ -411,7 +411,7 @@ impl Wire {
     /// Carries the fates out: what leaves stands in `burst`, or in `out` if other frames are among it.
     fn settle(&mut self, from: usize) {
         let End { burst, account, .. } = &mut self.ends[from];
-        let mut is_replaced = false;
+        let (mut is_replaced, mut is_dropped) = (false, false);
         for (at, fate) in self.fates.iter().enumerate() {
             match *fate {
                 Fate::Leaves(len) => {
@@ -430,8 +430,14 @@ impl Wire {
                     account.dropped(Reason::Fragment, 1);
                     is_replaced = true;
                 }
-                Fate::Dropped(reason) => account.dropped(reason, 1),
+                Fate::Dropped(reason) => {
+                    account.dropped(reason, 1);
+                    is_dropped = true;
+                }
             }
+        }
+        if !is_replaced && !is_dropped {
+            return;
         }
         let mut fates = self.fates.iter();
         if !is_replaced {

@@ -10,7 +10,7 @@ use rules::{Backend, CONNTRACK, Role, Transit};
 use smallvec::SmallVec;
 
 /// The tables that see packets at one hook.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Turns {
     tables: SmallVec<[usize; 6]>,
     /// How many of them come before connections are tracked.
@@ -98,6 +98,20 @@ impl Tables {
     /// Of a revision: looks at its tables and chains, and at no rule.
     pub(crate) fn of_revision(revision: Arc<Revision>) -> Self {
         Self::new(Rules::Revised(revision))
+    }
+
+    /// Of a revision that comes after the one of these tables: their turns stay while the built-in chains do.
+    pub(crate) fn after(&self, next: Arc<Revision>) -> Self {
+        match &self.rules {
+            Rules::Revised(old) if old.has_hooks_of(&next) => Self {
+                roles: self.roles.clone(),
+                hooks: self.hooks.clone(),
+                tracks: next.tracks(),
+                translates: next.translates(),
+                rules: Rules::Revised(next),
+            },
+            _ => Self::of_revision(next),
+        }
     }
 
     fn new(rules: Rules) -> Self {

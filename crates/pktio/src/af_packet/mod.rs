@@ -40,6 +40,7 @@ use self::send::Refusal;
 use crate::burst::Burst;
 use crate::frame::{FrameMeta, LiveMeta};
 use crate::memory::FrameBuf;
+use crate::opener::{InProcess, Opener};
 use crate::pool::Pool;
 use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
@@ -50,6 +51,14 @@ const FRAME_BYTES: u32 = 2048;
 const SEND_BUFFER: c_int = 4 << 20;
 /// In `PACKET_FANOUT`: no frames that the host sends. A group does not ask the sockets in it.
 const FANOUT_IGNORE_OUTGOING: u32 = 0x4000;
+
+/// A socket for a port, bound to nothing yet.
+pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
+    let socket = sys::socket()?;
+    // Without it a queue of the usual length would not fill; with less it is only shorter.
+    let _ = sys::set_send_buffer(&socket, SEND_BUFFER);
+    Ok(socket)
+}
 
 /// How to open an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,15 +172,26 @@ impl AfPacketPort {
     /// When the kernel refuses: without `CAP_NET_RAW`, without such an interface, with a ring that is none; and when
     /// the interface is not Ethernet (or loopback, which looks like it).
     pub fn open(config: &AfPacketConfig, pool: &Pool) -> Result<Self, PortError> {
-        Self::try_open(config, pool).map_err(|source| io_error(&config.interface, source))
+        Self::open_by(&InProcess, config, pool)
+    }
+
+    /// As [`AfPacketPort::open`], with a socket that `opener` makes.
+    fn open_by(
+        opener: &dyn Opener,
+        config: &AfPacketConfig,
+        pool: &Pool,
+    ) -> Result<Self, PortError> {
+        let opened = Self::try_open(opener, config, pool);
+        opened.map_err(|source| io_error(&config.interface, source))
     }
 
     /// As [`AfPacketPort::open`], so many ports that share what comes in by the interface, flow by flow: each has a ring
-    /// of its own. The group is one that nobody else in the namespace has.
+    /// of its own. The group is one that nobody else in the namespace has. `opener` makes the sockets.
     ///
     /// # Errors
     /// Likewise.
     pub fn open_queues(
+        opener: &dyn Opener,
         config: &AfPacketConfig,
         queues: u16,
         pool: &Pool,
@@ -184,7 +204,7 @@ impl AfPacketPort {
                 let group = group.map_err(|source| io_error(&config.interface, source))?;
                 config.fanout = Some(Fanout { group, kind: FanoutKind::Flow });
             }
-            ports.push(Self::open(&config, pool)?);
+            ports.push(Self::open_by(opener, &config, pool)?);
         }
         Ok(ports)
     }
@@ -194,12 +214,10 @@ impl AfPacketPort {
         sys::fanout(&self.socket).map(|bits| bits as u16)
     }
 
-    fn try_open(config: &AfPacketConfig, pool: &Pool) -> io::Result<Self> {
+    fn try_open(opener: &dyn Opener, config: &AfPacketConfig, pool: &Pool) -> io::Result<Self> {
         let index = sys::index_of(&config.interface)?;
-        let socket = sys::socket()?;
+        let socket = opener.packet_socket()?;
         let ring = make_ring(&socket, config)?;
-        // Without it a queue of the usual length would not fill; with less it is only shorter.
-        let _ = sys::set_send_buffer(&socket, SEND_BUFFER);
         sys::bind(&socket, index)?;
         if !matches!(sys::bound(&socket)?.1, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK) {
             return Err(io::Error::new(ErrorKind::Unsupported, "not an Ethernet interface"));

@@ -72,11 +72,13 @@ impl Burst {
     }
 
     /// Number of frames.
+    #[inline]
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
     /// Whether there is no frame.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
@@ -87,17 +89,20 @@ impl Burst {
     }
 
     /// Drops the frames and keeps the buffer.
+    #[inline]
     pub fn clear(&mut self) {
         self.records.clear();
         Chunk::give_back(&mut self.chunks, 0);
     }
 
     /// The frames in order of arrival.
+    #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Frame<'_>> {
         self.records.iter().map(|record| lend(&self.buffer, &self.chunks, record))
     }
 
     /// The frames of a range, counting from 0, as far as there are any.
+    #[inline]
     pub fn range(&self, range: Range<usize>) -> impl Iterator<Item = Frame<'_>> + Clone {
         let Self { buffer, records, chunks } = self;
         let end = range.end.min(records.len());
@@ -106,11 +111,13 @@ impl Burst {
     }
 
     /// The frames in order of arrival, to be rewritten in place.
+    #[inline]
     pub fn iter_mut(&mut self) -> impl Iterator<Item = FrameMut<'_>> {
         self.range_mut(0..self.records.len())
     }
 
     /// As [`Burst::range`], to be rewritten in place.
+    #[inline]
     pub fn range_mut(&mut self, range: Range<usize>) -> impl Iterator<Item = FrameMut<'_>> {
         let end = range.end.min(self.records.len());
         let records = self.records.get(range.start.min(end)..end).unwrap_or_default();
@@ -126,12 +133,14 @@ impl Burst {
     }
 
     /// Frame `index` of the burst, counting from 0.
+    #[inline]
     pub fn get(&self, index: usize) -> Option<Frame<'_>> {
         let record = self.records.get(index)?;
         Some(lend(&self.buffer, &self.chunks, record))
     }
 
     /// Frame `index` of the burst, counting from 0, to be rewritten in place.
+    #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<FrameMut<'_>> {
         let record = self.records.get(index)?;
         let bytes = match record.place {
@@ -142,6 +151,7 @@ impl Burst {
     }
 
     /// What its port knows of frame `index` that has its memory with it; of others none knows more than their meta.
+    #[inline]
     pub fn live(&self, index: usize) -> Option<&LiveMeta> {
         match self.records.get(index)?.place {
             Place::Buffer => None,
@@ -150,6 +160,7 @@ impl Burst {
     }
 
     /// As [`Burst::live`], to be written.
+    #[inline]
     pub fn live_mut(&mut self, index: usize) -> Option<&mut LiveMeta> {
         match self.records.get(index)?.place {
             Place::Buffer => None,
@@ -158,6 +169,7 @@ impl Burst {
     }
 
     /// What is known about each frame, in order of arrival.
+    #[inline]
     pub fn metas_mut(&mut self) -> impl ExactSizeIterator<Item = &mut FrameMeta> {
         self.records.iter_mut().map(|record| &mut record.meta)
     }
@@ -171,8 +183,11 @@ impl Burst {
                 return false;
             }
             if let Place::Chunk(at) = &mut record.place {
-                chunks.swap(kept, *at as usize);
-                *at = kept as u32;
+                // Up to the first frame that goes, all stand where they did.
+                if *at as usize != kept {
+                    chunks.swap(kept, *at as usize);
+                    *at = kept as u32;
+                }
                 kept += 1;
             }
             true
@@ -182,6 +197,7 @@ impl Burst {
 
     /// Takes the first frames out of the burst, `count` or as many as there are, with their memory where they have
     /// any. What is not taken out of the iterator is dropped with it.
+    #[inline]
     pub fn drain(&mut self, count: usize) -> impl Iterator<Item = Taken<'_>> {
         let Self { buffer, records, chunks } = self;
         let buffer: &[u8] = buffer;
@@ -205,6 +221,7 @@ impl Burst {
     }
 
     /// Appends a frame that left another burst: with its memory if it has any, else a copy.
+    #[inline]
     pub fn append(&mut self, taken: Taken<'_>) {
         match taken {
             Taken::Moved(frame) => self.push_frame(frame),
@@ -213,6 +230,7 @@ impl Burst {
     }
 
     /// Appends a frame with its memory.
+    #[inline]
     pub fn push_frame(&mut self, frame: FrameBuf) {
         let FrameBuf { chunk, start, length, meta } = frame;
         let place = Place::Chunk(self.chunks.len() as u32);

@@ -18,7 +18,7 @@ mod sys;
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::num::NonZeroU32;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use libc::{c_int, c_uint};
 
@@ -26,6 +26,7 @@ use crate::burst::Burst;
 use crate::frame::{Direction, FrameMeta, LiveMeta};
 use crate::link::LinkType;
 use crate::memory::FrameBuf;
+use crate::opener::{InProcess, Opener};
 use crate::pool::Pool;
 use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
@@ -99,23 +100,36 @@ impl TunPort {
     /// # Errors
     /// When the kernel refuses: without `CAP_NET_ADMIN`, without TUN devices, under a name that is no TUN device's.
     pub fn open(config: &TunConfig, pool: &Pool) -> Result<Vec<Self>, PortError> {
+        Self::open_by(&InProcess, config, pool)
+    }
+
+    /// As [`TunPort::open`], with queues that `opener` makes.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn open_by(
+        opener: &dyn Opener,
+        config: &TunConfig,
+        pool: &Pool,
+    ) -> Result<Vec<Self>, PortError> {
         let mut ports: Vec<Self> = Vec::new();
         for number in 0..config.queues {
             // The first one's name is that of all, whatever was asked for.
             let name = ports.first().map_or(&config.name, |first| &first.name).clone();
-            ports.push(Self::open_queue(config, &name, number, pool)?);
+            ports.push(Self::open_queue(opener, config, &name, number, pool)?);
         }
         Ok(ports)
     }
 
     fn open_queue(
+        opener: &dyn Opener,
         config: &TunConfig,
         name: &str,
         number: u16,
         pool: &Pool,
     ) -> Result<Self, PortError> {
-        let queue = sys::open().map_err(refused(sys::CLONE_DEVICE))?;
-        let name = attach(&queue, name, config.queues == 1).map_err(refused(name))?;
+        let (queue, name) = opener.tun_queue(name, config.queues == 1).map_err(refused(name))?;
+        let queue = File::from(queue);
         sys::set_header_length(&queue, vnet::LENGTH).map_err(refused(&name))?;
         let wanted = if config.offload { Offloads::ALL } else { Offloads::NONE };
         let offloads = set_offloads(&queue, wanted).map_err(refused(&name))?;
@@ -270,6 +284,14 @@ fn read(
     frame.length = frame.chunk.bytes().len() - frame.start;
     let room = IoSliceMut::new(frame.bytes_mut());
     queue.read_vectored(&mut [IoSliceMut::new(header), room, IoSliceMut::new(beyond)])
+}
+
+/// A queue of the device `name`, which is made if there is none, and the name that it has.
+pub(crate) fn queue(name: &str, is_only: bool) -> io::Result<(OwnedFd, String)> {
+    let queue = sys::open()
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", sys::CLONE_DEVICE)))?;
+    let name = attach(&queue, name, is_only)?;
+    Ok((queue.into(), name))
 }
 
 /// One queue among several needs a device that can have several; a device that was made for one has to do for one.

@@ -27,6 +27,18 @@ impl Revision {
         self.tables.get(table).is_some_and(|table| table.base(hook).is_some())
     }
 
+    /// Whether another one has the same tables in the same order, with built-in chains at the same hooks.
+    #[must_use]
+    pub fn has_hooks_of(&self, other: &Self) -> bool {
+        let chains = |table: &TableRevision| Hook::ALL.map(|hook| table.base(hook).is_some());
+        let alike = |(one, other): (&TableRevision, &TableRevision)| {
+            one.name == other.name && chains(one) == chains(other)
+        };
+        self.family == other.family
+            && self.tables.len() == other.tables.len()
+            && self.tables.iter().zip(&other.tables).all(alike)
+    }
+
     /// Whether some built-in chain at a hook has rules.
     #[must_use]
     pub fn has_rules(&self, hook: Hook) -> bool {

@@ -6,6 +6,7 @@
 
 mod dpdk;
 mod port;
+mod privileges;
 mod read;
 mod work;
 
@@ -17,6 +18,8 @@ use pktio::{FaultRates, Pace, XdpMode};
 use rules::model::Family;
 
 use crate::config::Unresolved;
+
+pub use privileges::{Privileges, Reopen, Reopened};
 
 /// A configuration, read but not looked into: neither rules nor ports are open.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,8 +46,8 @@ pub struct Settings {
     pub restart: RestartSettings,
     /// What privileges are kept while it runs.
     pub privileges: Privileges,
-    /// Whether it keeps those by which a device that has come back is opened again.
-    pub reopen: bool,
+    /// Who opens a device that has come back.
+    pub reopen: Reopen,
     /// Where the control socket is, if there is one.
     pub socket: Option<PathBuf>,
     /// Who does the work.
@@ -237,18 +240,6 @@ pub struct RestartSettings {
     pub grace: u64,
 }
 
-/// Whether privileges are given up once everything is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Privileges {
-    /// Those that the kernel lets go.
-    #[default]
-    Auto,
-    /// All, or it does not start.
-    Required,
-    /// None.
-    Off,
-}
-
 /// Rules of a family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RulesSettings {
@@ -309,7 +300,8 @@ impl Settings {
     pub fn folders_read(&self) -> Vec<&Path> {
         let rules = self.rules.iter().map(|rules| &*rules.file.path);
         let sets = self.ipset.iter().map(|sets| &*sets.path);
-        let files = [Path::new(&self.file)].into_iter().chain(rules).chain(sets);
+        let bans = self.bans.iter().map(|bans| &*bans.path);
+        let files = [Path::new(&self.file)].into_iter().chain(rules).chain(sets).chain(bans);
         folders(files)
     }
 

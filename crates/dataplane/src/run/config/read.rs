@@ -5,10 +5,10 @@ use rules::model::Family;
 use toml::de::DeTable;
 
 use super::{
-    At, ConfigError, Gone, Kind, LinkLoss, Named, OnPanic, Other, PortSettings, Privileges,
-    RestartSettings, RulesSettings, Settings, Ttl, WireSettings, beside,
+    At, ConfigError, Gone, Kind, LinkLoss, Named, OnPanic, Other, PortSettings, RestartSettings,
+    RulesSettings, Settings, Ttl, WireSettings, beside,
 };
-use super::{dpdk, port, work};
+use super::{dpdk, port, privileges, work};
 use crate::config::Unresolved;
 use crate::keys::{Section, Value, Wrong, document, found, only, string};
 
@@ -62,6 +62,7 @@ impl<'t> Reader<'t> {
         only(top, &TOP, &TOP_NOT_BUILT)?;
         let ports = self.ports(top)?;
         let wires = self.wires(top, &ports)?;
+        let (privileges, reopen) = privileges::read(top)?;
         let mut settings = Settings {
             file: self.file.to_owned(),
             ports,
@@ -73,8 +74,8 @@ impl<'t> Reader<'t> {
             on_panic: OnPanic::default(),
             connections: conntrack::Config::default().max,
             restart: RestartSettings::default(),
-            privileges: Privileges::default(),
-            reopen: false,
+            privileges,
+            reopen,
             socket: None,
             workers: work::workers(top)?,
             burst: work::burst(top)?,
@@ -90,16 +91,6 @@ impl<'t> Reader<'t> {
             let file = conntrack.get("file").map(|value| self.named(value)).transpose()?;
             let grace = conntrack.number("grace", MOST_GRACE)?.unwrap_or(0);
             settings.restart = RestartSettings { file, grace };
-        }
-        if let Some(value) = top.get("privileges") {
-            let section = Section::new("[privileges]", value, &["drop", "reopen"], &[])?;
-            let words = [
-                ("auto", Privileges::Auto),
-                ("required", Privileges::Required),
-                ("off", Privileges::Off),
-            ];
-            settings.privileges = section.choice("drop", &words, &[])?.unwrap_or_default();
-            settings.reopen = section.flag("reopen")?.unwrap_or(false);
         }
         if let Some(value) = top.get("control") {
             let control = Section::new("[control]", value, &["socket"], &["journal"])?;

@@ -14,8 +14,7 @@ use packet::craft::{Addresses, Craft, Ethernet, Message};
 use pktio::{AfPacketConfig, AfPacketPort, Burst, FrameMeta, Pool, Port};
 
 use super::FRAME_BYTES;
-use super::forwarder::PRIORITY;
-use super::line::{FAR, NEAR, come, spent_in};
+use super::counts::{FAR, NEAR, PRIORITY, come, spent_in};
 
 /// Frames sent at a time, each of a flow of its own.
 const FLOWS: u16 = 64;

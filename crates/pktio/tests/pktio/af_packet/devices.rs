@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use pktio::{AfPacketConfig, AfPacketPort, Burst, Fanout, FanoutKind, FrameMeta, Port, PortError};
+use pktio::{
+    AfPacketConfig, AfPacketPort, Burst, Fanout, FanoutKind, FrameMeta, InProcess, Port, PortError,
+};
 
 use super::wire::{Wire, drain, frame, no_pool, number, open, receive, rest, write};
 use crate::tun::namespace::Namespace;
@@ -127,7 +129,9 @@ fn queues_are_a_group_of_their_own() {
     let Some(wire) = Wire::new() else { return };
     let open = || {
         let config = AfPacketConfig { burst_frames: 8, ..AfPacketConfig::new("e0") };
-        wire.ours.run(move || AfPacketPort::open_queues(&config, 3, &no_pool())).unwrap()
+        wire.ours
+            .run(move || AfPacketPort::open_queues(&InProcess, &config, 3, &no_pool()))
+            .unwrap()
     };
     // Two groups, each of which receives everything once.
     let mut groups = [open(), open()];

@@ -45,19 +45,23 @@ impl<'r> Run<'r> {
     ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
         let before = self.read;
         let found = match Whole::of(key) {
-            Some(whole) => self.seek(key, &mut count, |head, rule| whole.test(head, rule)),
-            None => self.seek(key, &mut count, |_, rule| test(rule, key)),
+            Some(whole) => {
+                let pass = |words: &[u64]| whole.pass(words);
+                self.seek(key, &mut count, pass, |head, rule| whole.test(head, rule))
+            }
+            None => self.seek(key, &mut count, |_| 0, |_, rule| test(rule, key)),
         };
         ((self.read - before) as u32, found)
     }
 
     /// The next rule that does more than not to match, or to count. The two shapes of which large rulesets are made
-    /// come first.
+    /// come first; `pass` tells how many of the first rules do not match, all of one length.
     #[inline]
     fn seek(
         &mut self,
         key: &Key<'_>,
         count: &mut impl FnMut(u32),
+        pass: impl Fn(&[u64]) -> usize,
         test: impl Fn(u64, &[u64]) -> HeaderTest,
     ) -> Option<(Coded<'r>, HeaderTest)> {
         const PAIR_RULE: u64 = ONLY_PAIR | 2;
@@ -78,6 +82,12 @@ impl<'r> Run<'r> {
                     (*head, [*a, *b] == source && [*c, *d] == destination, after)
                 }
                 _ => {
+                    let passed = pass(words);
+                    if passed > 0 {
+                        words = words.get(passed * len_of(words[0])..).unwrap_or_default();
+                        read += passed;
+                        continue;
+                    }
                     let Some((rule, after)) = first_rule(words) else { break None };
                     words = after;
                     read += 1;

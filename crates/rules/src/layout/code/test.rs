@@ -12,7 +12,7 @@ use super::{
 use crate::eval::{HeaderTest, Key, Port};
 
 /// The bits of a head that say which addresses are tested, and how.
-const ADDRESSES: u64 = PAIR | 3 << SOURCE | 3 << DESTINATION;
+pub(super) const ADDRESSES: u64 = PAIR | 3 << SOURCE | 3 << DESTINATION;
 const V4_SOURCE: u64 = V4 << SOURCE;
 const V4_DESTINATION: u64 = V4 << DESTINATION;
 /// The bits of a head that say which protocol is tested, and how.
@@ -104,23 +104,10 @@ impl<'k> Whole<'k> {
     /// it takes for every packet, which a processor foresees.
     #[inline(always)]
     pub(super) fn test(&self, head: u64, words: &[u64]) -> HeaderTest {
-        if refuses_protocol(head, self.protocol) {
+        if self.refuses(head, head, words) {
             return HeaderTest::No;
         }
-        let has_ports = head & PORTS != 0;
-        if has_addresses(head) {
-            let from = 1 + usize::from(has_ports);
-            if refuses_packed(head, words.get(from..).unwrap_or_default(), self.key) {
-                return HeaderTest::No;
-            }
-        }
-        if has_ports
-            && self.has_ports
-            && words.get(1).is_some_and(|word| !accepts_ports(*word, self.ports))
-        {
-            return HeaderTest::No;
-        }
-        let asks_matches = head & MATCHES != 0 || has_ports && !self.has_ports;
+        let asks_matches = head & MATCHES != 0 || head & PORTS != 0 && !self.has_ports;
         if head & (MORE | INPUT | OUTPUT) != 0 {
             return self.more(head, words, asks_matches);
         }
@@ -128,6 +115,25 @@ impl<'k> Whole<'k> {
             true => HeaderTest::AskMatches,
             false => HeaderTest::Yes,
         }
+    }
+
+    /// Whether protocol, addresses or ports refuse the packet. `form` is `head`, or what it says of addresses and ports
+    /// where that is known.
+    #[inline(always)]
+    pub(super) fn refuses(&self, form: u64, head: u64, words: &[u64]) -> bool {
+        if refuses_protocol(head, self.protocol) {
+            return true;
+        }
+        let has_ports = form & PORTS != 0;
+        if has_addresses(form) {
+            let from = 1 + usize::from(has_ports);
+            if refuses_packed(form, words.get(from..).unwrap_or_default(), self.key) {
+                return true;
+            }
+        }
+        has_ports
+            && self.has_ports
+            && words.get(1).is_some_and(|word| !accepts_ports(*word, self.ports))
     }
 
     /// What is left to say of a rule that tests more of the header.
@@ -184,6 +190,7 @@ fn refuses_packed(head: u64, words: &[u64], key: &Key<'_>) -> bool {
 }
 
 /// The same of tests apart: a pair or the source's, and the destination's.
+#[inline]
 pub(in crate::layout) fn refuses_addresses(
     head: u64,
     [first, destination]: [&[u64]; 2],

@@ -1,0 +1,110 @@
+//! [`Parent`]: the process that opens devices for a run which has given up what that takes.
+//!
+//! Contract: started before the run opens anything, as this same program anew, so that it shares no memory with the run
+//! and has none of its descriptors but one end of a socket pair. It ends with the run. One that has ended, or gives no
+//! answer for a second, is asked no more.
+//!
+//! Source: unix(7) (`SOCK_SEQPACKET`, `SCM_RIGHTS`).
+
+mod message;
+mod serve;
+
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use dataplane::run::config::{Privileges, Reopened, Settings};
+use pktio::Opener;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use message::{Request, answered, ask};
+pub(crate) use serve::{ParentArgs, run};
+
+/// How long it may take over an answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long it may take to start.
+const TO_START: Duration = Duration::from_secs(10);
+
+/// The process that opens devices.
+#[derive(Debug)]
+pub(crate) struct Parent {
+    /// One request at a time.
+    socket: Mutex<OwnedFd>,
+    is_lost: AtomicBool,
+    /// Nobody waits for its end, which is that of the run.
+    _process: Child,
+}
+
+impl Parent {
+    /// Starts it, for what a run may ask of it; it is ready then.
+    ///
+    /// # Errors
+    /// It does not start, or cannot give up what it does not need where that is required.
+    pub(crate) fn start(settings: &Settings, reopened: &Reopened) -> Result<Self> {
+        let flags = SocketFlags::CLOEXEC;
+        let (own, its) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+            .context("socketpair")?;
+        let mut command = Command::new("/proc/self/exe");
+        command.arg("parent").stdin(its).stdout(Stdio::null());
+        command.args(reopened.packet_sockets.then_some("--packet-sockets"));
+        command.args(reopened.tuns.iter().map(|name| format!("--tun={name}")));
+        command.args(reopened.links.iter().map(|name| format!("--link={name}")));
+        let is_required = settings.privileges == Privileges::Required;
+        command.args(is_required.then_some("--required"));
+        let process = command.spawn().context("/proc/self/exe")?;
+        // It has its own end now, and this process has let go of it: what it ends is seen.
+        drop(command);
+        set_socket_timeout(&own, Timeout::Recv, Some(TO_START)).context("SO_RCVTIMEO")?;
+        if !answered(&own).is_ok_and(|answer| answer.is_ok()) {
+            bail!("the process that opens devices again does not start");
+        }
+        set_socket_timeout(&own, Timeout::Recv, Some(PATIENCE)).context("SO_RCVTIMEO")?;
+        Ok(Self { socket: Mutex::new(own), is_lost: AtomicBool::new(false), _process: process })
+    }
+
+    fn ask(&self, request: Request<'_>) -> io::Result<(Option<OwnedFd>, String)> {
+        if self.is_lost.load(Ordering::Relaxed) {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = ask(&*socket, request).and_then(|()| answered(&*socket));
+        // An answer that comes later would be taken for that to another request.
+        self.is_lost.store(answer.is_err(), Ordering::Relaxed);
+        answer?.map_err(io::Error::other)
+    }
+}
+
+impl Opener for Parent {
+    fn packet_socket(&self) -> io::Result<OwnedFd> {
+        self.ask(Request::PacketSocket)?.0.ok_or_else(no_descriptor)
+    }
+
+    fn tun_queue(&self, name: &str, is_only: bool) -> io::Result<(OwnedFd, String)> {
+        let (queue, name) = self.ask(Request::TunQueue { name, is_only })?;
+        Ok((queue.ok_or_else(no_descriptor)?, name))
+    }
+
+    fn set_up(&self, name: &str, is_up: bool) -> io::Result<()> {
+        self.ask(Request::SetUp { name, is_up }).map(drop)
+    }
+
+    fn is_there(&self) -> bool {
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut polled = [PollFd::new(&*socket, PollFlags::empty())];
+        let is_closed = poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
+        if is_closed {
+            self.is_lost.store(true, Ordering::Relaxed);
+        }
+        !self.is_lost.load(Ordering::Relaxed)
+    }
+}
+
+fn no_descriptor() -> io::Error {
+    io::Error::other("no descriptor came")
+}

@@ -1,0 +1,73 @@
+//! [`Opener`]: what of opening devices takes privileges, so that somebody else may do it. [`InProcess`] asks the kernel
+//! itself.
+//!
+//! Contract: everything else about a port works with the descriptor, and takes none. A descriptor neither blocks nor is
+//! inherited by programs. Names are those of the namespace that the opener is in.
+//!
+//! Source: `packet(7)`, `netdevice(7)`, `Documentation/networking/tuntap.rst`; what asks for which capability: Linux
+//! `net/packet/af_packet.c`, `drivers/net/tun.c`.
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Makes descriptors of devices, and takes links up and down.
+pub trait Opener: fmt::Debug + Send + Sync {
+    /// A packet socket that is bound to nothing yet. Takes `CAP_NET_RAW`, and `CAP_NET_ADMIN` for a long send buffer.
+    ///
+    /// # Errors
+    /// The kernel refuses, or there is nobody to ask.
+    fn packet_socket(&self) -> io::Result<OwnedFd>;
+
+    /// A queue of the TUN device `name`, which is made if there is none, and the name that it has; `is_only` if no other
+    /// queue is to be opened. Takes `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// Likewise.
+    fn tun_queue(&self, name: &str, is_only: bool) -> io::Result<(OwnedFd, String)>;
+
+    /// Takes an interface up or down. Takes `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// Likewise; there is none of this name.
+    fn set_up(&self, name: &str, is_up: bool) -> io::Result<()>;
+
+    /// Whether there is somebody to ask.
+    fn is_there(&self) -> bool {
+        true
+    }
+}
+
+/// This process, by what privileges it has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InProcess;
+
+#[cfg(target_os = "linux")]
+impl Opener for InProcess {
+    fn packet_socket(&self) -> io::Result<OwnedFd> {
+        crate::af_packet::packet_socket()
+    }
+
+    fn tun_queue(&self, name: &str, is_only: bool) -> io::Result<(OwnedFd, String)> {
+        crate::tun::queue(name, is_only)
+    }
+
+    fn set_up(&self, name: &str, is_up: bool) -> io::Result<()> {
+        crate::device::set_up(name, is_up)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Opener for InProcess {
+    fn packet_socket(&self) -> io::Result<OwnedFd> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn tun_queue(&self, _: &str, _: bool) -> io::Result<(OwnedFd, String)> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn set_up(&self, _: &str, _: bool) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
