@@ -41,6 +41,7 @@ mod splice;
 mod superframe;
 pub mod tcp;
 pub mod udp;
+pub mod unfinished;
 pub mod visible;
 pub mod vlan;
 

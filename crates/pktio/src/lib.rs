@@ -29,11 +29,12 @@ mod timestamp;
 mod tun;
 #[cfg(target_os = "linux")]
 mod vnet;
+mod xdp_mode;
 
 #[cfg(target_os = "linux")]
 pub use af_packet::{AfPacketConfig, AfPacketPort, Fanout, FanoutKind};
 #[cfg(target_os = "linux")]
-pub use af_xdp::{AfXdpConfig, AfXdpPort, Attached, Umem, XdpLosses, XdpMode};
+pub use af_xdp::{AfXdpConfig, AfXdpPort, Attached, Umem, XdpLacking, XdpLosses};
 pub use burst::Burst;
 pub use fault::{FaultCounts, FaultPort, FaultRates};
 pub use frame::{
@@ -52,3 +53,4 @@ pub use readiness::{Bell, Readiness};
 pub use timestamp::Timestamp;
 #[cfg(target_os = "linux")]
 pub use tun::{Offloads, TunConfig, TunPort};
+pub use xdp_mode::XdpMode;

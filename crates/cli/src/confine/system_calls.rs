@@ -75,6 +75,7 @@ const NEEDED: &[c_long] = &[
     libc::SYS_setsockopt,
     libc::SYS_shutdown,
     libc::SYS_socket,
+    libc::SYS_socketpair,
     // Files: rules that are read again, captures and connections that are written.
     libc::SYS_close,
     libc::SYS_faccessat,

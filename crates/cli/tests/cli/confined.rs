@@ -57,6 +57,11 @@ fn watched(test: &str, drop: &str) -> (Value, Vec<Vec<String>>) {
     (status["given_up"].clone(), threads)
 }
 
+/// Whether a run gives up here all that it can.
+pub(crate) fn gives_up_all(test: &str) -> bool {
+    watched(test, "auto").0.as_object().unwrap().values().all(|is_gone| *is_gone == true)
+}
+
 #[test]
 fn no_thread_of_a_run_has_more_than_it_needs() {
     let (given_up, threads) = watched("confined", "auto");

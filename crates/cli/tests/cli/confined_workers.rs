@@ -27,7 +27,7 @@ fn confined(test: &str, wire: &str, reopen: &str) -> Option<Stage> {
     stage.folder.write("sets/sets.save", "create refused hash:ip\n");
     stage.folder.write("bans/bans.txt", "");
     let privileges = format!("[privileges]\ndrop = \"required\"\nreopen = \"{reopen}\"\n");
-    stage.start_with(wire, &format!("{REST}{privileges}"));
+    stage.start_with("kind = \"af_packet\"", wire, &format!("{REST}{privileges}"));
     has_only(stage.pid(), NONE);
     Some(stage)
 }

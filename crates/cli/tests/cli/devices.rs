@@ -69,17 +69,17 @@ impl Stage {
 
     /// Starts two workers, until they are ready.
     fn start(&mut self, wire: &str) {
-        self.start_with(wire, "[workers]\ncount = 2\n");
+        self.start_with("kind = \"af_packet\"", wire, "[workers]\ncount = 2\n");
     }
 
-    /// Starts a wire of this kind with the rest of a configuration, until it says that it is ready.
-    pub(crate) fn start_with(&mut self, wire: &str, rest: &str) {
+    /// Starts a wire between ports of this kind with the rest of a configuration, until it says that it is ready.
+    pub(crate) fn start_with(&mut self, kind: &str, wire: &str, rest: &str) {
         self.folder.write("rules.v4", RULES);
         let config = self.folder.write(
             "live.toml",
             format!(
-                "[[port]]\nname = \"left\"\nkind = \"af_packet\"\ndevice = \"m0\"\n\
-                 [[port]]\nname = \"right\"\nkind = \"af_packet\"\ndevice = \"m1*\"\n\
+                "[[port]]\nname = \"left\"\n{kind}\ndevice = \"m0\"\n\
+                 [[port]]\nname = \"right\"\n{kind}\ndevice = \"m1*\"\n\
                  [[wire]]\nports = [\"left\", \"right\"]\n{wire}\n[rules]\nip = \"rules.v4\"\n\
                  {rest}[control]\nsocket = \"c\"\n"
             ),
@@ -174,6 +174,20 @@ fn a_device_that_goes_is_waited_for_and_opened_again() {
         (&status["ports"][1]["device"], &status["ports"][1]["idle_latency_us"]),
         (&"m1".into(), &1000.into())
     );
+    goes_and_comes_back(&mut stage);
+}
+
+/// Of one queue, so that the workers share it; its program is attached anew.
+#[test]
+fn a_device_of_af_xdp_that_goes_is_waited_for_and_attached_again() {
+    let Some(mut stage) = stage("gone-xdp") else { return };
+    let kept = "[workers]\ncount = 2\n[privileges]\ndrop = \"off\"\n";
+    stage.start_with("kind = \"af_xdp\"", "", kept);
+    assert_eq!(stage.status()["ports"][1]["lost"], 0);
+    goes_and_comes_back(&mut stage);
+}
+
+fn goes_and_comes_back(stage: &mut Stage) {
     assert!(stage.pings());
 
     // Down, it stays the port's.

@@ -1,9 +1,10 @@
-//! `tamis run` between two hosts, each in a network namespace of its own: what they say to each other passes a wire of
-//! packet sockets, with the devices' offloads as they are. Needs root.
+//! `tamis run` between two hosts, each in a network namespace of its own: what they say to each other passes a wire
+//! of packet sockets, or of AF_XDP, with the devices' offloads as they are. Needs root.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
+use crate::confined::gives_up_all;
 use crate::ran::{Scratch, TAMIS, skipped, tamis};
 
 const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n\
@@ -11,6 +12,8 @@ const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n\
     -A FORWARD -p icmp -j ACCEPT\n\
     -A FORWARD -p tcp -m tcp --dport 8000 -m conntrack --ctstate NEW -j ACCEPT\n\
     -A FORWARD -p tcp -j REJECT --reject-with tcp-reset\nCOMMIT\n";
+
+const CONTROL: &str = "[control]\nsocket = \"c\"\n";
 
 /// Two hosts, and a third namespace between them. They go with it.
 pub(crate) struct Hosts {
@@ -89,9 +92,14 @@ fn ip(arguments: &str) -> bool {
 
 /// A configuration of a wire between the hosts.
 pub(crate) fn between(folder: &Scratch, rules: &str, rest: &str) -> String {
+    between_ports(folder, "kind = \"af_packet\"", rules, rest)
+}
+
+/// The same with ports of another kind.
+fn between_ports(folder: &Scratch, kind: &str, rules: &str, rest: &str) -> String {
     folder.write("rules.v4", rules);
     let ends = [("left", "m0"), ("right", "m1")].map(|(name, device)| {
-        format!("[[port]]\nname = \"{name}\"\nkind = \"af_packet\"\ndevice = \"{device}\"\n")
+        format!("[[port]]\nname = \"{name}\"\n{kind}\ndevice = \"{device}\"\n")
     });
     let wire = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n";
     folder.write("live.toml", format!("{}{wire}{rest}", ends.concat()))
@@ -104,15 +112,36 @@ pub(crate) fn is_there(program: &str) -> bool {
 
 #[test]
 fn hosts_talk_through_a_wire() {
+    hosts_talk("wire", "kind = \"af_packet\"", CONTROL);
+}
+
+/// Frames have only their bytes there: unfinished checksums are known by them.
+#[test]
+fn hosts_talk_through_af_xdp() {
+    hosts_talk("xdp", "kind = \"af_xdp\"\nmode = \"native\"", CONTROL);
+}
+
+/// After all that can be given up was: a system call that is missing ends the run.
+#[test]
+fn hosts_talk_through_af_xdp_without_privileges() {
+    if !gives_up_all("xdp-gives-up") {
+        return skipped("hosts on a confined wire: this kernel lacks some of the confinement");
+    }
+    let confined = format!("{CONTROL}[privileges]\ndrop = \"required\"\n");
+    hosts_talk("xdp-confined", "kind = \"af_xdp\"", &confined);
+}
+
+/// By ports of this kind.
+fn hosts_talk(test: &str, kind: &str, rest: &str) {
     let lacking = ["ip", "curl", "ping", "python3"].iter().find(|program| !is_there(program));
     if let Some(program) = lacking {
         return skipped(&format!("hosts on a wire: {program} is not there"));
     }
-    let Some(mut hosts) = Hosts::new("wire") else {
+    let Some(mut hosts) = Hosts::new(test) else {
         return skipped("hosts on a wire: no network namespaces (not root?)");
     };
-    let folder = Scratch::new("wire");
-    let config = between(&folder, RULES, "[control]\nsocket = \"c\"\n");
+    let folder = Scratch::new(test);
+    let config = between_ports(&folder, kind, RULES, rest);
     let sent: Vec<u8> = (0..4_000_000_u32).flat_map(u32::to_le_bytes).collect();
     folder.write("sent", &sent);
 
@@ -210,4 +239,32 @@ fn packets_age_on_a_wire_and_hosts_are_told() {
     let pid = hosts.children[0].id();
     assert!(Command::new("kill").arg(pid.to_string()).status().unwrap().success());
     assert_eq!(hosts.children[0].wait().unwrap().code(), Some(0));
+}
+
+/// The bytes of a frame do not say all that a virtual link leaves undone.
+#[test]
+fn the_doctor_says_where_offloads_are_to_be_switched_off() {
+    let Some(hosts) = Hosts::new("doctor") else {
+        return skipped("offloads of other ends: no network namespaces (not root?)");
+    };
+    assert!(ip(&format!("-n {} link add p0 type veth peer name p1", hosts.names[1])));
+    let folder = Scratch::new("wire-doctor");
+    let config = between_ports(&folder, "kind = \"af_xdp\"", RULES, "");
+    let text = std::fs::read_to_string(&config).unwrap().replace("\"m1\"", "\"p0\"");
+    let config = folder.write("live.toml", text);
+    let doctor = || hosts.says(1, TAMIS, &["doctor", &config]);
+    let (text, code) = doctor();
+    let line = |what: &str| text.lines().find(|line| line.starts_with(what)).unwrap().to_owned();
+    assert_eq!(code, Some(0), "{text}");
+    let elsewhere = "its other end, in another network namespace, may leave";
+    assert!(line("af_xdp m0").contains(elsewhere), "{text}");
+    let todo = "its other end p1 may leave checksums unfinished, superframes whole and VLAN tags \
+        out: ethtool -K p1 tx off tso off gso off txvlan off";
+    assert!(line("af_xdp p0").contains("works") && line("af_xdp p0").ends_with(todo), "{text}");
+    if !is_there("ethtool") {
+        return skipped("offloads that are off: ethtool is not there");
+    }
+    let off = "-K p1 tx off tso off gso off txvlan off".split(' ').collect::<Vec<_>>();
+    assert_eq!(hosts.says(1, "ethtool", &off).1, Some(0));
+    assert!(!doctor().0.contains("p1"), "it does not leave anything undone any more");
 }

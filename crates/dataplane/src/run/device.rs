@@ -3,7 +3,7 @@
 //!
 //! Contract: a queue that finds its device gone lets go of it, and receives nothing until the control thread has opened the
 //! device again ([`Device::look`]), by its name or by the pattern that it was named by; what is to leave by it meanwhile
-//! is refused as [`PortError::Gone`]. All queues are opened together, by the one function that opened them at first. Whether
+//! is refused as [`PortError::Gone`]. What was lost is told when the control thread asks, and at a queue's end. All queues are opened together, by the one function that opened them at first. Whether
 //! a device is there costs one load for a burst.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ pub(super) struct Opened {
     pub(super) idle_latency: Duration,
 }
 
-/// Opens a device, the first time and each time that it has come back.
+/// Opens a device each time that it has come back.
 pub(super) type Open = Box<dyn Fn() -> Result<Opened, PortError> + Send + Sync>;
 
 /// A device of the kernel's that is a port.
@@ -34,6 +34,10 @@ pub(super) struct Device {
     is_told_gone: AtomicBool,
     /// How often it was opened again.
     opened: AtomicU64,
+    /// How often the control thread asked what its queues lost.
+    asked: AtomicU64,
+    /// Frames that they lost, as far as they have told.
+    lost: AtomicU64,
     again: Mutex<Again>,
     /// Rings when it was.
     bell: Bell,
@@ -55,21 +59,24 @@ pub(super) struct DevicePort {
     port: Option<BoxedPort>,
     /// How often the device had been opened again when this was.
     opened: u64,
+    /// How often it has told what it lost.
+    told: u64,
+    /// Frames that this port lost, and has told of.
+    lost: u64,
 }
 
 impl Device {
-    /// Opens a device that is the port of this name, with its queues.
-    ///
-    /// # Errors
-    /// It cannot be opened.
-    pub(super) fn open(port: &str, open: Open) -> Result<(Arc<Self>, Vec<DevicePort>), PortError> {
-        let Opened { name, queues, idle_latency } = open()?;
+    /// A device that is the port of this name, as it was opened first; with its queues.
+    pub(super) fn new(port: &str, opened: Opened, open: Open) -> (Arc<Self>, Vec<DevicePort>) {
+        let Opened { name, queues, idle_latency } = opened;
         let device = Arc::new(Self {
             port: port.to_owned(),
             open,
             is_gone: AtomicBool::new(false),
             is_told_gone: AtomicBool::new(false),
             opened: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
             again: Mutex::new(Again { name, idle_latency, queues: Vec::new() }),
             bell: Bell::default(),
         });
@@ -78,9 +85,11 @@ impl Device {
             queue,
             port: Some(port),
             opened: 0,
+            told: 0,
+            lost: 0,
         };
         let queues = queues.into_iter().enumerate().map(queue).collect();
-        Ok((device, queues))
+        (device, queues)
     }
 
     /// The port's name.
@@ -96,6 +105,16 @@ impl Device {
     /// How long a frame on an idle link may wait in the kernel.
     pub(super) fn idle_latency(&self) -> Duration {
         self.again().idle_latency
+    }
+
+    /// Frames that came and were lost before a worker had them, as far as its queues have told.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Has each queue tell with its next burst what it lost.
+    pub(super) fn ask(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -133,6 +152,8 @@ impl DevicePort {
         let opened = self.device.opened.load(Ordering::Acquire);
         if opened != self.opened {
             self.opened = opened;
+            self.tell();
+            self.lost = 0;
             self.port = self.device.again().queues.get_mut(self.queue).and_then(Option::take);
         }
         self.port.as_mut()
@@ -140,11 +161,21 @@ impl DevicePort {
 
     /// Lets go of a queue whose device is gone.
     fn lose(&mut self) {
+        self.tell();
+        self.lost = 0;
         self.port = None;
         // One that was opened again meanwhile is not gone: it is taken with the next burst.
         if self.device.opened.load(Ordering::Acquire) == self.opened {
             self.device.is_gone.store(true, Ordering::Release);
         }
+    }
+
+    /// Tells what it lost since it told last.
+    fn tell(&mut self) {
+        let Some(port) = &self.port else { return };
+        let lost = port.stats().rx_lost;
+        self.device.lost.fetch_add(lost.saturating_sub(self.lost), Ordering::Relaxed);
+        self.lost = lost;
     }
 
     fn gone(&self) -> PortError {
@@ -154,6 +185,11 @@ impl DevicePort {
 
 impl Port for DevicePort {
     fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        let asked = self.device.asked.load(Ordering::Relaxed);
+        if asked != self.told {
+            self.told = asked;
+            self.tell();
+        }
         let Some(port) = self.port() else {
             burst.clear();
             return Ok(0);
@@ -182,6 +218,12 @@ impl Port for DevicePort {
 
     fn stats(&self) -> Stats {
         self.port.as_ref().map_or_else(Stats::default, |port| port.stats())
+    }
+}
+
+impl Drop for DevicePort {
+    fn drop(&mut self) {
+        self.tell();
     }
 }
 
@@ -236,7 +278,7 @@ mod tests {
             self.0.readiness()
         }
         fn stats(&self) -> Stats {
-            self.0.stats()
+            Stats { rx_lost: 3, ..self.0.stats() }
         }
     }
 
@@ -264,7 +306,7 @@ mod tests {
                 Ok(Opened { name: "eth0".to_owned(), queues, idle_latency: Duration::ZERO })
             }
         });
-        let (device, mut queues) = Device::open("left", open).unwrap();
+        let (device, mut queues) = Device::new("left", open().unwrap(), open);
         let mut burst = Burst::new();
         let mut told = Vec::new();
         let mut look = || {
@@ -291,6 +333,14 @@ mod tests {
         assert!(!device.is_gone());
         assert_eq!((look(), opens.load(Ordering::Relaxed)), (2, 2));
         assert_eq!(told, ["left: eth0 is gone, and waited for", "left: eth0 is back"]);
+        // What the first of them lost that is gone; what the second had lost by then; and the two of now once they are asked.
+        assert_eq!(device.lost(), 3 + 3);
+        device.ask();
+        queues[0].rx_burst(&mut burst).unwrap();
+        queues[0].rx_burst(&mut burst).unwrap();
+        assert_eq!(device.lost(), 3 + 3 + 3);
+        drop(queues);
+        assert_eq!(device.lost(), 3 + 3 + 3 + 3);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use std::io::{self, ErrorKind};
 use serde_json::{Value, json};
 
 use super::config::{Kind, Settings};
-use super::interface;
+use super::device::is_like;
+use super::interface::{self, Peer};
 
 /// What to do where a capability is missing.
 const AS_ROOT: &str = "run it as root, or once: \
@@ -42,6 +43,8 @@ pub struct Finding {
     pub is_needed: bool,
     /// What is missing, and what to do about it; `None` where it works.
     pub missing: Option<(String, String)>,
+    /// What does not go well where it works, and what to do about it.
+    pub odd: Option<(String, String)>,
 }
 
 /// Looks at this machine, and at what a configuration needs of it, if one is given.
@@ -52,19 +55,27 @@ pub fn examine(settings: Option<&Settings>) -> Report {
     let af_packet = packet_socket();
     let tun = tun(capabilities.as_deref());
     let nothing = || Some(("not built into this tamis".to_owned(), "use af_packet".to_owned()));
-    let finding =
-        |what: &str, is_needed, missing| Finding { what: what.to_owned(), is_needed, missing };
+    let finding = |what: &str, is_needed, missing| Finding {
+        what: what.to_owned(),
+        is_needed,
+        missing,
+        odd: None,
+    };
     let mut findings = vec![
         finding("af_packet", kinds().any(|kind| matches!(kind, Kind::AfPacket { .. })), af_packet),
         finding("tun", kinds().any(|kind| matches!(kind, Kind::Tun { .. })), tun),
         finding("pcap", kinds().any(|kind| matches!(kind, Kind::Pcap { .. })), None),
-        finding("af_xdp", false, nothing()),
+        finding("af_xdp", kinds().any(|kind| matches!(kind, Kind::AfXdp { .. })), af_xdp()),
         finding("dpdk", false, nothing()),
     ];
     findings.extend(kinds().filter_map(|kind| match kind {
         Kind::AfPacket { device } => {
             Some(finding(&format!("af_packet {device}"), true, interface(device)))
         }
+        Kind::AfXdp { device, .. } => Some(Finding {
+            odd: left_undone(device),
+            ..finding(&format!("af_xdp {device}"), true, interface(device))
+        }),
         _ => None,
     }));
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
@@ -81,8 +92,9 @@ impl Report {
     /// As a document: `tamis.doctor/1`.
     #[must_use]
     pub fn json(&self) -> Value {
-        let findings = self.findings.iter().map(|Finding { what, is_needed, missing }| {
-            let (why, todo) = missing.clone().unzip();
+        let findings = self.findings.iter().map(|finding| {
+            let Finding { what, is_needed, missing, odd } = finding;
+            let (why, todo) = missing.clone().or_else(|| odd.clone()).unzip();
             let works = missing.is_none();
             json!({ "what": what, "works": works, "needed": is_needed, "why": why, "do": todo })
         });
@@ -105,12 +117,12 @@ impl Report {
         };
         let mut text = format!("kernel        {kernel}\ncapabilities  {held}\n\n");
         let width = self.findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0);
-        for Finding { what, is_needed, missing } in &self.findings {
+        for Finding { what, is_needed, missing, odd } in &self.findings {
             let needed = if *is_needed { "needed" } else { "" };
             let state = if missing.is_none() { "works" } else { "does not" };
             // Writing to a String cannot fail.
             let _ = write!(text, "{what:width$}  {state:8}  {needed:6}");
-            if let Some((why, todo)) = missing {
+            if let Some((why, todo)) = missing.as_ref().or(odd.as_ref()) {
                 let _ = write!(text, "  {why}: {todo}");
             }
             text.truncate(text.trim_end().len());
@@ -148,6 +160,53 @@ pub(super) fn packet_socket() -> Option<(String, String)> {
     Some(("packet sockets are Linux's".to_owned(), "use pcap".to_owned()))
 }
 
+/// What is missing for ports of AF_XDP.
+#[cfg(target_os = "linux")]
+pub(super) fn af_xdp() -> Option<(String, String)> {
+    use pktio::{AfXdpPort, XdpLacking};
+    const CAPABILITIES: &str = "run it as root, or once: sudo setcap \
+        cap_net_raw,cap_net_admin,cap_bpf+ep \"$(command -v tamis)\"";
+    let lacking = AfXdpPort::probe().err()?;
+    let (XdpLacking::Socket(error) | XdpLacking::Memory(_, error) | XdpLacking::Program(error)) =
+        &lacking;
+    let todo = match (&lacking, error.kind()) {
+        (XdpLacking::Memory(..), _) => {
+            "raise RLIMIT_MEMLOCK (ulimit -l unlimited), or add CAP_IPC_LOCK"
+        }
+        (_, ErrorKind::PermissionDenied) => CAPABILITIES,
+        _ => "use af_packet, or Linux 5.9 or later with CONFIG_XDP_SOCKETS and CONFIG_BPF_SYSCALL",
+    };
+    Some((lacking.to_string(), todo.to_owned()))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn af_xdp() -> Option<(String, String)> {
+    Some(("AF_XDP is Linux's".to_owned(), "use pcap".to_owned()))
+}
+
+/// What the other end of a virtual link leaves to a device that takes frames by AF_XDP, which has nothing but their
+/// bytes: checksums, superframes, VLAN tags.
+#[cfg(target_os = "linux")]
+fn left_undone(device: &str) -> Option<(String, String)> {
+    const LEFT: &str = "may leave checksums unfinished, superframes whole and VLAN tags out";
+    let off = |name: &str| format!("ethtool -K {name} tx off tso off gso off txvlan off");
+    match interface::peer(device)? {
+        Peer::Named(peer) => {
+            let leaves = pktio::device::leaves_work(&peer).unwrap_or(true);
+            leaves.then(|| (format!("its other end {peer} {LEFT}"), off(&peer)))
+        }
+        Peer::Elsewhere => {
+            let why = format!("its other end, in another network namespace, {LEFT}");
+            Some((why, format!("there: {}", off("PEER"))))
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn left_undone(_: &str) -> Option<(String, String)> {
+    None
+}
+
 /// What is missing for a TUN device.
 fn tun(capabilities: Option<&[&str]>) -> Option<(String, String)> {
     const CLONE: &str = "/dev/net/tun";
@@ -169,7 +228,7 @@ fn tun(capabilities: Option<&[&str]>) -> Option<(String, String)> {
 /// What is missing for an interface.
 fn interface(name: &str) -> Option<(String, String)> {
     let names = interface::names();
-    let is_there = names.iter().any(|known| known == name);
+    let is_there = names.iter().any(|known| is_like(known, name));
     let todo = format!("name one of {}", names.join(" "));
     (!is_there).then(|| (format!("there is no interface {name}"), todo))
 }

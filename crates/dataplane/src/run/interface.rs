@@ -57,6 +57,29 @@ pub(super) fn forwarding(name: &str) -> Vec<String> {
     settings.into_iter().filter(is_on).collect()
 }
 
+/// The other end of a virtual link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Peer {
+    Named(String),
+    /// In another network namespace.
+    Elsewhere,
+}
+
+/// The other end of the virtual link that an interface is an end of, if it is one.
+#[cfg(target_os = "linux")]
+pub(super) fn peer(name: &str) -> Option<Peer> {
+    if !pktio::device::is_veth(name).ok()? {
+        return None;
+    }
+    let [own, other] = ["ifindex", "iflink"].map(|what| attribute(name, what));
+    let is_peer = |peer: &String| {
+        let links = ["ifindex", "iflink"].map(|what| attribute(peer, what));
+        // Numbers of another namespace may be the same as one's own.
+        peer != name && links == [other.clone(), own.clone()]
+    };
+    Some(names().into_iter().find(is_peer).map_or(Peer::Elsewhere, Peer::Named))
+}
+
 fn attribute(name: &str, attribute: &str) -> Option<String> {
     let text = fs::read_to_string(folder(name)?.join(attribute)).ok()?;
     Some(text.trim().to_owned())

@@ -61,6 +61,7 @@ impl<S: System> Links<S> {
             );
         }
         for device in &self.devices {
+            device.ask();
             device.look(tell);
         }
         for passed in &mut self.passed {
@@ -78,7 +79,7 @@ impl<S: System> Links<S> {
                 () => PortState::Down,
             };
             let (port, idle_latency) = (device.port().to_owned(), device.idle_latency());
-            PortStatus { port, device: name, state, idle_latency }
+            PortStatus { port, device: name, state, idle_latency, lost: device.lost() }
         };
         self.devices.iter().map(status).collect()
     }
@@ -205,7 +206,7 @@ mod tests {
             let (name, idle_latency) = (name.to_owned(), Duration::ZERO);
             Ok(Opened { name, queues: Vec::new(), idle_latency })
         };
-        Device::open(name, Box::new(opened)).unwrap().0
+        Device::new(name, opened().unwrap(), Box::new(opened)).0
     }
 
     #[test]

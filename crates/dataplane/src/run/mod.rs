@@ -43,6 +43,11 @@ mod watch;
 mod wire;
 mod worker;
 mod workers;
+#[cfg(target_os = "linux")]
+mod xdp_ports;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_xdp_ports.rs"]
+mod xdp_ports;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -214,6 +219,8 @@ impl Run {
     /// What has become of all frames so far, and how the workers are.
     #[must_use]
     pub fn status(&self) -> Status {
+        // Who sleeps tells what its ports lost as soon as it is awake.
+        self.shared.wake_all();
         let sum = |counted: &Counted| {
             let accounts = counted.accounts.iter().map(|account| account.read());
             accounts.fold(Accounted::default(), Accounted::and)

@@ -3,8 +3,10 @@
 //!
 //! Contract: in place, into the room before a frame; nothing is allocated.
 
-use packet::{Headers, Superframe, checksum, ethernet};
-use pktio::{Burst, ChecksumState, LiveMeta, Segments, VlanTag};
+use std::mem;
+
+use packet::{Checksums, Headers, Link, Superframe, checksum, ethernet, parse, unfinished};
+use pktio::{Burst, ChecksumState, FrameMut, LiveMeta, Segments, VlanTag};
 
 /// Bytes of a VLAN tag.
 const TAG: usize = 4;
@@ -19,7 +21,7 @@ pub(super) fn as_on_a_link(burst: &mut Burst) {
         if let Some(tag) = vlan {
             put_back(burst, at, tag);
         }
-        if matches!(checksum, ChecksumState::Unfinished { .. }) {
+        if matches!(checksum, ChecksumState::Unfinished { .. } | ChecksumState::MaybeUnfinished) {
             complete_checksum(burst, at);
         }
     }
@@ -42,10 +44,18 @@ fn put_back(burst: &mut Burst, at: usize, VlanTag { tci, tpid }: VlanTag) {
 
 fn complete_checksum(burst: &mut Burst, at: usize) {
     let Some(live) = burst.live_mut(at) else { return };
-    let ChecksumState::Unfinished { start, offset } = live.checksum else { return };
-    live.checksum = ChecksumState::NotKnown;
-    if let Some(frame) = burst.get_mut(at) {
-        checksum::complete(frame.bytes, start.into(), offset.into());
+    let state = mem::replace(&mut live.checksum, ChecksumState::NotKnown);
+    let Some(FrameMut { bytes, .. }) = burst.get_mut(at) else { return };
+    match state {
+        ChecksumState::NotKnown | ChecksumState::Verified => {}
+        ChecksumState::Unfinished { start, offset } => {
+            checksum::complete(bytes, start.into(), offset.into());
+        }
+        // Before any rule, under rules of any family, and after a panic: so these headers are its own.
+        ChecksumState::MaybeUnfinished => {
+            let headers = parse(Link::Wire, bytes, bytes.len(), Checksums::Ignore);
+            unfinished::complete(bytes, &headers);
+        }
     }
 }
 

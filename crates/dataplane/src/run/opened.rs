@@ -12,10 +12,11 @@ use super::error::RunError;
 use super::given_up::GivenUp;
 use super::links::{Kernel, Links};
 use super::load::{self, Loaded};
-use super::ports::{self, OpenDpdk, OpenPort};
+use super::ports::{self, OpenDpdk, OpenPort, Openers};
 use super::reload::Reload;
 use super::restart::{self, Resumed};
 use super::workers::Joined;
+use super::xdp_ports::OpenXdp;
 use super::{Division, Run, port_checks, publish};
 
 /// A run to be: all that it needs is open, and no frame is taken yet. What opening takes and running does not may be
@@ -63,12 +64,15 @@ pub fn open(
     let division = Division::of(&loaded.rulesets, &settings.workers);
     loaded.warnings.extend(division.one_because());
     loaded.warnings.extend(ports::apart(settings, &division.cores));
+    let mut openers =
+        Openers { opener: Arc::clone(opener), dpdk, xdp: OpenXdp::sharing(settings)? };
     let (mut wires, mut devices, mut passed) = (Vec::new(), Vec::new(), Vec::new());
     for wire in &settings.wires {
         let mut open = |place: usize| {
             let name = settings.ports[place].name.as_str().into();
-            let OpenPort { queues, device } =
-                ports::open(settings, place, division.cores.len(), opener, dpdk)?;
+            let OpenPort { queues, device, odd } =
+                ports::open(settings, place, division.cores.len(), &mut openers)?;
+            loaded.warnings.extend(odd);
             Ok::<_, RunError>(((name, queues), device))
         };
         let [(first, left), (second, right)] = [open(wire.ports[0])?, open(wire.ports[1])?];

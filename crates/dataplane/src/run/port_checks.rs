@@ -15,7 +15,7 @@ use super::{doctor, interface};
 /// interface.
 pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
     for port in &settings.ports {
-        if let Kind::AfPacket { device } = &port.kind {
+        if let Some(device) = interface_of(port) {
             let names = interface::names();
             if !names.iter().any(|name| is_like(name, device)) {
                 let what = format!("expected one of the interfaces {}", names.join(" "));
@@ -40,6 +40,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
                     || out.as_ref().is_some_and(is_written)
             }
             Kind::AfPacket { .. }
+            | Kind::AfXdp { .. }
             | Kind::Tun { .. }
             | Kind::Dpdk { .. }
             | Kind::Loopback
@@ -56,10 +57,8 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
 /// What is odd about interfaces that ports are: whatever else takes frames that come in by them.
 pub(super) fn warnings(settings: &Settings) -> Vec<String> {
     let mut told = Vec::new();
-    let interfaces = settings.ports.iter().filter_map(|port| match &port.kind {
-        Kind::AfPacket { device } => Some((port.at.line, device)),
-        _ => None,
-    });
+    let ports = settings.ports.iter();
+    let interfaces = ports.filter_map(|port| Some((port.at.line, interface_of(port)?)));
     for (line, name) in interfaces {
         let mut tell = |what: String| told.push(format!("{}:{line}: {name} {what}", settings.file));
         if let Some(master) = interface::master(name) {
@@ -82,5 +81,22 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
     {
         told.push(format!("{}: af_packet: {why}: {todo}", settings.file));
     }
+    if settings.ports.iter().any(|port| matches!(port.kind, Kind::AfXdp { .. }))
+        && let Some((why, todo)) = doctor::af_xdp()
+    {
+        told.push(format!("{}: af_xdp: {why}: {todo}", settings.file));
+    }
     told
+}
+
+/// The interface that a port is, if it is one, by name or by pattern.
+fn interface_of(port: &PortSettings) -> Option<&str> {
+    match &port.kind {
+        Kind::AfPacket { device } | Kind::AfXdp { device, .. } => Some(device),
+        Kind::Tun { .. }
+        | Kind::Dpdk { .. }
+        | Kind::Pcap { .. }
+        | Kind::Loopback
+        | Kind::Fault { .. } => None,
+    }
 }

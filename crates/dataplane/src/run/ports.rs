@@ -9,8 +9,10 @@ use pktio::{FaultPort, MemoryPort, Opener, Pool, PortError};
 use super::capture_port::CapturePort;
 use super::config::{BurstSettings, Gone, Kind, PortSettings, Settings, Ttl, WireSettings};
 use super::device::{Device, Open, Opened};
+use super::shared_port::SharedPort;
 use super::wire::BoxedPort;
 use super::workers::Queues;
+use super::xdp_ports::OpenXdp;
 use super::{interface, topology};
 use crate::arrival::Crossing;
 
@@ -47,11 +49,21 @@ impl OpenDpdk for () {
     }
 }
 
+/// What opens devices, some of which have something in common: an EAL, or memory.
+pub(super) struct Openers<'o> {
+    /// Does what takes privileges, but for AF_XDP and DPDK.
+    pub(super) opener: Arc<dyn Opener>,
+    pub(super) dpdk: &'o mut dyn OpenDpdk,
+    pub(super) xdp: OpenXdp,
+}
+
 /// A port that is open.
 pub(super) struct OpenPort {
     pub(super) queues: Queues,
     /// What it is to be looked after by, if it is a device that may go and come back.
     pub(super) device: Option<Arc<Device>>,
+    /// What is odd about it.
+    pub(super) odd: Option<String>,
 }
 
 /// Opens the port at a place of the configuration, with a queue for each of so many workers if it has several.
@@ -62,28 +74,28 @@ pub(super) fn open(
     settings: &Settings,
     place: usize,
     workers: usize,
-    opener: &Arc<dyn Opener>,
-    dpdk: &mut dyn OpenDpdk,
+    openers: &mut Openers<'_>,
 ) -> Result<OpenPort, PortError> {
     let PortSettings { name, kind, gone, .. } = &settings.ports[place];
-    let is_device = matches!(kind, Kind::AfPacket { .. } | Kind::Tun { .. });
+    let is_device = matches!(kind, Kind::AfPacket { .. } | Kind::AfXdp { .. } | Kind::Tun { .. });
+    let mut found = open_queues(settings, place, workers, openers)?;
+    let odd = found.odd.take();
     if !is_device || *gone == Gone::End {
-        let queues = open_queues(settings, place, workers, &**opener, dpdk)?.queues;
-        return Ok(OpenPort { queues, device: None });
+        return Ok(OpenPort { queues: found.queues, device: None, odd });
     }
-    let (name, settings, opener) = (name.clone(), settings.clone(), Arc::clone(opener));
-    let open: Open =
-        Box::new(move || match open_queues(&settings, place, workers, &*opener, &mut ())? {
-            Found { name, idle_latency, queues: Queues::Each(queues) } => {
-                Ok(Opened { name, queues, idle_latency })
-            }
-            Found { name, idle_latency, queues: Queues::One(queue) } => {
-                Ok(Opened { name, queues: vec![queue], idle_latency })
-            }
-        });
-    let (device, queues) = Device::open(&name, open)?;
+    // One that was shared stays so when it comes back with more queues: its workers rely on who receives.
+    let is_shared = workers > 1 && matches!(found.queues, Queues::One(_));
+    let (settings, queues) = (settings.clone(), if is_shared { 1 } else { workers });
+    let opener = Arc::clone(&openers.opener);
+    let again: Open = Box::new(move || {
+        let opener = Arc::clone(&opener);
+        let mut openers = Openers { opener, dpdk: &mut (), xdp: OpenXdp::default() };
+        open_queues(&settings, place, queues, &mut openers)?.opened(workers)
+    });
+    let (device, queues) = Device::new(name, found.opened(workers)?, again);
     let queues = queues.into_iter().map(|queue| Box::new(queue) as BoxedPort).collect();
-    Ok(OpenPort { queues: Queues::Each(queues), device: Some(device) })
+    let queues = if is_shared { Queues::Parts(queues) } else { Queues::Each(queues) };
+    Ok(OpenPort { queues, device: Some(device), odd })
 }
 
 /// Queues of a port as it was found: by the name that its device has.
@@ -91,6 +103,30 @@ struct Found {
     name: String,
     queues: Queues,
     idle_latency: Duration,
+    /// What is odd about it.
+    odd: Option<String>,
+}
+
+impl Found {
+    /// One that needs no more than its queues.
+    fn new(name: &str, queues: Queues) -> Self {
+        Self { name: name.to_owned(), queues, idle_latency: Duration::ZERO, odd: None }
+    }
+
+    /// With a queue, or a part of the only one, for each of so many workers.
+    fn opened(self, workers: usize) -> Result<Opened, PortError> {
+        let Self { name, queues, idle_latency, .. } = self;
+        let queues = match queues {
+            Queues::Each(queues) | Queues::Parts(queues) => queues,
+            Queues::One(queue) if workers == 1 => vec![queue],
+            Queues::One(queue) => {
+                let failed = |source| PortError::Io { name: name.clone(), offset: 0, source };
+                let parts = SharedPort::parts(queue, workers).map_err(failed)?;
+                parts.into_iter().map(|part| Box::new(part) as BoxedPort).collect()
+            }
+        };
+        Ok(Opened { name, queues, idle_latency })
+    }
 }
 
 /// Opens the queues of the port at a place, the first time and each time that its device has come back: the only way to
@@ -99,8 +135,7 @@ fn open_queues(
     settings: &Settings,
     place: usize,
     workers: usize,
-    opener: &dyn Opener,
-    dpdk: &mut dyn OpenDpdk,
+    openers: &mut Openers<'_>,
 ) -> Result<Found, PortError> {
     let PortSettings { name, kind, .. } = &settings.ports[place];
     let port: BoxedPort = match kind {
@@ -111,35 +146,38 @@ fn open_queues(
         Kind::AfPacket { device } => {
             let name = devices::found(device)?;
             let (queues, idle_latency) =
-                devices::af_packet(opener, &name, workers, settings.burst)?;
-            return Ok(Found { name, queues: Queues::Each(queues), idle_latency });
+                devices::af_packet(&*openers.opener, &name, workers, settings.burst)?;
+            return Ok(Found { idle_latency, ..Found::new(&name, Queues::Each(queues)) });
+        }
+        Kind::AfXdp { .. } => {
+            let port = &settings.ports[place];
+            let (name, queues, odd) = openers.xdp.open(port, workers, settings.burst)?;
+            return Ok(Found { odd, ..Found::new(&name, queues) });
         }
         Kind::Tun { device } => {
-            let queues = Queues::Each(devices::tun(opener, device, workers, settings.burst)?);
-            return Ok(Found { name: device.clone(), queues, idle_latency: Duration::ZERO });
+            let queues =
+                Queues::Each(devices::tun(&*openers.opener, device, workers, settings.burst)?);
+            return Ok(Found::new(device, queues));
         }
         Kind::Dpdk { device } => {
-            let queues =
-                each_or_one(dpdk.open(settings, device, workers as u16)?, device, workers)?;
-            return Ok(Found { name: device.clone(), queues, idle_latency: Duration::ZERO });
+            let queues = openers.dpdk.open(settings, device, workers as u16)?;
+            let queues = each_or_one(queues, device, workers)?;
+            return Ok(Found::new(device, queues));
         }
         Kind::Loopback => {
             let pool = Pool::new(2 * LOOPED, LOOPED_BYTES, 0);
             Box::new(MemoryPort::looped(&pool, LOOPED, LOOPED_BURST))
         }
         // Ports that it wraps stand before it, and are opened with one queue.
-        Kind::Fault { of, seed, rates } => {
-            match open_queues(settings, *of, 1, opener, dpdk)?.queues {
-                Queues::One(port) => Box::new(FaultPort::new(port, *seed, *rates)),
-                Queues::Each(ports) => {
-                    let port = ports.into_iter().next().ok_or_else(|| gone(name))?;
-                    Box::new(FaultPort::new(port, *seed, *rates))
-                }
+        Kind::Fault { of, seed, rates } => match open_queues(settings, *of, 1, openers)?.queues {
+            Queues::One(port) => Box::new(FaultPort::new(port, *seed, *rates)),
+            Queues::Each(ports) | Queues::Parts(ports) => {
+                let port = ports.into_iter().next().ok_or_else(|| gone(name))?;
+                Box::new(FaultPort::new(port, *seed, *rates))
             }
-        }
+        },
     };
-    let idle_latency = Duration::ZERO;
-    Ok(Found { name: name.clone(), queues: Queues::One(port), idle_latency })
+    Ok(Found::new(name, Queues::One(port)))
 }
 
 /// The queues of a device that has one for each worker, or one for all.
@@ -171,7 +209,9 @@ pub(super) fn crossings(settings: &Settings, wire: &WireSettings) -> [Crossing; 
 fn mtu(settings: &Settings, place: usize) -> Option<u32> {
     let port = settings.ports.get(place)?;
     match &port.kind {
-        Kind::AfPacket { device } | Kind::Tun { device } => interface::mtu(device),
+        Kind::AfPacket { device } | Kind::AfXdp { device, .. } | Kind::Tun { device } => {
+            interface::mtu(device)
+        }
         Kind::Fault { of, .. } => mtu(settings, *of),
         Kind::Dpdk { .. } | Kind::Pcap { .. } | Kind::Loopback => port.mtu,
     }
@@ -180,7 +220,7 @@ fn mtu(settings: &Settings, place: usize) -> Option<u32> {
 /// Devices whose memory is far from workers that use it.
 pub(super) fn apart(settings: &Settings, cores: &[Option<usize>]) -> Vec<String> {
     let devices = settings.ports.iter().filter_map(|port| match &port.kind {
-        Kind::AfPacket { device } => Some(device),
+        Kind::AfPacket { device } | Kind::AfXdp { device, .. } => Some(device),
         Kind::Tun { .. }
         | Kind::Dpdk { .. }
         | Kind::Pcap { .. }
@@ -196,7 +236,7 @@ fn gone(name: &str) -> PortError {
 
 /// Ports that are devices of the kernel's.
 #[cfg(target_os = "linux")]
-mod devices {
+pub(super) mod devices {
     use std::io::{self, ErrorKind};
     use std::time::Duration;
 
@@ -211,8 +251,9 @@ mod devices {
     const CHUNKS: usize = 256;
     const CHUNK_BYTES: usize = 66 * 1024;
     const HEADROOM: usize = 64;
+
     /// The device of this name, or the first one that is like it.
-    pub(super) fn found(device: &str) -> Result<String, PortError> {
+    pub(in super::super) fn found(device: &str) -> Result<String, PortError> {
         if !device.contains(['*', '?']) {
             return Ok(device.to_owned());
         }

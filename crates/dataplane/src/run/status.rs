@@ -50,6 +50,8 @@ pub struct PortStatus {
     pub state: PortState,
     /// How long a frame on an idle link may wait in the kernel.
     pub idle_latency: Duration,
+    /// Frames that came and were lost before a worker had them: they were too many, or too long.
+    pub lost: u64,
 }
 
 /// Whether frames can pass by a device.
@@ -169,7 +171,11 @@ pub fn text(status: &Value) -> String {
     }
     for port in listed(&status["ports"]) {
         let (name, device) = (word(&port["port"]), word(&port["device"]));
-        let _ = writeln!(text, "{name}: {device} is {}", word(&port["state"]));
+        let _ = write!(text, "{name}: {device} is {}", word(&port["state"]));
+        if port["lost"].as_u64().is_some_and(|lost| lost > 0) {
+            let _ = write!(text, ", lost {}", port["lost"]);
+        }
+        text.push('\n');
     }
     for worker in listed(&status["workers"]) {
         if worker["panicked"] == true {
@@ -187,9 +193,15 @@ pub fn text(status: &Value) -> String {
 
 impl PortStatus {
     fn json(&self) -> Value {
-        let Self { port, device, state, idle_latency } = self;
+        let Self { port, device, state, idle_latency, lost } = self;
         let (state, idle) = (state.name(), idle_latency.as_micros() as u64);
-        json!({ "port": port, "device": device, "state": state, "idle_latency_us": idle })
+        json!({
+            "port": port,
+            "device": device,
+            "state": state,
+            "idle_latency_us": idle,
+            "lost": lost,
+        })
     }
 }
 

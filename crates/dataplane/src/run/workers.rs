@@ -28,6 +28,8 @@ use crate::publish::Published;
 pub(super) enum Queues {
     /// One queue for all.
     One(BoxedPort),
+    /// One queue for all, of which each worker has its part: the first one receives.
+    Parts(Vec<BoxedPort>),
     /// One for each worker.
     Each(Vec<BoxedPort>),
 }
@@ -145,6 +147,7 @@ fn parts((name, queues): (Arc<str>, Queues), steering: &Steering) -> io::Result<
             let parts = SharedPort::parts(port, steering.workers())?;
             (parts.into_iter().map(|part| Box::new(part) as BoxedPort).collect(), false)
         }
+        Queues::Parts(ports) => (ports, false),
         Queues::Each(ports) => (ports, true),
     };
     let steers = steering.steers(has_queues);

@@ -3,3 +3,4 @@
 mod any_bytes;
 mod craft;
 mod superframe;
+mod unfinished;

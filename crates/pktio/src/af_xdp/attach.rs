@@ -10,18 +10,7 @@ use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 
 use super::bpf::{self, Program, SocketMap};
-
-/// Who runs the program that hands frames to sockets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum XdpMode {
-    /// The driver if it can, else the stack.
-    #[default]
-    Auto,
-    /// The driver, as it receives: before it makes a packet of the kernel's.
-    Native,
-    /// The stack, on any interface: frames are copied once more.
-    Generic,
-}
+use crate::xdp_mode::XdpMode;
 
 /// What a port is attached by.
 #[derive(Clone, Debug, PartialEq, Eq)]

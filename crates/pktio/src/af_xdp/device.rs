@@ -7,11 +7,13 @@ use std::io::{self, ErrorKind};
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 
-use super::attach::{Attachment, XdpMode};
+use super::attach::{Attached, Attachment};
+use super::config::{AfXdpConfig, ETHERNET, LINK_HEADER, TAG, queues_of};
 use super::queue::Queue;
+use super::sys;
 use super::umem::Umem;
-use super::{AfXdpConfig, Attached, ETHERNET, LINK_HEADER, TAG, sys};
 use crate::af_packet::sys as packet_socket;
+use crate::xdp_mode::XdpMode;
 
 /// An interface with the program on it.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ impl Device {
         let mtu = sys::mtu(&socket, &name)?;
         check_length(mtu, umem)?;
         let channels = sys::channels(&socket, &name)?.unwrap_or(1);
+        // Who may have none hears it here: a process whose system calls are restricted may end over those that follow.
+        drop(sys::socket()?);
         let attachment = Attachment::new(index, config.mode, channels)?;
         if config.promiscuous {
             packet_socket::set_promiscuous(&socket, libc::PACKET_ADD_MEMBERSHIP, index)?;
@@ -57,7 +61,7 @@ impl Device {
             true => 0,
             false => libc::XDP_COPY,
         };
-        let count = u32::from(config.queues).clamp(1, self.channels) as u16;
+        let count = queues_of(config, self.channels);
         let open = |number| Queue::open((self.index, number), umem, config.ring_frames, flags);
         let queues: Vec<Queue> = (0..count).map(open).collect::<io::Result<_>>()?;
         let mut is_zero_copy = true;

@@ -6,16 +6,16 @@
 //! with one UMEM hand frames across as they are.
 //!
 //! - The program is attached by a link: it goes with the port, or with the process, whatever ends that.
-//! - A port has as many queues as are asked for and the interface has; what comes by others goes to the host's stack,
-//!   so [`AfXdpPort::attached`] says how many there are. A worker may have a queue of its own
-//!   ([`AfXdpPort::into_queues`]).
-//! - A frame longer than a chunk is refused where the port is opened, by the MTU; superframes, of generic XDP, are lost
-//!   and counted.
+//! - A port has as many queues as are asked for and the interface has; what comes by others goes to the host's
+//!   stack, so [`AfXdpPort::attached`] says how many there are. A worker may have a queue of its own
+//!   ([`AfXdpPort::into_parts`]).
+//! - Frames that may be longer than a chunk, by the MTU, are refused where the port is opened; superframes, which
+//!   generic XDP hands over, are lost and counted.
 //! - What the kernel knows of a frame besides its bytes is lost on this way: whether its checksum is unfinished
-//!   ([`ChecksumState::MaybeUnfinished`]), and a VLAN tag that it took out. Of a virtual interface, the peer's offloads
-//!   should be off (`ethtool -K PEER tx off tso off txvlan off`).
+//!   ([`ChecksumState::MaybeUnfinished`]), and a VLAN tag that it took out. Of a virtual interface, the peer's
+//!   offloads should be off (`ethtool -K PEER tx off tso off gso off txvlan off`).
 //! - A frame is transmitted as its bytes say, with the tag of its [`LiveMeta`](crate::LiveMeta) put back; one whose
-//!   checksum is unfinished is refused.
+//!   checksum is unfinished is refused, and counted.
 //! - While the interface is down nothing comes, and what is transmitted waits in the ring. When it is gone, that is an
 //!   error from then on, with its name.
 //! - Chunks that frames and rings of others have are not there to receive into: the kernel then loses frames, counted,
@@ -25,7 +25,9 @@
 
 mod attach;
 mod bpf;
+mod config;
 mod device;
+mod probe;
 mod queue;
 mod ring;
 mod sys;
@@ -35,8 +37,11 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-pub use self::attach::{Attached, XdpMode};
+pub use self::attach::Attached;
+pub use self::config::AfXdpConfig;
+use self::config::{ETHERNET, TAG};
 use self::device::Device;
+pub use self::probe::XdpLacking;
 use self::queue::Queue;
 pub use self::umem::Umem;
 use crate::burst::Burst;
@@ -47,51 +52,8 @@ use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
 use crate::timestamp::Timestamp;
 
-/// Bytes of a link header before what the MTU counts: addresses, EtherType, and two tags.
-const LINK_HEADER: usize = ETHERNET + 2 * TAG;
-const ETHERNET: usize = 14;
-const TAG: usize = 4;
 /// Bytes of a frame before its EtherType: both addresses. A tag follows them.
 const ADDRESSES: usize = 12;
-
-/// How to open an interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AfXdpConfig {
-    /// Its name in the calling thread's namespace.
-    pub interface: String,
-    /// Queues to receive by, at most.
-    pub queues: u16,
-    /// Who runs the program.
-    pub mode: XdpMode,
-    /// Whether the device may read and write the frames' memory itself, where its driver can.
-    pub zero_copy: bool,
-    /// Whether to receive frames to other hosts, too.
-    pub promiscuous: bool,
-    /// Entries of each ring of each queue, a power of two.
-    pub ring_frames: u32,
-    /// Frames received at once, at most.
-    pub burst_frames: usize,
-}
-
-impl AfXdpConfig {
-    /// All that comes in by one queue of `interface`, in the fastest way that there is.
-    pub fn new(interface: &str) -> Self {
-        Self {
-            interface: interface.to_string(),
-            queues: 1,
-            mode: XdpMode::Auto,
-            zero_copy: true,
-            promiscuous: true,
-            ring_frames: 2048,
-            burst_frames: 64,
-        }
-    }
-
-    /// How many chunks its rings and bursts use: those of ports that share a UMEM add up.
-    pub fn chunks(&self) -> usize {
-        usize::from(self.queues) * (2 * self.ring_frames as usize + 4 * self.burst_frames)
-    }
-}
 
 /// What became of frames that a port lost, as the kernel counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,16 +89,14 @@ impl AfXdpPort {
     /// Opens the interface in the calling thread's namespace.
     ///
     /// # Errors
-    /// When the kernel refuses: without `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`, without such an interface, where
-    /// another program is attached; and when the interface is not Ethernet, or its frames may be longer than a chunk.
+    /// When the kernel refuses: without `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`, without such an interface,
+    /// where another program is attached; and when the interface is not Ethernet, or its frames may be longer than a
+    /// chunk.
     pub fn open(config: &AfXdpConfig, umem: &Umem) -> Result<Self, PortError> {
         let refused = |source| io_error(&config.interface, source);
         let device = Device::open(config, umem).map_err(refused)?;
         let (queues, attached) = device.queues(config, umem).map_err(refused)?;
-        let any = match queues.len() {
-            1 => None,
-            _ => Some(sys::any_of(queues.iter().map(|queue| &queue.socket)).map_err(refused)?),
-        };
+        let any = any_of(&queues).map_err(refused)?;
         Ok(Self {
             device: Arc::new(device),
             queues,
@@ -151,22 +111,34 @@ impl AfXdpPort {
         })
     }
 
-    /// A port for each of its queues, for a thread each.
-    pub fn into_queues(self) -> Vec<Self> {
+    /// So many ports, for a thread each, with its queues in turn; fewer, if there are fewer queues.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub fn into_parts(self, parts: usize) -> Result<Vec<Self>, PortError> {
         let Self { device, queues, attached, umem, burst_frames, .. } = self;
-        let one = |queue| Self {
-            device: Arc::clone(&device),
-            queues: vec![queue],
-            turn: 0,
-            any: None,
-            attached: attached.clone(),
-            umem: umem.clone(),
-            burst_frames,
-            spare: Vec::new(),
-            is_gone: false,
-            stats: Stats::default(),
+        let mut of_parts: Vec<Vec<Queue>> = Vec::new();
+        of_parts.resize_with(parts.clamp(1, queues.len()), Vec::new);
+        let count = of_parts.len();
+        for (at, queue) in queues.into_iter().enumerate() {
+            of_parts[at % count].push(queue);
+        }
+        let part = |queues: Vec<Queue>| {
+            let any = any_of(&queues).map_err(|source| io_error(&device.name, source))?;
+            Ok(Self {
+                device: Arc::clone(&device),
+                queues,
+                turn: 0,
+                any,
+                attached: attached.clone(),
+                umem: umem.clone(),
+                burst_frames,
+                spare: Vec::new(),
+                is_gone: false,
+                stats: Stats::default(),
+            })
         };
-        queues.into_iter().map(one).collect()
+        of_parts.into_iter().map(part).collect()
     }
 
     /// What it is attached by, of all queues of the interface.
@@ -275,6 +247,12 @@ impl AfXdpPort {
         self.stats.tx_refused += u64::from(frame.is_none());
         frame
     }
+}
+
+/// Readable while a socket of these queues is, where there are several.
+fn any_of(queues: &[Queue]) -> io::Result<Option<OwnedFd>> {
+    let several = queues.len() > 1;
+    several.then(|| sys::any_of(queues.iter().map(|queue| &queue.socket))).transpose()
 }
 
 /// Puts back the tag that was taken out of a frame; `None` if there is no room for it.

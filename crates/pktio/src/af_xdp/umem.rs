@@ -19,6 +19,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::config::{self, AfXdpConfig, LINK_HEADER};
 use super::sys::{self, Mapping};
 use crate::memory::{FrameBuf, Memory, Region};
 use crate::port::PortError;
@@ -69,6 +70,22 @@ impl Umem {
         })
     }
 
+    /// Memory for these ports to share: as many chunks as all of them need, as long as the largest MTU asks for.
+    ///
+    /// # Errors
+    /// When an interface is not there, or no such memory.
+    pub fn for_ports(ports: &[AfXdpConfig]) -> Result<Self, PortError> {
+        let (mut chunks, mut longest) = (0, 0);
+        for port in ports {
+            let needs = config::needs(port);
+            let (queues, mtu) = needs.map_err(|error| io_error(&port.interface, error))?;
+            chunks += AfXdpConfig { queues, ..port.clone() }.chunks();
+            longest = longest.max(mtu);
+        }
+        // Ports with longer frames are refused where they are opened.
+        Self::new(chunks, Self::chunk_bytes_for(longest).unwrap_or(CHUNK_BYTES[1]))
+    }
+
     fn try_new(chunks: usize, chunk_bytes: usize) -> io::Result<Self> {
         let length = chunks.checked_mul(chunk_bytes).filter(|length| *length > 0);
         let Some(length) = length.filter(|_| CHUNK_BYTES.contains(&chunk_bytes)) else {
@@ -83,7 +100,7 @@ impl Umem {
 
     /// The shorter chunks that hold frames of an interface of this MTU, if any do.
     pub fn chunk_bytes_for(mtu: usize) -> Option<usize> {
-        CHUNK_BYTES.into_iter().find(|bytes| mtu + super::LINK_HEADER <= bytes - HEADROOM)
+        CHUNK_BYTES.into_iter().find(|bytes| mtu + LINK_HEADER <= bytes - HEADROOM)
     }
 
     /// Bytes of the longest frame that any chunk holds.
@@ -136,8 +153,8 @@ impl Umem {
         sys::register(socket, &self.shared.mapping, self.shared.chunk_bytes)
     }
 
-    /// A frame of `length` bytes from this address, in a chunk that was the kernel's or free. `None` if a frame has it
-    /// already, there is no such chunk, or it is shorter.
+    /// A frame of `length` bytes from this address, in a chunk that was the kernel's or free. `None` if a frame has
+    /// it already, there is no such chunk, or it is shorter.
     pub(super) fn frame(&self, address: u64, length: usize) -> Option<FrameBuf> {
         let (start, number) = self.shared.chunk_of(address);
         let holder = self.shared.holders.get(number)?;
@@ -145,7 +162,7 @@ impl Umem {
             return None;
         }
         // SAFETY: the swap has just made this frame the chunk's only one here; the kernel does not touch it until it
-        // is given to it, as the module's text argues. Its memory keeps `shared`, and so the mapping.
+        // is given it, as the module's text argues. Its memory keeps `shared`, and so the mapping.
         let bytes = unsafe { self.shared.mapping.lend(start..start + self.shared.chunk_bytes) };
         let region: Arc<dyn Region> = Arc::<Shared>::clone(&self.shared);
         let memory = Memory::lent(bytes, start as u64);
@@ -174,6 +191,10 @@ impl Shared {
         self.holders[number].store(to as u8, Ordering::Release);
         start as u64
     }
+}
+
+fn io_error(name: &str, source: io::Error) -> PortError {
+    PortError::Io { name: name.to_owned(), offset: 0, source }
 }
 
 impl Region for Shared {

@@ -2,7 +2,7 @@
 //!
 //! Contract: each function makes one call, with memory of its own that outlives it, and hands back what the kernel said.
 //!
-//! Source: `netdevice(7)`, `if_nameindex(3)`.
+//! Source: `netdevice(7)`, `if_nameindex(3)`, `linux/ethtool.h`.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -55,6 +55,34 @@ pub(super) fn set_flags(name: &str, flags: i16) -> io::Result<()> {
     ask(libc::SIOCSIFFLAGS, &mut request)
 }
 
+/// A word that `ethtool` reads (`ETHTOOL_G…` of a `struct ethtool_value`).
+pub(super) fn ethtool(name: &str, what: u32) -> io::Result<u32> {
+    let mut value = [what, 0];
+    ethtool_words(name, &mut value)?;
+    Ok(value[1])
+}
+
+/// The name of an interface's driver.
+pub(super) fn driver(name: &str) -> io::Result<String> {
+    const GET_DRIVER: u32 = 3;
+    // `struct ethtool_drvinfo`: the command, the driver's name in 32 bytes, and 160 more.
+    let mut words = [0; 49];
+    words[0] = GET_DRIVER;
+    ethtool_words(name, &mut words)?;
+    let bytes = words[1..9].iter().flat_map(|word: &u32| word.to_ne_bytes());
+    let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Has `ethtool` carry out a command, the first of these words, which are all that its structure has.
+fn ethtool_words<const N: usize>(name: &str, words: &mut [u32; N]) -> io::Result<()> {
+    let mut request = request(name)?;
+    // The kernel reads and writes the command's structure, which is there until `ask` returns.
+    let at = (words.as_mut_ptr() as usize).to_ne_bytes();
+    request[libc::IFNAMSIZ..][..at.len()].copy_from_slice(&at);
+    ask(libc::SIOCETHTOOL, &mut request)
+}
+
 fn request(name: &str) -> io::Result<Request> {
     let mut request = [0; size_of::<libc::ifreq>()];
     // The last byte stays 0.
@@ -69,7 +97,7 @@ fn ask(what: c_ulong, request: &mut Request) -> io::Result<()> {
     let socket = socket()?;
     let at = request.as_mut_ptr();
     // SAFETY: the kernel reads and writes one `ifreq` at `at`, byte by byte; `request` has the size of one and outlives
-    // the call.
+    // the call. Where it holds an address, its maker says what is there.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), what as _, at) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

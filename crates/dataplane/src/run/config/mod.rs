@@ -14,7 +14,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use pktio::{FaultRates, Pace};
+use pktio::{FaultRates, Pace, XdpMode};
 use rules::model::Family;
 
 use crate::config::Unresolved;
@@ -143,6 +143,15 @@ pub enum Kind {
     AfPacket {
         /// Its name, or a pattern such as `veth*`, of which the first one is taken that there is.
         device: String,
+    },
+    /// An interface, by way of AF_XDP. Linux.
+    AfXdp {
+        /// Its name.
+        device: String,
+        /// Queues to receive by, at most.
+        queues: u16,
+        /// Who hands frames over.
+        mode: XdpMode,
     },
     /// A TUN device, which is made where there is none of its name. Linux.
     Tun {
@@ -327,6 +336,7 @@ impl PortSettings {
         match self.kind {
             Kind::Fault { of, .. } => Some(of),
             Kind::AfPacket { .. }
+            | Kind::AfXdp { .. }
             | Kind::Tun { .. }
             | Kind::Dpdk { .. }
             | Kind::Pcap { .. }

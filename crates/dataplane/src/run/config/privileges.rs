@@ -75,7 +75,9 @@ impl Settings {
 /// The interface that a port is, as it is named.
 fn interface(port: &PortSettings) -> Option<String> {
     match &port.kind {
-        Kind::AfPacket { device } | Kind::Tun { device } => Some(device.clone()),
+        Kind::AfPacket { device } | Kind::AfXdp { device, .. } | Kind::Tun { device } => {
+            Some(device.clone())
+        }
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! From TOML to [`Settings`].
 
-use pktio::FaultRates;
+use pktio::{FaultRates, XdpMode};
 use rules::model::Family;
 use toml::de::DeTable;
 
@@ -17,15 +17,16 @@ const TOP: [&str; 9] =
 const TOP_NOT_BUILT: [&str; 2] = ["metrics", "log"];
 
 /// Kinds of ports that are there, and keys of each besides those that all have.
-const KINDS: [(&str, &[&str]); 6] = [
+const KINDS: [(&str, &[&str]); 7] = [
     ("af_packet", &["device", "gone"]),
+    ("af_xdp", &["device", "queues", "mode", "gone"]),
     ("tun", &["device", "gone"]),
     ("dpdk", &["device", "mtu"]),
     ("pcap", &["file", "out", "pace", "speed", "mtu"]),
     ("loopback", &["mtu"]),
     ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt", "delay", "reorder"]),
 ];
-const KINDS_NOT_BUILT: [&str; 2] = ["af_xdp", "tunnel"];
+const KINDS_NOT_BUILT: [&str; 1] = ["tunnel"];
 const PORT: [&str; 3] = ["name", "kind", "address"];
 const PORT_NOT_BUILT: [&str; 1] = ["queues"];
 
@@ -120,6 +121,7 @@ impl<'t> Reader<'t> {
             "pcap" => self.pcap(&section)?,
             "loopback" => Kind::Loopback,
             "af_packet" => Kind::AfPacket { device: device(&section)? },
+            "af_xdp" => af_xdp(&section)?,
             "tun" => Kind::Tun { device: device(&section)? },
             "dpdk" => Kind::Dpdk { device: device(&section)? },
             _ => self.fault(&section, before)?,
@@ -294,6 +296,17 @@ fn taken(value: &Value<'_>, name: &str) -> Wrong {
 fn no_port(value: &Value<'_>, name: &str, ports: &[PortSettings]) -> Wrong {
     let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
     (value.span(), format!("expected one of the ports {}, found \"{name}\"", names.join(" ")))
+}
+
+fn af_xdp(section: &Section<'_, '_>) -> Result<Kind, Wrong> {
+    const MOST_QUEUES: u64 = 64;
+    let modes =
+        [("auto", XdpMode::Auto), ("native", XdpMode::Native), ("generic", XdpMode::Generic)];
+    Ok(Kind::AfXdp {
+        device: device(section)?,
+        queues: section.number("queues", MOST_QUEUES)?.unwrap_or(MOST_QUEUES) as u16,
+        mode: section.choice("mode", &modes, &[])?.unwrap_or_default(),
+    })
 }
 
 /// The name of the interface that a port is.

@@ -9,7 +9,7 @@ use dataplane::run::config::{
     BurstSettings, Cores, Kind, OnPanic, Other, Privileges, Settings, Workers,
 };
 use pktio::pcap_file::NgWriter;
-use pktio::{InProcess, Interface, LinkType, Opener, Pace, Speed};
+use pktio::{InProcess, Interface, LinkType, Opener, Pace, Speed, XdpMode};
 
 const PORTS: &str = "[[port]]\nname = \"left\"\nkind = \"loopback\"\n\
     [[port]]\nname = \"right\"\nkind = \"loopback\"\n";
@@ -54,6 +54,22 @@ fn a_whole_configuration_is_read() {
 }
 
 #[test]
+fn an_af_xdp_port_takes_all_queues_natively_if_it_can_unless_told_otherwise() {
+    let kind = |rest: &str| {
+        let port = format!("[[port]]\nname = \"x\"\nkind = \"af_xdp\"\ndevice = \"e0\"\n{rest}");
+        let settings = Settings::from_text("live.toml", &format!("{PORTS}{port}{WIRE}{RULES}"));
+        settings.map(|mut settings| settings.ports.remove(2).kind)
+    };
+    let (device, mode) = ("e0".to_owned(), XdpMode::Auto);
+    assert_eq!(kind("").unwrap(), Kind::AfXdp { device: device.clone(), queues: 64, mode });
+    let mode = XdpMode::Generic;
+    let told = kind("queues = 2\nmode = \"generic\"\n").unwrap();
+    assert_eq!(told, Kind::AfXdp { device, queues: 2, mode });
+    let refused = kind("mode = \"fast\"\n").unwrap_err().to_string();
+    assert_eq!(refused, "live.toml:11:8: expected one of auto native generic, found \"fast\"");
+}
+
+#[test]
 fn every_error_has_its_place_and_says_what_is_allowed() {
     let port = |rest: &str| format!("[[port]]\nname = \"left\"\n{rest}\n");
     let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
@@ -83,12 +99,12 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         ("port = [1]".into(), "1:9: expected a table, found integer"),
         (port(""), "1:1: expected kind = … in this [[port]]"),
         (
-            port("kind = \"af_xdp\""),
-            "3:8: kind \"af_xdp\": not built into this tamis; expected one of af_packet tun dpdk pcap loopback fault",
+            port("kind = \"tunnel\""),
+            "3:8: kind \"tunnel\": not built into this tamis; expected one of af_packet af_xdp tun dpdk pcap loopback fault",
         ),
         (
             port("kind = \"wifi\""),
-            "3:8: expected one of af_packet tun dpdk pcap loopback fault, found \"wifi\"",
+            "3:8: expected one of af_packet af_xdp tun dpdk pcap loopback fault, found \"wifi\"",
         ),
         (port("kind = 1"), "3:8: expected a string, found integer"),
         (

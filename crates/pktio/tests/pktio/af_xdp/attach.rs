@@ -34,7 +34,7 @@ fn the_program_goes_with_the_port() {
         let said = port.attached().to_string();
         let expected = if mode == XdpMode::Native { "native" } else { "generic" };
         assert_eq!(said, format!("{expected} XDP, copied, 1 of 1 queues"));
-        let mut ports = port.into_queues();
+        let mut ports = port.into_parts(2).unwrap();
         assert!(has_program(&wire.ours), "until the last of them ends");
         ports.clear();
         assert!(!has_program(&wire.ours));
@@ -173,4 +173,23 @@ fn promiscuous_mode_ends_with_the_port() {
     let quiet = AfXdpConfig { promiscuous: false, ..config };
     let _port = open(&wire.ours, &quiet, &umem).unwrap();
     assert_eq!(promiscuity(), "0");
+}
+
+/// As many chunks as the queues that there are, as long as the longest frames.
+#[test]
+fn memory_is_made_for_the_ports_that_share_it() {
+    let Some(wire) = Wire::new() else { return };
+    let all = AfXdpConfig { queues: 64, ..small("e0", XdpMode::Generic) };
+    let one = small("e0", XdpMode::Generic);
+    let made = |config: &AfXdpConfig| {
+        let configs = [config.clone(), config.clone()];
+        wire.ours.run(move || Umem::for_ports(&configs)).unwrap()
+    };
+    assert_eq!((made(&all).chunks(), made(&all).frame_bytes()), (2 * one.chunks(), 2048 - 256));
+    wire.ours.command("ip link set e0 mtu 3000");
+    let umem = made(&all);
+    assert_eq!(umem.frame_bytes(), 4096 - 256);
+    assert_eq!(open(&wire.ours, &all, &umem).unwrap().attached().queues, 1);
+    let missing = wire.ours.run(|| Umem::for_ports(&[AfXdpConfig::new("e9")]));
+    assert!(missing.unwrap_err().to_string().starts_with("e9: No such device"));
 }

@@ -167,7 +167,7 @@ fn queues_are_received_together_or_apart() {
     assert!((0..100).any(|_| rest(&port)), "frames came");
     let came = receive(&mut port, 10);
     assert_eq!(came.len(), 10);
-    let mut ports = port.into_queues();
+    let mut ports = port.into_parts(2).unwrap();
     assert_eq!(ports.len(), 2);
     write(&peer, &frame(10, 60));
     let mut burst = Burst::with_capacity(0);

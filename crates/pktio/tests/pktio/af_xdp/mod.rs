@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod attach;
+mod checksums;
 mod frames;
 mod port;
 mod rings;

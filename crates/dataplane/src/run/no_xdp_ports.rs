@@ -1,0 +1,28 @@
+//! Where there is no AF_XDP: each port of it fails.
+
+use std::io;
+
+use pktio::PortError;
+
+use super::config::{BurstSettings, PortSettings, Settings};
+use super::workers::Queues;
+
+/// Opens no ports of AF_XDP.
+#[derive(Default)]
+pub(super) struct OpenXdp;
+
+impl OpenXdp {
+    pub(super) fn sharing(_settings: &Settings) -> Result<Self, PortError> {
+        Ok(Self)
+    }
+
+    pub(super) fn open(
+        &self,
+        port: &PortSettings,
+        _workers: usize,
+        _burst: BurstSettings,
+    ) -> Result<(String, Queues, Option<String>), PortError> {
+        let source = io::ErrorKind::Unsupported.into();
+        Err(PortError::Io { name: port.name.clone(), offset: 0, source })
+    }
+}

@@ -1,0 +1,74 @@
+//! Opening ports of AF_XDP: those that a run opens together share their memory, so that frames go from one to the
+//! other as they lie.
+//!
+//! Contract: a port that is opened again has memory of its own, as what the kernel had of the old one is out of use, and
+//! what crosses from and to it is copied once. Memory goes with its last port and frame.
+
+use pktio::{AfXdpConfig, AfXdpPort, PortError, Umem};
+
+use super::config::{BurstSettings, Kind, PortSettings, Settings};
+use super::ports::devices::found;
+use super::wire::BoxedPort;
+use super::workers::Queues;
+
+/// Opens ports of AF_XDP.
+#[derive(Default)]
+pub(super) struct OpenXdp {
+    /// What ports share; without it each has its own.
+    umem: Option<Umem>,
+}
+
+impl OpenXdp {
+    /// With memory for all ports of a run.
+    ///
+    /// # Errors
+    /// A device is not there, or no such memory.
+    pub(super) fn sharing(settings: &Settings) -> Result<Self, PortError> {
+        let configs = settings.ports.iter().filter_map(|port| config(port, settings.burst));
+        let configs: Vec<_> = configs.collect::<Result<_, _>>()?;
+        let umem = (!configs.is_empty()).then(|| Umem::for_ports(&configs)).transpose()?;
+        Ok(Self { umem })
+    }
+
+    /// Opens a port with a part for each worker if its device has as many queues, else with one for all of them: its
+    /// device's name, its queues, and what is odd about it.
+    ///
+    /// # Errors
+    /// The port fails.
+    pub(super) fn open(
+        &self,
+        port: &PortSettings,
+        workers: usize,
+        burst: BurstSettings,
+    ) -> Result<(String, Queues, Option<String>), PortError> {
+        let gone = || PortError::Gone { name: port.name.clone() };
+        let config = config(port, burst).ok_or_else(gone)??;
+        let umem = match &self.umem {
+            Some(umem) => umem.clone(),
+            None => Umem::for_ports(std::slice::from_ref(&config))?,
+        };
+        let port = AfXdpPort::open(&config, &umem)?;
+        let (name, attached) = (config.interface, port.attached());
+        let is_odd = attached.refused.is_some() || u32::from(attached.queues) < attached.channels;
+        let odd = is_odd.then(|| format!("{name}: {attached}"));
+        let queues = match workers > 1 && usize::from(attached.queues) >= workers {
+            true => {
+                let parts = port.into_parts(workers)?.into_iter();
+                Queues::Each(parts.map(|part| Box::new(part) as BoxedPort).collect())
+            }
+            false => Queues::One(Box::new(port)),
+        };
+        Ok((name, queues, odd))
+    }
+}
+
+/// What a port is opened with, if it is of this kind.
+fn config(port: &PortSettings, burst: BurstSettings) -> Option<Result<AfXdpConfig, PortError>> {
+    let Kind::AfXdp { device, queues, mode } = &port.kind else { return None };
+    Some(found(device).map(|name| AfXdpConfig {
+        queues: *queues,
+        mode: *mode,
+        burst_frames: burst.rx,
+        ..AfXdpConfig::new(&name)
+    }))
+}

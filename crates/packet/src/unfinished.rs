@@ -1,0 +1,61 @@
+//! Checksums that a sender left to its device, of frames of which nobody says so: those that came by AF_XDP.
+//!
+//! Contract: pure. A TCP or UDP checksum field that holds the sum of the pseudo header alone is unfinished, and is
+//! completed. A right checksum that happens to be that sum stays as it is: it is what completing gives. A wrong one
+//! that does (one of 65,536) is made right. Left alone are fragments, whose senders finish them, packets with a
+//! routing header, whose checksum covers another destination, and what is in tunnels.
+//!
+//! Source: Linux `include/net/ip6_checksum.h`, `net/ipv4/tcp_ipv4.c` (`__tcp_v4_send_check`), `net/ipv4/udp.c`.
+
+use crate::bytes::Snap;
+use crate::field::{array, be16};
+use crate::headers::{Headers, L3, L4};
+use crate::{checksum, ipv4, ipv6, ipv6_ext, tcp, udp};
+
+/// Completes the checksum of a frame, of which `headers` were found, if it is unfinished; whether it was.
+pub fn complete(frame: &mut [u8], headers: &Headers) -> bool {
+    let Some((start, offset)) = find(frame, headers) else { return false };
+    frame.get_mut(..headers.end).is_some_and(|packet| checksum::complete(packet, start, offset))
+}
+
+/// Where the transport header begins whose checksum is unfinished, and the field in it.
+fn find(frame: &[u8], headers: &Headers) -> Option<(usize, usize)> {
+    let L4::Upper(upper) = headers.l4 else { return None };
+    let field = match upper.protocol {
+        tcp::PROTOCOL => tcp::CHECKSUM,
+        udp::PROTOCOL => udp::CHECKSUM,
+        _ => return None,
+    };
+    let packet = frame.get(..headers.end)?;
+    let (network, transport) = (packet.get(headers.network..)?, packet.get(upper.offset..)?);
+    let found = be16(transport.get(..field.end)?, field.clone());
+    let len = transport.len();
+    let pseudo = match headers.l3 {
+        L3::Ipv4 { .. } => checksum::pseudo_v4(
+            array(network, ipv4::SOURCE),
+            array(network, ipv4::DESTINATION),
+            upper.protocol,
+            u16::try_from(len).ok()?,
+        ),
+        L3::Ipv6 => checksum::pseudo_v6(
+            array(network, ipv6::SOURCE),
+            array(network, ipv6::DESTINATION),
+            upper.protocol,
+            len as u32,
+        ),
+        _ => return None,
+    };
+    let is_unfinished = found == pseudo && is_whole(packet, headers);
+    is_unfinished.then_some((upper.offset, field.start))
+}
+
+/// Whether the packet is no part of another, and goes where its header says.
+fn is_whole(packet: &[u8], headers: &Headers) -> bool {
+    let network = &packet[headers.network..];
+    if let L3::Ipv4 { .. } = headers.l3 {
+        return be16(network, ipv4::FRAGMENT) & (ipv4::MORE_FRAGMENTS | ipv4::OFFSET_MASK) == 0;
+    }
+    let packet = Snap::new(packet, packet.len());
+    let mut kinds = ipv6_ext::headers(&packet, headers.network).flatten().map(|header| header.kind);
+    !kinds.any(|kind| matches!(kind, ipv6_ext::FRAGMENT | ipv6_ext::ROUTING))
+}

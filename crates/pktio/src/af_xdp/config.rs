@@ -1,0 +1,65 @@
+//! What a port is opened with, and what it needs for that.
+
+use std::io;
+
+use super::sys;
+use crate::af_packet::sys as packet_socket;
+use crate::xdp_mode::XdpMode;
+
+/// Bytes of a link header before what the MTU counts: addresses, EtherType, and two tags.
+pub(super) const LINK_HEADER: usize = ETHERNET + 2 * TAG;
+/// Bytes of addresses and EtherType.
+pub(super) const ETHERNET: usize = 14;
+/// Bytes of a tag.
+pub(super) const TAG: usize = 4;
+
+/// How to open an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AfXdpConfig {
+    /// Its name in the calling thread's namespace.
+    pub interface: String,
+    /// Queues to receive by, at most.
+    pub queues: u16,
+    /// Who runs the program.
+    pub mode: XdpMode,
+    /// Whether the device may read and write the frames' memory itself, where its driver can.
+    pub zero_copy: bool,
+    /// Whether to receive frames to other hosts, too.
+    pub promiscuous: bool,
+    /// Entries of each ring of each queue, a power of two.
+    pub ring_frames: u32,
+    /// Frames received at once, at most.
+    pub burst_frames: usize,
+}
+
+impl AfXdpConfig {
+    /// All that comes in by one queue of `interface`, in the fastest way that there is.
+    pub fn new(interface: &str) -> Self {
+        Self {
+            interface: interface.to_string(),
+            queues: 1,
+            mode: XdpMode::Auto,
+            zero_copy: true,
+            promiscuous: true,
+            ring_frames: 2048,
+            burst_frames: 64,
+        }
+    }
+
+    /// How many chunks the rings and bursts of as many queues use: those of ports that share a UMEM add up.
+    pub fn chunks(&self) -> usize {
+        usize::from(self.queues) * (2 * self.ring_frames as usize + 4 * self.burst_frames)
+    }
+}
+
+/// The queues that a port receives by, of as many as it asks for, and the MTU of its interface.
+pub(super) fn needs(config: &AfXdpConfig) -> io::Result<(u16, usize)> {
+    let (socket, name) = (packet_socket::socket()?, &config.interface);
+    let channels = sys::channels(&socket, name)?.unwrap_or(1);
+    Ok((queues_of(config, channels), sys::mtu(&socket, name)?))
+}
+
+/// As many as are asked for and there are.
+pub(super) fn queues_of(config: &AfXdpConfig, channels: u32) -> u16 {
+    u32::from(config.queues).clamp(1, channels) as u16
+}
