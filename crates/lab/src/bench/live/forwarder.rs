@@ -9,15 +9,12 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::line::{NEAR_MAC, spent_by};
-use super::soak::resident;
-use super::source::{Shape, rules as rules_of};
+use super::counts::{resident, spent_by};
+use super::source::{NEAR_MAC, PRIORITY, Shape, rules as rules_of};
 use crate::oracle::netns::write_setting;
 
 /// Of a host that is not there: the kernel's own stack leaves such frames alone.
 const NOBODY: [u8; 6] = [2, 0, 0, 0, 0, 0x99];
-/// Of real time: nothing else on the machine is, and a nice value counts within a session alone.
-pub(super) const PRIORITY: &str = "10";
 const TESTPMD: &str = "dpdk-testpmd";
 const WIRE: &str = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n";
 const RESTORE: &str = "iptables-legacy-restore";

@@ -1,27 +1,21 @@
 //! The line of devices that frames are sent along: `a0` - `m0`, forwarder, `m1` - `b0`, and what is counted at its end.
 //!
 //! Contract: all devices are in the calling thread's namespace, without offloads. Frames are counted where they leave
-//! the forwarder, at `b0`, whose stack drops them: they are to another host. Source: `/proc/PID/net/dev`;
-//! `/proc/PID/task/TID/schedstat`, whose first number counts nanoseconds on a processor, soft interrupts included.
+//! the forwarder, at `b0`, whose stack drops them: they are to another host.
 
-use std::fs;
 use std::io;
-use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::counts::{come, received, spent_by_kernel};
 use super::forwarder::{Forwarder, Running};
 use super::source::{self, Pace};
 use crate::oracle::netns::{ip, settle_device, write_setting};
 
 /// Until a forwarder has found its pace.
 const WARM_UP: Duration = Duration::from_millis(400);
-/// What the router's devices have, and the far host.
-pub(super) const NEAR_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
-pub(super) const NEAR: [u8; 4] = [10, 0, 0, 2];
-pub(super) const FAR: [u8; 4] = [10, 0, 1, 2];
 
 /// The devices.
 #[derive(Debug)]
@@ -91,45 +85,6 @@ impl Line {
             measured
         })
     }
-}
-
-/// Frames that have come out at the far end.
-pub(super) fn come() -> io::Result<u64> {
-    received("b0")
-}
-
-/// Frames that a device of this thread's namespace has received.
-fn received(device: &str) -> io::Result<u64> {
-    let text = fs::read_to_string("/proc/thread-self/net/dev")?;
-    let line = text.lines().find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'));
-    let packets = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-    packets.ok_or_else(|| io::Error::other(format!("{device}: no counters")))
-}
-
-/// Nanoseconds that a process was on a processor, with all its threads.
-pub(super) fn spent_by(process: u32) -> io::Result<u64> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task"))?;
-    tasks.map(|task| spent_in(&task?.path().join("schedstat"))).sum()
-}
-
-/// What one thread was.
-pub(super) fn spent_in(file: &Path) -> io::Result<u64> {
-    let text = fs::read_to_string(file)?;
-    let first = text.split(' ').next().and_then(|first| first.parse().ok());
-    first.ok_or_else(|| io::Error::other(format!("{}: no time", file.display())))
-}
-
-/// What the kernel spent on soft interrupts that nobody else was charged for.
-fn spent_by_kernel() -> io::Result<u64> {
-    let mut spent = 0;
-    for entry in fs::read_dir("/proc")? {
-        let path = entry?.path();
-        let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
-        if name.starts_with("ksoftirqd/") {
-            spent += spent_in(&path.join("schedstat"))?;
-        }
-    }
-    Ok(spent)
 }
 
 /// The core of the forwarder.

@@ -4,7 +4,6 @@
 //! Memory is the process's resident set (`VmRSS`), read [`READINGS`] times. The first tenth of the frames fills tables
 //! and pools. Corrupted frames are of ever new connections, of which the table holds a few thousand.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::Command;
@@ -166,14 +165,6 @@ fn is_accounted(wire: &Value) -> bool {
         (Some(received), Some(made), Some(sent)) => received + made == sent + dropped,
         _ => false,
     }
-}
-
-/// Bytes of a process that lie in memory.
-pub(super) fn resident(process: u32) -> io::Result<u64> {
-    let text = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.map(|kilobytes| kilobytes << 10).ok_or_else(|| io::Error::other("no VmRSS"))
 }
 
 #[cfg(test)]
