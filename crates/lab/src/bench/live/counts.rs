@@ -1,18 +1,11 @@
-//! What the kernel says of processes and devices while frames are sent, and the addresses that they are sent between.
+//! What the kernel counts of devices and of processes.
 //!
-//! Source: `/proc/PID/net/dev`; `/proc/PID/status`; `/proc/PID/task/TID/schedstat`, whose first number counts nanoseconds
-//! on a processor, soft interrupts included.
+//! Source: `/proc/PID/net/dev`; `/proc/PID/task/TID/schedstat`, whose first number counts nanoseconds on a processor, soft
+//! interrupts included; `/proc/PID/status`.
 
 use std::fs;
 use std::io;
 use std::path::Path;
-
-/// What the router's devices have, and the far host.
-pub(super) const NEAR_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
-pub(super) const NEAR: [u8; 4] = [10, 0, 0, 2];
-pub(super) const FAR: [u8; 4] = [10, 0, 1, 2];
-/// Of real time: nothing else on the machine is, and a nice value counts within a session alone.
-pub(super) const PRIORITY: &str = "10";
 
 /// Frames that have come out at the far end.
 pub(super) fn come() -> io::Result<u64> {

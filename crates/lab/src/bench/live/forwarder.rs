@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::counts::{NEAR_MAC, PRIORITY, resident, spent_by};
-use super::source::{Shape, rules as rules_of};
+use super::counts::{resident, spent_by};
+use super::source::{NEAR_MAC, PRIORITY, Shape, rules as rules_of};
 use crate::oracle::netns::write_setting;
 
 /// Of a host that is not there: the kernel's own stack leaves such frames alone.

@@ -16,6 +16,7 @@ use crate::oracle::netns::{ip, settle_device, write_setting};
 
 /// Until a forwarder has found its pace.
 const WARM_UP: Duration = Duration::from_millis(400);
+
 /// The devices.
 #[derive(Debug)]
 pub(super) struct Line;
