@@ -83,16 +83,6 @@ impl<'a, 't> Section<'a, 't> {
         }
     }
 
-    /// true or false, if the key is there.
-    ///
-    /// # Errors
-    /// It is neither.
-    pub fn flag(&self, key: &str) -> Result<Option<bool>, Wrong> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        let flag = value.get_ref().as_bool().ok_or_else(|| found(value, "true or false"))?;
-        Ok(Some(flag))
-    }
-
     /// What one of these words stands for, if the key is there.
     ///
     /// # Errors

@@ -45,11 +45,11 @@ pub struct InProcess;
 #[cfg(target_os = "linux")]
 impl Opener for InProcess {
     fn packet_socket(&self) -> io::Result<OwnedFd> {
-        crate::af_packet::packet_socket()
+        crate::af_packet::socket::unbound()
     }
 
     fn tun_queue(&self, name: &str, is_only: bool) -> io::Result<(OwnedFd, String)> {
-        crate::tun::queue(name, is_only)
+        crate::tun::queue::open(name, is_only)
     }
 
     fn set_up(&self, name: &str, is_up: bool) -> io::Result<()> {

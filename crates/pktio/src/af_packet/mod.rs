@@ -24,6 +24,7 @@
 mod header;
 mod ring;
 mod send;
+pub(crate) mod socket;
 pub(crate) mod sys;
 
 use std::cell::Cell;
@@ -47,8 +48,6 @@ use crate::readiness::Readiness;
 
 /// What the kernel reckons its bound on the number of frames by; frames in a block are as long as they are.
 const FRAME_BYTES: u32 = 2048;
-/// Bytes of frames that may wait to be sent, with what the kernel adds to each.
-const SEND_BUFFER: c_int = 4 << 20;
 /// In `PACKET_FANOUT`: no frames that the host sends. A group does not ask the sockets in it.
 const FANOUT_IGNORE_OUTGOING: u32 = 0x4000;
 
@@ -58,14 +57,6 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Whether the interface that the socket was bound to is gone.
 fn is_unbound(socket: &OwnedFd) -> bool {
     sys::bound(socket).is_ok_and(|(index, _)| index < 0)
-}
-
-/// A socket for a port, bound to nothing yet.
-pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
-    let socket = sys::socket()?;
-    // Without it a queue of the usual length would not fill; with less it is only shorter.
-    let _ = sys::set_send_buffer(&socket, SEND_BUFFER);
-    Ok(socket)
 }
 
 /// How to open an interface.

@@ -13,14 +13,15 @@
 //!
 //! Source: `Documentation/networking/tuntap.rst`; Linux `drivers/net/tun.c`.
 
+pub(crate) mod queue;
 mod sys;
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::num::NonZeroU32;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
-use libc::{c_int, c_uint};
+use libc::c_uint;
 
 use crate::burst::Burst;
 use crate::frame::{Direction, FrameMeta, LiveMeta};
@@ -32,9 +33,6 @@ use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
 use crate::timestamp::Timestamp;
 use crate::vnet;
-
-/// IP packets, without the four bytes of protocol that TUN devices put before them by default.
-const FLAGS: c_int = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
 
 /// How to open a TUN device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -284,24 +282,6 @@ fn read(
     frame.length = frame.chunk.bytes().len() - frame.start;
     let room = IoSliceMut::new(frame.bytes_mut());
     queue.read_vectored(&mut [IoSliceMut::new(header), room, IoSliceMut::new(beyond)])
-}
-
-/// A queue of the device `name`, which is made if there is none, and the name that it has.
-pub(crate) fn queue(name: &str, is_only: bool) -> io::Result<(OwnedFd, String)> {
-    let queue = sys::open()
-        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", sys::CLONE_DEVICE)))?;
-    let name = attach(&queue, name, is_only)?;
-    Ok((queue.into(), name))
-}
-
-/// One queue among several needs a device that can have several; a device that was made for one has to do for one.
-fn attach(queue: &File, name: &str, is_only: bool) -> io::Result<String> {
-    match sys::attach(queue, name, FLAGS | libc::IFF_MULTI_QUEUE) {
-        Err(error) if is_only && error.kind() == ErrorKind::InvalidInput => {
-            sys::attach(queue, name, FLAGS)
-        }
-        attached => attached,
-    }
 }
 
 /// Sets what is wanted, less what the kernel does not know.
