@@ -6,6 +6,7 @@
 //! is refused as [`PortError::Gone`]. What was lost is told when the control thread asks, and at a queue's end. All queues are opened together, by the one function that opened them at first. Whether
 //! a device is there costs one load for a burst.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -231,6 +232,18 @@ impl std::fmt::Debug for Device {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Device").field("port", &self.port).finish_non_exhaustive()
     }
+}
+
+/// The device of this name, or the first one that is like it.
+#[cfg(target_os = "linux")]
+pub(super) fn found(device: &str) -> Result<String, PortError> {
+    if !device.contains(['*', '?']) {
+        return Ok(device.to_owned());
+    }
+    let failed = |source| PortError::Io { name: device.to_owned(), offset: 0, source };
+    let mut names = pktio::device::names().map_err(failed)?.into_iter();
+    let first = names.find(|name| is_like(name, device));
+    first.ok_or_else(|| failed(io::Error::new(io::ErrorKind::NotFound, "no such device")))
 }
 
 /// Whether a name is what a shell pattern of `*` and `?` says.

@@ -236,13 +236,12 @@ fn gone(name: &str) -> PortError {
 
 /// Ports that are devices of the kernel's.
 #[cfg(target_os = "linux")]
-pub(super) mod devices {
-    use std::io::{self, ErrorKind};
+mod devices {
     use std::time::Duration;
 
     use pktio::{AfPacketConfig, AfPacketPort, Opener, Pool, PortError, TunConfig, TunPort};
 
-    use super::super::device::is_like;
+    pub(super) use super::super::device::found;
     use super::{BoxedPort, BurstSettings};
 
     /// Frames that are copied out of a ring that is nearly full, and bytes of each.
@@ -251,17 +250,6 @@ pub(super) mod devices {
     const CHUNKS: usize = 256;
     const CHUNK_BYTES: usize = 66 * 1024;
     const HEADROOM: usize = 64;
-
-    /// The device of this name, or the first one that is like it.
-    pub(in super::super) fn found(device: &str) -> Result<String, PortError> {
-        if !device.contains(['*', '?']) {
-            return Ok(device.to_owned());
-        }
-        let failed = |source| PortError::Io { name: device.to_owned(), offset: 0, source };
-        let mut names = pktio::device::names().map_err(failed)?.into_iter();
-        let first = names.find(|name| is_like(name, device));
-        first.ok_or_else(|| failed(io::Error::new(ErrorKind::NotFound, "no such device")))
-    }
 
     pub(super) fn af_packet(
         opener: &dyn Opener,

@@ -7,7 +7,7 @@
 use pktio::{AfXdpConfig, AfXdpPort, PortError, Umem};
 
 use super::config::{BurstSettings, Kind, PortSettings, Settings};
-use super::ports::devices::found;
+use super::device::found;
 use super::wire::BoxedPort;
 use super::workers::Queues;
 
