@@ -25,8 +25,9 @@
 //! the first source port and how many others follow it, and likewise of destinations. An interface is the word of its
 //! name ([`word_of`]); of a name that shares its word with others the rule is asked, too.
 //!
-//! `run` reads rules one after the other, `pass` those of one shape that refuse a packet, `test` says what they say of a packet, `edit` changes, compares and
-//! checks them. The idea of rules that carry nothing they do not need is that of "Xtables2: Love for blobs" (2010).
+//! `run` reads rules one after the other, `pass` those of one shape that refuse a packet, `test` says what they say of
+//! one, `edit` changes, compares and checks them. The idea of rules that carry nothing they do not need is that of
+//! "Xtables2: Love for blobs" (2010).
 
 mod edit;
 mod pass;

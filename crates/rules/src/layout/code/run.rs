@@ -46,22 +46,23 @@ impl<'r> Run<'r> {
         let before = self.read;
         let found = match Whole::of(key) {
             Some(whole) => {
-                let pass = |words: &[u64]| whole.pass(words);
+                let pass = |head, words: &[u64]| whole.pass(head, words);
                 self.seek(key, &mut count, pass, |head, rule| whole.test(head, rule))
             }
-            None => self.seek(key, &mut count, |_| 0, |_, rule| test(rule, key)),
+            None => self.seek(key, &mut count, |_, _| 0, |_, rule| test(rule, key)),
         };
         ((self.read - before) as u32, found)
     }
 
     /// The next rule that does more than not to match, or to count. The two shapes of which large rulesets are made
-    /// come first; `pass` tells how many of the first rules do not match, all of one length.
+    /// come first; `pass` tells how many rules after one that does not match are of its shape, and do not match,
+    /// either.
     #[inline]
     fn seek(
         &mut self,
         key: &Key<'_>,
         count: &mut impl FnMut(u32),
-        pass: impl Fn(&[u64]) -> usize,
+        pass: impl Fn(u64, &[u64]) -> usize,
         test: impl Fn(u64, &[u64]) -> HeaderTest,
     ) -> Option<(Coded<'r>, HeaderTest)> {
         const PAIR_RULE: u64 = ONLY_PAIR | 2;
@@ -82,17 +83,15 @@ impl<'r> Run<'r> {
                     (*head, [*a, *b] == source && [*c, *d] == destination, after)
                 }
                 _ => {
-                    let passed = pass(words);
-                    if passed > 0 {
-                        words = words.get(passed * len_of(words[0])..).unwrap_or_default();
-                        read += passed;
-                        continue;
-                    }
                     let Some((rule, after)) = first_rule(words) else { break None };
                     words = after;
                     read += 1;
                     match test(rule[0], rule) {
-                        HeaderTest::No => {}
+                        HeaderTest::No => {
+                            let passed = pass(rule[0], words);
+                            words = words.get(passed * rule.len()..).unwrap_or_default();
+                            read += passed;
+                        }
                         HeaderTest::Yes if only_counts(rule[0]) => count(slot(rule[0])),
                         answer => {
                             let number = read - 1;

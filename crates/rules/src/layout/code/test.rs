@@ -117,8 +117,8 @@ impl<'k> Whole<'k> {
         }
     }
 
-    /// Whether protocol, addresses or ports refuse the packet. `form` is `head`, or what it says of addresses and ports
-    /// where that is known.
+    /// Whether protocol, addresses or ports refuse the packet. `form` is `head`, or what it says of addresses and
+    /// ports where that is known.
     #[inline(always)]
     pub(super) fn refuses(&self, form: u64, head: u64, words: &[u64]) -> bool {
         if refuses_protocol(head, self.protocol) {

@@ -1,8 +1,8 @@
 //! Rules of one shape that follow each other, passed in a loop of their own.
 //!
-//! Where the next rule starts is in the head of the last one, so a loop over all shapes waits for each head before it can
-//! read on. Within a shape every length is the same, and what is tested stands at the same place: nothing waits, and
-//! no branch depends on the shape.
+//! Where the next rule starts is in the head of the one before it, so a loop over all shapes waits for each head
+//! before it can read on. Within a shape every length is the same, and what is tested stands at the same place:
+//! nothing waits, and no branch depends on the shape.
 //!
 //! Contract: what is passed is refused by [`Whole::test`], by the same functions; what is not passed may be, too.
 
@@ -33,9 +33,20 @@ macro_rules! pass_form {
 }
 
 impl Whole<'_> {
-    /// How many rules, from the first one on, are of its shape and refuse the packet; 0 for one with `! -s` or `! -d`, or without ports and addresses.
+    /// How many rules, from the first one on, are of the shape of the one before them, which starts with `head` and
+    /// refuses the packet, and do so, too; 0 for a shape with `! -s` or `! -d`, or without ports and addresses.
     #[inline]
-    pub(super) fn pass(&self, words: &[u64]) -> usize {
+    pub(super) fn pass(&self, head: u64, words: &[u64]) -> usize {
+        match words.first() {
+            Some(next) if (head ^ next) & (FORM | LEN) == 0 => self.pass_shape(words),
+            _ => 0,
+        }
+    }
+
+    /// The same of the shape that the first rule has. Not inlined: the loop that calls it for some rules needs its
+    /// registers for the others.
+    #[inline(never)]
+    fn pass_shape(&self, words: &[u64]) -> usize {
         let form = words.first().map_or(0, |head| head & FORM);
         pass_form!(
             self, words, form:
@@ -45,7 +56,8 @@ impl Whole<'_> {
         )
     }
 
-    /// The same of the form that the first rule has.
+    /// The same of this form.
+    #[inline]
     fn pass_form<const IS: u64>(&self, words: &[u64]) -> usize {
         let len = words.first().map_or(1, |head| len_of(*head).max(1));
         let shape = IS | len as u64;

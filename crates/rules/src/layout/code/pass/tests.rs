@@ -164,7 +164,7 @@ proptest! {
                 words[0] & (FORM | LEN) != shape || !made.is_refused(has_ports)
             };
             let expected = rules.position(is_other).unwrap_or(made.len());
-            (Whole::of(key).unwrap().pass(&words.concat()), expected)
+            (Whole::of(key).unwrap().pass(words[0][0], &words.concat()), expected)
         });
         let addr = [first.source, first.destination].into_iter().flatten();
         let is_plain = addr.clone().all(|addr| !addr.inverted);
