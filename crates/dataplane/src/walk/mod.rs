@@ -214,13 +214,13 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
         let (before_tracking, after) = self.tables.at(hook);
         for table in before_tracking {
-            self.table(*table, observer);
+            self.table(usize::from(*table), observer);
         }
         if matches!(hook, Hook::Prerouting | Hook::Output) {
             self.meet(observer);
         }
         for table in after {
-            self.table(*table, observer);
+            self.table(usize::from(*table), observer);
         }
     }
 

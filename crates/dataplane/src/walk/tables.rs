@@ -9,12 +9,16 @@ use rules::revision::Revision;
 use rules::{Backend, CONNTRACK, Role, Transit};
 use smallvec::SmallVec;
 
-/// The tables that see packets at one hook.
-#[derive(Debug, Clone)]
+/// As many tables as a family has, and more.
+const TABLES: usize = 6;
+
+/// The tables that see packets at one hook, small enough to be copied from program to program.
+#[derive(Debug, Clone, Copy)]
 struct Turns {
-    tables: SmallVec<[usize; 6]>,
+    tables: [u8; TABLES],
+    count: u8,
     /// How many of them come before connections are tracked.
-    before_tracking: usize,
+    before_tracking: u8,
 }
 
 impl Turns {
@@ -22,8 +26,12 @@ impl Turns {
         let table_of = |name: &str| names.iter().position(|table| *table == name);
         let has_chain = |table| rules.has_chain(table, hook);
         let turns = eval::tables_named(rules.family(), hook, table_of, has_chain);
-        let before_tracking = turns.partition_point(|(priority, _)| *priority < CONNTRACK);
-        Self { tables: turns.into_iter().map(|(_, table)| table).collect(), before_tracking }
+        let before_tracking = turns.partition_point(|(priority, _)| *priority < CONNTRACK) as u8;
+        let (mut tables, mut count) = ([0; TABLES], 0);
+        for (to, (_, table)) in tables.iter_mut().zip(turns) {
+            (*to, count) = (table as u8, count + 1);
+        }
+        Self { tables, count, before_tracking }
     }
 }
 
@@ -40,7 +48,7 @@ pub(crate) enum Rules {
 #[derive(Debug)]
 pub(crate) struct Tables {
     rules: Rules,
-    roles: SmallVec<[Role; 6]>,
+    roles: SmallVec<[Role; TABLES]>,
     /// By `Hook as usize`: the tables in their turns there, of which the first few come before tracking.
     hooks: [Turns; Hook::ALL.len()],
     /// Connections are tracked; without that the nat chains are never walked.
@@ -105,7 +113,7 @@ impl Tables {
         match &self.rules {
             Rules::Revised(old) if old.has_hooks_of(&next) => Self {
                 roles: self.roles.clone(),
-                hooks: self.hooks.clone(),
+                hooks: self.hooks,
                 tracks: next.tracks(),
                 translates: next.translates(),
                 rules: Rules::Revised(next),
@@ -190,9 +198,10 @@ impl Tables {
 
     /// The tables at a hook: those before tracking, and those after it.
     #[inline]
-    pub(super) fn at(&self, hook: Hook) -> (&[usize], &[usize]) {
-        let Turns { tables, before_tracking } = &self.hooks[hook as usize];
-        tables.split_at(*before_tracking)
+    pub(super) fn at(&self, hook: Hook) -> (&[u8], &[u8]) {
+        let Turns { tables, count, before_tracking } = &self.hooks[hook as usize];
+        let tables = tables.get(..usize::from(*count)).unwrap_or_default();
+        tables.split_at(usize::from(*before_tracking).min(tables.len()))
     }
 
     /// Walks one table's chain at the packet's hook.
