@@ -61,7 +61,7 @@ impl Port for Recording {
     }
 }
 
-/// What became of a recording.
+/// What several workers say of a recording.
 #[derive(Debug, PartialEq)]
 struct Answer {
     /// What left, in order within each flow.
@@ -85,7 +85,8 @@ fn counters(published: &Published) -> Vec<Counters> {
 fn flow(bytes: &[u8], parts_of: &HashMap<[u8; 2], [u8; 4]>) -> Vec<u8> {
     let parts = match bytes[23] {
         1 => [bytes[38], bytes[39]].repeat(2),
-        _ => parts_of[&[bytes[18], bytes[19]]].to_vec(),
+        // Of a packet whose first fragment did not leave, nobody knows the ports.
+        _ => parts_of.get(&[bytes[18], bytes[19]]).copied().unwrap_or_default().to_vec(),
     };
     let [one, other] =
         [(26, 0), (30, 2)].map(|(at, part)| [&bytes[at..at + 4], &parts[part..part + 2]].concat());

@@ -90,7 +90,9 @@ fn an_address_is_seen_as_often_as_all_threads_see_it() {
         let pass = |port| u64::from(taker.passes([10, 0, 0, 1], Message::udp(port, 53)));
         (1..=2000).map(pass).sum::<u64>()
     };
-    assert_eq!(passed(rules, 500), alone);
+    // Between the two rules, as in the kernel, each of the others may have passed the first one, too.
+    let together = passed(rules, 500);
+    assert!((alone..alone + u64::from(THREADS)).contains(&together), "{together}, alone {alone}");
     assert!((1..2000).contains(&alone), "{alone}");
 }
 
