@@ -17,6 +17,8 @@ pub mod device;
 mod fault;
 mod frame;
 mod link;
+#[cfg(target_os = "linux")]
+mod mapping;
 mod memory;
 mod memory_port;
 mod opener;
@@ -24,6 +26,8 @@ pub mod pcap_file;
 mod pool;
 mod port;
 mod readiness;
+#[cfg(target_os = "linux")]
+mod socket;
 mod timestamp;
 #[cfg(target_os = "linux")]
 mod tun;

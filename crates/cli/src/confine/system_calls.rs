@@ -14,24 +14,33 @@ use seccompiler::{
     SeccompRule, apply_filter_all_threads,
 };
 
-/// On every processor that there is a filter for.
-const NEEDED: &[c_long] = &[
-    // Memory.
+/// Of every process: memory, its end, locks, signals.
+const OF_ALL: &[c_long] = &[
     libc::SYS_brk,
     libc::SYS_madvise,
     libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_mremap,
     libc::SYS_munmap,
-    // Threads, their names and places.
-    libc::SYS_clone,
-    libc::SYS_clone3,
     libc::SYS_exit,
     libc::SYS_exit_group,
     libc::SYS_futex,
-    libc::SYS_getcpu,
     libc::SYS_getpid,
     libc::SYS_gettid,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_tgkill,
+];
+
+/// Of a run, on every processor that there is a filter for.
+const NEEDED: &[c_long] = &[
+    // Threads, their names and places.
+    libc::SYS_clone,
+    libc::SYS_clone3,
+    libc::SYS_getcpu,
     libc::SYS_membarrier,
     libc::SYS_prctl,
     libc::SYS_rseq,
@@ -39,13 +48,6 @@ const NEEDED: &[c_long] = &[
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_yield,
     libc::SYS_set_robust_list,
-    // Signals, and an end by one of its own.
-    libc::SYS_restart_syscall,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_sigaltstack,
-    libc::SYS_tgkill,
     // Time.
     libc::SYS_clock_getres,
     libc::SYS_clock_gettime,
@@ -132,23 +134,6 @@ const NEEDED_HERE: &[c_long] = &[];
 
 /// Of a process that opens devices when it is asked to, and does nothing else.
 const TO_OPEN: &[c_long] = &[
-    libc::SYS_brk,
-    libc::SYS_madvise,
-    libc::SYS_mmap,
-    libc::SYS_mprotect,
-    libc::SYS_mremap,
-    libc::SYS_munmap,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    libc::SYS_futex,
-    libc::SYS_getpid,
-    libc::SYS_gettid,
-    libc::SYS_restart_syscall,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_sigaltstack,
-    libc::SYS_tgkill,
     libc::SYS_close,
     libc::SYS_fcntl,
     libc::SYS_ioctl,
@@ -178,7 +163,7 @@ pub(super) fn keep_opening() -> Result<()> {
 
 fn keep<'n>(kept: impl Iterator<Item = &'n c_long>) -> Result<()> {
     // The last one is installed last: installing one is among no calls that are kept.
-    for program in [no_clone3()?, refused()?, only(kept)?] {
+    for program in [no_clone3()?, refused()?, only(OF_ALL.iter().chain(kept))?] {
         apply_filter_all_threads(&program).context("seccomp")?;
     }
     Ok(())

@@ -244,18 +244,6 @@ const TABLE: [[[u8; 9]; 11]; 2] = [
     ],
 ];
 
-const STATES: [State; 9] = [
-    State::None,
-    State::Closed,
-    State::CookieWait,
-    State::CookieEchoed,
-    State::Established,
-    State::ShutdownSent,
-    State::ShutdownRecd,
-    State::ShutdownAckSent,
-    State::HeartbeatSent,
-];
-
 /// Where a chunk leads; chunks without a row leave the state as it is. `None` is INVALID.
 fn next(direction: Direction, old: State, chunk: u8) -> Option<State> {
     let row = match chunk {
@@ -274,5 +262,5 @@ fn next(direction: Direction, old: State, chunk: u8) -> Option<State> {
     };
     let (side, _) = sides(direction);
     let state = TABLE.get(side)?.get(row)?.get(old as usize)?;
-    STATES.get(usize::from(*state)).copied()
+    State::ALL.get(usize::from(*state)).copied()
 }

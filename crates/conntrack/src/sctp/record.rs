@@ -43,20 +43,22 @@ impl State {
         }
     }
 
+    /// All of them, in the kernel's order, which its tables have.
+    pub(super) const ALL: [Self; 9] = [
+        Self::None,
+        Self::Closed,
+        Self::CookieWait,
+        Self::CookieEchoed,
+        Self::Established,
+        Self::ShutdownSent,
+        Self::ShutdownRecd,
+        Self::ShutdownAckSent,
+        Self::HeartbeatSent,
+    ];
+
     /// The state of this name in the kernel's lists.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        const ALL: [State; 9] = [
-            State::None,
-            State::Closed,
-            State::CookieWait,
-            State::CookieEchoed,
-            State::Established,
-            State::ShutdownSent,
-            State::ShutdownRecd,
-            State::ShutdownAckSent,
-            State::HeartbeatSent,
-        ];
-        ALL.into_iter().find(|state| state.name() == name)
+        Self::ALL.into_iter().find(|state| state.name() == name)
     }
 }
 

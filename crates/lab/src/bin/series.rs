@@ -1,25 +1,46 @@
 //! `series`: real programs talk through tamis and this machine's kernel in series, under the same rules, in both orders,
 //! and whether both count alike.
 //!
-//! `series [RULESET...] [--tamis BINARY] [--out DIR] [--rulesets DIR] [--size BYTES] [--played]`. BINARY is
-//! `target/release/tamis` unless told, DIR `target/series` and `../shared/data/rulesets`, BYTES 3000000. `--played` plays
-//! nothing and compares what lies in DIR. Exit code 1: something is not alike; 3: this machine cannot play.
+//! Exit code 1: something is not alike; 2: it could not be played or compared; 3: this machine cannot play.
 
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::{env, fs};
 
+use clap::Parser;
 use lab::series::compare::{Played, compare};
 use lab::series::{Order, SETTINGS, Setting, forwarding, lacking, play};
 
+/// Real programs talk through tamis and this machine's kernel in series, in both orders: whether both count alike.
+#[derive(Debug, Parser)]
+#[command(name = "series")]
 struct Args {
+    /// Rulesets to play under; all if none is named
+    #[arg(value_name = "RULESET", value_parser = named)]
     settings: Vec<Setting>,
+    /// The program to play with
+    #[arg(long, value_name = "BINARY", default_value = "target/release/tamis")]
     tamis: PathBuf,
+    /// Where what was counted is written
+    #[arg(long, value_name = "DIR", default_value = "target/series")]
     out: PathBuf,
+    /// Where the rulesets are
+    #[arg(long, value_name = "DIR", default_value = "../shared/data/rulesets")]
     rulesets: PathBuf,
+    /// Bytes of each download
+    #[arg(long, value_name = "BYTES", default_value_t = 3_000_000)]
     size: u32,
-    is_played: bool,
+    /// Play nothing, and compare what was counted before
+    #[arg(long)]
+    played: bool,
+}
+
+/// The ruleset of this name, with how it is played.
+fn named(name: &str) -> Result<Setting, String> {
+    let names: Vec<_> = SETTINGS.iter().map(|setting| setting.ruleset).collect();
+    let setting = SETTINGS.iter().find(|setting| setting.ruleset == name);
+    setting.copied().ok_or_else(|| format!("expected one of {}", names.join(" ")))
 }
 
 fn main() -> ExitCode {
@@ -32,47 +53,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn args() -> io::Result<Args> {
-    let mut args = Args {
-        settings: Vec::new(),
-        tamis: PathBuf::from("target/release/tamis"),
-        out: PathBuf::from("target/series"),
-        rulesets: PathBuf::from("../shared/data/rulesets"),
-        size: 3_000_000,
-        is_played: false,
-    };
-    let mut words = env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut value =
-            || words.next().ok_or_else(|| io::Error::other(format!("{word} wants a value")));
-        match word.as_str() {
-            "--tamis" => args.tamis = PathBuf::from(value()?),
-            "--out" => args.out = PathBuf::from(value()?),
-            "--rulesets" => args.rulesets = PathBuf::from(value()?),
-            "--size" => args.size = value()?.parse().map_err(io::Error::other)?,
-            "--played" => args.is_played = true,
-            name => {
-                let setting = SETTINGS.iter().find(|setting| setting.ruleset == name);
-                let setting =
-                    setting.ok_or_else(|| io::Error::other(format!("no ruleset: {name}")))?;
-                args.settings.push(*setting);
-            }
-        }
-    }
-    if args.settings.is_empty() {
-        args.settings = SETTINGS.to_vec();
-    }
-    Ok(args)
-}
-
 fn run() -> io::Result<ExitCode> {
-    let args = args()?;
-    if let (false, Some(reason)) = (args.is_played, lacking()) {
+    let args = Args::parse();
+    if let (false, Some(reason)) = (args.played, lacking()) {
         eprintln!("SKIPPED: {reason}");
         return Ok(ExitCode::from(3));
     }
     let mut is_good = true;
-    for setting in &args.settings {
+    let settings = if args.settings.is_empty() { &SETTINGS[..] } else { &args.settings[..] };
+    for setting in settings {
         is_good &= tell(setting, &args)?;
     }
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -83,7 +72,7 @@ fn tell(setting: &Setting, args: &Args) -> io::Result<bool> {
     let mut runs = Vec::new();
     for order in Order::ALL {
         let dir = args.out.join(setting.ruleset).join(order.name());
-        if !args.is_played {
+        if !args.played {
             let file = args.rulesets.join(format!("{}.save", setting.ruleset));
             let rules = forwarding(&fs::read_to_string(file)?);
             play(setting, &rules, order, &dir, &args.tamis, args.size)?;

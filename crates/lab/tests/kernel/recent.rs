@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use dataplane::{Arrival, Counters, Follow, Handler, Origin, Program};
 use fastrand::Rng;
-use lab::oracle::load::{lacking, restore};
+use lab::oracle::load::restore;
 use lab::oracle::netns::{in_fresh, ip};
 use lab::oracle::tun::Tun;
 use lab::scene::{Placement, Scene, Wire};
@@ -19,8 +19,7 @@ use packet::craft::{Addresses, Craft, Message};
 use rules::model::{Family, Ruleset};
 use rules::revision::{Numbers, Revision};
 
-use crate::restored::{Hits, compared, read, revised};
-use crate::setting;
+use crate::restored::{Hits, compared, each_run, read, revised};
 
 /// Rules that only count; the masks are of the family.
 const RULES: [&str; 10] = [
@@ -43,18 +42,7 @@ const CROWD: usize = 160;
 
 #[test]
 fn both_families_have_one_list_of_a_name() {
-    if let Some(reason) = lacking() {
-        eprintln!("SKIPPED: {reason}");
-        return;
-    }
-    let (mut hits, seed) = (0, setting("TAMIS_ORACLE_SEED", 1));
-    for number in 0..setting("TAMIS_RESTORE_RUNS", 20) {
-        let mut rng = Rng::with_seed(seed * 1_000_003 + number);
-        let trial = || Trial::new(number % 2 == 1)?.run(&mut rng, number % 4 < 2);
-        let told = in_fresh(trial).unwrap();
-        hits += told.unwrap_or_else(|story| panic!("seed {seed}, run {number}:\n{story}"));
-    }
-    assert!(hits > 0);
+    each_run(|rng, number| in_fresh(|| Trial::new(number % 2 == 1)?.run(rng, number % 4 < 2)));
 }
 
 /// Some of the rules.

@@ -55,6 +55,11 @@ impl Observer for Hits {}
 
 #[test]
 fn rules_that_are_restored_remember_what_the_kernel_s_do() {
+    each_run(|rng, number| in_fresh(|| trial(rng, number % 2 == 1)));
+}
+
+/// So many runs, each with its own seed and number: some hit rules, and none tells of a difference.
+pub(super) fn each_run(mut trial: impl FnMut(&mut Rng, u64) -> io::Result<Result<u64, String>>) {
     if let Some(reason) = lacking() {
         eprintln!("SKIPPED: {reason}");
         return;
@@ -62,7 +67,7 @@ fn rules_that_are_restored_remember_what_the_kernel_s_do() {
     let (mut hits, seed) = (0, setting("TAMIS_ORACLE_SEED", 1));
     for number in 0..setting("TAMIS_RESTORE_RUNS", 20) {
         let mut rng = Rng::with_seed(seed * 1_000_003 + number);
-        let told = in_fresh(|| trial(&mut rng, number % 2 == 1)).unwrap();
+        let told = trial(&mut rng, number).unwrap_or_else(|error| panic!("run {number}: {error}"));
         hits += told.unwrap_or_else(|story| panic!("seed {seed}, run {number}:\n{story}"));
     }
     assert!(hits > 0);

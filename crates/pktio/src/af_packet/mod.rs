@@ -40,11 +40,13 @@ use self::ring::{Ring, Slot};
 use self::send::Refusal;
 use crate::burst::Burst;
 use crate::frame::{FrameMeta, LiveMeta};
+use crate::mapping::Mapping;
 use crate::memory::FrameBuf;
 use crate::opener::{InProcess, Opener};
 use crate::pool::Pool;
 use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
+use crate::socket::take_error;
 
 /// What the kernel reckons its bound on the number of frames by; frames in a block are as long as they are.
 const FRAME_BYTES: u32 = 2048;
@@ -291,7 +293,7 @@ impl AfPacketPort {
         if self.is_gone {
             return Err(PortError::Gone { name: self.name.clone() });
         }
-        match sys::take_error(&self.socket) {
+        match take_error(&self.socket) {
             Some(error) => {
                 self.is_down = true;
                 Err(self.failure(error))
@@ -432,7 +434,7 @@ fn make_ring(socket: &OwnedFd, config: &AfPacketConfig) -> io::Result<Ring> {
     };
     sys::set_ring(socket, &request)?;
     let (blocks, block_bytes) = (blocks as usize, block_bytes as usize);
-    let mapping = sys::Mapping::new(socket, blocks * block_bytes)?;
+    let mapping = Mapping::ring(socket, blocks * block_bytes)?;
     Ok(Ring::new(mapping, blocks, block_bytes))
 }
 

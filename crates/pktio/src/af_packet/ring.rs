@@ -25,7 +25,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use super::sys::Mapping;
+use crate::mapping::Mapping;
 use crate::memory::{FrameBuf, Memory, Region};
 
 /// Where a block has its status word (`struct tpacket_block_desc`).

@@ -1,5 +1,4 @@
-//! The system calls of a packet socket that no safe wrapper offers, and the memory that its ring is mapped to;
-//! everything around them is safe code.
+//! The system calls of a packet socket that no safe wrapper offers; everything around them is safe code.
 //!
 //! Contract: each function makes one call, with memory that outlives it, and hands back what the kernel said.
 //! Descriptors are owned, and closed by `std`.
@@ -9,14 +8,13 @@
 
 use std::ffi::CString;
 use std::io::{self, ErrorKind, IoSlice};
+use std::mem;
 use std::num::NonZeroU32;
-use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicU32;
-use std::{mem, slice};
 
-use libc::{c_int, c_uint, c_ushort, c_void, sockaddr_ll, socklen_t};
+use libc::{c_int, c_uint, c_ushort, sockaddr_ll, socklen_t};
+
+use crate::socket::{checked, get, set};
 
 /// Frames sent with one call, at most.
 pub(super) const BATCH: usize = 32;
@@ -25,10 +23,6 @@ pub(super) const PIECES: usize = 4;
 
 /// Every protocol, in the byte order that `bind(2)` wants it in.
 const ALL_PROTOCOLS: u16 = (libc::ETH_P_ALL as u16).to_be();
-
-fn checked(result: c_int) -> io::Result<c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
 
 /// A packet socket that neither blocks nor is inherited, and receives nothing before it is bound.
 pub(crate) fn socket() -> io::Result<OwnedFd> {
@@ -79,14 +73,6 @@ pub(super) fn bound(socket: &OwnedFd) -> io::Result<(c_int, c_ushort)> {
     Ok((address.sll_ifindex, address.sll_hatype))
 }
 
-/// `setsockopt(2)` of plain values: integers and the structures below.
-fn set<T: Copy>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> io::Result<()> {
-    let len = size_of::<T>() as socklen_t;
-    let at = ptr::from_ref(value).cast::<c_void>();
-    // SAFETY: `at` points to `len` bytes that live until the call returns; the kernel only reads them.
-    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, at, len) }).map(drop)
-}
-
 /// Sets an option of packet sockets.
 pub(super) fn set_packet_option(socket: &OwnedFd, name: c_int, value: c_int) -> io::Result<()> {
     set(socket, libc::SOL_PACKET, name, &value)
@@ -119,15 +105,6 @@ pub(super) fn set_send_buffer(socket: &OwnedFd, bytes: c_int) -> io::Result<()> 
         .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &bytes))
 }
 
-/// `getsockopt(2)` of integers and structures of integers: `value` as far as the kernel wrote it.
-fn get<T: Copy>(socket: &OwnedFd, level: c_int, name: c_int, value: &mut T) -> io::Result<()> {
-    let mut len = size_of::<T>() as socklen_t;
-    let at = ptr::from_mut(value).cast::<c_void>();
-    // SAFETY: `at` points to `len` writable bytes, of which any are a valid `T`; the kernel writes no more.
-    checked(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, at, &raw mut len) })
-        .map(drop)
-}
-
 /// Frames that the ring had no room for since this was last asked.
 pub(super) fn take_lost(socket: &OwnedFd) -> io::Result<u32> {
     let mut stats = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
@@ -140,16 +117,6 @@ pub(super) fn fanout(socket: &OwnedFd) -> io::Result<u32> {
     let mut bits: u32 = 0;
     get(socket, libc::SOL_PACKET, libc::PACKET_FANOUT, &mut bits)?;
     Ok(bits)
-}
-
-/// What happened to the socket since this was last asked, if anything did.
-pub(super) fn take_error(socket: &OwnedFd) -> Option<io::Error> {
-    let mut code: c_int = 0;
-    match get(socket, libc::SOL_SOCKET, libc::SO_ERROR, &mut code) {
-        Ok(()) if code == 0 => None,
-        Ok(()) => Some(io::Error::from_raw_os_error(code)),
-        Err(error) => Some(error),
-    }
 }
 
 /// Sends frames, each from its pieces in order, [`BATCH`] of them at most; how many the kernel took.
@@ -168,67 +135,4 @@ pub(super) fn send(socket: BorrowedFd<'_>, frames: &[[IoSlice<'_>; PIECES]]) -> 
     // promises) and borrowed until the call returns. The kernel reads them, and writes only the headers' lengths.
     let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), at, count, libc::MSG_DONTWAIT as _) };
     checked(sent).map(|sent| sent as usize)
-}
-
-/// A socket's ring in this process's memory; it stays while this value does, whatever becomes of the descriptor.
-#[derive(Debug)]
-pub(super) struct Mapping {
-    at: NonNull<u8>,
-    length: usize,
-}
-
-// SAFETY: the value is the only owner of the mapping, which is any thread's memory.
-unsafe impl Send for Mapping {}
-// SAFETY: through a shared value only atomics are reached, and what `lend` is asked for, on its caller's word.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    /// Maps the first `length` bytes of the ring.
-    pub(super) fn new(socket: &OwnedFd, length: usize) -> io::Result<Self> {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let (fd, anywhere) = (socket.as_raw_fd(), ptr::null_mut());
-        // SAFETY: the kernel chooses the place, so nothing else of this process is mapped over.
-        let at = unsafe { libc::mmap(anywhere, length, access, libc::MAP_SHARED, fd, 0) };
-        match NonNull::new(at.cast::<u8>()) {
-            Some(mapped) if at != libc::MAP_FAILED => Ok(Self { at: mapped, length }),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-
-    /// The word at `start`, which the kernel and this process write by turns.
-    ///
-    /// # Panics
-    /// When it is not within the mapping, or not at a multiple of 4.
-    pub(super) fn word(&self, start: usize) -> &AtomicU32 {
-        assert!(start.is_multiple_of(4) && start + 4 <= self.length);
-        // SAFETY: within the mapping, as just asserted.
-        let at = unsafe { self.at.add(start) };
-        // SAFETY: a mapping begins at a page, so `at` is aligned; its memory is there while `self` is, and
-        // initialised. No slice covers it: `lend` is never asked for a range that holds such a word.
-        unsafe { AtomicU32::from_ptr(at.cast().as_ptr()) }
-    }
-
-    /// Bytes of the mapping.
-    ///
-    /// # Safety
-    /// Until they are no longer used nobody else may use any of them, the kernel included, none of them may be a
-    /// [`Mapping::word`], and the mapping has to stay.
-    ///
-    /// # Panics
-    /// When they are not within the mapping.
-    pub(super) unsafe fn lend(&self, range: Range<usize>) -> &'static mut [u8] {
-        assert!(range.start <= range.end && range.end <= self.length);
-        // SAFETY: within the mapping, as just asserted.
-        let at = unsafe { self.at.add(range.start) };
-        // SAFETY: the caller vouches for it that these bytes are nobody else's, and stay.
-        unsafe { slice::from_raw_parts_mut(at.as_ptr(), range.len()) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: this is the mapping that `new` made, and whoever was lent a part of it keeps the value alive.
-        // It cannot fail with these arguments, and there would be nothing to do about it.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), self.length) };
-    }
 }

@@ -55,7 +55,7 @@ use crate::timestamp::Timestamp;
 /// Bytes of a frame before its EtherType: both addresses. A tag follows them.
 const ADDRESSES: usize = 12;
 
-/// What became of frames that a port lost, as the kernel counts them.
+/// Frames that a port lost, by reason, as the kernel counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct XdpLosses {
     /// Frames longer than a chunk, or without one to receive into.

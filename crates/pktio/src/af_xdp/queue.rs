@@ -16,6 +16,7 @@ use super::ring::{self, Consumer, Producer};
 use super::sys;
 use super::umem::{Holder, Umem};
 use crate::memory::FrameBuf;
+use crate::socket::take_error;
 
 /// How long a queue may be busy that was given up.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -167,7 +168,7 @@ impl Queue {
             // What is wrong with the socket is asked for below.
             let _ = sys::wake_rx(&self.socket);
         }
-        sys::take_error(&self.socket).map_or(ControlFlow::Continue(()), ControlFlow::Break)
+        take_error(&self.socket).map_or(ControlFlow::Continue(()), ControlFlow::Break)
     }
 }
 

@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use libc::{c_int, off_t, xdp_ring_offset};
 
-use super::sys::{self, Mapping};
+use super::sys;
+use crate::mapping::Mapping;
 
 /// Which of a socket's rings, and where the kernel has it.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +68,7 @@ impl<const W: usize> Ring<W> {
         sys::set_ring(socket, which.option, size)?;
         let at = (which.parts)(&sys::offsets(socket)?);
         let length = at.desc as usize + size as usize * 8 * W;
-        let mapping = Mapping::ring(socket, length, which.offset)?;
+        let mapping = Mapping::ring_at(socket, length, which.offset)?;
         Ok(Self { mapping, at, size })
     }
 

@@ -1,5 +1,5 @@
-//! The system calls of an AF_XDP socket that no safe wrapper offers, and the memory that its rings and its UMEM are;
-//! everything around them is safe code, but for `bpf.rs` and `umem.rs`.
+//! The system calls of an AF_XDP socket that no safe wrapper offers; everything around them is safe code, but for
+//! `bpf.rs` and `umem.rs`.
 //!
 //! Contract: each function makes one call, with memory that outlives it, and hands back what the kernel said.
 //! Descriptors are owned, and closed by `std`.
@@ -10,20 +10,16 @@
 use std::ffi::CString;
 use std::io::{self, ErrorKind};
 use std::num::NonZeroU32;
-use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::{mem, slice};
+use std::{mem, ptr};
 
-use libc::{c_int, c_ulong, c_void, off_t, socklen_t};
+use libc::{c_int, c_ulong, socklen_t};
+
+use crate::mapping::Mapping;
+use crate::socket::{checked, get, set};
 
 /// `ETHTOOL_GCHANNELS`.
 const GET_CHANNELS: u32 = 0x3c;
-
-fn checked(result: c_int) -> io::Result<c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
 
 /// An AF_XDP socket that is not inherited and has neither memory nor rings yet.
 pub(super) fn socket() -> io::Result<OwnedFd> {
@@ -47,39 +43,22 @@ pub(super) fn bind(socket: &OwnedFd, index: NonZeroU32, queue: u16, flags: u16) 
     checked(unsafe { libc::bind(socket.as_raw_fd(), at, len) }).map(drop)
 }
 
-/// `setsockopt(2)` of plain values: integers and structures of integers.
-fn set<T: Copy>(socket: &OwnedFd, name: c_int, value: &T) -> io::Result<()> {
-    let len = size_of::<T>() as socklen_t;
-    let at = ptr::from_ref(value).cast::<c_void>();
-    // SAFETY: `at` points to `len` bytes that live until the call returns; the kernel only reads them.
-    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_XDP, name, at, len) }).map(drop)
-}
-
-/// `getsockopt(2)` of integers and structures of integers: `value` as far as the kernel wrote it.
-fn get<T: Copy>(socket: &OwnedFd, level: c_int, name: c_int, value: &mut T) -> io::Result<()> {
-    let mut len = size_of::<T>() as socklen_t;
-    let at = ptr::from_mut(value).cast::<c_void>();
-    // SAFETY: `at` points to `len` writable bytes, of which any are a valid `T`; the kernel writes no more.
-    checked(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, at, &raw mut len) })
-        .map(drop)
-}
-
 /// Makes all of `memory` the socket's UMEM, in chunks of `chunk_bytes`.
 pub(super) fn register(socket: &OwnedFd, memory: &Mapping, chunk_bytes: usize) -> io::Result<()> {
     let request = libc::xdp_umem_reg {
-        addr: memory.at.as_ptr() as u64,
-        len: memory.length as u64,
+        addr: memory.address(),
+        len: memory.len() as u64,
         chunk_size: chunk_bytes as u32,
         headroom: 0,
         flags: 0,
         tx_metadata_len: 0,
     };
-    set(socket, libc::XDP_UMEM_REG, &request)
+    set(socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &request)
 }
 
 /// Makes a ring of the socket (`XDP_RX_RING`, …) of as many entries, a power of two.
 pub(super) fn set_ring(socket: &OwnedFd, name: c_int, entries: u32) -> io::Result<()> {
-    set(socket, name, &entries)
+    set(socket, libc::SOL_XDP, name, &entries)
 }
 
 /// Where the parts of each ring lie in its mapping.
@@ -103,16 +82,6 @@ pub(super) fn is_zero_copy(socket: &OwnedFd) -> io::Result<bool> {
     let mut options = libc::xdp_options { flags: 0 };
     get(socket, libc::SOL_XDP, libc::XDP_OPTIONS, &mut options)?;
     Ok(options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0)
-}
-
-/// What happened to the socket since this was last asked, if anything did.
-pub(super) fn take_error(socket: &OwnedFd) -> Option<io::Error> {
-    let mut code: c_int = 0;
-    match get(socket, libc::SOL_SOCKET, libc::SO_ERROR, &mut code) {
-        Ok(()) if code == 0 => None,
-        Ok(()) => Some(io::Error::from_raw_os_error(code)),
-        Err(error) => Some(error),
-    }
 }
 
 /// Has the kernel look at the transmit ring.
@@ -196,90 +165,4 @@ pub(super) fn any_of<'s>(sockets: impl Iterator<Item = &'s OwnedFd>) -> io::Resu
         checked(unsafe { libc::epoll_ctl(all, libc::EPOLL_CTL_ADD, one, &raw mut event) })?;
     }
     Ok(all)
-}
-
-/// Memory that is mapped into this process, shared with the kernel; it stays while this value does, whatever becomes
-/// of any descriptor.
-#[derive(Debug)]
-pub(super) struct Mapping {
-    at: NonNull<u8>,
-    length: usize,
-}
-
-// SAFETY: the value is the only owner of the mapping, which is any thread's memory.
-unsafe impl Send for Mapping {}
-// SAFETY: through a shared value only atomics are reached, and what `lend` is asked for, on its caller's word.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    /// New memory, all zero.
-    pub(super) fn anonymous(length: usize) -> io::Result<Self> {
-        Self::map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
-    }
-
-    /// The ring of a socket that `offset` stands for (`XDP_PGOFF_RX_RING`, …).
-    pub(super) fn ring(socket: &OwnedFd, length: usize, offset: off_t) -> io::Result<Self> {
-        Self::map(length, libc::MAP_SHARED | libc::MAP_POPULATE, socket.as_raw_fd(), offset)
-    }
-
-    fn map(length: usize, flags: c_int, fd: c_int, offset: off_t) -> io::Result<Self> {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the kernel chooses the place, so nothing else of this process is mapped over.
-        let at = unsafe { libc::mmap(ptr::null_mut(), length, access, flags, fd, offset) };
-        match NonNull::new(at.cast::<u8>()) {
-            Some(mapped) if at != libc::MAP_FAILED => Ok(Self { at: mapped, length }),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-
-    /// The word at `start` of a ring's mapping.
-    ///
-    /// # Panics
-    /// When it is not within the mapping, or not at a multiple of 4.
-    pub(super) fn word(&self, start: usize) -> &AtomicU32 {
-        assert!(start.is_multiple_of(4) && start + 4 <= self.length);
-        // SAFETY: within the mapping, as just asserted.
-        let at = unsafe { self.at.add(start) };
-        // SAFETY: a mapping begins at a page, so `at` is aligned; its memory is there while `self` is, and
-        // initialised. Of a ring's mapping nothing is lent.
-        unsafe { AtomicU32::from_ptr(at.cast().as_ptr()) }
-    }
-
-    /// `count` words of 8 bytes from `start` of a ring's mapping.
-    ///
-    /// # Panics
-    /// When they are not within the mapping, or not at a multiple of 8.
-    pub(super) fn long_words(&self, start: usize, count: usize) -> &[AtomicU64] {
-        assert!(
-            start.is_multiple_of(8) && start <= self.length && count <= (self.length - start) / 8
-        );
-        // SAFETY: within the mapping, as just asserted.
-        let at = unsafe { self.at.add(start) };
-        // SAFETY: aligned, initialised and there while `self` is, as above; an atomic is laid out as its number.
-        unsafe { slice::from_raw_parts(at.cast().as_ptr(), count) }
-    }
-
-    /// Bytes of a UMEM.
-    ///
-    /// # Safety
-    /// Until they are no longer used nobody else may use any of them, the kernel included, and the mapping has to
-    /// stay.
-    ///
-    /// # Panics
-    /// When they are not within the mapping.
-    pub(super) unsafe fn lend(&self, range: Range<usize>) -> &'static mut [u8] {
-        assert!(range.start <= range.end && range.end <= self.length);
-        // SAFETY: within the mapping, as just asserted.
-        let at = unsafe { self.at.add(range.start) };
-        // SAFETY: the caller vouches for it that these bytes are nobody else's, and stay.
-        unsafe { slice::from_raw_parts_mut(at.as_ptr(), range.len()) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: this is the mapping that `map` made, and whoever was lent a part of it keeps the value alive. It
-        // cannot fail with these arguments, and there would be nothing to do about it.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), self.length) };
-    }
 }

@@ -20,7 +20,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::config::{self, AfXdpConfig, LINK_HEADER};
-use super::sys::{self, Mapping};
+use super::sys;
+use crate::mapping::Mapping;
 use crate::memory::{FrameBuf, Memory, Region};
 use crate::port::PortError;
 

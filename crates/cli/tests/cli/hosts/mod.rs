@@ -188,7 +188,7 @@ impl Hosts {
         self.reach(&["counters", "--save"]).out
     }
 
-    /// What became of the frames; each has one fate.
+    /// What `tamis status` says of the frames; each has one fate.
     fn status(&self) -> Value {
         let status = self.reach(&["--json", "status"]).json();
         for wire in status["wires"].as_array().unwrap() {

@@ -51,7 +51,7 @@ pub struct Soaked {
     pub resident: Vec<u64>,
     /// Whether `received + made = sent + dropped` in both directions, once it was over.
     pub is_accounted: bool,
-    /// What became of the frames.
+    /// What `tamis status` says of the frames at the end.
     pub status: Value,
 }
 

@@ -1,5 +1,6 @@
 //! Frames in, byte for byte, with what is known of them, and only those that come from outside.
 
+use std::fs::File;
 use std::time::{Duration, SystemTime};
 
 use pktio::{
@@ -14,12 +15,23 @@ fn frames_come_and_go_byte_for_byte() {
     let Some(wire) = Wire::new() else { return };
     let config = AfPacketConfig { queue: 3, ..AfPacketConfig::new("e0") };
     let (mut port, peer) = (wire.port(&config, &no_pool()), wire.peer());
-    let ifindex = index(&wire.ours, "e0");
+    let expected = (index(&wire.ours, "e0"), 3, ChecksumState::NotKnown);
+    echoes_byte_for_byte(&mut port, &peer, expected, 0);
+}
+
+/// Frames of many lengths come in, with what is known of them (interface, queue, checksum) and at least so much room
+/// before them, and go back as they came.
+pub(crate) fn echoes_byte_for_byte(
+    port: &mut impl Port,
+    peer: &File,
+    expected: (u32, u16, ChecksumState),
+    headroom: usize,
+) {
     let mut burst = Burst::with_capacity(0);
     for (count, length) in (1..).zip((60..70).chain([128, 1000, 1513, 1514])) {
-        write(&peer, &frame(count, length));
+        write(peer, &frame(count, length));
         while port.rx_burst(&mut burst).unwrap() == 0 {
-            rest(&port);
+            rest(port);
         }
         assert_eq!(burst.len(), 1);
         let received = burst.get(0).unwrap();
@@ -31,11 +43,12 @@ fn frames_come_and_go_byte_for_byte() {
         let age = now.as_nanos() as i64 - meta.timestamp.unwrap().as_nanos();
         assert!((0..Duration::from_secs(20).as_nanos() as i64).contains(&age), "{age} ns");
         let live = *burst.live(0).unwrap();
-        assert_eq!((live.ifindex.unwrap().get(), live.queue), (ifindex, 3));
-        assert_eq!((live.checksum, live.vlan), (ChecksumState::NotKnown, None));
+        assert_eq!((live.ifindex.unwrap().get(), live.queue, live.checksum), expected);
+        assert_eq!(live.vlan, None);
+        assert!(burst.headroom(0) >= headroom, "{}", burst.headroom(0));
         assert_eq!(port.tx_burst(&mut burst).unwrap(), 1);
         assert!(burst.is_empty());
-        assert!(read(&peer) == frame(count, length), "{length} bytes");
+        assert!(read(peer) == frame(count, length), "{length} bytes");
     }
     let stats = port.stats();
     assert_eq!((stats.rx_frames, stats.tx_frames, stats.rx_lost), (14, 14, 0));

@@ -4,10 +4,10 @@
 
 mod devices;
 mod forwarder;
-mod frames;
+pub(crate) mod frames;
 mod ring;
 mod sys;
-mod throughput;
+pub(crate) mod throughput;
 mod traffic;
-mod transmit;
+pub(crate) mod transmit;
 pub(crate) mod wire;

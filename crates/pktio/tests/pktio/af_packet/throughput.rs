@@ -24,7 +24,11 @@ fn measure(length: usize) -> Option<f64> {
     let config = |name| AfPacketConfig { block_bytes: 32 * 1024, ..AfPacketConfig::new(name) };
     let near = wire.port(&config("e0"), &no_pool());
     let far = open(&wire.theirs, &config("p0"), &no_pool()).unwrap();
-    let mut ports = [near, far];
+    Some(in_circles([near, far], length))
+}
+
+/// Frames of this length that go round between two ports in a second.
+pub(crate) fn in_circles(mut ports: [impl Port; 2], length: usize) -> f64 {
     let mut burst = Burst::new();
     for port in &mut ports {
         (0..FRAMES).for_each(|count| burst.push(&frame(count, length), FrameMeta::default()));
@@ -43,12 +47,11 @@ fn measure(length: usize) -> Option<f64> {
     }
     let rate = forwarded as f64 / began.elapsed().as_secs_f64();
     ports.iter().for_each(|port| assert_eq!(port.stats().rx_lost, 0));
-    Some(rate)
+    rate
 }
 
-#[test]
-#[ignore = "a measurement"]
-fn forwarded() {
+/// Measures with short frames and long ones, and prints what came out.
+pub(crate) fn tell(measure: impl Fn(usize) -> Option<f64>) {
     for length in [60, 1514] {
         let runs: Option<Vec<f64>> = (0..RUNS).map(|_| measure(length)).collect();
         let Some(mut rates) = runs else { return };
@@ -57,4 +60,10 @@ fn forwarded() {
         let each = 1e9 / median;
         println!("{length} bytes: median {median:.0} frames/s, {each:.0} ns each, of {rates:.0?}");
     }
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn forwarded() {
+    tell(measure);
 }

@@ -1,5 +1,7 @@
 //! Frames that cannot be sent: now, by this link, or at all. Those around them are, in order.
 
+use std::fs::File;
+
 use pktio::{AfPacketConfig, Burst, FrameMeta, Pool, Port};
 
 use super::wire::{Wire, frame, no_pool, number, read, receive, write};
@@ -8,6 +10,11 @@ use super::wire::{Wire, frame, no_pool, number, read, receive, write};
 fn what_is_too_long_or_no_frame_is_counted_and_the_rest_is_sent() {
     let Some(wire) = Wire::new() else { return };
     let (mut port, peer) = (wire.port(&AfPacketConfig::new("e0"), &no_pool()), wire.peer());
+    refuses_what_does_not_fit(&mut port, &peer);
+}
+
+/// Of frames of many lengths those that fit are sent, and the others counted.
+pub(crate) fn refuses_what_does_not_fit(port: &mut impl Port, peer: &File) {
     let mut burst = Burst::new();
     let lengths = [60, 1600, 100, 5, 1514, 3000, 0, 61];
     for (count, length) in (0..).zip(lengths) {
@@ -19,7 +26,7 @@ fn what_is_too_long_or_no_frame_is_counted_and_the_rest_is_sent() {
     assert_eq!((stats.tx_frames, stats.tx_too_long, stats.tx_refused), (4, 2, 2), "{stats:?}");
     assert_eq!((stats.tx_bytes, stats.tx_full), (60 + 100 + 1514 + 61, 0));
     for count in [0, 2, 4, 7] {
-        assert_eq!(number(&read(&peer)), count);
+        assert_eq!(number(&read(peer)), count);
     }
 }
 

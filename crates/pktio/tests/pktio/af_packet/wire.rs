@@ -88,14 +88,14 @@ pub(crate) fn plain(namespace: &Namespace, device: &str) -> File {
     namespace.run(move || sys::packet_socket(index)).unwrap()
 }
 
-/// Waits until the port may have something, a little.
-pub(crate) fn rest(port: &AfPacketPort) {
+/// Waits until the port may have something, a little; whether it may.
+pub(crate) fn rest(port: &impl Port) -> bool {
     let Readiness::Descriptor(fd) = port.readiness() else { panic!("it has one") };
-    wait(&[fd], 50).unwrap();
+    wait(&[fd], 50).unwrap()
 }
 
 /// Receives until there are `wanted` frames; copies, with what the port knows of them.
-pub(crate) fn receive(port: &mut AfPacketPort, wanted: usize) -> Vec<(Vec<u8>, LiveMeta)> {
+pub(crate) fn receive(port: &mut impl Port, wanted: usize) -> Vec<(Vec<u8>, LiveMeta)> {
     let began = Instant::now();
     let mut burst = Burst::with_capacity(0);
     let mut found = Vec::new();
@@ -106,13 +106,18 @@ pub(crate) fn receive(port: &mut AfPacketPort, wanted: usize) -> Vec<(Vec<u8>, L
         let lives = (0..burst.len()).map(|at| *burst.live(at).unwrap());
         found.extend(burst.iter().map(|frame| frame.bytes.to_vec()).zip(lives));
     }
-    assert_eq!(found.len(), wanted);
+    assert_eq!(found.len(), wanted, "{:?}", port.stats());
     found
 }
 
 /// What the port has after a while of nothing.
 pub(crate) fn drain(port: &mut AfPacketPort) -> Vec<Vec<u8>> {
-    std::thread::sleep(2 * port.block_timeout() + Duration::from_millis(20));
+    after(port, 2 * port.block_timeout() + Duration::from_millis(20))
+}
+
+/// What a port has after so long.
+pub(crate) fn after(port: &mut impl Port, pause: Duration) -> Vec<Vec<u8>> {
+    std::thread::sleep(pause);
     let mut burst = Burst::with_capacity(0);
     let mut found = Vec::new();
     while port.rx_burst(&mut burst).unwrap() > 0 {

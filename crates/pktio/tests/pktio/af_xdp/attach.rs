@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use pktio::{AfXdpConfig, Burst, FrameMeta, Port, PortError, Umem, XdpMode};
 
-use super::port::{MODES, open, receive, small, umem_for};
-use crate::af_packet::wire::{PATIENCE, Wire, frame, number, write};
+use super::port::{MODES, open, small, umem_for};
+use crate::af_packet::wire::{PATIENCE, Wire, frame, number, receive, write};
 use crate::tun::namespace::Namespace;
 
 /// Names the interface that a process of [`holds_a_port_until_it_is_killed`] opens.

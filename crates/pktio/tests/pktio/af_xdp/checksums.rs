@@ -5,8 +5,8 @@ use std::net::UdpSocket;
 use packet::{Checksums, L4, Link, checksum, parse, unfinished};
 use pktio::ChecksumState;
 
-use super::port::{MODES, open, receive, small, umem_for};
-use crate::af_packet::wire::Wire;
+use super::port::{MODES, open, small, umem_for};
+use crate::af_packet::wire::{Wire, receive};
 
 /// The sum of a datagram with its pseudo header: 0xffff if its checksum is right.
 fn sum_of(frame: &[u8]) -> u16 {

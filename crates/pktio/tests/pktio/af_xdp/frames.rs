@@ -1,14 +1,12 @@
 //! Frames in and out, byte for byte, with what is known of them, natively and by the stack.
 
-use std::time::{Duration, SystemTime};
-
 use pktio::{
-    AfPacketConfig, AfXdpConfig, Burst, ChecksumState, Direction, FrameMeta, LinkType, Pool, Port,
-    VlanTag, XdpMode,
+    AfPacketConfig, AfXdpConfig, Burst, ChecksumState, FrameMeta, Pool, Port, VlanTag, XdpMode,
 };
 
-use super::port::{MODES, moved, open, receive, rest, small, umem_for};
-use crate::af_packet::wire::{self, Wire, frame, index, number, read, write};
+use super::port::{MODES, moved, open, small, umem_for};
+use crate::af_packet::frames::echoes_byte_for_byte;
+use crate::af_packet::wire::{self, Wire, frame, index, number, read, receive, rest, write};
 
 #[test]
 fn frames_come_and_go_byte_for_byte() {
@@ -17,33 +15,9 @@ fn frames_come_and_go_byte_for_byte() {
         let config = small("e0", mode);
         let umem = umem_for(&config, 1);
         let (mut port, peer) = (open(&wire.ours, &config, &umem).unwrap(), wire.peer());
-        let ifindex = index(&wire.ours, "e0");
-        let mut burst = Burst::with_capacity(0);
-        for (count, length) in (1..).zip((60..70).chain([128, 1000, 1513, 1514])) {
-            write(&peer, &frame(count, length));
-            while port.rx_burst(&mut burst).unwrap() == 0 {
-                rest(&port);
-            }
-            assert_eq!(burst.len(), 1);
-            let received = burst.get(0).unwrap();
-            assert!(received.bytes == frame(count, length), "{length} bytes");
-            let meta = received.meta;
-            assert_eq!((meta.number, meta.wire_length), (count.into(), length as u32));
-            assert_eq!((meta.link_type, meta.direction), (LinkType::ETHERNET, Direction::Inbound));
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-            let age = now.as_nanos() as i64 - meta.timestamp.unwrap().as_nanos();
-            assert!((0..Duration::from_secs(20).as_nanos() as i64).contains(&age), "{age} ns");
-            let live = *burst.live(0).unwrap();
-            assert_eq!((live.ifindex.unwrap().get(), live.queue), (ifindex, 0));
-            assert_eq!((live.checksum, live.vlan), (ChecksumState::MaybeUnfinished, None));
-            assert!(burst.headroom(0) >= 64, "{}", burst.headroom(0));
-            assert_eq!(port.tx_burst(&mut burst).unwrap(), 1);
-            assert!(burst.is_empty());
-            assert!(read(&peer) == frame(count, length), "{length} bytes");
-        }
-        let stats = port.stats();
-        assert_eq!((stats.rx_frames, stats.tx_frames, stats.rx_lost), (14, 14, 0), "{mode:?}");
-        assert_eq!((stats.rx_bytes, stats.tx_copied), (stats.tx_bytes, 0));
+        let expected = (index(&wire.ours, "e0"), 0, ChecksumState::MaybeUnfinished);
+        echoes_byte_for_byte(&mut port, &peer, expected, 64);
+        assert_eq!(port.stats().tx_copied, 0);
         assert_eq!((port.attached().mode, port.attached().is_zero_copy), (mode, false));
     }
 }

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use pktio::{AfXdpConfig, Burst, FrameBuf, FrameMeta, Port, Umem, XdpMode};
 
-use super::port::{drain, moved, open, receive, rest, small, umem_for};
-use crate::af_packet::wire::{PATIENCE, Wire, frame, number, read, write};
+use super::port::{drain, moved, open, small, umem_for};
+use crate::af_packet::wire::{PATIENCE, Wire, frame, number, read, receive, rest, write};
 
 /// Bytes of this process's memory that are not on a disk.
 fn resident() -> usize {

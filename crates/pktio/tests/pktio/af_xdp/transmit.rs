@@ -3,6 +3,7 @@
 use pktio::{Burst, ChecksumState, FrameMeta, Port, XdpMode};
 
 use super::port::{open, small, umem_for};
+use crate::af_packet::transmit::refuses_what_does_not_fit;
 use crate::af_packet::wire::{Wire, frame, number, read};
 
 #[test]
@@ -11,19 +12,7 @@ fn what_is_too_long_or_no_frame_is_counted_and_the_rest_is_sent() {
     let config = small("e0", XdpMode::Native);
     let umem = umem_for(&config, 1);
     let (mut port, peer) = (open(&wire.ours, &config, &umem).unwrap(), wire.peer());
-    let mut burst = Burst::new();
-    let lengths = [60, 1600, 100, 5, 1514, 3000, 0, 61];
-    for (count, length) in (0..).zip(lengths) {
-        burst.push(&frame(count, length), FrameMeta::default());
-    }
-    assert_eq!(port.tx_burst(&mut burst).unwrap(), lengths.len());
-    assert!(burst.is_empty());
-    let stats = port.stats();
-    assert_eq!((stats.tx_frames, stats.tx_too_long, stats.tx_refused), (4, 2, 2), "{stats:?}");
-    assert_eq!((stats.tx_bytes, stats.tx_full), (60 + 100 + 1514 + 61, 0));
-    for count in [0, 2, 4, 7] {
-        assert_eq!(number(&read(&peer)), count);
-    }
+    refuses_what_does_not_fit(&mut port, &peer);
 }
 
 /// Nobody would finish it on the way.
