@@ -101,6 +101,30 @@ impl Document {
             missing: Vec::new(),
         }
     }
+
+    /// Takes in a row beside each of some peers, whose runs were taken in turn with ours; alone if there are none.
+    pub fn push_beside(
+        &mut self,
+        row: Row,
+        ours: &[f64],
+        peers: impl Iterator<Item = (&'static str, Vec<f64>)>,
+    ) {
+        let before = self.results.len();
+        for (peer, theirs) in peers {
+            self.results.push(row.clone().beside(peer, ours, &theirs));
+        }
+        if self.results.len() == before {
+            self.results.push(row);
+        }
+    }
+
+    /// Lists what could not be measured, once.
+    pub fn lacks(&mut self, peer: &'static str, why: String) {
+        let missing = Missing { peer, why };
+        if !self.missing.contains(&missing) {
+            self.missing.push(missing);
+        }
+    }
 }
 
 impl Default for Document {
@@ -262,6 +286,20 @@ mod tests {
         assert_eq!(runs(&[3.0, 1.0, 8.0]), Runs { value: 3.0, min: 1.0, max: 8.0, runs: 3 });
         assert_eq!(runs(&[4.0, 1.0, 2.0, 9.0]).value, 3.0);
         assert_eq!(runs(&[]), Runs { value: 0.0, min: 0.0, max: 0.0, runs: 0 });
+    }
+
+    #[test]
+    fn a_row_stands_beside_each_peer_and_what_is_missing_is_listed_once() {
+        let mut document = Document::new();
+        let row = || Row::new("x", "tamis", "1/s", &[6.0]);
+        document.push_beside(row(), &[6.0], [("a", vec![3.0]), ("b", vec![2.0])].into_iter());
+        document.push_beside(row(), &[6.0], [].into_iter());
+        let ratios = document.results.iter().map(|row| row.peer.as_ref().map(|peer| peer.ratio));
+        assert_eq!(ratios.collect::<Vec<_>>(), [Some(2.0), Some(3.0), None]);
+        for why in ["not there", "not there", "too old"] {
+            document.lacks("a", why.to_owned());
+        }
+        assert_eq!(document.missing.len(), 2);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! missing is listed with the reason. Each benchmark is a function that gives a [`Document`].
 
 pub mod access;
+mod chart;
 pub mod document;
 #[cfg(target_os = "linux")]
 pub mod live;

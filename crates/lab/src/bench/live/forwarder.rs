@@ -1,23 +1,11 @@
 //! What forwards frames from `m0` to `m1`: tamis, testpmd, the kernel, or nobody.
 
-use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::process::Command;
 
-use tempfile::TempDir;
-
-use super::counts::{resident, spent_by};
-use super::source::{NEAR_MAC, PRIORITY, Shape, rules as rules_of};
-use crate::oracle::netns::write_setting;
-
-/// Of a host that is not there: the kernel's own stack leaves such frames alone.
-const NOBODY: [u8; 6] = [2, 0, 0, 0, 0, 0x99];
-const TESTPMD: &str = "dpdk-testpmd";
-const WIRE: &str = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n";
-const RESTORE: &str = "iptables-legacy-restore";
+use super::running::{self, Running};
+use super::source::{Shape, rules as rules_of};
 
 /// Who forwards.
 #[derive(Clone, Copy, Debug)]
@@ -26,13 +14,22 @@ pub(super) enum Forwarder<'p> {
     Tamis {
         /// The program.
         tamis: &'p Path,
+        /// What moves frames.
+        by: Backend,
         /// How many rules, and of what shape.
         rules: (usize, Shape),
     },
-    /// DPDK's, which looks at no frame, over `net_af_packet`.
-    Testpmd,
-    /// The kernel's router with so many rules of iptables-legacy.
+    /// DPDK's, which looks at no rule.
+    Testpmd {
+        /// What moves frames.
+        by: Backend,
+        /// What it does with them.
+        mode: &'static str,
+    },
+    /// The kernel's router with so many rules.
     Kernel {
+        /// By what they are restored.
+        tool: Tool,
         /// How many rules, and of what shape.
         rules: (usize, Shape),
     },
@@ -40,13 +37,72 @@ pub(super) enum Forwarder<'p> {
     None,
 }
 
-impl Forwarder<'_> {
+/// What moves frames between a program and the kernel's devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Backend {
+    /// Packet sockets with rings.
+    AfPacket,
+    /// AF_XDP sockets.
+    AfXdp,
+}
+
+impl Backend {
+    /// As a configuration names it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::AfPacket => "af_packet",
+            Self::AfXdp => "af_xdp",
+        }
+    }
+
+    /// What is measured of it.
+    pub(super) fn forwarding(self) -> &'static str {
+        match self {
+            Self::AfPacket => "live.forward.veth_af_packet",
+            Self::AfXdp => "live.forward.veth_af_xdp",
+        }
+    }
+}
+
+/// What gives the kernel its rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tool {
+    /// `iptables-legacy-restore`.
+    Legacy,
+    /// `iptables-nft-restore`.
+    Nft,
+}
+
+impl Tool {
+    pub(super) fn program(self) -> &'static str {
+        match self {
+            Self::Legacy => "iptables-legacy-restore",
+            Self::Nft => "iptables-nft-restore",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Legacy => "iptables-legacy",
+            Self::Nft => "iptables-nft",
+        }
+    }
+}
+
+/// What testpmd is called by: frames pass as they are.
+pub(super) const IO: &str = "io";
+/// It swaps the addresses of each.
+pub(super) const MACSWAP: &str = "macswap";
+
+impl<'p> Forwarder<'p> {
     /// As figures name it.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Tamis { .. } => "tamis",
-            Self::Testpmd => "testpmd",
-            Self::Kernel { .. } => "iptables-legacy",
+            Self::Testpmd { mode: MACSWAP, .. } => "testpmd macswap",
+            Self::Testpmd { .. } => "testpmd io",
+            Self::Kernel { rules: (0, _), .. } => "kernel",
+            Self::Kernel { tool, .. } => tool.name(),
             Self::None => "none",
         }
     }
@@ -54,8 +110,8 @@ impl Forwarder<'_> {
     /// Why it cannot run here, if so.
     pub(super) fn lacking(&self) -> Option<String> {
         let program = match self {
-            Self::Testpmd => TESTPMD,
-            Self::Kernel { .. } => RESTORE,
+            Self::Testpmd { .. } => running::TESTPMD,
+            Self::Kernel { tool, .. } => tool.program(),
             Self::Tamis { .. } | Self::None => return None,
         };
         let asked = Command::new(program).arg("--help").output();
@@ -64,129 +120,17 @@ impl Forwarder<'_> {
 
     /// Starts it on a core, before all others.
     pub(super) fn start(&self, core: usize) -> io::Result<Running> {
-        match self {
-            Self::Tamis { tamis, rules } => {
-                start_with(tamis, WIRE, &rules_of(rules.0, rules.1), core)
+        match *self {
+            Self::Tamis { tamis, by, rules: (count, shape) } => {
+                running::start_tamis(tamis, by, WIRE, &rules_of(count, shape), core)
             }
-            Self::Testpmd => start_testpmd(core),
-            Self::Kernel { rules } => {
-                write_setting("ipv4/ip_forward", "1")?;
-                restore(&rules_of(rules.0, rules.1))?;
-                Ok(Running::new(NEAR_MAC))
+            Self::Testpmd { by, mode } => running::start_testpmd(by, mode, core),
+            Self::Kernel { tool, rules: (count, shape) } => {
+                running::start_kernel(tool, &rules_of(count, shape))
             }
-            Self::None => Ok(Running::new(NOBODY)),
+            Self::None => Ok(Running::nobody()),
         }
     }
 }
 
-/// One that is running; it ends with it.
-#[derive(Debug)]
-pub(super) struct Running {
-    child: Option<Child>,
-    /// Closed, it ends testpmd.
-    input: Option<ChildStdin>,
-    folder: Option<TempDir>,
-    to: [u8; 6],
-}
-
-impl Running {
-    /// Nothing runs yet, and frames are to this address.
-    fn new(to: [u8; 6]) -> Self {
-        Self { child: None, input: None, folder: None, to }
-    }
-
-    /// Whether nobody forwards.
-    pub(super) fn is_none(&self) -> bool {
-        self.child.is_none() && self.to == NOBODY
-    }
-
-    /// Who frames are sent to.
-    pub(super) fn destination(&self) -> [u8; 6] {
-        self.to
-    }
-
-    /// Where its configuration lies.
-    pub(super) fn folder(&self) -> &Path {
-        self.folder.as_ref().map_or(Path::new(""), TempDir::path)
-    }
-
-    /// Bytes of its process that lie in memory.
-    pub(super) fn resident(&self) -> io::Result<u64> {
-        self.child.as_ref().map_or(Ok(0), |child| resident(child.id()))
-    }
-
-    /// Nanoseconds that its process was on a processor.
-    pub(super) fn spent(&self) -> io::Result<u64> {
-        self.child.as_ref().map_or(Ok(0), |child| spent_by(child.id()))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        if let Some(child) = &mut self.child {
-            // What it says when it ends is of no use; it has nothing to lose.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-        drop(self.folder.take());
-        if self.to == NEAR_MAC {
-            let _ = write_setting("ipv4/ip_forward", "0");
-            let _ = restore(&rules_of(0, Shape::Addresses));
-        }
-    }
-}
-
-/// Starts tamis with ports `left` and `right` of `m0` and `m1`; `more` is the rest of its configuration, whose rules are
-/// `rules.v4`.
-pub(super) fn start_with(
-    tamis: &Path,
-    more: &str,
-    rules: &str,
-    core: usize,
-) -> io::Result<Running> {
-    let folder = TempDir::new()?;
-    fs::write(folder.path().join("rules.v4"), rules)?;
-    let config = folder.path().join("live.toml");
-    let port = |name: &str, device: &str| {
-        format!("[[port]]\nname = \"{name}\"\nkind = \"af_packet\"\ndevice = \"{device}\"\n")
-    };
-    fs::write(&config, port("left", "m0") + &port("right", "m1") + more)?;
-    let mut command = pinned(core, tamis);
-    let mut child =
-        command.arg("run").arg(&config).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-    let said = child.stderr.take().map(BufReader::new);
-    let ready = said.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
-    if !ready.into_iter().any(|line| line == "ready") {
-        return Err(io::Error::other("tamis run ended before it was ready"));
-    }
-    Ok(Running { child: Some(child), input: None, folder: Some(folder), to: NOBODY })
-}
-
-/// It polls, on its own core; its main thread reads commands on the first one.
-fn start_testpmd(core: usize) -> io::Result<Running> {
-    let mut command = Command::new("chrt");
-    let cores = format!("0,{core}");
-    command.args(["--rr", PRIORITY, TESTPMD, "-l", &cores, "--no-huge", "-m", "512", "--no-pci"]);
-    command.args(["--vdev=net_af_packet0,iface=m0", "--vdev=net_af_packet1,iface=m1", "--"]);
-    command.args(["-i", "--forward-mode=io", "--nb-cores=1", "--auto-start"]);
-    command.args(["--total-num-mbufs=16384"]);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    thread::sleep(Duration::from_millis(1500));
-    if let Some(status) = child.try_wait()? {
-        return Err(io::Error::other(format!("{TESTPMD} ends with {status}")));
-    }
-    let input = child.stdin.take();
-    Ok(Running { child: Some(child), input, folder: None, to: NOBODY })
-}
-
-fn pinned(core: usize, program: &Path) -> Command {
-    let mut command = Command::new("chrt");
-    command.args(["--rr", PRIORITY, "taskset", "-c", &core.to_string()]).arg(program);
-    command
-}
-
-fn restore(rules: &str) -> io::Result<()> {
-    crate::oracle::netns::feed(&mut Command::new(RESTORE), rules)
-}
+const WIRE: &str = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n";

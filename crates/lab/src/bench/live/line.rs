@@ -10,12 +10,24 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::counts::{come, received, spent_by_kernel};
-use super::forwarder::{Forwarder, Running};
+use super::forwarder::Forwarder;
+use super::running::Running;
 use super::source::{self, Pace};
 use crate::oracle::netns::{ip, settle_device, write_setting};
 
 /// Until a forwarder has found its pace.
 const WARM_UP: Duration = Duration::from_millis(400);
+
+/// What came out at the far end, at the source's full speed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rate {
+    /// Frames per second.
+    pub(super) frames: f64,
+    /// The part of the time that the forwarder's process was on a processor, with all its threads.
+    pub(super) busy: f64,
+    /// The same of the source, in whose time the kernel forwards.
+    pub(super) source_busy: f64,
+}
 
 /// The devices.
 #[derive(Debug)]
@@ -36,19 +48,23 @@ impl Line {
             ip(&format!("link set {device} up\n"))?;
         }
         // For the kernel's own way; nobody else looks.
-        ip("addr add 10.0.0.1/24 dev m0\naddr add 10.0.1.1/24 dev m1\n\
-            neigh add 10.0.1.2 lladdr 02:00:00:00:00:99 nud permanent dev m1\n")?;
+        ip("addr add 10.0.0.1/24 dev m0\naddr add 10.0.1.1/24 dev m1\n")?;
         Ok(Self)
     }
 
-    /// Frames per second that come out at the far end, at the source's full speed.
-    pub(super) fn rate(&self, forwarder: &Forwarder<'_>, seconds: f64) -> io::Result<f64> {
+    /// Frames that come out at the far end, at the source's full speed.
+    pub(super) fn rate(&self, forwarder: &Forwarder<'_>, seconds: f64) -> io::Result<Rate> {
         let running = forwarder.start(last_core())?;
         self.along(&running, 0, Pace::Full, || {
             thread::sleep(WARM_UP);
-            let (since, before) = (Instant::now(), come()?);
+            let since = Instant::now();
+            let before = [come()?, running.spent()?, source::spent()?];
             thread::sleep(Duration::from_secs_f64(seconds));
-            Ok((come()? - before) as f64 / since.elapsed().as_secs_f64())
+            let after = [come()?, running.spent()?, source::spent()?];
+            let elapsed = since.elapsed().as_secs_f64();
+            let [frames, busy, source_busy] =
+                [0, 1, 2].map(|of| after[of].saturating_sub(before[of]) as f64 / elapsed);
+            Ok(Rate { frames, busy: busy / 1e9, source_busy: source_busy / 1e9 })
         })
     }
 

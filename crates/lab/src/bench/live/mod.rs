@@ -6,8 +6,12 @@
 //! last one where processor time is measured.
 
 mod counts;
+pub mod figure;
+mod forward;
 mod forwarder;
+mod latency;
 mod line;
+mod running;
 pub mod soak;
 mod source;
 mod tun;
@@ -15,10 +19,7 @@ mod tun;
 use std::io;
 use std::path::Path;
 
-use self::forwarder::Forwarder;
-use self::line::Line;
-use self::source::Shape;
-use super::document::{Document, Missing, Row};
+use super::document::Document;
 use crate::oracle::netns;
 
 /// Rules that no packet matches, where there are any.
@@ -44,14 +45,20 @@ pub enum Part {
     Forward,
     /// Processor time for each packet.
     Processor,
+    /// How long a frame is on its way.
+    Latency,
     /// TCP by way of TUN devices, with offloads and without.
     Tun,
 }
 
 impl Part {
     /// All of them, with the names that the command line has.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Forward, "forward"), (Self::Processor, "cpu"), (Self::Tun, "tun")];
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Forward, "forward"),
+        (Self::Processor, "cpu"),
+        (Self::Latency, "latency"),
+        (Self::Tun, "tun"),
+    ];
 }
 
 impl Plan {
@@ -76,87 +83,16 @@ impl Plan {
 pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
     let mut document = Document::new();
     if plan.has(Part::Forward) {
-        netns::in_fresh(|| forward(tamis, plan, &mut document))?;
+        forward::rates(tamis, plan, &mut document)?;
     }
     if plan.has(Part::Processor) {
-        netns::in_fresh(|| processor(tamis, plan, &mut document))?;
+        netns::in_fresh(|| forward::costs(tamis, plan, &mut document))?;
+    }
+    if plan.has(Part::Latency) {
+        latency::delays(tamis, plan, &mut document)?;
     }
     if plan.has(Part::Tun) {
         document.results.push(tun::row(tamis, plan)?);
     }
     Ok(document)
-}
-
-/// Frames per second, sent as fast as the source can, without rules and with.
-fn forward(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()> {
-    let line = Line::new()?;
-    let plain = Forwarder::Tamis { tamis, rules: (0, Shape::Addresses) };
-    let ruled = Forwarder::Tamis { tamis, rules: (RULES, Shape::Addresses) };
-    let peer = peer(Forwarder::Testpmd, plan, document);
-    let (mut ours, mut under, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..plan.runs() {
-        ours.push(line.rate(&plain, plan.seconds())?);
-        if let Some(peer) = &peer {
-            theirs.push(line.rate(peer, plan.seconds())?);
-        }
-        under.push(line.rate(&ruled, plan.seconds())?);
-    }
-    let row = |rules: usize, figures: &[f64]| {
-        Row::new("live.forward.veth_af_packet", "tamis", "packets/s", figures)
-            .with("rules", rules)
-            .with("size", FRAME_BYTES + 4)
-            .with("workers", 1)
-    };
-    let plain = row(0, &ours);
-    document.results.push(match &peer {
-        Some(peer) => plain.beside(peer.name(), &ours, &theirs),
-        None => plain,
-    });
-    document.results.push(row(RULES, &under));
-    Ok(())
-}
-
-/// Processor time for each forwarded packet, the source's own taken off.
-fn processor(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()> {
-    let line = Line::new()?;
-    for (number, shape) in [(0, Shape::Addresses), (RULES, Shape::Addresses), (RULES, Shape::Ports)]
-    {
-        let rules = (number, shape);
-        let ours = Forwarder::Tamis { tamis, rules };
-        let peer = peer(Forwarder::Kernel { rules }, plan, document);
-        let (mut mine, mut theirs, mut source) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..plan.runs() {
-            let alone = line.cost(&Forwarder::None, plan.seconds())?;
-            mine.push(line.cost(&ours, plan.seconds())? - alone);
-            if let Some(peer) = &peer {
-                theirs.push(line.cost(peer, plan.seconds())? - alone);
-            }
-            source.push(alone);
-        }
-        let row = Row::new("live.cpu.veth_af_packet", "tamis", "ns/packet", &mine)
-            .with("rules", number)
-            .with("shape", shape.name())
-            .with("size", FRAME_BYTES + 4)
-            .with("source_ns", super::Runs::of(source).value.round());
-        document.results.push(match &peer {
-            Some(peer) => row.beside(peer.name(), &mine, &theirs),
-            None => row,
-        });
-    }
-    Ok(())
-}
-
-/// The peer, if it is to be measured and can be; else it is listed.
-fn peer(
-    forwarder: Forwarder<'static>,
-    plan: Plan,
-    document: &mut Document,
-) -> Option<Forwarder<'static>> {
-    if !plan.peers {
-        return None;
-    }
-    let why = forwarder.lacking();
-    let is_there = why.is_none();
-    document.missing.extend(why.map(|why| Missing { peer: forwarder.name(), why }));
-    is_there.then_some(forwarder)
 }

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::forwarder::{Running, start_with};
+use super::forwarder::Backend;
 use super::line::{Line, last_core};
+use super::running::{Running, start_tamis};
 use super::source::Pace;
 use crate::oracle::netns::{in_fresh, ip};
 
@@ -77,7 +78,7 @@ impl Soaked {
 pub fn run(tamis: &Path, frames: u64) -> io::Result<Soaked> {
     in_fresh(|| {
         let line = Line::new()?;
-        let running = start_with(tamis, WIRE, RULES, last_core())?;
+        let running = start_tamis(tamis, Backend::AfPacket, WIRE, RULES, last_core())?;
         let stop = AtomicBool::new(false);
         let (resident, flaps) = line.along(&running, 0, Pace::Behind, || {
             thread::scope(|scope| {

@@ -25,7 +25,7 @@ pub(super) const PRIORITY: &str = "10";
 /// Frames sent at a time, each of a flow of its own.
 const FLOWS: u16 = 64;
 /// Bytes of headers of a datagram.
-const HEADERS: usize = 42;
+pub(super) const HEADERS: usize = 42;
 /// Frames that may be on their way.
 const WINDOW: u64 = 8192;
 /// How many are sent between two looks at the far end.
@@ -53,8 +53,7 @@ pub(super) fn spent() -> io::Result<u64> {
 
 /// Sends until it is told to stop, on that core.
 pub(super) fn send(to: [u8; 6], core: usize, pace: Pace, stop: &AtomicBool) -> io::Result<()> {
-    let own = Path::new("/proc").join(fs::read_link("/proc/thread-self")?);
-    pin(&own, core)?;
+    let own = settle(core)?;
     *SENDER.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(own);
     let mut config = AfPacketConfig::new("a0");
     (config.blocks, config.promiscuous) = (2, false);
@@ -121,7 +120,7 @@ impl Window {
 }
 
 /// A datagram of a flow, [`FRAME_BYTES`] long.
-fn frame(to: [u8; 6], flow: u16) -> Vec<u8> {
+pub(super) fn frame(to: [u8; 6], flow: u16) -> Vec<u8> {
     let addresses = Addresses::V4 { source: NEAR, destination: FAR };
     let mut craft = Craft::new(addresses, Message::udp(20_000 + flow, 9));
     let ethernet = Ethernet { destination: to, ..Ethernet::default() };
@@ -162,6 +161,13 @@ pub(super) fn rules(count: usize, shape: Shape) -> String {
         text += &format!("-A FORWARD -s {source}/32 {rest} -j DROP\n");
     }
     text + "COMMIT\n"
+}
+
+/// Keeps the calling thread on a core, before all others; the thread, as `/proc` knows it.
+pub(super) fn settle(core: usize) -> io::Result<PathBuf> {
+    let own = Path::new("/proc").join(fs::read_link("/proc/thread-self")?);
+    pin(&own, core)?;
+    Ok(own)
 }
 
 /// Keeps a thread on a core, before all others.

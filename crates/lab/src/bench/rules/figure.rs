@@ -6,9 +6,9 @@ use std::path::Path;
 
 use rules::layout::Kind;
 
-use super::chart::{self, Bar, Captions, Curve, short};
 use super::count::Counting;
 use super::study::{DRIVERS, Driver, MEMORY};
+use crate::bench::chart::{self, Bar, Captions, Curve, short};
 use crate::bench::document::{Document, Row};
 
 /// Draws what the document has figures for.

@@ -5,7 +5,6 @@
 //!
 //! Source: "Xtables2: Love for blobs" (Engelhardt, NFWS 2010); the experiments and both shapes are its own.
 
-mod chart;
 mod clock;
 mod count;
 pub mod fan;

@@ -1,5 +1,6 @@
 //! `tamis-bench live`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -13,7 +14,7 @@ use lab::bench::live::{self, Part, Plan};
 Needs root. Makes devices in network namespaces of its own, which go with it, and runs everything on the first and the
 last core before all other processes.")]
 pub(crate) struct LiveArgs {
-    /// Measure testpmd, and the kernel under iptables-legacy, on the same frames, too
+    /// Measure testpmd, and the kernel under iptables-legacy and -nft, on the same frames, too
     #[arg(long)]
     peers: bool,
     /// Fewer and shorter runs
@@ -22,11 +23,14 @@ pub(crate) struct LiveArgs {
     /// One JSON document, schema tamis.bench/1
     #[arg(long)]
     json: bool,
+    /// Draw delays and frames per second as SVG files into a directory
+    #[arg(long, value_name = "DIR")]
+    figure: Option<PathBuf>,
     /// One part of it
     #[arg(long, value_name = "PART", value_parser = parts())]
     only: Option<Part>,
     /// Measure nothing, but send so many frames through faults and a link that flaps, and watch the memory
-    #[arg(long, value_name = "FRAMES", conflicts_with_all = ["peers", "quick", "json", "only"])]
+    #[arg(long, value_name = "FRAMES", conflicts_with_all = ["peers", "quick", "json", "figure", "only"])]
     soak: Option<u64>,
 }
 
@@ -44,7 +48,11 @@ pub(crate) fn run(args: &LiveArgs) -> Result<ExitCode> {
         return soak(frames);
     }
     let plan = Plan { peers: args.peers, quick: args.quick, only: args.only };
-    crate::print(&live::run(&crate::tamis()?, plan)?, args.json)?;
+    let document = live::run(&crate::tamis()?, plan)?;
+    if let Some(directory) = &args.figure {
+        live::figure::draw(&document, directory)?;
+    }
+    crate::print(&document, args.json)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::bench::svg::{self, Drawing, Drawn, FONT};
+use super::svg::{self, Drawing, Drawn, FONT};
 
 const WIDTH: u32 = 960;
 const INK: RGBColor = RGBColor(40, 40, 48);
