@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::edit::{last, len_of};
+use super::edit::last;
 use super::test::{Whole, test};
 use super::{
     LEN, ONLY_PAIR, ONLY_V6, STEP_ACCEPT, STEP_DROP, STEP_GOTO, STEP_JUMP, STEP_RETURN,
@@ -55,8 +55,8 @@ impl<'r> Run<'r> {
     }
 
     /// The next rule that does more than not to match, or to count. The two shapes of which large rulesets are made
-    /// come first; `pass` tells how many rules after one that does not match are of its shape, and do not match,
-    /// either.
+    /// have loops of their own; of others, `pass` tells how many rules after one that does not match are of its shape,
+    /// and do not match, either.
     #[inline]
     fn seek(
         &mut self,
@@ -65,55 +65,56 @@ impl<'r> Run<'r> {
         pass: impl Fn(u64, &[u64]) -> usize,
         test: impl Fn(u64, &[u64]) -> HeaderTest,
     ) -> Option<(Coded<'r>, HeaderTest)> {
-        const PAIR_RULE: u64 = ONLY_PAIR | 2;
-        const V6_RULE: u64 = ONLY_V6 | 5;
-        let (source, destination) = (key.source_words, key.destination_words);
-        let (mut words, mut read) = (self.words, self.read);
-        let found = loop {
-            // The lengths of these are known with their shapes.
-            let (head, is_hit, after) = match words {
-                [head, pair, after @ ..]
-                    if head & (TESTS | LEN) == PAIR_RULE && key.addresses_known =>
-                {
-                    (*head, *pair == key.pair, after)
-                }
-                [head, a, b, c, d, after @ ..]
-                    if head & (TESTS | LEN) == V6_RULE && key.addresses_known =>
-                {
-                    (*head, [*a, *b] == source && [*c, *d] == destination, after)
-                }
-                _ => {
-                    let Some((rule, after)) = first_rule(words) else { break None };
-                    words = after;
-                    read += 1;
-                    match test(rule[0], rule) {
-                        HeaderTest::No => {
-                            let passed = pass(rule[0], words);
-                            words = words.get(passed * rule.len()..).unwrap_or_default();
-                            read += passed;
-                        }
-                        HeaderTest::Yes if only_counts(rule[0]) => count(slot(rule[0])),
-                        answer => {
-                            let number = read - 1;
-                            break Some((Coded { words: rule, rules: self.rules, number }, answer));
-                        }
-                    }
-                    continue;
-                }
-            };
-            if is_hit && !only_counts(head) {
-                let rule = &words[..len_of(head)];
-                (words, read) = (after, read + 1);
-                let number = read - 1;
-                break Some((Coded { words: rule, rules: self.rules, number }, HeaderTest::Yes));
+        let (pair, source, destination) = (key.pair, key.source_words, key.destination_words);
+        loop {
+            if key.addresses_known {
+                self.pass_shape(ONLY_PAIR, |[_, is]: &[u64; 2]| *is == pair, count);
+                self.pass_shape(
+                    ONLY_V6,
+                    |[_, a, b, c, d]: &[u64; 5]| [*a, *b] == source && [*c, *d] == destination,
+                    count,
+                );
             }
-            if is_hit {
+            let (rule, after) = first_rule(self.words)?;
+            let number = self.read;
+            (self.words, self.read) = (after, number + 1);
+            match test(rule[0], rule) {
+                HeaderTest::No => {
+                    let passed = pass(rule[0], after);
+                    self.words = after.get(passed * rule.len()..).unwrap_or_default();
+                    self.read += passed;
+                }
+                HeaderTest::Yes if only_counts(rule[0]) => count(slot(rule[0])),
+                answer => return Some((Coded { words: rule, rules: self.rules, number }, answer)),
+            }
+        }
+    }
+
+    /// Passes the first rules that test `only` these words, `N` with the head, and that do not match or only count. What
+    /// is compared is held in registers: counting writes to memory, and a key there would be read again for each rule.
+    #[inline]
+    fn pass_shape<const N: usize>(
+        &mut self,
+        only: u64,
+        is_hit: impl Fn(&[u64; N]) -> bool,
+        count: &mut impl FnMut(u32),
+    ) {
+        let mut passed = 0;
+        for rule in self.words.as_chunks().0 {
+            let head = rule[0];
+            if head & (TESTS | LEN) != only | N as u64 {
+                break;
+            }
+            if is_hit(rule) {
+                if !only_counts(head) {
+                    break;
+                }
                 count(slot(head));
             }
-            (words, read) = (after, read + 1);
-        };
-        (self.words, self.read) = (words, read);
-        found
+            passed += 1;
+        }
+        self.words = &self.words[passed * N..];
+        self.read += passed;
     }
 }
 
