@@ -85,7 +85,7 @@ lab: $(if $(ROOT),lab-deps) ## Real programs through this machine's kernel, thei
 # Rulesets of the wild that `make series` plays; all that it knows unless told.
 SETTINGS ?=
 
-series: $(if $(ROOT),lab-deps) ## Real programs through tamis and this machine's kernel in series (root; SETTINGS=…)
+series: $(if $(ROOT),lab-deps) ## Real programs through tamis and this machine's kernel in series (root; SETTINGS="--backend af_xdp …")
 	cargo build --release --bin tamis
 	cargo run --quiet --release -p tamis-lab --bin series -- --rulesets $(RULESETS) $(SETTINGS)
 

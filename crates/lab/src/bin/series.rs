@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use lab::series::compare::{Played, compare};
-use lab::series::{Order, SETTINGS, Setting, forwarding, lacking, play};
+use lab::series::{Backend, Order, SETTINGS, Setting, Wire, forwarding, lacking, play};
 
 /// Real programs talk through tamis and this machine's kernel in series, in both orders: whether both count alike.
 #[derive(Debug, Parser)]
@@ -22,6 +22,9 @@ struct Args {
     /// The program to play with
     #[arg(long, value_name = "BINARY", default_value = "target/release/tamis")]
     tamis: PathBuf,
+    /// What the wire's ports are: af_packet, af_xdp, or dpdk (over packet sockets, where tamis was built with it)
+    #[arg(long, value_name = "KIND", value_parser = backend, default_value = "af_packet")]
+    backend: Backend,
     /// Where what was counted is written
     #[arg(long, value_name = "DIR", default_value = "target/series")]
     out: PathBuf,
@@ -34,6 +37,13 @@ struct Args {
     /// Play nothing, and compare what was counted before
     #[arg(long)]
     played: bool,
+}
+
+/// The kind of port of this name.
+fn backend(name: &str) -> Result<Backend, String> {
+    let names = Backend::ALL.map(Backend::name);
+    let found = Backend::ALL.into_iter().find(|backend| backend.name() == name);
+    found.ok_or_else(|| format!("expected one of {}", names.join(" ")))
 }
 
 /// The ruleset of this name, with how it is played.
@@ -74,8 +84,9 @@ fn tell(setting: &Setting, args: &Args) -> io::Result<bool> {
         let dir = args.out.join(setting.ruleset).join(order.name());
         if !args.played {
             let file = args.rulesets.join(format!("{}.save", setting.ruleset));
+            let wire = Wire { tamis: &args.tamis, backend: args.backend };
             let rules = forwarding(&fs::read_to_string(file)?);
-            play(setting, &rules, order, &dir, &args.tamis, args.size)?;
+            play(setting, &rules, order, &dir, wire, args.size)?;
         }
         runs.push(Played::read(&dir, setting, order)?);
     }

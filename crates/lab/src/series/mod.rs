@@ -48,6 +48,32 @@ impl Order {
     }
 }
 
+/// What the ports of the wire are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// Packet sockets.
+    AfPacket,
+    /// AF_XDP sockets.
+    AfXdp,
+    /// Devices of DPDK, over packet sockets (`net_af_packet`).
+    Dpdk,
+}
+
+impl Backend {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::AfPacket, Self::AfXdp, Self::Dpdk];
+
+    /// As a configuration calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AfPacket => "af_packet",
+            Self::AfXdp => "af_xdp",
+            Self::Dpdk => "dpdk",
+        }
+    }
+}
+
 /// A ruleset of the wild with the hosts that it speaks of.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
@@ -149,6 +175,15 @@ pub fn forwarding(text: &str) -> String {
     filter + HELPER
 }
 
+/// What is put in series with the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire<'t> {
+    /// The program.
+    pub tamis: &'t Path,
+    /// What its ports are.
+    pub backend: Backend,
+}
+
 /// Lets the hosts talk in that order, under `rules`, and leaves in `dir` what both counted. `size` is the length of the
 /// longer transfers, in bytes.
 ///
@@ -159,7 +194,7 @@ pub fn play(
     rules: &str,
     order: Order,
     dir: &Path,
-    tamis: &Path,
+    wire: Wire<'_>,
     size: u32,
 ) -> io::Result<()> {
     if dir.exists() {
@@ -181,7 +216,8 @@ pub fn play(
     ];
     let output = stage::command(LIMIT, &script)
         .env("out", &dir)
-        .env("tamis", tamis.canonicalize()?)
+        .env("tamis", wire.tamis.canonicalize()?)
+        .env("kind", wire.backend.name())
         .env("size", size.to_string())
         .env("big", size.to_string())
         .envs(variables)

@@ -2,7 +2,8 @@
 #
 # $tamis is the binary, $out has rules.v4, which both load. $order is `before` (a - w - r - b) or `after` (a - r - w - b).
 # $left and $right are what the rules call the interfaces towards a and b; $left_host, $left_gate, $right_host and
-# $right_gate are the addresses of a and of r on its side, and those of b. $size is how much is sent.
+# $right_gate are the addresses of a and of r on its side, and those of b. $size is how much is sent. The wire's ports are
+# of $kind: packet sockets, AF_XDP sockets, or devices of DPDK over packet sockets.
 
 setup() {
     ns a w r b
@@ -67,21 +68,27 @@ rules() {
 -A POSTROUTING -m mark --mark 0x200
 COMMIT
 R
+    local near=in0 far=out0
+    [ "$kind" = dpdk ] && near=net_af_packet0 far=net_af_packet1
     cat >"$out/live.toml" <<T
 [[port]]
 name = "$left"
-kind = "af_packet"
-device = "in0"
+kind = "$kind"
+device = "$near"
 [[port]]
 name = "$right"
-kind = "af_packet"
-device = "out0"
+kind = "$kind"
+device = "$far"
 [[wire]]
 ports = ["$left", "$right"]
 [rules]
 ip = "rules.v4"
 [control]
 socket = "$lab/ctl"
+T
+    [ "$kind" = dpdk ] && cat >>"$out/live.toml" <<T
+[dpdk]
+eal = ["--no-pci", "--no-huge", "-m", "256", "--vdev=net_af_packet0,iface=in0,framecnt=8192", "--vdev=net_af_packet1,iface=out0,framecnt=8192"]
 T
     at w "$tamis" run "$out/live.toml" 2>"$out/tamis.log" >"$out/tamis.out" &
     runs=$!
@@ -121,11 +128,15 @@ counted() {
     echo "the counters do not come to rest" >&2
 }
 
+# Whether fragments get to the wire as they are: DPDK's net_af_packet has the kernel join them (a fanout with DEFRAG), and
+# cuts what it joins off where its buffer ends.
+fragments() { [ "$kind" != dpdk ]; }
+
 # What people do: talk FROM TO.
 talk() {
     local from=$1 to=$2
     echoes $from $to 5
-    echoes $from $to 3 -s 4000
+    fragments && echoes $from $to 3 -s 4000
     get $from http://$to/small http://$to/small
     get $from http://$to/big
     get $from http://$to:443/small
@@ -145,7 +156,7 @@ talk() {
 probe() {
     local from=$1 to=$2 scan
     at $from ping -q -c 3 -i 0.05 -W 0.5 $to
-    at $from ping -q -c 2 -i 0.05 -W 0.5 -s 3000 $to
+    fragments && at $from ping -q -c 2 -i 0.05 -W 0.5 -s 3000 $to
     for scan in -sS -sA -sX -sN -sF; do
         at $from nmap -n -Pn $scan --max-retries 0 -p 19-30,79-82,443,5201 $to
     done
