@@ -203,8 +203,8 @@ fn argument(place: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition>
 mod tests {
     use super::*;
 
-    /// What leads out: other programs, other processes' memory, the kernel's own code, mounts, other namespaces, other
-    /// users' rights.
+    /// What leads out: other programs, other processes' memory, the kernel's own code, mounts, other namespaces,
+    /// other users' rights.
     #[cfg(target_arch = "x86_64")]
     const OUT: &[c_long] = &[
         libc::SYS_add_key,

@@ -245,8 +245,8 @@ mod tests {
         taken.into_iter().map(|handed| handed.frame.bytes().to_vec()).collect()
     }
 
-    /// Fragments before the first one come to its owner in the order in which they came, and before it; so to the keeper
-    /// itself, whose own would otherwise not wait for them.
+    /// Fragments before the first one come to its owner in the order in which they came, and before it; so to the
+    /// keeper itself, whose own would otherwise not wait for them.
     #[test]
     fn fragments_that_were_held_come_in_order_and_before_the_first() {
         let (mut hands, _) = two();

@@ -49,7 +49,8 @@ pub enum Translated {
     To(IpAddr, Option<u16>),
     /// What it is now is not known.
     Unknown,
-    /// What it is now is not known, nor whether the kernel drops the packet: it does if this end is translated at all.
+    /// What it is now is not known, nor whether the kernel drops the packet: it does if this end is translated at
+    /// all.
     UnknownOrDropped,
     /// The kernel drops the packet: it has nothing to write to, or would send its receiver to an address that is not
     /// what it seems.
