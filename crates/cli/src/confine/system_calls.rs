@@ -198,3 +198,70 @@ fn filter(rules: Rules, otherwise: SeccompAction, action: SeccompAction) -> Resu
 fn argument(place: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition> {
     Ok(SeccompCondition::new(place, SeccompCmpArgLen::Dword, is, value)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What leads out: other programs, other processes' memory, the kernel's own code, mounts, other namespaces,
+    /// other users' rights.
+    #[cfg(target_arch = "x86_64")]
+    const OUT: &[c_long] = &[
+        libc::SYS_add_key,
+        libc::SYS_bpf,
+        libc::SYS_capset,
+        libc::SYS_chmod,
+        libc::SYS_chroot,
+        libc::SYS_delete_module,
+        libc::SYS_execve,
+        libc::SYS_execveat,
+        libc::SYS_finit_module,
+        libc::SYS_fork,
+        libc::SYS_fsopen,
+        libc::SYS_init_module,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_setup,
+        libc::SYS_kcmp,
+        libc::SYS_kexec_load,
+        libc::SYS_keyctl,
+        libc::SYS_kill,
+        libc::SYS_link,
+        libc::SYS_mknodat,
+        libc::SYS_mount,
+        libc::SYS_move_mount,
+        libc::SYS_open_by_handle_at,
+        libc::SYS_open_tree,
+        libc::SYS_perf_event_open,
+        libc::SYS_personality,
+        libc::SYS_pidfd_getfd,
+        libc::SYS_pidfd_open,
+        libc::SYS_pivot_root,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_ptrace,
+        libc::SYS_reboot,
+        libc::SYS_seccomp,
+        libc::SYS_setgid,
+        libc::SYS_setns,
+        libc::SYS_setresuid,
+        libc::SYS_setuid,
+        libc::SYS_symlink,
+        libc::SYS_umount2,
+        libc::SYS_unshare,
+        libc::SYS_userfaultfd,
+        libc::SYS_vfork,
+    ];
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn no_call_that_leads_out_is_kept() {
+        for kept in [OF_ALL, NEEDED, NEEDED_HERE, TO_OPEN] {
+            let out: Vec<_> = kept.iter().filter(|number| OUT.contains(number)).collect();
+            assert!(out.is_empty(), "{out:?}");
+        }
+        // Who opens devices neither listens nor writes files' names, and starts no thread.
+        for number in [libc::SYS_clone, libc::SYS_bind, libc::SYS_connect, libc::SYS_renameat2] {
+            assert!(!TO_OPEN.contains(&number) && !OF_ALL.contains(&number), "{number}");
+        }
+    }
+}

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::thread;
 
@@ -166,6 +166,20 @@ fn a_call_that_no_run_makes_ends_the_process() {
     }
     let _ = std::os::unix::fs::chroot("/tmp");
     panic!("it goes on");
+}
+
+/// Landlock refuses other programs, too, with an error; seccomp ends whoever asks for one.
+#[test]
+fn another_program_is_not_even_looked_for() {
+    if let Some(end) = apart("another_program_is_not_even_looked_for") {
+        return assert!(end.signal() == Some(libc::SIGSYS) || end.success(), "{end}");
+    }
+    let (given_up, lacking) = confine(&settings("/nowhere", "\"auto\"")).unwrap();
+    if !gives_up_all(given_up, &lacking) {
+        return;
+    }
+    let error = Command::new("/bin/true").exec();
+    panic!("it goes on: {error}");
 }
 
 #[test]

@@ -109,3 +109,6 @@ impl Opener for Parent {
 fn no_descriptor() -> io::Error {
     io::Error::other("no descriptor came")
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,8 @@ mod live;
 mod near;
 mod outputs;
 mod packaging;
+#[cfg(target_os = "linux")]
+mod parent;
 mod programs;
 mod ran;
 mod readme;

@@ -141,6 +141,16 @@ fn a_crash_leaves_no_file_and_grace_goes_on_without_it() {
     assert_eq!(again.json()["resumed"]["grace"], 0);
 }
 
+/// The file has all that there were, so there is nothing to be graceful about.
+#[test]
+fn what_the_file_does_not_have_is_not_picked_up() {
+    let wire = Wire::new("restart-no-grace");
+    wire.asks("");
+    let heading = wire.kept().lines().next().unwrap().to_owned();
+    wire.0.write("connections.txt", format!("{heading}\n"));
+    assert_eq!(back(&wire.answers("grace = 30")), (0, "{\"policy\":1}".to_owned()));
+}
+
 #[test]
 fn what_is_picked_up_is_translated_as_if_it_began() {
     let wire = Wire::new("restart-translated");

@@ -186,3 +186,130 @@ impl Handover {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::craft::{Addresses, Craft, Fragment, Message};
+    use packet::{Checksums, Link, parse};
+    use pktio::{FrameMeta, Taken};
+    use rules::model::Family;
+    use rules::save::{LoadOptions, load};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    /// Counts how often it wakes.
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Two workers under rules that steer by ports, with what wakes each.
+    fn two() -> (Vec<Handover>, [Arc<Woken>; 2]) {
+        let nat = "*nat\n:POSTROUTING ACCEPT [0:0]\n\
+            -A POSTROUTING -j SNAT --to-source 192.0.2.1\nCOMMIT\n";
+        let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
+        let rules = Arc::new(load(nat, &options).expect("rules").ruleset);
+        let woken = [Arc::<Woken>::default(), Arc::default()];
+        let wakers = woken.each_ref().map(|woken| Waker::from(Arc::clone(woken)));
+        (among(&wakers, &Steering::of(&[rules], 2).0), woken)
+    }
+
+    /// A fragment of a datagram from this port, 32 bytes each; its bytes 16 on are those of its offset.
+    fn fragment(port: u16, offset: u16) -> Vec<u8> {
+        let addresses = Addresses::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2] };
+        let whole = Craft::new(addresses, Message::udp(port, 53));
+        let fragment = Some(Fragment { offset, more: offset < 64 });
+        Craft { id: port.into(), payload_len: 32, fragment, ..whole }.frame()
+    }
+
+    fn handed(bytes: &[u8]) -> Handed {
+        let taken = Taken::Lent { bytes, meta: FrameMeta::default() };
+        Handed { wire: 3, from: 1, is_placed: true, frame: taken.into_buf() }
+    }
+
+    fn place(hands: &mut Handover, bytes: &[u8]) -> Place {
+        let mut bytes = bytes.to_vec();
+        let headers = parse(Link::Wire, &bytes, bytes.len(), Checksums::Ignore);
+        hands.place(&mut bytes, &headers, true, 1)
+    }
+
+    fn taken(hands: &mut Handover) -> Vec<Vec<u8>> {
+        let mut taken = VecDeque::new();
+        hands.take(&mut taken);
+        taken.into_iter().map(|handed| handed.frame.bytes().to_vec()).collect()
+    }
+
+    /// Fragments before the first one come to its owner in the order in which they came, and before it; so to the
+    /// keeper itself, whose own would otherwise not wait for them.
+    #[test]
+    fn fragments_that_were_held_come_in_order_and_before_the_first() {
+        let (mut hands, _) = two();
+        let mut owners = [0; 2];
+        for port in 4000..4020 {
+            let [first, second, third] = [0, 40, 72].map(|offset| fragment(port, offset));
+            for bytes in [&third, &second] {
+                let Place::Held(piece) = place(&mut hands[0], bytes) else { panic!("{port}") };
+                hands[0].hold(piece, 1, handed(bytes));
+            }
+            let Place::Of { worker, is_placed: true } = place(&mut hands[0], &first) else {
+                panic!("{port}: it overtakes those that were held")
+            };
+            hands[0].release(false);
+            assert!(hands[0].give(worker, handed(&first), false));
+            assert_eq!(taken(&mut hands[worker]), [third, second, first], "{port}");
+            owners[worker] += 1;
+        }
+        assert!(owners.iter().all(|count| *count > 0), "{owners:?}");
+    }
+
+    #[test]
+    fn what_is_held_at_the_end_is_dropped_where_it_came_in() {
+        let (mut hands, _) = two();
+        for offset in [40, 72] {
+            let bytes = fragment(4000, offset);
+            let Place::Held(piece) = place(&mut hands[0], &bytes) else { panic!("{offset}") };
+            hands[0].hold(piece, 1, handed(&bytes));
+        }
+        assert_eq!(hands[0].dropped().count(), 0);
+        hands[0].give_up();
+        assert_eq!(hands[0].dropped().collect::<Vec<_>>(), [(3, 1); 2]);
+    }
+
+    #[test]
+    fn what_a_full_ring_has_no_room_for_is_dropped_and_whoever_got_frames_is_woken_once() {
+        let (mut hands, woken) = two();
+        let count = |woken: &Woken| woken.0.load(Ordering::Relaxed);
+        hands[0].wake();
+        assert_eq!(woken.each_ref().map(|woken| count(woken)), [0, 0]);
+        let frame = fragment(4000, 0);
+        for _ in 0..RING {
+            assert!(hands[0].give(1, handed(&frame), false));
+        }
+        assert!(!hands[0].give(1, handed(&frame), false));
+        hands[0].wake();
+        hands[0].wake();
+        assert_eq!(woken.each_ref().map(|woken| count(woken)), [0, 1]);
+        // A fragment that was held, and whose owner has no room.
+        let held = |port| {
+            place(&mut two().0[0], &fragment(port, 0)) == Place::Of { worker: 1, is_placed: true }
+        };
+        let port = (4000..4020).find(|port| held(*port)).expect("one is the other's");
+        let late = fragment(port, 40);
+        let Place::Held(piece) = place(&mut hands[0], &late) else { panic!("{port}") };
+        hands[0].hold(piece, 1, handed(&late));
+        place(&mut hands[0], &fragment(port, 0));
+        hands[0].release(false);
+        assert_eq!(hands[0].dropped().collect::<Vec<_>>(), [(3, 1)]);
+        let mut all = 0;
+        while let more @ 1.. = taken(&mut hands[1]).len() {
+            all += more;
+        }
+        assert_eq!(all, RING);
+    }
+}

@@ -99,3 +99,30 @@ fn beside(file: &Path) -> PathBuf {
 fn refused(file: &Path, source: io::Error) -> RunError {
     RunError::Connections { file: shown(file), source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Whoever has the old file open, or by another name, still has the old one: nobody sees half of the new one.
+    #[test]
+    fn a_file_appears_whole_and_is_its_owners_alone() {
+        let folder = std::env::temp_dir().join(format!("tamis-restart-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let [file, old] = ["connections.txt", "old.txt"].map(|name| folder.join(name));
+        fs::write(&file, "the old one").expect("written");
+        fs::hard_link(&file, &old).expect("another name");
+        write(&file, &Listing::default()).expect("written");
+        assert_eq!(fs::read_to_string(&old).expect("read"), "the old one");
+        let text = fs::read_to_string(&file).expect("read");
+        assert!(!text.contains("old"), "{text}");
+        let mode = fs::metadata(&file).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(!beside(&file).exists());
+        begin(Some(&file)).expect("removed");
+        assert!(!file.exists());
+        begin(Some(&file)).expect("there is none");
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+}

@@ -98,3 +98,62 @@ impl Port for SharedPort {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Counts how often it is asked for what.
+    #[derive(Debug, Default)]
+    struct Asked {
+        received: AtomicUsize,
+        transmitted: AtomicUsize,
+        flushed: AtomicUsize,
+    }
+
+    struct Counting(Arc<Asked>);
+
+    impl Port for Counting {
+        fn rx_burst(&mut self, _: &mut Burst) -> Result<usize, PortError> {
+            Ok(self.0.received.fetch_add(1, Ordering::Relaxed))
+        }
+
+        fn tx_burst(&mut self, _: &mut Burst) -> Result<usize, PortError> {
+            Ok(self.0.transmitted.fetch_add(1, Ordering::Relaxed))
+        }
+
+        fn flush(&mut self) -> Result<(), PortError> {
+            self.0.flushed.fetch_add(1, Ordering::Relaxed);
+            Err(PortError::Gone { name: "it".to_owned() })
+        }
+
+        fn readiness(&self) -> Readiness<'_> {
+            Readiness::Always
+        }
+
+        fn stats(&self) -> Stats {
+            Stats { rx_frames: 7, ..Stats::default() }
+        }
+    }
+
+    #[test]
+    fn one_receives_and_tells_of_the_port_and_all_transmit_and_flush() {
+        let asked = Arc::<Asked>::default();
+        let port: BoxedPort = Box::new(Counting(Arc::clone(&asked)));
+        let mut parts = SharedPort::parts(port, 3).expect("nothing to duplicate");
+        let mut burst = Burst::default();
+        for part in &mut parts {
+            part.rx_burst(&mut burst).expect("received");
+            part.tx_burst(&mut burst).expect("transmitted");
+            assert!(part.flush().is_err(), "what the port says of it is told");
+        }
+        let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        let counts = [&asked.received, &asked.transmitted, &asked.flushed].map(count);
+        assert_eq!(counts, [1, 3, 3]);
+        let frames: Vec<_> = parts.iter().map(|part| part.stats().rx_frames).collect();
+        assert_eq!(frames, [7, 0, 0]);
+        let waits = parts.iter().map(|part| matches!(part.readiness(), Readiness::Never));
+        assert_eq!(waits.collect::<Vec<_>>(), [false, true, true]);
+    }
+}

@@ -10,6 +10,7 @@ use rules::model::{Action, Hook};
 use rules::nat::{self, Redirected, Translated, Translation, Turn, icmp_error, rewrite};
 
 use super::Walk;
+use crate::disposition::Why;
 use crate::observer::Observer;
 
 /// Sees chains that the packet may not have met.
@@ -79,6 +80,10 @@ impl Walk<'_, '_, '_> {
             Translated::No => {}
             Translated::Dropped => self.drop_untold(),
             Translated::To(..) | Translated::Unknown => observer.translated(side, translated),
+            Translated::UnknownOrDropped => {
+                observer.translated(side, Translated::Unknown);
+                self.may_drop(Why::Translation, observer);
+            }
         }
     }
 
@@ -189,8 +194,7 @@ impl Walk<'_, '_, '_> {
             self.settle_assumed(side);
         }
         if is_lost || answers_any {
-            nat::forget(self.transit, side);
-            return Translated::Unknown;
+            return nat::forget(self.transit, side);
         }
         Translated::No
     }

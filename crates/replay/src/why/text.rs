@@ -27,7 +27,7 @@ pub(super) fn translation_text(side: Side, to: &Translated) -> String {
         Translated::To(IpAddr::V6(address), Some(port)) => format!("{end} now [{address}]:{port}"),
         Translated::To(address, Some(port)) => format!("{end} now {address}:{port}"),
         Translated::To(address, None) => format!("{end} now {address}"),
-        Translated::Unknown => format!("{end} now not known"),
+        Translated::Unknown | Translated::UnknownOrDropped => format!("{end} now not known"),
         Translated::No | Translated::Dropped => format!("{end} stays"),
     }
 }

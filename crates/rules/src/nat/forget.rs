@@ -1,9 +1,11 @@
 //! What a translation that is not known may have changed in a packet.
 
+use super::Translated;
+use super::untranslatable::{self, is_query};
 use crate::family::Family;
 use crate::transit::Transit;
 use conntrack::{CtState, Side, States};
-use packet::{L4, Packet, Read, Upper};
+use packet::{L4, Packet, Upper};
 use std::ops::Range;
 
 /// Whether the packet's flow, as far as it is known, has this end of the packet translated.
@@ -31,8 +33,14 @@ pub fn answers_any(transit: &mut Transit<'_, '_>) -> bool {
     }
 }
 
-/// Makes unknown what a translation of this end may change.
-pub fn forget(transit: &mut Transit<'_, '_>, side: Side) {
+/// Makes unknown what a translation of this end may change, and says so.
+pub fn forget(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
+    let passes_only_untranslated = untranslatable::passes_only_untranslated(transit.packet, side);
+    forget_end(transit, side);
+    if passes_only_untranslated { Translated::UnknownOrDropped } else { Translated::Unknown }
+}
+
+fn forget_end(transit: &mut Transit<'_, '_>, side: Side) {
     let (addr, checksum) = match (transit.family, side) {
         (Family::Ipv6, Side::Source) => (8..24, None),
         (Family::Ipv6, Side::Destination) => (24..40, None),
@@ -82,19 +90,10 @@ fn upper_ranges(side: Side, packet: &Packet<'_>, upper: &Upper) -> [Range<usize>
         17 | 33 | 136 => [port, 6..8],
         132 => [port, 8..12],
         // The checksum and the identifier; in an error, also the packet that it quotes.
-        1 | 58 if is_query(packet, upper) => [2..6, 0..0],
+        1 | 58 if is_query(packet, upper.protocol, upper.offset) => [2..6, 0..0],
         1 | 58 => [2..packet.len(), 0..0],
         // The key of GRE.
         47 => [4..8, 0..0],
         _ => [0..0, 0..0],
-    }
-}
-
-/// An ICMP message that certainly quotes no packet.
-fn is_query(packet: &Packet<'_>, upper: &Upper) -> bool {
-    match (upper.protocol, packet.upper::<1>(upper, 0)) {
-        (1, Read::Known([kind])) => !matches!(kind, 3 | 4 | 5 | 11 | 12),
-        (58, Read::Known([kind])) => kind >= 128,
-        _ => false,
     }
 }

@@ -7,9 +7,10 @@ use super::Translated;
 use super::forget::forget;
 use super::range::address;
 use super::rewrite;
+use super::untranslatable::{is_redirect, is_untranslatable};
 use crate::transit::Transit;
 use conntrack::dissect::{self, Layer};
-use conntrack::{Side, Status, verify};
+use conntrack::{Flow, Side, verify};
 use packet::{Packet, Read, checksum};
 
 /// Rewrites this end of an error, and the other end of what it quotes.
@@ -21,11 +22,14 @@ pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     };
     let (status, end) = (flow.status(), side.seen_from(ct.view.direction));
     if is_redirect(transit.packet, &layer) {
-        return redirect(status);
+        return match passes(flow) {
+            Some(true) => Translated::No,
+            Some(false) => Translated::Dropped,
+            None => forget(transit, side),
+        };
     }
     if flow.is_indeterminate(end) {
-        forget(transit, side);
-        return Translated::Unknown;
+        return forget(transit, side);
     }
     if !status.contains(end.translated()) {
         return Translated::No;
@@ -34,24 +38,26 @@ pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     let Some(target) = quoted_tuple.inverse() else { return Translated::No };
     let quoted = dissect::quoted_layer(transit.packet, layer.offset + 8, layer.is_v6);
     let Ok(quoted) = quoted else { return Translated::No };
+    if is_untranslatable(transit.packet, &quoted, side.opposite()) {
+        return Translated::Dropped;
+    }
     rewrite::end_of(transit.packet, &quoted, &quoted_tuple, side.opposite());
     renew_checksum(transit.packet, &layer);
     rewrite::end_of(transit.packet, &layer, &target, side);
     Translated::To(address(&target, side), None)
 }
 
-fn is_redirect(packet: &Packet<'_>, layer: &Layer) -> bool {
-    let kind = if layer.is_v6 { 137 } else { 5 };
-    packet.read::<1>(layer.offset) == Read::Known([kind])
-}
-
-/// A redirect passes only once both ends are decided, and none is translated.
-fn redirect(status: Status) -> Translated {
-    let is_decided =
-        status.contains(Side::Source.decided()) && status.contains(Side::Destination.decided());
-    let is_translated = status.contains(Side::Source.translated())
-        || status.contains(Side::Destination.translated());
-    if is_decided && !is_translated { Translated::No } else { Translated::Dropped }
+/// Whether a redirect about this flow passes: only once both ends are decided, and none is translated. `None` where
+/// one may be.
+fn passes(flow: &Flow) -> Option<bool> {
+    let (status, ends) = (flow.status(), [Side::Source, Side::Destination]);
+    if ends.iter().any(|end| status.contains(end.translated())) {
+        return Some(false);
+    }
+    if ends.iter().any(|end| flow.is_indeterminate(*end)) {
+        return None;
+    }
+    Some(ends.iter().all(|end| status.contains(end.decided())))
 }
 
 /// The checksum of the message, computed anew where all of it is known.

@@ -5,7 +5,7 @@
 //! what it has. [`turn`] says what a packet meets at a hook:
 //! the chains, or what they decided before. [`rewrite::packet`] then writes the flow's addresses and ports
 //! into the packet, [`icmp_error::packet`] into an error and what it quotes,
-//! [`payload::write()`] what a helper has rewritten.
+//! [`payload::write()`] what a helper has rewritten. What the kernel drops instead `untranslatable` says.
 //!
 //! What cannot be known stays open: a mapping that the kernel draws at random, or takes from an interface of
 //! which no address is given, is forgotten in the packet and indeterminate in the flow, unless a recording shows
@@ -26,6 +26,7 @@ mod range;
 pub mod rewrite;
 mod translation;
 mod turn;
+mod untranslatable;
 
 pub use bind::{bind, bind_null, crowd};
 pub use binding::{Drawn, Redirected};
@@ -48,7 +49,11 @@ pub enum Translated {
     To(IpAddr, Option<u16>),
     /// What it is now is not known.
     Unknown,
-    /// The kernel drops the packet: it would send its receiver to an address that is not what it seems.
+    /// What it is now is not known, nor whether the kernel drops the packet: it does if this end is translated at
+    /// all.
+    UnknownOrDropped,
+    /// The kernel drops the packet: it has nothing to write to, or would send its receiver to an address that is not
+    /// what it seems.
     Dropped,
 }
 

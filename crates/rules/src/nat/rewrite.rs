@@ -8,6 +8,7 @@
 use super::Translated;
 use super::forget::forget;
 use super::range::{address, part};
+use super::untranslatable::is_untranslatable;
 use crate::transit::Transit;
 use conntrack::dissect::{self, Layer};
 use conntrack::verify::{SCTP_CHECKSUM, sctp_sum};
@@ -28,9 +29,11 @@ pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     let target =
         flow.tuple(ct.view.direction.opposite()).inverse().filter(|_| !flow.is_indeterminate(end));
     let (Some(target), Ok(layer)) = (target, dissect::layer(transit.packet)) else {
-        forget(transit, side);
-        return Translated::Unknown;
+        return forget(transit, side);
     };
+    if is_untranslatable(transit.packet, &layer, side) {
+        return Translated::Dropped;
+    }
     end_of(transit.packet, &layer, &target, side);
     Translated::To(address(&target, side), part(&target, side))
 }

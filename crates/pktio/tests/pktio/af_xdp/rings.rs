@@ -59,7 +59,8 @@ fn every_chunk_comes_back_once() {
             if count > 0 {
                 last = Instant::now();
             }
-            assert!(last.elapsed() < PATIENCE, "stuck at {passed}: {:?}", ports[from].losses());
+            let is_stuck = || last.elapsed() >= PATIENCE;
+            assert!(!is_stuck(), "stuck at {passed}: {:?}", ports[from].losses());
             for moved in moved(&mut burst) {
                 passed += 1;
                 if passed % 7 == 0 {
@@ -71,6 +72,7 @@ fn every_chunk_comes_back_once() {
                 }
             }
             while !out.is_empty() {
+                assert!(!is_stuck(), "stuck at {passed}: {} chunks are free", umem.free());
                 ports[1 - from].tx_burst(&mut out).unwrap();
             }
         }
