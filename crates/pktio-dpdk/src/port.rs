@@ -13,6 +13,7 @@
 //! - There is nothing to sleep by: whoever waits for frames polls ([`Readiness::After`] no time).
 //! - One thread drives a port. The last port of a device closes it.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,8 +25,8 @@ use pktio::{
 use crate::config::DpdkConfig;
 use crate::device::Device;
 use crate::eal::Eal;
-use crate::mbuf::{MbufPool, Mbufs};
-use crate::sys::{Frame, Mbuf, Queue, Received};
+use crate::mbuf::Mbufs;
+use crate::sys::{self, Frame, Mbuf, Queue, Received};
 
 /// Drivers take out tags of this kind.
 const CUSTOMER_TAG: u16 = 0x8100;
@@ -52,7 +53,7 @@ pub struct DpdkPort {
 /// Frames that are collected to be sent.
 #[derive(Debug)]
 struct Leaving {
-    mbufs: Vec<Mbuf>,
+    frames: Vec<sys::Leaving>,
     /// When the first of them came.
     since: Option<Instant>,
     enough: usize,
@@ -80,7 +81,7 @@ impl DpdkPort {
         Self {
             queue: Queue::new(device.number(), number, rx_burst),
             leaving: Leaving {
-                mbufs: Vec::with_capacity(enough),
+                frames: Vec::with_capacity(enough),
                 since: None,
                 enough,
                 drain: config.drain,
@@ -111,8 +112,8 @@ impl DpdkPort {
         let Self { leaving, device, stats, .. } = self;
         for frame in burst.drain(most) {
             match leave(frame, device) {
-                Ok((mbuf, is_copied)) => {
-                    leaving.mbufs.push(mbuf);
+                Ok((frame, is_copied)) => {
+                    leaving.frames.push(frame);
                     stats.tx_copied += u64::from(is_copied);
                 }
                 Err(Refused::TooLong) => stats.tx_too_long += 1,
@@ -124,18 +125,18 @@ impl DpdkPort {
     /// Offers what is collected to the device.
     fn send(&mut self) {
         let Self { queue, leaving, stats, .. } = self;
-        stats.tx_frames += queue.send(&mut leaving.mbufs, &mut stats.tx_bytes) as u64;
+        stats.tx_frames += queue.send(&mut leaving.frames, &mut stats.tx_bytes) as u64;
         leaving.since = None;
     }
 
     /// Sends what is enough, or has waited long enough.
     fn send_due(&mut self) {
-        let Leaving { mbufs, since, enough, drain } = &mut self.leaving;
-        if mbufs.is_empty() {
+        let Leaving { frames, since, enough, drain } = &mut self.leaving;
+        if frames.is_empty() {
             return;
         }
         let mut is_old = || since.get_or_insert_with(Instant::now).elapsed() >= *drain;
-        if mbufs.len() >= *enough || is_old() {
+        if frames.len() >= *enough || is_old() {
             self.send();
         }
     }
@@ -152,7 +153,9 @@ impl Port for DpdkPort {
         for frame in queue.receive(device.pool.pool, &mut received) {
             stats.rx_frames += 1;
             stats.rx_bytes += frame.length as u64;
-            burst.push_frame(received_frame(frame, stats.rx_frames, number, &device.pool));
+            let (meta, live) = known_of(&frame, stats.rx_frames, number);
+            let place = (frame.start, frame.length);
+            burst.push_memory(frame.memory, &device.pool, place, (meta, live));
         }
         stats.rx_lost += received.lost;
         Ok(burst.len())
@@ -162,10 +165,10 @@ impl Port for DpdkPort {
         self.enter();
         let offered = burst.len();
         while !burst.is_empty() {
-            let room = self.leaving.enough - self.leaving.mbufs.len();
+            let room = self.leaving.enough - self.leaving.frames.len();
             self.take(burst, room);
             self.send_due();
-            if self.leaving.mbufs.len() == self.leaving.enough {
+            if self.leaving.frames.len() == self.leaving.enough {
                 break;
             }
         }
@@ -188,33 +191,29 @@ impl Drop for DpdkPort {
     /// Sends what is left, if the device takes it; what it does not take is freed.
     fn drop(&mut self) {
         for _ in 0..LAST_OFFERS {
-            if self.leaving.mbufs.is_empty() {
+            if self.leaving.frames.is_empty() {
                 return;
             }
             self.send();
         }
-        Mbuf::free(self.leaving.mbufs.drain(..));
+        Mbuf::free(self.leaving.frames.drain(..).map(sys::Leaving::into_mbuf));
     }
 }
 
-/// A frame that was received, with its memory.
-fn received_frame(frame: Frame, number: u64, queue: u16, pool: &Arc<MbufPool>) -> FrameBuf {
-    let Frame { memory, start, length, tci, is_verified } = frame;
-    let region: Arc<dyn Region> = Arc::<MbufPool>::clone(pool);
-    let mut frame = FrameBuf::new(memory, region, start);
-    // The driver wrote it into the mbuf: there is room for it.
-    frame.grow_back(length);
-    frame.meta = FrameMeta {
+/// What is known of a frame that was received.
+#[inline]
+fn known_of(frame: &Frame, number: u64, queue: u16) -> (FrameMeta, LiveMeta) {
+    let meta = FrameMeta {
         number,
-        wire_length: length as u32,
+        wire_length: frame.length as u32,
         link_type: LinkType::ETHERNET,
         direction: Direction::Inbound,
         ..FrameMeta::default()
     };
-    let checksum = if is_verified { ChecksumState::Verified } else { ChecksumState::NotKnown };
-    let vlan = tci.map(|tci| VlanTag { tci, tpid: CUSTOMER_TAG });
-    *frame.live_mut() = LiveMeta { queue, checksum, vlan, ..LiveMeta::default() };
-    frame
+    let checksum =
+        if frame.is_verified { ChecksumState::Verified } else { ChecksumState::NotKnown };
+    let vlan = frame.tci.map(|tci| VlanTag { tci, tpid: CUSTOMER_TAG });
+    (meta, LiveMeta { queue, checksum, vlan, ..LiveMeta::default() })
 }
 
 /// Why a frame is not sent.
@@ -225,8 +224,9 @@ enum Refused {
     Unfit,
 }
 
-/// The mbuf that a frame is sent from: its own, or a copy's; and whether that is so.
-fn leave(frame: Taken<'_>, device: &Device) -> Result<(Mbuf, bool), Refused> {
+/// Where a frame is sent from: its own mbuf, or a copy's; and whether that is so.
+#[inline]
+fn leave(frame: Taken<'_>, device: &Device) -> Result<(sys::Leaving, bool), Refused> {
     let mut frame = match frame {
         Taken::Lent { bytes, .. } => return copied(bytes, device),
         Taken::Moved(frame) => frame,
@@ -246,15 +246,12 @@ fn leave(frame: Taken<'_>, device: &Device) -> Result<(Mbuf, bool), Refused> {
     }
     check_length(frame.bytes().len(), device)?;
     let (memory, range) = frame.reclaim(&device.pool).ok_or(Refused::Unfit)?;
-    let mut mbuf = Mbuf::from_frame(memory).ok_or(Refused::Unfit)?;
-    // Both fit: an mbuf is shorter.
-    mbuf.place(range.start as u16, range.len() as u16);
-    Ok((mbuf, false))
+    sys::Leaving::new(memory, range).map(|frame| (frame, false)).ok_or(Refused::Unfit)
 }
 
-fn copied(bytes: &[u8], device: &Device) -> Result<(Mbuf, bool), Refused> {
+fn copied(bytes: &[u8], device: &Device) -> Result<(sys::Leaving, bool), Refused> {
     check_length(bytes.len(), device)?;
-    device.pool.pool.copy(bytes).map(|mbuf| (mbuf, true)).ok_or(Refused::Unfit)
+    device.pool.pool.copy(bytes).map(|copy| (copy, true)).ok_or(Refused::Unfit)
 }
 
 fn check_length(length: usize, device: &Device) -> Result<(), Refused> {
@@ -266,7 +263,10 @@ fn check_length(length: usize, device: &Device) -> Result<(), Refused> {
 }
 
 /// Puts a tag after the addresses.
-fn put_tag_back(frame: &mut FrameBuf, VlanTag { tci, tpid }: VlanTag) -> Result<(), Refused> {
+fn put_tag_back<R: Borrow<Arc<dyn Region>>>(
+    frame: &mut FrameBuf<R>,
+    VlanTag { tci, tpid }: VlanTag,
+) -> Result<(), Refused> {
     if frame.bytes().len() < ADDRESSES {
         return Err(Refused::Unfit);
     }
