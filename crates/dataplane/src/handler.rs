@@ -431,7 +431,9 @@ fn goes<'n: 'a, 'a>(
         Path::Forward | Path::Input => {
             walk.brouting(input, Iface::Absent, observer);
             walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
-            reroute::after(walk, way, &stands.before, arrival, config, of_rules, observer);
+            if !walk.is_unseen_before_routing() {
+                reroute::after(walk, way, &stands.before, arrival, config, of_rules, observer);
+            }
             let host = &config.host;
             let bridged = way.is_bridged() || bridge::crosses(way, arrival, host);
             bridge::passed_on(walk, way, arrival, host, observer);

@@ -17,6 +17,7 @@ pub(crate) const OUTGOING: u8 = 4;
 
 /// The interfaces of one packet. A side that its path does not have is [`Iface::Absent`]; `routed` is where routes
 /// send it.
+#[inline]
 pub(crate) fn of<'a>(
     packet: &Packet<'_>,
     arrival: &Arrival<'a>,
@@ -24,6 +25,10 @@ pub(crate) fn of<'a>(
     routed: Option<&'a str>,
     config: &'a Config,
 ) -> (Iface<'a>, Iface<'a>) {
+    // Where both are given, as on a wire, nothing else is asked.
+    if let (Path::Forward, Some(input), Some(output)) = (path, arrival.input, arrival.output) {
+        return (Iface::Named(input), Iface::Named(output));
+    }
     let is_told = !config.nets.is_empty() || config.host.routes.is_some();
     let addresses = if is_told { addresses(packet) } else { None };
     let captured = captured(packet, arrival, config);

@@ -13,13 +13,12 @@
 //! - There is nothing to sleep by: whoever waits for frames polls ([`Readiness::After`] no time).
 //! - One thread drives a port. The last port of a device closes it.
 
-use std::borrow::Borrow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pktio::{
-    Burst, ChecksumState, Direction, FrameBuf, FrameMeta, LinkType, LiveMeta, Port, PortError,
-    Readiness, Region, Stats, Taken, VlanTag,
+    Burst, ChecksumState, Direction, FrameMeta, LinkType, LiveMeta, Port, PortError, Readiness,
+    Stats, VlanTag,
 };
 
 use crate::config::DpdkConfig;
@@ -110,8 +109,9 @@ impl DpdkPort {
     /// Takes the first frames out of a burst, `most` or fewer, to be sent.
     fn take(&mut self, burst: &mut Burst, most: usize) {
         let Self { leaving, device, stats, .. } = self;
-        for frame in burst.drain(most) {
-            match leave(frame, device) {
+        let count = most.min(burst.len());
+        for at in 0..count {
+            match leave(burst, at, device) {
                 Ok((frame, is_copied)) => {
                     leaving.frames.push(frame);
                     stats.tx_copied += u64::from(is_copied);
@@ -120,6 +120,7 @@ impl DpdkPort {
                 Err(Refused::Unfit) => stats.tx_refused += 1,
             }
         }
+        drop(burst.drain(count));
     }
 
     /// Offers what is collected to the device.
@@ -224,34 +225,35 @@ enum Refused {
     Unfit,
 }
 
-/// Where a frame is sent from: its own mbuf, or a copy's; and whether that is so.
+/// Where a frame of a burst is sent from: its own mbuf, or a copy's; and whether that is so.
 #[inline]
-fn leave(frame: Taken<'_>, device: &Device) -> Result<(sys::Leaving, bool), Refused> {
-    let mut frame = match frame {
-        Taken::Lent { bytes, .. } => return copied(bytes, device),
-        Taken::Moved(frame) => frame,
-    };
-    let live = *frame.live();
-    if live.segments.is_some() {
-        return Err(Refused::TooLong);
+fn leave(burst: &mut Burst, at: usize, device: &Device) -> Result<(sys::Leaving, bool), Refused> {
+    if let Some(&LiveMeta { segments, checksum, vlan, .. }) = burst.live(at) {
+        if segments.is_some() {
+            return Err(Refused::TooLong);
+        }
+        if matches!(checksum, ChecksumState::Unfinished { .. }) {
+            return Err(Refused::Unfit);
+        }
+        if let Some(tag) = vlan {
+            put_tag_back(burst, at, tag)?;
+        }
     }
-    if matches!(live.checksum, ChecksumState::Unfinished { .. }) {
-        return Err(Refused::Unfit);
+    check_length(bytes_of(burst, at).len(), device)?;
+    match burst.reclaim(at, &device.pool) {
+        Some((memory, range)) => {
+            sys::Leaving::new(memory, range).map(|frame| (frame, false)).ok_or(Refused::Unfit)
+        }
+        None => {
+            let copy = device.pool.pool.copy(bytes_of(burst, at));
+            copy.map(|copy| (copy, true)).ok_or(Refused::Unfit)
+        }
     }
-    if let Some(tag) = live.vlan {
-        put_tag_back(&mut frame, tag)?;
-    }
-    if !frame.is_of(&device.pool) {
-        return copied(frame.bytes(), device);
-    }
-    check_length(frame.bytes().len(), device)?;
-    let (memory, range) = frame.reclaim(&device.pool).ok_or(Refused::Unfit)?;
-    sys::Leaving::new(memory, range).map(|frame| (frame, false)).ok_or(Refused::Unfit)
 }
 
-fn copied(bytes: &[u8], device: &Device) -> Result<(sys::Leaving, bool), Refused> {
-    check_length(bytes.len(), device)?;
-    device.pool.pool.copy(bytes).map(|copy| (copy, true)).ok_or(Refused::Unfit)
+#[inline]
+fn bytes_of(burst: &Burst, at: usize) -> &[u8] {
+    burst.get(at).map_or(&[], |frame| frame.bytes)
 }
 
 fn check_length(length: usize, device: &Device) -> Result<(), Refused> {
@@ -263,14 +265,15 @@ fn check_length(length: usize, device: &Device) -> Result<(), Refused> {
 }
 
 /// Puts a tag after the addresses.
-fn put_tag_back<R: Borrow<Arc<dyn Region>>>(
-    frame: &mut FrameBuf<R>,
+fn put_tag_back(
+    burst: &mut Burst,
+    at: usize,
     VlanTag { tci, tpid }: VlanTag,
 ) -> Result<(), Refused> {
-    if frame.bytes().len() < ADDRESSES {
+    if bytes_of(burst, at).len() < ADDRESSES {
         return Err(Refused::Unfit);
     }
-    let bytes = frame.grow_front(TAG).ok_or(Refused::TooLong)?;
+    let bytes = burst.grow_front(at, TAG).ok_or(Refused::TooLong)?.bytes;
     bytes.copy_within(TAG..TAG + ADDRESSES, 0);
     let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
     bytes[ADDRESSES..ADDRESSES + TAG].copy_from_slice(&[a, b, c, d]);
@@ -283,24 +286,27 @@ mod tests {
 
     use super::*;
 
-    fn frame(bytes: &[u8], headroom: usize) -> FrameBuf {
+    fn burst(bytes: &[u8], headroom: usize) -> Burst {
         let mut frame = Pool::new(1, 64, headroom).take().unwrap();
         assert!(frame.extend(bytes));
-        frame
+        let mut burst = Burst::with_capacity(0);
+        burst.push_frame(frame);
+        burst
     }
 
     #[test]
     fn a_tag_stands_after_the_addresses_again() {
-        let mut tagged = frame(b"destinsourceipwhatever", 4);
+        let mut tagged = burst(b"destinsourceipwhatever", 4);
         let tag = VlanTag { tci: 0x2005, tpid: 0x88a8 };
-        assert_eq!(put_tag_back(&mut tagged, tag), Ok(()));
-        assert_eq!(tagged.bytes(), b"destinsource\x88\xa8\x20\x05ipwhatever");
+        assert_eq!(put_tag_back(&mut tagged, 0, tag), Ok(()));
+        assert_eq!(bytes_of(&tagged, 0), b"destinsource\x88\xa8\x20\x05ipwhatever");
     }
 
     #[test]
     fn a_tag_needs_addresses_and_room_before_them() {
         let tag = VlanTag { tci: 1, tpid: CUSTOMER_TAG };
-        assert_eq!(put_tag_back(&mut frame(b"destinsource", 3), tag), Err(Refused::TooLong));
-        assert_eq!(put_tag_back(&mut frame(b"short", 8), tag), Err(Refused::Unfit));
+        let refused = |bytes: &[u8], headroom| put_tag_back(&mut burst(bytes, headroom), 0, tag);
+        assert_eq!(refused(b"destinsource", 3), Err(Refused::TooLong));
+        assert_eq!(refused(b"short", 8), Err(Refused::Unfit));
     }
 }

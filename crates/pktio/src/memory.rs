@@ -14,7 +14,8 @@
 //! | mbuf (DPDK) | its data room, tag: the mbuf | freed in bulk, or reclaimed to transmit it |
 //! | block (TPACKET_V3) | a frame's slice; the region is the block | to the kernel, with the block's last frame |
 //!
-//! A port reclaims a frame of its own region ([`FrameBuf::reclaim`]): it goes from one ring to the other.
+//! A port reclaims a frame of its own region ([`Burst::reclaim`](crate::Burst::reclaim), [`FrameBuf::reclaim`]): it
+//! goes from one ring to the other.
 //!
 //! A region gives out memory that it maps itself as `&'static mut [u8]` ([`Memory::lent`]): it vouches for that
 //! lifetime in its own `unsafe`, and may, because nobody but the region that a chunk belongs to gets it out of its
@@ -65,6 +66,17 @@ impl Memory {
         Self { bytes: Bytes::Lent(bytes), tag }
     }
 
+    /// What is left where a chunk was taken away.
+    pub(crate) const fn gone() -> Self {
+        Self { bytes: Bytes::Gone, tag: 0 }
+    }
+
+    /// Whether the chunk was taken away.
+    #[inline]
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self.bytes, Bytes::Gone)
+    }
+
     /// What its region knows it by.
     #[inline]
     pub fn tag(&self) -> u64 {
@@ -111,7 +123,7 @@ impl<R: Borrow<Arc<dyn Region>>> Chunk<R> {
     /// Its memory, of which whoever asks has to take care.
     #[inline]
     pub(crate) fn take(&mut self) -> Memory {
-        mem::replace(&mut self.memory, Memory { bytes: Bytes::Gone, tag: 0 })
+        mem::replace(&mut self.memory, Memory::gone())
     }
 
     /// Gives back this one, which is dropped by itself.
@@ -125,7 +137,7 @@ impl<R: Borrow<Arc<dyn Region>>> Chunk<R> {
 impl<R: Borrow<Arc<dyn Region>>> Drop for Chunk<R> {
     #[inline]
     fn drop(&mut self) {
-        if !matches!(self.memory.bytes, Bytes::Gone) {
+        if !self.memory.is_gone() {
             self.give_back_alone();
         }
     }

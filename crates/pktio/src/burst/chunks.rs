@@ -6,6 +6,7 @@
 //! dropped: frames that are taken out borrow it from here.
 
 use std::iter;
+use std::mem;
 use std::slice;
 use std::sync::Arc;
 use std::vec;
@@ -35,6 +36,8 @@ impl Chunk {
 pub(super) struct Chunks {
     list: Vec<Chunk>,
     regions: Vec<Arc<dyn Region>>,
+    /// Where each of the regions is, which an `Arc` of any kind of region tells less quickly.
+    addresses: Vec<usize>,
 }
 
 impl Chunks {
@@ -73,7 +76,7 @@ impl Chunks {
     #[inline]
     pub(super) fn is_of<R: Region + ?Sized>(&self, at: usize, region: &Arc<R>) -> bool {
         let chunk = self.list.get(at);
-        chunk.is_some_and(|chunk| memory::is_same(&self.regions[chunk.region as usize], region))
+        chunk.is_some_and(|chunk| self.addresses[chunk.region as usize] == address_of(region))
     }
 
     /// Appends a chunk of this region, which `count` counts once more.
@@ -85,16 +88,28 @@ impl Chunks {
         region: &Arc<R>,
         count: impl FnOnce(&Arc<R>) -> Arc<dyn Region>,
     ) {
-        if !self.regions.last().is_some_and(|last| memory::is_same(last, region)) {
+        let address = address_of(region);
+        if self.addresses.last() != Some(&address) {
             self.forget_regions();
             self.regions.push(count(region));
+            self.addresses.push(address);
         }
         self.list.push(Chunk { memory, region: self.regions.len() as u32 - 1, live });
     }
 
+    /// Takes a chunk's memory for the region that it belongs to; `None` for any other.
+    #[inline]
+    pub(super) fn reclaim<R: Region>(&mut self, at: usize, region: &Arc<R>) -> Option<Memory> {
+        if !self.is_of(at, region) {
+            return None;
+        }
+        let chunk = self.list.get_mut(at)?;
+        Some(mem::replace(&mut chunk.memory, Memory::gone())).filter(|memory| !memory.is_gone())
+    }
+
     /// Gives back the chunks from `first` on, those of one region in a row with one call.
     pub(super) fn give_back(&mut self, first: usize) {
-        let Self { list, regions } = self;
+        let Self { list, regions, addresses } = self;
         while let Some(last) = list.get(first..).and_then(<[Chunk]>::last) {
             let at = last.region;
             let is_next =
@@ -105,11 +120,11 @@ impl Chunks {
                 }
                 list.pop().map(|chunk| chunk.memory)
             });
-            regions[at as usize].take_back(&mut same);
-            same.for_each(drop);
+            give_back(&regions[at as usize], &mut same);
         }
         if list.is_empty() {
             regions.clear();
+            addresses.clear();
         }
     }
 
@@ -126,6 +141,7 @@ impl Chunks {
         let gone = self.list.first().map_or(self.regions.len(), |first| first.region as usize);
         if gone > 0 && !self.regions.is_empty() {
             self.regions.drain(..gone);
+            self.addresses.drain(..gone);
             self.list.iter_mut().for_each(|chunk| chunk.region -= gone as u32);
         }
     }
@@ -170,8 +186,22 @@ impl Drain<'_> {
                 Some(next) if next.region == at => list.next().map(|chunk| chunk.memory),
                 _ => None,
             });
-            regions[at as usize].take_back(&mut same);
-            same.for_each(drop);
+            give_back(&regions[at as usize], &mut same);
         }
     }
+}
+
+/// Where a region is.
+#[inline]
+fn address_of<R: Region + ?Sized>(region: &Arc<R>) -> usize {
+    Arc::as_ptr(region).addr()
+}
+
+/// Gives a region chunks back, but for those that were reclaimed.
+fn give_back(region: &Arc<dyn Region>, chunks: &mut dyn Iterator<Item = Memory>) {
+    let mut left = chunks.filter(|memory| !memory.is_gone());
+    let Some(first) = left.next() else { return };
+    let mut left = iter::once(first).chain(left);
+    region.take_back(&mut left);
+    left.for_each(drop);
 }

@@ -329,6 +329,22 @@ impl Burst {
         self.get_mut(index)
     }
 
+    /// Takes the memory of frame `index` for the region that it belongs to, and the range of the frame in it: for a port
+    /// that transmits from its own region. `None` for memory of any other. What is left is a frame without
+    /// bytes, to be [drained](Burst::drain).
+    #[inline]
+    pub fn reclaim<R: Region>(
+        &mut self,
+        index: usize,
+        region: &Arc<R>,
+    ) -> Option<(Memory, Range<usize>)> {
+        let record = self.records.get_mut(index)?;
+        let Place::Chunk(at) = record.place else { return None };
+        let (memory, range) = (self.chunks.reclaim(at as usize, region)?, record.range());
+        (record.start, record.length) = (0, 0);
+        Some((memory, range))
+    }
+
     /// Whether frame `index` has memory of this region.
     pub(crate) fn is_of<R: Region>(&self, index: usize, region: &Arc<R>) -> bool {
         self.records.get(index).is_some_and(|record| match record.place {
