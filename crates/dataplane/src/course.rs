@@ -33,15 +33,18 @@ pub(crate) struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
+    #[inline]
     pub(crate) fn sure(path: Path) -> Self {
         Self::of(path, Fate::Sure)
     }
 
+    #[inline]
     pub(crate) fn of(path: Path, fate: Fate) -> Self {
         Self { path, fate, output: None, mtu: None, assumed: Assumed::default() }
     }
 
     /// With the interfaces of a packet.
+    #[inline]
     pub(crate) fn by(
         self,
         packet: &Packet<'_>,

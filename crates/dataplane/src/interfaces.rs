@@ -25,10 +25,21 @@ pub(crate) fn of<'a>(
     routed: Option<&'a str>,
     config: &'a Config,
 ) -> (Iface<'a>, Iface<'a>) {
-    // Where both are given, as on a wire, nothing else is asked.
-    if let (Path::Forward, Some(input), Some(output)) = (path, arrival.input, arrival.output) {
-        return (Iface::Named(input), Iface::Named(output));
+    match (path, arrival.input, arrival.output) {
+        // Where both are given, as on a wire, nothing else is asked.
+        (Path::Forward, Some(input), Some(output)) => (Iface::Named(input), Iface::Named(output)),
+        _ => found(packet, arrival, path, routed, config),
     }
+}
+
+/// The same, by everything that may name them.
+fn found<'a>(
+    packet: &Packet<'_>,
+    arrival: &Arrival<'a>,
+    path: Path,
+    routed: Option<&'a str>,
+    config: &'a Config,
+) -> (Iface<'a>, Iface<'a>) {
     let is_told = !config.nets.is_empty() || config.host.routes.is_some();
     let addresses = if is_told { addresses(packet) } else { None };
     let captured = captured(packet, arrival, config);

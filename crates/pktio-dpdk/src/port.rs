@@ -13,6 +13,7 @@
 //! - There is nothing to sleep by: whoever waits for frames polls ([`Readiness::After`] no time).
 //! - One thread drives a port. The last port of a device closes it.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -106,11 +107,10 @@ impl DpdkPort {
         }
     }
 
-    /// Takes the first frames out of a burst, `most` or fewer, to be sent.
-    fn take(&mut self, burst: &mut Burst, most: usize) {
+    /// Takes the memory of frames of a burst, to be sent.
+    fn take(&mut self, burst: &mut Burst, frames: Range<usize>) {
         let Self { leaving, device, stats, .. } = self;
-        let count = most.min(burst.len());
-        for at in 0..count {
+        for at in frames {
             match leave(burst, at, device) {
                 Ok((frame, is_copied)) => {
                     leaving.frames.push(frame);
@@ -120,7 +120,6 @@ impl DpdkPort {
                 Err(Refused::Unfit) => stats.tx_refused += 1,
             }
         }
-        drop(burst.drain(count));
     }
 
     /// Offers what is collected to the device.
@@ -164,17 +163,20 @@ impl Port for DpdkPort {
 
     fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
         self.enter();
-        let offered = burst.len();
-        while !burst.is_empty() {
+        let (offered, mut taken) = (burst.len(), 0);
+        while taken < offered {
             let room = self.leaving.enough - self.leaving.frames.len();
-            self.take(burst, room);
+            let until = offered.min(taken + room);
+            self.take(burst, taken..until);
+            taken = until;
             self.send_due();
             if self.leaving.frames.len() == self.leaving.enough {
                 break;
             }
         }
+        drop(burst.drain(taken));
         self.stats.tx_full += burst.len() as u64;
-        Ok(offered - burst.len())
+        Ok(taken)
     }
 
     fn readiness(&self) -> Readiness<'_> {

@@ -398,8 +398,8 @@ impl Wire {
         };
         let mut seen = Seen::default();
         let egress = guard.handle(bytes, &arrival, &mut seen);
-        let verdict = egress.outcome.end.verdict;
-        if verdict == FinalVerdict::Unknown {
+        let verdict = &egress.outcome.end.verdict;
+        if matches!(verdict, FinalVerdict::Unknown) {
             seen.count(&mut self.of_burst);
         }
         let fate = match egress.leaves {
@@ -412,10 +412,10 @@ impl Wire {
                 }
                 Fate::Replaced(frames.len())
             }
-            Leaves::Nothing if verdict == FinalVerdict::Skip(Skip::Family) => {
+            Leaves::Nothing if matches!(verdict, FinalVerdict::Skip(Skip::Family)) => {
                 unruled(headers.link.ethertype, self.other)
             }
-            Leaves::Nothing => Fate::Dropped(Reason::of(&verdict)),
+            Leaves::Nothing => Fate::Dropped(Reason::of(verdict)),
         };
         if let Some(answer) = egress.reply
             && reply::framed(bytes, headers, answer.bytes, &mut self.frame).is_ok()

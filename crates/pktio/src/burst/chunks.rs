@@ -181,7 +181,13 @@ impl Drop for Drain<'_> {
 impl Drain<'_> {
     fn give_back(&mut self) {
         let Self { list, regions } = self;
-        while let Some(at) = list.as_slice().first().map(|first| first.region) {
+        while let Some(first) = list.as_slice().first() {
+            // Most that a port takes out it has reclaimed before.
+            if first.memory.is_gone() {
+                list.next();
+                continue;
+            }
+            let at = first.region;
             let mut same = iter::from_fn(|| match list.as_slice().first() {
                 Some(next) if next.region == at => list.next().map(|chunk| chunk.memory),
                 _ => None,
