@@ -13,6 +13,7 @@
 //! - There is nothing to sleep by: whoever waits for frames polls ([`Readiness::After`] no time).
 //! - One thread drives a port. The last port of a device closes it.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -149,14 +150,15 @@ impl Port for DpdkPort {
         self.send_due();
         let Self { queue, device, stats, .. } = self;
         let number = queue.number();
-        let mut received = Received::default();
-        for frame in queue.receive(device.pool.pool, &mut received) {
-            stats.rx_frames += 1;
-            stats.rx_bytes += frame.length as u64;
-            let (meta, live) = known_of(&frame, stats.rx_frames, number);
+        let (mut received, mut bytes) = (Received::default(), 0);
+        for (frame, at) in queue.receive(device.pool.pool, &mut received).zip(1..) {
+            bytes += frame.length as u64;
+            let (meta, live) = known_of(&frame, stats.rx_frames + at, number);
             let place = (frame.start, frame.length);
             burst.push_memory(frame.memory, &device.pool, place, (meta, live));
         }
+        stats.rx_frames += burst.len() as u64;
+        stats.rx_bytes += bytes;
         stats.rx_lost += received.lost;
         Ok(burst.len())
     }
@@ -241,16 +243,20 @@ fn leave(burst: &mut Burst, at: usize, device: &Device) -> Result<(sys::Leaving,
             put_tag_back(burst, at, tag)?;
         }
     }
-    check_length(bytes_of(burst, at).len(), device)?;
-    match burst.reclaim(at, &device.pool) {
-        Some((memory, range)) => {
-            sys::Leaving::new(memory, range).map(|frame| (frame, false)).ok_or(Refused::Unfit)
-        }
-        None => {
-            let copy = device.pool.pool.copy(bytes_of(burst, at));
-            copy.map(|copy| (copy, true)).ok_or(Refused::Unfit)
-        }
+    if let Some((memory, range)) = burst.reclaim(at, &device.pool) {
+        let fits = check_length(range.len(), device);
+        let frame = sys::Leaving::new(memory, range).ok_or(Refused::Unfit)?;
+        return match fits {
+            Ok(()) => Ok((frame, false)),
+            Err(refused) => {
+                Mbuf::free(iter::once(frame.into_mbuf()));
+                Err(refused)
+            }
+        };
     }
+    check_length(bytes_of(burst, at).len(), device)?;
+    let copy = device.pool.pool.copy(bytes_of(burst, at));
+    copy.map(|copy| (copy, true)).ok_or(Refused::Unfit)
 }
 
 #[inline]

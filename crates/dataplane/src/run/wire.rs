@@ -39,6 +39,8 @@ pub(super) struct Wire {
     crossings: [Crossing; 2],
     /// What is known of each frame before it is handled: its headers, or its fate.
     headers: Vec<Result<(Link, Headers), Fate>>,
+    /// No rule is for any of them: all leave as they lie.
+    are_unseen: bool,
     /// Whose each frame is, where several workers share them.
     places: Vec<Place>,
     /// A worker's own frames, where others were among them.
@@ -138,6 +140,7 @@ impl Wire {
             other,
             crossings,
             headers: Vec::new(),
+            are_unseen: false,
             places: Vec::new(),
             own: if steers { Burst::new() } else { Burst::with_capacity(0) },
             fates: Vec::new(),
@@ -274,20 +277,24 @@ impl Wire {
     fn find_headers(&mut self, from: usize, program: &Program) {
         let End { burst, steers, .. } = &self.ends[from];
         self.headers.clear();
+        self.are_unseen = true;
         for frame in burst.iter() {
             let link = match link_of(frame.meta.link_type) {
                 Some(Link::Ethernet) => Link::Wire,
                 Some(link) => link,
                 None => {
+                    self.are_unseen = false;
                     self.headers.push(Err(Fate::Dropped(Reason::LinkType)));
                     continue;
                 }
             };
             // Whoever shares frames out looks at addresses, whatever rules there are.
             if !steers && let Some(fate) = unseen(frame, link, program, self.other) {
+                self.are_unseen &= fate == Fate::Passes;
                 self.headers.push(Err(fate));
                 continue;
             }
+            self.are_unseen = false;
             self.headers.push(Ok((link, Headers::default())));
             if let Some(Ok((_, headers))) = self.headers.last_mut() {
                 let (bytes, len) = (frame.bytes, frame.bytes.len());
@@ -343,9 +350,12 @@ impl Wire {
         headers.retain(|_| places.next() == Some(&Place::Own));
     }
 
-    /// Finds the fate of all frames.
+    /// Finds the fate of all frames; where they are unseen, they have it already, and none is written down.
     fn evaluate(&mut self, from: usize, guard: &mut BurstGuard<'_>, causes: &Causes, now: u64) {
         self.fates.clear();
+        if self.are_unseen {
+            return;
+        }
         for at in 0..self.headers.len() {
             if at % BURST == 0 {
                 let frames = self.ends[from].burst.range(at..at + BURST);

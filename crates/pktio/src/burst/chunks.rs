@@ -38,6 +38,8 @@ pub(super) struct Chunks {
     regions: Vec<Arc<dyn Region>>,
     /// Where each of the regions is, which an `Arc` of any kind of region tells less quickly.
     addresses: Vec<usize>,
+    /// Some frame may not be [plain](LiveMeta::is_plain) that came since there was none.
+    has_others: bool,
 }
 
 impl Chunks {
@@ -60,6 +62,19 @@ impl Chunks {
     #[inline]
     pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Chunk> {
         self.list.get_mut(at)
+    }
+
+    /// What is known of a frame, which may not be plain from now on.
+    #[inline]
+    pub(super) fn live_mut(&mut self, at: usize) -> Option<&mut LiveMeta> {
+        self.has_others = true;
+        self.list.get_mut(at).map(|chunk| &mut chunk.live)
+    }
+
+    /// Whether all frames are plain, for certain.
+    #[inline]
+    pub(super) fn are_plain(&self) -> bool {
+        !self.has_others
     }
 
     #[inline]
@@ -94,6 +109,7 @@ impl Chunks {
             self.regions.push(count(region));
             self.addresses.push(address);
         }
+        self.has_others |= !live.is_plain();
         self.list.push(Chunk { memory, region: self.regions.len() as u32 - 1, live });
     }
 
@@ -109,7 +125,7 @@ impl Chunks {
 
     /// Gives back the chunks from `first` on, those of one region in a row with one call.
     pub(super) fn give_back(&mut self, first: usize) {
-        let Self { list, regions, addresses } = self;
+        let Self { list, regions, addresses, has_others } = self;
         while let Some(last) = list.get(first..).and_then(<[Chunk]>::last) {
             let at = last.region;
             let is_next =
@@ -125,6 +141,7 @@ impl Chunks {
         if list.is_empty() {
             regions.clear();
             addresses.clear();
+            *has_others = false;
         }
     }
 

@@ -168,8 +168,14 @@ impl Burst {
     pub fn live_mut(&mut self, index: usize) -> Option<&mut LiveMeta> {
         match self.records.get(index)?.place {
             Place::Buffer => None,
-            Place::Chunk(at) => self.chunks.get_mut(at as usize).map(|chunk| &mut chunk.live),
+            Place::Chunk(at) => self.chunks.live_mut(at as usize),
         }
+    }
+
+    /// Whether all frames are certainly [plain](LiveMeta::is_plain); a frame without memory of its own is.
+    #[inline]
+    pub fn are_plain(&self) -> bool {
+        self.chunks.are_plain()
     }
 
     /// What is known about each frame, in order of arrival.

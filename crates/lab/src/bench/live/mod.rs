@@ -6,6 +6,7 @@
 //! last one where processor time is measured.
 
 mod counts;
+mod dpdk;
 mod forwarder;
 mod line;
 pub mod soak;
@@ -46,17 +47,27 @@ pub enum Part {
     Processor,
     /// TCP by way of TUN devices, with offloads and without.
     Tun,
+    /// Frames for each second of processor time between devices of DPDK that cost next to nothing.
+    Dpdk,
 }
 
 impl Part {
     /// All of them, with the names that the command line has.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Forward, "forward"), (Self::Processor, "cpu"), (Self::Tun, "tun")];
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Forward, "forward"),
+        (Self::Processor, "cpu"),
+        (Self::Tun, "tun"),
+        (Self::Dpdk, "dpdk"),
+    ];
 }
 
 impl Plan {
     fn has(self, part: Part) -> bool {
-        self.only.is_none_or(|only| only == part)
+        match self.only {
+            Some(only) => only == part,
+            // Not every build of tamis has DPDK.
+            None => part != Part::Dpdk,
+        }
     }
 
     fn runs(self) -> usize {
@@ -83,6 +94,9 @@ pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
     }
     if plan.has(Part::Tun) {
         document.results.push(tun::row(tamis, plan)?);
+    }
+    if plan.has(Part::Dpdk) {
+        dpdk::rows(tamis, plan, &mut document)?;
     }
     Ok(document)
 }

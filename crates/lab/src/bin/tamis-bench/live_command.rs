@@ -22,7 +22,7 @@ pub(crate) struct LiveArgs {
     /// One JSON document, schema tamis.bench/1
     #[arg(long)]
     json: bool,
-    /// One part of it
+    /// One part of it; dpdk is measured only if it is named
     #[arg(long, value_name = "PART", value_parser = parts())]
     only: Option<Part>,
     /// Measure nothing, but send so many frames through faults and a link that flaps, and watch the memory
