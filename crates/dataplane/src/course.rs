@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use host::{Assumed, FrameKind, Host, Incoming, Missing, Outgoing, Refused, Routed};
-use packet::{Headers, L3, L4, Link, Mark, Packet, Read};
+use packet::{Headers, L3, L4, Link, Mark, Packet, Read, ethertype};
 use rules::Iface;
 use rules::model::{Family, Hook};
 
@@ -33,15 +33,18 @@ pub(crate) struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
+    #[inline]
     pub(crate) fn sure(path: Path) -> Self {
         Self::of(path, Fate::Sure)
     }
 
+    #[inline]
     pub(crate) fn of(path: Path, fate: Fate) -> Self {
         Self { path, fate, output: None, mtu: None, assumed: Assumed::default() }
     }
 
     /// With the interfaces of a packet.
+    #[inline]
     pub(crate) fn by(
         self,
         packet: &Packet<'_>,
@@ -280,11 +283,18 @@ pub(crate) fn bridged(link: Link) -> Option<Family> {
 }
 
 /// The family whose rules evaluate a packet with these headers.
+#[inline]
 pub(crate) fn family_of(headers: &Headers) -> Option<Family> {
-    match headers.link.ethertype {
-        0x0800 => Some(Family::Ipv4),
-        0x86dd => Some(Family::Ipv6),
-        0x0806 => Some(Family::Arp),
+    family_of_type(headers.link.ethertype)
+}
+
+/// The family whose rules evaluate what has this EtherType.
+#[inline]
+pub(crate) fn family_of_type(ethertype: u16) -> Option<Family> {
+    match ethertype {
+        ethertype::IPV4 => Some(Family::Ipv4),
+        ethertype::IPV6 => Some(Family::Ipv6),
+        ethertype::ARP => Some(Family::Arp),
         _ => None,
     }
 }

@@ -71,20 +71,6 @@ impl<'a> From<Outcome<'a>> for Egress<'_, 'a> {
     }
 }
 
-impl<'h, 'a> Egress<'h, 'a> {
-    /// With what was made for it.
-    pub(crate) fn of(outcome: Outcome<'a>, made: Made<'a>, exit: &'h Option<Exit>) -> Self {
-        let Some(Exit { frames, replies }) = exit else { return outcome.into() };
-        let leaves = match made.place {
-            Place::Nowhere => Leaves::Nothing,
-            Place::Frame(len) => Leaves::InPlace(len),
-            Place::Frames => Leaves::Others(frames),
-        };
-        let reply = made.reply.map(|output| Own { bytes: &replies.bytes, output });
-        Self { outcome, leaves, reply }
-    }
-}
-
 /// Where frames are made that leave in place of the one that came, and replies.
 #[derive(Debug, Default)]
 pub(crate) struct Exit {
@@ -126,6 +112,20 @@ pub(crate) struct Made<'a> {
     pub(crate) place: Place,
     /// The interface by which the reply leaves, if there is one.
     reply: Option<Iface<'a>>,
+}
+
+impl<'a> Made<'a> {
+    /// What leaves, and the reply.
+    #[inline]
+    pub(crate) fn lent(self, exit: &Option<Exit>) -> (Leaves<'_>, Option<Own<'_, 'a>>) {
+        let Some(Exit { frames, replies }) = exit else { return (Leaves::Nothing, None) };
+        let leaves = match self.place {
+            Place::Nowhere => Leaves::Nothing,
+            Place::Frame(len) => Leaves::InPlace(len),
+            Place::Frames => Leaves::Others(frames),
+        };
+        (leaves, self.reply.map(|output| Own { bytes: &replies.bytes, output }))
+    }
 }
 
 /// Where the bytes are.

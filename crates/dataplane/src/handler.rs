@@ -360,7 +360,10 @@ impl Handler {
 
         // Where the states of its connection do not agree, as what it is taken for.
         let taken = walk.taken().filter(|_| end.verdict == FinalVerdict::Unknown);
-        let Some((mut snapshot, view)) = taken else { return Egress::of(outcome(end), made, exit) };
+        let Some((mut snapshot, view)) = taken else {
+            let (leaves, reply) = made.lent(exit);
+            return Egress { outcome: outcome(end), leaves, reply };
+        };
         let mut packet = snapshot.packet();
         let ct = Connection {
             tracker: tracker.as_mut().filter(|_| plan.is_tracked),
@@ -397,7 +400,8 @@ impl Handler {
             end.either = either;
             observer.taken(view.states);
         }
-        Egress::of(outcome(end), made, exit)
+        let (leaves, reply) = made.lent(exit);
+        Egress { outcome: outcome(end), leaves, reply }
     }
 }
 
@@ -431,7 +435,9 @@ fn goes<'n: 'a, 'a>(
         Path::Forward | Path::Input => {
             walk.brouting(input, Iface::Absent, observer);
             walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
-            reroute::after(walk, way, &stands.before, arrival, config, of_rules, observer);
+            if !walk.is_unseen_before_routing() {
+                reroute::after(walk, way, &stands.before, arrival, config, of_rules, observer);
+            }
             let host = &config.host;
             let bridged = way.is_bridged() || bridge::crosses(way, arrival, host);
             bridge::passed_on(walk, way, arrival, host, observer);

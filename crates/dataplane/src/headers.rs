@@ -5,7 +5,7 @@
 //! ([`Arrival::headers`](crate::Arrival)), which finds them itself where it is given none. A debug build holds those
 //! that it is given to those that it finds.
 
-use packet::{Checksums, Headers, Link, parse, parse_frame};
+use packet::{Checksums, Headers, Link, parse_frame, parse_into};
 
 use crate::arrival::Origin;
 use crate::config::Config;
@@ -22,11 +22,27 @@ pub fn find_headers(
     wire_len: usize,
     origin: Origin,
 ) -> Headers {
+    let mut headers = Headers::default();
+    find_headers_into(&mut headers, program, bytes, link, wire_len, origin);
+    headers
+}
+
+/// As [`find_headers`], written where they are to stay.
+#[inline]
+pub(crate) fn find_headers_into(
+    headers: &mut Headers,
+    program: &Program,
+    bytes: &[u8],
+    link: Link,
+    wire_len: usize,
+    origin: Origin,
+) {
     if program.bridges() && link.is_ethernet() {
-        return parse_frame(bytes, wire_len);
+        *headers = parse_frame(bytes, wire_len);
+        return;
     }
     let origin = hooked::origin(bytes, link).unwrap_or(origin);
-    parse(link, bytes, wire_len, checksums_of(program.config(), origin))
+    parse_into(headers, link, bytes, wire_len, checksums_of(program.config(), origin));
 }
 
 /// What to do about the IPv4 header checksums of a frame that comes from there.

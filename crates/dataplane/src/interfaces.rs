@@ -17,7 +17,23 @@ pub(crate) const OUTGOING: u8 = 4;
 
 /// The interfaces of one packet. A side that its path does not have is [`Iface::Absent`]; `routed` is where routes
 /// send it.
+#[inline]
 pub(crate) fn of<'a>(
+    packet: &Packet<'_>,
+    arrival: &Arrival<'a>,
+    path: Path,
+    routed: Option<&'a str>,
+    config: &'a Config,
+) -> (Iface<'a>, Iface<'a>) {
+    match (path, arrival.input, arrival.output) {
+        // Where both are given, as on a wire, nothing else is asked.
+        (Path::Forward, Some(input), Some(output)) => (Iface::Named(input), Iface::Named(output)),
+        _ => found(packet, arrival, path, routed, config),
+    }
+}
+
+/// The same, by everything that may name them.
+fn found<'a>(
     packet: &Packet<'_>,
     arrival: &Arrival<'a>,
     path: Path,

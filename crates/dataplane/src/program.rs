@@ -16,10 +16,13 @@ use rules::model::{Family, Rule, Ruleset};
 use rules::revision::Revision;
 
 use crate::config::Config;
-use crate::course::Course;
+use crate::course::{Course, family_of_type};
 use crate::path::Path;
 use crate::shared::Shared;
 use crate::walk::{Rules, Tables};
+
+/// Families that there are.
+const FAMILIES: usize = 4;
 
 /// The rules of one or more families, laid out, and what is given of the host that they stand on.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub struct Program {
     plans: Vec<Plan>,
     /// It has rules of a bridge, which then sees frames before anybody else.
     bridges: bool,
+    /// By `Family as usize`: it has rules of the family.
+    families: [bool; FAMILIES],
     config: Arc<Config>,
     /// What workers that walk it have one of; `None` where each has its own.
     shared: Option<Shared>,
@@ -76,7 +81,9 @@ impl Program {
 
     fn of_plans(number: u64, plans: Vec<Plan>, config: Arc<Config>) -> Self {
         let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
-        Self { number, plans, bridges, config, shared: None }
+        let mut families = [false; FAMILIES];
+        plans.iter().for_each(|plan| families[plan.family() as usize] = true);
+        Self { number, plans, bridges, families, config, shared: None }
     }
 
     /// The same for workers that share this.
@@ -167,6 +174,13 @@ impl Program {
 
     pub(crate) fn plan(&self, family: Family) -> Option<&Plan> {
         self.plans.iter().find(|plan| plan.family() == family)
+    }
+
+    /// Whether it has rules for an Ethernet frame of this EtherType.
+    #[inline]
+    pub(crate) fn is_for(&self, ethertype: u16) -> bool {
+        let family = family_of_type(ethertype);
+        self.bridges || family.is_some_and(|family| self.families[family as usize])
     }
 
     /// Whether it has rules of a bridge, which then sees frames before anybody else.

@@ -23,6 +23,21 @@ pub struct Headers {
     pub offload: bool,
 }
 
+/// Of a frame without a byte.
+impl Default for Headers {
+    #[inline]
+    fn default() -> Self {
+        Self {
+            link: LinkHeader::default(),
+            network: 0,
+            end: 0,
+            l3: L3::Other,
+            l4: L4::None,
+            offload: false,
+        }
+    }
+}
+
 /// The network layer as parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum L3 {

@@ -50,5 +50,5 @@ pub use flow::FlowKey;
 pub use headers::{Headers, L3, L3Fault, L4, Upper};
 pub use link::{Direction, Link, LinkHeader};
 pub use mark::Mark;
-pub use parse::{Checksums, parse, parse_frame};
+pub use parse::{Checksums, parse, parse_frame, parse_into, plain_ethertype};
 pub use superframe::{Superframe, Uncut};

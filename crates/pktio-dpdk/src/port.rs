@@ -13,19 +13,21 @@
 //! - There is nothing to sleep by: whoever waits for frames polls ([`Readiness::After`] no time).
 //! - One thread drives a port. The last port of a device closes it.
 
+use std::iter;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pktio::{
-    Burst, ChecksumState, Direction, FrameBuf, FrameMeta, LinkType, LiveMeta, Port, PortError,
-    Readiness, Region, Stats, Taken, VlanTag,
+    Burst, ChecksumState, Direction, FrameMeta, LinkType, LiveMeta, Port, PortError, Readiness,
+    Stats, VlanTag,
 };
 
 use crate::config::DpdkConfig;
 use crate::device::Device;
 use crate::eal::Eal;
-use crate::mbuf::{MbufPool, Mbufs};
-use crate::sys::{Frame, Mbuf, Queue, Received};
+use crate::mbuf::Mbufs;
+use crate::sys::{self, Frame, Mbuf, Queue, Received};
 
 /// Drivers take out tags of this kind.
 const CUSTOMER_TAG: u16 = 0x8100;
@@ -52,7 +54,7 @@ pub struct DpdkPort {
 /// Frames that are collected to be sent.
 #[derive(Debug)]
 struct Leaving {
-    mbufs: Vec<Mbuf>,
+    frames: Vec<sys::Leaving>,
     /// When the first of them came.
     since: Option<Instant>,
     enough: usize,
@@ -80,7 +82,7 @@ impl DpdkPort {
         Self {
             queue: Queue::new(device.number(), number, rx_burst),
             leaving: Leaving {
-                mbufs: Vec::with_capacity(enough),
+                frames: Vec::with_capacity(enough),
                 since: None,
                 enough,
                 drain: config.drain,
@@ -106,13 +108,13 @@ impl DpdkPort {
         }
     }
 
-    /// Takes the first frames out of a burst, `most` or fewer, to be sent.
-    fn take(&mut self, burst: &mut Burst, most: usize) {
+    /// Takes the memory of frames of a burst, to be sent.
+    fn take(&mut self, burst: &mut Burst, frames: Range<usize>) {
         let Self { leaving, device, stats, .. } = self;
-        for frame in burst.drain(most) {
-            match leave(frame, device) {
-                Ok((mbuf, is_copied)) => {
-                    leaving.mbufs.push(mbuf);
+        for at in frames {
+            match leave(burst, at, device) {
+                Ok((frame, is_copied)) => {
+                    leaving.frames.push(frame);
                     stats.tx_copied += u64::from(is_copied);
                 }
                 Err(Refused::TooLong) => stats.tx_too_long += 1,
@@ -124,18 +126,18 @@ impl DpdkPort {
     /// Offers what is collected to the device.
     fn send(&mut self) {
         let Self { queue, leaving, stats, .. } = self;
-        stats.tx_frames += queue.send(&mut leaving.mbufs, &mut stats.tx_bytes) as u64;
+        stats.tx_frames += queue.send(&mut leaving.frames, &mut stats.tx_bytes) as u64;
         leaving.since = None;
     }
 
     /// Sends what is enough, or has waited long enough.
     fn send_due(&mut self) {
-        let Leaving { mbufs, since, enough, drain } = &mut self.leaving;
-        if mbufs.is_empty() {
+        let Leaving { frames, since, enough, drain } = &mut self.leaving;
+        if frames.is_empty() {
             return;
         }
         let mut is_old = || since.get_or_insert_with(Instant::now).elapsed() >= *drain;
-        if mbufs.len() >= *enough || is_old() {
+        if frames.len() >= *enough || is_old() {
             self.send();
         }
     }
@@ -148,29 +150,35 @@ impl Port for DpdkPort {
         self.send_due();
         let Self { queue, device, stats, .. } = self;
         let number = queue.number();
-        let mut received = Received::default();
-        for frame in queue.receive(device.pool.pool, &mut received) {
-            stats.rx_frames += 1;
-            stats.rx_bytes += frame.length as u64;
-            burst.push_frame(received_frame(frame, stats.rx_frames, number, &device.pool));
+        let (mut received, mut bytes) = (Received::default(), 0);
+        for (frame, at) in queue.receive(device.pool.pool, &mut received).zip(1..) {
+            bytes += frame.length as u64;
+            let (meta, live) = known_of(&frame, stats.rx_frames + at, number);
+            let place = (frame.start, frame.length);
+            burst.push_memory(frame.memory, &device.pool, place, (meta, live));
         }
+        stats.rx_frames += burst.len() as u64;
+        stats.rx_bytes += bytes;
         stats.rx_lost += received.lost;
         Ok(burst.len())
     }
 
     fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
         self.enter();
-        let offered = burst.len();
-        while !burst.is_empty() {
-            let room = self.leaving.enough - self.leaving.mbufs.len();
-            self.take(burst, room);
+        let (offered, mut taken) = (burst.len(), 0);
+        while taken < offered {
+            let room = self.leaving.enough - self.leaving.frames.len();
+            let until = offered.min(taken + room);
+            self.take(burst, taken..until);
+            taken = until;
             self.send_due();
-            if self.leaving.mbufs.len() == self.leaving.enough {
+            if self.leaving.frames.len() == self.leaving.enough {
                 break;
             }
         }
+        drop(burst.drain(taken));
         self.stats.tx_full += burst.len() as u64;
-        Ok(offered - burst.len())
+        Ok(taken)
     }
 
     fn readiness(&self) -> Readiness<'_> {
@@ -188,33 +196,29 @@ impl Drop for DpdkPort {
     /// Sends what is left, if the device takes it; what it does not take is freed.
     fn drop(&mut self) {
         for _ in 0..LAST_OFFERS {
-            if self.leaving.mbufs.is_empty() {
+            if self.leaving.frames.is_empty() {
                 return;
             }
             self.send();
         }
-        Mbuf::free(self.leaving.mbufs.drain(..));
+        Mbuf::free(self.leaving.frames.drain(..).map(sys::Leaving::into_mbuf));
     }
 }
 
-/// A frame that was received, with its memory.
-fn received_frame(frame: Frame, number: u64, queue: u16, pool: &Arc<MbufPool>) -> FrameBuf {
-    let Frame { memory, start, length, tci, is_verified } = frame;
-    let region: Arc<dyn Region> = Arc::<MbufPool>::clone(pool);
-    let mut frame = FrameBuf::new(memory, region, start);
-    // The driver wrote it into the mbuf: there is room for it.
-    frame.grow_back(length);
-    frame.meta = FrameMeta {
+/// What is known of a frame that was received.
+#[inline]
+fn known_of(frame: &Frame, number: u64, queue: u16) -> (FrameMeta, LiveMeta) {
+    let meta = FrameMeta {
         number,
-        wire_length: length as u32,
+        wire_length: frame.length as u32,
         link_type: LinkType::ETHERNET,
         direction: Direction::Inbound,
         ..FrameMeta::default()
     };
-    let checksum = if is_verified { ChecksumState::Verified } else { ChecksumState::NotKnown };
-    let vlan = tci.map(|tci| VlanTag { tci, tpid: CUSTOMER_TAG });
-    *frame.live_mut() = LiveMeta { queue, checksum, vlan, ..LiveMeta::default() };
-    frame
+    let checksum =
+        if frame.is_verified { ChecksumState::Verified } else { ChecksumState::NotKnown };
+    let vlan = frame.tci.map(|tci| VlanTag { tci, tpid: CUSTOMER_TAG });
+    (meta, LiveMeta { queue, checksum, vlan, ..LiveMeta::default() })
 }
 
 /// Why a frame is not sent.
@@ -225,36 +229,39 @@ enum Refused {
     Unfit,
 }
 
-/// The mbuf that a frame is sent from: its own, or a copy's; and whether that is so.
-fn leave(frame: Taken<'_>, device: &Device) -> Result<(Mbuf, bool), Refused> {
-    let mut frame = match frame {
-        Taken::Lent { bytes, .. } => return copied(bytes, device),
-        Taken::Moved(frame) => frame,
-    };
-    let live = *frame.live();
-    if live.segments.is_some() {
-        return Err(Refused::TooLong);
+/// Where a frame of a burst is sent from: its own mbuf, or a copy's; and whether that is so.
+#[inline]
+fn leave(burst: &mut Burst, at: usize, device: &Device) -> Result<(sys::Leaving, bool), Refused> {
+    if let Some(&LiveMeta { segments, checksum, vlan, .. }) = burst.live(at) {
+        if segments.is_some() {
+            return Err(Refused::TooLong);
+        }
+        if matches!(checksum, ChecksumState::Unfinished { .. }) {
+            return Err(Refused::Unfit);
+        }
+        if let Some(tag) = vlan {
+            put_tag_back(burst, at, tag)?;
+        }
     }
-    if matches!(live.checksum, ChecksumState::Unfinished { .. }) {
-        return Err(Refused::Unfit);
+    if let Some((memory, range)) = burst.reclaim(at, &device.pool) {
+        let fits = check_length(range.len(), device);
+        let frame = sys::Leaving::new(memory, range).ok_or(Refused::Unfit)?;
+        return match fits {
+            Ok(()) => Ok((frame, false)),
+            Err(refused) => {
+                Mbuf::free(iter::once(frame.into_mbuf()));
+                Err(refused)
+            }
+        };
     }
-    if let Some(tag) = live.vlan {
-        put_tag_back(&mut frame, tag)?;
-    }
-    if !frame.is_of(&device.pool) {
-        return copied(frame.bytes(), device);
-    }
-    check_length(frame.bytes().len(), device)?;
-    let (memory, range) = frame.reclaim(&device.pool).ok_or(Refused::Unfit)?;
-    let mut mbuf = Mbuf::from_frame(memory).ok_or(Refused::Unfit)?;
-    // Both fit: an mbuf is shorter.
-    mbuf.place(range.start as u16, range.len() as u16);
-    Ok((mbuf, false))
+    check_length(bytes_of(burst, at).len(), device)?;
+    let copy = device.pool.pool.copy(bytes_of(burst, at));
+    copy.map(|copy| (copy, true)).ok_or(Refused::Unfit)
 }
 
-fn copied(bytes: &[u8], device: &Device) -> Result<(Mbuf, bool), Refused> {
-    check_length(bytes.len(), device)?;
-    device.pool.pool.copy(bytes).map(|mbuf| (mbuf, true)).ok_or(Refused::Unfit)
+#[inline]
+fn bytes_of(burst: &Burst, at: usize) -> &[u8] {
+    burst.get(at).map_or(&[], |frame| frame.bytes)
 }
 
 fn check_length(length: usize, device: &Device) -> Result<(), Refused> {
@@ -266,11 +273,15 @@ fn check_length(length: usize, device: &Device) -> Result<(), Refused> {
 }
 
 /// Puts a tag after the addresses.
-fn put_tag_back(frame: &mut FrameBuf, VlanTag { tci, tpid }: VlanTag) -> Result<(), Refused> {
-    if frame.bytes().len() < ADDRESSES {
+fn put_tag_back(
+    burst: &mut Burst,
+    at: usize,
+    VlanTag { tci, tpid }: VlanTag,
+) -> Result<(), Refused> {
+    if bytes_of(burst, at).len() < ADDRESSES {
         return Err(Refused::Unfit);
     }
-    let bytes = frame.grow_front(TAG).ok_or(Refused::TooLong)?;
+    let bytes = burst.grow_front(at, TAG).ok_or(Refused::TooLong)?.bytes;
     bytes.copy_within(TAG..TAG + ADDRESSES, 0);
     let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
     bytes[ADDRESSES..ADDRESSES + TAG].copy_from_slice(&[a, b, c, d]);
@@ -283,24 +294,27 @@ mod tests {
 
     use super::*;
 
-    fn frame(bytes: &[u8], headroom: usize) -> FrameBuf {
+    fn burst(bytes: &[u8], headroom: usize) -> Burst {
         let mut frame = Pool::new(1, 64, headroom).take().unwrap();
         assert!(frame.extend(bytes));
-        frame
+        let mut burst = Burst::with_capacity(0);
+        burst.push_frame(frame);
+        burst
     }
 
     #[test]
     fn a_tag_stands_after_the_addresses_again() {
-        let mut tagged = frame(b"destinsourceipwhatever", 4);
+        let mut tagged = burst(b"destinsourceipwhatever", 4);
         let tag = VlanTag { tci: 0x2005, tpid: 0x88a8 };
-        assert_eq!(put_tag_back(&mut tagged, tag), Ok(()));
-        assert_eq!(tagged.bytes(), b"destinsource\x88\xa8\x20\x05ipwhatever");
+        assert_eq!(put_tag_back(&mut tagged, 0, tag), Ok(()));
+        assert_eq!(bytes_of(&tagged, 0), b"destinsource\x88\xa8\x20\x05ipwhatever");
     }
 
     #[test]
     fn a_tag_needs_addresses_and_room_before_them() {
         let tag = VlanTag { tci: 1, tpid: CUSTOMER_TAG };
-        assert_eq!(put_tag_back(&mut frame(b"destinsource", 3), tag), Err(Refused::TooLong));
-        assert_eq!(put_tag_back(&mut frame(b"short", 8), tag), Err(Refused::Unfit));
+        let refused = |bytes: &[u8], headroom| put_tag_back(&mut burst(bytes, headroom), 0, tag);
+        assert_eq!(refused(b"destinsource", 3), Err(Refused::TooLong));
+        assert_eq!(refused(b"short", 8), Err(Refused::Unfit));
     }
 }

@@ -39,6 +39,13 @@ struct tamis_frame {
 
 enum { IS_STRIPPED = 1, IS_VERIFIED = 2 };
 
+/* A frame that is to be sent: where it lies in its mbuf. */
+struct tamis_leaving {
+	struct rte_mbuf *mbuf;
+	uint16_t start;
+	uint16_t length;
+};
+
 struct tamis_received {
 	uint64_t lost;   /* no mbuf was free to copy into, or none is as long */
 	uint64_t copied; /* out of several mbufs, or of memory that others share */
@@ -244,41 +251,41 @@ uint16_t tamis_rx_burst(uint16_t port, uint16_t queue, struct rte_mempool *pool,
 	return kept;
 }
 
-/* Says where in its mbuf a frame lies that is to be sent: what was noted of the one received there is gone. */
-void tamis_place(struct rte_mbuf *mbuf, uint16_t start, uint16_t length)
-{
-	mbuf->data_off = start;
-	mbuf->data_len = length;
-	mbuf->pkt_len = length;
-	mbuf->ol_flags = 0;
-}
-
-/* An mbuf with a copy of a frame; NULL if none is free, or it is shorter. */
-struct rte_mbuf *tamis_copy(struct rte_mempool *pool, const uint8_t *bytes, uint16_t length)
+/* A copy of a frame, to be sent; -ENOBUFS if no mbuf is free, or it is shorter. */
+int tamis_copy(struct rte_mempool *pool, const uint8_t *bytes, uint16_t length, struct tamis_leaving *copy)
 {
 	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(pool);
 	char *to = mbuf ? rte_pktmbuf_append(mbuf, length) : NULL;
 
 	if (to == NULL) {
 		rte_pktmbuf_free(mbuf);
-		return NULL;
+		return -ENOBUFS;
 	}
 	memcpy(to, bytes, length);
-	return mbuf;
+	*copy = (struct tamis_leaving){ .mbuf = mbuf, .start = mbuf->data_off, .length = length };
+	return 0;
 }
 
 /* Sends the first of these, as many as the device takes; their lengths are added to `bytes`. */
-uint16_t tamis_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count, uint64_t *bytes)
+uint16_t tamis_tx_burst(uint16_t port, uint16_t queue, const struct tamis_leaving *leaving, uint16_t count,
+			uint64_t *bytes)
 {
-	uint16_t lengths[MOST];
+	struct rte_mbuf *mbufs[MOST];
 	uint16_t sent;
 
 	count = RTE_MIN(count, MOST);
-	for (uint16_t at = 0; at < count; at++)
-		lengths[at] = mbufs[at]->data_len;
+	for (uint16_t at = 0; at < count; at++) {
+		struct rte_mbuf *mbuf = mbufs[at] = leaving[at].mbuf;
+
+		mbuf->data_off = leaving[at].start;
+		mbuf->data_len = leaving[at].length;
+		mbuf->pkt_len = leaving[at].length;
+		/* What was noted of the frame that was received there is gone. */
+		mbuf->ol_flags = 0;
+	}
 	sent = rte_eth_tx_burst(port, queue, mbufs, count);
 	for (uint16_t at = 0; at < sent; at++)
-		*bytes += lengths[at];
+		*bytes += leaving[at].length;
 	return sent;
 }
 

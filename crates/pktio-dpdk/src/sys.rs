@@ -9,6 +9,8 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::io;
+use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 
 use pktio::Memory;
@@ -83,12 +85,16 @@ unsafe extern "C" {
         most: u16,
         received: *mut Received,
     ) -> u16;
-    fn tamis_place(mbuf: *mut c_void, start: u16, length: u16);
-    fn tamis_copy(pool: *mut c_void, bytes: *const u8, length: u16) -> *mut c_void;
+    fn tamis_copy(
+        pool: *mut c_void,
+        bytes: *const u8,
+        length: u16,
+        copy: *mut MaybeUninit<Leaving>,
+    ) -> c_int;
     fn tamis_tx_burst(
         port: u16,
         queue: u16,
-        mbufs: *mut *mut c_void,
+        leaving: *const Leaving,
         count: u16,
         bytes: *mut u64,
     ) -> u16;
@@ -167,11 +173,14 @@ impl Mempool {
         unsafe { tamis_pool_mbufs(self.0.as_ptr()) as usize }
     }
 
-    /// An mbuf with a copy of a frame; `None` if no mbuf is free, or the frame is longer.
-    pub(crate) fn copy(self, bytes: &[u8]) -> Option<Mbuf> {
+    /// A copy of a frame, to be sent; `None` if no mbuf is free, or the frame is longer.
+    pub(crate) fn copy(self, bytes: &[u8]) -> Option<Leaving> {
         let length = u16::try_from(bytes.len()).ok()?;
-        // SAFETY: the pool exists, and `bytes` are as many as said.
-        NonNull::new(unsafe { tamis_copy(self.0.as_ptr(), bytes.as_ptr(), length) }).map(Mbuf)
+        let mut copy = MaybeUninit::uninit();
+        // SAFETY: the pool exists, `bytes` are as many as said, and there is room for what is written.
+        let result = unsafe { tamis_copy(self.0.as_ptr(), bytes.as_ptr(), length, &raw mut copy) };
+        // SAFETY: it was written, an mbuf that is ours from now on.
+        (result == 0).then(|| unsafe { copy.assume_init() })
     }
 }
 
@@ -218,12 +227,6 @@ impl Mbuf {
         NonNull::new(memory.tag() as *mut c_void).map(Self)
     }
 
-    /// Says where in its memory the frame lies that is to be sent.
-    pub(crate) fn place(&mut self, start: u16, length: u16) {
-        // SAFETY: an mbuf that is ours. The range lies in its memory: it is that of a frame in it.
-        unsafe { tamis_place(self.0.as_ptr(), start, length) }
-    }
-
     /// Gives mbufs back to their pools.
     pub(crate) fn free(mut mbufs: impl Iterator<Item = Self>) {
         let mut row = [ptr::null_mut(); FREED];
@@ -239,6 +242,29 @@ impl Mbuf {
             // SAFETY: `count` mbufs that were ours, none of them null.
             unsafe { tamis_free(row.as_mut_ptr(), count) };
         }
+    }
+}
+
+/// `struct tamis_leaving`: a frame that is to be sent.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    mbuf: Mbuf,
+    start: u16,
+    length: u16,
+}
+
+impl Leaving {
+    /// A frame of an mbuf that is ours, in this range of its memory; `None` if the mbuf is shorter.
+    pub(crate) fn new(memory: Memory, range: Range<usize>) -> Option<Self> {
+        let _: &[u8] = memory.bytes().get(range.clone())?;
+        let (start, length) = (range.start.try_into().ok()?, range.len().try_into().ok()?);
+        Some(Self { mbuf: Mbuf::from_frame(memory)?, start, length })
+    }
+
+    /// Its mbuf.
+    pub(crate) fn into_mbuf(self) -> Mbuf {
+        self.mbuf
     }
 }
 
@@ -318,15 +344,15 @@ impl Queue {
         frames.drain(..).map(Mbuf::into_frame)
     }
 
-    /// Sends the first of `mbufs`, as many as the device takes, which leave the list: how many. Adds their bytes.
-    pub(crate) fn send(&mut self, mbufs: &mut Vec<Mbuf>, bytes: &mut u64) -> usize {
-        let count = mbufs.len().min(u16::MAX.into()) as u16;
-        let pointers = mbufs.as_mut_ptr().cast();
-        // SAFETY: `count` mbufs that are ours, as pointers in a row; the device runs, and this queue is one thread's at
-        // a time (`&mut`).
-        let sent = unsafe { tamis_tx_burst(self.device, self.number, pointers, count, bytes) };
+    /// Sends the first of `leaving`, as many as the device takes, which leave the list: how many. Adds their bytes.
+    pub(crate) fn send(&mut self, leaving: &mut Vec<Leaving>, bytes: &mut u64) -> usize {
+        let count = leaving.len().min(u16::MAX.into()) as u16;
+        // SAFETY: `count` mbufs that are ours, and ranges in their memory; the device runs, and this queue is one
+        // thread's at a time (`&mut`).
+        let sent =
+            unsafe { tamis_tx_burst(self.device, self.number, leaving.as_ptr(), count, bytes) };
         // The device has them now. They have no destructor: this forgets them.
-        mbufs.drain(..usize::from(sent));
+        leaving.drain(..usize::from(sent));
         usize::from(sent)
     }
 }

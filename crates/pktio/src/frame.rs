@@ -108,6 +108,17 @@ pub struct LiveMeta {
     pub vlan: Option<VlanTag>,
 }
 
+impl LiveMeta {
+    /// Whether the bytes are what they were on the link, as far as anybody knows: no tag was taken out, and no checksum
+    /// may be unfinished.
+    #[inline]
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.vlan.is_none()
+            && matches!(self.checksum, ChecksumState::NotKnown | ChecksumState::Verified)
+    }
+}
+
 /// A frame lent by a burst, to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {

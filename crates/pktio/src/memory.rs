@@ -14,13 +14,16 @@
 //! | mbuf (DPDK) | its data room, tag: the mbuf | freed in bulk, or reclaimed to transmit it |
 //! | block (TPACKET_V3) | a frame's slice; the region is the block | to the kernel, with the block's last frame |
 //!
-//! A port reclaims a frame of its own region ([`FrameBuf::reclaim`]): it goes from one ring to the other.
+//! A port reclaims a frame of its own region ([`Burst::reclaim`](crate::Burst::reclaim), [`FrameBuf::reclaim`]): it
+//! goes from one ring to the other.
 //!
 //! A region gives out memory that it maps itself as `&'static mut [u8]` ([`Memory::lent`]): it vouches for that
 //! lifetime in its own `unsafe`, and may, because nobody but the region that a chunk belongs to gets it out of its
-//! frame. So this module needs none. What it costs is one count of an `Arc` for each frame; chunks go back in bulk,
-//! with one call (and one lock of a pool) for a burst.
+//! frame. So this module needs none. A frame that is by itself counts its region; the frames of a burst count it
+//! together, and one that has just left its burst borrows it from there. Chunks go back in bulk, with one call (and one
+//! lock of a pool) for a burst.
 
+use std::borrow::Borrow;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
@@ -63,6 +66,17 @@ impl Memory {
         Self { bytes: Bytes::Lent(bytes), tag }
     }
 
+    /// What is left where a chunk was taken away.
+    pub(crate) const fn gone() -> Self {
+        Self { bytes: Bytes::Gone, tag: 0 }
+    }
+
+    /// Whether the chunk was taken away.
+    #[inline]
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self.bytes, Bytes::Gone)
+    }
+
     /// What its region knows it by.
     #[inline]
     pub fn tag(&self) -> u64 {
@@ -90,77 +104,50 @@ impl Memory {
     }
 }
 
-/// Memory with the region that it goes back to.
+/// Whether both are the same region.
+#[inline]
+pub(crate) fn is_same<R: Region + ?Sized>(one: &Arc<dyn Region>, other: &Arc<R>) -> bool {
+    ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
+}
+
+/// Memory with the region that it goes back to: counted, or borrowed.
 #[derive(Debug)]
-pub(crate) struct Chunk {
-    memory: Memory,
-    region: Arc<dyn Region>,
+pub(crate) struct Chunk<R: Borrow<Arc<dyn Region>>> {
+    pub(crate) memory: Memory,
+    pub(crate) region: R,
     /// Of the frame in it.
     pub(crate) live: LiveMeta,
 }
 
-impl Chunk {
-    #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.memory.bytes()
-    }
-
-    #[inline]
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        self.memory.bytes_mut()
-    }
-
-    /// Whether it belongs to this region.
-    #[inline]
-    pub(crate) fn is_of<R: Region>(&self, region: &Arc<R>) -> bool {
-        ptr::addr_eq(Arc::as_ptr(&self.region), Arc::as_ptr(region))
-    }
-
+impl<R: Borrow<Arc<dyn Region>>> Chunk<R> {
     /// Its memory, of which whoever asks has to take care.
     #[inline]
-    fn take(&mut self) -> Memory {
-        mem::replace(&mut self.memory, Memory { bytes: Bytes::Gone, tag: 0 })
+    pub(crate) fn take(&mut self) -> Memory {
+        mem::replace(&mut self.memory, Memory::gone())
     }
 
     /// Gives back this one, which is dropped by itself.
     #[cold]
     fn give_back_alone(&mut self) {
         let memory = self.take();
-        self.region.take_back(&mut iter::once(memory));
-    }
-
-    /// Gives back these chunks from `first` on, those of one region in a row with one call.
-    pub(crate) fn give_back(chunks: &mut Vec<Self>, first: usize) {
-        while let Some(last) = chunks.get(first..).and_then(<[Self]>::last) {
-            let region = Arc::clone(&last.region);
-            let is_next = |chunks: &Vec<Self>| {
-                chunks.len() > first && Arc::ptr_eq(&chunks[chunks.len() - 1].region, &region)
-            };
-            let mut same = iter::from_fn(|| {
-                if !is_next(chunks) {
-                    return None;
-                }
-                chunks.pop().map(|mut chunk| chunk.take())
-            });
-            region.take_back(&mut same);
-            same.for_each(drop);
-        }
+        self.region.borrow().take_back(&mut iter::once(memory));
     }
 }
 
-impl Drop for Chunk {
+impl<R: Borrow<Arc<dyn Region>>> Drop for Chunk<R> {
     #[inline]
     fn drop(&mut self) {
-        if !matches!(self.memory.bytes, Bytes::Gone) {
+        if !self.memory.is_gone() {
             self.give_back_alone();
         }
     }
 }
 
-/// A frame that has its memory with it, outside of any burst: in a queue, or being made.
+/// A frame that has its memory with it, outside of any burst: in a queue, or being made. It counts its region, unless
+/// it has just left a burst ([`Taken::Moved`]).
 #[derive(Debug)]
-pub struct FrameBuf {
-    pub(crate) chunk: Chunk,
+pub struct FrameBuf<R: Borrow<Arc<dyn Region>> = Arc<dyn Region>> {
+    pub(crate) chunk: Chunk<R>,
     pub(crate) start: usize,
     pub(crate) length: usize,
     /// What is known about it. Growing leaves its length on the wire to whoever makes the frame.
@@ -175,17 +162,30 @@ impl FrameBuf {
         let chunk = Chunk { memory, region, live: LiveMeta::default() };
         Self { chunk, start, length: 0, meta: FrameMeta::default() }
     }
+}
 
+impl FrameBuf<&Arc<dyn Region>> {
+    /// The same frame, which outlives its burst.
+    #[inline]
+    #[must_use]
+    pub fn into_buf(self) -> FrameBuf {
+        let Self { mut chunk, start, length, meta } = self;
+        let (memory, region, live) = (chunk.take(), Arc::clone(chunk.region), chunk.live);
+        FrameBuf { chunk: Chunk { memory, region, live }, start, length, meta }
+    }
+}
+
+impl<R: Borrow<Arc<dyn Region>>> FrameBuf<R> {
     /// Its bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        &self.chunk.bytes()[self.start..self.start + self.length]
+        &self.chunk.memory.bytes()[self.start..self.start + self.length]
     }
 
     /// Its bytes, to be rewritten in place.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.chunk.bytes_mut()[self.start..self.start + self.length]
+        &mut self.chunk.memory.bytes_mut()[self.start..self.start + self.length]
     }
 
     /// What its port knows of it.
@@ -207,7 +207,7 @@ impl FrameBuf {
 
     /// The frame, to be rewritten in place.
     pub fn frame_mut(&mut self) -> FrameMut<'_> {
-        let bytes = &mut self.chunk.bytes_mut()[self.start..self.start + self.length];
+        let bytes = &mut self.chunk.memory.bytes_mut()[self.start..self.start + self.length];
         FrameMut { bytes, meta: &self.meta }
     }
 
@@ -219,7 +219,7 @@ impl FrameBuf {
     /// Bytes after the frame that it can grow into.
     #[inline]
     pub fn tailroom(&self) -> usize {
-        self.chunk.bytes().len() - self.start - self.length
+        self.chunk.memory.bytes().len() - self.start - self.length
     }
 
     /// Makes the frame begin `by` bytes earlier. The new bytes hold whatever stood there; `None` if there is no room
@@ -248,7 +248,7 @@ impl FrameBuf {
 
     /// A copy in an allocation of its own.
     #[must_use]
-    pub fn copied(&self) -> Self {
+    pub fn copied(&self) -> FrameBuf {
         let mut copy = Taken::Lent { bytes: self.bytes(), meta: self.meta }.into_buf();
         *copy.live_mut() = *self.live();
         copy
@@ -256,14 +256,14 @@ impl FrameBuf {
 
     /// Whether its memory belongs to this region.
     #[inline]
-    pub fn is_of<R: Region>(&self, region: &Arc<R>) -> bool {
-        self.chunk.is_of(region)
+    pub fn is_of<T: Region>(&self, region: &Arc<T>) -> bool {
+        is_same(self.chunk.region.borrow(), region)
     }
 
     /// The memory for the region that it belongs to, and the range of the frame in it: for a port that transmits from
     /// its own region. `None` for any other region ([`FrameBuf::is_of`]): the frame is dropped.
     #[inline]
-    pub fn reclaim<R: Region>(mut self, region: &Arc<R>) -> Option<(Memory, Range<usize>)> {
+    pub fn reclaim<T: Region>(mut self, region: &Arc<T>) -> Option<(Memory, Range<usize>)> {
         let range = self.start..self.start + self.length;
         self.is_of(region).then(|| (self.chunk.take(), range))
     }
@@ -272,8 +272,8 @@ impl FrameBuf {
 /// A frame that left its burst ([`Burst::drain`](crate::Burst::drain)).
 #[derive(Debug)]
 pub enum Taken<'b> {
-    /// With its memory.
-    Moved(FrameBuf),
+    /// With its memory, whose region the burst counts.
+    Moved(FrameBuf<&'b Arc<dyn Region>>),
     /// Without: it lies in the burst's own buffer, and can only be copied.
     Lent {
         /// Its bytes.
@@ -287,7 +287,7 @@ impl Taken<'_> {
     /// The frame with memory of its own: where it has none, an allocation.
     pub fn into_buf(self) -> FrameBuf {
         match self {
-            Self::Moved(frame) => frame,
+            Self::Moved(frame) => frame.into_buf(),
             Self::Lent { bytes, meta } => {
                 let mut frame = FrameBuf::new(Memory::owned(bytes.into(), 0), Arc::new(Heap), 0);
                 (frame.length, frame.meta) = (bytes.len(), meta);

@@ -114,7 +114,7 @@ impl MemoryPort {
         for frame in burst.drain(most) {
             taken += 1;
             match frame {
-                Taken::Moved(frame) => leaving.push(frame),
+                Taken::Moved(frame) => leaving.push(frame.into_buf()),
                 Taken::Lent { bytes, meta } => {
                     let Some(mut copy) = chunks.pop() else { continue };
                     copy.meta = meta;

@@ -15,6 +15,9 @@ const TAG: usize = 4;
 /// made of the frame, and they update checksums that are right. A superframe keeps its segments, of which the kernel
 /// sums each anew.
 pub(super) fn as_on_a_link(burst: &mut Burst) {
+    if burst.are_plain() {
+        return;
+    }
     for at in 0..burst.len() {
         let Some(live) = burst.live(at) else { continue };
         let LiveMeta { vlan, checksum, .. } = *live;

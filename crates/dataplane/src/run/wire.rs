@@ -8,8 +8,8 @@
 use std::mem;
 use std::sync::Arc;
 
-use packet::{Headers, Link, ethertype, pppoe, reply};
-use pktio::{Burst, Direction, FrameBuf, FrameMeta, Port, PortError, Readiness, Taken};
+use packet::{Headers, Link, ethertype, plain_ethertype, pppoe, reply};
+use pktio::{Burst, Direction, Frame, FrameBuf, FrameMeta, Port, PortError, Readiness, Taken};
 
 use super::account::{Account, Reason};
 use super::causes::{Causes, OfBurst, Seen};
@@ -22,7 +22,7 @@ use crate::arrival::{Arrival, Crossing, Origin};
 use crate::disposition::{FinalVerdict, Skip};
 use crate::egress::Leaves;
 use crate::handler::BURST;
-use crate::headers::find_headers;
+use crate::headers::find_headers_into;
 use crate::link::link_of;
 use crate::program::Program;
 use crate::publish::{BurstGuard, Worker};
@@ -37,8 +37,10 @@ pub(super) struct Wire {
     other: Other,
     /// How frames cross it that come in by each end.
     crossings: [Crossing; 2],
-    /// What is known of each frame before it is handled: `None` where nobody can read it.
-    headers: Vec<Option<(Link, Headers)>>,
+    /// What is known of each frame before it is handled: its headers, or its fate.
+    headers: Vec<Result<(Link, Headers), Fate>>,
+    /// No rule is for any of them: all leave as they lie.
+    are_unseen: bool,
     /// Whose each frame is, where several workers share them.
     places: Vec<Place>,
     /// A worker's own frames, where others were among them.
@@ -72,6 +74,8 @@ struct End {
 /// What becomes of a frame of a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
+    /// It leaves as it lies.
+    Passes,
     /// Its first bytes leave.
     Leaves(usize),
     /// So many of those that were made leave in its place.
@@ -136,6 +140,7 @@ impl Wire {
             other,
             crossings,
             headers: Vec::new(),
+            are_unseen: false,
             places: Vec::new(),
             own: if steers { Burst::new() } else { Burst::with_capacity(0) },
             fates: Vec::new(),
@@ -268,17 +273,34 @@ impl Wire {
         Ok(received)
     }
 
-    /// Finds the headers of all frames.
+    /// Finds the headers of all frames, but of those whose fate does not depend on them.
     fn find_headers(&mut self, from: usize, program: &Program) {
+        let End { burst, steers, .. } = &self.ends[from];
         self.headers.clear();
-        self.headers.extend(self.ends[from].burst.iter().map(|frame| {
-            let link = match link_of(frame.meta.link_type)? {
-                Link::Ethernet => Link::Wire,
-                link => link,
+        self.are_unseen = true;
+        for frame in burst.iter() {
+            let link = match link_of(frame.meta.link_type) {
+                Some(Link::Ethernet) => Link::Wire,
+                Some(link) => link,
+                None => {
+                    self.are_unseen = false;
+                    self.headers.push(Err(Fate::Dropped(Reason::LinkType)));
+                    continue;
+                }
             };
-            let headers = find_headers(program, frame.bytes, link, frame.bytes.len(), Origin::Wire);
-            Some((link, headers))
-        }));
+            // Whoever shares frames out looks at addresses, whatever rules there are.
+            if !steers && let Some(fate) = unseen(frame, link, program, self.other) {
+                self.are_unseen &= fate == Fate::Passes;
+                self.headers.push(Err(fate));
+                continue;
+            }
+            self.are_unseen = false;
+            self.headers.push(Ok((link, Headers::default())));
+            if let Some(Ok((_, headers))) = self.headers.last_mut() {
+                let (bytes, len) = (frame.bytes, frame.bytes.len());
+                find_headers_into(headers, program, bytes, link, len, Origin::Wire);
+            }
+        }
     }
 
     /// Gives the frames of others to their workers, and keeps its own with their headers.
@@ -287,9 +309,10 @@ impl Wire {
         let End { burst, port, account, keeps, .. } = &mut ends[from];
         places.clear();
         for (frame, found) in burst.iter_mut().zip(&*headers) {
-            let place =
-                found.as_ref().map(|(_, found)| handover.place(frame.bytes, found, *keeps, now));
-            places.push(place.unwrap_or(Place::Own));
+            places.push(match found {
+                Ok((_, found)) => handover.place(frame.bytes, found, *keeps, now),
+                Err(_) => Place::Own,
+            });
         }
         if places.iter().all(|place| *place == Place::Own) {
             return;
@@ -327,9 +350,12 @@ impl Wire {
         headers.retain(|_| places.next() == Some(&Place::Own));
     }
 
-    /// Finds the fate of all frames.
+    /// Finds the fate of all frames; where they are unseen, they have it already, and none is written down.
     fn evaluate(&mut self, from: usize, guard: &mut BurstGuard<'_>, causes: &Causes, now: u64) {
         self.fates.clear();
+        if self.are_unseen {
+            return;
+        }
         for at in 0..self.headers.len() {
             if at % BURST == 0 {
                 let frames = self.ends[from].burst.range(at..at + BURST);
@@ -337,10 +363,13 @@ impl Wire {
                 guard.prefetch(
                     frames
                         .zip(headers)
-                        .filter_map(|(frame, found)| Some((frame.bytes, &found.as_ref()?.1))),
+                        .filter_map(|(frame, found)| Some((frame.bytes, &found.as_ref().ok()?.1))),
                 );
             }
-            let fate = self.handle(from, at, guard, now);
+            let fate = match self.headers[at] {
+                Ok(_) => self.handle(from, at, guard, now),
+                Err(fate) => fate,
+            };
             self.fates.push(fate);
         }
         causes.add(&mut self.of_burst, guard.program());
@@ -354,8 +383,10 @@ impl Wire {
         let segments = burst.live(at).and_then(|live| live.segments).filter(|_| crossing.ages);
         let Some(frame) = burst.get_mut(at) else { return Fate::Dropped(Reason::Truncated) };
         let (bytes, meta) = (frame.bytes, *frame.meta);
-        let Some((link, headers)) = &self.headers[at] else {
-            return Fate::Dropped(Reason::LinkType);
+        let came = bytes.len();
+        let (link, headers) = match &self.headers[at] {
+            Ok((link, headers)) => (link, headers),
+            Err(fate) => return *fate,
         };
         if (meta.wire_length as usize) > bytes.len() {
             return Fate::Dropped(Reason::Truncated);
@@ -377,11 +408,12 @@ impl Wire {
         };
         let mut seen = Seen::default();
         let egress = guard.handle(bytes, &arrival, &mut seen);
-        let verdict = egress.outcome.end.verdict;
-        if verdict == FinalVerdict::Unknown {
+        let verdict = &egress.outcome.end.verdict;
+        if matches!(verdict, FinalVerdict::Unknown) {
             seen.count(&mut self.of_burst);
         }
         let fate = match egress.leaves {
+            Leaves::InPlace(len) if len == came => Fate::Passes,
             Leaves::InPlace(len) => Fate::Leaves(len),
             Leaves::Others(frames) => {
                 for bytes in frames.iter() {
@@ -390,10 +422,10 @@ impl Wire {
                 }
                 Fate::Replaced(frames.len())
             }
-            Leaves::Nothing if verdict == FinalVerdict::Skip(Skip::Family) => {
-                unruled(bytes.len(), headers, self.other)
+            Leaves::Nothing if matches!(verdict, FinalVerdict::Skip(Skip::Family)) => {
+                unruled(headers.link.ethertype, self.other)
             }
-            Leaves::Nothing => Fate::Dropped(Reason::of(&verdict)),
+            Leaves::Nothing => Fate::Dropped(Reason::of(verdict)),
         };
         if let Some(answer) = egress.reply
             && reply::framed(bytes, headers, answer.bytes, &mut self.frame).is_ok()
@@ -414,6 +446,7 @@ impl Wire {
         let (mut is_replaced, mut is_dropped) = (false, false);
         for (at, fate) in self.fates.iter().enumerate() {
             match *fate {
+                Fate::Passes => {}
                 Fate::Leaves(len) => {
                     let came = burst.get(at).map_or(0, |frame| frame.bytes.len());
                     if len < came {
@@ -441,12 +474,12 @@ impl Wire {
         }
         let mut fates = self.fates.iter();
         if !is_replaced {
-            burst.retain(|_| matches!(fates.next(), Some(Fate::Leaves(_))));
+            burst.retain(|_| matches!(fates.next(), Some(Fate::Passes | Fate::Leaves(_))));
             return;
         }
         for (frame, fate) in burst.drain(usize::MAX).zip(fates) {
             match *fate {
-                Fate::Leaves(_) => self.out.append(frame),
+                Fate::Passes | Fate::Leaves(_) => self.out.append(frame),
                 Fate::Replaced(count) => {
                     self.made.drain(count).for_each(|frame| self.out.append(frame));
                 }
@@ -494,13 +527,20 @@ fn transmit(burst: &mut Burst, to: &mut End, account: &Account) -> Result<usize,
     Ok(sent)
 }
 
+/// The fate of a whole frame that no rule of the program is for, where its EtherType tells so by itself.
+#[inline]
+fn unseen(frame: Frame<'_>, link: Link, program: &Program, other: Other) -> Option<Fate> {
+    let Frame { bytes, meta } = frame;
+    let is_whole = link == Link::Wire && meta.wire_length as usize <= bytes.len();
+    let ethertype = plain_ethertype(bytes).filter(|_| is_whole)?;
+    (!program.is_for(ethertype)).then(|| unruled(ethertype, other))
+}
+
 /// A frame for whose family there are no rules: IP passes, as without rules in the kernel, else the wire decides.
-fn unruled(len: usize, headers: &Headers, other: Other) -> Fate {
-    let is_ip = matches!(headers.link.ethertype, ethertype::IPV4 | ethertype::IPV6);
-    match other {
-        _ if is_ip => Fate::Leaves(len),
-        Other::Pass => Fate::Leaves(len),
-        Other::Drop => Fate::Dropped(Reason::Other),
+fn unruled(ethertype: u16, other: Other) -> Fate {
+    match (ethertype, other) {
+        (ethertype::IPV4 | ethertype::IPV6, _) | (_, Other::Pass) => Fate::Passes,
+        (_, Other::Drop) => Fate::Dropped(Reason::Other),
     }
 }
 

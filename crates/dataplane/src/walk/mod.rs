@@ -423,7 +423,9 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     fn chains(&mut self, table: usize, observer: &mut impl Observer) -> Claim {
         observer.enters(table as u32, self.transit.hook);
         let found = self.rules_of(table, self.alive, observer);
-        if self.let_go && found.may_be(Verdict::Accept) {
+        let is_let_go = self.let_go && found.may_be(Verdict::Accept);
+        // Most packets certainly go on: nothing is to be joined then.
+        if is_let_go || matches!(found.only(), Some((Verdict::Accept, _))) {
             self.accepted(table, &found);
             return found.translated_by();
         }
@@ -522,6 +524,11 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// The packet, as rewritten so far.
     pub(crate) fn packet(&self) -> &Packet<'b> {
         self.transit.packet
+    }
+
+    /// Whether no table and no tracking sees it before it is routed.
+    pub(crate) fn is_unseen_before_routing(&self) -> bool {
+        !self.tables.tracks && self.tables.at(Hook::Prerouting) == (&[], &[])
     }
 
     /// Whether a rule has sent it to this host.

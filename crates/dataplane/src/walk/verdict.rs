@@ -14,7 +14,10 @@ impl Walk<'_, '_, '_> {
         }
         if self.alive != Alive::Gone || self.ways == Ways::Indeterminate {
             let accepted = self.accepted;
-            self.verdicts.extend(&accepted);
+            match self.verdicts.is_empty() {
+                true => self.verdicts = accepted,
+                false => self.verdicts.extend(&accepted),
+            }
             self.verdicts.add(Verdict::Accept, accepted.by(Verdict::Accept));
         }
         match self.verdicts.only() {

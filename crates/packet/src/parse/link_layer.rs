@@ -119,6 +119,21 @@ fn wire(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
     Ok(())
 }
 
+/// The EtherType of an Ethernet frame, as [`crate::parse()`] finds it on a [`Link::Wire`], where nothing but its
+/// addresses stands before it; `None` where more is to be looked at: tags, SNAP, a PPPoE session, or too few bytes.
+#[inline]
+#[must_use]
+pub fn plain_ethertype(frame: &[u8]) -> Option<u16> {
+    let (header, after) = frame.split_at_checked(ethernet::HEADER_LEN)?;
+    let llc = after.first_chunk()?;
+    match be16(header.first_chunk::<{ ethernet::HEADER_LEN }>()?, ethernet::TYPE) {
+        tag if vlan::is_tag(tag) => None,
+        ethertype::PPPOE => None,
+        length if length < ethertype::MIN => (*llc != SNAP_LLC).then_some(LinkHeader::LLC),
+        plain => Some(plain),
+    }
+}
+
 /// An Ethernet header with its first tag, which the kernel takes off a frame before a bridge gets it.
 ///
 /// Source: Linux `br_handle_frame` (`net/bridge/br_input.c`), `skb_vlan_untag`.

@@ -10,9 +10,11 @@ mod ip4;
 mod ip6;
 mod link_layer;
 
+pub use link_layer::plain_ethertype;
+
 use crate::bytes::{Packet, Read, ReadAt, Snap};
-use crate::headers::{Headers, L3, L3Fault, L4};
-use crate::link::{Link, LinkHeader};
+use crate::headers::{Headers, L3, L3Fault};
+use crate::link::Link;
 use crate::{arp, ethertype};
 
 /// What to do about IPv4 header checksums.
@@ -32,19 +34,24 @@ pub enum Checksums {
 #[inline]
 #[must_use]
 pub fn parse(link: Link, bytes: &[u8], wire_len: usize, checksums: Checksums) -> Headers {
-    let wire_len = wire_len.max(bytes.len());
-    // The layers write into the caller's copy in place: handing structs of small fields up, layer by
-    // layer, costs as much as finding them. So this is inlined, and `find` is not.
-    let mut headers = Headers {
-        link: LinkHeader::default(),
-        network: 0,
-        end: wire_len,
-        l3: L3::Other,
-        l4: L4::None,
-        offload: false,
-    };
-    find(link, Snap::new(bytes, wire_len), checksums, &mut headers);
+    let mut headers = Headers::default();
+    parse_into(&mut headers, link, bytes, wire_len, checksums);
     headers
+}
+
+/// As [`parse()`], written where they are to stay: moving them costs as much as finding them. So the layers write into
+/// the caller's, too.
+#[inline]
+pub fn parse_into(
+    headers: &mut Headers,
+    link: Link,
+    bytes: &[u8],
+    wire_len: usize,
+    checksums: Checksums,
+) {
+    let wire_len = wire_len.max(bytes.len());
+    *headers = Headers { end: wire_len, ..Headers::default() };
+    find(link, Snap::new(bytes, wire_len), checksums, headers);
 }
 
 impl<'a> Packet<'a> {
@@ -64,14 +71,7 @@ impl<'a> Packet<'a> {
 #[must_use]
 pub fn parse_frame(bytes: &[u8], wire_len: usize) -> Headers {
     let wire_len = wire_len.max(bytes.len());
-    let mut headers = Headers {
-        link: LinkHeader::default(),
-        network: 0,
-        end: wire_len,
-        l3: L3::Other,
-        l4: L4::None,
-        offload: false,
-    };
+    let mut headers = Headers { end: wire_len, ..Headers::default() };
     if let Err(l3) = link_layer::bridged(Snap::new(bytes, wire_len), &mut headers) {
         headers.l3 = l3;
     }
@@ -128,6 +128,8 @@ fn arp_rcv(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::headers::L4;
+    use crate::link::LinkHeader;
 
     fn arp(lengths: [u8; 2], len: usize) -> Vec<u8> {
         let mut bytes = vec![0xff; 12];

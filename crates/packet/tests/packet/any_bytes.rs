@@ -5,7 +5,8 @@ use packet::craft::{Addresses, Craft, Ethernet, Fragment, Message, arp_frame};
 use packet::tcp::Flags;
 use packet::{
     Checksums, FlowKey, Headers, L3, L3Fault, L4, Link, Packet, Read, ah, arp, dccp, esp, ethernet,
-    gre, icmpv4, icmpv6, ipcomp, ipv4, ipv6, ipv6_ext, parse, sctp, tcp, udp, vlan,
+    gre, icmpv4, icmpv6, ipcomp, ipv4, ipv6, ipv6_ext, parse, plain_ethertype, sctp, tcp, udp,
+    vlan,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -192,6 +193,51 @@ proptest! {
             }
         }
     }
+}
+
+/// An EtherType field that a frame may begin with, and what may follow it: anything, SNAP, tags, a session.
+fn type_field() -> impl Strategy<Value = Vec<u8>> {
+    let known: [&[u8]; 11] = [
+        &[8, 0],
+        &[8, 6],
+        &[0x86, 0xdd],
+        &[0x81, 0, 0, 5, 8, 0],
+        &[0x88, 0xa8, 0, 5, 8, 6],
+        &[0x91, 0, 0, 5, 8, 0],
+        &[0x88, 0x64, 0x11, 0, 0, 1, 0, 9, 0, 0x21],
+        &[0, 40, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0],
+        &[0, 40, 0xaa, 0xaa, 3, 0, 0, 0x0c, 8, 0],
+        &[0, 40, 0x42, 0x42, 3],
+        &[0, 0],
+    ];
+    prop_oneof![
+        3 => proptest::sample::select(known.map(<[u8]>::to_vec).to_vec()),
+        1 => vec(any::<u8>(), 2..6),
+    ]
+}
+
+proptest! {
+    /// Where an EtherType tells by itself, it is the one that is found with all headers.
+    #[test]
+    fn a_plain_ethertype_is_that_of_the_headers(
+        kind in type_field(),
+        after in vec(any::<u8>(), 0..30),
+        cut in 0..60_usize,
+    ) {
+        let mut frame = [&[2; 12], &*kind, &*after].concat();
+        frame.truncate(cut.max(kind.len()));
+        let found = parse(Link::Wire, &frame, frame.len(), Checksums::Verify).link.ethertype;
+        if let Some(plain) = plain_ethertype(&frame) {
+            prop_assert_eq!(plain, found);
+        }
+    }
+}
+
+#[test]
+fn a_frame_with_nothing_before_its_type_tells_it() {
+    let of = |rest: &[u8]| plain_ethertype(&[&[2; 12], rest, &[0; 4]].concat());
+    assert_eq!((of(&[8, 0]), of(&[0x88, 0xcc]), of(&[0, 0])), (Some(0x800), Some(0x88cc), Some(4)));
+    assert_eq!([of(&[0x81, 0]), of(&[0x88, 0x64]), of(&[0, 9, 0xaa, 0xaa, 3])], [None; 3]);
 }
 
 #[test]

@@ -19,6 +19,16 @@ fn prefix(process: u32) -> String {
 
 /// Runs the test of this name, with an EAL that has these devices.
 pub(crate) fn with_devices(test: &str, devices: &[&str], run: impl FnOnce(&Eal)) {
+    with_devices_in(None, test, devices, run);
+}
+
+/// The same in a network namespace of its own, where these commands of the shell have run. It ends with the process.
+pub(crate) fn with_devices_in(
+    links: Option<&str>,
+    test: &str,
+    devices: &[&str],
+    run: impl FnOnce(&Eal),
+) {
     if env::var_os(CHILD).is_some() {
         return run(&start(devices));
     }
@@ -26,7 +36,7 @@ pub(crate) fn with_devices(test: &str, devices: &[&str], run: impl FnOnce(&Eal))
         println!("SKIPPED: not root, so the EAL cannot start");
         return;
     }
-    let child = Command::new(env::current_exe().unwrap())
+    let child = program(links)
         .args([test, "--exact", "--nocapture"])
         .env(CHILD, "1")
         .stdout(Stdio::piped())
@@ -40,6 +50,15 @@ pub(crate) fn with_devices(test: &str, devices: &[&str], run: impl FnOnce(&Eal))
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     assert!(output.status.success() && said.contains("1 passed"), "{test}: {said}");
+}
+
+/// This program again.
+fn program(links: Option<&str>) -> Command {
+    let this = env::current_exe().unwrap();
+    let Some(links) = links else { return Command::new(this) };
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", &format!("{links}; exec \"$0\" \"$@\"")]).arg(this);
+    command
 }
 
 fn start(devices: &[&str]) -> Eal {

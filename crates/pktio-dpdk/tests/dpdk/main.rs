@@ -10,6 +10,8 @@ mod net_null;
 mod net_pcap;
 #[cfg(dpdk)]
 mod net_ring;
+#[cfg(dpdk)]
+mod veth;
 
 #[cfg(not(dpdk))]
 #[test]

@@ -33,7 +33,9 @@ mod ring;
 mod sys;
 mod umem;
 
+use std::borrow::Borrow;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -47,7 +49,7 @@ pub use self::umem::Umem;
 use crate::burst::Burst;
 use crate::frame::{ChecksumState, Direction, FrameMeta, LiveMeta, VlanTag};
 use crate::link::LinkType;
-use crate::memory::{FrameBuf, Taken};
+use crate::memory::{FrameBuf, Memory, Region, Taken};
 use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
 use crate::timestamp::Timestamp;
@@ -219,8 +221,8 @@ impl AfXdpPort {
         beyond.unwrap_or(most)
     }
 
-    /// A frame of this UMEM, as it is transmitted; `None` if it cannot be.
-    fn prepare(&mut self, taken: Taken<'_>) -> Option<FrameBuf> {
+    /// Where a frame lies in this UMEM, as it is transmitted; `None` if it cannot be.
+    fn prepare(&mut self, taken: Taken<'_>) -> Option<(Memory, Range<usize>)> {
         let bytes = match &taken {
             Taken::Moved(frame) => frame.bytes(),
             Taken::Lent { bytes, .. } => bytes,
@@ -238,14 +240,29 @@ impl AfXdpPort {
             self.stats.tx_refused += 1;
             return None;
         }
-        let frame = match taken {
-            Taken::Moved(frame) if frame.is_of(&self.umem.shared) => Some(frame),
-            _ => self.spare.pop().and_then(|mut copy| copy.extend(bytes).then_some(copy)),
-        };
         // There was memory, and room for a tag before a frame of this UMEM.
-        let frame = frame.and_then(|frame| tagged(frame, live.vlan));
-        self.stats.tx_refused += u64::from(frame.is_none());
-        frame
+        let place = match taken {
+            Taken::Moved(frame) if frame.is_of(&self.umem.shared) => self.place(frame, live.vlan),
+            _ => {
+                let copy = self.spare.pop();
+                let copy = copy.and_then(|mut copy| copy.extend(bytes).then_some(copy));
+                copy.and_then(|copy| self.place(copy, live.vlan))
+            }
+        };
+        self.stats.tx_refused += u64::from(place.is_none());
+        place
+    }
+
+    /// Where a frame of this UMEM lies, with the tag that was taken out of it.
+    fn place<R: Borrow<Arc<dyn Region>>>(
+        &self,
+        mut frame: FrameBuf<R>,
+        tag: Option<VlanTag>,
+    ) -> Option<(Memory, Range<usize>)> {
+        if let Some(tag) = tag {
+            put_back(&mut frame, tag)?;
+        }
+        frame.reclaim(&self.umem.shared)
     }
 }
 
@@ -256,13 +273,15 @@ fn any_of(queues: &[Queue]) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Puts back the tag that was taken out of a frame; `None` if there is no room for it.
-fn tagged(mut frame: FrameBuf, tag: Option<VlanTag>) -> Option<FrameBuf> {
-    let Some(VlanTag { tci, tpid }) = tag else { return Some(frame) };
+fn put_back<R: Borrow<Arc<dyn Region>>>(
+    frame: &mut FrameBuf<R>,
+    VlanTag { tci, tpid }: VlanTag,
+) -> Option<()> {
     let bytes = frame.grow_front(TAG)?;
     bytes.copy_within(TAG..TAG + ADDRESSES, 0);
     bytes[ADDRESSES..ADDRESSES + 2].copy_from_slice(&tpid.to_be_bytes());
     bytes[ADDRESSES + 2..ADDRESSES + TAG].copy_from_slice(&tci.to_be_bytes());
-    Some(frame)
+    Some(())
 }
 
 impl Port for AfXdpPort {
@@ -296,11 +315,11 @@ impl Port for AfXdpPort {
         for taken in burst.drain(count) {
             let is_copied =
                 !matches!(&taken, Taken::Moved(frame) if frame.is_of(&self.umem.shared));
-            let Some(frame) = self.prepare(taken) else { continue };
+            let Some((memory, range)) = self.prepare(taken) else { continue };
             self.stats.tx_frames += 1;
-            self.stats.tx_bytes += frame.length as u64;
+            self.stats.tx_bytes += range.len() as u64;
             self.stats.tx_copied += u64::from(is_copied);
-            self.queues[0].put(frame);
+            self.queues[0].put(memory, range);
         }
         self.stats.tx_full += burst.len() as u64;
         // What was put is the kernel's: if that fails, the next call does, too.

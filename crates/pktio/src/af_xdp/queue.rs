@@ -7,7 +7,7 @@
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::num::NonZeroU32;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::ring::{self, Consumer, Producer};
 use super::sys;
 use super::umem::{Holder, Umem};
-use crate::memory::FrameBuf;
+use crate::memory::{FrameBuf, Memory};
 use crate::socket::take_error;
 
 /// How long a queue may be busy that was given up.
@@ -118,9 +118,8 @@ impl Queue {
         Ok(self.tx.room().min(wanted))
     }
 
-    /// Puts a frame of this UMEM, for which there is room. A frame of another is dropped.
-    pub(super) fn put(&mut self, frame: FrameBuf) {
-        let Some((memory, range)) = frame.reclaim(&self.umem.shared) else { return };
+    /// Puts a frame of this UMEM, for which there is room.
+    pub(super) fn put(&mut self, memory: Memory, range: Range<usize>) {
         let address = memory.tag() + range.start as u64;
         drop(memory);
         self.umem.shared.pass(address, Holder::Frame, Holder::Kernel);

@@ -13,13 +13,17 @@
 //! ascending order without overlap: that is what lets [`Burst::iter_mut`] lend them all at once. A burst belongs to
 //! one thread at a time and may move between threads.
 
+mod chunks;
+
+use std::borrow::Borrow;
 use std::mem;
 use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
 
 use crate::frame::{Frame, FrameMeta, FrameMut, LiveMeta};
-use crate::memory::{Chunk, FrameBuf, Region, Taken};
+use crate::memory::{FrameBuf, Memory, Region, Taken};
+use chunks::{Chunk, Chunks};
 
 /// Where the bytes of a frame are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +57,7 @@ pub struct Burst {
     buffer: Vec<u8>,
     records: Vec<Record>,
     /// In the order of their frames.
-    chunks: Vec<Chunk>,
+    chunks: Chunks,
 }
 
 impl Burst {
@@ -68,7 +72,7 @@ impl Burst {
     /// An empty burst whose buffer holds `bytes`: none, where only frames with their own memory come. A port may grow
     /// it, for one frame larger than that.
     pub fn with_capacity(bytes: usize) -> Self {
-        Self { buffer: vec![0; bytes], records: Vec::new(), chunks: Vec::new() }
+        Self { buffer: vec![0; bytes], records: Vec::new(), chunks: Chunks::default() }
     }
 
     /// Number of frames.
@@ -92,7 +96,7 @@ impl Burst {
     #[inline]
     pub fn clear(&mut self) {
         self.records.clear();
-        Chunk::give_back(&mut self.chunks, 0);
+        self.chunks.give_back(0);
     }
 
     /// The frames in order of arrival.
@@ -164,8 +168,14 @@ impl Burst {
     pub fn live_mut(&mut self, index: usize) -> Option<&mut LiveMeta> {
         match self.records.get(index)?.place {
             Place::Buffer => None,
-            Place::Chunk(at) => self.chunks.get_mut(at as usize).map(|chunk| &mut chunk.live),
+            Place::Chunk(at) => self.chunks.live_mut(at as usize),
         }
+    }
+
+    /// Whether all frames are certainly [plain](LiveMeta::is_plain); a frame without memory of its own is.
+    #[inline]
+    pub fn are_plain(&self) -> bool {
+        self.chunks.are_plain()
     }
 
     /// What is known about each frame, in order of arrival.
@@ -192,7 +202,7 @@ impl Burst {
             }
             true
         });
-        Chunk::give_back(chunks, kept);
+        chunks.give_back(kept);
     }
 
     /// Takes the first frames out of the burst, `count` or as many as there are, with their memory where they have
@@ -209,7 +219,7 @@ impl Burst {
                 *at -= held as u32;
             }
         }
-        let mut held = chunks.drain(..held);
+        let mut held = chunks.drain(held);
         records.drain(..count).filter_map(move |Record { start, length, place, meta }| {
             Some(match place {
                 Place::Buffer => Taken::Lent { bytes: &buffer[start..start + length], meta },
@@ -231,10 +241,26 @@ impl Burst {
 
     /// Appends a frame with its memory.
     #[inline]
-    pub fn push_frame(&mut self, frame: FrameBuf) {
-        let FrameBuf { chunk, start, length, meta } = frame;
+    pub fn push_frame<R: Borrow<Arc<dyn Region>>>(&mut self, frame: FrameBuf<R>) {
+        let FrameBuf { mut chunk, start, length, meta } = frame;
         let place = Place::Chunk(self.chunks.len() as u32);
-        self.chunks.push(chunk);
+        let (memory, live) = (chunk.take(), chunk.live);
+        self.chunks.push(memory, live, chunk.region.borrow(), Arc::clone);
+        self.records.push(Record { start, length, place, meta });
+    }
+
+    /// Appends a frame that lies in memory of a region, from `start` on: for ports that receive many of one region.
+    #[inline]
+    pub fn push_memory<R: Region + 'static>(
+        &mut self,
+        memory: Memory,
+        region: &Arc<R>,
+        (start, length): (usize, usize),
+        (meta, live): (FrameMeta, LiveMeta),
+    ) {
+        debug_assert!(start + length <= memory.bytes().len());
+        let place = Place::Chunk(self.chunks.len() as u32);
+        self.chunks.push(memory, live, region, |region| Arc::<R>::clone(region));
         self.records.push(Record { start, length, place, meta });
     }
 
@@ -263,7 +289,7 @@ impl Burst {
                 let next = after.find(|next| next.place == Place::Buffer);
                 next.map_or(self.buffer.len(), |next| next.start) - record.range().end
             }
-            Place::Chunk(at) => self.chunks[at as usize].bytes().len() - record.range().end,
+            Place::Chunk(at) => self.chunks.bytes(at as usize).len() - record.range().end,
         })
     }
 
@@ -309,11 +335,27 @@ impl Burst {
         self.get_mut(index)
     }
 
+    /// Takes the memory of frame `index` for the region that it belongs to, and the range of the frame in it: for a port
+    /// that transmits from its own region. `None` for memory of any other. What is left is a frame without
+    /// bytes, to be [drained](Burst::drain).
+    #[inline]
+    pub fn reclaim<R: Region>(
+        &mut self,
+        index: usize,
+        region: &Arc<R>,
+    ) -> Option<(Memory, Range<usize>)> {
+        let record = self.records.get_mut(index)?;
+        let Place::Chunk(at) = record.place else { return None };
+        let (memory, range) = (self.chunks.reclaim(at as usize, region)?, record.range());
+        (record.start, record.length) = (0, 0);
+        Some((memory, range))
+    }
+
     /// Whether frame `index` has memory of this region.
     pub(crate) fn is_of<R: Region>(&self, index: usize, region: &Arc<R>) -> bool {
         self.records.get(index).is_some_and(|record| match record.place {
             Place::Buffer => false,
-            Place::Chunk(at) => self.chunks[at as usize].is_of(region),
+            Place::Chunk(at) => self.chunks.is_of(at as usize, region),
         })
     }
 
@@ -371,10 +413,10 @@ impl Record {
 
 /// A frame, to read.
 #[inline]
-fn lend<'b>(buffer: &'b [u8], chunks: &'b [Chunk], record: &'b Record) -> Frame<'b> {
+fn lend<'b>(buffer: &'b [u8], chunks: &'b Chunks, record: &'b Record) -> Frame<'b> {
     let bytes = match record.place {
         Place::Buffer => buffer,
-        Place::Chunk(at) => chunks[at as usize].bytes(),
+        Place::Chunk(at) => chunks.bytes(at as usize),
     };
     Frame { bytes: &bytes[record.range()], meta: &record.meta }
 }

@@ -279,7 +279,7 @@ fn read(
     frame: &mut FrameBuf,
     beyond: &mut [u8],
 ) -> io::Result<usize> {
-    frame.length = frame.chunk.bytes().len() - frame.start;
+    frame.length = frame.chunk.memory.bytes().len() - frame.start;
     let room = IoSliceMut::new(frame.bytes_mut());
     queue.read_vectored(&mut [IoSliceMut::new(header), room, IoSliceMut::new(beyond)])
 }

@@ -77,7 +77,15 @@ impl Default for Verdicts {
 }
 
 impl Verdicts {
+    /// Whether no verdict is possible yet, and nothing else is known of any.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self { possible: [None, None, None], claim: Claim::None, given_up: false })
+    }
+
     /// Adds a verdict; of several that may give the same one, the first counts as what gave it, and the last is kept.
+    #[inline]
     pub fn add(&mut self, verdict: Verdict, by: Option<By>) {
         match &mut self.possible[verdict as usize] {
             None => {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lab::series::compare::{Played, compare};
-use lab::series::{Order, SETTINGS, forwarding, lacking, play};
+use lab::series::{Backend, Order, SETTINGS, Wire, forwarding, lacking, play};
 
 use crate::ran::{Scratch, TAMIS, skipped};
 
@@ -26,9 +26,10 @@ fn the_kernel_and_tamis_count_alike_in_series() {
     }
     let setting = SETTINGS.iter().find(|setting| setting.ruleset == "ferm-dmz-router").unwrap();
     let folder = Scratch::new("series");
+    let wire = Wire { tamis: Path::new(TAMIS), backend: Backend::AfPacket };
     let runs = Order::ALL.map(|order| {
         let dir = folder.path().join(order.name());
-        play(setting, &forwarding(RULES), order, &dir, Path::new(TAMIS), 100_000).unwrap();
+        play(setting, &forwarding(RULES), order, &dir, wire, 100_000).unwrap();
         Played::read(&dir, setting, order).unwrap()
     });
     let compared = compare(&runs);

@@ -6,6 +6,7 @@
 //! last one where processor time is measured.
 
 mod counts;
+mod dpdk;
 pub mod figure;
 mod forward;
 mod forwarder;
@@ -49,21 +50,28 @@ pub enum Part {
     Latency,
     /// TCP by way of TUN devices, with offloads and without.
     Tun,
+    /// Frames for each second of processor time between devices of DPDK that cost next to nothing.
+    Dpdk,
 }
 
 impl Part {
     /// All of them, with the names that the command line has.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::Forward, "forward"),
         (Self::Processor, "cpu"),
         (Self::Latency, "latency"),
         (Self::Tun, "tun"),
+        (Self::Dpdk, "dpdk"),
     ];
 }
 
 impl Plan {
     fn has(self, part: Part) -> bool {
-        self.only.is_none_or(|only| only == part)
+        match self.only {
+            Some(only) => only == part,
+            // Not every build of tamis has DPDK.
+            None => part != Part::Dpdk,
+        }
     }
 
     fn runs(self) -> usize {
@@ -93,6 +101,9 @@ pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
     }
     if plan.has(Part::Tun) {
         document.results.push(tun::row(tamis, plan)?);
+    }
+    if plan.has(Part::Dpdk) {
+        dpdk::rows(tamis, plan, &mut document)?;
     }
     Ok(document)
 }

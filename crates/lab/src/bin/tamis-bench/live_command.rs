@@ -26,7 +26,7 @@ pub(crate) struct LiveArgs {
     /// Draw delays and frames per second as SVG files into a directory
     #[arg(long, value_name = "DIR")]
     figure: Option<PathBuf>,
-    /// One part of it
+    /// One part of it; dpdk is measured only if it is named
     #[arg(long, value_name = "PART", value_parser = parts())]
     only: Option<Part>,
     /// Measure nothing, but send so many frames through faults and a link that flaps, and watch the memory

@@ -22,7 +22,7 @@ fn send(peer: &File, numbers: std::ops::Range<u32>) {
 /// The frames of a burst, each with its memory.
 fn moved(burst: &mut Burst) -> impl Iterator<Item = FrameBuf> {
     burst.drain(usize::MAX).map(|taken| match taken {
-        Taken::Moved(frame) => frame,
+        Taken::Moved(frame) => frame.into_buf(),
         Taken::Lent { .. } => panic!("it has memory"),
     })
 }

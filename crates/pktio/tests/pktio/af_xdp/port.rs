@@ -37,7 +37,7 @@ pub(super) fn drain(port: &mut AfXdpPort) -> Vec<Vec<u8>> {
 /// The frames of a burst, each with its memory.
 pub(super) fn moved(burst: &mut Burst) -> impl Iterator<Item = FrameBuf> {
     burst.drain(usize::MAX).map(|taken| match taken {
-        Taken::Moved(frame) => frame,
+        Taken::Moved(frame) => frame.into_buf(),
         Taken::Lent { .. } => panic!("it has memory"),
     })
 }

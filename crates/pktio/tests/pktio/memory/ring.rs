@@ -83,6 +83,24 @@ fn a_region_gets_its_own_memory_out_of_a_frame_and_no_other() {
     assert_eq!((ring.free(), other.free()), (1, 1), "it went back where it belongs");
 }
 
+/// A port that reclaims some frames of a burst, and drops the burst before it has drained them.
+#[test]
+fn what_was_reclaimed_from_a_burst_does_not_go_back_with_it() {
+    for is_cleared in [true, false] {
+        let ring = Ring::new(3, 64);
+        let mut burst = Burst::with_capacity(0);
+        (0..3).for_each(|_| burst.push_frame(ring.take(0).unwrap()));
+        let (memory, _) = burst.reclaim(1, &ring).expect("it is its own");
+        match is_cleared {
+            true => burst.clear(),
+            false => drop(burst.drain(3)),
+        }
+        assert_eq!((ring.free(), ring.calls()), (2, 1));
+        ring.take_back(&mut [memory].into_iter());
+        assert_eq!(ring.free(), 3);
+    }
+}
+
 #[test]
 fn a_region_that_takes_nothing_back_ends_its_burst() {
     #[derive(Debug)]

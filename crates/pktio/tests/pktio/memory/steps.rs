@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use pktio::{Burst, FaultPort, FaultRates, FrameMeta, MemoryPort, Pool, Port};
+use pktio::{Burst, FaultPort, FaultRates, FrameMeta, MemoryPort, Pool, Port, Region};
 
 use super::ring::Ring;
 
@@ -35,6 +35,8 @@ enum Step {
     Move(usize, usize),
     /// The first ones are taken out, of which the first moves on and the others are dropped.
     Take(usize, usize),
+    /// A port whose memory the ring is transmits the first ones: its own from where they lie, copies of the others.
+    Reclaim(usize, usize),
     Clear(usize),
     /// A frame grows in front or at its end.
     Grow(usize, usize, bool, usize),
@@ -52,6 +54,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (burst(), any::<u8>()).prop_map(|(burst, which)| Step::Drop(burst, which)),
         1 => (burst(), count()).prop_map(|(burst, count)| Step::Move(burst, count)),
         1 => (burst(), count()).prop_map(|(burst, count)| Step::Take(burst, count)),
+        2 => (burst(), count()).prop_map(|(burst, count)| Step::Reclaim(burst, count)),
         1 => burst().prop_map(Step::Clear),
         2 => (burst(), at(), any::<bool>(), by()).prop_map(|(b, at, f, by)| Step::Grow(b, at, f, by)),
         1 => (burst(), at(), any::<bool>(), by()).prop_map(|(b, at, f, by)| Step::Trim(b, at, f, by)),
@@ -108,6 +111,7 @@ impl World {
             }
             Step::Move(burst, count) => self.moves(burst, count, count),
             Step::Take(burst, count) => self.moves(burst, count, 1),
+            Step::Reclaim(burst, count) => self.reclaim(burst, count),
             Step::Clear(burst) => {
                 self.bursts[burst].clear();
                 self.expected[burst].clear();
@@ -179,6 +183,20 @@ impl World {
         let count = count.min(self.expected[burst].len());
         let moved: Vec<_> = self.expected[burst].drain(..count).take(kept).collect();
         self.expected[1 - burst].extend(moved);
+    }
+
+    fn reclaim(&mut self, burst: usize, count: usize) {
+        let count = count.min(self.expected[burst].len());
+        for (at, expected) in self.expected[burst].drain(..count).enumerate() {
+            let reclaimed = self.bursts[burst].reclaim(at, &self.ring);
+            assert_eq!(reclaimed.is_some(), expected.home == Home::Ring);
+            let Some((memory, range)) = reclaimed else { continue };
+            assert_eq!(memory.bytes()[range], expected.bytes);
+            assert!(self.bursts[burst].reclaim(at, &self.ring).is_none(), "it has it already");
+            assert_eq!(self.bursts[burst].get(at).map(|left| left.bytes.len()), Some(0));
+            self.ring.take_back(&mut [memory].into_iter());
+        }
+        drop(self.bursts[burst].drain(count));
     }
 
     fn grow(&mut self, burst: usize, at: usize, is_front: bool, by: usize) {

@@ -137,7 +137,8 @@ fn note(burst: &Burst, seen: &mut Seen) {
 /// Moves all frames to `out` as they would be on a wire.
 fn finish(burst: &mut Burst, pieces: &Pool, out: &mut Burst) {
     for frame in burst.drain(usize::MAX) {
-        let pktio::Taken::Moved(mut frame) = frame else { panic!("a TUN port has memory") };
+        let pktio::Taken::Moved(frame) = frame else { panic!("a TUN port has memory") };
+        let mut frame = frame.into_buf();
         let live = std::mem::take(frame.live_mut());
         if let Some(segments) = live.segments {
             cut(&frame, segments.size, pieces, out);
