@@ -197,8 +197,8 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         ),
         (rules("ip = \"a\"\non_panic = true"), "11:12: expected a string, found boolean"),
         (
-            after("[workers]\nscheme = \"ordered\""),
-            "12:10: scheme \"ordered\": not built into this tamis; expected one of run_to_completion",
+            after("[workers]\nscheme = \"random\""),
+            "12:10: expected one of run_to_completion ordered, found \"random\"",
         ),
         (
             after("[workers]\ncores = [3, 1, 3]"),
