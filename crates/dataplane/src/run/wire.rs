@@ -152,11 +152,6 @@ impl Wire {
         self.ends.each_ref().map(|end| Arc::clone(&end.account))
     }
 
-    /// The names of its ends.
-    pub(super) fn names(&self) -> [Arc<str>; 2] {
-        self.ends.each_ref().map(|end| Arc::clone(&end.name))
-    }
-
     /// What tells when its ports have frames; those that have ended never have.
     pub(super) fn readiness(&self) -> [Readiness<'_>; 2] {
         self.ends.each_ref().map(|end| match end.has_ended {

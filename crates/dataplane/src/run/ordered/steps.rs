@@ -54,6 +54,8 @@ impl Wire {
     /// Lets go of all frames, whose fates are counted.
     pub(super) fn clear(&mut self) {
         self.ends.iter_mut().for_each(|end| end.burst.clear());
-        [&mut self.own, &mut self.made, &mut self.out, &mut self.back].map(Burst::clear);
+        for burst in [&mut self.own, &mut self.made, &mut self.out, &mut self.back] {
+            burst.clear();
+        }
     }
 }
