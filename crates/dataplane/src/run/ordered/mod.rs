@@ -25,7 +25,7 @@ use pktio::{PortError, Readiness};
 
 use self::frames::Frames;
 use self::hand::{Hand, InHand};
-use super::account::{Account, Reason};
+use super::account::Reason;
 use super::steering::Steering;
 use super::wire::{Means, Wire};
 use crate::ordered::Lane;
@@ -136,11 +136,6 @@ impl Ordered {
     /// As [`Wire::flush`].
     pub(super) fn flush(&mut self) -> Result<(), PortError> {
         self.wire.flush()
-    }
-
-    /// As [`Wire::accounts`].
-    pub(super) fn accounts(&self) -> [Arc<Account>; 2] {
-        self.wire.accounts()
     }
 
     /// Gives up what this worker has in hand.

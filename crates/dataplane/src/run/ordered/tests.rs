@@ -112,7 +112,7 @@ impl Rig {
 
     /// What both workers have counted.
     fn counted(&self) -> Accounted {
-        let all = self.workers.iter().map(|(ordered, _)| ordered.accounts()[0].read());
+        let all = self.workers.iter().map(|(ordered, _)| ordered.wire.account(0).read());
         all.fold(Accounted::default(), Accounted::and)
     }
 }

@@ -8,6 +8,7 @@
 mod counts;
 mod forwarder;
 mod line;
+pub mod ordered;
 pub mod soak;
 mod source;
 mod tun;
@@ -35,6 +36,8 @@ pub struct Plan {
     pub quick: bool,
     /// One part of it.
     pub only: Option<Part>,
+    /// Packets of which the order is looked at, in that part.
+    pub packets: Option<u64>,
 }
 
 /// A part of the benchmark.
@@ -46,12 +49,18 @@ pub enum Part {
     Processor,
     /// TCP by way of TUN devices, with offloads and without.
     Tun,
+    /// Packets in memory that several workers keep in order; needs neither root nor devices.
+    Ordered,
 }
 
 impl Part {
     /// All of them, with the names that the command line has.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Forward, "forward"), (Self::Processor, "cpu"), (Self::Tun, "tun")];
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Forward, "forward"),
+        (Self::Processor, "cpu"),
+        (Self::Tun, "tun"),
+        (Self::Ordered, "ordered"),
+    ];
 }
 
 impl Plan {
@@ -61,6 +70,16 @@ impl Plan {
 
     fn runs(self) -> usize {
         if self.quick { 3 } else { 7 }
+    }
+
+    /// Packets that several workers keep in order.
+    ///
+    /// # Panics
+    /// As [`ordered::run`].
+    #[must_use]
+    pub fn ordered(self) -> Document {
+        let each = std::time::Duration::from_secs_f64(self.seconds() / 2.0);
+        ordered::run(ordered::Plan { rounds: self.runs(), each, packets: self.packets })
     }
 
     /// Seconds that a run is measured.
@@ -83,6 +102,9 @@ pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
     }
     if plan.has(Part::Tun) {
         document.results.push(tun::row(tamis, plan)?);
+    }
+    if plan.has(Part::Ordered) {
+        document.results.extend(plan.ordered().results);
     }
     Ok(document)
 }
