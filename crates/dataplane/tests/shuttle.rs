@@ -6,18 +6,18 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lane::{Batch, Lane, Part, Stage};
+use lane::{Batch, Lane, Part, Shape, Stage};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::sync::{Arc, Mutex};
 use shuttle::{check_pct, check_random, thread};
-use turn::Way;
+use turn::{Came, Way};
 
-// What users see of them, and these programs do not use.
-#[allow(dead_code)]
+// Users of the crate see what these programs do not use.
+#[allow(dead_code, unreachable_pub)]
 #[path = "../src/ordered/lane.rs"]
 mod lane;
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub)]
 #[path = "../src/ordered/turn.rs"]
 mod turn;
 
@@ -70,7 +70,13 @@ enum Trouble {
 impl World {
     fn new(parts: usize) -> Arc<Self> {
         Arc::new(Self {
-            lane: Lane::new(3, parts, PATIENCE),
+            lane: Lane::new(Shape {
+                room: 3,
+                ready: 2,
+                flood: PATIENCE,
+                parts,
+                patience: PATIENCE,
+            }),
             source: Mutex::new(0),
             released: Mutex::new(Vec::new()),
             lost: Mutex::new(BTreeSet::new()),
@@ -111,20 +117,20 @@ impl Way<Numbers> for Hand<'_> {
         Duration::from_secs(*self.0.seconds.lock().unwrap())
     }
 
-    fn stage(&mut self, parts: &mut [Numbers]) -> Result<usize, Self::Error> {
+    fn stage(&mut self, parts: &mut [Numbers]) -> Result<Came, Self::Error> {
         let mut source = self.0.source.lock().unwrap();
         if *source == BATCHES {
-            return Ok(0);
+            return Ok(Came::default());
         }
         *source += 1;
         let number = *source;
         drop(source);
         self.0.alone(0, || parts[0].0.push(number));
-        Ok(1)
+        Ok(Came { frames: 1, is_more: number % 2 == 0 })
     }
 
-    fn refuse(&mut self) -> Result<usize, Self::Error> {
-        Ok(0)
+    fn refuse(&mut self) -> Result<Came, Self::Error> {
+        Ok(Came::default())
     }
 
     fn work(&mut self, part: &mut Numbers) {
@@ -230,13 +236,13 @@ fn parts_are_their_workers_and_a_batch_waits_for_all() {
 fn own_parts(world: &World, worker: usize) {
     let (mut own, mut parts) = (Vec::new(), Vec::new());
     while !world.is_over() {
-        if let Stage::Room(mut stager) = world.lane.stage() {
+        if let Stage::Room(mut stager) = world.lane.stage(Duration::ZERO) {
             let mut source = world.source.lock().unwrap();
             if *source < BATCHES {
                 *source += 1;
                 stager.parts().iter_mut().for_each(|part| part.0.push(*source));
                 drop(source);
-                stager.put(Duration::ZERO);
+                stager.put(Duration::ZERO, false);
             }
         }
         if let Some(claim) = world.lane.claim(worker, Duration::ZERO) {

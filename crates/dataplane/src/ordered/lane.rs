@@ -24,12 +24,22 @@ pub trait Batch: Default {
 #[derive(Debug)]
 pub struct Lane<B> {
     state: Mutex<State<B>>,
+    shape: Shape,
+}
+
+/// What a lane is like.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
     /// Batches that it holds at most.
-    room: usize,
-    /// Parts of each batch.
-    parts: usize,
+    pub room: usize,
+    /// Batches that wait for a worker at most: what comes meanwhile makes the next one larger.
+    pub ready: usize,
+    /// Where batches have left more behind for so long, more comes than can be worked on.
+    pub flood: Duration,
+    /// Parts of each batch: one that any worker takes, or one for each worker.
+    pub parts: usize,
     /// How long a worker may have a part.
-    patience: Duration,
+    pub patience: Duration,
 }
 
 #[derive(Debug)]
@@ -49,6 +59,8 @@ struct State<B> {
     releasing: Option<Vec<Part<B>>>,
     /// Parts that were given up.
     overdue: u64,
+    /// Since when no batch has taken all that had come.
+    behind: Option<Duration>,
 }
 
 /// The same part of all batches.
@@ -87,10 +99,10 @@ pub enum Part<B> {
 pub enum Stage<'l, B: Batch> {
     /// Yes.
     Room(Stager<'l, B>),
-    /// Another worker does so now.
-    Busy,
-    /// There is no room.
-    Full,
+    /// No: another worker does so now, or enough is ready.
+    Later,
+    /// No: there is no room, or enough is ready and more comes than can be worked on. It may be received and dropped.
+    Full(Stager<'l, B>),
 }
 
 /// Stages one batch; another one can be staged once it is dropped.
@@ -98,6 +110,8 @@ pub enum Stage<'l, B: Batch> {
 pub struct Stager<'l, B: Batch> {
     lane: &'l Lane<B>,
     parts: Vec<B>,
+    /// Something came, and was staged or refused.
+    is_used: bool,
 }
 
 /// A part that a worker has. Dropped before it is finished, it is lost.
@@ -118,10 +132,10 @@ pub struct Releaser<'l, B: Batch> {
 }
 
 impl<B: Batch> Lane<B> {
-    /// One with room for so many batches of so many parts: one that any worker takes, or one for each worker. A part
-    /// that a worker has for longer than `patience` is given up.
+    /// An empty one.
     #[must_use]
-    pub fn new(room: usize, parts: usize, patience: Duration) -> Self {
+    pub fn new(shape: Shape) -> Self {
+        let Shape { room, parts, .. } = shape;
         let state = State {
             first: 0,
             staged: VecDeque::with_capacity(room),
@@ -131,25 +145,28 @@ impl<B: Batch> Lane<B> {
             staging: Some((0..parts).map(|_| B::default()).collect()),
             releasing: Some(Vec::with_capacity(parts)),
             overdue: 0,
+            behind: None,
         };
-        Self { state: Mutex::new(state), room, parts, patience }
+        Self { state: Mutex::new(state), shape }
     }
 
-    /// Begins to stage a batch, into buffers that are empty.
-    pub fn stage(&self) -> Stage<'_, B> {
+    /// Begins to stage a batch, into buffers that are empty, at `now`, on any clock that does not go back.
+    pub fn stage(&self, now: Duration) -> Stage<'_, B> {
         let mut state = self.lock();
-        if state.staged.len() >= self.room {
-            return Stage::Full;
-        }
-        match state.staging.take() {
-            Some(parts) => Stage::Room(Stager { lane: self, parts }),
-            None => Stage::Busy,
+        let is_ready = state.ready() >= self.shape.ready;
+        let is_over = |since| now.saturating_sub(since) >= self.shape.flood;
+        let is_full = state.staged.len() >= self.shape.room
+            || (is_ready && state.behind.is_some_and(is_over));
+        match state.staging.take_if(|_| is_full || !is_ready) {
+            Some(parts) if is_full => Stage::Full(Stager { lane: self, parts, is_used: false }),
+            Some(parts) => Stage::Room(Stager { lane: self, parts, is_used: false }),
+            None => Stage::Later,
         }
     }
 
-    /// The oldest part that nobody has taken and this worker may take, at `now`, on any clock that does not go back.
+    /// The oldest part that nobody has taken and this worker may take, at `now`.
     pub fn claim(&self, worker: usize, now: Duration) -> Option<Claim<'_, B>> {
-        let column = if self.parts == 1 { 0 } else { worker };
+        let column = if self.shape.parts == 1 { 0 } else { worker };
         let mut state = self.lock();
         state.columns.get_mut(column)?.is_late = false;
         loop {
@@ -188,16 +205,10 @@ impl<B: Batch> Lane<B> {
         self.len() == 0
     }
 
-    /// Batches that it holds at most.
+    /// What it is like.
     #[must_use]
-    pub fn room(&self) -> usize {
-        self.room
-    }
-
-    /// Parts of each batch.
-    #[must_use]
-    pub fn parts(&self) -> usize {
-        self.parts
+    pub fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// Parts that were given up so far.
@@ -210,7 +221,7 @@ impl<B: Batch> Lane<B> {
     #[must_use]
     pub fn has_unclaimed(&self) -> bool {
         let state = self.lock();
-        let end = state.first + state.staged.len() as u64;
+        let end = state.end();
         state.columns.iter().any(|column| column.next < end)
     }
 
@@ -222,7 +233,7 @@ impl<B: Batch> Lane<B> {
     /// Where a part is, of a batch that is here.
     fn cell(&self, state: &State<B>, ticket: u64, column: usize) -> Option<usize> {
         let at = ticket.checked_sub(state.first)?;
-        (at < state.staged.len() as u64).then(|| at as usize * self.parts + column)
+        (at < state.staged.len() as u64).then(|| at as usize * self.shape.parts + column)
     }
 
     /// Puts what a worker leaves of a part in its place; `None` if that is gone.
@@ -241,8 +252,8 @@ impl<B: Batch> Lane<B> {
     /// Takes the oldest batch out if it waits for nobody, or for nobody any more.
     fn pop(&self, state: &mut State<B>, now: Duration, parts: &mut Vec<Part<B>>) -> bool {
         let Some(staged) = state.staged.front() else { return false };
-        let is_over = |since: Duration| now.saturating_sub(since) >= self.patience;
-        let is_own = self.parts > 1;
+        let is_over = |since: Duration| now.saturating_sub(since) >= self.shape.patience;
+        let is_own = self.shape.parts > 1;
         let columns = state.columns.iter();
         let is_ready = state.cells.iter().zip(columns).all(|(cell, column)| match cell {
             Cell::Done(_) | Cell::Lost => true,
@@ -257,7 +268,7 @@ impl<B: Batch> Lane<B> {
         state.first += 1;
         let (first, mut overdue) = (state.first, 0);
         for (worker, (column, cell)) in
-            state.columns.iter_mut().zip(state.cells.drain(..self.parts)).enumerate()
+            state.columns.iter_mut().zip(state.cells.drain(..self.shape.parts)).enumerate()
         {
             column.next = column.next.max(first);
             let (worker, part) = match cell {
@@ -278,9 +289,26 @@ impl<B: Batch> Lane<B> {
 
     /// Keeps buffers, as many as it can use.
     fn recycle(&self, state: &mut State<B>, parts: impl Iterator<Item = B>) {
-        let most = self.room * self.parts;
+        let most = self.shape.room * self.shape.parts;
         state.free.extend(parts);
         state.free.truncate(most);
+    }
+}
+
+impl<B> State<B> {
+    /// The ticket of the next batch to be staged.
+    fn end(&self) -> u64 {
+        self.first + self.staged.len() as u64
+    }
+
+    fn is_behind(&mut self, is_behind: bool, now: Duration) {
+        self.behind = self.behind.or(Some(now)).filter(|_| is_behind);
+    }
+
+    /// Batches that wait for the worker who has the fewest.
+    fn ready(&self) -> usize {
+        let next = self.columns.iter().map(|column| column.next).max();
+        next.map_or(0, |next| self.end().saturating_sub(next) as usize)
     }
 }
 
@@ -290,9 +318,12 @@ impl<B: Batch> Stager<'_, B> {
         &mut self.parts
     }
 
-    /// Stages the batch at `now`. Nobody has to work on parts that are empty.
-    pub fn put(mut self, now: Duration) {
+    /// Stages the batch at `now`; `is_behind` if more had come than it took. Nobody has to work on parts that are
+    /// empty.
+    pub fn put(mut self, now: Duration, is_behind: bool) {
+        self.is_used = true;
         let mut state = self.lane.lock();
+        state.is_behind(is_behind, now);
         state.staged.push_back(now);
         for part in self.parts.iter_mut() {
             let next = state.free.pop().unwrap_or_default();
@@ -301,13 +332,23 @@ impl<B: Batch> Stager<'_, B> {
             state.cells.push_back(cell);
         }
     }
+
+    /// What came at `now` was not staged; `is_behind` if more had come than that.
+    pub fn refuse(mut self, now: Duration, is_behind: bool) {
+        self.is_used = true;
+        self.lane.lock().is_behind(is_behind, now);
+    }
 }
 
 impl<B: Batch> Drop for Stager<'_, B> {
     fn drop(&mut self) {
         let mut parts = mem::take(&mut self.parts);
         parts.iter_mut().for_each(B::clear);
-        self.lane.lock().staging = Some(parts);
+        let mut state = self.lane.lock();
+        state.staging = Some(parts);
+        if !self.is_used {
+            state.behind = None;
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Batch, Claim, Lane, Part, Stage};
+use super::{Batch, Claim, Lane, Part, Shape, Stage};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -23,14 +23,18 @@ impl Batch for Numbers {
     }
 }
 
+fn lane(room: usize, parts: usize) -> Lane<Numbers> {
+    Lane::new(Shape { room, ready: room, flood: Duration::MAX, parts, patience: PATIENCE })
+}
+
 /// Stages a number in each part that is to have one.
 fn stage(lane: &Lane<Numbers>, number: u32, fills: &[bool], now: Duration) -> bool {
-    let Stage::Room(mut stager) = lane.stage() else { return false };
+    let Stage::Room(mut stager) = lane.stage(now) else { return false };
     for (part, fill) in stager.parts().iter_mut().zip(fills) {
         assert!(part.is_empty(), "buffers are handed out empty");
         part.0.extend(fill.then_some(number));
     }
-    stager.put(now);
+    stager.put(now, false);
     true
 }
 
@@ -63,7 +67,7 @@ fn done(numbers: &[u32]) -> Released {
 
 #[test]
 fn what_is_done_first_waits_for_what_came_first() {
-    let lane = Lane::new(4, 1, PATIENCE);
+    let lane = lane(4, 1);
     assert!((1..=3).all(|number| stage(&lane, number, &[true], Duration::ZERO)));
     let [first, second] = [0, 1].map(|worker| lane.claim(worker, Duration::ZERO).unwrap());
     assert_eq!(second.finish(), None);
@@ -75,20 +79,54 @@ fn what_is_done_first_waits_for_what_came_first() {
 
 #[test]
 fn a_full_lane_takes_nothing_and_one_stages_at_a_time() {
-    let lane: Lane<Numbers> = Lane::new(2, 1, PATIENCE);
-    let stager = lane.stage();
-    assert!(matches!(stager, Stage::Room(_)) && matches!(lane.stage(), Stage::Busy));
+    let lane = lane(2, 1);
+    let stager = lane.stage(Duration::ZERO);
+    assert!(matches!(stager, Stage::Room(_)) && matches!(lane.stage(Duration::ZERO), Stage::Later));
     drop(stager);
     assert!((1..=2).all(|number| stage(&lane, number, &[true], Duration::ZERO)));
-    assert!(matches!(lane.stage(), Stage::Full));
+    assert!(matches!(lane.stage(Duration::ZERO), Stage::Full(_)));
     drop(lane.claim(0, Duration::ZERO));
     assert_eq!(release(&lane, Duration::ZERO), [done(&[])], "a lost batch goes by");
     assert!(stage(&lane, 3, &[true], Duration::ZERO));
 }
 
 #[test]
+fn while_enough_is_ready_what_comes_waits_and_if_too_much_comes_it_is_refused() {
+    let shape = Shape { room: 8, ready: 2, flood: PATIENCE, parts: 1, patience: PATIENCE };
+    let lane: Lane<Numbers> = Lane::new(shape);
+    let put = |is_behind| {
+        let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { return false };
+        stager.parts()[0].0.push(1);
+        stager.put(Duration::ZERO, is_behind);
+        true
+    };
+    let flood = |later| lane.stage(PATIENCE - Duration::from_nanos(1) + later);
+    let refuse = |is_behind| match flood(PATIENCE) {
+        Stage::Full(stager) => stager.refuse(PATIENCE, is_behind),
+        other => panic!("{other:?}"),
+    };
+    assert!(put(false) && put(true));
+    assert!(matches!(flood(Duration::ZERO), Stage::Later), "it may be a burst");
+    let claim = lane.claim(0, Duration::ZERO).unwrap();
+    assert!(put(true), "what is being worked on is not ready");
+    let now = Duration::from_nanos(1);
+    assert!(matches!(flood(now), Stage::Full(_)));
+    refuse(true);
+    assert!(matches!(flood(now), Stage::Full(_)));
+    refuse(false);
+    assert!(matches!(flood(PATIENCE), Stage::Later));
+    assert_eq!(claim.finish(), None);
+    assert_eq!(lane.claim(0, PATIENCE).unwrap().finish(), None);
+    assert!(put(true));
+    assert_eq!(lane.claim(0, PATIENCE).unwrap().finish(), None);
+    drop(lane.stage(PATIENCE));
+    assert!(put(false), "nothing had come");
+    assert!(matches!(flood(PATIENCE), Stage::Later));
+}
+
+#[test]
 fn one_releases_at_a_time_and_a_releaser_that_ends_early_lets_others() {
-    let lane = Lane::new(4, 1, PATIENCE);
+    let lane = lane(4, 1);
     assert!((1..=2).all(|number| stage(&lane, number, &[true], Duration::ZERO)));
     for worker in [0, 1] {
         assert_eq!(lane.claim(worker, Duration::ZERO).unwrap().finish(), None);
@@ -102,7 +140,7 @@ fn one_releases_at_a_time_and_a_releaser_that_ends_early_lets_others() {
 
 #[test]
 fn a_worker_that_takes_too_long_is_named_and_waited_for_no_more() {
-    let lane = Lane::new(4, 1, PATIENCE);
+    let lane = lane(4, 1);
     assert!((1..=2).all(|number| stage(&lane, number, &[true], Duration::ZERO)));
     let stuck = lane.claim(7, Duration::ZERO).unwrap();
     assert_eq!(lane.claim(1, Duration::ZERO).unwrap().finish(), None);
@@ -115,7 +153,7 @@ fn a_worker_that_takes_too_long_is_named_and_waited_for_no_more() {
 
 #[test]
 fn who_was_too_late_once_is_waited_for_again_only_when_it_is_back() {
-    let lane = Lane::new(4, 2, PATIENCE);
+    let lane = lane(4, 2);
     assert!(stage(&lane, 1, &[true, true], Duration::ZERO));
     let stuck = lane.claim(1, Duration::ZERO).unwrap();
     let own = |now| assert_eq!(lane.claim(0, now).unwrap().finish(), None);
@@ -216,7 +254,7 @@ fn steps(parts: usize) -> impl Strategy<Value = Vec<Step>> {
 
 /// The lane does what the list does.
 fn agree(parts: usize, room: usize, steps: Vec<Step>) {
-    let lane = Lane::new(room, parts, PATIENCE);
+    let lane = lane(room, parts);
     let mut model = Model { late: vec![false; parts], ..Model::default() };
     let mut held: Vec<VecDeque<(usize, Claim<'_, Numbers>)>> = Vec::new();
     held.resize_with(parts.max(3), VecDeque::new);

@@ -5,9 +5,18 @@ use std::time::Duration;
 
 use super::lane::{Batch, Lane, Part, Stage};
 
-/// Batches that are staged in a turn at most: one for each of a few workers, so that those who wait for work get it,
-/// and no more, so that work goes on under a flood.
+/// Batches that are staged in a turn at most: for a few workers, so that those who wait for work get it, and no more,
+/// so that work goes on under a flood.
 const STAGED: usize = 4;
+
+/// What came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Came {
+    /// How many frames, or whatever it is that comes.
+    pub frames: usize,
+    /// There is more, as far as is known.
+    pub is_more: bool,
+}
 
 /// Where a worker's batches come from, what it does with them, and where they go.
 pub trait Way<B> {
@@ -17,17 +26,17 @@ pub trait Way<B> {
     /// Now, on a clock that does not go back.
     fn now(&self) -> Duration;
 
-    /// Fills the parts of a batch with what comes next: how many frames. There may be none.
+    /// Fills the parts of a batch with what comes next. There may be nothing.
     ///
     /// # Errors
     /// Nothing can be received any more.
-    fn stage(&mut self, parts: &mut [B]) -> Result<usize, Self::Error>;
+    fn stage(&mut self, parts: &mut [B]) -> Result<Came, Self::Error>;
 
-    /// There is no room for what comes next: it is dropped, or left where it is. How many frames were dropped.
+    /// There is no room for what comes next: it is dropped, or left where it is. What was dropped.
     ///
     /// # Errors
     /// As [`Way::stage`].
-    fn refuse(&mut self) -> Result<usize, Self::Error>;
+    fn refuse(&mut self) -> Result<Came, Self::Error>;
 
     /// Works on a part, at the same time as other workers on other parts.
     fn work(&mut self, part: &mut B);
@@ -77,15 +86,23 @@ impl<B: Batch> Lane<B> {
     /// Stages what came, as far as there is room and no other worker does; whether anything came.
     fn stage_some<W: Way<B>>(&self, way: &mut W) -> Result<bool, W::Error> {
         for number in 0..STAGED {
-            match self.stage() {
+            match self.stage(way.now()) {
                 Stage::Room(mut stager) => {
-                    if way.stage(stager.parts())? == 0 {
+                    let came = way.stage(stager.parts())?;
+                    if came.frames == 0 {
                         return Ok(number > 0);
                     }
-                    stager.put(way.now());
+                    stager.put(way.now(), came.is_more);
+                    if !came.is_more {
+                        return Ok(true);
+                    }
                 }
-                Stage::Busy => return Ok(number > 0),
-                Stage::Full => return Ok(way.refuse()? > 0 || number > 0),
+                Stage::Later => return Ok(number > 0),
+                Stage::Full(stager) => {
+                    let refused = way.refuse()?;
+                    stager.refuse(way.now(), refused.is_more);
+                    return Ok(refused.frames > 0 || number > 0);
+                }
             }
         }
         Ok(true)

@@ -13,7 +13,7 @@ use super::super::steering::{Follows, Steering};
 use super::super::wire::{Means, Mode, Wire};
 use super::Ordered;
 use super::frames::{Frames, merge};
-use crate::ordered::{Batch, Part, Way};
+use crate::ordered::{Batch, Came, Part, Way};
 
 /// A worker at one direction of a wire.
 pub(super) struct Hand<'h, 'm> {
@@ -62,6 +62,15 @@ impl Hand<'_, '_> {
 
     fn lets_go(&mut self) {
         self.ordered.in_hand = None;
+    }
+
+    /// Receives into the wire's own burst.
+    fn receive(&mut self) -> Result<Came, PortError> {
+        let from = self.from;
+        let frames = self.wire().receive(from)?;
+        let most = &mut self.ordered.most[from];
+        *most = frames.max(*most);
+        Ok(Came { frames, is_more: frames > 0 && frames == *most })
     }
 
     /// Gives the frames that were received to their owners' parts, numbered in their order.
@@ -126,30 +135,30 @@ impl Way<Frames> for Hand<'_, '_> {
         self.ordered.lanes.start.elapsed()
     }
 
-    fn stage(&mut self, parts: &mut [Frames]) -> Result<usize, PortError> {
+    fn stage(&mut self, parts: &mut [Frames]) -> Result<Came, PortError> {
         self.takes(0);
         let from = self.from;
-        let received = self.wire().receive(from)?;
+        let came = self.receive()?;
         match parts {
-            _ if received == 0 => {}
+            _ if came.frames == 0 => {}
             [all] => mem::swap(self.wire().received(from).0, &mut all.burst),
             parts => self.share_out(parts),
         }
         self.lets_go();
-        Ok(received)
+        Ok(came)
     }
 
-    fn refuse(&mut self) -> Result<usize, PortError> {
+    fn refuse(&mut self) -> Result<Came, PortError> {
         let from = self.from;
         if matches!(self.ordered.wire.readiness()[from], Readiness::Always) {
-            return Ok(0);
+            return Ok(Came::default());
         }
         self.takes(0);
-        let received = self.wire().receive(from)?;
+        let came = self.receive()?;
         self.wire().received(from).0.clear();
-        self.account().dropped(Reason::Queue, received);
+        self.account().dropped(Reason::Queue, came.frames);
         self.lets_go();
-        Ok(received)
+        Ok(came)
     }
 
     fn work(&mut self, part: &mut Frames) {

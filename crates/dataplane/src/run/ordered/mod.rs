@@ -4,10 +4,11 @@
 //! Contract: each direction has one [`Lane`]. What came in by a port leaves by the other in that order, with replies by
 //! the port of arrival; frames that a rule made stand where the one stood that they replace. Under rules whose packets
 //! depend on no others, a burst is any worker's. Else it has a part for each worker, with the frames that are its own
-//! by the [`Steering`], and each worker evaluates its parts in order. Where there is no room, what a live port has is
-//! received and dropped as `queue`, a burst in a worker's turn, so that what waits is never old; a capture waits. What a
-//! worker keeps longer than [`PATIENCE`] is not waited for, and dropped as `overdue` when the worker brings it: until
-//! then it counts as on its way.
+//! by the [`Steering`], and each worker evaluates its parts in order. While enough bursts are ready, frames stay in
+//! their port, so that the next burst is larger. Where more come than are evaluated for [`FLOOD`], or one burst holds all others up,
+//! a live port's are received and dropped as `queue`, a burst in a worker's turn, so that what waits is never old; a
+//! capture waits. What a worker keeps longer than [`PATIENCE`] is not waited for, and dropped as `overdue` when the worker brings it:
+//! until then it counts as on its way.
 //!
 //! A wire's own steps do the work ([`Wire`]): this only has bursts change places between them.
 
@@ -28,11 +29,18 @@ use self::hand::{Hand, InHand};
 use super::account::Reason;
 use super::steering::Steering;
 use super::wire::{Means, Wire};
-use crate::ordered::Lane;
+use crate::ordered::{Lane, Shape};
 
-/// Bursts between their staging and release, for each direction: as many as a handover has frames, or four for each
-/// worker.
-const ROOM: usize = 16;
+/// Bursts between their staging and release, for each direction: while a worker has a whole burst, others may be
+/// through with many small ones.
+const ROOM: usize = 64;
+
+/// Bursts that wait for each worker.
+const READY: usize = 2;
+
+/// How long bursts may leave frames in their port before more come than are evaluated: shorter than that, it is as if
+/// the workers had not been on their processors.
+const FLOOD: Duration = Duration::from_millis(10);
 
 /// How long a worker may have a burst.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -71,6 +79,8 @@ pub(super) struct Ordered {
     /// The worker.
     number: usize,
     in_hand: Option<InHand>,
+    /// Frames that each port handed over at once, at most so far: one that hands over fewer has no more.
+    most: [usize; 2],
     /// Whose each frame of a burst is.
     owners: Vec<usize>,
 }
@@ -80,8 +90,10 @@ impl Lanes {
     pub(super) fn new(steering: &Steering) -> Self {
         let workers = steering.workers();
         let parts = if steering.couples() { workers } else { 1 };
-        let lane = || Lane::new(ROOM.max(4 * workers), parts, PATIENCE);
-        let direction = || Direction { lane: lane(), number: AtomicU64::new(0) };
+        let ready = if parts == 1 { READY * workers } else { READY };
+        let room = ROOM.max(2 * ready);
+        let shape = Shape { room, ready, flood: FLOOD, parts, patience: PATIENCE };
+        let direction = || Direction { lane: Lane::new(shape), number: AtomicU64::new(0) };
         Self {
             directions: [direction(), direction()],
             steering: steering.clone(),
@@ -92,17 +104,24 @@ impl Lanes {
     /// What waits of the frames that come in by an end.
     pub(super) fn queue(&self, from: usize) -> Queue {
         let lane = &self.directions[from].lane;
-        Queue { bursts: lane.len(), room: lane.room(), overdue: lane.overdue() }
+        Queue { bursts: lane.len(), room: lane.shape().room, overdue: lane.overdue() }
     }
 }
 
 impl Ordered {
     pub(super) fn new(wire: Wire, lanes: &Arc<Lanes>, number: usize) -> Self {
-        Self { wire, lanes: Arc::clone(lanes), number, in_hand: None, owners: Vec::new() }
+        Self {
+            wire,
+            lanes: Arc::clone(lanes),
+            number,
+            in_hand: None,
+            most: [0; 2],
+            owners: Vec::new(),
+        }
     }
 
-    /// One turn at each of its lanes: whether there was something to do. It wakes others by `wake` if something is left for
-    /// them.
+    /// One turn at each of its lanes: whether there was something to do. It wakes others by `wake` if something is left
+    /// for them.
     pub(super) fn turn(
         &mut self,
         receives: bool,

@@ -130,9 +130,9 @@ fn what_a_stuck_worker_brings_late_is_dropped_and_the_others_go_on() {
     let lanes = Arc::clone(&rig.workers[0].0.lanes);
     let lane = &lanes.directions[0].lane;
     rig.hand(1, |hand| {
-        let Stage::Room(mut stager) = lane.stage() else { panic!() };
+        let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { panic!() };
         hand.stage(stager.parts()).unwrap();
-        stager.put(Duration::ZERO);
+        stager.put(Duration::ZERO, false);
     });
     let mut stuck = lane.claim(1, Duration::ZERO).unwrap();
     rig.turns(0);
@@ -151,21 +151,23 @@ fn what_a_stuck_worker_brings_late_is_dropped_and_the_others_go_on() {
 #[test]
 fn what_finds_no_room_is_dropped_by_name() {
     let mut rig = Rig::new(STATELESS);
-    let more = 3 * BURST;
-    rig.send((0..(ROOM * BURST + more) as u16).map(|port| 100 + port));
     let lanes = Arc::clone(&rig.workers[0].0.lanes);
     let lane = &lanes.directions[0].lane;
+    let mut bursts = (100_u16..).step_by(BURST).map(|first| first..first + BURST as u16);
+    rig.send(bursts.next().unwrap());
     rig.hand(1, |hand| {
-        let Stage::Room(mut stager) = lane.stage() else { panic!() };
+        let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { panic!() };
         hand.stage(stager.parts()).unwrap();
-        stager.put(Duration::ZERO);
+        stager.put(Duration::ZERO, false);
     });
     // Not too long ago, whatever the time.
     let mut held = lane.claim(1, Duration::from_secs(3600)).unwrap();
-    rig.turns(0);
+    for _ in 1..ROOM + 3 {
+        rig.send(bursts.next().unwrap());
+        rig.turns(0);
+    }
     assert!(rig.left().is_empty(), "all wait for the first");
-    assert_eq!(rig.lane().len(), ROOM);
-    assert_eq!(rig.counted().of(Reason::Queue), more as u64);
+    assert_eq!((rig.lane().len(), rig.counted().of(Reason::Queue)), (ROOM, 3 * BURST as u64));
     rig.hand(1, |hand| hand.work(&mut held));
     assert!(held.finish().is_none());
     rig.turns(0);
@@ -182,9 +184,9 @@ fn frames_in_hand_are_dropped_once() {
     let lanes = Arc::clone(&rig.workers[0].0.lanes);
     let lane = &lanes.directions[0].lane;
     rig.hand(0, |hand| {
-        let Stage::Room(mut stager) = lane.stage() else { panic!() };
+        let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { panic!() };
         hand.stage(stager.parts()).unwrap();
-        stager.put(Duration::ZERO);
+        stager.put(Duration::ZERO, false);
         let mut claim = lane.claim(0, Duration::ZERO).unwrap();
         let before = hand.ordered.wire.account(0).on_its_way();
         let frames = claim.len();
@@ -203,15 +205,15 @@ fn frames_in_hand_are_dropped_once() {
 #[test]
 fn parts_that_their_owner_never_begins_are_dropped_by_name() {
     let mut rig = Rig::new(TRACKED);
-    assert_eq!(rig.lane().parts(), 2);
+    assert_eq!(rig.lane().shape().parts, 2);
     rig.send([1, 2, 3].into_iter());
     let lanes = Arc::clone(&rig.workers[0].0.lanes);
     let lane = &lanes.directions[0].lane;
     let owner = rig.hand(0, |hand| {
-        let Stage::Room(mut stager) = lane.stage() else { panic!() };
+        let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { panic!() };
         hand.stage(stager.parts()).unwrap();
         let owner = stager.parts().iter().position(|part| part.len() == 3).expect("one flow");
-        stager.put(Duration::ZERO);
+        stager.put(Duration::ZERO, false);
         owner
     });
     rig.hand(1 - owner, |hand| {

@@ -7,12 +7,14 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dataplane::ordered::{Batch, Lane, Part, Way};
+use dataplane::ordered::{Batch, Came, Lane, Part, Shape, Way};
 
-use super::load::{Left, Load, Packet, Sink, Source, Work, before_others};
+use super::load::{BURST, Left, Load, Packet, Sink, Source, Work, before_others, soon};
 
 /// As a wire's.
-const ROOM: usize = 16;
+const ROOM: usize = 64;
+const READY: usize = 2;
+const FLOOD: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -41,9 +43,11 @@ struct Floor {
 
 /// By so many workers.
 pub(super) fn run(load: Load, workers: usize) -> Left {
-    let (start, ready) = (Instant::now(), Barrier::new(workers));
+    let (start, all) = (soon(), Barrier::new(workers));
+    let ready = READY * workers;
+    let shape = Shape { room: ROOM, ready, flood: FLOOD, parts: 1, patience: PATIENCE };
     let floor = Floor {
-        lane: Lane::new(ROOM, 1, PATIENCE),
+        lane: Lane::new(shape),
         source: Mutex::new(Source::new(load.pace, start)),
         sink: Mutex::new(Sink::new(load.work, start)),
         refused: AtomicU64::new(0),
@@ -53,10 +57,10 @@ pub(super) fn run(load: Load, workers: usize) -> Left {
     };
     thread::scope(|scope| {
         for worker in 0..workers {
-            let (floor, ready) = (&floor, &ready);
+            let (floor, all) = (&floor, &all);
             scope.spawn(move || {
-                before_others();
-                ready.wait();
+                before_others(load.pace);
+                all.wait();
                 take_turns(floor, worker);
             });
         }
@@ -90,18 +94,19 @@ impl Way<Packets> for Hand<'_> {
         self.0.start.elapsed()
     }
 
-    fn stage(&mut self, parts: &mut [Packets]) -> Result<usize, Infallible> {
-        Ok(parts.first_mut().map_or(0, |part| locked(&self.0.source).take(&mut part.0)))
+    fn stage(&mut self, parts: &mut [Packets]) -> Result<Came, Infallible> {
+        let Some(part) = parts.first_mut() else { return Ok(Came::default()) };
+        Ok(came(locked(&self.0.source).take(&mut part.0)))
     }
 
-    fn refuse(&mut self) -> Result<usize, Infallible> {
+    fn refuse(&mut self) -> Result<Came, Infallible> {
         let mut source = locked(&self.0.source);
         if !source.is_paced() {
-            return Ok(0);
+            return Ok(Came::default());
         }
         let refused = source.take(&mut Vec::new());
         self.0.refused.fetch_add(refused as u64, Ordering::Relaxed);
-        Ok(refused)
+        Ok(came(refused))
     }
 
     fn work(&mut self, part: &mut Packets) {
@@ -121,6 +126,11 @@ impl Way<Packets> for Hand<'_> {
         }
         Ok(())
     }
+}
+
+/// A burst that is not full took all that there was.
+fn came(frames: usize) -> Came {
+    Came { frames, is_more: frames == BURST }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -10,6 +10,8 @@ use hdrhistogram::Histogram;
 pub(super) const BURST: usize = 64;
 /// Packets that wait for whoever receives, where they come at their own pace; the oldest are lost.
 const RING: u64 = 4096;
+/// Nanoseconds that are told from more.
+const LONGEST: u64 = 60_000_000_000;
 /// Steps that work is measured by, and how often.
 const MEASURED: u64 = 1 << 20;
 const TRIES: usize = 15;
@@ -104,7 +106,7 @@ impl Source {
 
     /// Puts what has come by now into `to`, [`BURST`] at most; how many.
     pub(super) fn take(&mut self, to: &mut Vec<Packet>) -> usize {
-        let now = self.start.elapsed();
+        let Some(now) = Instant::now().checked_duration_since(self.start) else { return 0 };
         let (come, interval) = match self.pace {
             Pace::Full(most) if now < most => (u64::MAX, None),
             Pace::Full(_) => (self.gone, None),
@@ -156,9 +158,9 @@ pub(super) struct Sink {
 
 impl Sink {
     /// # Panics
-    /// Three digits are too many for a histogram, which they are not.
+    /// Bounds or digits are too many for a histogram, which they are not.
     pub(super) fn new(work: Work, start: Instant) -> Self {
-        let added = Histogram::new(3).expect("three digits");
+        let added = Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds");
         Self { work, start, last: 0, released: 0, reordered: 0, added }
     }
 
@@ -200,7 +202,7 @@ pub(super) struct Left {
     pub(super) refused: u64,
     /// Packets that nobody received in time.
     lost: u64,
-    elapsed: Duration,
+    pub(super) elapsed: Duration,
     /// Nanoseconds that packets took beyond the work on them.
     pub(super) added: Histogram<u64>,
 }
@@ -219,8 +221,16 @@ impl Left {
     }
 }
 
-/// Has the calling thread run before all other processes, if it may.
-pub(super) fn before_others() {
+/// When a load begins: once all threads are there.
+pub(super) fn soon() -> Instant {
+    Instant::now() + Duration::from_millis(30)
+}
+
+/// Has the calling thread run before all other processes, if it may, for a load that is timed.
+pub(super) fn before_others(pace: Pace) {
+    if matches!(pace, Pace::Packets(_)) {
+        return;
+    }
     let thread = std::fs::read_link("/proc/thread-self");
     let number = thread.ok().and_then(|path| path.file_name().map(ToOwned::to_owned));
     if let Some(number) = number {

@@ -1,16 +1,15 @@
 //! The engines `mutex` and `conventional`: what the study built, and what it was measured by.
 //!
-//! Source: the study of a tunnel's end, its slides 14 and 15: a staging thread stores the order of packets, a pool of workers
-//! processes each under a mutex of the packet's own, a sending thread takes packets in their order and waits for each one's
-//! mutex. Before, one thread did everything.
+//! Source: the study of a tunnel's end, its slides 14 and 15: a staging thread stores the order of packets, a pool of
+//! workers processes each under a mutex of the packet's own, a sending thread takes packets in their order and waits
+//! for each one's mutex. Before, one thread did everything.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
 
 use crossbeam_channel::bounded;
 
-use super::load::{BURST, Left, Load, Packet, Sink, Source, before_others};
+use super::load::{BURST, Left, Load, Packet, Sink, Source, before_others, soon};
 
 /// Packets between staging and sending: as many as a lane holds.
 const ROOM: usize = 16 * BURST;
@@ -24,12 +23,12 @@ struct Job {
 
 /// A staging thread, a pool and a sending thread.
 pub(super) fn mutex(load: Load, pool: usize) -> Left {
-    let start = Instant::now();
+    let start = soon();
     let (jobs, work) = bounded::<Arc<Job>>(ROOM);
     let (order, sending) = bounded::<Arc<Job>>(ROOM);
     thread::scope(|scope| {
         let staging = scope.spawn(move || {
-            before_others();
+            before_others(load.pace);
             let mut source = Source::new(load.pace, start);
             let mut burst = Vec::new();
             while !source.is_over() {
@@ -47,7 +46,7 @@ pub(super) fn mutex(load: Load, pool: usize) -> Left {
         for _ in 0..pool {
             let work = work.clone();
             scope.spawn(move || {
-                before_others();
+                before_others(load.pace);
                 for job in work {
                     let mut is_processed =
                         job.is_processed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +57,7 @@ pub(super) fn mutex(load: Load, pool: usize) -> Left {
                 }
             });
         }
-        before_others();
+        before_others(load.pace);
         let mut sink = Sink::new(load.work, start);
         for job in sending {
             let is_processed = job.is_processed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,9 +72,9 @@ pub(super) fn mutex(load: Load, pool: usize) -> Left {
 
 /// One thread.
 pub(super) fn conventional(load: Load) -> Left {
-    let start = Instant::now();
+    let start = soon();
     let run = move || {
-        before_others();
+        before_others(load.pace);
         let (mut source, mut sink) = (Source::new(load.pace, start), Sink::new(load.work, start));
         let mut burst = Vec::new();
         while !source.is_over() {

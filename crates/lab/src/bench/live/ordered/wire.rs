@@ -1,8 +1,8 @@
 //! A whole run whose wire keeps the order of all frames: two workers, rules that take some frames much longer than
 //! others, and a port that loses, repeats, delays and exchanges what comes in.
 //!
-//! Contract: frames are numbered after the faults, in the order in which the wire receives them, and their numbers are looked at where
-//! they leave. A frame's port, drawn anew for each, says how many rules it walks past.
+//! Contract: frames are numbered after the faults, in the order in which the wire receives them, and their numbers are
+//! looked at where they leave. A frame's port, drawn anew for each, says how many rules it walks past.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
