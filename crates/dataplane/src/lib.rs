@@ -26,6 +26,7 @@ pub mod keys;
 mod link;
 mod moment;
 mod observer;
+pub mod ordered;
 mod path;
 mod program;
 pub mod publish;

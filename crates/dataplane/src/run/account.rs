@@ -55,11 +55,15 @@ pub enum Reason {
     Device,
     /// There was no room for it on its way to the worker that has its connection.
     Handover,
+    /// There was no room for it among those that wait, on a wire that keeps the order of all.
+    Queue,
+    /// The worker that had it took too long, on such a wire.
+    Overdue,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Rule,
         Self::Policy,
         Self::HotDrop,
@@ -81,6 +85,8 @@ impl Reason {
         Self::Panic,
         Self::Device,
         Self::Handover,
+        Self::Queue,
+        Self::Overdue,
     ];
 
     /// Its name in JSON; those that a replay has, too, are named as there.
@@ -108,6 +114,8 @@ impl Reason {
             Self::Panic => "panic",
             Self::Device => "device",
             Self::Handover => "handover",
+            Self::Queue => "queue",
+            Self::Overdue => "overdue",
         }
     }
 
@@ -204,6 +212,12 @@ impl Account {
         self.dropped(reason, left as usize);
     }
 
+    /// Frames that have found no fate, as far as this account goes: others may count those, or their fates.
+    pub(super) fn on_its_way(&self) -> i64 {
+        let now = self.read();
+        (now.received + now.made) as i64 - (now.sent + now.dropped()) as i64
+    }
+
     pub(super) fn read(&self) -> Accounted {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let taken_over = get(&self.taken_over);
@@ -271,7 +285,7 @@ mod tests {
         }
         let now = account.read();
         let counts: Vec<_> = Reason::ALL.iter().map(|reason| now.of(*reason)).collect();
-        assert_eq!(counts, (1..=21).collect::<Vec<u64>>());
+        assert_eq!(counts, (1..=23).collect::<Vec<u64>>());
         assert!(now.balances());
     }
 

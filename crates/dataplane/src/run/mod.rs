@@ -27,6 +27,7 @@ mod links;
 mod load;
 mod offload;
 mod opened;
+mod ordered;
 mod parker;
 mod port_checks;
 mod ports;
@@ -58,7 +59,7 @@ use std::time::{Duration, Instant};
 
 use rules::model::Ruleset;
 
-use config::{OnPanic, Other, Workers};
+use config::{OnPanic, Order, Other, Workers};
 use control::Control;
 use links::{Kernel, Links};
 use reload::Reload;
@@ -78,6 +79,7 @@ pub use error::RunError;
 pub use given_up::GivenUp;
 pub use load::Loaded;
 pub use opened::{Opened, check, open};
+pub use ordered::Queue;
 pub use ports::OpenDpdk;
 pub use restart::Resumed;
 pub use status::{
@@ -114,7 +116,13 @@ pub struct Ends {
     pub crossings: [Crossing; 2],
     /// What becomes of frames that no rules are for.
     pub other: Other,
+    /// What keeps its order.
+    pub order: Order,
 }
+
+/// Why one worker evaluates where a wire keeps the order of all its frames, and connections are told apart by ports.
+const FRAGMENTS: &str =
+    "a wire keeps the order of all its frames, and fragments have no ports to be shared out by";
 
 /// How the work is divided.
 #[derive(Debug)]
@@ -151,13 +159,13 @@ impl Run {
         on_panic: OnPanic,
         workers: &Workers,
     ) -> Result<Self, RunError> {
-        let join = |Ends { ports, crossings, other }: Ends| {
+        let join = |Ends { ports, crossings, other, order }: Ends| {
             let ports = ports.map(|(name, port)| (Arc::from(name), Queues::One(port)));
-            Joined { ports, crossings, other }
+            Joined { ports, crossings, other, order }
         };
+        let division = Division::of(rulesets, workers, wires.iter().map(|wire| wire.order));
         let wires = wires.into_iter().map(join).collect();
         let published = publish(rulesets, config)?;
-        let division = Division::of(rulesets, workers);
         Self::begin(wires, published, division, on_panic, None)
     }
 
@@ -229,6 +237,7 @@ impl Run {
             from: counted.from.to_string(),
             to: counted.to.to_string(),
             frames: sum(counted),
+            queue: counted.lanes.as_ref().map(|(lanes, from)| lanes.queue(*from)),
         });
         let workers = self.shared.seats().zip(&self.division.cores);
         Status {
@@ -287,9 +296,17 @@ impl Run {
 
 impl Division {
     /// Between the workers that are wanted, or on one where the rules need it.
-    fn of(rulesets: &[Arc<Ruleset>], workers: &Workers) -> Self {
+    fn of(
+        rulesets: &[Arc<Ruleset>],
+        workers: &Workers,
+        mut orders: impl Iterator<Item = Order>,
+    ) -> Self {
         let mut cores = topology::chosen(&workers.cores, workers.count);
-        let (steering, why) = Steering::of(rulesets, cores.len());
+        let (mut steering, mut why) = Steering::of(rulesets, cores.len());
+        if orders.any(|order| order == Order::Wire) && !steering.can_order() {
+            steering = Steering::of(rulesets, 1).0;
+            why = Some(FRAGMENTS.to_owned());
+        }
         cores.truncate(steering.workers());
         Self { steering, cores, why }
     }

@@ -61,7 +61,8 @@ pub fn open(
 ) -> Result<Opened, RunError> {
     let (mut loaded, resumed) = load(settings).map_err(RunError::Config)?;
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
-    let division = Division::of(&loaded.rulesets, &settings.workers);
+    let orders = settings.wires.iter().map(|wire| wire.order);
+    let division = Division::of(&loaded.rulesets, &settings.workers, orders);
     loaded.warnings.extend(division.one_because());
     loaded.warnings.extend(ports::apart(settings, &division.cores));
     let mut openers =
@@ -71,14 +72,15 @@ pub fn open(
         let mut open = |place: usize| {
             let name = settings.ports[place].name.as_str().into();
             let OpenPort { queues, device, odd } =
-                ports::open(settings, place, division.cores.len(), &mut openers)?;
+                ports::open(settings, place, division.cores.len(), wire.order, &mut openers)?;
             loaded.warnings.extend(odd);
             Ok::<_, RunError>(((name, queues), device))
         };
         let [(first, left), (second, right)] = [open(wire.ports[0])?, open(wire.ports[1])?];
         // Devices that are made by being opened have an MTU now.
         let crossings = ports::crossings(settings, wire);
-        wires.push(Joined { ports: [first, second], crossings, other: wire.other });
+        let (other, order) = (wire.other, wire.order);
+        wires.push(Joined { ports: [first, second], crossings, other, order });
         if let (LinkLoss::Pass, Some(left), Some(right)) = (wire.link, &left, &right) {
             passed.push([Arc::clone(left), Arc::clone(right)]);
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pktio::{FaultPort, MemoryPort, Opener, Pool, PortError};
 
 use super::capture_port::CapturePort;
-use super::config::{BurstSettings, Gone, Kind, PortSettings, Settings, Ttl, WireSettings};
+use super::config::{BurstSettings, Gone, Kind, Order, PortSettings, Settings, Ttl, WireSettings};
 use super::device::{Device, Open, Opened};
 use super::shared_port::SharedPort;
 use super::wire::BoxedPort;
@@ -66,7 +66,8 @@ pub(super) struct OpenPort {
     pub(super) odd: Option<String>,
 }
 
-/// Opens the port at a place of the configuration, with a queue for each of so many workers if it has several.
+/// Opens the port at a place of the configuration, with a queue for each of so many workers if it has several, and its
+/// wire does not keep the order of all frames.
 ///
 /// # Errors
 /// The port fails.
@@ -74,11 +75,13 @@ pub(super) fn open(
     settings: &Settings,
     place: usize,
     workers: usize,
+    order: Order,
     openers: &mut Openers<'_>,
 ) -> Result<OpenPort, PortError> {
     let PortSettings { name, kind, gone, .. } = &settings.ports[place];
     let is_device = matches!(kind, Kind::AfPacket { .. } | Kind::AfXdp { .. } | Kind::Tun { .. });
-    let mut found = open_queues(settings, place, workers, openers)?;
+    let queues = if order == Order::Wire { 1 } else { workers };
+    let mut found = open_queues(settings, place, queues, openers)?.ordered(order);
     let odd = found.odd.take();
     if !is_device || *gone == Gone::End {
         return Ok(OpenPort { queues: found.queues, device: None, odd });
@@ -90,9 +93,9 @@ pub(super) fn open(
     let again: Open = Box::new(move || {
         let opener = Arc::clone(&opener);
         let mut openers = Openers { opener, dpdk: &mut (), xdp: OpenXdp::default() };
-        open_queues(&settings, place, queues, &mut openers)?.opened(workers)
+        open_queues(&settings, place, queues, &mut openers)?.ordered(order).opened(workers, order)
     });
-    let (device, queues) = Device::new(name, found.opened(workers)?, again);
+    let (device, queues) = Device::new(name, found.opened(workers, order)?, again);
     let queues = queues.into_iter().map(|queue| Box::new(queue) as BoxedPort).collect();
     let queues = if is_shared { Queues::Parts(queues) } else { Queues::Each(queues) };
     Ok(OpenPort { queues, device: Some(device), odd })
@@ -113,15 +116,26 @@ impl Found {
         Self { name: name.to_owned(), queues, idle_latency: Duration::ZERO, odd: None }
     }
 
+    /// What was opened with one queue for all is shared.
+    fn ordered(self, order: Order) -> Self {
+        let queues = match self.queues {
+            Queues::Each(mut queues) if order == Order::Wire && queues.len() == 1 => {
+                queues.pop().map_or(Queues::Each(queues), Queues::One)
+            }
+            queues => queues,
+        };
+        Self { queues, ..self }
+    }
+
     /// With a queue, or a part of the only one, for each of so many workers.
-    fn opened(self, workers: usize) -> Result<Opened, PortError> {
+    fn opened(self, workers: usize, order: Order) -> Result<Opened, PortError> {
         let Self { name, queues, idle_latency, .. } = self;
         let queues = match queues {
             Queues::Each(queues) | Queues::Parts(queues) => queues,
             Queues::One(queue) if workers == 1 => vec![queue],
             Queues::One(queue) => {
                 let failed = |source| PortError::Io { name: name.clone(), offset: 0, source };
-                let parts = SharedPort::parts(queue, workers).map_err(failed)?;
+                let parts = SharedPort::of(queue, workers, order).map_err(failed)?;
                 parts.into_iter().map(|part| Box::new(part) as BoxedPort).collect()
             }
         };

@@ -1,4 +1,4 @@
-//! [`SharedPort`]: a port with one queue that several workers drive. One of them receives by it, all transmit.
+//! [`SharedPort`]: a port with one queue that several workers drive. One of them receives by it, or all do; all transmit.
 //!
 //! Contract: the port is locked for a burst. So a port whose receiving waits for a medium (a capture that is piped in)
 //! keeps others from transmitting by it meanwhile.
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use pktio::{Bell, Burst, Port, PortError, Readiness, Stats};
 
+use super::config::Order;
 use super::wire::BoxedPort;
 
 /// How often a port is looked at that had no descriptor at first and has one now.
@@ -21,6 +22,8 @@ pub(super) struct SharedPort {
     port: Arc<Mutex<BoxedPort>>,
     /// `None` where another worker receives.
     receives: Option<Wait>,
+    /// What it counts is this part's to say.
+    counts: bool,
 }
 
 /// What tells that the port has frames, of what cannot be borrowed from it while it is locked.
@@ -31,14 +34,17 @@ struct Wait {
 }
 
 impl SharedPort {
-    /// A part for each of so many workers; the first receives.
+    /// A part for each of so many workers. The first receives, or where the order of all frames is kept each does, one
+    /// at a time.
     ///
     /// # Errors
     /// The port's descriptor cannot be duplicated.
-    pub(super) fn parts(port: BoxedPort, workers: usize) -> io::Result<Vec<Self>> {
-        let mut receives = Some(Wait::of(&*port)?);
+    pub(super) fn of(port: BoxedPort, workers: usize, order: Order) -> io::Result<Vec<Self>> {
+        let receiving = if order == Order::Wire { workers } else { 1 };
+        let waits = (0..receiving).map(|_| Wait::of(&*port)).collect::<io::Result<Vec<_>>>()?;
+        let mut waits = waits.into_iter();
         let port = Arc::new(Mutex::new(port));
-        let part = |_| Self { port: Arc::clone(&port), receives: receives.take() };
+        let part = |at| Self { port: Arc::clone(&port), receives: waits.next(), counts: at == 0 };
         Ok((0..workers).map(part).collect())
     }
 
@@ -90,12 +96,9 @@ impl Port for SharedPort {
         }
     }
 
-    /// Of the whole port, by whoever receives.
+    /// Of the whole port, by the first part.
     fn stats(&self) -> Stats {
-        match self.receives {
-            Some(_) => self.lock().stats(),
-            None => Stats::default(),
-        }
+        if self.counts { self.lock().stats() } else { Stats::default() }
     }
 }
 
@@ -141,7 +144,7 @@ mod tests {
     fn one_receives_and_tells_of_the_port_and_all_transmit_and_flush() {
         let asked = Arc::<Asked>::default();
         let port: BoxedPort = Box::new(Counting(Arc::clone(&asked)));
-        let mut parts = SharedPort::parts(port, 3).expect("nothing to duplicate");
+        let mut parts = SharedPort::of(port, 3, Order::Flow).expect("nothing to duplicate");
         let mut burst = Burst::default();
         for part in &mut parts {
             part.rx_burst(&mut burst).expect("received");

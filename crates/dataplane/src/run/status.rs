@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::account::{Accounted, Reason};
 use super::given_up::GivenUp;
+use super::ordered::Queue;
 use super::restart::Resumed;
 use super::shared::Seat;
 use super::watch;
@@ -98,6 +99,8 @@ pub struct Direction {
     pub to: String,
     /// Its frames, counted by fate.
     pub frames: Accounted,
+    /// What is between receiving and sending, where the wire keeps the order of all its frames.
+    pub queue: Option<Queue>,
 }
 
 impl Status {
@@ -148,6 +151,11 @@ pub fn text(status: &Value) -> String {
         let dropped: Vec<_> = dropped.map(|(reason, count)| format!("{reason} {count}")).collect();
         let dropped = if dropped.is_empty() { "none".to_owned() } else { dropped.join(", ") };
         let _ = writeln!(text, ", dropped: {dropped}");
+        if let Some(queue) = wire["queue"].as_object() {
+            let (bursts, room) = (&queue["bursts"], &queue["room"]);
+            let _ = write!(text, "{from} > {to}: {bursts} of {room} bursts wait");
+            let _ = writeln!(text, ", {} were given up", queue["overdue"]);
+        }
     }
     for cause in listed(&status["unknown_because"]) {
         let (what, packets) = (word(&cause["what"]), &cause["packets"]);
@@ -251,7 +259,7 @@ impl Direction {
     fn json(&self) -> Value {
         let Accounted { received, taken_over, made, sent, unevaluated, .. } = self.frames;
         let dropped = dropped(&self.frames).map(|(name, count)| (name.to_owned(), json!(count)));
-        json!({
+        let mut direction = json!({
             "in": self.from,
             "out": self.to,
             "received": received,
@@ -260,7 +268,11 @@ impl Direction {
             "sent": sent,
             "unevaluated": unevaluated,
             "dropped": dropped.collect::<Map<_, _>>(),
-        })
+        });
+        if let Some(Queue { bursts, room, overdue }) = self.queue {
+            direction["queue"] = json!({ "bursts": bursts, "room": room, "overdue": overdue });
+        }
+        direction
     }
 }
 

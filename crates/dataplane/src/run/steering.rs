@@ -69,6 +69,16 @@ impl Steering {
         self.workers
     }
 
+    /// Whether a frame's owner has to evaluate it.
+    pub(super) fn couples(&self) -> bool {
+        self.couples
+    }
+
+    /// Whether wires can keep the order of all their frames: each frame has an owner by itself, or needs none.
+    pub(super) fn can_order(&self) -> bool {
+        self.workers == 1 || !self.couples || matches!(self.key, Key::Addresses)
+    }
+
     /// Whether the frames of a port are handed to their owners, where each worker receives by a queue of its own or not.
     pub(super) fn steers(&self, has_queues: bool) -> bool {
         self.workers > 1 && (self.couples || !has_queues)

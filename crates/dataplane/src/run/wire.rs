@@ -33,47 +33,47 @@ pub type BoxedPort = Box<dyn Port + Send>;
 /// Two ports, joined.
 pub(super) struct Wire {
     number: u16,
-    ends: [End; 2],
+    pub(super) ends: [End; 2],
     other: Other,
     /// How frames cross it that come in by each end.
     crossings: [Crossing; 2],
     /// What is known of each frame before it is handled: its headers, or its fate.
-    headers: Vec<Result<(Link, Headers), Fate>>,
+    pub(super) headers: Vec<Result<(Link, Headers), Fate>>,
     /// No rule is for any of them: all leave as they lie.
     are_unseen: bool,
     /// Whose each frame is, where several workers share them.
     places: Vec<Place>,
     /// A worker's own frames, where others were among them.
-    own: Burst,
+    pub(super) own: Burst,
     fates: Vec<Fate>,
     /// Frames that leave in place of others.
-    made: Burst,
+    pub(super) made: Burst,
     /// What leaves, where that is not what came, in order.
-    out: Burst,
+    pub(super) out: Burst,
     /// Replies, back by the port of arrival.
-    back: Burst,
+    pub(super) back: Burst,
     /// Where a frame is put together.
     frame: Vec<u8>,
     of_burst: OfBurst,
 }
 
 /// One end of a wire, with the frames that come in by it.
-struct End {
+pub(super) struct End {
     name: Arc<str>,
     port: BoxedPort,
     /// What comes in by it may be another worker's.
     steers: bool,
     /// All of it comes to one worker first.
     keeps: bool,
-    burst: Burst,
-    account: Arc<Account>,
+    pub(super) burst: Burst,
+    pub(super) account: Arc<Account>,
     rate: Rate,
     has_ended: bool,
 }
 
 /// What becomes of a frame of a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+pub(super) enum Fate {
     /// It leaves as it lies.
     Passes,
     /// Its first bytes leave.
@@ -155,11 +155,6 @@ impl Wire {
     /// The counts of the frames that came in by each end, by fate.
     pub(super) fn accounts(&self) -> [Arc<Account>; 2] {
         self.ends.each_ref().map(|end| Arc::clone(&end.account))
-    }
-
-    /// The names of its ends.
-    pub(super) fn names(&self) -> [Arc<str>; 2] {
-        self.ends.each_ref().map(|end| Arc::clone(&end.name))
     }
 
     /// What tells when its ports have frames; those that have ended never have.
@@ -256,7 +251,7 @@ impl Wire {
         self.back.clear();
     }
 
-    fn receive(&mut self, from: usize) -> Result<usize, PortError> {
+    pub(super) fn receive(&mut self, from: usize) -> Result<usize, PortError> {
         let end = &mut self.ends[from];
         if end.has_ended {
             return Ok(0);
@@ -274,7 +269,7 @@ impl Wire {
     }
 
     /// Finds the headers of all frames, but of those whose fate does not depend on them.
-    fn find_headers(&mut self, from: usize, program: &Program) {
+    pub(super) fn find_headers(&mut self, from: usize, program: &Program) {
         let End { burst, steers, .. } = &self.ends[from];
         self.headers.clear();
         self.are_unseen = true;
@@ -351,7 +346,13 @@ impl Wire {
     }
 
     /// Finds the fate of all frames; where they are unseen, they have it already, and none is written down.
-    fn evaluate(&mut self, from: usize, guard: &mut BurstGuard<'_>, causes: &Causes, now: u64) {
+    pub(super) fn evaluate(
+        &mut self,
+        from: usize,
+        guard: &mut BurstGuard<'_>,
+        causes: &Causes,
+        now: u64,
+    ) {
         self.fates.clear();
         if self.are_unseen {
             return;
@@ -441,7 +442,7 @@ impl Wire {
     }
 
     /// Carries the fates out: what leaves stands in `burst`, or in `out` if other frames are among it.
-    fn settle(&mut self, from: usize) {
+    pub(super) fn settle(&mut self, from: usize) {
         let End { burst, account, .. } = &mut self.ends[from];
         let (mut is_replaced, mut is_dropped) = (false, false);
         for (at, fate) in self.fates.iter().enumerate() {
@@ -488,7 +489,7 @@ impl Wire {
         }
     }
 
-    fn transmit(&mut self, from: usize) -> Result<(), PortError> {
+    pub(super) fn transmit(&mut self, from: usize) -> Result<(), PortError> {
         let [end, to] = ends_from(&mut self.ends, from);
         let leaving = if self.out.is_empty() { &mut end.burst } else { &mut self.out };
         transmit(leaving, to, &end.account)?;

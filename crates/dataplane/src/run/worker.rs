@@ -22,6 +22,7 @@ use super::account::Reason;
 use super::config::OnPanic;
 use super::handed::Handed;
 use super::handover::Handover;
+use super::ordered::Ordered;
 use super::shared::{Phase, Shared};
 use super::wire::{Means, Mode, Wire};
 use crate::publish;
@@ -29,10 +30,15 @@ use crate::publish;
 /// How long frames are still taken that come after it is told to stop.
 pub const DRAIN: Duration = Duration::from_millis(200);
 
+/// How often a worker looks after bursts that others have.
+const LOOK: Duration = Duration::from_millis(1);
+
 /// Drives its queues of all ports.
 pub(super) struct Worker {
     pub(super) number: usize,
     pub(super) wires: Vec<Wire>,
+    /// Those that keep the order of all their frames.
+    pub(super) ordered: Vec<Ordered>,
     pub(super) rules: publish::Worker,
     pub(super) handover: Handover,
     pub(super) on_panic: OnPanic,
@@ -67,7 +73,8 @@ impl Worker {
     pub(super) fn run(&mut self) -> Result<(), Failed> {
         let ended = self.take_turns();
         let flushed = self.wires.iter_mut().try_for_each(Wire::flush);
-        ended.and(flushed.map_err(Failed::Port))
+        let ordered = self.ordered.iter_mut().try_for_each(Ordered::flush);
+        ended.and(flushed.and(ordered).map_err(Failed::Port))
     }
 
     fn take_turns(&mut self) -> Result<(), Failed> {
@@ -84,6 +91,7 @@ impl Worker {
             match self.stage.phase {
                 Phase::Receives if is_over => self.go_on_to(Phase::Gives),
                 _ if frames > 0 => {}
+                _ if self.has_bursts() => self.sleep(),
                 Phase::Gives if are_all_as_far => {
                     self.handover.give_up();
                     self.go_on_to(Phase::Takes);
@@ -100,7 +108,7 @@ impl Worker {
     fn turn(&mut self) -> Result<usize, PortError> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mode = self.mode();
-        let Self { rules, handover, shared, wires, taken, stage, .. } = self;
+        let Self { rules, handover, shared, wires, ordered, taken, stage, .. } = self;
         let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         let mut means = Means { rules, causes: &shared.causes, handover, mode, now };
         let mut frames = 0;
@@ -108,6 +116,10 @@ impl Worker {
             for wire in &mut *wires {
                 frames += wire.turn(&mut means)?;
             }
+        }
+        let receives = stage.phase == Phase::Receives;
+        for ordered in ordered {
+            frames += usize::from(ordered.turn(receives, &mut means, || shared.wake_all())?);
         }
         means.handover.release(false);
         means.handover.take(taken);
@@ -162,6 +174,7 @@ impl Worker {
     /// Gives up all frames that are on their way.
     fn abandon(&mut self, reason: Reason) {
         self.wires.iter_mut().for_each(|wire| wire.abandon(reason));
+        self.ordered.iter_mut().for_each(|ordered| ordered.abandon(reason));
         for Handed { wire, from, .. } in self.taken.drain(..) {
             if let Some(wire) = self.wires.get(usize::from(wire)) {
                 wire.drop_handed(usize::from(from), reason);
@@ -175,8 +188,8 @@ impl Worker {
             self.stage.until = Some(Instant::now() + DRAIN);
         }
         match self.stage.until {
-            Some(until) => frames == 0 || Instant::now() >= until,
-            None => frames == 0 && self.ports_have_ended(),
+            Some(until) => (frames == 0 && !self.has_bursts()) || Instant::now() >= until,
+            None => frames == 0 && self.ports_have_ended() && !self.has_bursts(),
         }
     }
 
@@ -188,17 +201,26 @@ impl Worker {
     }
 
     fn ports_have_ended(&self) -> bool {
-        let mut all = self.wires.iter().flat_map(Wire::readiness);
-        all.all(|ready| matches!(ready, Readiness::Never))
+        self.readiness().all(|ready| matches!(ready, Readiness::Never))
+    }
+
+    fn readiness(&self) -> impl Iterator<Item = Readiness<'_>> {
+        let ordered = self.ordered.iter().flat_map(Ordered::readiness);
+        self.wires.iter().flat_map(Wire::readiness).chain(ordered)
+    }
+
+    /// Whether bursts of its wires wait for another worker.
+    fn has_bursts(&self) -> bool {
+        self.ordered.iter().any(Ordered::has_bursts)
     }
 
     /// Waits for frames, or for somebody who wakes it.
     fn sleep(&self) {
         let mut descriptors: SmallVec<[BorrowedFd<'_>; 8]> = SmallVec::new();
-        let mut most: Option<Duration> = None;
+        // Another worker's burst may have to be given up.
+        let mut most = self.has_bursts().then_some(LOOK);
         let mut is_awake = false;
-        let ports = self.wires.iter().flat_map(Wire::readiness);
-        for ready in ports.filter(|_| self.stage.phase == Phase::Receives) {
+        for ready in self.readiness().filter(|_| self.stage.phase == Phase::Receives) {
             match ready {
                 Readiness::Never => {}
                 Readiness::Always => is_awake = true,

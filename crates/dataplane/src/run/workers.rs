@@ -12,8 +12,9 @@ use std::thread::{self, JoinHandle};
 use conntrack::Listing;
 
 use super::account::Account;
-use super::config::{OnPanic, Other};
+use super::config::{OnPanic, Order, Other};
 use super::handover::{self, Handover};
+use super::ordered::{Lanes, Ordered};
 use super::parker::Parker;
 use super::shared::Shared;
 use super::shared_port::SharedPort;
@@ -39,6 +40,7 @@ pub(super) struct Joined {
     pub(super) ports: [(Arc<str>, Queues); 2],
     pub(super) crossings: [Crossing; 2],
     pub(super) other: Other,
+    pub(super) order: Order,
 }
 
 /// One direction of a wire, over all workers.
@@ -47,6 +49,16 @@ pub(super) struct Counted {
     pub(super) from: Arc<str>,
     pub(super) to: Arc<str>,
     pub(super) accounts: Vec<Arc<Account>>,
+    /// Of a wire that keeps the order of all its frames, and which end they come in by.
+    pub(super) lanes: Option<(Arc<Lanes>, usize)>,
+}
+
+/// One worker's part of all wires.
+#[derive(Default)]
+struct Wires {
+    /// Those that keep order within a flow alone.
+    free: Vec<Wire>,
+    ordered: Vec<Ordered>,
 }
 
 /// Workers to be.
@@ -73,31 +85,45 @@ impl Crew {
         let count = steering.workers();
         let parkers = (0..count).map(|_| Parker::new().map(Arc::new)).collect::<io::Result<_>>()?;
         let shared = Arc::new(Shared::new(parkers));
-        let mut of_workers: Vec<Vec<Wire>> = (0..count).map(|_| Vec::new()).collect();
-        for (number, Joined { ports, crossings, other }) in wires.into_iter().enumerate() {
+        let mut of_workers: Vec<Wires> = (0..count).map(|_| Wires::default()).collect();
+        let mut directions = Vec::new();
+        for Joined { ports, crossings, other, order } in wires {
+            // One worker keeps it anyway.
+            let lanes = (order == Order::Wire && count > 1).then(|| Arc::new(Lanes::new(steering)));
+            let mut counted = directions_of(&ports, lanes.as_ref());
             let [first, second] = ports;
-            let ends = [parts(first, steering)?, parts(second, steering)?];
+            let ends = [parts(first, steering, order)?, parts(second, steering, order)?];
             let [firsts, seconds] = ends.map(Vec::into_iter);
-            for ((first, second), wires) in firsts.zip(seconds).zip(&mut of_workers) {
-                wires.push(Wire::new(number as u16, [first, second], other, crossings, count));
+            let workers = of_workers.iter_mut().enumerate();
+            for (ends, (worker, wires)) in firsts.zip(seconds).zip(workers) {
+                // A frame that is handed over names its wire by its place among those.
+                let number = wires.free.len() as u16;
+                let wire = Wire::new(number, [ends.0, ends.1], other, crossings, count);
+                for (counted, account) in counted.iter_mut().zip(wire.accounts()) {
+                    counted.accounts.push(account);
+                }
+                match &lanes {
+                    Some(lanes) => wires.ordered.push(Ordered::new(wire, lanes, worker)),
+                    None => wires.free.push(wire),
+                }
             }
+            directions.extend(counted);
         }
-        let directions = directions(&of_workers);
         let wakers = shared.wakers();
         let handovers = handover::among(&wakers, steering);
         let max = published.program().config().ct.max;
-        let make =
-            |(number, ((wires, handover), waker)): (usize, ((Vec<Wire>, Handover), _))| Worker {
-                number,
-                wires,
-                rules: published.worker_of(steering.shard(number, max)).sending(),
-                handover,
-                on_panic,
-                shared: Arc::clone(&shared),
-                waker,
-                stage: Stage::default(),
-                taken: VecDeque::new(),
-            };
+        let make = |(number, ((wires, handover), waker)): (usize, ((Wires, Handover), _))| Worker {
+            number,
+            wires: wires.free,
+            ordered: wires.ordered,
+            rules: published.worker_of(steering.shard(number, max)).sending(),
+            handover,
+            on_panic,
+            shared: Arc::clone(&shared),
+            waker,
+            stage: Stage::default(),
+            taken: VecDeque::new(),
+        };
         let all = of_workers.into_iter().zip(handovers).zip(wakers).enumerate();
         let workers = all.map(make).collect();
         Ok(Self { workers, directions, shared })
@@ -140,35 +166,35 @@ pub(super) fn join(threads: Vec<Thread>) -> (Result<(), Failed>, Listing) {
 }
 
 /// A port as each worker drives it.
-fn parts((name, queues): (Arc<str>, Queues), steering: &Steering) -> io::Result<Vec<Driven>> {
+fn parts(
+    (name, queues): (Arc<str>, Queues),
+    steering: &Steering,
+    order: Order,
+) -> io::Result<Vec<Driven>> {
     let (ports, has_queues): (Vec<BoxedPort>, _) = match queues {
         Queues::One(port) if steering.workers() == 1 => (vec![port], true),
         Queues::One(port) => {
-            let parts = SharedPort::parts(port, steering.workers())?;
+            let parts = SharedPort::of(port, steering.workers(), order)?;
             (parts.into_iter().map(|part| Box::new(part) as BoxedPort).collect(), false)
         }
         Queues::Parts(ports) => (ports, false),
         Queues::Each(ports) => (ports, true),
     };
-    let steers = steering.steers(has_queues);
+    let steers = order == Order::Flow && steering.steers(has_queues);
     let keeps = !has_queues;
     let drive = |port| Driven { name: Arc::clone(&name), port, steers, keeps };
     Ok(ports.into_iter().map(drive).collect())
 }
 
-/// Both directions of every wire, with what each worker counts.
-fn directions(of_workers: &[Vec<Wire>]) -> Vec<Counted> {
-    let mut directions = Vec::new();
-    for (at, wire) in of_workers.first().into_iter().flatten().enumerate() {
-        let [first, second] = wire.names();
-        for (from, to, way) in [(&first, &second, 0), (&second, &first, 1)] {
-            let own = of_workers.iter().map(|wires| wires[at].accounts());
-            directions.push(Counted {
-                from: Arc::clone(from),
-                to: Arc::clone(to),
-                accounts: own.map(|accounts| Arc::clone(&accounts[way])).collect(),
-            });
-        }
-    }
-    directions
+/// Both directions of a wire, which nobody has counted anything of.
+fn directions_of(
+    [first, second]: &[(Arc<str>, Queues); 2],
+    lanes: Option<&Arc<Lanes>>,
+) -> [Counted; 2] {
+    [(first, second, 0), (second, first, 1)].map(|(from, to, end)| Counted {
+        from: Arc::clone(&from.0),
+        to: Arc::clone(&to.0),
+        accounts: Vec::new(),
+        lanes: lanes.map(|lanes| (Arc::clone(lanes), end)),
+    })
 }

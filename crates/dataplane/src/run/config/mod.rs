@@ -187,8 +187,20 @@ pub struct WireSettings {
     pub other: Other,
     /// What becomes of one port when the other one's link is lost.
     pub link: LinkLoss,
+    /// What keeps its order.
+    pub order: Order,
     /// Where the configuration says so.
     pub at: At,
+}
+
+/// Which frames of a wire leave in the order in which they came, where several workers evaluate them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Those of a flow: each flow is one worker's.
+    #[default]
+    Flow,
+    /// All that come in by a port: they wait for each other.
+    Wire,
 }
 
 /// What becomes of the time to live of packets that cross a wire.

@@ -28,6 +28,7 @@ const KINDS: [(&str, &[&str]); 7] = [
 ];
 const KINDS_NOT_BUILT: [&str; 1] = ["tunnel"];
 const PORT: [&str; 3] = ["name", "kind", "address"];
+const WIRE: [&str; 6] = ["ports", "ttl", "other", "link", "scheme", "order"];
 const PORT_NOT_BUILT: [&str; 1] = ["queues"];
 
 /// Ports and wires that a file may have.
@@ -188,9 +189,10 @@ impl<'t> Reader<'t> {
 
     fn wires(&self, top: &DeTable<'t>, ports: &[PortSettings]) -> Result<Vec<WireSettings>, Wrong> {
         let mut had: Vec<usize> = ports.iter().filter_map(PortSettings::wraps).collect();
+        let of_all = work::scheme(top)?;
         let mut wires = Vec::new();
         for value in self.listed(top, "wire", "at least one [[wire]]")? {
-            let wire = Section::new("[[wire]]", value, &["ports", "ttl", "other", "link"], &[])?;
+            let wire = Section::new("[[wire]]", value, &WIRE, &[])?;
             let given = wire.need("ports")?;
             let what = "a list of two ports";
             let names = given.get_ref().as_array().ok_or_else(|| found(given, what))?;
@@ -223,7 +225,8 @@ impl<'t> Reader<'t> {
                 let what = "expected ports of kind af_packet or tun on a wire with link = \"pass\"";
                 return Err((value.span(), what.to_owned()));
             }
-            wires.push(WireSettings { ports: places, ttl, other, link, at });
+            let order = work::order(&wire, of_all)?;
+            wires.push(WireSettings { ports: places, ttl, other, link, order, at });
         }
         Ok(wires)
     }

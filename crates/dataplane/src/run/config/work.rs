@@ -2,7 +2,7 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::{BurstSettings, Cores, Workers};
+use super::{BurstSettings, Cores, Order, Workers};
 use crate::keys::{Section, Value, Wrong, found};
 
 /// Workers that there may be: a ring goes from each to each.
@@ -18,10 +18,32 @@ const MOST_SENT: u64 = 512;
 /// Microseconds that frames may be held back.
 const MOST_DRAIN: u64 = 1_000_000;
 
+/// What keeps its order by each scheme.
+const SCHEMES: [(&str, Order); 2] = [("run_to_completion", Order::Flow), ("ordered", Order::Wire)];
+
+/// What keeps its order on wires that do not say so: by `[workers] scheme`.
+pub(super) fn scheme(top: &DeTable<'_>) -> Result<Order, Wrong> {
+    let Some(value) = top.get("workers") else { return Ok(Order::default()) };
+    let section = Section::any("[workers]", value)?;
+    Ok(section.choice("scheme", &SCHEMES, &[])?.unwrap_or_default())
+}
+
+/// The same of a wire: by its own `scheme`, or else that of all, and by `order`.
+pub(super) fn order(wire: &Section<'_, '_>, of_all: Order) -> Result<Order, Wrong> {
+    let scheme = wire.choice("scheme", &SCHEMES, &[])?.unwrap_or(of_all);
+    let words = [("wire", Order::Wire), ("flow", Order::Flow)];
+    match (scheme, wire.choice("order", &words, &[])?, wire.get("order")) {
+        (Order::Flow, Some(Order::Wire), Some(order)) => {
+            let what = "expected scheme = \"ordered\" for order = \"wire\"";
+            Err((order.span(), what.to_owned()))
+        }
+        (_, order, _) => Ok(order.unwrap_or(scheme)),
+    }
+}
+
 pub(super) fn workers(top: &DeTable<'_>) -> Result<Workers, Wrong> {
     let Some(value) = top.get("workers") else { return Ok(Workers::default()) };
     let section = Section::new("[workers]", value, &["cores", "count", "scheme"], &[])?;
-    section.choice("scheme", &[("run_to_completion", ())], &["ordered"])?;
     let cores = match section.get("cores") {
         None => Cores::Any,
         Some(list) if list.get_ref().is_array() => Cores::These(numbers(list)?),

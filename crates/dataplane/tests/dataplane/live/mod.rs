@@ -3,6 +3,7 @@
 mod addressed;
 mod aging;
 mod bad;
+mod ordered;
 mod passing;
 mod refusing;
 mod settings;
@@ -12,7 +13,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use dataplane::run::config::{OnPanic, Other};
+use dataplane::run::config::{OnPanic, Order, Other};
 use dataplane::run::{BoxedPort, Direction, Ends, Run, RunError, Status};
 use dataplane::{Config, Crossing, Unresolved};
 use host::Host;
@@ -98,7 +99,8 @@ impl Rig {
     fn start(self) -> (Run, [MemoryPort; 2]) {
         let [left, right] = self.near;
         let ports = [(NAMES[0].to_owned(), left), (NAMES[1].to_owned(), right)];
-        let ends = vec![Ends { ports, crossings: self.crossings, other: self.other }];
+        let ends =
+            vec![Ends { ports, crossings: self.crossings, other: self.other, order: Order::Flow }];
         let run =
             Run::start(ends, &self.rules, config(self.unknown, self.addresses), self.on_panic);
         (run.expect("a run"), self.far)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dataplane::Unresolved;
 use dataplane::run;
 use dataplane::run::config::{
-    BurstSettings, Cores, Kind, OnPanic, Other, Privileges, Settings, Workers,
+    BurstSettings, Cores, Kind, OnPanic, Order, Other, Privileges, Settings, Workers,
 };
 use pktio::pcap_file::NgWriter;
 use pktio::{InProcess, Interface, LinkType, Opener, Pace, Speed, XdpMode};
@@ -51,6 +51,22 @@ fn a_whole_configuration_is_read() {
     let addresses = settings.ports[3].addresses.iter().map(ToString::to_string);
     assert!(addresses.eq(["192.0.2.1", "2001:db8::1"]));
     assert_eq!((settings.ports[3].mtu, settings.ports[0].mtu), (Some(1492), None));
+}
+
+#[test]
+fn a_wire_has_its_own_scheme_or_that_of_all() {
+    let order = |wire: &str, rest: &str| {
+        let text = format!("{PORTS}{WIRE}{wire}{RULES}{rest}");
+        Settings::from_text("live.toml", &text).map(|settings| settings.wires[0].order)
+    };
+    let all = "[workers]\nscheme = \"ordered\"\n";
+    assert_eq!(order("", "").unwrap(), Order::Flow);
+    assert_eq!(order("", all).unwrap(), Order::Wire);
+    assert_eq!(order("scheme = \"ordered\"\n", "").unwrap(), Order::Wire);
+    assert_eq!(order("scheme = \"run_to_completion\"\n", all).unwrap(), Order::Flow);
+    assert_eq!(order("order = \"flow\"\n", all).unwrap(), Order::Flow);
+    let refused = order("order = \"wire\"\n", "").unwrap_err().to_string();
+    assert_eq!(refused, "live.toml:9:9: expected scheme = \"ordered\" for order = \"wire\"");
 }
 
 #[test]
@@ -197,8 +213,8 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         ),
         (rules("ip = \"a\"\non_panic = true"), "11:12: expected a string, found boolean"),
         (
-            after("[workers]\nscheme = \"ordered\""),
-            "12:10: scheme \"ordered\": not built into this tamis; expected one of run_to_completion",
+            after("[workers]\nscheme = \"random\""),
+            "12:10: expected one of run_to_completion ordered, found \"random\"",
         ),
         (
             after("[workers]\ncores = [3, 1, 3]"),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use dataplane::publish::Published;
-use dataplane::run::config::{Cores, OnPanic, Other, Workers};
+use dataplane::run::config::{Cores, OnPanic, Order, Other, Workers};
 use dataplane::run::{BoxedPort, Ends, Reason, Run, Status, WorkerState};
 use dataplane::{Arrival, Crossing, Leaves, Origin, Unresolved};
 use packet::craft::{Addresses, Craft, Fragment, Message};
@@ -21,10 +21,10 @@ use super::{config, filter, ruleset};
 const NOW: u64 = 1_000_000_000_000;
 
 /// A capture in memory: frames come in bursts, and what is transmitted stays.
-struct Recording {
-    frames: Vec<Vec<u8>>,
-    at: usize,
-    left: Arc<Mutex<Vec<Vec<u8>>>>,
+pub(super) struct Recording {
+    pub(super) frames: Vec<Vec<u8>>,
+    pub(super) at: usize,
+    pub(super) left: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Port for Recording {
@@ -163,7 +163,8 @@ fn through(workers: usize, rules: &Arc<Ruleset>, frames: &[Vec<u8>]) -> (Answer,
         ("left".to_owned(), port(frames, Arc::default())),
         ("right".to_owned(), port(&[], Arc::clone(&left))),
     ];
-    let ends = vec![Ends { ports, crossings: Default::default(), other: Other::Pass }];
+    let ends =
+        vec![Ends { ports, crossings: Default::default(), other: Other::Pass, order: Order::Flow }];
     let wanted = Workers { cores: Cores::Any, count: Some(workers) };
     let config = config(Unresolved::Drop, Vec::new());
     let run = Run::start_on(ends, &[Arc::clone(rules)], config, OnPanic::Closed, &wanted).unwrap();
@@ -197,7 +198,7 @@ impl Dice {
 
 /// Conversations of hosts on one side with hosts on the other, all mixed up, each in its order. What answers is sent to
 /// `seen_as`, if hosts are seen as one.
-fn conversations(seed: u64, seen_as: Option<[u8; 4]>) -> Vec<Vec<u8>> {
+pub(super) fn conversations(seed: u64, seen_as: Option<[u8; 4]>) -> Vec<Vec<u8>> {
     let mut dice = Dice(seed);
     let mut frames = Vec::new();
     let mut steps: HashMap<u64, u64> = HashMap::new();
@@ -247,10 +248,10 @@ fn pieces(whole: &Craft, dice: &mut Dice) -> Vec<Vec<u8>> {
     pieces
 }
 
-const STATELESS: &str = "-A FORWARD -i left -o right -p tcp --dport 80 -j ACCEPT\n\
+pub(super) const STATELESS: &str = "-A FORWARD -i left -o right -p tcp --dport 80 -j ACCEPT\n\
     -A FORWARD -p udp --sport 53 -j DROP\n-A FORWARD -p icmp -j ACCEPT\n\
     -A FORWARD -s 10.0.0.0/27 -j ACCEPT\n";
-const TRACKED: &str = "-A FORWARD -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT\n\
+pub(super) const TRACKED: &str = "-A FORWARD -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT\n\
     -A FORWARD -m conntrack --ctstate INVALID -j DROP\n\
     -A FORWARD -s 10.0.0.0/26 -m conntrack --ctstate NEW -j ACCEPT\n";
 
@@ -332,7 +333,8 @@ fn rules_that_need_one_worker_get_one_and_say_why() {
     let port =
         || -> BoxedPort { Box::new(Recording { frames: Vec::new(), at: 0, left: Arc::default() }) };
     let ports = [("left".to_owned(), port()), ("right".to_owned(), port())];
-    let ends = vec![Ends { ports, crossings: Default::default(), other: Other::Pass }];
+    let ends =
+        vec![Ends { ports, crossings: Default::default(), other: Other::Pass, order: Order::Flow }];
     let wanted = Workers { cores: Cores::Any, count: Some(3) };
     let config = config(Unresolved::Drop, Vec::new());
     let run = Run::start_on(ends, &rules, config, OnPanic::Closed, &wanted).unwrap();
@@ -349,7 +351,12 @@ fn rules_that_connections_would_have_to_move_for_do_not_suit() {
         || -> BoxedPort { Box::new(Recording { frames: Vec::new(), at: 0, left: Arc::default() }) };
     let start = |text: &str, count| {
         let ports = [("left".to_owned(), port()), ("right".to_owned(), port())];
-        let ends = vec![Ends { ports, crossings: Default::default(), other: Other::Pass }];
+        let ends = vec![Ends {
+            ports,
+            crossings: Default::default(),
+            other: Other::Pass,
+            order: Order::Flow,
+        }];
         let wanted = Workers { cores: Cores::Any, count: Some(count) };
         let rules = [ruleset(Family::Ipv4, text)];
         Run::start_on(ends, &rules, config(Unresolved::Drop, Vec::new()), OnPanic::Closed, &wanted)
@@ -372,13 +379,13 @@ fn rules_that_connections_would_have_to_move_for_do_not_suit() {
 
 /// What happens to the port that frames leave by, once.
 #[derive(Clone, Copy, PartialEq)]
-enum Trouble {
+pub(super) enum Trouble {
     Panic,
     Failure,
 }
 
 /// A port that has trouble with the first burst that it is to transmit.
-struct Troubled(Recording, Option<Trouble>);
+pub(super) struct Troubled(pub(super) Recording, pub(super) Option<Trouble>);
 
 impl Port for Troubled {
     fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
@@ -409,7 +416,8 @@ fn through_trouble(trouble: Trouble) -> (Vec<String>, Status, bool) {
     let right = Troubled(recording(Vec::new()), Some(trouble));
     let ports: [(String, BoxedPort); 2] =
         [("left".to_owned(), Box::new(recording(frames))), ("right".to_owned(), Box::new(right))];
-    let ends = vec![Ends { ports, crossings: Default::default(), other: Other::Pass }];
+    let ends =
+        vec![Ends { ports, crossings: Default::default(), other: Other::Pass, order: Order::Flow }];
     let wanted = Workers { cores: Cores::Any, count: Some(3) };
     let rules = [ruleset(Family::Ipv4, &filter("DROP", TRACKED))];
     let config = config(Unresolved::Drop, Vec::new());

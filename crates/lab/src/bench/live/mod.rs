@@ -12,6 +12,7 @@ mod forward;
 mod forwarder;
 mod latency;
 mod line;
+pub mod ordered;
 mod running;
 pub mod soak;
 mod source;
@@ -37,6 +38,8 @@ pub struct Plan {
     pub quick: bool,
     /// One part of it.
     pub only: Option<Part>,
+    /// Packets of which the order is looked at, in that part.
+    pub packets: Option<u64>,
 }
 
 /// A part of the benchmark.
@@ -52,16 +55,19 @@ pub enum Part {
     Tun,
     /// Frames for each second of processor time between devices of DPDK that cost next to nothing.
     Dpdk,
+    /// Packets in memory that several workers keep in order; needs neither root nor devices.
+    Ordered,
 }
 
 impl Part {
     /// All of them, with the names that the command line has.
-    pub const ALL: [(Self, &'static str); 5] = [
+    pub const ALL: [(Self, &'static str); 6] = [
         (Self::Forward, "forward"),
         (Self::Processor, "cpu"),
         (Self::Latency, "latency"),
         (Self::Tun, "tun"),
         (Self::Dpdk, "dpdk"),
+        (Self::Ordered, "ordered"),
     ];
 }
 
@@ -76,6 +82,16 @@ impl Plan {
 
     fn runs(self) -> usize {
         if self.quick { 3 } else { 7 }
+    }
+
+    /// Packets that several workers keep in order.
+    ///
+    /// # Panics
+    /// As [`ordered::run`].
+    #[must_use]
+    pub fn ordered(self) -> Document {
+        let each = std::time::Duration::from_secs_f64(self.seconds() / 2.0);
+        ordered::run(ordered::Plan { rounds: self.runs(), each, packets: self.packets })
     }
 
     /// Seconds that a run is measured.
@@ -104,6 +120,9 @@ pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
     }
     if plan.has(Part::Dpdk) {
         dpdk::rows(tamis, plan, &mut document)?;
+    }
+    if plan.has(Part::Ordered) {
+        document.results.extend(plan.ordered().results);
     }
     Ok(document)
 }

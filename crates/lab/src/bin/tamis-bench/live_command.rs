@@ -29,6 +29,9 @@ pub(crate) struct LiveArgs {
     /// One part of it; dpdk is measured only if it is named
     #[arg(long, value_name = "PART", value_parser = parts())]
     only: Option<Part>,
+    /// Look at the order of so many packets, in the part `ordered`, in one run; and of as many frames on a wire
+    #[arg(long, value_name = "PACKETS")]
+    packets: Option<u64>,
     /// Measure nothing, but send so many frames through faults and a link that flaps, and watch the memory
     #[arg(long, value_name = "FRAMES", conflicts_with_all = ["peers", "quick", "json", "figure", "only"])]
     soak: Option<u64>,
@@ -47,7 +50,12 @@ pub(crate) fn run(args: &LiveArgs) -> Result<ExitCode> {
     if let Some(frames) = args.soak {
         return soak(frames);
     }
-    let plan = Plan { peers: args.peers, quick: args.quick, only: args.only };
+    let LiveArgs { peers, quick, only, packets, .. } = *args;
+    let plan = Plan { peers, quick, only, packets };
+    if only == Some(Part::Ordered) {
+        crate::print(&plan.ordered(), args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let document = live::run(&crate::tamis()?, plan)?;
     if let Some(directory) = &args.figure {
         live::figure::draw(&document, directory)?;

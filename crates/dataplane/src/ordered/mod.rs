@@ -1,0 +1,27 @@
+//! The `ordered` scheme: batches are staged one after the other, worked on by several workers at a time, and released
+//! in the order in which they were staged. [`Lane`] holds them in between, [`Lane::turn`] is a worker's turn.
+//!
+//! Contract: staging and releasing run on the workers themselves, each by one of them at a time, whoever comes first.
+//! A lane holds a bounded number of batches. Its one lock is held for a few moves of a batch, never while frames are
+//! received, worked on or sent: four times for a batch, never for a frame. A worker that panics over a batch loses it;
+//! one that keeps a batch for longer than the lane's patience has it given up, and is named: the batches after it go
+//! on, and what it brings back later is not released. No batch allocates once a lane has all its buffers.
+//!
+//! What is worked on and how is the caller's ([`Batch`], [`Way`]): wires use it for bursts of frames.
+//!
+//! A lock, and not a ring of atomics: every interleaving of whole critical sections is then all there is, which is
+//! what shuttle explores (`tests/shuttle.rs`), and no argument on the order of memory is left to make.
+
+mod lane;
+mod turn;
+
+/// What a lane is made of; its tests under shuttle have other parts.
+mod sync {
+    pub(super) use std::sync::{Mutex, MutexGuard};
+}
+
+pub use lane::{Batch, Claim, Lane, Part, Releaser, Shape, Stage, Stager};
+pub use turn::{Came, Turned, Way};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! [`Hand`]: a worker at one lane: how frames get into it, are evaluated, and leave.
+
+use std::mem;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use packet::Packet;
+use pktio::{PortError, Readiness};
+
+use super::super::account::{Account, Reason};
+use super::super::fragments::Piece;
+use super::super::steering::{Follows, Steering};
+use super::super::wire::{Means, Mode, Wire};
+use super::Ordered;
+use super::frames::{Frames, merge};
+use crate::ordered::{Batch, Came, Part, Way};
+
+/// A worker at one direction of a wire.
+pub(super) struct Hand<'h, 'm> {
+    pub(super) ordered: &'h mut Ordered,
+    pub(super) from: usize,
+    pub(super) means: &'h mut Means<'m>,
+}
+
+/// Frames that a worker has in hand, so that a panic over them, or a port that fails, costs none its fate.
+#[derive(Debug)]
+pub(super) struct InHand {
+    from: usize,
+    /// How many there were.
+    frames: usize,
+    /// What was on its way then, as this worker's own account has it.
+    before: i64,
+}
+
+impl InHand {
+    pub(super) fn new(from: usize, frames: usize, before: i64) -> Self {
+        Self { from, frames, before }
+    }
+
+    /// Those that have found no fate since are dropped.
+    pub(super) fn is_dropped(self, reason: Reason, wire: &Wire) {
+        let account = wire.account(self.from);
+        let left = self.frames as i64 + account.on_its_way() - self.before;
+        account.dropped(reason, usize::try_from(left).unwrap_or(0));
+    }
+}
+
+impl Hand<'_, '_> {
+    fn wire(&mut self) -> &mut Wire {
+        &mut self.ordered.wire
+    }
+
+    fn account(&self) -> &Account {
+        self.ordered.wire.account(self.from)
+    }
+
+    /// From now on so many frames are in this worker's hand, until it lets go of them.
+    fn takes(&mut self, frames: usize) {
+        let before = self.account().on_its_way();
+        self.ordered.in_hand = Some(InHand::new(self.from, frames, before));
+    }
+
+    fn lets_go(&mut self) {
+        self.ordered.in_hand = None;
+    }
+
+    /// Receives into the wire's own burst.
+    fn receive(&mut self) -> Result<Came, PortError> {
+        let from = self.from;
+        let frames = self.wire().receive(from)?;
+        let most = &mut self.ordered.most[from];
+        *most = frames.max(*most);
+        Ok(Came { frames, is_more: frames > 0 && frames == *most })
+    }
+
+    /// Gives the frames that were received to their owners' parts, numbered in their order.
+    fn share_out(&mut self, parts: &mut [Frames]) {
+        let Self { ordered: Ordered { wire, lanes, owners, number: own, .. }, from, means } = self;
+        let guard = means.rules.burst();
+        wire.find_headers(*from, guard.program());
+        drop(guard);
+        let (burst, headers) = wire.received(*from);
+        let first = &lanes.directions[*from].number;
+        // Read by whoever stages next, after this one.
+        let first = first.fetch_add(burst.len() as u64, Ordering::Relaxed);
+        burst.metas_mut().zip(first..).for_each(|(meta, number)| meta.number = number);
+        owners.clear();
+        owners.extend(burst.iter_mut().zip(headers).map(|(frame, found)| match found {
+            Some(headers) => owner(&lanes.steering, frame.bytes, headers),
+            // Nobody can read it, or needs to.
+            None => *own,
+        }));
+        for (frame, owner) in burst.drain(usize::MAX).zip(&*owners) {
+            if let Some(part) = parts.get_mut(*owner) {
+                part.burst.append(frame);
+            }
+        }
+    }
+
+    fn evaluate(&mut self, part: &mut Frames) {
+        let Self { ordered: Ordered { wire, .. }, from, means } = self;
+        wire.exchange(*from, part);
+        wire.judge(*from, means);
+        wire.exchange(*from, part);
+    }
+
+    /// Transmits parts of a burst that were all done, in order.
+    fn transmit(&mut self, parts: &mut [Part<Frames>]) -> Result<(), PortError> {
+        let Self { ordered: Ordered { wire, .. }, from, .. } = self;
+        let mut done = parts.iter_mut().filter_map(done);
+        let (Some(first), second) = (done.next(), done.next()) else { return Ok(()) };
+        let unseen = |part: &mut Frames| match part.is_unevaluated {
+            true => part.leaving().len(),
+            false => 0,
+        };
+        let Some(second) = second else {
+            let unseen = unseen(first);
+            wire.exchange(*from, first);
+            return wire.send(*from, unseen);
+        };
+        let mut all: smallvec::SmallVec<[&mut Frames; 8]> = [first, second].into_iter().collect();
+        all.extend(done);
+        let unseen = all.iter_mut().map(|part| unseen(part)).sum();
+        let [out, back] = wire.leaving();
+        merge(all.iter_mut().map(|part| part.leaving()), out);
+        merge(all.iter_mut().map(|part| &mut part.back), back);
+        wire.send(*from, unseen)
+    }
+}
+
+impl Way<Frames> for Hand<'_, '_> {
+    type Error = PortError;
+
+    fn now(&self) -> Duration {
+        self.ordered.lanes.start.elapsed()
+    }
+
+    fn stage(&mut self, parts: &mut [Frames]) -> Result<Came, PortError> {
+        self.takes(0);
+        let from = self.from;
+        let came = self.receive()?;
+        match parts {
+            _ if came.frames == 0 => {}
+            [all] => mem::swap(self.wire().received(from).0, &mut all.burst),
+            parts => self.share_out(parts),
+        }
+        self.lets_go();
+        Ok(came)
+    }
+
+    fn refuse(&mut self) -> Result<Came, PortError> {
+        let from = self.from;
+        if matches!(self.ordered.wire.readiness()[from], Readiness::Always) {
+            return Ok(Came::default());
+        }
+        self.takes(0);
+        let came = self.receive()?;
+        self.wire().received(from).0.clear();
+        self.account().dropped(Reason::Queue, came.frames);
+        self.lets_go();
+        Ok(came)
+    }
+
+    fn work(&mut self, part: &mut Frames) {
+        self.takes(part.len());
+        match self.means.mode {
+            Mode::Evaluated => self.evaluate(part),
+            Mode::Open => part.is_unevaluated = true,
+            Mode::Dropped(reason) => {
+                self.account().dropped(reason, part.len());
+                part.clear();
+            }
+        }
+        self.lets_go();
+    }
+
+    fn late(&mut self, part: Frames) {
+        self.account().dropped(Reason::Overdue, part.len());
+    }
+
+    fn release(&mut self, parts: &mut [Part<Frames>]) -> Result<(), PortError> {
+        self.takes(parts.iter_mut().filter_map(any).map(|part| part.len()).sum());
+        for part in parts.iter_mut() {
+            let reason = match (&*part, self.means.mode) {
+                (Part::Overdue { .. }, _) => Reason::Overdue,
+                (Part::Done(_), Mode::Dropped(reason)) => reason,
+                (Part::Done(_), Mode::Evaluated | Mode::Open) => continue,
+            };
+            if let Some(part) = any(part) {
+                self.account().dropped(reason, part.len());
+                part.clear();
+            }
+        }
+        self.transmit(parts)?;
+        self.lets_go();
+        Ok(())
+    }
+}
+
+/// A part that a worker is done with, if anything is left of it.
+fn done(part: &mut Part<Frames>) -> Option<&mut Frames> {
+    match part {
+        Part::Done(part) if part.len() > 0 => Some(part),
+        Part::Done(_) | Part::Overdue { .. } => None,
+    }
+}
+
+/// A part that is there.
+fn any(part: &mut Part<Frames>) -> Option<&mut Frames> {
+    match part {
+        Part::Done(part) => Some(part),
+        Part::Overdue { part, .. } => part.as_mut(),
+    }
+}
+
+/// Whose a frame is. Fragments have no ports: where those matter there is no such wire.
+fn owner(steering: &Steering, bytes: &mut [u8], headers: &packet::Headers) -> usize {
+    match Piece::of(&Packet::with_headers(bytes, *headers))
+        .map(|piece| steering.of_fragment(&piece))
+    {
+        Some(Follows::Addresses(owner) | Follows::First(owner)) => owner,
+        None => steering.owner(bytes, headers),
+    }
+}

@@ -1,0 +1,66 @@
+//! The steps of a [`Wire`], one by one: what is received, evaluated and transmitted here is not the same burst.
+
+use std::sync::Arc;
+
+use packet::Headers;
+use pktio::{Burst, PortError};
+
+use super::super::account::Account;
+use super::super::wire::{Means, Wire};
+use super::frames::Frames;
+
+impl Wire {
+    /// What an end received, and the headers of each frame if it was looked into; none of those whose fate does not
+    /// depend on them.
+    pub(super) fn received(
+        &mut self,
+        from: usize,
+    ) -> (&mut Burst, impl Iterator<Item = Option<&Headers>>) {
+        let headers = self.headers.iter().map(|found| found.as_ref().ok().map(|found| &found.1));
+        (&mut self.ends[from].burst, headers)
+    }
+
+    /// What leaves in place of what an end received, and what goes back.
+    pub(super) fn leaving(&mut self) -> [&mut Burst; 2] {
+        [&mut self.out, &mut self.back]
+    }
+
+    /// Has bursts change places with those of this wire.
+    pub(super) fn exchange(&mut self, from: usize, frames: &mut Frames) {
+        std::mem::swap(&mut self.ends[from].burst, &mut frames.burst);
+        std::mem::swap(&mut self.out, &mut frames.out);
+        std::mem::swap(&mut self.back, &mut frames.back);
+    }
+
+    /// Finds the fates of the frames that came in by an end, and carries them out, but for sending.
+    pub(super) fn judge(&mut self, from: usize, means: &mut Means<'_>) {
+        let mut guard = means.rules.burst();
+        self.find_headers(from, guard.program());
+        self.evaluate(from, &mut guard, means.causes, means.now);
+        drop(guard);
+        self.settle(from);
+    }
+
+    /// Transmits what leaves. So many of those frames no rule saw.
+    pub(super) fn send(&mut self, from: usize, unseen: usize) -> Result<(), PortError> {
+        let account = Arc::clone(&self.ends[from].account);
+        let before = account.read().sent;
+        self.transmit(from)?;
+        let sent = account.read().sent - before;
+        account.unevaluated(unseen.min(sent as usize));
+        Ok(())
+    }
+
+    /// What this worker counts of the frames that come in by an end.
+    pub(super) fn account(&self, from: usize) -> &Account {
+        &self.ends[from].account
+    }
+
+    /// Lets go of all frames, whose fates are counted.
+    pub(super) fn clear(&mut self) {
+        self.ends.iter_mut().for_each(|end| end.burst.clear());
+        for burst in [&mut self.own, &mut self.made, &mut self.out, &mut self.back] {
+            burst.clear();
+        }
+    }
+}
