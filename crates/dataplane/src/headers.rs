@@ -6,6 +6,7 @@
 //! that it is given to those that it finds.
 
 use packet::{Checksums, Headers, Link, parse, parse_frame};
+use rules::model::Family;
 
 use crate::arrival::Origin;
 use crate::config::Config;
@@ -23,7 +24,13 @@ pub fn find_headers(
     origin: Origin,
 ) -> Headers {
     if program.bridges() && link.is_ethernet() {
-        return parse_frame(bytes, wire_len);
+        let frame = parse_frame(bytes, wire_len);
+        if link != Link::Wire {
+            return frame;
+        }
+        let held = parse(link, bytes, wire_len, checksums_of(program.config(), origin));
+        let family = program.family_for(&held, link, true);
+        return if family == Some(Family::Bridge) { frame } else { held };
     }
     let origin = hooked::origin(bytes, link).unwrap_or(origin);
     parse(link, bytes, wire_len, checksums_of(program.config(), origin))

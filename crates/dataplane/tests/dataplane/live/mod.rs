@@ -3,6 +3,7 @@
 mod addressed;
 mod aging;
 mod bad;
+mod below;
 mod passing;
 mod refusing;
 mod settings;
