@@ -51,7 +51,7 @@ impl OpenDpdk for () {
 
 /// What opens devices, some of which have something in common: an EAL, or memory.
 pub(super) struct Openers<'o> {
-    /// Does what takes privileges, but for AF_XDP and DPDK.
+    /// Does what takes privileges, but for DPDK.
     pub(super) opener: Arc<dyn Opener>,
     pub(super) dpdk: &'o mut dyn OpenDpdk,
     pub(super) xdp: OpenXdp,
@@ -151,7 +151,8 @@ fn open_queues(
         }
         Kind::AfXdp { .. } => {
             let port = &settings.ports[place];
-            let (name, queues, odd) = openers.xdp.open(port, workers, settings.burst)?;
+            let (name, queues, odd) =
+                openers.xdp.open(&*openers.opener, port, workers, settings.burst)?;
             return Ok(Found { odd, ..Found::new(&name, queues) });
         }
         Kind::Tun { device } => {
