@@ -37,7 +37,7 @@ mod xdp_mode;
 mod xdp_sockets;
 
 #[cfg(target_os = "linux")]
-pub use af_packet::{AfPacketConfig, AfPacketPort, Fanout, FanoutKind};
+pub use af_packet::{AfPacketConfig, AfPacketPort, Fanout, FanoutKind, FilterInstruction};
 #[cfg(target_os = "linux")]
 pub use af_xdp::{AfXdpConfig, AfXdpPort, Attached, SHORTEST_RINGS, Umem, XdpLacking, XdpLosses};
 pub use burst::Burst;
