@@ -7,7 +7,7 @@
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
 use access::list::{Denied, List};
-use conntrack::defrag::Defragged;
+use conntrack::defrag::{Carried, Defragged};
 use conntrack::steer::Shard;
 use conntrack::{Listing, Visit, Zone};
 use host::{Assumed, Host};
@@ -20,7 +20,7 @@ use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::config::Config;
-use crate::course::{Course, bridged, course_of, family_of, of_host};
+use crate::course::{Course, course_of, family_of, of_host};
 use crate::delivery::{self, Delivered, Delivery};
 use crate::disposition::{
     Disposition, DropReason, Early, FinalVerdict, Midstream, Outcome, Skip, Why,
@@ -35,7 +35,7 @@ use crate::program::{Plan, Program};
 use crate::reroute::{self, Before};
 use crate::shared::Shared;
 use crate::state::{FamilyState, Follow, State};
-use crate::walk::{Sizes, Walk};
+use crate::walk::{Below, Sizes, Walk};
 use crate::way::{Fate, Way, addresses};
 
 /// Frames that are prefetched together.
@@ -170,11 +170,11 @@ impl Handler {
         let (mut delivered, mut joined): (Vec<u8>, Packet<'_>);
         let (mut fragment, mut parts) = (None, None);
         let came_at = bytes.as_ptr();
-        let bridges = program.bridges();
+        let on_wire = arrival.wire.is_some();
         let mut packet = Packet::with_headers(bytes, headers);
         let mut end = Disposition {
             verdict: FinalVerdict::Unknown,
-            family: if bridges { bridged(arrival.link) } else { family_of(packet.headers()) },
+            family: program.family_for(packet.headers(), arrival.link, on_wire),
             path: None,
             bytes: packet.len() as u64,
             offload: packet.headers().offload,
@@ -183,8 +183,15 @@ impl Handler {
             either: None,
             early: Early::No,
         };
-        let mut walked = program.plans().iter().zip(families);
-        let Some((plan, state)) = walked.find(|(plan, _)| Some(plan.family()) == end.family) else {
+        let (mut found, mut below) = (None, None);
+        for (plan, state) in program.plans().iter().zip(families) {
+            if Some(plan.family()) == end.family {
+                found = Some((plan, state));
+            } else if plan.family() == Family::Bridge && on_wire && arrival.link.is_ethernet() {
+                below = Some(Below::new(&plan.tables, &mut state.memories, arrival.mark));
+            }
+        }
+        let Some((plan, state)) = found else {
             return end.because(FinalVerdict::Skip(Skip::Family));
         };
         let is_bridge = end.family == Some(Family::Bridge);
@@ -192,13 +199,6 @@ impl Handler {
         // A bridge's port gets what goes to all of its hosts, and its rules see it as the bridge's.
         if is_others && arrival.origin == Origin::Addresses && !is_bridge {
             return end.because(FinalVerdict::Skip(Skip::OtherHost));
-        }
-
-        // What the kernel's stack refuses before any hook.
-        match packet.headers().l3 {
-            L3::Fault(fault) => return end.because(FinalVerdict::Drop(DropReason::Stack(fault))),
-            L3::Unknown => return end.unknown(Why::NotCaptured, observer),
-            _ => {}
         }
 
         // The access list: what it denies no connection and no rule ever sees.
@@ -210,11 +210,31 @@ impl Handler {
             }
         }
 
+        // The rules of a bridge that see it before anybody looks at what it holds.
+        if let Some(below) = &mut below {
+            let (sets, chance) = (sets.as_mut(), chance.as_ref());
+            let ended = below.comes_in(&mut packet, arrival, config, sets, chance, observer);
+            if let Some(verdict) = ended {
+                end.family = Some(Family::Bridge);
+                return end.because(verdict);
+            }
+        }
+
+        // What the kernel's stack refuses before any other hook.
+        match packet.headers().l3 {
+            L3::Fault(fault) => return end.because(FinalVerdict::Drop(DropReason::Stack(fault))),
+            L3::Unknown => return end.unknown(Why::NotCaptured, observer),
+            _ => {}
+        }
+
         // Fragments are put together where connections are tracked: the last one brings the packet.
         let is_whole = arrival.link == Link::Nflog;
         let defragged = match is_whole {
             true => Defragged::Pass,
-            false => state.defrag(plan, &packet, arrival, config),
+            false => {
+                let carried = below.as_ref().map_or_else(Carried::default, Below::carried);
+                state.defrag(plan, &packet, arrival, carried, config)
+            }
         };
         match defragged {
             Defragged::Pass => {}
@@ -222,6 +242,9 @@ impl Handler {
             Defragged::Dropped(_) => return end.because(FinalVerdict::Drop(DropReason::Conntrack)),
             Defragged::Unknown => return end.unknown(Why::Fragment, observer),
             Defragged::Whole(mut put_together) => {
+                if let Some(below) = &mut below {
+                    below.joins(&put_together.carried);
+                }
                 parts = Some(Parts::of(&mut put_together));
                 whole = put_together.frame;
                 fragment = Some(put_together.largest);
@@ -270,6 +293,10 @@ impl Handler {
         packet.lend(room);
         let Plan { tables, of_rules, expects_answers, asks_for_ports, .. } = plan;
         let FamilyState { memories, answers, tracker, delivery, .. } = state;
+        let mark = match &below {
+            Some(below) => below.mark(),
+            None => Mark { value: arrival.mark, unknown: 0 },
+        };
         let note = match *asks_for_ports {
             true => bridge::note(&way, arrival, &config.host, family),
             false => BridgeNote::Unknown,
@@ -288,7 +315,7 @@ impl Handler {
             bridge: note,
             sets: sets.as_mut(),
             chance: chance.as_ref(),
-            mark: Mark { value: arrival.mark, unknown: 0 },
+            mark,
             backend: tables.backend(),
             time: arrival.time,
             ct,
@@ -305,7 +332,11 @@ impl Handler {
             ..Visit::default()
         };
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
+        let has_below = below.is_some();
         let mut walk = Walk::new(&mut transit, visit, tables, memories);
+        if let Some(below) = &mut below {
+            walk.above(below);
+        }
         walk.seen_leaving(arrival.left.as_ref());
         walk.recorded_leaving(is_tapped, arrival.was_let_go);
         // An answer's ends are found by what it answers.
@@ -334,6 +365,9 @@ impl Handler {
             }
         }
         end.either = walk.either();
+        if walk.ended_below() {
+            end.family = Some(Family::Bridge);
+        }
 
         // How it leaves, and what is sent for it if it does not.
         let answered = walk.answer(&end.verdict, gone.path != Path::Forward);
@@ -359,7 +393,7 @@ impl Handler {
         }
 
         // Where the states of its connection do not agree, as what it is taken for.
-        let taken = walk.taken().filter(|_| end.verdict == FinalVerdict::Unknown);
+        let taken = walk.taken().filter(|_| end.verdict == FinalVerdict::Unknown && !has_below);
         let Some((mut snapshot, view)) = taken else {
             let (leaves, reply) = made.lent(exit);
             return Egress { outcome: outcome(end), leaves, reply };
@@ -376,7 +410,7 @@ impl Handler {
             bridge: note,
             sets: sets.as_mut(),
             chance: chance.as_ref(),
-            mark: Mark { value: arrival.mark, unknown: 0 },
+            mark,
             backend: tables.backend(),
             time: arrival.time,
             ct,
@@ -495,7 +529,9 @@ fn came_in<'a>(
             walk.measure(sizes, input, observer);
             walk.turns_back(input, output);
         }
+        walk.below(Hook::Forward, input, output, observer);
         walk.hook(Hook::Forward, input, output, observer);
+        walk.below(Hook::Postrouting, input, output, observer);
         walk.hook(Hook::Postrouting, input, output, observer);
     }
     walk.join();

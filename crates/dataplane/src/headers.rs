@@ -6,6 +6,7 @@
 //! that it is given to those that it finds.
 
 use packet::{Checksums, Headers, Link, parse_frame, parse_into};
+use rules::model::Family;
 
 use crate::arrival::Origin;
 use crate::config::Config;
@@ -38,7 +39,15 @@ pub(crate) fn find_headers_into(
     origin: Origin,
 ) {
     if program.bridges() && link.is_ethernet() {
-        *headers = parse_frame(bytes, wire_len);
+        let frame = parse_frame(bytes, wire_len);
+        if link != Link::Wire {
+            *headers = frame;
+            return;
+        }
+        parse_into(headers, link, bytes, wire_len, checksums_of(program.config(), origin));
+        if program.family_for(headers, link, true) == Some(Family::Bridge) {
+            *headers = frame;
+        }
         return;
     }
     let origin = hooked::origin(bytes, link).unwrap_or(origin);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use access::list::Schedule;
 use conntrack::Mode;
+use packet::{Headers, Link};
 use rules::Class;
 use rules::eval::RuleRef;
 use rules::ipset::Sets;
@@ -16,7 +17,7 @@ use rules::model::{Family, Rule, Ruleset};
 use rules::revision::Revision;
 
 use crate::config::Config;
-use crate::course::{Course, family_of_type};
+use crate::course::{Course, bridged, family_of, family_of_type};
 use crate::path::Path;
 use crate::shared::Shared;
 use crate::walk::{Rules, Tables};
@@ -29,7 +30,7 @@ const FAMILIES: usize = 4;
 pub struct Program {
     number: u64,
     plans: Vec<Plan>,
-    /// It has rules of a bridge, which then sees frames before anybody else.
+    /// It has rules of a bridge, which sees frames before anybody else.
     bridges: bool,
     /// By `Family as usize`: it has rules of the family.
     families: [bool; FAMILIES],
@@ -183,7 +184,23 @@ impl Program {
         self.bridges || family.is_some_and(|family| self.families[family as usize])
     }
 
-    /// Whether it has rules of a bridge, which then sees frames before anybody else.
+    /// The family whose rules evaluate a frame with these headers: a bridge's see all frames. What crosses a wire the
+    /// rules of what it holds evaluate where there are any, with those of the bridge below them ([`crate::walk`]).
+    #[inline]
+    pub(crate) fn family_for(
+        &self,
+        headers: &Headers,
+        link: Link,
+        is_on_wire: bool,
+    ) -> Option<Family> {
+        let held = family_of(headers);
+        if !self.bridges {
+            return held;
+        }
+        held.filter(|family| is_on_wire && self.plan(*family).is_some()).or_else(|| bridged(link))
+    }
+
+    /// Whether it has rules of a bridge.
     pub(crate) fn bridges(&self) -> bool {
         self.bridges
     }

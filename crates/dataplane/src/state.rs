@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use conntrack::defrag::{Defrag, Defragged};
+use conntrack::defrag::{Carried, Defrag, Defragged};
 use conntrack::steer::Shard;
 use conntrack::{Listing, Tracker};
 use packet::Packet;
@@ -212,12 +212,13 @@ impl FamilyState {
         plan: &Plan,
         packet: &Packet<'_>,
         arrival: &Arrival<'_>,
+        carried: Carried,
         config: &Config,
     ) -> Defragged {
         let now = arrival.time.unwrap_or(0);
         let is_own = arrival.origin == Origin::Host;
         match self.defrag.as_mut().filter(|_| plan.is_tracked) {
-            Some(defrag) => defrag.push(packet, now, 0),
+            Some(defrag) => defrag.push_with(packet, now, 0, carried),
             // The kernel would put it together, but nobody does here.
             None if plan.ruleset_tracks && is_fragment(packet) => Defragged::Unknown,
             // The host's own packets are cut after the last hook.

@@ -177,6 +177,11 @@ impl<'a> Packet<'a> {
         &self.headers
     }
 
+    /// From here on these headers, found in the same bytes, are the packet's: those that it had.
+    pub fn read_as(&mut self, headers: Headers) -> Headers {
+        std::mem::replace(&mut self.headers, headers)
+    }
+
     /// The captured bytes of the frame, link header and padding included, as rewritten so far.
     #[inline]
     #[must_use]

@@ -34,11 +34,12 @@ mod tun;
 #[cfg(target_os = "linux")]
 mod vnet;
 mod xdp_mode;
+mod xdp_sockets;
 
 #[cfg(target_os = "linux")]
-pub use af_packet::{AfPacketConfig, AfPacketPort, Fanout, FanoutKind};
+pub use af_packet::{AfPacketConfig, AfPacketPort, Fanout, FanoutKind, FilterInstruction};
 #[cfg(target_os = "linux")]
-pub use af_xdp::{AfXdpConfig, AfXdpPort, Attached, Umem, XdpLacking, XdpLosses};
+pub use af_xdp::{AfXdpConfig, AfXdpPort, Attached, SHORTEST_RINGS, Umem, XdpLacking, XdpLosses};
 pub use burst::Burst;
 pub use fault::{FaultCounts, FaultPort, FaultRates};
 pub use frame::{
@@ -58,3 +59,4 @@ pub use timestamp::Timestamp;
 #[cfg(target_os = "linux")]
 pub use tun::{Offloads, TunConfig, TunPort};
 pub use xdp_mode::XdpMode;
+pub use xdp_sockets::XdpSockets;

@@ -5,11 +5,14 @@
 //! inherited by programs. Names are those of the namespace that the opener is in.
 //!
 //! Source: `packet(7)`, `netdevice(7)`, `Documentation/networking/tuntap.rst`; what asks for which capability: Linux
-//! `net/packet/af_packet.c`, `drivers/net/tun.c`.
+//! `net/packet/af_packet.c`, `drivers/net/tun.c`, `net/xdp/xsk.c`, `kernel/bpf/syscall.c`.
 
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+
+use crate::xdp_mode::XdpMode;
+use crate::xdp_sockets::XdpSockets;
 
 /// Makes descriptors of devices, and takes links up and down.
 pub trait Opener: fmt::Debug + Send + Sync {
@@ -25,6 +28,20 @@ pub trait Opener: fmt::Debug + Send + Sync {
     /// # Errors
     /// Likewise.
     fn tun_queue(&self, name: &str, is_only: bool) -> io::Result<(OwnedFd, String)>;
+
+    /// Puts a program on the interface `name`, which has `channels` queues, that hands what comes by each of the first
+    /// `queues` to a socket of its own. Takes `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`. Memory, rings and a queue the
+    /// sockets have yet to get, which takes none; until then what comes by those queues is lost.
+    ///
+    /// # Errors
+    /// Likewise; another program is there.
+    fn xdp_sockets(
+        &self,
+        name: &str,
+        mode: XdpMode,
+        queues: u16,
+        channels: u32,
+    ) -> io::Result<XdpSockets>;
 
     /// Takes an interface up or down. Takes `CAP_NET_ADMIN`.
     ///
@@ -52,6 +69,16 @@ impl Opener for InProcess {
         crate::tun::queue::open(name, is_only)
     }
 
+    fn xdp_sockets(
+        &self,
+        name: &str,
+        mode: XdpMode,
+        queues: u16,
+        channels: u32,
+    ) -> io::Result<XdpSockets> {
+        crate::af_xdp::sockets(name, mode, queues, channels)
+    }
+
     fn set_up(&self, name: &str, is_up: bool) -> io::Result<()> {
         crate::device::set_up(name, is_up)
     }
@@ -64,6 +91,10 @@ impl Opener for InProcess {
     }
 
     fn tun_queue(&self, _: &str, _: bool) -> io::Result<(OwnedFd, String)> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn xdp_sockets(&self, _: &str, _: XdpMode, _: u16, _: u32) -> io::Result<XdpSockets> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -66,10 +66,13 @@ fn give_up(settings: &Settings) -> (GivenUp, Vec<String>) {
     (GivenUp { capabilities: given_up.capabilities && kept.is_empty(), ..given_up }, lacking)
 }
 
-/// Keeps only what opening devices takes, `/dev/net/tun` among it or not; what could not be given up, each in one line.
+/// Keeps only what opening devices takes, `/dev/net/tun` among it or not, and programs on interfaces or not; what could
+/// not be given up, each in one line.
 #[cfg(target_os = "linux")]
-pub(crate) fn keep_opening(is_tun: bool) -> Vec<String> {
-    all_but(capabilities::TO_OPEN, || files::keep_tun(is_tun), system_calls::keep_opening).1
+pub(crate) fn keep_opening(is_tun: bool, is_xdp: bool) -> Vec<String> {
+    let to_load = if is_xdp { CapabilitySet::BPF } else { CapabilitySet::empty() };
+    let system_calls = || system_calls::keep_opening(is_xdp);
+    all_but(capabilities::TO_OPEN | to_load, || files::keep_tun(is_tun), system_calls).1
 }
 
 /// In this order: no system call is left for it once all but those that are kept are given up.

@@ -153,17 +153,18 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Keeps those that a run makes.
 pub(super) fn keep_needed() -> Result<()> {
-    keep(NEEDED.iter().chain(NEEDED_HERE))
+    keep(NEEDED.iter().chain(NEEDED_HERE), None)
 }
 
-/// Keeps those by which devices are opened.
-pub(super) fn keep_opening() -> Result<()> {
-    keep(TO_OPEN.iter())
+/// Keeps those by which devices are opened, with programs on them or not.
+pub(super) fn keep_opening(is_xdp: bool) -> Result<()> {
+    let (load, family) = (is_xdp.then_some(&libc::SYS_bpf), is_xdp.then_some(libc::AF_XDP));
+    keep(TO_OPEN.iter().chain(load), family)
 }
 
-fn keep<'n>(kept: impl Iterator<Item = &'n c_long>) -> Result<()> {
+fn keep<'n>(kept: impl Iterator<Item = &'n c_long>, family: Option<i32>) -> Result<()> {
     // The last one is installed last: installing one is among no calls that are kept.
-    for program in [no_clone3()?, refused()?, only(OF_ALL.iter().chain(kept))?] {
+    for program in [no_clone3()?, refused(family)?, only(OF_ALL.iter().chain(kept))?] {
         apply_filter_all_threads(&program).context("seccomp")?;
     }
     Ok(())
@@ -174,10 +175,11 @@ fn only<'n>(kept: impl Iterator<Item = &'n c_long>) -> Result<BpfProgram> {
     filter(rules, SeccompAction::KillProcess, SeccompAction::Allow)
 }
 
-/// Sockets that leave the host, and processes.
-fn refused() -> Result<BpfProgram> {
+/// Sockets that leave the host, but for those of this family, and processes.
+fn refused(but: Option<i32>) -> Result<BpfProgram> {
     let family = |family| argument(0, SeccompCmpOp::Ne, family as u64);
-    let sockets = SeccompRule::new(SOCKETS.into_iter().map(family).collect::<Result<_>>()?)?;
+    let sockets =
+        SeccompRule::new(SOCKETS.into_iter().chain(but).map(family).collect::<Result<_>>()?)?;
     let threads = libc::CLONE_THREAD as u64;
     let process = SeccompRule::new(vec![argument(0, SeccompCmpOp::MaskedEq(threads), 0)?])?;
     let rules = [(libc::SYS_socket, vec![sockets]), (libc::SYS_clone, vec![process])];

@@ -19,12 +19,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use dataplane::run::config::{Privileges, Reopened, Settings};
-use pktio::Opener;
+use pktio::{Opener, XdpMode, XdpSockets};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use message::{Request, answered, ask};
+use message::{Request, Told, answered, ask, sockets_of};
 pub(crate) use serve::{ParentArgs, run};
 
 /// How long it may take over an answer.
@@ -55,10 +56,14 @@ impl Parent {
         command.arg0("tamis").arg("parent").stdin(its).stdout(Stdio::null());
         command.args(reopened.packet_sockets.then_some("--packet-sockets"));
         command.args(reopened.tuns.iter().map(|name| format!("--tun={name}")));
+        command.args(reopened.xdps.iter().map(|name| format!("--xdp={name}")));
         command.args(reopened.links.iter().map(|name| format!("--link={name}")));
         let is_required = settings.privileges == Privileges::Required;
         command.args(is_required.then_some("--required"));
         let process = command.spawn().context("/proc/self/exe")?;
+        if !reopened.xdps.is_empty() {
+            lift_limit_of_memory();
+        }
         // It has its own end now, and this process has let go of it: what it ends is seen.
         drop(command);
         set_socket_timeout(&own, Timeout::Recv, Some(TO_START)).context("SO_RCVTIMEO")?;
@@ -69,7 +74,7 @@ impl Parent {
         Ok(Self { socket: Mutex::new(own), is_lost: AtomicBool::new(false), _process: process })
     }
 
-    fn ask(&self, request: Request<'_>) -> io::Result<(Option<OwnedFd>, String)> {
+    fn ask(&self, request: Request<'_>) -> io::Result<Told> {
         if self.is_lost.load(Ordering::Relaxed) {
             return Err(ErrorKind::BrokenPipe.into());
         }
@@ -83,12 +88,25 @@ impl Parent {
 
 impl Opener for Parent {
     fn packet_socket(&self) -> io::Result<OwnedFd> {
-        self.ask(Request::PacketSocket)?.0.ok_or_else(no_descriptor)
+        self.ask(Request::PacketSocket)?.0.pop().ok_or_else(no_descriptor)
     }
 
     fn tun_queue(&self, name: &str, is_only: bool) -> io::Result<(OwnedFd, String)> {
-        let (queue, name) = self.ask(Request::TunQueue { name, is_only })?;
-        Ok((queue.ok_or_else(no_descriptor)?, name))
+        let (mut queues, name) = self.ask(Request::TunQueue { name, is_only })?;
+        Ok((queues.pop().ok_or_else(no_descriptor)?, name))
+    }
+
+    fn xdp_sockets(
+        &self,
+        name: &str,
+        mode: XdpMode,
+        queues: u16,
+        channels: u32,
+    ) -> io::Result<XdpSockets> {
+        let answer = self.ask(Request::XdpSockets { name, mode, queues, channels })?;
+        sockets_of(answer)
+            .filter(|of| of.sockets.len() == usize::from(queues))
+            .ok_or_else(no_descriptor)
     }
 
     fn set_up(&self, name: &str, is_up: bool) -> io::Result<()> {
@@ -104,6 +122,14 @@ impl Opener for Parent {
         }
         !self.is_lost.load(Ordering::Relaxed)
     }
+}
+
+/// Memory of AF_XDP stays in place: without `CAP_IPC_LOCK`, as it is once a device comes back, a limit has to allow it.
+/// Under one that may not be raised such a device has shorter rings.
+fn lift_limit_of_memory() {
+    let most = getrlimit(Resource::Memlock).maximum;
+    let lifted = [None, most].map(|limit| Rlimit { current: limit, maximum: limit });
+    let _ = lifted.into_iter().find(|limit| setrlimit(Resource::Memlock, *limit).is_ok());
 }
 
 fn no_descriptor() -> io::Error {

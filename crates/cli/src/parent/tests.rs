@@ -61,7 +61,7 @@ fn an_answer_that_comes_too_late_is_not_taken_for_the_next_one() {
     let (parent, its) = asked(Duration::from_millis(1));
     assert!(parent.set_up("one", true).is_err(), "nobody answers");
     assert_eq!(link_asked_for(&its).as_deref(), Some("one"));
-    answer(&its, &Ok((None, String::new()))).expect("its end is open");
+    answer(&its, &Ok((Vec::new(), String::new()))).expect("its end is open");
     let told = parent.set_up("two", true).expect_err("it is asked no more");
     assert_eq!(told.kind(), ErrorKind::BrokenPipe);
     assert!(!parent.is_there());

@@ -35,6 +35,8 @@ fn confined(test: &str, wire: &str, reopen: &str) -> Option<Stage> {
 const NONE: &str = "0000000000000000";
 /// `CAP_NET_ADMIN` is 12, `CAP_NET_RAW` 13.
 const TO_OPEN: &str = "0000000000003000";
+/// And `CAP_BPF`, 39.
+const TO_OPEN_XDP: &str = "0000008000003000";
 
 /// All threads of a process have these capabilities, and are under a filter of system calls.
 #[track_caller]
@@ -187,6 +189,32 @@ fn a_link_that_is_lost_is_passed_on_by_a_confined_run() {
         comes_true("frames pass again", || stage.pings());
     }
     has_only(stage.pid(), NONE);
+    stage.stop();
+}
+
+/// Sockets, the program and its link are the parent's to make; memory and rings the run gives them itself.
+#[test]
+fn a_device_of_af_xdp_that_comes_back_is_opened_for_a_confined_run() {
+    let kept = "[privileges]\ndrop = \"required\"\n";
+    if !is_complete("confined-xdp-kernel") {
+        return;
+    }
+    let Some(mut stage) = stage("confined-xdp") else { return };
+    stage.start_with("kind = \"af_xdp\"", "", kept);
+    has_only(stage.pid(), NONE);
+    let parent = parent_for(stage.pid());
+    has_only(parent, TO_OPEN_XDP);
+    comes_true("frames pass", || stage.pings());
+    let m = stage.names[1].clone();
+    for _ in 0..2 {
+        assert!(ip(&format!("-n {m} link del m0")));
+        comes_true("left is gone", || stage.states() == ["gone", "up"]);
+        assert!(stage.plug_left());
+        comes_true("both are up", || stage.states() == ["up", "up"]);
+        comes_true("frames pass again", || stage.pings());
+    }
+    has_only(stage.pid(), NONE);
+    has_only(parent, TO_OPEN_XDP);
     stage.stop();
 }
 

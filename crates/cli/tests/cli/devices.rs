@@ -177,6 +177,41 @@ fn a_device_that_goes_is_waited_for_and_opened_again() {
     goes_and_comes_back(&mut stage);
 }
 
+/// The kernel shares frames out as the workers do: what tracking ties together comes to its owner at once.
+#[test]
+fn frames_of_connections_come_to_their_owners() {
+    let Some(mut stage) = stage("owners") else { return };
+    let wire = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"tracks.v4\"\n";
+    let device = |name, device| {
+        format!("[[port]]\nname = \"{name}\"\nkind = \"af_packet\"\ndevice = \"{device}\"\n")
+    };
+    let ports = [device("left", "m0"), device("right", "m1")].concat();
+    stage.folder.write(
+        "tracks.v4",
+        "*filter\n:FORWARD DROP [0:0]\n\
+         -A FORWARD -m conntrack --ctstate NEW,ESTABLISHED -j ACCEPT\nCOMMIT\n",
+    );
+    let config = stage.folder.write(
+        "live.toml",
+        format!("{ports}{wire}[workers]\ncount = 2\n[control]\nsocket = \"c\"\n"),
+    );
+    stage.launch(&config);
+    let a = stage.names[0].clone();
+    for client in 11..27 {
+        let address = format!("10.9.0.{client}");
+        assert!(ip(&format!("-n {a} addr add {address}/24 dev a0")));
+        let ping = ["netns", "exec", &a, "ping", "-c", "1", "-W", "1", "-I", &address, "10.9.0.2"];
+        comes_true("it is answered", || {
+            Command::new("ip").args(ping).stdout(Stdio::null()).status().unwrap().success()
+        });
+    }
+    for wire in stage.status()["wires"].as_array().unwrap() {
+        assert!(wire["received"].as_u64().unwrap() >= 16, "{wire}");
+        assert_eq!(wire["taken_over"], 0, "{wire}");
+    }
+    stage.stop();
+}
+
 /// Of one queue, so that the workers share it; its program is attached anew.
 #[test]
 fn a_device_of_af_xdp_that_goes_is_waited_for_and_attached_again() {

@@ -38,6 +38,7 @@ mod select;
 mod shell;
 mod snapshot;
 mod streams;
+mod vlan;
 mod vs;
 mod why;
 mod wire;

@@ -21,6 +21,9 @@ pub trait Observer: eval::Observer {
     /// The packet was parsed and starts its walk.
     fn starts(&mut self, _family: Family, _path: Path, _input: Iface<'_>, _output: Iface<'_>) {}
 
+    /// From here on rules of this family evaluate it, which is another one than it was.
+    fn evaluates(&mut self, _family: Family) {}
+
     /// The walk enters a built-in chain of a table.
     fn enters(&mut self, _table: u32, _hook: Hook) {}
 

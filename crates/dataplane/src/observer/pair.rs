@@ -18,6 +18,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 
     #[inline]
+    fn evaluates(&mut self, family: Family) {
+        self.0.evaluates(family);
+        self.1.evaluates(family);
+    }
+
+    #[inline]
     fn enters(&mut self, table: u32, hook: Hook) {
         self.0.enters(table, hook);
         self.1.enters(table, hook);
@@ -82,6 +88,11 @@ impl<O: Observer> Observer for &mut O {
     #[inline]
     fn starts(&mut self, family: Family, path: Path, input: Iface<'_>, output: Iface<'_>) {
         O::starts(self, family, path, input, output);
+    }
+
+    #[inline]
+    fn evaluates(&mut self, family: Family) {
+        O::evaluates(self, family);
     }
 
     #[inline]

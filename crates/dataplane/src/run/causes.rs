@@ -80,6 +80,10 @@ impl Observer for Seen {
         self.family = Some(family);
     }
 
+    fn evaluates(&mut self, family: Family) {
+        self.family = Some(family);
+    }
+
     fn depends_on(&mut self, why: Why) {
         self.first.get_or_insert(why);
     }

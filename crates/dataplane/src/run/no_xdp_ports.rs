@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pktio::PortError;
+use pktio::{Opener, PortError};
 
 use super::config::{BurstSettings, PortSettings, Settings};
 use super::workers::Queues;
@@ -18,6 +18,7 @@ impl OpenXdp {
 
     pub(super) fn open(
         &self,
+        _opener: &dyn Opener,
         port: &PortSettings,
         _workers: usize,
         _burst: BurstSettings,

@@ -65,8 +65,12 @@ pub fn open(
     let division = Division::of(&loaded.rulesets, &settings.workers, orders);
     loaded.warnings.extend(division.one_because());
     loaded.warnings.extend(ports::apart(settings, &division.cores));
-    let mut openers =
-        Openers { opener: Arc::clone(opener), dpdk, xdp: OpenXdp::sharing(settings)? };
+    let mut openers = Openers {
+        opener: Arc::clone(opener),
+        program: division.steering.program(),
+        dpdk,
+        xdp: OpenXdp::sharing(settings)?,
+    };
     let (mut wires, mut devices, mut passed) = (Vec::new(), Vec::new(), Vec::new());
     for wire in &settings.wires {
         let mut open = |place: usize| {

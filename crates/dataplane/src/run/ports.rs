@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conntrack::steer::Instruction;
 use pktio::{FaultPort, MemoryPort, Opener, Pool, PortError};
 
 use super::capture_port::CapturePort;
@@ -51,8 +52,10 @@ impl OpenDpdk for () {
 
 /// What opens devices, some of which have something in common: an EAL, or memory.
 pub(super) struct Openers<'o> {
-    /// Does what takes privileges, but for AF_XDP and DPDK.
+    /// Does what takes privileges, but for DPDK.
     pub(super) opener: Arc<dyn Opener>,
+    /// What interfaces share frames out by; empty where any worker may have any frame.
+    pub(super) program: Vec<Instruction>,
     pub(super) dpdk: &'o mut dyn OpenDpdk,
     pub(super) xdp: OpenXdp,
 }
@@ -89,10 +92,10 @@ pub(super) fn open(
     // One that was shared stays so when it comes back with more queues: its workers rely on who receives.
     let is_shared = workers > 1 && matches!(found.queues, Queues::One(_));
     let (settings, queues) = (settings.clone(), if is_shared { 1 } else { workers });
-    let opener = Arc::clone(&openers.opener);
+    let (opener, program) = (Arc::clone(&openers.opener), openers.program.clone());
     let again: Open = Box::new(move || {
-        let opener = Arc::clone(&opener);
-        let mut openers = Openers { opener, dpdk: &mut (), xdp: OpenXdp::default() };
+        let (opener, program) = (Arc::clone(&opener), program.clone());
+        let mut openers = Openers { opener, program, dpdk: &mut (), xdp: OpenXdp::default() };
         open_queues(&settings, place, queues, &mut openers)?.ordered(order).opened(workers, order)
     });
     let (device, queues) = Device::new(name, found.opened(workers, order)?, again);
@@ -160,12 +163,13 @@ fn open_queues(
         Kind::AfPacket { device } => {
             let name = devices::found(device)?;
             let (queues, idle_latency) =
-                devices::af_packet(&*openers.opener, &name, workers, settings.burst)?;
+                devices::af_packet(openers, &name, workers, settings.burst)?;
             return Ok(Found { idle_latency, ..Found::new(&name, Queues::Each(queues)) });
         }
         Kind::AfXdp { .. } => {
             let port = &settings.ports[place];
-            let (name, queues, odd) = openers.xdp.open(port, workers, settings.burst)?;
+            let (name, queues, odd) =
+                openers.xdp.open(&*openers.opener, port, workers, settings.burst)?;
             return Ok(Found { odd, ..Found::new(&name, queues) });
         }
         Kind::Tun { device } => {
@@ -253,10 +257,14 @@ fn gone(name: &str) -> PortError {
 mod devices {
     use std::time::Duration;
 
-    use pktio::{AfPacketConfig, AfPacketPort, Opener, Pool, PortError, TunConfig, TunPort};
+    use conntrack::steer::Instruction;
+    use pktio::{
+        AfPacketConfig, AfPacketPort, FilterInstruction, Opener, Pool, PortError, TunConfig,
+        TunPort,
+    };
 
     pub(super) use super::super::device::found;
-    use super::{BoxedPort, BurstSettings};
+    use super::{BoxedPort, BurstSettings, Openers};
 
     /// Frames that are copied out of a ring that is nearly full, and bytes of each.
     const COPIES: usize = 512;
@@ -266,20 +274,26 @@ mod devices {
     const HEADROOM: usize = 64;
 
     pub(super) fn af_packet(
-        opener: &dyn Opener,
+        openers: &Openers<'_>,
         device: &str,
         queues: usize,
         burst: BurstSettings,
     ) -> Result<(Vec<BoxedPort>, Duration), PortError> {
         let pool = Pool::new(COPIES, CHUNK_BYTES, HEADROOM);
         let BurstSettings { rx, tx, drain_us, .. } = burst;
+        let instruction = |Instruction { code, jumps, operand }: &_| FilterInstruction {
+            code: *code,
+            jumps: *jumps,
+            operand: *operand,
+        };
         let config = AfPacketConfig {
+            program: openers.program.iter().map(instruction).collect(),
             burst_frames: rx,
             send_frames: tx,
             drain_us,
             ..AfPacketConfig::new(device)
         };
-        let ports = AfPacketPort::open_queues(opener, &config, queues as u16, &pool)?;
+        let ports = AfPacketPort::open_queues(&*openers.opener, &config, queues as u16, &pool)?;
         let idle_latency = ports.first().map(AfPacketPort::block_timeout).unwrap_or_default();
         let ports = ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect();
         Ok((ports, idle_latency))
@@ -310,7 +324,7 @@ mod devices {
 
     use pktio::{Opener, PortError};
 
-    use super::{BoxedPort, BurstSettings};
+    use super::{BoxedPort, BurstSettings, Openers};
 
     fn none(device: &str) -> PortError {
         let source = io::ErrorKind::Unsupported.into();
@@ -322,7 +336,7 @@ mod devices {
     }
 
     pub(super) fn af_packet(
-        _: &dyn Opener,
+        _: &Openers<'_>,
         device: &str,
         _: usize,
         _: BurstSettings,

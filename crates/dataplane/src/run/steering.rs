@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use conntrack::steer::{Key, Shard};
+use conntrack::steer::{Instruction, Key, Shard};
 use packet::{Headers, Packet};
 use rules::eval::{Cause, RuleRef};
 use rules::model::{Action, Ruleset};
@@ -82,6 +82,11 @@ impl Steering {
     /// Whether the frames of a port are handed to their owners, where each worker receives by a queue of its own or not.
     pub(super) fn steers(&self, has_queues: bool) -> bool {
         self.workers > 1 && (self.couples || !has_queues)
+    }
+
+    /// What a device that shares frames out among workers is to do it by, so that most come to their owner at once.
+    pub(super) fn program(&self) -> Vec<Instruction> {
+        if self.couples && self.workers > 1 { self.key.program() } else { Vec::new() }
     }
 
     /// A worker's part of the connections, of which there are `max` in all.

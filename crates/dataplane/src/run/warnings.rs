@@ -49,9 +49,12 @@ pub(super) fn idle_rules(ruleset: &Ruleset, settings: &Settings) -> Vec<(u32, St
     idle
 }
 
-/// IP families that pass without a rule, where rules of the other are given.
+/// IP families that pass without a rule, where rules of the other are given and none of a bridge, which see both.
 pub(super) fn without_rules(settings: &Settings) -> Option<String> {
     let has = |family| settings.rules.iter().any(|rules| rules.family == family);
+    if has(Family::Bridge) {
+        return None;
+    }
     let missing = match (has(Family::Ipv4), has(Family::Ipv6)) {
         (true, false) => "ip6: no rules are given for IPv6, so all of it passes",
         (false, true) => "ip: no rules are given for IPv4, so all of it passes",

@@ -4,7 +4,7 @@
 //! Contract: a port that is opened again has memory of its own, as what the kernel had of the old one is out of use, and
 //! what crosses from and to it is copied once. Memory goes with its last port and frame.
 
-use pktio::{AfXdpConfig, AfXdpPort, PortError, Umem};
+use pktio::{AfXdpConfig, AfXdpPort, Opener, PortError, Umem};
 
 use super::config::{BurstSettings, Kind, PortSettings, Settings};
 use super::device::found;
@@ -37,17 +37,17 @@ impl OpenXdp {
     /// The port fails.
     pub(super) fn open(
         &self,
+        opener: &dyn Opener,
         port: &PortSettings,
         workers: usize,
         burst: BurstSettings,
     ) -> Result<(String, Queues, Option<String>), PortError> {
         let gone = || PortError::Gone { name: port.name.clone() };
         let config = config(port, burst).ok_or_else(gone)??;
-        let umem = match &self.umem {
-            Some(umem) => umem.clone(),
-            None => Umem::for_ports(std::slice::from_ref(&config))?,
+        let port = match &self.umem {
+            Some(umem) => AfXdpPort::open_by(opener, &config, umem)?,
+            None => AfXdpPort::open_alone(opener, &config)?,
         };
-        let port = AfXdpPort::open(&config, &umem)?;
         let (name, attached) = (config.interface, port.attached());
         let is_odd = attached.refused.is_some() || u32::from(attached.queues) < attached.channels;
         let odd = is_odd.then(|| format!("{name}: {attached}"));

@@ -4,6 +4,7 @@
 //! decide.
 
 mod answer;
+mod below;
 mod linear;
 mod nat;
 mod size;
@@ -26,6 +27,7 @@ use crate::disposition::{DropReason, Midstream, Why};
 use crate::observer::Observer;
 use crate::way::Way;
 
+pub(crate) use below::Below;
 pub(crate) use size::Sizes;
 pub(crate) use tables::{Rules, Tables};
 use ways::Ways;
@@ -73,6 +75,8 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     as_left: bool,
     /// The port by which a bridge passes it on.
     port: Iface<'p>,
+    /// The rules of a bridge that it crosses.
+    below: Option<&'w mut Below<'w>>,
 }
 
 impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
@@ -106,6 +110,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             let_go: false,
             as_left: false,
             port: Iface::Absent,
+            below: None,
         }
     }
 

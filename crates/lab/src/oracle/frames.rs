@@ -31,10 +31,10 @@ use crate::generate::frames::Frames;
 use crate::layouts::{Layouts, name_of};
 
 /// Frames for each ruleset, and between two readings of the counters.
-const FRAMES: usize = 4000;
-const BATCH: usize = 1000;
+pub(super) const FRAMES: usize = 4000;
+pub(super) const BATCH: usize = 1000;
 /// On a busy machine a softirq may still be under way when a frame was sent.
-const SOFTIRQ: Duration = Duration::from_millis(200);
+pub(super) const SOFTIRQ: Duration = Duration::from_millis(200);
 
 /// What a campaign adds up to.
 #[derive(Debug, Clone, Default)]
@@ -115,7 +115,7 @@ pub fn arp(seed: u64, frames: u64, layouts: Layouts) -> io::Result<FrameSummary>
     })
 }
 
-fn campaign(
+pub(super) fn campaign(
     seed: u64,
     frames: u64,
     mut one: impl FnMut(&mut Frames, &mut FrameSummary) -> io::Result<Option<String>>,
@@ -132,7 +132,7 @@ fn campaign(
     Ok(summary)
 }
 
-fn read(family: Family, text: &str) -> io::Result<Ruleset> {
+pub(super) fn read(family: Family, text: &str) -> io::Result<Ruleset> {
     let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
     let loaded = load(text, &options);
     let mut rules = loaded.map_err(|error| io::Error::other(format!("{error}\n{text}")))?.ruleset;
@@ -143,7 +143,7 @@ fn read(family: Family, text: &str) -> io::Result<Ruleset> {
 }
 
 /// `s0 = p0 - br0 - p1 = d0`; the far ends' sockets.
-fn set_up_bridge() -> io::Result<(File, File)> {
+pub(super) fn set_up_bridge() -> io::Result<(File, File)> {
     ip(
         "link add br0 address 0a:00:00:00:00:01 type bridge stp_state 0 mcast_snooping 0 forward_delay 0\n\
         link add s0 address 0a:00:00:00:00:02 type veth peer name p0 address 0a:00:00:00:00:03\n\
@@ -207,10 +207,10 @@ fn legacy(rule: &str) -> String {
 }
 
 /// Rule counters by table and chain.
-type Found = BTreeMap<(String, String), Vec<Counters>>;
+pub(super) type Found = BTreeMap<(String, String), Vec<Counters>>;
 
 /// `[packets:bytes] -A CHAIN …` lines.
-fn bridge_counters() -> io::Result<Found> {
+pub(super) fn bridge_counters() -> io::Result<Found> {
     let output = Command::new("ebtables-nft-save").arg("-c").output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let (mut found, mut table) = (Found::new(), String::new());
@@ -373,7 +373,7 @@ impl Trial<'_> {
 }
 
 /// One frame that came out, if there is one.
-fn receive(far: &mut File, buffer: &mut [u8]) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn receive(far: &mut File, buffer: &mut [u8]) -> io::Result<Option<Vec<u8>>> {
     match far.read(buffer) {
         Ok(len) => Ok(Some(buffer[..len].to_vec())),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),

@@ -3,6 +3,7 @@
 //! Needs root, network namespaces, TUN or veth devices, and the legacy tools; [`load::lacking`] says what
 //! a machine has not got. Source of the recipes: measured on Linux 6.18 with iptables 1.8.9.
 
+pub mod below;
 pub mod campaign;
 pub mod compare;
 pub mod counters;

@@ -4,6 +4,7 @@
 //! `TAMIS_ORACLE_SEED` make them longer or others.
 
 use lab::layouts::Layouts;
+use lab::oracle::below::{both, fragments, lacks_both};
 use lab::oracle::frames::{FrameSummary, arp, bridge, lacks_arp, lacks_bridge};
 
 use crate::setting;
@@ -39,4 +40,24 @@ fn arp_rules_count_as_the_kernel_s_do() {
     }
     let (seed, frames) = (setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_ORACLE_FRAMES", 20_000));
     settle(&arp(seed, frames, Layouts::Each).unwrap());
+}
+
+#[test]
+fn a_bridge_s_rules_and_those_of_what_it_hands_over_take_turns_as_in_the_kernel() {
+    if let Some(reason) = lacks_both() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    let (seed, frames) = (setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_ORACLE_FRAMES", 40_000));
+    settle(&both(seed, frames, Layouts::Each).unwrap());
+}
+
+#[test]
+fn fragments_are_a_bridge_s_one_by_one_and_go_on_together() {
+    if let Some(reason) = lacks_both() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    let (seed, frames) = (setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_ORACLE_FRAMES", 4000));
+    settle(&fragments(seed, frames).unwrap());
 }

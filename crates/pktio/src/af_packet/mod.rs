@@ -82,6 +82,20 @@ pub struct AfPacketConfig {
     pub queue: u16,
     /// How they share it; `None` if each receives all.
     pub fanout: Option<Fanout>,
+    /// What ports that are opened together share frames by: of what it returns, the remainder by their number. Flow by
+    /// flow, as the kernel hashes them, if there is none.
+    pub program: Vec<FilterInstruction>,
+}
+
+/// An instruction of classic BPF (`struct sock_filter`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilterInstruction {
+    /// What it does.
+    pub code: u16,
+    /// Instructions passed over if a test holds, and if not.
+    pub jumps: [u8; 2],
+    /// Its operand.
+    pub operand: u32,
 }
 
 impl AfPacketConfig {
@@ -97,6 +111,7 @@ impl AfPacketConfig {
             send_frames: sys::BATCH,
             queue: 0,
             fanout: None,
+            program: Vec::new(),
         }
     }
 
@@ -124,6 +139,8 @@ pub enum FanoutKind {
     Processor,
     /// The queue of the device that received it.
     Queue,
+    /// What a program says: nothing comes but to the first port until the group has one.
+    Program,
 }
 
 impl Fanout {
@@ -133,6 +150,7 @@ impl Fanout {
             FanoutKind::Flow => libc::PACKET_FANOUT_HASH,
             FanoutKind::Processor => libc::PACKET_FANOUT_CPU,
             FanoutKind::Queue => libc::PACKET_FANOUT_QM,
+            FanoutKind::Program => libc::PACKET_FANOUT_CBPF,
         };
         let (group, unique) = match self.group {
             Some(group) => (group, 0),
@@ -188,8 +206,8 @@ impl AfPacketPort {
         opened.map_err(|source| io_error(&config.interface, source))
     }
 
-    /// As [`AfPacketPort::open`], so many ports that share what comes in by the interface, flow by flow: each has a ring
-    /// of its own. The group is one that nobody else in the namespace has. `opener` makes the sockets.
+    /// As [`AfPacketPort::open`], so many ports that share what comes in by the interface, as its program says or flow by
+    /// flow: each has a ring of its own. The group is one that nobody else in the namespace has. `opener` makes the sockets.
     ///
     /// # Errors
     /// Likewise.
@@ -205,7 +223,9 @@ impl AfPacketPort {
             if queues > 1 {
                 let group = ports.first().map(Self::group).transpose();
                 let group = group.map_err(|source| io_error(&config.interface, source))?;
-                config.fanout = Some(Fanout { group, kind: FanoutKind::Flow });
+                let has_program = !config.program.is_empty();
+                let kind = if has_program { FanoutKind::Program } else { FanoutKind::Flow };
+                config.fanout = Some(Fanout { group, kind });
             }
             ports.push(Self::open_by(opener, &config, pool)?);
         }
@@ -227,6 +247,10 @@ impl AfPacketPort {
         }
         if let Some(fanout) = config.fanout {
             sys::set_packet_option(&socket, libc::PACKET_FANOUT, fanout.bits())?;
+            // The first one's is the group's.
+            if fanout.kind == FanoutKind::Program && fanout.group.is_none() {
+                sys::set_program(&socket, &config.program)?;
+            }
         }
         if config.promiscuous {
             sys::set_promiscuous(&socket, libc::PACKET_ADD_MEMBERSHIP, index)?;

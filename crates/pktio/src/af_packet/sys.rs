@@ -14,6 +14,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, c_uint, c_ushort, sockaddr_ll, socklen_t};
 
+use super::FilterInstruction;
 use crate::socket::{checked, get, set};
 
 /// Frames sent with one call, at most.
@@ -76,6 +77,19 @@ pub(super) fn bound(socket: &OwnedFd) -> io::Result<(c_int, c_ushort)> {
 /// Sets an option of packet sockets.
 pub(super) fn set_packet_option(socket: &OwnedFd, name: c_int, value: c_int) -> io::Result<()> {
     set(socket, libc::SOL_PACKET, name, &value)
+}
+
+/// Has the group that the socket is in share frames out by this program.
+pub(super) fn set_program(socket: &OwnedFd, program: &[FilterInstruction]) -> io::Result<()> {
+    let sock_filter = |FilterInstruction { code, jumps: [jt, jf], operand }: &_| {
+        libc::sock_filter { code: *code, jt: *jt, jf: *jf, k: *operand }
+    };
+    let mut instructions: Vec<libc::sock_filter> = program.iter().map(sock_filter).collect();
+    let len = c_ushort::try_from(instructions.len())
+        .map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
+    // What it points to is there until `set` returns.
+    let program = libc::sock_fprog { len, filter: instructions.as_mut_ptr() };
+    set(socket, libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, &program)
 }
 
 /// Makes the socket's receive ring.

@@ -1,16 +1,18 @@
 //! How frames of an interface come to sockets: the program's attachment, native if the driver can, and what a port
 //! says of it.
 //!
-//! Contract: [`Attachment`] lasts as long as the last port of the interface; then the program is off the interface,
-//! which the kernel also sees to when the process ends.
+//! Contract: the program is on the interface as long as the link is open, which the kernel also sees to when a process
+//! ends. Sockets are in its map before they receive anything; one that is closed is out of it.
 
 use std::fmt;
 use std::io;
-use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 
 use super::bpf::{self, Program, SocketMap};
+use super::sys;
+use crate::af_packet::sys as packet_socket;
 use crate::xdp_mode::XdpMode;
+use crate::xdp_sockets::XdpSockets;
 
 /// What a port is attached by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,35 +40,35 @@ impl fmt::Display for Attached {
     }
 }
 
-/// A program on an interface.
-#[derive(Debug)]
-pub(super) struct Attachment {
-    /// Of the program, which it keeps, as that keeps the map.
-    _link: OwnedFd,
-    pub(super) map: SocketMap,
-    pub(super) mode: XdpMode,
-    pub(super) refused: Option<String>,
-}
-
-impl Attachment {
-    /// Attaches the program; all frames go on to the stack until the map has sockets.
-    pub(super) fn new(index: NonZeroU32, mode: XdpMode, queues: u32) -> io::Result<Self> {
-        let map = SocketMap::new(queues)?;
-        let program = Program::load(&map)?;
-        let native = || program.attach(index, bpf::NATIVE);
-        let generic = || program.attach(index, bpf::GENERIC);
-        let (link, mode, refused) = match mode {
-            XdpMode::Native => (native(), XdpMode::Native, None),
-            XdpMode::Generic => (generic(), XdpMode::Generic, None),
-            XdpMode::Auto => match native() {
-                Err(error) if is_for_generic(&error) => {
-                    (generic(), XdpMode::Generic, Some(error.to_string()))
-                }
-                native => (native, XdpMode::Native, None),
-            },
-        };
-        Ok(Self { _link: link.map_err(told)?, map, mode, refused })
+/// Attaches a program, with a socket for each of the first `queues` queues.
+pub(crate) fn sockets(
+    name: &str,
+    mode: XdpMode,
+    queues: u16,
+    channels: u32,
+) -> io::Result<XdpSockets> {
+    let index = packet_socket::index_of(name)?;
+    // Who may have none hears it here: a process whose system calls are restricted may end over those that follow.
+    let sockets: Vec<OwnedFd> = (0..queues).map(|_| sys::socket()).collect::<io::Result<_>>()?;
+    let map = SocketMap::new(channels)?;
+    for (queue, socket) in (0..queues).zip(&sockets) {
+        map.set(queue, socket)?;
     }
+    // It keeps the map, and the link keeps it.
+    let program = Program::load(&map)?;
+    let native = || program.attach(index, bpf::NATIVE);
+    let generic = || program.attach(index, bpf::GENERIC);
+    let (link, mode, refused) = match mode {
+        XdpMode::Native => (native(), XdpMode::Native, None),
+        XdpMode::Generic => (generic(), XdpMode::Generic, None),
+        XdpMode::Auto => match native() {
+            Err(error) if is_for_generic(&error) => {
+                (generic(), XdpMode::Generic, Some(error.to_string()))
+            }
+            native => (native, XdpMode::Native, None),
+        },
+    };
+    Ok(XdpSockets { link: link.map_err(told)?, sockets, mode, refused })
 }
 
 /// Whether the driver refused what the stack may do: not where the process may not, or another program is there.

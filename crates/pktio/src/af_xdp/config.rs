@@ -1,9 +1,10 @@
 //! What a port is opened with, and what it needs for that.
 
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
 
 use super::sys;
-use crate::af_packet::sys as packet_socket;
 use crate::xdp_mode::XdpMode;
 
 /// Bytes of a link header before what the MTU counts: addresses, EtherType, and two tags.
@@ -54,7 +55,8 @@ impl AfXdpConfig {
 
 /// The queues that a port receives by, of as many as it asks for, and the MTU of its interface.
 pub(super) fn needs(config: &AfXdpConfig) -> io::Result<(u16, usize)> {
-    let (socket, name) = (packet_socket::socket()?, &config.interface);
+    // Whoever asks needs no privileges for it, nor a socket that does.
+    let (socket, name) = (OwnedFd::from(UnixDatagram::unbound()?), &config.interface);
     let channels = sys::channels(&socket, name)?.unwrap_or(1);
     Ok((queues_of(config, channels), sys::mtu(&socket, name)?))
 }

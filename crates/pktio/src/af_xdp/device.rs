@@ -7,73 +7,67 @@ use std::io::{self, ErrorKind};
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 
-use super::attach::{Attached, Attachment};
+use super::attach::Attached;
 use super::config::{AfXdpConfig, ETHERNET, LINK_HEADER, TAG, queues_of};
 use super::queue::Queue;
 use super::sys;
 use super::umem::Umem;
 use crate::af_packet::sys as packet_socket;
+use crate::opener::Opener;
 use crate::xdp_mode::XdpMode;
+use crate::xdp_sockets::XdpSockets;
 
 /// An interface with the program on it.
 #[derive(Debug)]
 pub(super) struct Device {
-    attachment: Attachment,
+    /// Keeps the program there.
+    _link: OwnedFd,
     /// Keeps it in promiscuous mode; receives nothing.
     _socket: OwnedFd,
     pub(super) name: String,
     pub(super) index: NonZeroU32,
-    channels: u32,
     /// Bytes of the longest frame that it transmits.
     pub(super) most_bytes: usize,
 }
 
 impl Device {
-    /// Puts the program on the interface.
-    pub(super) fn open(config: &AfXdpConfig, umem: &Umem) -> io::Result<Self> {
+    /// Puts the program on the interface and opens its queues, as many as are asked for and it has; what came of it.
+    pub(super) fn open(
+        opener: &dyn Opener,
+        config: &AfXdpConfig,
+        umem: &Umem,
+    ) -> io::Result<(Self, Vec<Queue>, Attached)> {
         let name = config.interface.clone();
         let index = packet_socket::index_of(&name)?;
-        let socket = packet_socket::socket()?;
+        let socket = opener.packet_socket()?;
         if !matches!(sys::kind(&socket, &name)?, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK) {
             return Err(io::Error::new(ErrorKind::Unsupported, "not an Ethernet interface"));
         }
         let mtu = sys::mtu(&socket, &name)?;
         check_length(mtu, umem)?;
         let channels = sys::channels(&socket, &name)?.unwrap_or(1);
-        // Who may have none hears it here: a process whose system calls are restricted may end over those that follow.
-        drop(sys::socket()?);
-        let attachment = Attachment::new(index, config.mode, channels)?;
-        if config.promiscuous {
-            packet_socket::set_promiscuous(&socket, libc::PACKET_ADD_MEMBERSHIP, index)?;
-        }
-        let most_bytes = umem.frame_bytes().min(mtu + ETHERNET + TAG);
-        Ok(Self { attachment, _socket: socket, name, index, channels, most_bytes })
-    }
-
-    /// Opens its queues, as many as are asked for and it has, and has frames go to them; what came of it.
-    pub(super) fn queues(
-        &self,
-        config: &AfXdpConfig,
-        umem: &Umem,
-    ) -> io::Result<(Vec<Queue>, Attached)> {
-        let flags = match config.zero_copy && self.attachment.mode == XdpMode::Native {
+        let count = queues_of(config, channels);
+        let XdpSockets { link, sockets, mode, refused } =
+            opener.xdp_sockets(&name, config.mode, count, channels)?;
+        let flags = match config.zero_copy && mode == XdpMode::Native {
             // The kernel copies where the driver cannot do without.
             true => 0,
             false => libc::XDP_COPY,
         };
-        let count = queues_of(config, self.channels);
-        let open = |number| Queue::open((self.index, number), umem, config.ring_frames, flags);
-        let queues: Vec<Queue> = (0..count).map(open).collect::<io::Result<_>>()?;
+        let open = |(number, socket)| {
+            Queue::open(socket, (index, number), umem, config.ring_frames, flags)
+        };
+        let queues: Vec<Queue> = (0..count).zip(sockets).map(open).collect::<io::Result<_>>()?;
         let mut is_zero_copy = true;
         for queue in &queues {
-            self.attachment.map.set(queue.number, &queue.socket)?;
             is_zero_copy &= sys::is_zero_copy(&queue.socket)?;
         }
-        let Attachment { mode, refused, .. } = &self.attachment;
-        let (mode, refused) = (*mode, refused.clone());
-        let attached =
-            Attached { mode, refused, is_zero_copy, queues: count, channels: self.channels };
-        Ok((queues, attached))
+        if config.promiscuous {
+            packet_socket::set_promiscuous(&socket, libc::PACKET_ADD_MEMBERSHIP, index)?;
+        }
+        let most_bytes = umem.frame_bytes().min(mtu + ETHERNET + TAG);
+        let attached = Attached { mode, refused, is_zero_copy, queues: count, channels };
+        Ok((Self { _link: link, _socket: socket, name, index, most_bytes }, queues, attached))
     }
 }
 

@@ -40,6 +40,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 pub use self::attach::Attached;
+pub(crate) use self::attach::sockets;
 pub use self::config::AfXdpConfig;
 use self::config::{ETHERNET, TAG};
 use self::device::Device;
@@ -50,12 +51,16 @@ use crate::burst::Burst;
 use crate::frame::{ChecksumState, Direction, FrameMeta, LiveMeta, VlanTag};
 use crate::link::LinkType;
 use crate::memory::{FrameBuf, Memory, Region, Taken};
+use crate::opener::{InProcess, Opener};
 use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
 use crate::timestamp::Timestamp;
 
 /// Bytes of a frame before its EtherType: both addresses. A tag follows them.
 const ADDRESSES: usize = 12;
+
+/// Entries of the rings of a port that has little memory.
+pub const SHORTEST_RINGS: u32 = 256;
 
 /// Frames that a port lost, by reason, as the kernel counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,9 +100,21 @@ impl AfXdpPort {
     /// where another program is attached; and when the interface is not Ethernet, or its frames may be longer than a
     /// chunk.
     pub fn open(config: &AfXdpConfig, umem: &Umem) -> Result<Self, PortError> {
+        Self::open_by(&InProcess, config, umem)
+    }
+
+    /// The same by the privileges of somebody else: in this opener's namespace.
+    ///
+    /// # Errors
+    /// Likewise, and when there is nobody to ask; memory that stays in place takes a limit that allows it
+    /// (`RLIMIT_MEMLOCK`), or `CAP_IPC_LOCK`.
+    pub fn open_by(
+        opener: &dyn Opener,
+        config: &AfXdpConfig,
+        umem: &Umem,
+    ) -> Result<Self, PortError> {
         let refused = |source| io_error(&config.interface, source);
-        let device = Device::open(config, umem).map_err(refused)?;
-        let (queues, attached) = device.queues(config, umem).map_err(refused)?;
+        let (device, queues, attached) = Device::open(opener, config, umem).map_err(refused)?;
         let any = any_of(&queues).map_err(refused)?;
         Ok(Self {
             device: Arc::new(device),
@@ -111,6 +128,26 @@ impl AfXdpPort {
             is_gone: false,
             stats: Stats::default(),
         })
+    }
+
+    /// The same with memory of its own, and with shorter rings where so much may not stay in place.
+    ///
+    /// # Errors
+    /// As [`AfXdpPort::open_by`], where rings of [`SHORTEST_RINGS`] entries are too long, too.
+    pub fn open_alone(opener: &dyn Opener, config: &AfXdpConfig) -> Result<Self, PortError> {
+        let mut config = config.clone();
+        loop {
+            let umem = Umem::for_ports(std::slice::from_ref(&config))?;
+            match Self::open_by(opener, &config, &umem) {
+                Err(PortError::Io { source, .. })
+                    if source.raw_os_error() == Some(libc::ENOBUFS)
+                        && config.ring_frames > SHORTEST_RINGS =>
+                {
+                    config.ring_frames /= 2;
+                }
+                opened => return opened,
+            }
+        }
     }
 
     /// So many ports, for a thread each, with its queues in turn; fewer, if there are fewer queues.

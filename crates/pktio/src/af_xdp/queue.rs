@@ -36,14 +36,14 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Opens it, with rings of as many entries, and has the kernel receive.
+    /// Gives its socket memory and rings of as many entries, and has the kernel receive.
     pub(super) fn open(
+        socket: OwnedFd,
         (index, number): (NonZeroU32, u16),
         umem: &Umem,
         entries: u32,
         flags: u16,
     ) -> io::Result<Self> {
-        let socket = sys::socket()?;
         umem.register(&socket)?;
         let fill = Producer::new(&socket, ring::FILL, entries)?;
         let completion = Consumer::new(&socket, ring::COMPLETION, entries)?;

@@ -36,6 +36,8 @@ pub struct Reopened {
     pub packet_sockets: bool,
     /// Queues of these TUN devices.
     pub tuns: Vec<String>,
+    /// Sockets of AF_XDP for these interfaces: names, or patterns of them.
+    pub xdps: Vec<String>,
     /// Taking these interfaces up and down: names, or patterns of them.
     pub links: Vec<String>,
 }
@@ -61,6 +63,11 @@ impl Settings {
         for port in self.joined().filter(|port| port.gone == Gone::Wait) {
             match &port.kind {
                 Kind::AfPacket { .. } => reopened.packet_sockets = true,
+                Kind::AfXdp { device, .. } => {
+                    // One keeps the interface in promiscuous mode.
+                    reopened.packet_sockets = true;
+                    reopened.xdps.push(device.clone());
+                }
                 Kind::Tun { device } => reopened.tuns.push(device.clone()),
                 _ => {}
             }

@@ -240,9 +240,10 @@ impl<'t> Reader<'t> {
             let Some(value) = section.get(family.name()) else { continue };
             settings.rules.push(RulesSettings { family, file: self.named(value)? });
         }
-        // A bridge's rules see frames, and those of IP would not be asked after them.
-        if let (Some(value), true) = (section.get("bridge"), settings.rules.len() > 1) {
-            let what = "bridge beside rules of another family: not built into this tamis";
+        // What ages is routed, and no bridge's rules see it.
+        let ages = settings.wires.iter().any(|wire| wire.ttl == Ttl::Lower);
+        if let (Some(value), true) = (section.get("bridge"), ages) {
+            let what = "bridge on a wire with ttl = \"lower\": a router's packets cross no bridge";
             return Err((value.span(), what.to_owned()));
         }
         if settings.rules.is_empty() {

@@ -3,6 +3,7 @@
 mod addressed;
 mod aging;
 mod bad;
+mod below;
 mod ordered;
 mod passing;
 mod refusing;

@@ -204,8 +204,9 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         (rules(""), "9:1: expected one of ip ip6 arp bridge in [rules]"),
         (rules("ip = \"a\"\nbans = 1"), "11:8: expected a string, found integer"),
         (
-            rules("ip = \"a\"\nbridge = \"b\""),
-            "11:10: bridge beside rules of another family: not built into this tamis",
+            wire("ports = [\"left\", \"right\"]\nttl = \"lower\"")
+                .replace("[rules]\n", "[rules]\nbridge = \"b\"\n"),
+            "11:10: bridge on a wire with ttl = \"lower\": a router's packets cross no bridge",
         ),
         (
             rules("ip = \"a\"\nunknown = \"pass\""),

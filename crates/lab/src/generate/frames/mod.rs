@@ -1,6 +1,7 @@
 //! Draws bridge rules and Ethernet frames, and ARP rules and ARP packets, from small pools so that they meet.
 
 mod bytes;
+mod held;
 mod rules;
 
 use fastrand::Rng;

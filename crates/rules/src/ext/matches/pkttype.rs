@@ -104,8 +104,11 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 
 /// `skb->pkt_type` at this hook.
 fn packet_type(transit: &Transit<'_, '_>) -> u8 {
-    if matches!(transit.hook, Hook::Output | Hook::Postrouting) {
-        return HOST;
+    match transit.hook {
+        Hook::Output => return HOST,
+        // A router forwards no others; a bridge does, and they stay what they were.
+        Hook::Postrouting if transit.to_host != Some(false) => return HOST,
+        _ => {}
     }
     match transit.packet.headers().link.packet_type {
         None | Some(OUTGOING) => HOST,

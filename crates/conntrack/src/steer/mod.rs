@@ -9,6 +9,8 @@
 //! flows that ask for one tuple have the same ports. So the search for a tuple that nobody has, which is what couples
 //! flows in the kernel (`nf_nat_core.c`, `nf_nat_used_tuple`), looks at flows of one worker alone.
 
+mod program;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -16,6 +18,14 @@ use crate::dissect;
 use crate::icmp::{self, Message};
 use crate::key::{Tuple, has_ports, is_icmp};
 use packet::Packet;
+
+pub use self::program::Instruction;
+
+/// What spreads words that are alike, and how far its product is shifted down.
+const ODD: u32 = 0x9e37_79b1;
+const SHIFT: u32 = 16;
+/// Where a protocol stands above the sum of two ports.
+const ABOVE_PORTS: u32 = 17;
 
 /// What packets of one flow have in common, by which they are steered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,10 +64,7 @@ impl Key {
     /// Which of `shards` has flows with this tuple.
     #[must_use]
     pub fn shard_of(&self, tuple: &Tuple, shards: usize) -> usize {
-        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let word = self.word(tuple);
-        let mixed = (word as u64 ^ (word >> 64) as u64).wrapping_mul(ODD) >> 32;
-        mixed as usize % shards.max(1)
+        (self.word(tuple).wrapping_mul(ODD) >> SHIFT) as usize % shards.max(1)
     }
 
     /// Whether two tuples are one shard's, however many there are.
@@ -76,16 +83,14 @@ impl Key {
         }
     }
 
-    /// A number that a tuple and its inverse share.
-    fn word(&self, tuple: &Tuple) -> u128 {
+    /// A number that a tuple and its inverse share: of sums alone, as a program of the kernel forms it, too
+    /// ([`Key::program`]).
+    fn word(&self, tuple: &Tuple) -> u32 {
         match self {
-            Self::Addresses => {
-                let [one, other] = ordered([tuple.source(), tuple.destination()]).map(bits);
-                one ^ other.rotate_left(67)
-            }
+            Self::Addresses => sum(tuple.source()).wrapping_add(sum(tuple.destination())),
             Self::Ports(alike) => {
-                let [one, other] = ordered(ports(tuple, alike)).map(u128::from);
-                u128::from(tuple.protocol()) << 32 | one << 16 | other
+                let [one, other] = ports(tuple, alike).map(u32::from);
+                (u32::from(tuple.protocol()) << ABOVE_PORTS) + one + other
             }
         }
     }
@@ -164,15 +169,15 @@ fn ports(tuple: &Tuple, alike: &Alike) -> [u16; 2] {
     }
 }
 
-fn bits(address: IpAddr) -> u128 {
+/// The 32-bit words of an address, added up.
+fn sum(address: IpAddr) -> u32 {
     match address {
-        IpAddr::V4(v4) => u128::from(u32::from(v4)),
-        IpAddr::V6(v6) => u128::from(v6),
+        IpAddr::V4(v4) => u32::from(v4),
+        IpAddr::V6(v6) => {
+            let words = [96, 64, 32, 0].map(|shift| (u128::from(v6) >> shift) as u32);
+            words.into_iter().fold(0, u32::wrapping_add)
+        }
     }
-}
-
-fn ordered<T: PartialOrd>([one, other]: [T; 2]) -> [T; 2] {
-    if one <= other { [one, other] } else { [other, one] }
 }
 
 #[cfg(test)]
@@ -219,6 +224,20 @@ mod tests {
             let shards: Vec<Shard> = Shard::all(&Key::Addresses, of, max).collect();
             prop_assert_eq!(shards.iter().map(|shard| shard.max).sum::<usize>(), max);
             prop_assert!(shards.iter().all(|shard| shard.max > 0 && shard.of == shards.len()));
+        }
+    }
+
+    #[test]
+    fn neighbours_are_spread() {
+        for (key, of) in [(Key::Addresses, 2), (Key::Ports(Alike::default()), 8)] {
+            let mut counts = vec![0; of];
+            for number in 0..1024_u16 {
+                let [high, low] = number.to_be_bytes();
+                let client = [10, 0, high, low].into();
+                let tuple = Tuple::new(client, [192, 0, 2, 1].into(), 6, [30000 + number, 443]);
+                counts[key.shard_of(&tuple, of)] += 1;
+            }
+            assert!(counts.iter().all(|count| (512..1536).contains(&(count * of))), "{counts:?}");
         }
     }
 
