@@ -4,12 +4,13 @@
 //! shuttle's. What the lane is made of orders its memory, so a schedule is all that can differ.
 
 use std::collections::BTreeSet;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use lane::{Batch, Lane, Part, Shape, Stage};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
-use shuttle::sync::{Arc, Mutex};
+use shuttle::sync::{Arc, Mutex, MutexGuard};
 use shuttle::{check_pct, check_random, thread};
 use turn::{Came, Way};
 
@@ -67,6 +68,10 @@ enum Trouble {
     Stuck,
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl World {
     fn new(parts: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -94,12 +99,12 @@ impl World {
     }
 
     fn is_over(&self) -> bool {
-        *self.source.lock().unwrap() == BATCHES && self.lane.is_empty()
+        *locked(&self.source) == BATCHES && self.lane.is_empty()
     }
 
     /// Numbers that are staged are released in their order or lost, each once.
     fn check(&self) {
-        let (released, lost) = (self.released.lock().unwrap(), self.lost.lock().unwrap());
+        let (released, lost) = (locked(&self.released), locked(&self.lost));
         assert!(released.is_sorted_by(|one, next| one < next), "in order: {released:?}");
         let all: BTreeSet<u64> = released.iter().chain(lost.iter()).copied().collect();
         assert_eq!(all, (1..=BATCHES).collect(), "released {released:?}, lost {lost:?}");
@@ -114,11 +119,11 @@ impl Way<Numbers> for Hand<'_> {
     type Error = std::convert::Infallible;
 
     fn now(&self) -> Duration {
-        Duration::from_secs(*self.0.seconds.lock().unwrap())
+        Duration::from_secs(*locked(&self.0.seconds))
     }
 
     fn stage(&mut self, parts: &mut [Numbers]) -> Result<Came, Self::Error> {
-        let mut source = self.0.source.lock().unwrap();
+        let mut source = locked(&self.0.source);
         if *source == BATCHES {
             return Ok(Came::default());
         }
@@ -126,7 +131,7 @@ impl Way<Numbers> for Hand<'_> {
         let number = *source;
         drop(source);
         self.0.alone(0, || parts[0].0.push(number));
-        Ok(Came { frames: 1, is_more: number % 2 == 0 })
+        Ok(Came { frames: 1, is_more: number.is_multiple_of(2) })
     }
 
     fn refuse(&mut self) -> Result<Came, Self::Error> {
@@ -139,12 +144,12 @@ impl Way<Numbers> for Hand<'_> {
     }
 
     fn late(&mut self, part: Numbers) {
-        self.0.lost.lock().unwrap().extend(part.0);
+        locked(&self.0.lost).extend(part.0);
     }
 
     fn release(&mut self, parts: &mut [Part<Numbers>]) -> Result<(), Self::Error> {
         self.0.alone(1, || {
-            let mut released = self.0.released.lock().unwrap();
+            let mut released = locked(&self.0.released);
             for part in parts {
                 if let Part::Done(part) = part {
                     released.append(&mut part.0);
@@ -165,14 +170,14 @@ fn work(world: &World, worker: usize, trouble: Trouble) {
             let number = claim.0[0];
             match trouble {
                 Trouble::Stuck => {
-                    *world.seconds.lock().unwrap() += 1;
+                    *locked(&world.seconds) += 1;
                     thread::yield_now();
                     if let Some(part) = claim.finish() {
                         hand.late(part);
                     }
                 }
                 _ => {
-                    world.lost.lock().unwrap().insert(number);
+                    locked(&world.lost).insert(number);
                     drop(claim);
                 }
             }
@@ -189,7 +194,7 @@ fn through(troubles: &'static [Trouble]) {
             thread::spawn(move || work(&world, worker, *trouble))
         });
         let hands: Vec<_> = hands.collect();
-        hands.into_iter().for_each(|hand| hand.join().unwrap());
+        hands.into_iter().for_each(|hand| hand.join().expect("a worker"));
         world.check();
     };
     check_random(program, SCHEDULES);
@@ -224,8 +229,8 @@ fn parts_are_their_workers_and_a_batch_waits_for_all() {
                 thread::spawn(move || own_parts(&world, worker))
             })
             .collect();
-        hands.into_iter().for_each(|hand| hand.join().unwrap());
-        let released = world.released.lock().unwrap();
+        hands.into_iter().for_each(|hand| hand.join().expect("a worker"));
+        let released = locked(&world.released);
         let all = (1..=BATCHES).flat_map(|number| [number; WORKERS]);
         assert_eq!(*released, all.collect::<Vec<_>>());
     };
@@ -237,7 +242,7 @@ fn own_parts(world: &World, worker: usize) {
     let (mut own, mut parts) = (Vec::new(), Vec::new());
     while !world.is_over() {
         if let Stage::Room(mut stager) = world.lane.stage(Duration::ZERO) {
-            let mut source = world.source.lock().unwrap();
+            let mut source = locked(&world.source);
             if *source < BATCHES {
                 *source += 1;
                 stager.parts().iter_mut().for_each(|part| part.0.push(*source));
@@ -258,7 +263,7 @@ fn own_parts(world: &World, worker: usize) {
                             parts.append(&mut part.0);
                         }
                     }
-                    world.released.lock().unwrap().append(&mut parts);
+                    locked(&world.released).append(&mut parts);
                 });
             }
         }

@@ -37,8 +37,8 @@ impl InHand {
         Self { from, frames, before }
     }
 
-    /// Those that have found no fate since are dropped.
-    pub(super) fn is_dropped(self, reason: Reason, wire: &Wire) {
+    /// Counts those that have found no fate since as dropped.
+    pub(super) fn drop_as(self, reason: Reason, wire: &Wire) {
         let account = wire.account(self.from);
         let left = self.frames as i64 + account.on_its_way() - self.before;
         account.dropped(reason, usize::try_from(left).unwrap_or(0));

@@ -160,7 +160,7 @@ impl Ordered {
     /// Gives up what this worker has in hand.
     pub(super) fn abandon(&mut self, reason: Reason) {
         if let Some(in_hand) = self.in_hand.take() {
-            in_hand.is_dropped(reason, &self.wire);
+            in_hand.drop_as(reason, &self.wire);
         }
         self.wire.clear();
     }

@@ -24,11 +24,14 @@ struct Left {
     is_well: bool,
 }
 
+/// What is transmitted by a port.
+type Transmitted = Arc<Mutex<Vec<Vec<u8>>>>;
+
 /// Ports of a wire, and what is transmitted by each.
-type Rig = ([BoxedPort; 2], [Arc<Mutex<Vec<Vec<u8>>>>; 2]);
+type Rig = ([BoxedPort; 2], [Transmitted; 2]);
 
 /// Recordings that come in by each port.
-fn recorded(frames: [Vec<Vec<u8>>; 2]) -> ([Recording; 2], [Arc<Mutex<Vec<Vec<u8>>>>; 2]) {
+fn recorded(frames: [Vec<Vec<u8>>; 2]) -> ([Recording; 2], [Transmitted; 2]) {
     let left = [Arc::default(), Arc::default()];
     let ends = frames.into_iter().zip(&left);
     let mut ports = ends.map(|(frames, left)| Recording { frames, at: 0, left: Arc::clone(left) });
