@@ -184,7 +184,7 @@ impl Scene {
         let wire = if self.wire == Wire::Tun { "tun" } else { "veth" };
         let placement = if self.placement == Placement::Raw { "raw" } else { "forward" };
         let mut words = format!("{} {wire} {placement}", self.family.name());
-        if *self != Self::new(self.family, self.wire, self.placement) {
+        if self.devices != Self::new(self.family, self.wire, self.placement).devices {
             let [near, far] = self.devices.each_ref().map(Device::name);
             words += &format!(" {near} {far}");
         }
@@ -261,4 +261,27 @@ fn forwards_v6(packet: &Packet<'_>) -> bool {
     let plain = |addr: [u8; 16]| addr[0] & 0xe0 == 0x20;
     // A router alert among hop-by-hop options would be handed to whoever listens.
     next != 0 && hops > 1 && plain(source) && plain(destination) && source != destination
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenes_are_named_alike_whatever_rules_are_walked_as() {
+        for (wire, words) in [(Wire::Tun, "ip6 tun raw"), (Wire::Veth, "ip6 veth raw")] {
+            let scene = Scene::new(Family::Ipv6, wire, Placement::Raw);
+            for layout in Kind::ALL.into_iter().map(Some).chain([None]) {
+                assert_eq!(Scene { layout, ..scene }.words(), words);
+            }
+            assert_eq!(Scene::parse(words), Some(scene));
+        }
+    }
+
+    #[test]
+    fn other_devices_are_named() {
+        let scene = Scene::parse("ip tun forward eth0 ppp0").unwrap();
+        assert_eq!(scene.devices.each_ref().map(Device::name), ["eth0", "ppp0"]);
+        assert_eq!(scene.words(), "ip tun forward eth0 ppp0");
+    }
 }

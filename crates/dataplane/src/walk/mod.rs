@@ -65,6 +65,8 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     ways: Ways,
     /// Whether a rule sent it to this host.
     redirected: Redirected,
+    /// Its destination is open, and the kernel may draw another source port for one that it may have.
+    moves_source: bool,
     /// What it was seen to be after all translations, if it was.
     drawn: Option<Drawn>,
     /// Its connection, should the host answer it.
@@ -105,6 +107,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             untold: None,
             ways: Ways::One,
             redirected: Redirected::No,
+            moves_source: false,
             drawn: None,
             attachment: None,
             let_go: false,

@@ -114,6 +114,7 @@ impl Walk<'_, '_, '_> {
         if self.alive == Alive::Gone {
             return Translated::No;
         }
+        self.note_source(claim, side);
         if !self.bind(claim, side) && !self.bind_drawn(side) {
             nat::forget(self.transit, side);
             self.lose_translation(side);
@@ -175,6 +176,7 @@ impl Walk<'_, '_, '_> {
             self.alive = Alive::Maybe;
         }
         let claim = found.translated_by();
+        self.note_source(claim, side);
         self.redirect(claim, side);
         if let Some(drawn) = self.drawn
             && let Some(seen) = nat::write_drawn(self.transit, &drawn, side)
@@ -187,7 +189,9 @@ impl Walk<'_, '_, '_> {
         }
         // What may answer a flow that is indeterminate is no flow of its own, or one that the rules decide.
         let answers_any = self.tables.translates && nat::answers_any(self.transit);
-        let is_lost = claim != Claim::None || nat::is_translated(self.transit, side);
+        let is_lost = claim != Claim::None
+            || nat::is_translated(self.transit, side)
+            || side == Side::Source && self.moves_source();
         if is_lost {
             self.lose_translation(side);
         } else {
@@ -197,6 +201,19 @@ impl Walk<'_, '_, '_> {
             return nat::forget(self.transit, side);
         }
         Translated::No
+    }
+
+    /// What the destination may be, where that is open, tells whether the source's port may change, too: once the
+    /// destination is lost nobody could say.
+    fn note_source(&mut self, claim: Claim, side: Side) {
+        if let (Claim::Open { moves_source, .. }, Side::Destination) = (claim, side) {
+            self.moves_source = moves_source || nat::may_move_source(self.transit, None);
+        }
+    }
+
+    /// Whether the kernel may draw a source port that no rule claims.
+    fn moves_source(&mut self) -> bool {
+        self.moves_source || nat::may_move_source(self.transit, None)
     }
 
     fn lose_translation(&mut self, side: Side) {

@@ -54,6 +54,8 @@ pub enum Claim {
         draws: bool,
         /// One that may sends packets to this host.
         redirects: bool,
+        /// Under one that may, the kernel may draw another source port, too.
+        moves_source: bool,
     },
 }
 
@@ -108,18 +110,25 @@ impl Verdicts {
         self.possible[verdict as usize].is_some()
     }
 
-    /// A rule translates the flow, or may.
-    pub(super) fn claim(&mut self, at: RuleRef, certain: bool, translation: &Translation) {
-        self.claim = match self.claim {
-            Claim::None if certain => Claim::By(at),
+    /// A rule translates the flow.
+    pub(super) fn claim(&mut self, at: RuleRef, translation: &Translation) {
+        match self.claim {
+            Claim::None => self.claim = Claim::By(at),
             // The rules before it let such a packet go by only if it may not have matched.
-            Claim::None | Claim::By(_) => {
-                Claim::Open { draws: translation.draws(), redirects: translation.redirects }
-            }
-            Claim::Open { draws, redirects } => Claim::Open {
-                draws: draws || translation.draws(),
-                redirects: redirects || translation.redirects,
-            },
+            Claim::By(_) | Claim::Open { .. } => self.may_claim(translation, false),
+        }
+    }
+
+    /// A rule may translate the flow; `moves_source` says whether the kernel may then draw another source port.
+    pub(super) fn may_claim(&mut self, translation: &Translation, moves_source: bool) {
+        let before = match self.claim {
+            Claim::Open { draws, redirects, moves_source } => [draws, redirects, moves_source],
+            Claim::None | Claim::By(_) => [false; 3],
+        };
+        self.claim = Claim::Open {
+            draws: before[0] || translation.draws(),
+            redirects: before[1] || translation.redirects,
+            moves_source: before[2] || moves_source,
         };
     }
 
@@ -134,7 +143,7 @@ impl Verdicts {
         for verdict in [Verdict::Accept, Verdict::Drop] {
             self.add(verdict, Some(By::Rule(at)));
         }
-        self.claim = Claim::Open { draws: true, redirects: true };
+        self.claim = Claim::Open { draws: true, redirects: true, moves_source: true };
         self.given_up = true;
     }
 

@@ -31,6 +31,29 @@ pub fn bind_null(transit: &mut Transit<'_, '_>, side: Side) -> bool {
     set_up(transit, side, &Range::address(address(&current, side))).is_some()
 }
 
+/// Whether the kernel may draw a source port for a flow that begins with this packet, although no target claims its
+/// source: replies to it would be another flow's. `destination` is what a target makes of its other end; what is drawn
+/// there leaves the source as it is.
+#[must_use]
+pub fn may_move_source(transit: &mut Transit<'_, '_>, destination: Option<&Translation>) -> bool {
+    let (view, now) = (&transit.ct.view, transit.time.unwrap_or(0));
+    let begins = view.is_first && !view.assumed;
+    let Some((tracker, flow)) = transit.ct.tracker.as_mut().zip(view.flow.filter(|_| begins))
+    else {
+        return false;
+    };
+    let current = tracker.flow(flow).and_then(|flow| flow.tuple(Direction::Reply).inverse());
+    let moved = match destination {
+        Some(made) if made.is_vague => None,
+        Some(Translation { side, range, .. }) => current
+            .and_then(|current| Choice { tracker, flow, side: *side, range, now }.tuple(&current)),
+        None => current,
+    };
+    let (side, range) = (Side::Source, &Range::default());
+    let mut choice = Choice { tracker, flow, side, range, now };
+    moved.is_some_and(|moved| choice.keeps(&moved) != Some(true))
+}
+
 /// Nobody knows whether there was a mapping left for the packet's flow.
 pub fn crowd(transit: &mut Transit<'_, '_>) {
     if let Some((tracker, flow)) = transit.ct.tracker.as_mut().zip(transit.ct.view.flow) {

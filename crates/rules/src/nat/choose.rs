@@ -36,11 +36,7 @@ impl Choice<'_> {
         let (side, range) = (self.side, self.range);
         if side == Side::Source && !range.random {
             if range.holds_source(current) {
-                let reply = current.inverse();
-                let (own, now) = (self.flow, self.now);
-                let is_reverse =
-                    reply.is_some_and(|reply| self.tracker.is_reverse(&reply, own, now));
-                if is_reverse || self.is_free(current)? {
+                if self.keeps(current)? {
                     return Some(*current);
                 }
             } else if !(range.is_one_address() && self.tracker.keeps_ports())
@@ -67,6 +63,14 @@ impl Choice<'_> {
             }
         }
         self.with_port(&tuple)
+    }
+
+    /// Whether a source that already is what it may be stays so.
+    pub(super) fn keeps(&mut self, current: &Tuple) -> Option<bool> {
+        let (own, now) = (self.flow, self.now);
+        let reply = current.inverse();
+        let is_reverse = reply.is_some_and(|reply| self.tracker.is_reverse(&reply, own, now));
+        if is_reverse { Some(true) } else { self.is_free(current) }
     }
 
     /// Where the choice is not known: whether the kernel may have found none, so that the packet ends where

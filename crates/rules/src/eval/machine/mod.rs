@@ -8,9 +8,10 @@ use super::source::{Source, Step, Stored, Test};
 use super::{Alive, By, Cause, Memories, Observer, RuleRef, Verdict, Verdicts, header};
 use crate::ext::Effect;
 use crate::model::{Action, FallThrough, Policy, Rule};
+use crate::nat::{self, Translation};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
-use conntrack::States;
+use conntrack::{Side, States};
 use packet::Mark;
 use smallvec::SmallVec;
 
@@ -335,7 +336,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
                     Effect::Accept => self.end(Verdict::Accept, by, sure, stack),
                     Effect::Translate => {
                         if let Some(translation) = target.body.translation(transit) {
-                            self.verdicts.claim(at, transit.certain, &translation);
+                            self.claim(at, &translation, transit);
                         }
                         self.end(Verdict::Accept, by, sure, stack);
                     }
@@ -352,6 +353,16 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         }
         // Who is still here has another state.
         self.narrow(open.and_then(|open| transit.ct.view.states.without(open)), transit);
+    }
+
+    /// A target translates the packet's flow, or may.
+    fn claim(&mut self, at: RuleRef, translation: &Translation, transit: &mut Transit<'p, '_>) {
+        if transit.certain {
+            return self.verdicts.claim(at, translation);
+        }
+        let moves_source = translation.side == Side::Destination
+            && nat::may_move_source(transit, Some(translation));
+        self.verdicts.may_claim(translation, moves_source);
     }
 
     /// From here on the packet has these states, if that says anything.

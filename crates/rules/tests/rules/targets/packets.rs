@@ -176,7 +176,7 @@ fn of_rules_that_may_translate_none_is_named() {
             verdicts.translated_by()
         })
     };
-    let open = |draws, redirects| Claim::Open { draws, redirects };
+    let open = |draws, redirects| Claim::Open { draws, redirects, moves_source: false };
     assert_eq!(claim("-A PREROUTING -d 10.0.0.3 -j REDIRECT"), Claim::None);
     assert!(matches!(claim(clear), Claim::By(_)));
     assert_eq!(claim(unclear), open(true, false));
