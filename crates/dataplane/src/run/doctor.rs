@@ -69,7 +69,7 @@ pub fn examine(settings: Option<&Settings>) -> Report {
         finding("dpdk", false, nothing()),
     ];
     findings.extend(kinds().filter_map(|kind| match kind {
-        Kind::AfPacket { device } => {
+        Kind::AfPacket { device, .. } => {
             Some(finding(&format!("af_packet {device}"), true, interface(device)))
         }
         Kind::AfXdp { device, .. } => Some(Finding {

@@ -92,7 +92,7 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
 /// The interface that a port is, if it is one, by name or by pattern.
 fn interface_of(port: &PortSettings) -> Option<&str> {
     match &port.kind {
-        Kind::AfPacket { device } | Kind::AfXdp { device, .. } => Some(device),
+        Kind::AfPacket { device, .. } | Kind::AfXdp { device, .. } => Some(device),
         Kind::Tun { .. }
         | Kind::Dpdk { .. }
         | Kind::Pcap { .. }

@@ -82,7 +82,7 @@ impl Settings {
 /// The interface that a port is, as it is named.
 fn interface(port: &PortSettings) -> Option<String> {
     match &port.kind {
-        Kind::AfPacket { device } | Kind::AfXdp { device, .. } | Kind::Tun { device } => {
+        Kind::AfPacket { device, .. } | Kind::AfXdp { device, .. } | Kind::Tun { device } => {
             Some(device.clone())
         }
         _ => None,
