@@ -196,6 +196,31 @@ fn frames_of_connections_come_to_their_owners() {
         format!("{ports}{wire}[workers]\ncount = 2\n[control]\nsocket = \"c\"\n"),
     );
     stage.launch(&config);
+    clients_ping(&stage);
+    for wire in stage.status()["wires"].as_array().unwrap() {
+        assert!(wire["received"].as_u64().unwrap() >= 16, "{wire}");
+        assert_eq!(wire["taken_over"], 0, "{wire}");
+    }
+    stage.stop();
+}
+
+/// Three workers and two queues: the third one has what the others hand over to it.
+#[test]
+fn a_worker_without_a_queue_takes_what_is_handed_over() {
+    let Some(mut stage) = stage("queues") else { return };
+    stage.start_with("kind = \"af_packet\"\nqueues = 2", "", "[workers]\ncount = 3\n");
+    clients_ping(&stage);
+    let status = stage.status();
+    assert_eq!(status["workers"].as_array().unwrap().len(), 3);
+    for wire in status["wires"].as_array().unwrap() {
+        assert!(wire["received"].as_u64().unwrap() >= 16, "{wire}");
+        assert_ne!(wire["taken_over"], 0, "{wire}");
+    }
+    goes_and_comes_back(&mut stage);
+}
+
+/// Sixteen addresses of the left host ping the right one.
+fn clients_ping(stage: &Stage) {
     let a = stage.names[0].clone();
     for client in 11..27 {
         let address = format!("10.9.0.{client}");
@@ -205,11 +230,6 @@ fn frames_of_connections_come_to_their_owners() {
             Command::new("ip").args(ping).stdout(Stdio::null()).status().unwrap().success()
         });
     }
-    for wire in stage.status()["wires"].as_array().unwrap() {
-        assert!(wire["received"].as_u64().unwrap() >= 16, "{wire}");
-        assert_eq!(wire["taken_over"], 0, "{wire}");
-    }
-    stage.stop();
 }
 
 /// Of one queue, so that the workers share it; its program is attached anew.

@@ -239,3 +239,32 @@ fn the_doctor_says_what_a_configuration_lacks() {
     assert!(refusal.contains("live.toml:8:10: expected one of the interfaces "), "{refusal}");
     assert_eq!(tamis(&["doctor"]).code, Some(0));
 }
+
+/// By those who run it, and by those who ask before.
+#[test]
+#[cfg(target_os = "linux")]
+fn that_a_device_of_af_xdp_is_waited_for_in_vain_is_said_at_once() {
+    let (folder, config) = folder("live-in-vain");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let keep = "reopen = \"keep\"";
+    let cases = [
+        (keep, "", true),
+        (keep, "gone = \"end\"", false),
+        ("reopen = \"parent\"", "", false),
+        ("drop = \"off\"\nreopen = \"keep\"", "", false),
+    ];
+    for (privileges, gone, is_said) in cases {
+        let device = format!("kind = \"af_xdp\"\ndevice = \"lo\"\n{gone}");
+        let text = text.replace("kind = \"pcap\"\nout = \"out.pcap\"", &device);
+        folder.write("live.toml", format!("{text}\n[privileges]\n{privileges}\n"));
+        let what = "is not opened again once it has gone and come back";
+        let checked = tamis(&["run", &config, "--check"]);
+        assert_eq!(checked.code, Some(0), "{}", checked.err);
+        let line = checked.err.lines().find(|line| line.contains(what));
+        let has_place = line.is_some_and(|line| line.contains("live.toml:8: lo is not"));
+        assert_eq!(has_place, is_said, "{privileges} {gone}: {}", checked.err);
+        let examined = tamis(&["doctor", &config]).out;
+        let line = examined.lines().find(|line| line.starts_with("reopen lo "));
+        assert_eq!(line.is_some_and(|line| line.contains(what)), is_said, "{gone}: {examined}");
+    }
+}

@@ -23,6 +23,12 @@ const CAPABILITIES: [(&str, u32); 4] =
     [("CAP_NET_ADMIN", 12), ("CAP_NET_RAW", 13), ("CAP_IPC_LOCK", 14), ("CAP_BPF", 39)];
 const NET_ADMIN: &str = "CAP_NET_ADMIN";
 
+/// What is missing for a port of AF_XDP whose device comes back once privileges are given up, and what to do.
+pub(super) const IN_VAIN: (&str, &str) = (
+    "is not opened again once it has gone and come back, as reopen = \"keep\" keeps no CAP_BPF",
+    "reopen = \"parent\", or gone = \"end\" on the port",
+);
+
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
@@ -69,7 +75,7 @@ pub fn examine(settings: Option<&Settings>) -> Report {
         finding("dpdk", false, nothing()),
     ];
     findings.extend(kinds().filter_map(|kind| match kind {
-        Kind::AfPacket { device } => {
+        Kind::AfPacket { device, .. } => {
             Some(finding(&format!("af_packet {device}"), true, interface(device)))
         }
         Kind::AfXdp { device, .. } => Some(Finding {
@@ -77,6 +83,11 @@ pub fn examine(settings: Option<&Settings>) -> Report {
             ..finding(&format!("af_xdp {device}"), true, interface(device))
         }),
         _ => None,
+    }));
+    let in_vain = settings.into_iter().flat_map(Settings::waited_for_in_vain);
+    findings.extend(in_vain.map(|(_, device)| {
+        let (why, todo) = IN_VAIN;
+        finding(&format!("reopen {device}"), false, Some((why.to_owned(), todo.to_owned())))
     }));
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
     Report { kernel: kernel.map(|text| text.trim().to_owned()), capabilities, findings }

@@ -51,6 +51,7 @@ mod xdp_ports;
 mod xdp_ports;
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -159,12 +160,16 @@ impl Run {
         on_panic: OnPanic,
         workers: &Workers,
     ) -> Result<Self, RunError> {
-        let join = |Ends { ports, crossings, other, order }: Ends| {
-            let ports = ports.map(|(name, port)| (Arc::from(name), Queues::One(port)));
-            Joined { ports, crossings, other, order }
-        };
         let division = Division::of(rulesets, workers, wires.iter().map(|wire| wire.order));
-        let wires = wires.into_iter().map(join).collect();
+        let join = |Ends { ports: [first, second], crossings, other, order }: Ends| {
+            let join = |(name, port): (_, BoxedPort)| {
+                let queues = Queues::of(vec![port], division.steering.workers(), order)?;
+                Ok::<_, io::Error>((Arc::from(name), queues))
+            };
+            Ok(Joined { ports: [join(first)?, join(second)?], crossings, other, order })
+        };
+        let wires = wires.into_iter().map(join).collect::<io::Result<_>>();
+        let wires = wires.map_err(RunError::Workers)?;
         let published = publish(rulesets, config)?;
         Self::begin(wires, published, division, on_panic, None)
     }

@@ -5,7 +5,7 @@ use std::io;
 use pktio::{Opener, PortError};
 
 use super::config::{BurstSettings, PortSettings, Settings};
-use super::workers::Queues;
+use super::wire::BoxedPort;
 
 /// Opens no ports of AF_XDP.
 #[derive(Default)]
@@ -22,7 +22,7 @@ impl OpenXdp {
         port: &PortSettings,
         _workers: usize,
         _burst: BurstSettings,
-    ) -> Result<(String, Queues, Option<String>), PortError> {
+    ) -> Result<(String, Vec<BoxedPort>, Option<String>), PortError> {
         let source = io::ErrorKind::Unsupported.into();
         Err(PortError::Io { name: port.name.clone(), offset: 0, source })
     }

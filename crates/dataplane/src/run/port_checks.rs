@@ -76,6 +76,10 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
             tell(format!("{what}: {setting} is 1"));
         }
     }
+    for (port, name) in settings.waited_for_in_vain() {
+        let (file, line, (why, todo)) = (&settings.file, port.at.line, doctor::IN_VAIN);
+        told.push(format!("{file}:{line}: {name} {why}: {todo}"));
+    }
     if settings.ports.iter().any(|port| matches!(port.kind, Kind::AfPacket { .. }))
         && let Some((why, todo)) = doctor::packet_socket()
     {
@@ -92,7 +96,7 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
 /// The interface that a port is, if it is one, by name or by pattern.
 fn interface_of(port: &PortSettings) -> Option<&str> {
     match &port.kind {
-        Kind::AfPacket { device } | Kind::AfXdp { device, .. } => Some(device),
+        Kind::AfPacket { device, .. } | Kind::AfXdp { device, .. } => Some(device),
         Kind::Tun { .. }
         | Kind::Dpdk { .. }
         | Kind::Pcap { .. }

@@ -10,7 +10,6 @@ use pktio::{FaultPort, MemoryPort, Opener, Pool, PortError};
 use super::capture_port::CapturePort;
 use super::config::{BurstSettings, Gone, Kind, Order, PortSettings, Settings, Ttl, WireSettings};
 use super::device::{Device, Open, Opened};
-use super::shared_port::SharedPort;
 use super::wire::BoxedPort;
 use super::workers::Queues;
 use super::xdp_ports::OpenXdp;
@@ -69,7 +68,7 @@ pub(super) struct OpenPort {
     pub(super) odd: Option<String>,
 }
 
-/// Opens the port at a place of the configuration, with a queue for each of so many workers if it has several, and its
+/// Opens the port at a place of the configuration, with a queue for each of so many workers if it has as many, and its
 /// wire does not keep the order of all frames.
 ///
 /// # Errors
@@ -84,30 +83,31 @@ pub(super) fn open(
     let PortSettings { name, kind, gone, .. } = &settings.ports[place];
     let is_device = matches!(kind, Kind::AfPacket { .. } | Kind::AfXdp { .. } | Kind::Tun { .. });
     let queues = if order == Order::Wire { 1 } else { workers };
-    let mut found = open_queues(settings, place, queues, openers)?.ordered(order);
+    let mut found = open_queues(settings, place, queues, openers)?;
     let odd = found.odd.take();
+    let receiving = found.queues.len();
+    let opened = found.opened(workers, order)?;
     if !is_device || *gone == Gone::End {
-        return Ok(OpenPort { queues: found.queues, device: None, odd });
+        let queues = Queues { parts: opened.queues, receiving };
+        return Ok(OpenPort { queues, device: None, odd });
     }
-    // One that was shared stays so when it comes back with more queues: its workers rely on who receives.
-    let is_shared = workers > 1 && matches!(found.queues, Queues::One(_));
-    let (settings, queues) = (settings.clone(), if is_shared { 1 } else { workers });
+    let settings = settings.clone();
     let (opener, program) = (Arc::clone(&openers.opener), openers.program.clone());
     let again: Open = Box::new(move || {
         let (opener, program) = (Arc::clone(&opener), program.clone());
         let mut openers = Openers { opener, program, dpdk: &mut (), xdp: OpenXdp::default() };
-        open_queues(&settings, place, queues, &mut openers)?.ordered(order).opened(workers, order)
+        // No more queues than at first: workers rely on who receives.
+        open_queues(&settings, place, receiving, &mut openers)?.opened(workers, order)
     });
-    let (device, queues) = Device::new(name, found.opened(workers, order)?, again);
-    let queues = queues.into_iter().map(|queue| Box::new(queue) as BoxedPort).collect();
-    let queues = if is_shared { Queues::Parts(queues) } else { Queues::Each(queues) };
-    Ok(OpenPort { queues, device: Some(device), odd })
+    let (device, queues) = Device::new(name, opened, again);
+    let parts = queues.into_iter().map(|queue| Box::new(queue) as BoxedPort).collect();
+    Ok(OpenPort { queues: Queues { parts, receiving }, device: Some(device), odd })
 }
 
 /// Queues of a port as it was found: by the name that its device has.
 struct Found {
     name: String,
-    queues: Queues,
+    queues: Vec<BoxedPort>,
     idle_latency: Duration,
     /// What is odd about it.
     odd: Option<String>,
@@ -115,33 +115,15 @@ struct Found {
 
 impl Found {
     /// One that needs no more than its queues.
-    fn new(name: &str, queues: Queues) -> Self {
+    fn new(name: &str, queues: Vec<BoxedPort>) -> Self {
         Self { name: name.to_owned(), queues, idle_latency: Duration::ZERO, odd: None }
     }
 
-    /// What was opened with one queue for all is shared.
-    fn ordered(self, order: Order) -> Self {
-        let queues = match self.queues {
-            Queues::Each(mut queues) if order == Order::Wire && queues.len() == 1 => {
-                queues.pop().map_or(Queues::Each(queues), Queues::One)
-            }
-            queues => queues,
-        };
-        Self { queues, ..self }
-    }
-
-    /// With a queue, or a part of the only one, for each of so many workers.
+    /// With a queue, or a part of one, for each of so many workers.
     fn opened(self, workers: usize, order: Order) -> Result<Opened, PortError> {
         let Self { name, queues, idle_latency, .. } = self;
-        let queues = match queues {
-            Queues::Each(queues) | Queues::Parts(queues) => queues,
-            Queues::One(queue) if workers == 1 => vec![queue],
-            Queues::One(queue) => {
-                let failed = |source| PortError::Io { name: name.clone(), offset: 0, source };
-                let parts = SharedPort::of(queue, workers, order).map_err(failed)?;
-                parts.into_iter().map(|part| Box::new(part) as BoxedPort).collect()
-            }
-        };
+        let failed = |source| PortError::Io { name: name.clone(), offset: 0, source };
+        let queues = Queues::of(queues, workers, order).map_err(failed)?.parts;
         Ok(Opened { name, queues, idle_latency })
     }
 }
@@ -160,11 +142,12 @@ fn open_queues(
             let [file, out] = [file, out].map(|named| named.as_ref().map(|named| &*named.path));
             Box::new(CapturePort::open(name, file, *pace, out)?)
         }
-        Kind::AfPacket { device } => {
+        Kind::AfPacket { device, queues } => {
             let name = devices::found(device)?;
+            let queues = workers.min(usize::from(*queues));
             let (queues, idle_latency) =
-                devices::af_packet(openers, &name, workers, settings.burst)?;
-            return Ok(Found { idle_latency, ..Found::new(&name, Queues::Each(queues)) });
+                devices::af_packet(openers, &name, queues, settings.burst)?;
+            return Ok(Found { idle_latency, ..Found::new(&name, queues) });
         }
         Kind::AfXdp { .. } => {
             let port = &settings.ports[place];
@@ -173,13 +156,11 @@ fn open_queues(
             return Ok(Found { odd, ..Found::new(&name, queues) });
         }
         Kind::Tun { device } => {
-            let queues =
-                Queues::Each(devices::tun(&*openers.opener, device, workers, settings.burst)?);
+            let queues = devices::tun(&*openers.opener, device, workers, settings.burst)?;
             return Ok(Found::new(device, queues));
         }
         Kind::Dpdk { device } => {
             let queues = openers.dpdk.open(settings, device, workers as u16)?;
-            let queues = each_or_one(queues, device, workers)?;
             return Ok(Found::new(device, queues));
         }
         Kind::Loopback => {
@@ -187,33 +168,12 @@ fn open_queues(
             Box::new(MemoryPort::looped(&pool, LOOPED, LOOPED_BURST))
         }
         // Ports that it wraps stand before it, and are opened with one queue.
-        Kind::Fault { of, seed, rates } => match open_queues(settings, *of, 1, openers)?.queues {
-            Queues::One(port) => Box::new(FaultPort::new(port, *seed, *rates)),
-            Queues::Each(ports) | Queues::Parts(ports) => {
-                let port = ports.into_iter().next().ok_or_else(|| gone(name))?;
-                Box::new(FaultPort::new(port, *seed, *rates))
-            }
-        },
-    };
-    Ok(Found::new(name, Queues::One(port)))
-}
-
-/// The queues of a device that has one for each worker, or one for all.
-fn each_or_one(
-    mut ports: Vec<BoxedPort>,
-    device: &str,
-    workers: usize,
-) -> Result<Queues, PortError> {
-    match ports.len() {
-        1 => Ok(Queues::One(ports.remove(0))),
-        all if all == workers => Ok(Queues::Each(ports)),
-        some => {
-            let what =
-                format!("expected one queue, or one for each of {workers} workers: it has {some}");
-            let source = io::Error::other(what);
-            Err(PortError::Io { name: device.to_owned(), offset: 0, source })
+        Kind::Fault { of, seed, rates } => {
+            let queue = open_queues(settings, *of, 1, openers)?.queues.pop();
+            Box::new(FaultPort::new(queue.ok_or_else(|| gone(name))?, *seed, *rates))
         }
-    }
+    };
+    Ok(Found::new(name, vec![port]))
 }
 
 /// How frames cross a wire in each direction, once its ports are open.
@@ -227,7 +187,7 @@ pub(super) fn crossings(settings: &Settings, wire: &WireSettings) -> [Crossing; 
 fn mtu(settings: &Settings, place: usize) -> Option<u32> {
     let port = settings.ports.get(place)?;
     match &port.kind {
-        Kind::AfPacket { device } | Kind::AfXdp { device, .. } | Kind::Tun { device } => {
+        Kind::AfPacket { device, .. } | Kind::AfXdp { device, .. } | Kind::Tun { device } => {
             interface::mtu(device)
         }
         Kind::Fault { of, .. } => mtu(settings, *of),
@@ -238,7 +198,7 @@ fn mtu(settings: &Settings, place: usize) -> Option<u32> {
 /// Devices whose memory is far from workers that use it.
 pub(super) fn apart(settings: &Settings, cores: &[Option<usize>]) -> Vec<String> {
     let devices = settings.ports.iter().filter_map(|port| match &port.kind {
-        Kind::AfPacket { device } | Kind::AfXdp { device, .. } => Some(device),
+        Kind::AfPacket { device, .. } | Kind::AfXdp { device, .. } => Some(device),
         Kind::Tun { .. }
         | Kind::Dpdk { .. }
         | Kind::Pcap { .. }

@@ -1,8 +1,8 @@
 //! Workers, from open ports: each drives a queue of every port, with a thread and a handler of its own.
 //!
-//! Contract: a port that has a queue for each worker gives each its own; one that has a single queue is received by the
-//! first worker, and all transmit by it in turn ([`SharedPort`]). All threads are there before the first frame is taken: a
-//! run starts whole or not at all.
+//! Contract: a port that has a queue for each worker gives each its own; of one with fewer as many workers receive, the
+//! first ones, and the others transmit by their queues in turn ([`SharedPort`]). All threads are there before the first
+//! frame is taken: a run starts whole or not at all.
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,13 +26,33 @@ use crate::arrival::Crossing;
 use crate::publish::Published;
 
 /// A port, as workers share it.
-pub(super) enum Queues {
-    /// One queue for all.
-    One(BoxedPort),
-    /// One queue for all, of which each worker has its part: the first one receives.
-    Parts(Vec<BoxedPort>),
-    /// One for each worker.
-    Each(Vec<BoxedPort>),
+pub(super) struct Queues {
+    /// What each worker drives: a queue of its own, or its part of one.
+    pub(super) parts: Vec<BoxedPort>,
+    /// How many queues there are. As many workers receive, the first ones; of an ordered wire all do, in turn.
+    pub(super) receiving: usize,
+}
+
+impl Queues {
+    /// So many queues, at most one for each worker. Where there are fewer, as many workers receive, and the others
+    /// transmit by them in turn.
+    ///
+    /// # Errors
+    /// The machine has no descriptors left.
+    pub(super) fn of(queues: Vec<BoxedPort>, workers: usize, order: Order) -> io::Result<Self> {
+        let receiving = queues.len();
+        if receiving >= workers {
+            return Ok(Self { parts: queues, receiving });
+        }
+        let mut shared = Vec::new();
+        for (at, queue) in queues.into_iter().enumerate() {
+            let sharing = (workers - at).div_ceil(receiving);
+            shared.push(SharedPort::of(queue, sharing, order)?.into_iter());
+        }
+        let part = |worker: usize| shared.get_mut(worker % receiving.max(1))?.next();
+        let parts = (0..workers).filter_map(part).map(|part| Box::new(part) as BoxedPort);
+        Ok(Self { parts: parts.collect(), receiving })
+    }
 }
 
 /// A wire to be: its ports with their names.
@@ -92,7 +112,7 @@ impl Crew {
             let lanes = (order == Order::Wire && count > 1).then(|| Arc::new(Lanes::new(steering)));
             let mut counted = directions_of(&ports, lanes.as_ref());
             let [first, second] = ports;
-            let ends = [parts(first, steering, order)?, parts(second, steering, order)?];
+            let ends = [parts(first, steering, order), parts(second, steering, order)];
             let [firsts, seconds] = ends.map(Vec::into_iter);
             let workers = of_workers.iter_mut().enumerate();
             for (ends, (worker, wires)) in firsts.zip(seconds).zip(workers) {
@@ -166,24 +186,13 @@ pub(super) fn join(threads: Vec<Thread>) -> (Result<(), Failed>, Listing) {
 }
 
 /// A port as each worker drives it.
-fn parts(
-    (name, queues): (Arc<str>, Queues),
-    steering: &Steering,
-    order: Order,
-) -> io::Result<Vec<Driven>> {
-    let (ports, has_queues): (Vec<BoxedPort>, _) = match queues {
-        Queues::One(port) if steering.workers() == 1 => (vec![port], true),
-        Queues::One(port) => {
-            let parts = SharedPort::of(port, steering.workers(), order)?;
-            (parts.into_iter().map(|part| Box::new(part) as BoxedPort).collect(), false)
-        }
-        Queues::Parts(ports) => (ports, false),
-        Queues::Each(ports) => (ports, true),
-    };
+fn parts((name, queues): (Arc<str>, Queues), steering: &Steering, order: Order) -> Vec<Driven> {
+    let Queues { parts, receiving } = queues;
+    let has_queues = receiving >= steering.workers();
     let steers = order == Order::Flow && steering.steers(has_queues);
-    let keeps = !has_queues;
+    let keeps = !has_queues && receiving == 1;
     let drive = |port| Driven { name: Arc::clone(&name), port, steers, keeps };
-    Ok(ports.into_iter().map(drive).collect())
+    parts.into_iter().map(drive).collect()
 }
 
 /// Both directions of a wire, which nobody has counted anything of.
@@ -197,4 +206,69 @@ fn directions_of(
         accounts: Vec::new(),
         lanes: lanes.map(|lanes| (Arc::clone(lanes), end)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Mutex, PoisonError};
+
+    use pktio::{Burst, Port, PortError, Readiness, Stats};
+
+    /// A queue that says who it is whenever it is asked for something.
+    struct Named(char, Arc<Mutex<String>>);
+
+    impl Named {
+        fn says(&self) -> usize {
+            self.1.lock().unwrap_or_else(PoisonError::into_inner).push(self.0);
+            0
+        }
+    }
+
+    impl Port for Named {
+        fn rx_burst(&mut self, _: &mut Burst) -> Result<usize, PortError> {
+            Ok(self.says())
+        }
+
+        fn tx_burst(&mut self, _: &mut Burst) -> Result<usize, PortError> {
+            Ok(self.says())
+        }
+
+        fn readiness(&self) -> Readiness<'_> {
+            Readiness::Always
+        }
+
+        fn stats(&self) -> Stats {
+            Stats { rx_frames: 1, ..Stats::default() }
+        }
+    }
+
+    /// Which queues so many workers receive by, and transmit by, in their order; and how many queues tell.
+    fn shared(queues: &str, workers: usize) -> (String, String, u64) {
+        let said = Arc::<Mutex<String>>::default();
+        let named = |name| Box::new(Named(name, Arc::clone(&said))) as BoxedPort;
+        let queues = queues.chars().map(named).collect();
+        let mut queues = Queues::of(queues, workers, Order::Flow).expect("nothing to duplicate");
+        assert_eq!(queues.parts.len(), workers);
+        let mut burst = Burst::default();
+        let take = || std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
+        let receives = |part: &mut BoxedPort| part.rx_burst(&mut burst).expect("received");
+        queues.parts.iter_mut().map(receives).for_each(drop);
+        let received = take();
+        assert_eq!(received.len(), queues.receiving);
+        for part in &mut queues.parts {
+            part.tx_burst(&mut burst).expect("transmitted");
+        }
+        (received, take(), queues.parts.iter().map(|part| part.stats().rx_frames).sum())
+    }
+
+    #[test]
+    fn of_fewer_queues_the_first_workers_receive_and_the_others_transmit_in_turn() {
+        let told = |received: &str, sent: &str, told| (received.to_owned(), sent.to_owned(), told);
+        assert_eq!(shared("a", 1), told("a", "a", 1));
+        assert_eq!(shared("a", 3), told("a", "aaa", 1));
+        assert_eq!(shared("ab", 2), told("ab", "ab", 2));
+        assert_eq!(shared("ab", 5), told("ab", "ababa", 2));
+        assert_eq!(shared("abc", 4), told("abc", "abca", 3));
+    }
 }

@@ -9,7 +9,6 @@ use pktio::{AfXdpConfig, AfXdpPort, Opener, PortError, Umem};
 use super::config::{BurstSettings, Kind, PortSettings, Settings};
 use super::device::found;
 use super::wire::BoxedPort;
-use super::workers::Queues;
 
 /// Opens ports of AF_XDP.
 #[derive(Default)]
@@ -30,8 +29,8 @@ impl OpenXdp {
         Ok(Self { umem })
     }
 
-    /// Opens a port with a part for each worker if its device has as many queues, else with one for all of them: its
-    /// device's name, its queues, and what is odd about it.
+    /// Opens a port with a part of its device's queues for each worker, or for fewer if it has fewer: the device's name,
+    /// those parts, and what is odd about it.
     ///
     /// # Errors
     /// The port fails.
@@ -41,7 +40,7 @@ impl OpenXdp {
         port: &PortSettings,
         workers: usize,
         burst: BurstSettings,
-    ) -> Result<(String, Queues, Option<String>), PortError> {
+    ) -> Result<(String, Vec<BoxedPort>, Option<String>), PortError> {
         let gone = || PortError::Gone { name: port.name.clone() };
         let config = config(port, burst).ok_or_else(gone)??;
         let port = match &self.umem {
@@ -51,13 +50,8 @@ impl OpenXdp {
         let (name, attached) = (config.interface, port.attached());
         let is_odd = attached.refused.is_some() || u32::from(attached.queues) < attached.channels;
         let odd = is_odd.then(|| format!("{name}: {attached}"));
-        let queues = match workers > 1 && usize::from(attached.queues) >= workers {
-            true => {
-                let parts = port.into_parts(workers)?.into_iter();
-                Queues::Each(parts.map(|part| Box::new(part) as BoxedPort).collect())
-            }
-            false => Queues::One(Box::new(port)),
-        };
+        let parts = port.into_parts(workers)?.into_iter();
+        let queues = parts.map(|part| Box::new(part) as BoxedPort).collect();
         Ok((name, queues, odd))
     }
 }

@@ -3,14 +3,13 @@
 //!
 //! Exit code 1: something is not alike; 2: it could not be played or compared; 3: this machine cannot play.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 use lab::series::compare::{Played, compare};
-use lab::series::{Backend, Order, SETTINGS, Setting, Wire, forwarding, lacking, play};
+use lab::series::{Backend, Order, SETTINGS, Setting, Wire, lacking, play};
 
 /// Real programs talk through tamis and this machine's kernel in series, in both orders: whether both count alike.
 #[derive(Debug, Parser)]
@@ -83,9 +82,8 @@ fn tell(setting: &Setting, args: &Args) -> io::Result<bool> {
     for order in Order::ALL {
         let dir = args.out.join(setting.ruleset).join(order.name());
         if !args.played {
-            let file = args.rulesets.join(format!("{}.save", setting.ruleset));
             let wire = Wire { tamis: &args.tamis, backend: args.backend };
-            let rules = forwarding(&fs::read_to_string(file)?);
+            let rules = setting.rules(&args.rulesets)?;
             play(setting, &rules, order, &dir, wire, args.size)?;
         }
         runs.push(Played::read(&dir, setting, order)?);

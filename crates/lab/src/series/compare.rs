@@ -1,6 +1,6 @@
 //! What tamis and the kernel counted in series, beside each other.
 //!
-//! Source of the kernel's side: `iptables-legacy-save -c`; of tamis's: `tamis ctl counters --save` and `status`.
+//! Source of the kernel's side: `iptables-legacy-save -c`, or `ip6tables-legacy-save -c`; of tamis's: `tamis ctl counters --save` and `status`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -165,7 +165,8 @@ impl Stage {
     fn read(dir: &Path, setting: &Setting, at: usize) -> io::Result<Self> {
         let file =
             |name: &str, end: &str| fs::read_to_string(dir.join(format!("{name}-{at}.{end}")));
-        let kernel = of_save("ip", &file("kernel", "save")?);
+        let family = setting.family.name();
+        let kernel = of_save(family, &file("kernel", "save")?);
         let status: serde_json::Value = serde_json::from_str(&file("status", "json")?)?;
         let wire = |input: &str| {
             let wires = status["wires"].as_array().into_iter().flatten();
@@ -174,7 +175,7 @@ impl Stage {
         let wires = [setting.left.interface, setting.right.interface].map(wire);
         let marked = |number: u64| {
             let name = |chain: &str| CounterName {
-                family: "ip".to_owned(),
+                family: family.to_owned(),
                 table: "mangle".to_owned(),
                 chain: chain.to_owned(),
                 number,
@@ -185,7 +186,8 @@ impl Stage {
         let dropped = [0, 1]
             .map(|from| Drops { tamis: refused(&wires[from]), kernel: marked(from as u64 + 1) });
         let is_accounted = wires.iter().all(is_accounted);
-        Ok(Self { tamis: of_save("ip", &file("tamis", "save")?), kernel, dropped, is_accounted })
+        let tamis = of_save(family, &file("tamis", "save")?);
+        Ok(Self { tamis, kernel, dropped, is_accounted })
     }
 }
 

@@ -7,6 +7,7 @@
 //! [`crate::programs`].
 
 pub mod compare;
+mod settings;
 
 use std::fs;
 use std::io;
@@ -14,13 +15,25 @@ use std::path::{Path, PathBuf};
 
 use crate::programs::stage;
 
+pub use settings::{SETTINGS, Setting, Side, Source};
+
 /// Both ends' programs, and what they do.
 const SCRIPT: &str = include_str!("series.sh");
 /// Seconds after which a run is ended.
 const LIMIT: &str = "300";
 /// Programs that the script calls.
-const PROGRAMS: [&str; 9] =
-    ["curl", "dig", "dnsmasq", "ethtool", "iperf3", "iptables-legacy", "nmap", "ssh", "vsftpd"];
+const PROGRAMS: [&str; 10] = [
+    "curl",
+    "dig",
+    "dnsmasq",
+    "ethtool",
+    "ip6tables-legacy",
+    "iperf3",
+    "iptables-legacy",
+    "nmap",
+    "ssh",
+    "vsftpd",
+];
 /// Connections of FTP are related to their control connection, in both.
 const HELPER: &str = "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
     -A PREROUTING -p tcp -m tcp --dport 21 -j CT --helper ftp\nCOMMIT\n";
@@ -73,66 +86,6 @@ impl Backend {
         }
     }
 }
-
-/// A ruleset of the wild with the hosts that it speaks of.
-#[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    /// File name without `.save`.
-    pub ruleset: &'static str,
-    /// Interface, host and router on host a's side, as the rules name them.
-    pub left: Side,
-    /// The same on host b's side.
-    pub right: Side,
-}
-
-/// One side of the router.
-#[derive(Clone, Copy, Debug)]
-pub struct Side {
-    /// What `-i` and `-o` say.
-    pub interface: &'static str,
-    /// The host's address, of a /24.
-    pub host: &'static str,
-    /// The router's.
-    pub gate: &'static str,
-}
-
-const fn side(interface: &'static str, host: &'static str, gate: &'static str) -> Side {
-    Side { interface, host, gate }
-}
-
-/// Rulesets whose FORWARD has rules that these hosts meet.
-pub const SETTINGS: [Setting; 6] = [
-    Setting {
-        ruleset: "docker-topos4.1",
-        left: side("br-b74b417b331f", "10.0.0.1", "10.0.0.254"),
-        right: side("eth0", "192.0.2.80", "192.0.2.1"),
-    },
-    Setting {
-        ruleset: "ferm-dmz-router",
-        left: side("eth1", "203.0.113.9", "203.0.113.1"),
-        right: side("eth2", "192.168.1.2", "192.168.1.1"),
-    },
-    Setting {
-        ruleset: "iptables-ipt-save-filter",
-        left: side("eth1", "192.168.100.77", "192.168.100.1"),
-        right: side("ppp0", "198.51.100.7", "198.51.100.1"),
-    },
-    Setting {
-        ruleset: "unsoft-hu",
-        left: side("eth1", "192.168.1.10", "192.168.1.1"),
-        right: side("eth0", "192.0.2.80", "192.0.2.1"),
-    },
-    Setting {
-        ruleset: "fedora27-firewalld-v4",
-        left: side("virbr0", "192.168.122.10", "192.168.122.1"),
-        right: side("wlp58s0", "192.0.2.80", "192.0.2.1"),
-    },
-    Setting {
-        ruleset: "iptables-firewalld-completed",
-        left: side("eth0", "198.51.100.7", "198.51.100.1"),
-        right: side("enp3s0", "192.0.2.80", "192.0.2.1"),
-    },
-];
 
 /// Why nothing can be played here, if so.
 #[must_use]
@@ -202,11 +155,12 @@ pub fn play(
     }
     fs::create_dir_all(dir)?;
     let dir = dir.canonicalize()?;
-    fs::write(dir.join("rules.v4"), rules)?;
+    fs::write(dir.join("rules.save"), rules)?;
     let script = stage::script(&dir, SCRIPT, "series >$out/traffic.log 2>&1")?;
     let Setting { left, right, .. } = setting;
     let variables = [
         ("order", order.name()),
+        ("family", setting.family.name()),
         ("left", left.interface),
         ("left_host", left.host),
         ("left_gate", left.gate),

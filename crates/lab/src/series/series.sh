@@ -1,12 +1,18 @@
 # Host a, host b, and between them a wire of tamis in w and the kernel's router r, in series: read after stage.sh.
 #
-# $tamis is the binary, $out has rules.v4, which both load. $order is `before` (a - w - r - b) or `after` (a - r - w - b).
+# $tamis is the binary, $out has rules.save, which both load; they are of the family $family (ip, ip6), by which the hosts
+# talk. $order is `before` (a - w - r - b) or `after` (a - r - w - b).
 # $left and $right are what the rules call the interfaces towards a and b; $left_host, $left_gate, $right_host and
 # $right_gate are the addresses of a and of r on its side, and those of b. $size is how much is sent. The wire's ports are
 # of $kind: packet sockets, AF_XDP sockets, or devices of DPDK over packet sockets.
 
+# The kernel's tools of the family.
+tables=iptables
+[ "$family" = ip6 ] && tables=ip6tables
+
 setup() {
     ns a w r b
+    [ "$family" = ip6 ] && quiet_hosts
     if [ "$order" = before ]; then
         wire a eth0 w in0
         wire w out0 r "$left"
@@ -17,19 +23,48 @@ setup() {
         wire w out0 b eth0
     fi
     plain a eth0; plain w in0; plain w out0; plain r "$left"; plain r "$right"; plain b eth0
-    addr a eth0 "$left_host/24"
-    addr r "$left" "$left_gate/24"
-    addr b eth0 "$right_host/24"
-    addr r "$right" "$right_gate/24"
+    local length=24
+    [ "$family" = ip6 ] && length=64
+    addr a eth0 "$left_host/$length"
+    addr r "$left" "$left_gate/$length"
+    addr b eth0 "$right_host/$length"
+    addr r "$right" "$right_gate/$length"
     ip -n a route add default via "$left_gate"
     ip -n b route add default via "$right_gate"
     forwarding r
+    [ "$family" = ip6 ] && known_neighbours
     # No redirects, and every refusal is answered.
     for name in a r b; do
-        at $name sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv4.icmp_msgs_per_sec=1000000 \
-            net.ipv4.conf.all.send_redirects=0 net.ipv4.conf.all.rp_filter=0 \
+        at $name sysctl -qw net.ipv6.icmp.ratelimit=0 net.ipv4.icmp_ratelimit=0 \
+            net.ipv4.icmp_msgs_per_sec=1000000 net.ipv4.conf.all.send_redirects=0 net.ipv4.conf.all.rp_filter=0 \
             net.ipv4.tcp_syn_retries=1 net.ipv4.tcp_synack_retries=0 net.ipv4.tcp_orphan_retries=1
     done
+}
+
+# What IPv6 says of itself crosses a wire and ends at a router, which takes it for its own: neighbour discovery and
+# reports of groups. tamis's FORWARD would see what r's never does, so nothing of it is sent: neighbours are given, groups
+# are reported at once, before anything is counted, and w, whose interfaces are no host's, has no IPv6 at all.
+quiet_hosts() {
+    local name
+    for name in a r b; do
+        at $name sysctl -qw net.ipv6.conf.default.mldv2_unsolicited_report_interval=1 \
+            net.ipv6.conf.default.mldv1_unsolicited_report_interval=1
+    done
+    at w sysctl -qw net.ipv6.conf.default.disable_ipv6=1
+}
+
+known_neighbours() {
+    neighbour a eth0 "$left_gate" r "$left"
+    neighbour r "$left" "$left_host" a eth0
+    neighbour b eth0 "$right_gate" r "$right"
+    neighbour r "$right" "$right_host" b eth0
+}
+
+# neighbour NS DEV ADDRESS NS DEV: the address is the other's, and nobody has to ask.
+neighbour() {
+    local mac
+    mac=$(at "$4" cat "/sys/class/net/$5/address")
+    ip -n "$1" neigh replace "$3" lladdr "$mac" dev "$2" nud permanent
 }
 
 # Without offloads, so that each packet is one frame.
@@ -51,7 +86,9 @@ keys() {
     mkdir -p $lab/ftp $lab/empty
     head -c "$size" /dev/zero >$lab/ftp/file
     chmod -R a+rX $lab/ftp; chmod a-w $lab/ftp
-    printf '%s\n' listen=YES background=NO anonymous_enable=YES anon_root=$lab/ftp secure_chroot_dir=$lab/empty \
+    local listen=listen
+    [ "$family" = ip6 ] && listen=listen_ipv6
+    printf '%s\n' $listen=YES background=NO anonymous_enable=YES anon_root=$lab/ftp secure_chroot_dir=$lab/empty \
         run_as_launching_user=NO ftp_username=daemon nopriv_user=nobody connect_from_port_20=YES xferlog_enable=NO \
         seccomp_sandbox=NO isolate=NO isolate_network=NO no_anon_password=YES >$lab/vsftpd.conf
 }
@@ -59,8 +96,8 @@ keys() {
 # Both load the rules. What r forwards is marked by where it came in, so that what it drops can be counted for each way;
 # in mangle, which the rules leave alone.
 rules() {
-    at r iptables-legacy-restore <"$out/rules.v4" || exit 5
-    at r iptables-legacy-restore <<R
+    at r ${tables}-legacy-restore <"$out/rules.save" || exit 5
+    at r ${tables}-legacy-restore <<R
 *mangle
 -A FORWARD -i $left -j MARK --set-mark 0x100
 -A FORWARD -i $right -j MARK --set-mark 0x200
@@ -82,7 +119,7 @@ device = "$far"
 [[wire]]
 ports = ["$left", "$right"]
 [rules]
-ip = "rules.v4"
+$family = "rules.save"
 [control]
 socket = "$lab/ctl"
 T
@@ -118,7 +155,7 @@ counted() {
     local turn before=
     quiet
     for turn in $(seq 40); do
-        at r iptables-legacy-save -c | grep -v '^#' >"$out/kernel-$1.save"
+        at r ${tables}-legacy-save -c | grep -v '^#' >"$out/kernel-$1.save"
         reach counters --save | grep -v '^#' >"$out/tamis-$1.save"
         reach --json status >"$out/status-$1.json"
         [ "$before" = "$(cat "$out/kernel-$1.save" "$out/tamis-$1.save")" ] && return
@@ -134,12 +171,13 @@ fragments() { [ "$kind" != dpdk ]; }
 
 # What people do: talk FROM TO.
 talk() {
-    local from=$1 to=$2
+    local from=$1 to=$2 url=$2
+    [ "$family" = ip6 ] && url="[$2]"
     echoes $from $to 5
     fragments && echoes $from $to 3 -s 4000
-    get $from http://$to/small http://$to/small
-    get $from http://$to/big
-    get $from http://$to:443/small
+    get $from http://$url/small http://$url/small
+    get $from http://$url/big
+    get $from http://$url:443/small
     look_up $from $to
     look_up $from $to AAAA
     at $from ssh -q -i $lab/user -o BatchMode=yes -o ConnectTimeout=1 -o StrictHostKeyChecking=no \
@@ -147,22 +185,46 @@ talk() {
     at $from timeout 8 iperf3 --connect-timeout 900 -c $to -n $size
     at $from timeout 8 iperf3 --connect-timeout 900 -c $to -n $size -R -P 2
     at $from timeout 8 iperf3 --connect-timeout 900 -c $to -u -b 20M -n $((size / 5)) -l 1200
-    get $from ftp://$to/file
-    get $from --disable-epsv ftp://$to/file
-    get $from --disable-eprt --ftp-port - ftp://$to/file
+    get $from ftp://$url/file
+    [ "$family" = ip ] && get $from --disable-epsv ftp://$url/file
+    get $from --disable-eprt --ftp-port - ftp://$url/file
+}
+
+# Datagrams with options from hop to hop, for the destination, and both; then longer ones, in fragments.
+optional() {
+    at "$1" $python - "$2" "$(fragments && echo 3000)" <<'P'
+import socket, sys
+
+HOP_BY_HOP, DESTINATION = 54, 59    # IPV6_HOPOPTS, IPV6_DSTOPTS (linux/in6.h)
+PADDING = bytes([0, 0, 1, 4, 0, 0, 0, 0])
+for size in [32] + [int(size) for size in sys.argv[2:] if size]:
+    for options in [HOP_BY_HOP], [DESTINATION], [HOP_BY_HOP, DESTINATION]:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sender:
+            for option in options:
+                sender.setsockopt(socket.IPPROTO_IPV6, option, PADDING)
+            sender.sendto(bytes(size), (sys.argv[1], 4166))
+P
+}
+
+# nmap, which asks for no neighbours by itself: scan FROM ARGUMENTS.
+scan() {
+    local from=$1; shift
+    [ "$family" = ip6 ] && set -- -6 --send-ip "$@"
+    at $from nmap -n -Pn --max-retries 0 "$@"
 }
 
 # What is the same each time, down to the number of packets: probe FROM TO.
 probe() {
-    local from=$1 to=$2 scan
+    local from=$1 to=$2 flags
     at $from ping -q -c 3 -i 0.05 -W 0.5 $to
     fragments && at $from ping -q -c 2 -i 0.05 -W 0.5 -s 3000 $to
-    for scan in -sS -sA -sX -sN -sF; do
-        at $from nmap -n -Pn $scan --max-retries 0 -p 19-30,79-82,443,5201 $to
+    for flags in -sS -sA -sX -sN -sF; do
+        scan $from $flags -p 19-30,79-82,443,5201 $to
     done
-    at $from nmap -n -Pn -sS --badsum --max-retries 0 -p 80-81 $to
-    at $from nmap -n -Pn -sU --max-retries 0 -p 67-69,137,445,4166 $to
-    at $from nmap -n -Pn -sO --max-retries 0 -p 2,47,50,132 $to
+    scan $from -sS --badsum -p 80-81 $to
+    scan $from -sU -p 67-69,137,445,4166 $to
+    scan $from -sO -p 2,47,50,132 $to
+    [ "$family" = ip6 ] && optional $from $to
 }
 
 series() {

@@ -143,6 +143,8 @@ pub enum Kind {
     AfPacket {
         /// Its name, or a pattern such as `veth*`, of which the first one is taken that there is.
         device: String,
+        /// Queues to receive by, at most: no more than there are workers are opened.
+        queues: u16,
     },
     /// An interface, by way of AF_XDP. Linux.
     AfXdp {

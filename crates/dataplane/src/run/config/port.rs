@@ -1,4 +1,5 @@
-//! Keys of a `[[port]]` besides what it is: its addresses, how long its packets are, and the pace of a capture.
+//! Keys of a `[[port]]` besides what it is: its addresses, how many queues it has, how long its packets are, and the
+//! pace of a capture.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -7,6 +8,7 @@ use host::Network;
 use pktio::{Pace, Speed};
 use toml::de::DeValue;
 
+use super::work;
 use crate::keys::{Section, Value, Wrong, found, string};
 
 /// Longest packets that a port may carry: what IPv4 asks of every link (RFC 791), and the longest that there is.
@@ -41,6 +43,12 @@ fn address(value: &Value<'_>) -> Result<IpAddr, Wrong> {
             Err((value.span(), format!("{what}, found \"{text}\"")))
         }
     }
+}
+
+/// Queues to receive by, at most: as many as there may be workers where nothing is said.
+pub(super) fn queues(section: &Section<'_, '_>) -> Result<u16, Wrong> {
+    let queues = work::one_or_more(section, "queues", work::MOST_WORKERS)?;
+    Ok(queues.map_or(work::MOST_WORKERS as u16, |queues| queues as u16))
 }
 
 /// Bytes of the longest packet, if the port is given to carry no longer ones.

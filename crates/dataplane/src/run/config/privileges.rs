@@ -77,12 +77,25 @@ impl Settings {
         reopened.links = ends.filter_map(interface).collect();
         (reopened != Reopened::default()).then_some(reopened)
     }
+
+    /// Ports of AF_XDP whose devices are waited for in vain, with the names of those: `reopen = "keep"` keeps no
+    /// `CAP_BPF`.
+    pub(in super::super) fn waited_for_in_vain(
+        &self,
+    ) -> impl Iterator<Item = (&PortSettings, &str)> {
+        let is_kept = self.privileges != Privileges::Off && self.reopen == Reopen::Keep;
+        let waited = self.ports.iter().filter(move |port| is_kept && port.gone == Gone::Wait);
+        waited.filter_map(|port| match &port.kind {
+            Kind::AfXdp { device, .. } => Some((port, &**device)),
+            _ => None,
+        })
+    }
 }
 
 /// The interface that a port is, as it is named.
 fn interface(port: &PortSettings) -> Option<String> {
     match &port.kind {
-        Kind::AfPacket { device } | Kind::AfXdp { device, .. } | Kind::Tun { device } => {
+        Kind::AfPacket { device, .. } | Kind::AfXdp { device, .. } | Kind::Tun { device } => {
             Some(device.clone())
         }
         _ => None,

@@ -18,7 +18,7 @@ const TOP_NOT_BUILT: [&str; 2] = ["metrics", "log"];
 
 /// Kinds of ports that are there, and keys of each besides those that all have.
 const KINDS: [(&str, &[&str]); 7] = [
-    ("af_packet", &["device", "gone"]),
+    ("af_packet", &["device", "queues", "gone"]),
     ("af_xdp", &["device", "queues", "mode", "gone"]),
     ("tun", &["device", "gone"]),
     ("dpdk", &["device", "mtu"]),
@@ -29,7 +29,6 @@ const KINDS: [(&str, &[&str]); 7] = [
 const KINDS_NOT_BUILT: [&str; 1] = ["tunnel"];
 const PORT: [&str; 3] = ["name", "kind", "address"];
 const WIRE: [&str; 6] = ["ports", "ttl", "other", "link", "scheme", "order"];
-const PORT_NOT_BUILT: [&str; 1] = ["queues"];
 
 /// Ports and wires that a file may have.
 const MOST: usize = 256;
@@ -116,12 +115,14 @@ impl<'t> Reader<'t> {
         any.need("kind")?;
         let keys = any.choice("kind", &KINDS, &KINDS_NOT_BUILT)?.unwrap_or_default();
         let keys: Vec<&str> = PORT.iter().chain(keys).copied().collect();
-        let section = Section::new("[[port]]", value, &keys, &PORT_NOT_BUILT)?;
+        let section = Section::new("[[port]]", value, &keys, &[])?;
         let name = self.name(section.need("name")?, before)?;
         let kind = match string(section.need("kind")?)? {
             "pcap" => self.pcap(&section)?,
             "loopback" => Kind::Loopback,
-            "af_packet" => Kind::AfPacket { device: device(&section)? },
+            "af_packet" => {
+                Kind::AfPacket { device: device(&section)?, queues: port::queues(&section)? }
+            }
             "af_xdp" => af_xdp(&section)?,
             "tun" => Kind::Tun { device: device(&section)? },
             "dpdk" => Kind::Dpdk { device: device(&section)? },
@@ -303,12 +304,11 @@ fn no_port(value: &Value<'_>, name: &str, ports: &[PortSettings]) -> Wrong {
 }
 
 fn af_xdp(section: &Section<'_, '_>) -> Result<Kind, Wrong> {
-    const MOST_QUEUES: u64 = 64;
     let modes =
         [("auto", XdpMode::Auto), ("native", XdpMode::Native), ("generic", XdpMode::Generic)];
     Ok(Kind::AfXdp {
         device: device(section)?,
-        queues: section.number("queues", MOST_QUEUES)?.unwrap_or(MOST_QUEUES) as u16,
+        queues: port::queues(section)?,
         mode: section.choice("mode", &modes, &[])?.unwrap_or_default(),
     })
 }

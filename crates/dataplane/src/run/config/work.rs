@@ -6,7 +6,7 @@ use super::{BurstSettings, Cores, Order, Workers};
 use crate::keys::{Section, Value, Wrong, found};
 
 /// Workers that there may be: a ring goes from each to each.
-const MOST_WORKERS: u64 = 64;
+pub(super) const MOST_WORKERS: u64 = 64;
 
 /// Numbers that cores have.
 const MOST_CORE: u64 = 1023;
@@ -99,7 +99,11 @@ fn numbers(list: &Value<'_>) -> Result<Vec<usize>, Wrong> {
     }
 }
 
-fn one_or_more(section: &Section<'_, '_>, key: &str, most: u64) -> Result<Option<usize>, Wrong> {
+pub(super) fn one_or_more(
+    section: &Section<'_, '_>,
+    key: &str,
+    most: u64,
+) -> Result<Option<usize>, Wrong> {
     match (section.number(key, most)?, section.get(key)) {
         (Some(0), Some(value)) => {
             Err((value.span(), format!("expected a whole number from 1 to {most}, found 0")))

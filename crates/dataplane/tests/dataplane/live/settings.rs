@@ -69,19 +69,40 @@ fn a_wire_has_its_own_scheme_or_that_of_all() {
     assert_eq!(refused, "live.toml:9:9: expected scheme = \"ordered\" for order = \"wire\"");
 }
 
+/// A third port of this kind, which no wire joins.
+fn kind(kind: &str, rest: &str) -> Result<Kind, String> {
+    let port = format!("[[port]]\nname = \"x\"\nkind = \"{kind}\"\ndevice = \"e0\"\n{rest}");
+    let settings = Settings::from_text("live.toml", &format!("{PORTS}{port}{WIRE}{RULES}"));
+    settings.map(|mut settings| settings.ports.remove(2).kind).map_err(|error| error.to_string())
+}
+
 #[test]
-fn an_af_xdp_port_takes_all_queues_natively_if_it_can_unless_told_otherwise() {
-    let kind = |rest: &str| {
-        let port = format!("[[port]]\nname = \"x\"\nkind = \"af_xdp\"\ndevice = \"e0\"\n{rest}");
-        let settings = Settings::from_text("live.toml", &format!("{PORTS}{port}{WIRE}{RULES}"));
-        settings.map(|mut settings| settings.ports.remove(2).kind)
-    };
+fn a_device_is_received_by_as_many_queues_as_it_has_unless_told_otherwise() {
     let (device, mode) = ("e0".to_owned(), XdpMode::Auto);
-    assert_eq!(kind("").unwrap(), Kind::AfXdp { device: device.clone(), queues: 64, mode });
-    let mode = XdpMode::Generic;
-    let told = kind("queues = 2\nmode = \"generic\"\n").unwrap();
-    assert_eq!(told, Kind::AfXdp { device, queues: 2, mode });
-    let refused = kind("mode = \"fast\"\n").unwrap_err().to_string();
+    for (told, queues) in [("", 64), ("queues = 2\n", 2)] {
+        let device = device.clone();
+        assert_eq!(kind("af_packet", told).unwrap(), Kind::AfPacket { device, queues });
+    }
+    for (told, queues) in [("", 64), ("queues = 2\n", 2)] {
+        let device = device.clone();
+        assert_eq!(kind("af_xdp", told).unwrap(), Kind::AfXdp { device, queues, mode });
+    }
+    for name in ["af_packet", "af_xdp"] {
+        for refused in ["0", "65"] {
+            let expected = "expected a whole number from";
+            let error = kind(name, &format!("queues = {refused}\n")).unwrap_err();
+            assert!(error.contains(":10: "), "{error}");
+            assert!(error.contains(expected) && error.ends_with(refused), "{error}");
+        }
+    }
+}
+
+#[test]
+fn an_af_xdp_port_takes_all_natively_if_it_can_unless_told_otherwise() {
+    let told = kind("af_xdp", "mode = \"generic\"\n").unwrap();
+    let device = "e0".to_owned();
+    assert_eq!(told, Kind::AfXdp { device, queues: 64, mode: XdpMode::Generic });
+    let refused = kind("af_xdp", "mode = \"fast\"\n").unwrap_err();
     assert_eq!(refused, "live.toml:11:8: expected one of auto native generic, found \"fast\"");
 }
 
@@ -129,7 +150,7 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         ),
         (
             port("kind = \"loopback\"\nqueues = 2"),
-            "4:1: key \"queues\": not built into this tamis; expected one of name kind address mtu",
+            "4:1: expected one of name kind address mtu, found \"queues\"",
         ),
         (
             port("kind = \"loopback\"\naddress = \"10.0.0.1\""),
