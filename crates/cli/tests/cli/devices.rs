@@ -242,7 +242,8 @@ fn a_device_of_af_xdp_that_goes_is_waited_for_and_attached_again() {
     goes_and_comes_back(&mut stage);
 }
 
-fn goes_and_comes_back(stage: &mut Stage) {
+/// Down and up, then away and back: frames pass again each time.
+pub(crate) fn goes_and_comes_back(stage: &mut Stage) {
     assert!(stage.pings());
 
     // Down, it stays the port's.

@@ -21,7 +21,7 @@ mod sync {
 }
 
 pub use lane::{Batch, Claim, Lane, Part, Releaser, Shape, Stage, Stager};
-pub use turn::{Came, Turned, Way};
+pub use turn::{Came, Way};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Batch, Claim, Lane, Part, Shape, Stage};
+use super::{Batch, Came, Claim, Lane, Part, Shape, Stage, Way};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -166,6 +166,64 @@ fn who_was_too_late_once_is_waited_for_again_only_when_it_is_back() {
     assert_eq!(release(&lane, PATIENCE), []);
     assert_eq!(lane.claim(1, PATIENCE).unwrap().finish(), None);
     assert_eq!(release(&lane, PATIENCE), [done(&[3, 3])]);
+}
+
+/// A way by which so many numbers come, one at a time, and that writes down what it is asked for.
+struct Telling {
+    left: usize,
+    told: Vec<&'static str>,
+}
+
+impl Way<Numbers> for Telling {
+    type Error = std::convert::Infallible;
+
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn stage(&mut self, parts: &mut [Numbers]) -> Result<Came, Self::Error> {
+        if self.left == 0 {
+            return Ok(Came::default());
+        }
+        self.left -= 1;
+        parts.iter_mut().for_each(|part| part.0.push(1));
+        self.told.push("staged");
+        Ok(Came { frames: parts.len(), is_more: self.left > 0 })
+    }
+
+    fn refuse(&mut self) -> Result<Came, Self::Error> {
+        Ok(Came::default())
+    }
+
+    fn call(&mut self) {
+        self.told.push("called");
+    }
+
+    fn work(&mut self, _: &mut Numbers) {
+        self.told.push("worked");
+    }
+
+    fn late(&mut self, _: Numbers) {}
+
+    fn release(&mut self, _: &mut [Part<Numbers>]) -> Result<(), Self::Error> {
+        self.told.push("released");
+        Ok(())
+    }
+}
+
+/// What a worker says in a turn, of so many batches that come, with so many parts each.
+fn told(batches: usize, parts: usize) -> Vec<&'static str> {
+    let mut way = Telling { left: batches, told: Vec::new() };
+    assert!(lane(4, parts).turn(0, true, &mut way).unwrap());
+    way.told
+}
+
+/// One who sleeps would sleep on while this one works, and for ever if it is stuck there.
+#[test]
+fn others_are_called_to_what_is_theirs_before_a_worker_begins_its_own() {
+    assert_eq!(told(2, 1), ["staged", "staged", "called", "worked", "released"]);
+    assert_eq!(told(1, 2), ["staged", "called", "worked"], "the other's part is missing");
+    assert_eq!(told(1, 1), ["staged", "worked", "released"], "there is nothing for them");
 }
 
 /// What happens next.

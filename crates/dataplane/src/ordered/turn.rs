@@ -38,6 +38,9 @@ pub trait Way<B> {
     /// As [`Way::stage`].
     fn refuse(&mut self) -> Result<Came, Self::Error>;
 
+    /// Something was staged that others may take. Those that sleep are to be woken.
+    fn call(&mut self) {}
+
     /// Works on a part, at the same time as other workers on other parts.
     fn work(&mut self, part: &mut B);
 
@@ -51,17 +54,8 @@ pub trait Way<B> {
     fn release(&mut self, parts: &mut [Part<B>]) -> Result<(), Self::Error>;
 }
 
-/// What came of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turned {
-    /// There was something to do.
-    pub is_busy: bool,
-    /// Something is left that another worker may take.
-    pub is_left: bool,
-}
-
 impl<B: Batch> Lane<B> {
-    /// A worker's turn. It stages nothing unless it `receives`.
+    /// A worker's turn: whether there was something to do. It stages nothing unless it `receives`.
     ///
     /// # Errors
     /// As the way's. The batch that was on its way is lost.
@@ -70,17 +64,21 @@ impl<B: Batch> Lane<B> {
         worker: usize,
         receives: bool,
         way: &mut W,
-    ) -> Result<Turned, W::Error> {
+    ) -> Result<bool, W::Error> {
         let mut is_busy = receives && self.stage_some(way)?;
-        if let Some(mut claim) = self.claim(worker, way.now()) {
+        let claim = self.claim(worker, way.now());
+        // Before its own work, which may take long: nobody else would know of the rest meanwhile.
+        if is_busy && self.has_unclaimed() {
+            way.call();
+        }
+        if let Some(mut claim) = claim {
             is_busy = true;
             way.work(&mut claim);
             if let Some(part) = claim.finish() {
                 way.late(part);
             }
         }
-        is_busy |= self.release_done(way)?;
-        Ok(Turned { is_busy, is_left: is_busy && self.has_unclaimed() })
+        Ok(self.release_done(way)? || is_busy)
     }
 
     /// Stages what came, as far as there is room and no other worker does; whether anything came.

@@ -38,7 +38,9 @@ pub struct Opened {
 /// # Errors
 /// Something is refused.
 pub fn check(settings: &Settings) -> Result<Loaded, ConfigError> {
-    Ok(load(settings)?.0)
+    let (mut loaded, _) = load(settings)?;
+    loaded.warnings.extend(divide(settings, &loaded).one_because());
+    Ok(loaded)
 }
 
 fn load(settings: &Settings) -> Result<(Loaded, Resumed), ConfigError> {
@@ -47,6 +49,12 @@ fn load(settings: &Settings) -> Result<(Loaded, Resumed), ConfigError> {
     loaded.warnings.extend(port_checks::warnings(settings));
     let resumed = restart::read(settings, &mut loaded)?;
     Ok((loaded, resumed))
+}
+
+/// How the workers that are configured divide the work under these rules.
+fn divide(settings: &Settings, loaded: &Loaded) -> Division {
+    let orders = settings.wires.iter().map(|wire| wire.order);
+    Division::of(&loaded.rulesets, &settings.workers, orders)
 }
 
 /// Opens what a configuration names; devices of DPDK by way of `dpdk`, which is `()` where there is none. What
@@ -61,8 +69,7 @@ pub fn open(
 ) -> Result<Opened, RunError> {
     let (mut loaded, resumed) = load(settings).map_err(RunError::Config)?;
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
-    let orders = settings.wires.iter().map(|wire| wire.order);
-    let division = Division::of(&loaded.rulesets, &settings.workers, orders);
+    let division = divide(settings, &loaded);
     loaded.warnings.extend(division.one_because());
     loaded.warnings.extend(ports::apart(settings, &division.cores));
     let mut openers = Openers {

@@ -119,7 +119,7 @@ impl Worker {
         }
         let receives = stage.phase == Phase::Receives;
         for ordered in ordered {
-            frames += usize::from(ordered.turn(receives, &mut means, || shared.wake_all())?);
+            frames += usize::from(ordered.turn(receives, &mut means, &|| shared.wake_all())?);
         }
         means.handover.release(false);
         means.handover.take(taken);

@@ -5,6 +5,7 @@
 
 mod crafted;
 mod ftp;
+mod ordered;
 mod rings;
 mod series;
 mod talk;
@@ -27,6 +28,8 @@ const RIGHT_V6: &str = "fd09::2";
 enum Cable {
     /// `af_packet` on one end of a veth pair each.
     Veth { offloads: bool },
+    /// `af_xdp` on one end of a veth pair each, without offloads.
+    Xdp,
     /// A TUN device each, which the host has.
     Tun,
 }
@@ -63,8 +66,10 @@ impl Hosts {
             }
             run("ip", &["-n", name, "link", "set", "lo", "up"]);
         }
-        if let Cable::Veth { offloads } = cable {
-            hosts.lay_veth(offloads);
+        match cable {
+            Cable::Veth { offloads } => hosts.lay_veth(offloads),
+            Cable::Xdp => hosts.lay_veth(false),
+            Cable::Tun => {}
         }
         Some(hosts)
     }
@@ -101,6 +106,7 @@ impl Hosts {
         self.folder.write("rules.v6", rules6);
         let (kind, devices) = match self.cable {
             Cable::Veth { .. } => ("af_packet", ["m0", "m1"]),
+            Cable::Xdp => ("af_xdp", ["m0", "m1"]),
             Cable::Tun => ("tun", ["t0", "t1"]),
         };
         let port = |name, device| {
@@ -123,9 +129,10 @@ impl Hosts {
     fn run_wire(&mut self, config: &str) {
         let config = self.folder.write("live.toml", config);
         let mut command = self.command(1, TAMIS);
+        let last = std::fs::File::create(self.folder.file("last.json")).unwrap();
         let mut child = command
-            .args(["run", &config])
-            .stdout(Stdio::null())
+            .args(["run", &config, "--json"])
+            .stdout(last)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -191,21 +198,25 @@ impl Hosts {
     /// What `tamis status` says of the frames; each has one fate.
     fn status(&self) -> Value {
         let status = self.reach(&["--json", "status"]).json();
-        for wire in status["wires"].as_array().unwrap() {
-            let count = |key: &str| wire[key].as_u64().unwrap();
-            let dropped = wire["dropped"].as_object().unwrap();
-            let dropped: u64 = dropped.values().filter_map(Value::as_u64).sum();
-            assert_eq!(count("received") + count("made"), count("sent") + dropped, "{wire}");
-        }
+        balances(&status);
         status
     }
 
     /// Stops the wire, which ends well.
     fn stop(&mut self) {
         self.status();
+        self.end();
+    }
+
+    /// Stops the wire, whatever is on its way: what it says at its end.
+    fn end(&mut self) -> Value {
         assert_eq!(self.reach(&["stop"]).code, Some(0));
         let (mut child, _) = self.wire.take().unwrap();
         assert!(child.wait().unwrap().success());
+        let last = std::fs::read_to_string(self.folder.file("last.json")).unwrap();
+        let last = serde_json::from_str(&last).unwrap();
+        balances(&last);
+        last
     }
 }
 
@@ -225,6 +236,16 @@ impl Drop for Hosts {
             }
             ip(&format!("netns del {name}"));
         }
+    }
+}
+
+/// Each frame has one fate.
+fn balances(status: &Value) {
+    for wire in status["wires"].as_array().unwrap() {
+        let count = |key: &str| wire[key].as_u64().unwrap();
+        let dropped = wire["dropped"].as_object().unwrap();
+        let dropped: u64 = dropped.values().filter_map(Value::as_u64).sum();
+        assert_eq!(count("received") + count("made"), count("sent") + dropped, "{wire}");
     }
 }
 

@@ -19,22 +19,23 @@ const PROGRAMS: &[&str] = &["ip", "ss", "sysctl", "curl", "ping", "iperf3", "eth
 
 #[test]
 fn hosts_talk_by_packet_sockets() {
-    talk("talk-on", Cable::Veth { offloads: true });
+    talk("talk-on", Cable::Veth { offloads: true }, "");
 }
 
 #[test]
 fn hosts_talk_by_packet_sockets_without_offloads() {
-    talk("talk-off", Cable::Veth { offloads: false });
+    talk("talk-off", Cable::Veth { offloads: false }, "");
 }
 
 #[test]
 fn hosts_talk_by_tun_devices() {
-    talk("talk-tun", Cable::Tun);
+    talk("talk-tun", Cable::Tun, "");
 }
 
-fn talk(test: &str, cable: Cable) {
+/// Over a wire of which the configuration says this.
+pub(super) fn talk(test: &str, cable: Cable, wire: &str) {
     let Some(mut hosts) = Hosts::new(test, cable, PROGRAMS) else { return };
-    hosts.wire(RULES, RULES_V6, "");
+    hosts.wire(RULES, RULES_V6, wire);
     let sent: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
     hosts.folder.write("sent", &sent);
     hosts.serve(2, "python3", &["-m", "http.server", "--bind", "::", "8000"]);
@@ -67,6 +68,10 @@ fn talk(test: &str, cable: Cable) {
             assert_eq!(dropped(&status, from, reason), 0, "{reason}: {status}");
         }
         assert!(dropped(&status, from, "fragment") > 0, "pings came in fragments: {status}");
+    }
+    for queue in status["wires"].as_array().unwrap().iter().map(|wire| &wire["queue"]) {
+        assert_eq!(queue.is_object(), wire == super::ordered::WIRE, "{queue}");
+        assert!(queue.is_null() || (&queue["bursts"], &queue["overdue"]) == (&0.into(), &0.into()));
     }
     hosts.stop();
 }

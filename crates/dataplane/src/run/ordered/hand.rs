@@ -20,6 +20,8 @@ pub(super) struct Hand<'h, 'm> {
     pub(super) ordered: &'h mut Ordered,
     pub(super) from: usize,
     pub(super) means: &'h mut Means<'m>,
+    /// Wakes the other workers.
+    pub(super) wake: &'h dyn Fn(),
 }
 
 /// Frames that a worker has in hand, so that a panic over them, or a port that fails, costs none its fate.
@@ -75,7 +77,8 @@ impl Hand<'_, '_> {
 
     /// Gives the frames that were received to their owners' parts, numbered in their order.
     fn share_out(&mut self, parts: &mut [Frames]) {
-        let Self { ordered: Ordered { wire, lanes, owners, number: own, .. }, from, means } = self;
+        let Self { ordered: Ordered { wire, lanes, owners, number: own, .. }, from, means, .. } =
+            self;
         let guard = means.rules.burst();
         wire.find_headers(*from, guard.program());
         drop(guard);
@@ -98,7 +101,7 @@ impl Hand<'_, '_> {
     }
 
     fn evaluate(&mut self, part: &mut Frames) {
-        let Self { ordered: Ordered { wire, .. }, from, means } = self;
+        let Self { ordered: Ordered { wire, .. }, from, means, .. } = self;
         wire.exchange(*from, part);
         wire.judge(*from, means);
         wire.exchange(*from, part);
@@ -159,6 +162,10 @@ impl Way<Frames> for Hand<'_, '_> {
         self.account().dropped(Reason::Queue, came.frames);
         self.lets_go();
         Ok(came)
+    }
+
+    fn call(&mut self) {
+        (self.wake)();
     }
 
     fn work(&mut self, part: &mut Frames) {

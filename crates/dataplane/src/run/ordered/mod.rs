@@ -120,24 +120,20 @@ impl Ordered {
         }
     }
 
-    /// One turn at each of its lanes: whether there was something to do. It wakes others by `wake` if something is left
+    /// One turn at each of its lanes: whether there was something to do. It wakes others by `wake` if something is there
     /// for them.
     pub(super) fn turn(
         &mut self,
         receives: bool,
         means: &mut Means<'_>,
-        mut wake: impl FnMut(),
+        wake: &dyn Fn(),
     ) -> Result<bool, PortError> {
         let mut is_busy = false;
         let lanes = Arc::clone(&self.lanes);
         for (from, direction) in lanes.directions.iter().enumerate() {
             let number = self.number;
-            let mut hand = Hand { ordered: self, from, means };
-            let turned = direction.lane.turn(number, receives, &mut hand)?;
-            is_busy |= turned.is_busy;
-            if turned.is_left {
-                wake();
-            }
+            let mut hand = Hand { ordered: self, from, means, wake };
+            is_busy |= direction.lane.turn(number, receives, &mut hand)?;
         }
         Ok(is_busy)
     }

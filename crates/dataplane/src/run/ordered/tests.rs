@@ -99,7 +99,7 @@ impl Rig {
         let (causes, mode) = (Causes::default(), Mode::Evaluated);
         let handover = &mut handover;
         let mut means = Means { rules, causes: &causes, handover, mode, now: 0 };
-        does(&mut Hand { ordered, from: 0, means: &mut means })
+        does(&mut Hand { ordered, from: 0, means: &mut means, wake: &|| () })
     }
 
     /// A worker's turns until it finds nothing to do.
@@ -107,7 +107,7 @@ impl Rig {
         let lanes = Arc::clone(&self.workers[0].0.lanes);
         let mut turn =
             || self.hand(worker, |hand| lanes.directions[0].lane.turn(worker, true, hand).unwrap());
-        while turn().is_busy {}
+        while turn() {}
     }
 
     /// What both workers have counted.

@@ -74,8 +74,8 @@ pub(super) fn run(load: Load, workers: usize) -> Left {
 fn take_turns(floor: &Floor, worker: usize) {
     let mut hand = Hand(floor);
     loop {
-        let Ok(turned) = floor.lane.turn(worker, true, &mut hand);
-        if turned.is_busy {
+        let Ok(is_busy) = floor.lane.turn(worker, true, &mut hand);
+        if is_busy {
             continue;
         }
         if locked(&floor.source).is_over() && floor.lane.is_empty() {
