@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use super::forwarder::{Backend, Forwarder, IO, MACSWAP, Tool};
+use super::forwarder::{Forwarder, IO, MACSWAP};
+use super::kinds::{Backend, Tool};
 use super::line::{Line, Rate};
 use super::source::Shape;
 use super::{FRAME_BYTES, Plan, RULES};

@@ -14,7 +14,8 @@ use hdrhistogram::Histogram;
 use pktio::{AfPacketConfig, AfPacketPort, Burst, FrameMeta, Pool, Port, Timestamp};
 
 use super::forward::contest;
-use super::forwarder::{Backend, Forwarder, IO, Tool};
+use super::forwarder::{Forwarder, IO};
+use super::kinds::{Backend, Tool};
 use super::line::{Line, last_core};
 use super::source::{self, HEADERS, Shape};
 use super::{FRAME_BYTES, Plan, RULES};

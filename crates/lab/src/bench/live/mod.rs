@@ -10,6 +10,7 @@ mod dpdk;
 pub mod figure;
 mod forward;
 mod forwarder;
+mod kinds;
 mod latency;
 mod line;
 pub mod ordered;

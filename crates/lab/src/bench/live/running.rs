@@ -10,7 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::counts::{resident, spent_by};
-use super::forwarder::{Backend, Tool};
+use super::kinds::{Backend, Tool};
 use super::source::{NEAR_MAC, PRIORITY, Shape, rules as rules_of};
 use crate::oracle::netns::{feed, ip, write_setting};
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::forwarder::Backend;
+use super::kinds::Backend;
 use super::line::{Line, last_core};
 use super::running::{Running, start_tamis};
 use super::source::Pace;
