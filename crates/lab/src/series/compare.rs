@@ -1,6 +1,7 @@
 //! What tamis and the kernel counted in series, beside each other.
 //!
-//! Source of the kernel's side: `iptables-legacy-save -c`, or `ip6tables-legacy-save -c`; of tamis's: `tamis ctl counters --save` and `status`.
+//! Source of the kernel's side: `iptables-legacy-save -c`, or `ip6tables-legacy-save -c`; of tamis's: `tamis ctl counters
+//! --save` and `status`.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::programs::stage;
 
-pub use settings::{SETTINGS, Setting, Side, Source};
+pub use settings::{SETTINGS, Setting, Side, Source, forwarding};
 
 /// Both ends' programs, and what they do.
 const SCRIPT: &str = include_str!("series.sh");
@@ -34,10 +34,6 @@ const PROGRAMS: [&str; 10] = [
     "ssh",
     "vsftpd",
 ];
-/// Connections of FTP are related to their control connection, in both.
-const HELPER: &str = "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
-    -A PREROUTING -p tcp -m tcp --dport 21 -j CT --helper ftp\nCOMMIT\n";
-
 /// Which of the two a packet from host a meets first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Order {
@@ -101,33 +97,6 @@ pub fn lacking() -> Option<String> {
     missing.map(|program| format!("{program} is not installed")).or_else(stage::lacking)
 }
 
-/// The table `filter` of a ruleset, as far as packets pass FORWARD, with all counters at 0, and a helper for FTP: what
-/// both load. No wire knows the MTU of a path, so MSS that are clamped to it are set to one.
-#[must_use]
-pub fn forwarding(text: &str) -> String {
-    let mut filter = String::new();
-    let lines = text.lines().map(str::trim_end).skip_while(|line| *line != "*filter");
-    for line in lines {
-        let rule = match line.strip_prefix('[') {
-            Some(counted) => counted.split_once("] ").map_or(line, |(_, rule)| rule),
-            None => line,
-        };
-        let is_own = rule.starts_with("-A INPUT ") || rule.starts_with("-A OUTPUT ");
-        if rule.is_empty() || rule.starts_with('#') || is_own {
-            continue;
-        }
-        let rule = &rule.replace("--clamp-mss-to-pmtu", "--set-mss 1400");
-        match (rule.starts_with(':'), rule.split_once(" [")) {
-            (true, Some((chain, _))) => filter += &format!("{chain} [0:0]\n"),
-            _ => filter += &format!("{rule}\n"),
-        }
-        if rule == "COMMIT" {
-            break;
-        }
-    }
-    filter + HELPER
-}
-
 /// What is put in series with the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire<'t> {
@@ -183,19 +152,4 @@ pub fn play(
     let last: Vec<&str> = said.lines().rev().take(5).collect();
     let message = String::from_utf8_lossy(&output.stderr);
     Err(io::Error::other(format!("{}: {} {last:?}", output.status, message.trim())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_packets_in_forward_meet_is_loaded() {
-        let text = "junk\n*nat\n:PREROUTING ACCEPT [3:4]\n-A PREROUTING -j DNAT\nCOMMIT\n\
-            *filter\n:INPUT DROP [5:6]\n:FORWARD DROP [7:8]\n:a - [0:0]\n[1:2] -A INPUT -j a\n\
-            [1:2] -A FORWARD -j a   \n# said\n-A a -p tcp -j TCPMSS --clamp-mss-to-pmtu\nCOMMIT\n*raw\nCOMMIT\n";
-        let expected = "*filter\n:INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n:a - [0:0]\n-A FORWARD -j a\n\
-            -A a -p tcp -j TCPMSS --set-mss 1400\nCOMMIT\n";
-        assert_eq!(forwarding(text), format!("{expected}{HELPER}"));
-    }
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use rules::model::Family;
 
-use super::forwarding;
+/// Connections of FTP are related to their control connection, in both.
+const HELPER: &str = "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
+    -A PREROUTING -p tcp -m tcp --dport 21 -j CT --helper ftp\nCOMMIT\n";
 
 /// A ruleset with the hosts that it speaks of.
 #[derive(Clone, Copy, Debug)]
@@ -113,3 +115,45 @@ pub const SETTINGS: [Setting; 8] = [
     own("ipv6-own", include_str!("ipv6-own.save")),
     own("ipv6-own-stateless", include_str!("ipv6-own-stateless.save")),
 ];
+
+/// The table `filter` of a ruleset, as far as packets pass FORWARD, with all counters at 0, and a helper for FTP: what
+/// both load. No wire knows the MTU of a path, so MSS that are clamped to it are set to one.
+#[must_use]
+pub fn forwarding(text: &str) -> String {
+    let mut filter = String::new();
+    let lines = text.lines().map(str::trim_end).skip_while(|line| *line != "*filter");
+    for line in lines {
+        let rule = match line.strip_prefix('[') {
+            Some(counted) => counted.split_once("] ").map_or(line, |(_, rule)| rule),
+            None => line,
+        };
+        let is_own = rule.starts_with("-A INPUT ") || rule.starts_with("-A OUTPUT ");
+        if rule.is_empty() || rule.starts_with('#') || is_own {
+            continue;
+        }
+        let rule = &rule.replace("--clamp-mss-to-pmtu", "--set-mss 1400");
+        match (rule.starts_with(':'), rule.split_once(" [")) {
+            (true, Some((chain, _))) => filter += &format!("{chain} [0:0]\n"),
+            _ => filter += &format!("{rule}\n"),
+        }
+        if rule == "COMMIT" {
+            break;
+        }
+    }
+    filter + HELPER
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_packets_in_forward_meet_is_loaded() {
+        let text = "junk\n*nat\n:PREROUTING ACCEPT [3:4]\n-A PREROUTING -j DNAT\nCOMMIT\n\
+            *filter\n:INPUT DROP [5:6]\n:FORWARD DROP [7:8]\n:a - [0:0]\n[1:2] -A INPUT -j a\n\
+            [1:2] -A FORWARD -j a   \n# said\n-A a -p tcp -j TCPMSS --clamp-mss-to-pmtu\nCOMMIT\n*raw\nCOMMIT\n";
+        let expected = "*filter\n:INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n:a - [0:0]\n-A FORWARD -j a\n\
+            -A a -p tcp -j TCPMSS --set-mss 1400\nCOMMIT\n";
+        assert_eq!(forwarding(text), format!("{expected}{HELPER}"));
+    }
+}

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lab::series::compare::{Played, compare};
-use lab::series::{Backend, Order, SETTINGS, Wire, forwarding, lacking, play};
+use lab::series::{Backend, Order, SETTINGS, Setting, Wire, forwarding, lacking, play};
 
 use crate::ran::{Scratch, TAMIS, skipped};
 
@@ -21,15 +21,26 @@ const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n:new - [0:0]\n\
 
 #[test]
 fn the_kernel_and_tamis_count_alike_in_series() {
+    count_alike("ferm-dmz-router", |_| forwarding(RULES));
+}
+
+#[test]
+fn the_kernel_and_tamis_count_ipv6_alike_in_series() {
+    // Rules of ours lie in no folder.
+    count_alike("ipv6-own", |setting| setting.rules(Path::new("")).unwrap());
+}
+
+/// The hosts of a setting, under these rules.
+fn count_alike(name: &str, rules: impl Fn(&Setting) -> String) {
     if let Some(reason) = lacking() {
         return skipped(&format!("in series with the kernel: {reason}"));
     }
-    let setting = SETTINGS.iter().find(|setting| setting.ruleset == "ferm-dmz-router").unwrap();
-    let folder = Scratch::new("series");
+    let setting = SETTINGS.iter().find(|setting| setting.ruleset == name).unwrap();
+    let folder = Scratch::new(&format!("series-{name}"));
     let wire = Wire { tamis: Path::new(TAMIS), backend: Backend::AfPacket };
     let runs = Order::ALL.map(|order| {
         let dir = folder.path().join(order.name());
-        play(setting, &forwarding(RULES), order, &dir, wire, 100_000).unwrap();
+        play(setting, &rules(setting), order, &dir, wire, 100_000).unwrap();
         Played::read(&dir, setting, order).unwrap()
     });
     let compared = compare(&runs);
