@@ -39,9 +39,8 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
     let (index, mut cursor) = base;
     let is_swept = !O::SEES_RULES && !memories.given_up.at_once(number, index);
     let certain = entry == Alive::Certain;
-    let swept = is_swept.then(|| {
-        source.sweep(&mut cursor, &key, |slot| observer.counted(slot, certain, transit))
-    });
+    let swept = is_swept
+        .then(|| source.sweep(&mut cursor, &key, |slot| observer.counted(slot, certain, transit)));
     if let Some((0..ASK_EVERY, None)) = swept {
         fall_off(source, (number, index), certain, &mut verdicts, observer, transit);
         return verdicts;
