@@ -12,7 +12,7 @@ use rules::{Connection, Iface, Transit};
 
 use crate::arrival::{Arrival, Origin};
 use crate::course::family_of;
-use crate::disposition::{Disposition, Early, FinalVerdict, Midstream, Outcome};
+use crate::disposition::{Disposition, Early, FinalVerdict, Outcome};
 use crate::egress::{Egress, Exit, Leaving, Made};
 use crate::observer::Observer;
 use crate::path::Path;
