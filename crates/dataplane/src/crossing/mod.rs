@@ -14,6 +14,7 @@ use crate::arrival::{Arrival, Origin};
 use crate::course::family_of;
 use crate::disposition::{Disposition, Early, FinalVerdict, Outcome};
 use crate::egress::{Egress, Exit, Leaving, Made};
+use crate::headers::find_headers;
 use crate::observer::Observer;
 use crate::path::Path;
 use crate::program::Program;
@@ -69,6 +70,8 @@ pub(crate) fn cross<'h, 'a>(
         (program.config(), &program.plans()[wire.plan], &mut families[wire.plan]);
     let (family, tables) = (plan.family(), &plan.tables);
     let (input, output) = (Iface::Named(wire.input), Iface::Named(wire.output));
+    let found = || find_headers(program, bytes, arrival.link, arrival.wire_len, arrival.origin);
+    debug_assert_eq!(*wire.headers, found(), "headers of this frame under this program");
     let came_at = bytes.as_ptr();
     let mut packet = Packet::with_headers(bytes, *wire.headers);
     let (bytes, offload) = (packet.len() as u64, wire.headers.offload);

@@ -10,7 +10,6 @@ use super::*;
 use crate::arrival::Crossing;
 use crate::config::{Config, Unresolved};
 use crate::handler::Handler;
-use crate::headers::find_headers;
 use crate::observer::Events;
 
 /// Chains that a forwarded packet passes, by their tables.
