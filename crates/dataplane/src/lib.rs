@@ -13,6 +13,7 @@ mod bridge;
 pub mod config;
 pub mod counters;
 mod course;
+mod crossing;
 mod delivery;
 mod disposition;
 mod egress;

@@ -54,6 +54,8 @@ pub(crate) struct Plan {
     pub(crate) ruleset_tracks: bool,
     /// They are tracked here, too.
     pub(crate) is_tracked: bool,
+    /// Its packets need no connection, and no rule asks for ports of bridges.
+    pub(crate) is_plain: bool,
 }
 
 impl Program {
@@ -226,10 +228,12 @@ impl Plan {
 
     fn of(tables: Tables, config: &Config, expects_answers: bool) -> Self {
         let sure = |path: Path| Course::sure(path);
+        let asks_for_ports = tables.asks_for_ports();
         Self {
+            is_plain: tables.family().is_ip() && !tables.tracks() && !asks_for_ports,
             of_rules: config.path.map_or_else(|| Course::of_rules(&tables), sure),
             expects_answers,
-            asks_for_ports: tables.asks_for_ports(),
+            asks_for_ports,
             ruleset_tracks: tables.tracks(),
             is_tracked: tables.tracks() && config.ct.mode != Mode::Off,
             tables,

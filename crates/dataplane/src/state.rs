@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use access::list::List;
 use conntrack::defrag::{Carried, Defrag, Defragged};
 use conntrack::steer::Shard;
 use conntrack::{Listing, Tracker};
@@ -117,6 +118,12 @@ impl State {
             chance: config.entropy.chance(),
             part,
         }
+    }
+
+    /// The access list for packets of this time, where there is one.
+    #[inline]
+    pub(crate) fn bans_at(&mut self, time: Option<u64>) -> Option<&List> {
+        self.bans.as_mut()?.at(time)
     }
 
     /// Goes on under another program. Connections, fragments, sets and the access list stay (but those that were

@@ -41,6 +41,17 @@ pub(crate) struct Key<'p> {
 impl<'p> Key<'p> {
     #[inline]
     pub(crate) fn of(transit: &Transit<'p, '_>) -> Self {
+        Self::new(transit, None)
+    }
+
+    /// With the ports, so that rules which test nothing else after the header need not be asked.
+    #[inline]
+    pub(crate) fn with_ports(transit: &Transit<'p, '_>) -> Self {
+        Self::new(transit, ports(transit))
+    }
+
+    #[inline]
+    fn new(transit: &Transit<'p, '_>, ports: Option<[u16; 2]>) -> Self {
         let protocol = match transit.upper_layer() {
             L4::Upper(upper) => Some(upper.protocol),
             L4::Fragment { protocol, .. } => Some(protocol),
@@ -71,16 +82,10 @@ impl<'p> Key<'p> {
             source_words,
             destination_words,
             pair: source_words[0] | destination_words[0] << 32,
-            ports: None,
+            ports,
             input: Port::of(transit.input),
             output: Port::of(transit.output),
         }
-    }
-
-    /// With the ports, so that rules which test nothing else after the header need not be asked.
-    #[inline]
-    pub(crate) fn with_ports(transit: &Transit<'p, '_>) -> Self {
-        Self { ports: ports(transit), ..Self::of(transit) }
     }
 }
 

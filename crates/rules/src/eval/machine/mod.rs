@@ -16,6 +16,9 @@ use packet::Mark;
 use smallvec::SmallVec;
 
 /// Walks the built-in chain at the packet's hook; a source without one accepts.
+///
+/// Most walks meet no rule that does more than count, and so need no stack of chains: the built-in chain is swept
+/// here, and what it comes to is walked on from there.
 pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
     source: Option<&S>,
     number: u32,
@@ -25,35 +28,44 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
     observer: &mut O,
 ) -> Verdicts {
     let mut verdicts = Verdicts::default();
-    let base = source.and_then(|source| Some((source, source.base(transit.hook)?)));
-    let (Some((source, base)), true) = (base, entry != Alive::Gone) else {
-        if entry != Alive::Gone {
-            verdicts.add(Verdict::Accept, None);
-        }
+    if entry == Alive::Gone {
+        return verdicts;
+    }
+    let Some((source, base)) = source.and_then(|source| Some((source, source.base(transit.hook)?)))
+    else {
+        verdicts.add(Verdict::Accept, None);
         return verdicts;
     };
     let key = key::<O>(transit);
-    let (steps, ask_at, open, full) = (0, ASK_EVERY, None, None);
-    let here = entry;
+    let (index, mut cursor) = base;
+    let is_swept = !O::SEES_RULES && !memories.given_up.at_once(number, index);
+    let certain = entry == Alive::Certain;
+    let swept = is_swept
+        .then(|| source.sweep(&mut cursor, &key, |slot| observer.counted(slot, certain, transit)));
+    if let Some((0..ASK_EVERY, None)) = swept {
+        fall_off(source, (number, index), certain, &mut verdicts, observer, transit);
+        return verdicts;
+    }
     let mut walk = Walk {
         source,
         number,
-        verdicts,
+        verdicts: &mut verdicts,
         memories,
         observer,
-        here,
+        here: entry,
         key,
-        steps,
-        ask_at,
+        steps: 0,
+        ask_at: ASK_EVERY,
         over: None,
-        open,
-        full,
+        open: None,
+        full: None,
+        swept,
     };
-    walk.run(base, entry, transit);
+    walk.run((index, cursor), entry, transit);
     if let Some(full) = walk.full {
         transit.ct.view.states = full;
     }
-    walk.verdicts
+    verdicts
 }
 
 /// What rules are told of the packet. Ports are answered at sight only where nobody wants to see matches asked.
@@ -62,10 +74,13 @@ fn key<'p, O: Observer>(transit: &Transit<'p, '_>) -> Key<'p> {
     if O::SEES_RULES { Key::of(transit) } else { Key::with_ports(transit) }
 }
 
-struct Walk<'s, 'o, 'p, S, O> {
+/// How many rules a sweep read, and the one that it came to.
+type Swept<R> = (u32, Option<(R, Test)>);
+
+struct Walk<'s, 'o, 'p, S, R, O> {
     source: &'s S,
     number: u32,
-    verdicts: Verdicts,
+    verdicts: &'o mut Verdicts,
     memories: &'o mut Memories,
     observer: &'o mut O,
     /// How surely the packet is at the next rule.
@@ -81,6 +96,8 @@ struct Walk<'s, 'o, 'p, S, O> {
     open: Option<States>,
     /// The states of all packets, once those of the one under way are fewer.
     full: Option<States>,
+    /// How far the built-in chain was swept before the walk began.
+    swept: Option<Swept<R>>,
 }
 
 /// The chains from the built-in one to the one being walked. Few rulesets nest deeper than what is kept in
@@ -112,7 +129,7 @@ enum Entry {
     Goto { sure: bool },
 }
 
-impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
+impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
     fn run(&mut self, base: (u32, S::Cursor), entry: Alive, transit: &mut Transit<'p, '_>) {
         if self.memories.given_up.at_once(self.number, base.0) {
             return self.give_up(base.0, 0, Cause::Patience, transit);
@@ -156,6 +173,8 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
                 let stored = self.source.next(&mut cursor);
                 let reached = stored.map(|stored| (stored, stored.test(&self.key)));
                 (u32::from(reached.is_some()), reached)
+            } else if let Some(swept) = self.swept.take() {
+                swept
             } else {
                 let certain = here == Alive::Certain;
                 let count = |slot| self.observer.counted(slot, certain, transit);
@@ -471,12 +490,27 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
 
     /// The policy of the built-in chain.
     fn fall_off(&mut self, frame: &Frame<S::Cursor>, leaves: bool, transit: &mut Transit<'p, '_>) {
-        let Some(policy) = self.source.policy(frame.index).filter(|_| leaves) else { return };
-        let certain = !frame.ended && frame.before == Alive::Certain;
-        self.observer.policy(self.number, frame.index, certain, transit);
-        let by = By::Policy { table: self.number, chain: frame.index };
-        self.verdicts.add(verdict(policy), Some(by));
+        if leaves {
+            let certain = !frame.ended && frame.before == Alive::Certain;
+            let Self { source, number, verdicts, observer, .. } = self;
+            fall_off(*source, (*number, frame.index), certain, verdicts, *observer, transit);
+        }
     }
+}
+
+/// The policy of a built-in chain, named by its table and its index, has its say.
+#[inline]
+fn fall_off<'r, S: Source<'r>, O: Observer>(
+    source: &S,
+    (table, chain): (u32, u32),
+    certain: bool,
+    verdicts: &mut Verdicts,
+    observer: &mut O,
+    transit: &Transit<'_, '_>,
+) {
+    let Some(policy) = source.policy(chain) else { return };
+    observer.policy(table, chain, certain, transit);
+    verdicts.add(verdict(policy), Some(By::Policy { table, chain }));
 }
 
 fn frame<C>(
