@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::edit::last;
+use super::edit::{last, len_of};
 use super::test::{Whole, test};
 use super::{
     LEN, ONLY_PAIR, ONLY_V6, STEP_ACCEPT, STEP_DROP, STEP_GOTO, STEP_JUMP, STEP_RETURN,
@@ -65,57 +65,74 @@ impl<'r> Run<'r> {
         pass: impl Fn(u64, &[u64]) -> usize,
         test: impl Fn(u64, &[u64]) -> HeaderTest,
     ) -> Option<(Coded<'r>, HeaderTest)> {
+        const PAIR_RULE: u64 = ONLY_PAIR | 2;
+        const V6_RULE: u64 = ONLY_V6 | 5;
         let (pair, source, destination) = (key.pair, key.source_words, key.destination_words);
-        loop {
-            if key.addresses_known {
-                self.pass_shape(ONLY_PAIR, |[_, is]: &[u64; 2]| *is == pair, count);
-                self.pass_shape(
-                    ONLY_V6,
+        let (mut words, mut read) = (self.words, self.read);
+        let found = loop {
+            let shape = words.first().map_or(0, |head| head & (TESTS | LEN));
+            let passed = match shape {
+                PAIR_RULE if key.addresses_known => {
+                    pass_shape(words, shape, |[_, is]: &[u64; 2]| *is == pair, count)
+                }
+                V6_RULE if key.addresses_known => pass_shape(
+                    words,
+                    shape,
                     |[_, a, b, c, d]: &[u64; 5]| [*a, *b] == source && [*c, *d] == destination,
                     count,
-                );
+                ),
+                _ => 0,
+            };
+            if passed > 0 {
+                words = &words[passed * len_of(shape)..];
+                read += passed;
+                continue;
             }
-            let (rule, after) = first_rule(self.words)?;
-            let number = self.read;
-            (self.words, self.read) = (after, number + 1);
+            let Some((rule, after)) = first_rule(words) else { break None };
+            words = after;
+            read += 1;
             match test(rule[0], rule) {
                 HeaderTest::No => {
-                    let passed = pass(rule[0], after);
-                    self.words = after.get(passed * rule.len()..).unwrap_or_default();
-                    self.read += passed;
+                    let passed = pass(rule[0], words);
+                    words = words.get(passed * rule.len()..).unwrap_or_default();
+                    read += passed;
                 }
                 HeaderTest::Yes if only_counts(rule[0]) => count(slot(rule[0])),
-                answer => return Some((Coded { words: rule, rules: self.rules, number }, answer)),
+                answer => {
+                    let number = read - 1;
+                    break Some((Coded { words: rule, rules: self.rules, number }, answer));
+                }
             }
-        }
+        };
+        (self.words, self.read) = (words, read);
+        found
     }
+}
 
-    /// Passes the first rules that test `only` these words, `N` with the head, and that do not match or only count. What
-    /// is compared is held in registers: counting writes to memory, and a key there would be read again for each rule.
-    #[inline]
-    fn pass_shape<const N: usize>(
-        &mut self,
-        only: u64,
-        is_hit: impl Fn(&[u64; N]) -> bool,
-        count: &mut impl FnMut(u32),
-    ) {
-        let mut passed = 0;
-        for rule in self.words.as_chunks().0 {
-            let head = rule[0];
-            if head & (TESTS | LEN) != only | N as u64 {
+/// How many of the first rules are of this shape, of `N` words each, and do not match or only count. What is compared is
+/// held in registers: counting writes to memory, and a key there would be read again for each rule.
+#[inline]
+fn pass_shape<const N: usize>(
+    words: &[u64],
+    shape: u64,
+    is_hit: impl Fn(&[u64; N]) -> bool,
+    count: &mut impl FnMut(u32),
+) -> usize {
+    let mut passed = 0;
+    for rule in words.as_chunks().0 {
+        let head = rule[0];
+        if head & (TESTS | LEN) != shape {
+            break;
+        }
+        if is_hit(rule) {
+            if !only_counts(head) {
                 break;
             }
-            if is_hit(rule) {
-                if !only_counts(head) {
-                    break;
-                }
-                count(slot(head));
-            }
-            passed += 1;
+            count(slot(head));
         }
-        self.words = &self.words[passed * N..];
-        self.read += passed;
+        passed += 1;
     }
+    passed
 }
 
 /// The words of the first rule, and those after it.
