@@ -4,7 +4,7 @@ use conntrack::steer::Shard;
 use packet::Headers;
 
 use crate::arrival::Arrival;
-use crate::disposition::Outcome;
+use crate::egress::Egress;
 use crate::footprint::Footprint;
 use crate::handler::Handler;
 use crate::observer::Observer;
@@ -54,10 +54,10 @@ impl<'p> Evaluator<'p> {
         bytes: &mut [u8],
         arrival: &Arrival<'a>,
         observer: &mut impl Observer,
-    ) -> Outcome<'a>
+    ) -> Egress<'_, 'a>
     where
         'p: 'a,
     {
-        self.handler.handle(self.program, bytes, arrival, observer).outcome
+        self.handler.handle(self.program, bytes, arrival, observer)
     }
 }

@@ -28,7 +28,7 @@ use crate::disposition::{
     Disposition, DropReason, Early, FinalVerdict, Midstream, Outcome, Skip, Why,
 };
 use crate::egress::{Egress, Exit, Leaving, Made, Parts};
-use crate::headers::{checksums_of, find_headers};
+use crate::headers::{checksums_of, find_headers, find_headers_into};
 use crate::hooked;
 use crate::interfaces;
 use crate::observer::Observer;
@@ -180,19 +180,22 @@ impl Handler {
         let arrival = hooked.as_ref().unwrap_or(arrival);
 
         // Headers, found once: for the burst that it came in, or now.
-        let find = || find_headers(program, bytes, arrival.link, arrival.wire_len, arrival.origin);
-        let headers = match arrival.headers {
-            Some(headers) => *headers,
-            None => find(),
-        };
-        debug_assert_eq!(headers, find(), "headers of this frame under this program");
         let checksums = checksums_of(config, arrival.origin);
         let mut whole: Vec<u8>;
         let (mut delivered, mut joined): (Vec<u8>, Packet<'_>);
         let (mut fragment, mut parts) = (None, None);
         let came_at = bytes.as_ptr();
         let on_wire = arrival.wire.is_some();
-        let mut packet = Packet::with_headers(bytes, headers);
+        let mut packet = Packet::with_headers(bytes, Headers::default());
+        packet.find(|headers, bytes| {
+            let Arrival { link, wire_len, origin, .. } = *arrival;
+            match arrival.headers {
+                Some(found) => *headers = *found,
+                None => find_headers_into(headers, program, bytes, link, wire_len, origin),
+            }
+            let found = || find_headers(program, bytes, link, wire_len, origin);
+            debug_assert_eq!(*headers, found(), "headers of this frame under this program");
+        });
         let mut end = Disposition {
             verdict: FinalVerdict::Unknown,
             family: program.family_for(packet.headers(), arrival.link, on_wire),

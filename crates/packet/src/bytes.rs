@@ -163,6 +163,13 @@ impl<'a> Packet<'a> {
         Self { bytes, headers, clear, forgotten: [(0, 0); FORGOTTEN], room: None }
     }
 
+    /// Has its headers found, where they are to stay: they are not copied.
+    #[inline]
+    pub fn find(&mut self, find: impl FnOnce(&mut Headers, &[u8])) {
+        find(&mut self.headers, self.bytes);
+        self.clear = self.bytes.len().min(self.headers.end);
+    }
+
     /// A copy of the packet as it is now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use conntrack::steer::Shard;
-use dataplane::{Arrival, BURST, Config, Disposition, Evaluator, Footprint, Program, Skip};
+use dataplane::{Arrival, BURST, Config, Disposition, Egress, Evaluator, Footprint, Program, Skip};
 use host::sighting::Sighting;
 use packet::Headers;
 use rules::model::Family;
 
 use crate::batch::{Batch, Outcome, StreamFrame};
 use crate::decider::Decider;
-use crate::recorder::Recorder;
+use crate::recorder::{OnePacket, Recorder};
 use crate::rules_file::RulesFile;
 
 /// What is wanted of each packet besides counting it.
@@ -28,6 +28,26 @@ pub(crate) struct Keeps {
     pub(crate) bytes: bool,
     /// The interfaces that it came in and goes out by.
     pub(crate) sides: bool,
+}
+
+impl Keeps {
+    /// What is kept of a packet that comes to this end.
+    #[inline]
+    fn outcome(
+        self,
+        packet: OnePacket<'_>,
+        end: &Disposition,
+        new: Option<(Disposition, Decider)>,
+    ) -> Option<Outcome> {
+        let mut noted = packet.finish(end);
+        self.outcomes.then(|| Outcome {
+            by: noted.by(end),
+            new,
+            sides: noted.take_sides(),
+            states: noted.states(),
+            end: *end,
+        })
+    }
 }
 
 /// The rules of a replay.
@@ -138,39 +158,29 @@ impl<'f> Lane<'f> {
     /// Evaluates and counts one frame.
     #[inline]
     fn frame(&mut self, frame: StreamFrame<'_>, headers: Option<&Headers>) -> Option<Outcome> {
-        let Self { evaluator, recorder, scratch, .. } = self;
+        let Self { evaluator, recorder, scratch, keeps, .. } = self;
         recorder.sighted(frame.seen.sighting);
         let mut packet = recorder.packet();
-        let mut new = None;
-        let end = match (frame.link(), frame.skip()) {
-            (None, _) => Disposition::skipped(Skip::LinkType),
-            (_, Some(skip)) => Disposition::skipped(skip),
-            (Some(link), None) => {
-                // What other rules let go on tells nothing of these: both are given the same.
-                let is_let_go_told = self.pairs && self.versus.is_none();
-                let arrival = Arrival { headers, ..frame.arrival(link, is_let_go_told) };
-                let StreamFrame { bytes, arrived, seen, .. } = frame;
-                let own = if self.keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
-                let outcome = evaluator.handle(own, &arrival, &mut packet);
-                let is_own = seen.sighting == Sighting::Own;
-                packet.compare(arrived.number, &outcome, arrival.left.as_ref(), is_own);
-                let end = outcome.end;
-                new = self.versus.as_mut().map(|versus| {
-                    // Targets rewrite in place: the new rules get what was captured. They may see other headers.
-                    let arrival = Arrival { headers: None, ..arrival };
-                    versus.evaluate(copy(scratch, bytes), &arrival)
-                });
-                end
-            }
+        let (link, skip) = (frame.link(), frame.skip());
+        let (Some(link), None) = (link, skip) else {
+            let why = skip.filter(|_| link.is_some()).unwrap_or(Skip::LinkType);
+            return keeps.outcome(packet, &Disposition::skipped(why), None);
         };
-        let mut noted = packet.finish(&end);
-        self.keeps.outcomes.then(|| Outcome {
-            by: noted.by(&end),
-            new,
-            sides: noted.take_sides(),
-            states: noted.states(),
-            end,
-        })
+        // What other rules let go on tells nothing of these: both are given the same.
+        let is_let_go_told = self.pairs && self.versus.is_none();
+        let mut arrival = frame.arrival(link, is_let_go_told);
+        arrival.headers = headers;
+        let StreamFrame { bytes, arrived, seen, .. } = frame;
+        let own = if keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
+        let Egress { outcome, .. } = &evaluator.handle(own, &arrival, &mut packet);
+        let is_own = seen.sighting == Sighting::Own;
+        packet.compare(arrived.number, outcome, arrival.left.as_ref(), is_own);
+        let new = self.versus.as_mut().map(|versus| {
+            // Targets rewrite in place: the new rules get what was captured. They may see other headers.
+            let arrival = Arrival { headers: None, ..arrival };
+            versus.evaluate(copy(scratch, bytes), &arrival)
+        });
+        keeps.outcome(packet, &outcome.end, new)
     }
 }
 
@@ -201,7 +211,7 @@ impl<'n> Versus<'n> {
         arrival: &Arrival<'_>,
     ) -> (Disposition, Decider) {
         let mut packet = self.recorder.packet();
-        let end = self.evaluator.handle(bytes, arrival, &mut packet).end;
+        let end = self.evaluator.handle(bytes, arrival, &mut packet).outcome.end;
         (end, packet.finish(&end).by(&end))
     }
 }

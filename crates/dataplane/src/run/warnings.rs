@@ -90,7 +90,7 @@ pub(super) fn neighbours_dropped(
                 time: Some(0),
                 ..Arrival::new(1, Link::Wire, frame.len())
             };
-            let outcome = evaluator.handle(&mut frame, &arrival, &mut Nobody);
+            let outcome = evaluator.handle(&mut frame, &arrival, &mut Nobody).outcome;
             debug_assert_eq!(outcome.input, Iface::Named(input));
             matches!(outcome.end.verdict, FinalVerdict::Drop(_) | FinalVerdict::Reject(_))
         })

@@ -57,7 +57,7 @@ fn an_answer_may_be_read_a_second_after_what_it_answers() {
             let number = time + 1;
             let arrival =
                 Arrival { time: Some(time), ..Arrival::new(number, Link::Nflog, bytes.len()) };
-            evaluator.handle(&mut bytes, &arrival, &mut Nobody).end.verdict
+            evaluator.handle(&mut bytes, &arrival, &mut Nobody).outcome.end.verdict
         };
         let refused = becomes(1, record(1, client, host, Flags::SYN));
         assert!(matches!(refused, FinalVerdict::Reject(_)), "{refused:?}");
@@ -100,7 +100,7 @@ fn what_depends_on_no_other_packet_becomes_the_same_without_what_it_answers() {
         let becomes = |bytes: &&[u8]| {
             let mut bytes = bytes.to_vec();
             let arrival = Arrival { time: Some(1), ..Arrival::new(1, Link::Raw, bytes.len()) };
-            evaluator.handle(&mut bytes, &arrival, &mut Nobody).end.path
+            evaluator.handle(&mut bytes, &arrival, &mut Nobody).outcome.end.path
         };
         seen.iter().map(becomes).last().expect("a packet")
     };

@@ -111,7 +111,7 @@ impl Control<'_> {
             ..Arrival::new(self.number, Link::Raw, bytes.len())
         };
         let mut left = Left::default();
-        let end = self.evaluator.handle(&mut bytes, &arrival, &mut left).end;
+        let end = self.evaluator.handle(&mut bytes, &arrival, &mut left).outcome.end;
         match end.verdict {
             FinalVerdict::Accept(_) => Some(seen(left.0)),
             FinalVerdict::Drop(_) => None,

@@ -62,7 +62,7 @@ fn sent_through(
         let mut bytes = Craft { ethernet: None, ..Craft::new(addresses, message) }.frame();
         let arrival = Arrival { time: Some(1), ..Arrival::new(1, Link::Raw, bytes.len()) };
         let mut notes = Notes::default();
-        let end = evaluator.handle(&mut bytes, &arrival, &mut notes).end;
+        let end = evaluator.handle(&mut bytes, &arrival, &mut notes).outcome.end;
         (end, notes.0)
     };
     (0..4).for_each(|client| {

@@ -55,7 +55,7 @@ fn outcome(
     if is_found {
         evaluator.prefetch([(frame, &headers)].into_iter());
     }
-    let outcome = format!("{:?}", evaluator.handle(&mut bytes, &given, &mut Nobody));
+    let outcome = format!("{:?}", evaluator.handle(&mut bytes, &given, &mut Nobody).outcome);
     (outcome, bytes)
 }
 
@@ -101,7 +101,7 @@ fn headers_depend_on_where_a_frame_comes_from() {
     assert_eq!(l3(&record(2, &raw), Link::Nflog, Origin::Addresses), wrong);
     assert_eq!(l3(&record(3, &raw), Link::Nflog, Origin::Wire), fine);
     let arrival = Arrival { origin: Origin::Wire, ..Arrival::new(1, Link::Raw, raw.len()) };
-    let end = Evaluator::new(&program).handle(&mut raw.clone(), &arrival, &mut Nobody).end;
+    let end = Evaluator::new(&program).handle(&mut raw.clone(), &arrival, &mut Nobody).outcome.end;
     assert_eq!(end.verdict, FinalVerdict::Drop(DropReason::Stack(L3Fault::Checksum)));
 }
 

@@ -67,7 +67,7 @@ fn pass(
 ) -> (FinalVerdict, Option<Path>) {
     let arrival =
         Arrival { time: Some(number * 1_000_000), ..Arrival::new(number, Link::Raw, bytes.len()) };
-    let end = evaluator.handle(bytes, &arrival, &mut Nobody).end;
+    let end = evaluator.handle(bytes, &arrival, &mut Nobody).outcome.end;
     (end.verdict, end.path)
 }
 

@@ -52,7 +52,7 @@ fn arrival<'a>(number: u64, bytes: &[u8]) -> Arrival<'a> {
 fn comes<'a>(evaluator: &mut Evaluator<'a>, number: u64, mut bytes: Vec<u8>) -> Outcome<'a> {
     let from_wire =
         Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
-    evaluator.handle(&mut bytes, &from_wire, &mut Hits::default())
+    evaluator.handle(&mut bytes, &from_wire, &mut Hits::default()).outcome
 }
 
 const ROUTES: &str = "default via 203.0.113.1 dev wan0
@@ -146,11 +146,11 @@ fn a_source_of_the_host_is_its_own_only_where_it_did_not_come_in() {
         (Origin::Wire, None),
     ] {
         let given = Arrival { origin, ..arrival(1, &bytes) };
-        let outcome = evaluator.handle(&mut bytes.clone(), &given, &mut Hits::default());
+        let outcome = evaluator.handle(&mut bytes.clone(), &given, &mut Hits::default()).outcome;
         assert_eq!(outcome.end.path, path, "{origin:?}");
     }
     let own = Arrival { origin: Origin::Host, ..arrival(1, &bytes) };
-    let outcome = evaluator.handle(&mut bytes.clone(), &own, &mut Hits::default());
+    let outcome = evaluator.handle(&mut bytes.clone(), &own, &mut Hits::default()).outcome;
     assert_eq!(outcome.output, Iface::Named("wan0"), "by routes");
 }
 
@@ -163,7 +163,7 @@ fn rules_on_both_ways_make_a_packet_certain_only_where_they_agree() {
         let mut bytes = craft("10.0.0.9", "10.0.0.1", Message::udp(5, port)).frame();
         let given = Arrival { left, ..arrival(1, &bytes) };
         let mut hits = Hits::default();
-        let outcome = evaluator.handle(&mut bytes, &given, &mut hits);
+        let outcome = evaluator.handle(&mut bytes, &given, &mut hits).outcome;
         (outcome.end.verdict.word(), outcome.end.path, hits.certain.len(), hits.maybe.len())
     };
     assert_eq!(verdict(6, None), ("accept", None, 0, 0));
@@ -192,7 +192,7 @@ fn rules_on_one_way_alone_are_meant_for_it() {
         let mut evaluator = Evaluator::new(&program);
         let mut bytes = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
         let given = arrival(1, &bytes);
-        let outcome = evaluator.handle(&mut bytes, &given, &mut Hits::default());
+        let outcome = evaluator.handle(&mut bytes, &given, &mut Hits::default()).outcome;
         assert_eq!(outcome.end.path, Some(path));
         assert!(matches!(outcome.end.verdict, FinalVerdict::Accept(_)));
     }
@@ -233,7 +233,7 @@ fn leaves<'a>(
 ) -> (Outcome<'a>, usize) {
     let own = Arrival { origin: Origin::Host, ..arrival(number, &bytes) };
     let mut hits = Hits::default();
-    let outcome = evaluator.handle(&mut bytes, &own, &mut hits);
+    let outcome = evaluator.handle(&mut bytes, &own, &mut hits).outcome;
     (outcome, hits.certain.len())
 }
 
@@ -366,7 +366,7 @@ fn piece_comes(
     let arrival =
         Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
     let mut hits = Hits::default();
-    let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits);
+    let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits).outcome;
     assert!(hits.maybe.is_empty(), "{:?}", hits.maybe);
     let certain = hits.certain.iter().map(|at| (at.table, at.chain, at.rule));
     (outcome.end.verdict, certain.collect())
@@ -425,7 +425,7 @@ fn where_a_fragment_may_have_been_dropped_input_is_open() {
         let arrival =
             Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
         let mut hits = Hits::default();
-        let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits);
+        let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits).outcome;
         let at_input = |hits: &[RuleRef]| hits.iter().filter(|at| at.chain + at.table > 0).count();
         (outcome.end.verdict.word(), at_input(&hits.certain), at_input(&hits.maybe))
     };
@@ -485,7 +485,7 @@ fn crosses(sysctl: &str, destination: &str, bridge: dataplane::Bridge<'_>) -> Br
     let arrival =
         Arrival { origin: Origin::Wire, interface: Some("br0"), bridge, ..arrival(1, &bytes) };
     let mut hits = Hits::default();
-    let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits);
+    let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits).outcome;
     let of = |hits: &[RuleRef]| hits.iter().map(|at| (at.chain, at.rule)).collect();
     (of(&hits.certain), of(&hits.maybe), outcome.end.verdict.word())
 }
@@ -578,7 +578,7 @@ fn frames_of_other_hosts_are_left_out() {
     let mut cooked = vec![0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 9, 0, 0, 8, 0];
     cooked.extend(packet);
     let given = Arrival::new(1, Link::Sll, cooked.len());
-    let outcome = evaluator.handle(&mut cooked, &given, &mut Hits::default());
+    let outcome = evaluator.handle(&mut cooked, &given, &mut Hits::default()).outcome;
     assert_eq!(outcome.end.verdict, FinalVerdict::Skip(Skip::OtherHost));
 }
 
@@ -592,7 +592,7 @@ fn the_capture_names_the_input_interface_before_networks_do() {
     let forged = craft("10.0.0.9", "10.0.0.1", Message::udp(5, 6)).frame();
     let mut input = |interface, origin| {
         let given = Arrival { interface, origin, ..arrival(1, &forged) };
-        evaluator.handle(&mut forged.clone(), &given, &mut Hits::default()).input
+        evaluator.handle(&mut forged.clone(), &given, &mut Hits::default()).outcome.input
     };
     assert_eq!(input(Some("wan0"), Origin::Wire), Iface::Named("wan0"));
     assert_eq!(input(Some("wan0"), Origin::Addresses), Iface::Named("wan0"));
@@ -623,7 +623,7 @@ fn what_is_captured_on_lo_is_one_walk_out_and_in() {
     let mut bytes = craft("10.0.0.1", "10.0.0.1", Message::udp(5, 6)).frame();
     let given = Arrival { interface: Some("lo"), ..arrival(1, &bytes) };
     let mut hooks = Hooks::default();
-    let outcome = evaluator.handle(&mut bytes, &given, &mut hooks);
+    let outcome = evaluator.handle(&mut bytes, &given, &mut hooks).outcome;
     assert_eq!(outcome.end.path, Some(Path::Loopback));
     assert_eq!(hooks.0, [Output, Postrouting, Prerouting, Input]);
 }

@@ -279,7 +279,7 @@ mod tests {
             let mut bytes = shape.packet(index).frame();
             let arrival =
                 dataplane::Arrival::new(u64::from(index) + 1, packet::Link::Ethernet, FRAME);
-            let end = evaluator.handle(&mut bytes, &arrival, &mut seen).end;
+            let end = evaluator.handle(&mut bytes, &arrival, &mut seen).outcome.end;
             if let dataplane::FinalVerdict::Accept(_) = end.verdict {
                 accepted.push(i64::from(index));
             }

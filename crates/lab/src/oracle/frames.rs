@@ -295,7 +295,7 @@ impl Trial<'_> {
                 output: Some(output),
                 ..Arrival::new(number as u64, Link::Ethernet, frame.len())
             };
-            let end = evaluator.handle(&mut ours, &arrival, &mut observed).end;
+            let end = evaluator.handle(&mut ours, &arrival, &mut observed).outcome.end;
             let accepts = matches!(end.verdict, FinalVerdict::Accept(_));
             summary.frames += 1;
             summary.passed += u64::from(accepts);

@@ -162,7 +162,7 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
             ..Arrival::new(number, Link::Raw, sent.len())
         };
         let mut bytes = sent.clone();
-        let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits);
+        let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits).outcome;
         story += &format!("\n{number} {:?} {outcome:?}\n  {}", arrival.interface, show(&sent));
         if outcome.end.verdict == FinalVerdict::Unknown {
             return Ok(Err(story));
@@ -199,7 +199,7 @@ fn trial(family: Family, translates: bool, rng: &mut Rng) -> std::io::Result<Res
                 ..Arrival::new(number, Link::Raw, frame.len())
             };
             let mut own = frame.clone();
-            let outcome = evaluator.handle(&mut own, &arrival, &mut hits);
+            let outcome = evaluator.handle(&mut own, &arrival, &mut hits).outcome;
             story += &format!("\n  {number} own {outcome:?}");
             if hits.1 > 0 || own != frame || outcome.end.verdict == FinalVerdict::Unknown {
                 return Ok(Err(format!("{story}\n  leaves as {}", show(&own))));

@@ -238,7 +238,7 @@ fn compare(how: &str, text: &str, mode: Mode, left: &[Vec<Vec<u8>>], kernel: &[u
             input: Some(if from_client { "t0" } else { "t1" }),
             ..Arrival::new(number, Link::Raw, bytes.len())
         };
-        let end = evaluator.handle(&mut bytes, &arrival, &mut hits);
+        let end = evaluator.handle(&mut bytes, &arrival, &mut hits).outcome;
         let egress = matches!(end.end.verdict, FinalVerdict::Accept(_)).then_some(bytes);
         assert_eq!(
             egress.as_ref(),

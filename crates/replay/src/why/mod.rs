@@ -144,7 +144,7 @@ pub fn of_conversation(
         .map(|(spec, arrival)| {
             let mut bytes = spec.frame.clone();
             let packet = shown(&mut bytes, &arrival);
-            Before { packet, end: evaluator.handle(&mut bytes, &arrival, &mut Unseen).end }
+            Before { packet, end: evaluator.handle(&mut bytes, &arrival, &mut Unseen).outcome.end }
         })
         .collect();
     let time = before.iter().chain([last]).map(|spec| spec.after).sum();
@@ -266,7 +266,7 @@ fn tell(
         remarks: Vec::new(),
         misses,
     };
-    let end = evaluator.handle(bytes, arrival, &mut teller).end;
+    let end = evaluator.handle(bytes, arrival, &mut teller).outcome.end;
     let Teller { counted, steps, untold, misses, .. } = teller;
     counted.finish(&end);
     let config = Arc::clone(evaluator.program().config());

@@ -120,15 +120,16 @@ impl<'r> Source<'r> for &'r PackedChains {
         key: &Key<'_>,
         mut count: impl FnMut(u32),
     ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
-        let (mut read, mut found) = at.run.sweep(key, &mut count);
-        while found.is_none()
+        let mut swept = at.run.sweep(key, &mut count);
+        while swept.1.is_none()
             && let Some((segment, more)) = at.more.split_first()
         {
             *at = Cursor { run: Run::new(&segment.words, &segment.rules), more };
-            let (here, reached) = at.run.sweep(key, &mut count);
-            (read, found) = (read + here, reached);
+            let before = swept.0;
+            swept = at.run.sweep(key, &mut count);
+            swept.0 += before;
         }
-        (read, found)
+        swept
     }
 
     fn policy(&self, chain: u32) -> Option<Policy> {

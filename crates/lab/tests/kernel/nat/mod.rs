@@ -130,7 +130,7 @@ impl Trial {
                 ..Arrival::new(number, Link::Raw, bytes.len())
             };
             hits.bytes_unknown = false;
-            let end = evaluator.handle(&mut bytes, &arrival, &mut hits).end;
+            let end = evaluator.handle(&mut bytes, &arrival, &mut hits).outcome.end;
             story += &format!("\n   tamis {:?} {:?} {}", end.verdict, end.path, show(&bytes));
             let forwarded = match (end.verdict, end.path) {
                 (FinalVerdict::Unknown, _) => None,

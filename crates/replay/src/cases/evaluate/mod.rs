@@ -134,7 +134,7 @@ pub(super) fn conversation<'s>(
     let program = Program::new(files.iter().map(|file| Arc::clone(&file.ruleset)), config);
     let mut evaluator = Evaluator::new(&program);
     let ends = arrivals(specs).map(|(spec, arrival)| {
-        evaluator.handle(&mut spec.frame.clone(), &arrival, &mut Unseen).end
+        evaluator.handle(&mut spec.frame.clone(), &arrival, &mut Unseen).outcome.end
     });
     ends.map(|end| Got::of(&end, files)).collect()
 }

@@ -150,7 +150,7 @@ impl Taking<'_> {
         before.clear();
         before.extend_from_slice(frame.bytes);
         let mut passing = Passing::default();
-        let end = self.evaluator.handle(frame.bytes, &arrival, &mut passing).end;
+        let end = self.evaluator.handle(frame.bytes, &arrival, &mut passing).outcome.end;
         let packet = Packet::parse(before, arrival.wire_len, arrival.link, Checksums::Ignore);
         match end.verdict {
             FinalVerdict::Skip(_) => {

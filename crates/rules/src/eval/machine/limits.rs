@@ -8,7 +8,7 @@ use crate::transit::Transit;
 /// Steps between two times that the observer is asked whether anybody waits.
 pub(super) const ASK_EVERY: u32 = 1 << 12;
 
-impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, '_, S, S::Rule, O> {
+impl<'r, S: Source<'r>, O: Observer> Walk<'_, '_, '_, S, O> {
     /// Asks now and then whether the walk is to go on.
     #[inline]
     pub(super) fn look_up(&mut self) {

@@ -36,15 +36,22 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
         verdicts.add(Verdict::Accept, None);
         return verdicts;
     };
-    let key = key::<O>(transit);
-    let (index, mut cursor) = base;
+    let mut key = key::<O>(transit);
+    let index = base.0;
+    let innermost = Frame::new(base, (entry, transit.ct.view.states), Entry::Base);
+    let mut stack = Stack { innermost, callers: SmallVec::new() };
     let is_swept = !O::SEES_RULES && !memories.given_up.at_once(number, index);
     let certain = entry == Alive::Certain;
-    let swept = is_swept
-        .then(|| source.sweep(&mut cursor, &key, |slot| observer.counted(slot, certain, transit)));
-    if let Some((0..ASK_EVERY, None)) = swept {
-        fall_off(source, (number, index), certain, &mut verdicts, observer, transit);
-        return verdicts;
+    let mut first = None;
+    if is_swept {
+        let count = |slot| observer.counted(slot, certain, transit);
+        let (read, reached) = source.sweep(&mut stack.innermost.cursor, &key, count);
+        if reached.is_none() && read < ASK_EVERY {
+            fall_off(source, (number, index), certain, &mut verdicts, observer, transit);
+            return verdicts;
+        }
+        stack.innermost.next = read;
+        first = reached;
     }
     let mut walk = Walk {
         source,
@@ -53,15 +60,14 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
         memories,
         observer,
         here: entry,
-        key,
-        steps: 0,
+        key: &mut key,
+        steps: stack.innermost.next,
         ask_at: ASK_EVERY,
         over: None,
         open: None,
         full: None,
-        swept,
     };
-    walk.run((index, cursor), entry, transit);
+    walk.run(&mut stack, first, transit);
     if let Some(full) = walk.full {
         transit.ct.view.states = full;
     }
@@ -74,10 +80,7 @@ fn key<'p, O: Observer>(transit: &Transit<'p, '_>) -> Key<'p> {
     if O::SEES_RULES { Key::of(transit) } else { Key::with_ports(transit) }
 }
 
-/// How many rules a sweep read, and the one that it came to.
-type Swept<R> = (u32, Option<(R, Test)>);
-
-struct Walk<'s, 'o, 'p, S, R, O> {
+struct Walk<'s, 'o, 'p, S, O> {
     source: &'s S,
     number: u32,
     verdicts: &'o mut Verdicts,
@@ -85,7 +88,7 @@ struct Walk<'s, 'o, 'p, S, R, O> {
     observer: &'o mut O,
     /// How surely the packet is at the next rule.
     here: Alive,
-    key: Key<'p>,
+    key: &'o mut Key<'p>,
     /// Steps taken so far.
     steps: u32,
     /// Steps at which the observer is asked whether to stop.
@@ -96,13 +99,14 @@ struct Walk<'s, 'o, 'p, S, R, O> {
     open: Option<States>,
     /// The states of all packets, once those of the one under way are fewer.
     full: Option<States>,
-    /// How far the built-in chain was swept before the walk began.
-    swept: Option<Swept<R>>,
 }
 
-/// The chains from the built-in one to the one being walked. Few rulesets nest deeper than what is kept in
-/// place.
-type Stack<C> = SmallVec<[Frame<C>; 8]>;
+/// The chain being walked, and those that it was jumped to from, the built-in one first. Few rulesets nest deeper than
+/// what is kept in place.
+struct Stack<C> {
+    innermost: Frame<C>,
+    callers: SmallVec<[Frame<C>; 8]>,
+}
 
 /// A chain being walked.
 struct Frame<C> {
@@ -129,60 +133,69 @@ enum Entry {
     Goto { sure: bool },
 }
 
-impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
-    fn run(&mut self, base: (u32, S::Cursor), entry: Alive, transit: &mut Transit<'p, '_>) {
-        if self.memories.given_up.at_once(self.number, base.0) {
-            return self.give_up(base.0, 0, Cause::Patience, transit);
+impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
+    /// Walks from the built-in chain on, which may have been swept before to the rule `first`.
+    fn run(
+        &mut self,
+        stack: &mut Stack<S::Cursor>,
+        mut first: Option<(S::Rule, Test)>,
+        transit: &mut Transit<'p, '_>,
+    ) {
+        let base = stack.innermost.index;
+        if self.memories.given_up.at_once(self.number, base) {
+            return self.give_up(base, 0, Cause::Patience, transit);
         }
-        let mut stack = Stack::new();
-        stack.push(frame(base, (entry, transit.ct.view.states), Entry::Base));
-        while let Some(frame) = stack.last_mut() {
+        loop {
+            let frame = &mut stack.innermost;
             let found = match self.here {
                 Alive::Gone => None,
-                _ => self.next_match(frame, transit),
+                _ => self.next_match(frame, first.take(), transit),
             };
             self.look_up();
             if let Some(cause) = self.over {
                 let (chain, rule) = (frame.index, frame.next.saturating_sub(1));
                 if cause == Cause::Steps {
-                    self.memories.given_up.count(self.number, base.0);
+                    self.memories.given_up.count(self.number, base);
                 }
                 return self.give_up(chain, rule, cause, transit);
             }
             match found {
                 Some((stored, at, outcome)) => {
-                    self.reached(stored, at, outcome, &mut stack, transit)
+                    self.reached(stored, at, outcome, stack, transit);
                 }
-                None => self.leave(&mut stack, transit),
+                None if self.leave(stack, transit) => {}
+                None => return,
             }
         }
     }
 
-    /// The next rule of a chain that may match and does more than count, and what it says.
+    /// The next rule of a chain that may match and does more than count, and what it says. To `first` the chain was
+    /// swept before.
     #[inline]
     fn next_match(
         &mut self,
         frame: &mut Frame<S::Cursor>,
+        mut first: Option<(S::Rule, Test)>,
         transit: &mut Transit<'p, '_>,
     ) -> Option<(S::Rule, RuleRef, Outcome)> {
-        // In registers while it runs: most of a walk is spent here.
-        let (mut cursor, mut next, here) = (frame.cursor, frame.next, self.here);
+        let (before, here) = (frame.next, self.here);
         let mut found = None;
         loop {
-            let (read, reached) = if O::SEES_RULES {
-                let stored = self.source.next(&mut cursor);
-                let reached = stored.map(|stored| (stored, stored.test(&self.key)));
-                (u32::from(reached.is_some()), reached)
-            } else if let Some(swept) = self.swept.take() {
-                swept
+            let reached = if O::SEES_RULES {
+                let stored = self.source.next(&mut frame.cursor);
+                frame.next += u32::from(stored.is_some());
+                stored.map(|stored| (stored, stored.test(self.key)))
+            } else if first.is_some() {
+                first.take()
             } else {
                 let certain = here == Alive::Certain;
                 let count = |slot| self.observer.counted(slot, certain, transit);
-                self.source.sweep(&mut cursor, &self.key, count)
+                let (read, reached) = self.source.sweep(&mut frame.cursor, self.key, count);
+                frame.next += read;
+                reached
             };
-            next += read;
             let Some((stored, test)) = reached else { break };
-            let at = RuleRef { table: self.number, chain: frame.index, rule: next - 1 };
+            let at = RuleRef { table: self.number, chain: frame.index, rule: frame.next - 1 };
             let outcome = match test {
                 Test::No => {
                     self.observer.rule(at, Outcome::NO, here, transit);
@@ -196,7 +209,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
                 Test::Ask => {
                     let rule = stored.rule();
                     let header = rule.header.as_ref();
-                    let start = header.map(|header| header::evaluate(header, &self.key, transit));
+                    let start = header.map(|header| header::evaluate(header, self.key, transit));
                     let (outcome, cause) = start.unwrap_or((Outcome::YES, None));
                     self.evaluate(rule, at, outcome, cause, transit)
                 }
@@ -212,8 +225,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
                 break;
             }
         }
-        self.steps = self.steps.saturating_add(next - frame.next);
-        (frame.cursor, frame.next) = (cursor, next);
+        self.steps = self.steps.saturating_add(frame.next - before);
         found
     }
 
@@ -311,7 +323,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
             self.hit(stored, at, outcome.is_known() && self.here == Alive::Certain, transit);
             if let Step::Target(target) = stored.step() {
                 rejects = target.body.apply(transit) == Effect::Reject;
-                self.key = key::<O>(transit);
+                *self.key = key::<O>(transit);
             }
         }
         let sure = outcome.only_drops();
@@ -348,7 +360,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
                 let effect = target.body.apply(transit);
                 match effect {
                     Effect::Continue => {
-                        self.key = key::<O>(transit);
+                        *self.key = key::<O>(transit);
                         return;
                     }
                     Effect::Return => self.go_back(sure, stack),
@@ -363,11 +375,11 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
                     Effect::Reject => self.end(Verdict::Reject, by, sure, stack),
                     Effect::Unknown => {
                         self.anything(at, stack, transit);
-                        self.key = key::<O>(transit);
+                        *self.key = key::<O>(transit);
                         return;
                     }
                 }
-                self.key = key::<O>(transit);
+                *self.key = key::<O>(transit);
             }
         }
         // Who is still here has another state.
@@ -394,25 +406,15 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
     }
 
     /// The packet goes back to the chain that jumped here.
-    fn go_back(&mut self, sure: bool, stack: &mut [Frame<S::Cursor>]) {
-        if let Some(frame) = stack.last_mut() {
-            frame.returned = true;
-        }
+    fn go_back(&mut self, sure: bool, stack: &mut Stack<S::Cursor>) {
+        stack.innermost.returned = true;
         self.here = if sure { Alive::Gone } else { Alive::Maybe };
     }
 
     /// A verdict that ends the packet's walk through this table.
-    fn end(
-        &mut self,
-        verdict: Verdict,
-        by: Option<By>,
-        sure: bool,
-        stack: &mut [Frame<S::Cursor>],
-    ) {
+    fn end(&mut self, verdict: Verdict, by: Option<By>, sure: bool, stack: &mut Stack<S::Cursor>) {
         self.verdicts.add(verdict, by);
-        if let Some(frame) = stack.last_mut() {
-            frame.ended = true;
-        }
+        stack.innermost.ended = true;
         self.here = if sure { Alive::Gone } else { Alive::Maybe };
     }
 
@@ -420,7 +422,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
     fn anything(
         &mut self,
         at: RuleRef,
-        stack: &mut [Frame<S::Cursor>],
+        stack: &mut Stack<S::Cursor>,
         transit: &mut Transit<'p, '_>,
     ) {
         self.observer.unknown(at, Cause::Target);
@@ -440,7 +442,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
         transit: &mut Transit<'p, '_>,
     ) {
         let states = transit.ct.view.states;
-        stack.push(frame(self.source.enter(to), (self.here, states), entry));
+        stack.enter(Frame::new(self.source.enter(to), (self.here, states), entry));
         if !sure {
             self.here = Alive::Maybe;
         }
@@ -449,12 +451,12 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
         self.narrow(others.and_then(|others| states.without(others)), transit);
     }
 
-    /// Leaves the innermost chain: at its end, or because no packet is left in it.
-    fn leave(&mut self, stack: &mut Stack<S::Cursor>, transit: &mut Transit<'p, '_>) {
+    /// Leaves the innermost chain: at its end, or because no packet is left in it. Whether there is one around it.
+    fn leave(&mut self, stack: &mut Stack<S::Cursor>, transit: &mut Transit<'p, '_>) -> bool {
         if self.here != Alive::Gone {
             self.at_end(stack);
         }
-        let Some(frame) = stack.pop() else { return };
+        let frame = &stack.innermost;
         // Where all went in, and nobody came back early, who comes out is who is left.
         if let Some(full) = self.full
             && (frame.returned || frame.entry != (Entry::Jump { sure: true }))
@@ -464,8 +466,9 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
             transit.ct.view.states = if is_known { frame.states } else { full };
         }
         let leaves = frame.returned || self.here != Alive::Gone;
-        let Some(caller) = stack.last_mut() else {
-            return self.fall_off(&frame, leaves, transit);
+        let Some(mut caller) = stack.callers.pop() else {
+            self.fall_off(frame, leaves, transit);
+            return false;
         };
         caller.ended |= frame.ended;
         self.here = match frame.entry {
@@ -478,13 +481,15 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, S::Rule, O> {
             Entry::Jump { sure: true } if !leaves => Alive::Gone,
             _ => Alive::Maybe,
         };
+        stack.innermost = caller;
+        true
     }
 
     /// The end of a user chain that has a policy.
-    fn at_end(&mut self, stack: &mut [Frame<S::Cursor>]) {
-        let Some(Frame { index, .. }) = stack.last() else { return };
-        let FallThrough::Policy(policy) = self.source.fall_through(*index) else { return };
-        let by = By::Policy { table: self.number, chain: *index };
+    fn at_end(&mut self, stack: &mut Stack<S::Cursor>) {
+        let index = stack.innermost.index;
+        let FallThrough::Policy(policy) = self.source.fall_through(index) else { return };
+        let by = By::Policy { table: self.number, chain: index };
         self.end(verdict(policy), Some(by), true, stack);
     }
 
@@ -513,12 +518,18 @@ fn fall_off<'r, S: Source<'r>, O: Observer>(
     verdicts.add(verdict(policy), Some(By::Policy { table, chain }));
 }
 
-fn frame<C>(
-    (index, cursor): (u32, C),
-    (before, states): (Alive, States),
-    entry: Entry,
-) -> Frame<C> {
-    Frame { index, cursor, next: 0, before, states, entry, returned: false, ended: false }
+impl<C> Stack<C> {
+    /// Goes into a chain.
+    fn enter(&mut self, chain: Frame<C>) {
+        self.callers.push(std::mem::replace(&mut self.innermost, chain));
+    }
+}
+
+impl<C> Frame<C> {
+    #[inline]
+    fn new((index, cursor): (u32, C), (before, states): (Alive, States), entry: Entry) -> Self {
+        Self { index, cursor, next: 0, before, states, entry, returned: false, ended: false }
+    }
 }
 
 fn verdict(policy: Policy) -> Verdict {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::edit::{last, len_of};
+use super::pass::{SHAPE, pass_addresses};
 use super::test::{Whole, test};
 use super::{
-    LEN, ONLY_PAIR, ONLY_V6, STEP_ACCEPT, STEP_DROP, STEP_GOTO, STEP_JUMP, STEP_RETURN,
-    STEP_TARGET, TESTS, only_counts, slot, step_bits,
+    LEN, STEP_ACCEPT, STEP_DROP, STEP_GOTO, STEP_JUMP, STEP_RETURN, STEP_TARGET, only_counts, slot,
+    step_bits,
 };
 use crate::eval::{HeaderTest, Key, Step, Stored};
 use crate::model::Rule;
@@ -30,7 +31,7 @@ impl<'r> Run<'r> {
     #[inline]
     pub(in crate::layout) fn next(&mut self) -> Option<Coded<'r>> {
         let (words, after) = first_rule(self.words)?;
-        let rule = Coded { words, rules: self.rules, number: self.read };
+        let rule = Coded { words, rule: &self.rules[self.read] };
         self.words = after;
         self.read += 1;
         Some(rule)
@@ -46,93 +47,55 @@ impl<'r> Run<'r> {
         let before = self.read;
         let found = match Whole::of(key) {
             Some(whole) => {
-                let pass = |head, words: &[u64]| whole.pass(head, words);
-                self.seek(key, &mut count, pass, |head, rule| whole.test(head, rule))
+                let pass = |words: &[u64], count: &mut _| whole.pass(words, count);
+                self.seek(&mut count, pass, |head, rule, words| whole.test(head, rule, words))
             }
-            None => self.seek(key, &mut count, |_, _| 0, |_, rule| test(rule, key)),
+            None => {
+                let pass = |words: &[u64], count: &mut _| pass_addresses(key, words, count);
+                self.seek(&mut count, pass, |_, rule, _| test(rule, key))
+            }
         };
         ((self.read - before) as u32, found)
     }
 
-    /// The next rule that does more than not to match, or to count. The two shapes of which large rulesets are made
-    /// have loops of their own; of others, `pass` tells how many rules after one that does not match are of its shape,
-    /// and do not match, either.
+    /// The next rule that does more than not to match, or to count. `test` gets the head of a rule, the
+    /// rule, and all words from it on; `pass` tells how many rules, from the first one on, are of one shape and do not
+    /// match or only count.
     #[inline]
-    fn seek(
+    fn seek<C: FnMut(u32)>(
         &mut self,
-        key: &Key<'_>,
-        count: &mut impl FnMut(u32),
-        pass: impl Fn(u64, &[u64]) -> usize,
-        test: impl Fn(u64, &[u64]) -> HeaderTest,
+        count: &mut C,
+        pass: impl Fn(&[u64], &mut C) -> usize,
+        test: impl Fn(u64, &[u64], &[u64]) -> HeaderTest,
     ) -> Option<(Coded<'r>, HeaderTest)> {
-        const PAIR_RULE: u64 = ONLY_PAIR | 2;
-        const V6_RULE: u64 = ONLY_V6 | 5;
-        let (pair, source, destination) = (key.pair, key.source_words, key.destination_words);
         let (mut words, mut read) = (self.words, self.read);
+        let mut next = words.first().copied();
         let found = loop {
-            let shape = words.first().map_or(0, |head| head & (TESTS | LEN));
-            let passed = match shape {
-                PAIR_RULE if key.addresses_known => {
-                    pass_shape(words, shape, |[_, is]: &[u64; 2]| *is == pair, count)
-                }
-                V6_RULE if key.addresses_known => pass_shape(
-                    words,
-                    shape,
-                    |[_, a, b, c, d]: &[u64; 5]| [*a, *b] == source && [*c, *d] == destination,
-                    count,
-                ),
-                _ => 0,
+            let Some((head, (rule, after))) =
+                next.and_then(|head| Some((head, words.split_at_checked(len_of(head))?)))
+            else {
+                break None;
             };
-            if passed > 0 {
-                words = &words[passed * len_of(shape)..];
-                read += passed;
-                continue;
+            let answer = test(head, rule, words);
+            (words, read) = (after, read + 1);
+            match answer {
+                HeaderTest::No => {}
+                HeaderTest::Yes if only_counts(head) => count(slot(head)),
+                _ => {
+                    break Some((Coded { words: rule, rule: &self.rules[read - 1] }, answer));
+                }
             }
-            let Some((rule, after)) = first_rule(words) else { break None };
-            words = after;
-            read += 1;
-            match test(rule[0], rule) {
-                HeaderTest::No => {
-                    let passed = pass(rule[0], words);
-                    words = words.get(passed * rule.len()..).unwrap_or_default();
-                    read += passed;
-                }
-                HeaderTest::Yes if only_counts(rule[0]) => count(slot(rule[0])),
-                answer => {
-                    let number = read - 1;
-                    break Some((Coded { words: rule, rules: self.rules, number }, answer));
-                }
+            next = words.first().copied();
+            if next.is_some_and(|next| (head ^ next) & SHAPE == 0) {
+                let passed = pass(words, count);
+                words = words.get(passed * rule.len()..).unwrap_or_default();
+                read += passed;
+                next = words.first().copied();
             }
         };
         (self.words, self.read) = (words, read);
         found
     }
-}
-
-/// How many of the first rules are of this shape, of `N` words each, and do not match or only count. What is compared is
-/// held in registers: counting writes to memory, and a key there would be read again for each rule.
-#[inline]
-fn pass_shape<const N: usize>(
-    words: &[u64],
-    shape: u64,
-    is_hit: impl Fn(&[u64; N]) -> bool,
-    count: &mut impl FnMut(u32),
-) -> usize {
-    let mut passed = 0;
-    for rule in words.as_chunks().0 {
-        let head = rule[0];
-        if head & (TESTS | LEN) != shape {
-            break;
-        }
-        if is_hit(rule) {
-            if !only_counts(head) {
-                break;
-            }
-            count(slot(head));
-        }
-        passed += 1;
-    }
-    passed
 }
 
 /// The words of the first rule, and those after it.
@@ -145,8 +108,7 @@ fn first_rule(words: &[u64]) -> Option<(&[u64], &[u64])> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Coded<'r> {
     words: &'r [u64],
-    rules: &'r [Arc<Rule>],
-    number: usize,
+    rule: &'r Arc<Rule>,
 }
 
 impl<'r> Stored<'r> for Coded<'r> {
@@ -156,7 +118,7 @@ impl<'r> Stored<'r> for Coded<'r> {
     }
 
     fn rule(&self) -> &'r Rule {
-        &self.rules[self.number]
+        self.rule
     }
 
     #[inline]

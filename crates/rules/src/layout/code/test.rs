@@ -83,10 +83,14 @@ pub(in crate::layout) fn rest(head: u64, ports: Option<u64>, key: &Key<'_>) -> H
 
 /// A packet of which all is known that words test.
 pub(super) struct Whole<'k> {
-    key: &'k Key<'k>,
+    pub(super) key: &'k Key<'k>,
+    /// The addresses, IPv4.
+    source: u64,
+    destination: u64,
     protocol: u64,
     ports: [u16; 2],
-    has_ports: bool,
+    /// [`PORTS`], if they are known.
+    known_ports: u64,
 }
 
 impl<'k> Whole<'k> {
@@ -94,22 +98,23 @@ impl<'k> Whole<'k> {
     #[inline]
     pub(super) fn of(key: &'k Key<'k>) -> Option<Self> {
         let protocol = protocol_test(key.protocol.filter(|_| key.addresses_known)?);
-        let (ports, has_ports) = (key.ports.unwrap_or_default(), key.ports.is_some());
-        Some(Self { key, protocol, ports, has_ports })
+        let (ports, known_ports) = (key.ports.unwrap_or_default(), key.ports.map_or(0, |_| PORTS));
+        let [source, destination] = [key.source_words[0], key.destination_words[0]];
+        Some(Self { key, source, destination, protocol, ports, known_ports })
     }
 
-    /// What the tests of a rule say. Called, it would cost as much as it does.
+    /// What the tests of a rule say, given the words from it on. Called, it would cost as much as it does.
     ///
     /// Ports come last: they refuse most rules that get so far, and a rule that hits has then taken the branches that
     /// it takes for every packet, which a processor foresees.
     #[inline(always)]
-    pub(super) fn test(&self, head: u64, words: &[u64]) -> HeaderTest {
-        if self.refuses(head, head, words) {
+    pub(super) fn test(&self, head: u64, rule: &[u64], from_it: &[u64]) -> HeaderTest {
+        if self.refuses(head, head, from_it) {
             return HeaderTest::No;
         }
-        let asks_matches = head & MATCHES != 0 || head & PORTS != 0 && !self.has_ports;
+        let asks_matches = head & (MATCHES | PORTS) & !self.known_ports != 0;
         if head & (MORE | INPUT | OUTPUT) != 0 {
-            return self.more(head, words, asks_matches);
+            return self.more(head, rule, asks_matches);
         }
         match asks_matches {
             true => HeaderTest::AskMatches,
@@ -117,23 +122,31 @@ impl<'k> Whole<'k> {
         }
     }
 
-    /// Whether protocol, addresses or ports refuse the packet. `form` is `head`, or what it says of addresses and
-    /// ports where that is known.
+    /// Whether protocol, addresses or ports of the first rule refuse the packet. `form` is `head`, or what it says of
+    /// addresses and ports where that is known.
     #[inline(always)]
     pub(super) fn refuses(&self, form: u64, head: u64, words: &[u64]) -> bool {
         if refuses_protocol(head, self.protocol) {
             return true;
         }
-        let has_ports = form & PORTS != 0;
-        if has_addresses(form) {
-            let from = 1 + usize::from(has_ports);
-            if refuses_packed(form, words.get(from..).unwrap_or_default(), self.key) {
-                return true;
+        // Read at once: a rule without them is followed by others, but for the last ones.
+        let [first, second] = match words {
+            [_, first, second, ..] => [*first, *second],
+            [_, first] => [*first, 0],
+            _ => [0; 2],
+        };
+        let addr = if form & PORTS == 0 { first } else { second };
+        let is_refused = match form & (ADDRESSES | NOT_SOURCE | NOT_DESTINATION) {
+            0 => false,
+            V4_SOURCE => !passes_v4(addr, self.source),
+            V4_DESTINATION => !passes_v4(addr, self.destination),
+            PAIR => addr != self.key.pair,
+            _ => {
+                let from = 1 + usize::from(form & PORTS != 0);
+                refuses_packed(form, words.get(from..).unwrap_or_default(), self.key)
             }
-        }
-        has_ports
-            && self.has_ports
-            && words.get(1).is_some_and(|word| !accepts_ports(*word, self.ports))
+        };
+        is_refused || form & self.known_ports != 0 && !accepts_ports(first, self.ports)
     }
 
     /// What is left to say of a rule that tests more of the header.
@@ -170,23 +183,12 @@ fn accepts_ports(word: u64, [source, destination]: [u16; 2]) -> bool {
     in_range(word >> 32, destination) && in_range(word, source)
 }
 
-/// Whether the addresses, which are known, are refused: their tests are the first of `words`. The usual ones come
-/// first.
+/// Whether the addresses, which are known, are refused: their tests are the first of `words`.
 #[inline]
 fn refuses_packed(head: u64, words: &[u64], key: &Key<'_>) -> bool {
-    let (source, destination) = (key.source_words[0], key.destination_words[0]);
-    match (head & ADDRESSES, words) {
-        (V4_SOURCE, [test, ..]) => passes_v4(*test, source) == (head & NOT_SOURCE != 0),
-        (V4_DESTINATION, [test, ..]) => {
-            passes_v4(*test, destination) == (head & NOT_DESTINATION != 0)
-        }
-        (PAIR, [pair, ..]) => *pair != key.pair,
-        _ => {
-            let source = ADDRESS_WORDS[source_form(head) as usize];
-            let after = words.get(source..).unwrap_or_default();
-            refuses_addresses(head, [words, after], key)
-        }
-    }
+    let source = ADDRESS_WORDS[source_form(head) as usize];
+    let after = words.get(source..).unwrap_or_default();
+    refuses_addresses(head, [words, after], key)
 }
 
 /// The same of tests apart: a pair or the source's, and the destination's.

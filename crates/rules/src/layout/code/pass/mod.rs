@@ -9,11 +9,18 @@
 use super::edit::len_of;
 use super::test::{ADDRESSES, Whole};
 use super::{
-    DESTINATION, LEN, NOT_DESTINATION, NOT_SOURCE, PAIR, PORTS, SOURCE, V4, V6, V6_MASKED,
+    DESTINATION, LEN, NOT_DESTINATION, NOT_SOURCE, ONLY_PAIR, ONLY_V6, PAIR, PORTS, SOURCE, TESTS,
+    V4, V6, V6_MASKED, only_counts, slot,
 };
+use crate::eval::Key;
 
 /// The bits of a head that say where its ports and addresses stand, and how they are tested.
-const FORM: u64 = ADDRESSES | NOT_SOURCE | NOT_DESTINATION | PORTS;
+pub(super) const FORM: u64 = ADDRESSES | NOT_SOURCE | NOT_DESTINATION | PORTS;
+/// The bits of a head that are equal in rules of one shape.
+pub(super) const SHAPE: u64 = FORM | LEN;
+/// The shapes of which large rulesets are made: addresses and nothing else.
+const PAIR_RULE: u64 = ONLY_PAIR | 2;
+const V6_RULE: u64 = ONLY_V6 | 5;
 
 /// The form of rules with these forms of addresses.
 const fn of(source: u64, destination: u64) -> u64 {
@@ -33,21 +40,16 @@ macro_rules! pass_form {
 }
 
 impl Whole<'_> {
-    /// How many rules, from the first one on, are of the shape of the one before them, which starts with `head` and
-    /// refuses the packet, and do so, too; 0 for a shape with `! -s` or `! -d`, or without ports and addresses.
-    #[inline]
-    pub(super) fn pass(&self, head: u64, words: &[u64]) -> usize {
-        match words.first() {
-            Some(next) if (head ^ next) & (FORM | LEN) == 0 => self.pass_shape(words),
-            _ => 0,
-        }
-    }
-
-    /// The same of the shape that the first rule has. Not inlined: the loop that calls it for some rules needs its
-    /// registers for the others.
+    /// How many rules, from the first one on, are of its shape and refuse the packet; 0 for a shape with `! -s` or
+    /// `! -d`, or without ports and addresses. Of the two shapes of large rulesets those are passed, too, that match and
+    /// only count. Not inlined: the loop that calls it for some rules needs its registers for the others.
     #[inline(never)]
-    fn pass_shape(&self, words: &[u64]) -> usize {
-        let form = words.first().map_or(0, |head| head & FORM);
+    pub(super) fn pass(&self, words: &[u64], count: &mut impl FnMut(u32)) -> usize {
+        let head = words.first().map_or(0, |head| *head);
+        if [PAIR_RULE, V6_RULE].contains(&(head & (TESTS | LEN))) {
+            return pass_addresses(self.key, words, count);
+        }
+        let form = head & FORM;
         pass_form!(
             self, words, form:
             of(V4, 0), of(0, V4), of(V4, V4), PAIR,
@@ -61,10 +63,52 @@ impl Whole<'_> {
     fn pass_form<const IS: u64>(&self, words: &[u64]) -> usize {
         let len = words.first().map_or(1, |head| len_of(*head).max(1));
         let shape = IS | len as u64;
-        let is_passed =
-            |rule: &&[u64]| rule[0] & (FORM | LEN) == shape && self.refuses(IS, rule[0], rule);
+        let is_passed = |rule: &&[u64]| rule[0] & SHAPE == shape && self.refuses(IS, rule[0], rule);
         words.chunks_exact(len).take_while(is_passed).count()
     }
+}
+
+/// How many of the first rules are of the first one's shape, one of the two of large rulesets, and do not match or only
+/// count: all that has to be known of the packet is its addresses.
+pub(super) fn pass_addresses(key: &Key<'_>, words: &[u64], count: &mut impl FnMut(u32)) -> usize {
+    match words.first().map_or(0, |head| head & (TESTS | LEN)) {
+        PAIR_RULE if key.addresses_known => {
+            let pair = key.pair;
+            pass_or_count::<2>(words, PAIR_RULE, |[_, is]| *is == pair, count)
+        }
+        V6_RULE if key.addresses_known => {
+            let (source, destination) = (key.source_words, key.destination_words);
+            let is_hit = |[_, a, b, c, d]: &[u64; 5]| [*a, *b] == source && [*c, *d] == destination;
+            pass_or_count(words, V6_RULE, is_hit, count)
+        }
+        _ => 0,
+    }
+}
+
+/// How many of the first rules test this and nothing else, in `N` words, and do not match or only count. What is
+/// compared is held in registers: counting writes to memory, and a key there would be read again for each rule.
+#[inline]
+fn pass_or_count<const N: usize>(
+    words: &[u64],
+    tests: u64,
+    is_hit: impl Fn(&[u64; N]) -> bool,
+    count: &mut impl FnMut(u32),
+) -> usize {
+    let mut passed = 0;
+    for rule in words.as_chunks().0 {
+        let head = rule[0];
+        if head & (TESTS | LEN) != tests {
+            break;
+        }
+        if is_hit(rule) {
+            if !only_counts(head) {
+                break;
+            }
+            count(slot(head));
+        }
+        passed += 1;
+    }
+    passed
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use proptest::prelude::*;
 
 use super::super::{NOT_PROTOCOL, PROTOCOL, PROTOCOL_NUMBER};
 use super::*;
-use crate::eval::Key;
 use crate::ext::kit::testing::{ipv4_udp, with_transit};
 use crate::family::{Family, Hook};
 use crate::transit::Transit;
@@ -163,12 +162,21 @@ proptest! {
             let is_other = |(words, made): (&Vec<u64>, &Made)| {
                 words[0] & (FORM | LEN) != shape || !made.is_refused(has_ports)
             };
-            let expected = rules.position(is_other).unwrap_or(made.len());
-            (Whole::of(key).unwrap().pass(words[0][0], &words.concat()), expected)
+            let tests = words[0][0] & (TESTS | LEN);
+            let counts = [PAIR_RULE, V6_RULE].contains(&tests);
+            let expected = match counts {
+                true => words.iter().position(|words| words[0] & (TESTS | LEN) != tests),
+                false => rules.position(is_other),
+            };
+            let expected = expected.unwrap_or(made.len());
+            let hits = made[..expected].iter().filter(|made| !made.is_refused(has_ports)).count();
+            let mut counted = 0;
+            let passed = Whole::of(key).unwrap().pass(&words.concat(), &mut |_| counted += 1);
+            ((passed, counted), (expected, if counts { hits } else { 0 }))
         });
         let addr = [first.source, first.destination].into_iter().flatten();
         let is_plain = addr.clone().all(|addr| !addr.inverted);
         let is_empty = first.ports.is_none() && addr.count() == 0;
-        prop_assert_eq!(passed, if is_plain && !is_empty { expected } else { 0 });
+        prop_assert_eq!(passed, if is_plain && !is_empty { expected } else { (0, 0) });
     }
 }
