@@ -46,30 +46,30 @@ pub(crate) enum CtlCommand {
 /// Asks, and prints the answer.
 pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode> {
     let request = match args.command {
-        CtlCommand::Status => Request::Status,
+        CtlCommand::Status => Request::Status {},
         CtlCommand::Counters { save } => Request::Counters { save },
-        CtlCommand::Stop => Request::Stop,
+        CtlCommand::Stop => Request::Stop {},
     };
-    let answer = ask(&args.socket, request).with_context(|| args.socket.display().to_string())?;
+    let answer = ask(&args.socket, &request).with_context(|| args.socket.display().to_string())?;
     match answer {
         Ok(answer) if args.json => screen::print(&format!("{answer:#}\n"))?,
-        Ok(answer) => screen::print(&text(request, &answer))?,
+        Ok(answer) => screen::print(&text(&request, &answer))?,
         Err(error) => {
-            screen::tell(&format!("tamis: {error}"));
+            screen::tell(&format!("tamis: {}", error.what));
             return Ok(ExitCode::from(REFUSED));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(request: Request, answer: &Value) -> String {
+fn text(request: &Request, answer: &Value) -> String {
     match request {
-        Request::Status => status_text(answer),
+        Request::Status {} => status_text(answer),
         Request::Counters { save: true } => {
             screen::data(answer["text"].as_str().unwrap_or_default()).into_owned()
         }
         Request::Counters { save: false } => hits(answer),
-        Request::Stop => "stopping\n".to_owned(),
+        Request::Stop {} => "stopping\n".to_owned(),
     }
 }
 

@@ -24,6 +24,7 @@ mod handed;
 mod handover;
 mod interface;
 mod links;
+mod live;
 mod load;
 mod offload;
 mod opened;
@@ -53,28 +54,28 @@ mod xdp_ports;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rules::model::Ruleset;
 
 use config::{OnPanic, Order, Other, Workers};
 use control::Control;
 use links::{Kernel, Links};
+use live::Live;
 use reload::Reload;
-use shared::Shared;
 use steering::Steering;
 use watch::Watch;
-use workers::{Counted, Crew, Joined, Queues, Thread};
+use workers::{Crew, Joined, Queues, Thread};
 
 use crate::arrival::Crossing;
 use crate::config::Config;
 use crate::publish::Published;
 
 pub use account::{Accounted, Reason};
-pub use control::{Request, ask};
+pub use control::{Refusal, RefusalKind, Request, ask};
 pub use device::is_like;
 pub use error::RunError;
 pub use given_up::GivenUp;
@@ -89,23 +90,17 @@ pub use status::{
 pub use wire::BoxedPort;
 pub use worker::DRAIN;
 
-/// How often the control socket and the workers are looked after.
+/// How often the workers and the devices are looked after.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Wires with their workers, at work.
 #[derive(Debug)]
 pub struct Run {
-    published: Arc<Published>,
-    shared: Arc<Shared>,
-    directions: Vec<Counted>,
-    division: Division,
+    live: Arc<Live>,
     threads: Vec<Thread>,
     control: Option<Control>,
-    links: Links,
     /// Where its connections are written at its end.
     connections: Option<PathBuf>,
-    resumed: Resumed,
-    given_up: GivenUp,
     reload: Option<Reload>,
 }
 
@@ -124,6 +119,21 @@ pub struct Ends {
 /// Why one worker evaluates where a wire keeps the order of all its frames, and connections are told apart by ports.
 const FRAGMENTS: &str =
     "a wire keeps the order of all its frames, and fragments have no ports to be shared out by";
+
+/// What a run has beside wires and rules.
+#[derive(Debug)]
+struct Beside {
+    links: Links,
+    resumed: Resumed,
+    given_up: GivenUp,
+}
+
+impl Default for Beside {
+    fn default() -> Self {
+        let links = Links::new(Vec::new(), Vec::new(), Kernel::default());
+        Self { links, resumed: Resumed::default(), given_up: GivenUp::default() }
+    }
+}
 
 /// How the work is divided.
 #[derive(Debug)]
@@ -171,7 +181,7 @@ impl Run {
         let wires = wires.into_iter().map(join).collect::<io::Result<_>>();
         let wires = wires.map_err(RunError::Workers)?;
         let published = publish(rulesets, config)?;
-        Self::begin(wires, published, division, on_panic, None)
+        Self::begin(wires, published, division, on_panic, None, Beside::default())
     }
 
     fn begin(
@@ -180,25 +190,23 @@ impl Run {
         division: Division,
         on_panic: OnPanic,
         connections: Option<PathBuf>,
+        beside: Beside,
     ) -> Result<Self, RunError> {
         let crew = Crew::new(wires, &published, &division.steering, on_panic);
         let crew = crew.map_err(RunError::Workers)?;
         let (directions, shared) = (crew.directions.clone(), Arc::clone(&crew.shared));
         let threads =
             crew.start(&division.cores, connections.is_some()).map_err(RunError::Workers)?;
-        Ok(Self {
-            published: Arc::new(published),
+        let live = Live {
+            published,
             shared,
             directions,
             division,
-            threads,
-            control: None,
-            links: Links::new(Vec::new(), Vec::new(), Kernel::default()),
-            connections,
-            resumed: Resumed::default(),
-            given_up: GivenUp::default(),
-            reload: None,
-        })
+            links: Mutex::new(beside.links),
+            resumed: beside.resumed,
+            given_up: beside.given_up,
+        };
+        Ok(Self { live: Arc::new(live), threads, control: None, connections, reload: None })
     }
 
     /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Opened::start`] started.
@@ -213,7 +221,7 @@ impl Run {
     /// The rules in force.
     #[must_use]
     pub fn published(&self) -> &Published {
-        &self.published
+        &self.live.published
     }
 
     /// Whether these rules may take the place of those in force while workers share connections as they do.
@@ -221,41 +229,18 @@ impl Run {
     /// # Errors
     /// Why not: it takes a new start.
     pub fn suits(&self, rulesets: &[Arc<Ruleset>]) -> Result<(), String> {
-        self.division.steering.suits(rulesets)
+        self.live.division.steering.suits(rulesets)
     }
 
     /// Tells the workers to stop once they have handled what their ports still have.
     pub fn stop(&self) {
-        self.shared.stop();
+        self.live.stop();
     }
 
     /// What has become of all frames so far, and how the workers are.
     #[must_use]
     pub fn status(&self) -> Status {
-        // Who sleeps tells what its ports lost as soon as it is awake.
-        self.shared.wake_all();
-        let sum = |counted: &Counted| {
-            let accounts = counted.accounts.iter().map(|account| account.read());
-            accounts.fold(Accounted::default(), Accounted::and)
-        };
-        let directions = self.directions.iter().map(|counted| Direction {
-            from: counted.from.to_string(),
-            to: counted.to.to_string(),
-            frames: sum(counted),
-            queue: counted.lanes.as_ref().map(|(lanes, from)| lanes.queue(*from)),
-        });
-        let workers = self.shared.seats().zip(&self.division.cores);
-        Status {
-            program: self.published.program().number(),
-            panicked: self.shared.has_panicked(),
-            workers: workers.map(|(seat, core)| WorkerStatus::of(seat, *core)).collect(),
-            ports: self.links.status(),
-            one_worker_because: self.division.why.clone(),
-            directions: directions.collect(),
-            unknown_because: self.shared.causes.read(),
-            resumed: self.resumed,
-            given_up: self.given_up,
-        }
+        self.live.status()
     }
 
     /// Serves the control socket until the workers end, which they do once `stop` is raised, somebody asks for it by
@@ -269,24 +254,26 @@ impl Run {
         stop: &AtomicBool,
         mut tell: impl FnMut(&str),
     ) -> (Status, Result<(), RunError>) {
-        let mut control = self.control.take();
-        let mut watch = Watch::new(&self.shared);
+        let live = &self.live;
+        let serving = self.control.take().map(|control| control.serve(live));
+        if let Some(Err(error)) = &serving {
+            tell(&format!("the control socket is not served: {error}"));
+        }
+        let mut watch = Watch::new(&live.shared);
         while !self.threads.iter().all(Thread::is_finished) {
             if stop.load(Ordering::Relaxed) {
-                self.stop();
+                live.stop();
             }
-            watch.look(&self.shared, &mut tell);
-            self.links.look(Instant::now(), &mut tell);
+            watch.look(&live.shared, &mut tell);
+            live.look_after_links(&mut tell);
             if let Some(reload) = &self.reload {
-                reload.look(&self.published, &self.division.steering, &mut tell);
+                reload.look(&live.published, &live.division.steering, &mut tell);
             }
-            let served = control.as_mut().is_some_and(|control| control.serve(&self));
-            if !served {
-                thread::sleep(LOOK);
-            }
+            thread::sleep(LOOK);
         }
-        watch.look(&self.shared, &mut tell);
-        self.links.restore(&mut tell);
+        watch.look(&live.shared, &mut tell);
+        live.links().restore(&mut tell);
+        drop(serving);
         let status = self.status();
         let (ended, connections) = workers::join(self.threads);
         // What a panic left of them may be anything.

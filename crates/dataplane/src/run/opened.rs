@@ -17,7 +17,7 @@ use super::reload::Reload;
 use super::restart::{self, Resumed};
 use super::workers::Joined;
 use super::xdp_ports::OpenXdp;
-use super::{Division, Run, port_checks, publish};
+use super::{Beside, Division, Run, port_checks, publish};
 
 /// A run to be: all that it needs is open, and no frame is taken yet. What opening takes and running does not may be
 /// given up here, by the one thread that there is.
@@ -124,21 +124,15 @@ impl Opened {
     pub fn start(self, given_up: GivenUp) -> Result<Run, RunError> {
         let Loaded { rulesets, config, .. } = self.loaded;
         let published = publish(&rulesets, config)?;
-        let Self { wires, division, on_panic, connections, .. } = self;
-        let run = Run::begin(wires, published, division, on_panic, connections)?;
+        let Self { wires, division, on_panic, connections, links, resumed, .. } = self;
+        let beside = Beside { links, resumed, given_up };
+        let run = Run::begin(wires, published, division, on_panic, connections, beside)?;
         // Not before: what cannot start leaves them to the next attempt.
         if let Err(error) = restart::begin(run.connections.as_deref()) {
             run.stop();
             return Err(error);
         }
-        Ok(Run {
-            links: self.links,
-            control: self.control,
-            resumed: self.resumed,
-            given_up,
-            reload: Some(self.reload),
-            ..run
-        })
+        Ok(Run { control: self.control, reload: Some(self.reload), ..run })
     }
 }
 
