@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::collect_command::CollectArgs;
 use crate::completions_command::CompletionsArgs;
 use crate::convert_command::ConvertArgs;
-use crate::ctl_command::CtlArgs;
+use crate::ctl::CtlArgs;
 use crate::demo::DemoArgs;
 use crate::doctor_command::DoctorArgs;
 use crate::man_command::ManArgs;

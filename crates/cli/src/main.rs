@@ -9,7 +9,7 @@ mod collect_command;
 mod completions_command;
 mod confine;
 mod convert_command;
-mod ctl_command;
+mod ctl;
 mod demo;
 mod doctor_command;
 mod dpdk_ports;
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Command::Convert(convert) => convert_command::run(convert),
         Command::Collect(collect) => collect_command::run(collect),
         Command::Run(run) => run_command::run(run),
-        Command::Ctl(ctl) => ctl_command::run(ctl),
+        Command::Ctl(ctl) => ctl::run(ctl),
         Command::Doctor(doctor) => doctor_command::run(doctor),
         Command::Completions(completions) => completions_command::run(completions, Args::command()),
         Command::Man(man) => man_command::run(man, Args::command()),

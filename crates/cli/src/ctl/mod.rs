@@ -1,0 +1,94 @@
+//! `tamis ctl`: a request to a run by its control socket. This module has what all of them share; each group of commands
+//! is in a module beside it, with its arguments, the request that they make, and the answer for a screen.
+
+mod rules;
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow};
+use clap::Subcommand;
+use dataplane::run::{RefusalKind, Request, ask, status_text};
+use serde_json::Value;
+
+use crate::screen;
+
+/// Exit code where the run refuses.
+const REFUSED: u8 = 1;
+
+/// `tamis ctl`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CtlArgs {
+    /// The control socket, as the run's configuration names it
+    #[arg(long, global = true, value_name = "PATH", default_value = "/run/tamis/control.sock")]
+    pub socket: PathBuf,
+    /// Print the answer as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What is asked.
+    #[command(subcommand)]
+    pub command: CtlCommand,
+}
+
+/// What may be asked.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CtlCommand {
+    /// What has become of all frames
+    Status,
+    /// About its rules.
+    #[command(flatten)]
+    Rules(rules::RulesCommand),
+    /// Handle what has come, and end
+    Stop,
+}
+
+/// Asks, and prints the answer.
+pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode> {
+    let answer = ask(&args.socket, &args.command.request()?);
+    match answer.map_err(|error| nobody(&args.socket, error))? {
+        Ok(answer) if args.json => screen::print(&format!("{answer:#}\n"))?,
+        Ok(answer) => screen::print(&args.command.text(&answer))?,
+        Err(refusal) => {
+            screen::tell(&format!("tamis: {}", refusal.what));
+            return Ok(ExitCode::from(code(refusal.kind)));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl CtlCommand {
+    fn request(&self) -> Result<Request> {
+        Ok(match self {
+            Self::Status => Request::Status {},
+            Self::Rules(command) => command.request()?,
+            Self::Stop => Request::Stop {},
+        })
+    }
+
+    fn text(&self, answer: &Value) -> String {
+        match self {
+            Self::Status => status_text(answer),
+            Self::Rules(command) => command.text(answer),
+            Self::Stop => "stopping\n".to_owned(),
+        }
+    }
+}
+
+/// The exit code of a refusal.
+fn code(kind: RefusalKind) -> u8 {
+    match kind {
+        RefusalKind::Request | RefusalKind::Refused | RefusalKind::Busy => REFUSED,
+    }
+}
+
+/// Why nobody answered, and what to do about it.
+fn nobody(socket: &Path, error: std::io::Error) -> anyhow::Error {
+    let named = "name the run's with --socket PATH (the configuration has it: [control] socket)";
+    let what = match error.kind() {
+        ErrorKind::NotFound => format!("no run listens there: start one, or {named}"),
+        ErrorKind::ConnectionRefused => format!("the run that listened there is gone: {named}"),
+        _ => error.to_string(),
+    };
+    anyhow!("{}: {what}", socket.display())
+}
