@@ -17,6 +17,12 @@ use crate::screen;
 /// Exit code where the run refuses.
 const REFUSED: u8 = 1;
 
+/// Exit code where what was given cannot be read.
+const UNREADABLE: u8 = 2;
+
+/// Exit code where a change was made for another revision than the one in force.
+const STALE: u8 = 6;
+
 /// `tamis ctl`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CtlArgs {
@@ -79,6 +85,8 @@ impl CtlCommand {
 fn code(kind: RefusalKind) -> u8 {
     match kind {
         RefusalKind::Request | RefusalKind::Refused | RefusalKind::Busy => REFUSED,
+        RefusalKind::Text => UNREADABLE,
+        RefusalKind::Stale => STALE,
     }
 }
 

@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use super::Division;
 use super::account::Accounted;
+use super::control::Refusal;
 use super::given_up::GivenUp;
 use super::links::Links;
 use super::restart::Resumed;
+use super::revisions::{InForce, Revisions};
 use super::shared::Shared;
 use super::status::{Direction, Status, WorkerStatus};
 use super::workers::Counted;
@@ -26,6 +28,8 @@ pub(super) struct Live {
     pub(super) links: Mutex<Links>,
     pub(super) resumed: Resumed,
     pub(super) given_up: GivenUp,
+    /// Of a run that has a configuration.
+    pub(super) revisions: Option<Revisions>,
 }
 
 impl Live {
@@ -37,6 +41,27 @@ impl Live {
     /// Looks after the devices, if it is time.
     pub(super) fn look_after_links(&self, tell: &mut impl FnMut(&str)) {
         self.links().look(Instant::now(), tell);
+    }
+
+    /// Looks whether rules are to change by themselves: their files are asked for, or a confirmation has not come.
+    pub(super) fn look_after_rules(&self, tell: &mut impl FnMut(&str)) {
+        if let Some(revisions) = &self.revisions {
+            revisions.look(self.in_force(), tell);
+        }
+    }
+
+    /// The revisions of its rules.
+    ///
+    /// # Errors
+    /// It has no configuration, and so no files.
+    pub(super) fn revisions(&self) -> Result<&Revisions, Refusal> {
+        let none = || Refusal::refused("this run has no configuration");
+        self.revisions.as_ref().ok_or_else(none)
+    }
+
+    /// Where its rules are changed.
+    pub(super) fn in_force(&self) -> InForce<'_> {
+        InForce { published: &self.published, steering: &self.division.steering }
     }
 
     pub(super) fn links(&self) -> MutexGuard<'_, Links> {
@@ -60,6 +85,7 @@ impl Live {
         let workers = self.shared.seats().zip(&self.division.cores);
         Status {
             program: self.published.program().number(),
+            revision: self.revisions.as_ref().map(Revisions::status),
             panicked: self.shared.has_panicked(),
             workers: workers.map(|(seat, core)| WorkerStatus::of(seat, *core)).collect(),
             ports: self.links().status(),

@@ -23,6 +23,7 @@ mod given_up;
 mod handed;
 mod handover;
 mod interface;
+pub mod journal;
 mod links;
 mod live;
 mod load;
@@ -32,9 +33,9 @@ mod ordered;
 mod parker;
 mod port_checks;
 mod ports;
-mod reload;
 pub mod replies;
 mod restart;
+mod revisions;
 mod shared;
 mod shared_port;
 mod status;
@@ -65,7 +66,7 @@ use config::{OnPanic, Order, Other, Workers};
 use control::Control;
 use links::{Kernel, Links};
 use live::Live;
-use reload::Reload;
+use revisions::Revisions;
 use steering::Steering;
 use watch::Watch;
 use workers::{Crew, Joined, Queues, Thread};
@@ -84,6 +85,7 @@ pub use opened::{Opened, check, open};
 pub use ordered::Queue;
 pub use ports::OpenDpdk;
 pub use restart::Resumed;
+pub use revisions::RevisionStatus;
 pub use status::{
     Direction, PortState, PortStatus, Status, WorkerState, WorkerStatus, text as status_text,
 };
@@ -101,7 +103,6 @@ pub struct Run {
     control: Option<Control>,
     /// Where its connections are written at its end.
     connections: Option<PathBuf>,
-    reload: Option<Reload>,
 }
 
 /// A wire to be: its ports with their names.
@@ -126,12 +127,14 @@ struct Beside {
     links: Links,
     resumed: Resumed,
     given_up: GivenUp,
+    revisions: Option<Revisions>,
 }
 
 impl Default for Beside {
     fn default() -> Self {
         let links = Links::new(Vec::new(), Vec::new(), Kernel::default());
-        Self { links, resumed: Resumed::default(), given_up: GivenUp::default() }
+        let (resumed, given_up) = (Resumed::default(), GivenUp::default());
+        Self { links, resumed, given_up, revisions: None }
     }
 }
 
@@ -205,15 +208,16 @@ impl Run {
             links: Mutex::new(beside.links),
             resumed: beside.resumed,
             given_up: beside.given_up,
+            revisions: beside.revisions,
         };
-        Ok(Self { live: Arc::new(live), threads, control: None, connections, reload: None })
+        Ok(Self { live: Arc::new(live), threads, control: None, connections })
     }
 
     /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Opened::start`] started.
     #[must_use]
-    pub fn reloading(mut self, asked: Arc<AtomicBool>) -> Self {
-        if let Some(reload) = &mut self.reload {
-            reload.asked = asked;
+    pub fn reloading(self, asked: Arc<AtomicBool>) -> Self {
+        if let Some(revisions) = &self.live.revisions {
+            revisions.asked_by(asked);
         }
         self
     }
@@ -266,9 +270,7 @@ impl Run {
             }
             watch.look(&live.shared, &mut tell);
             live.look_after_links(&mut tell);
-            if let Some(reload) = &self.reload {
-                reload.look(&live.published, &live.division.steering, &mut tell);
-            }
+            live.look_after_rules(&mut tell);
             thread::sleep(LOOK);
         }
         watch.look(&live.shared, &mut tell);

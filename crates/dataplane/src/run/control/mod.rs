@@ -2,11 +2,13 @@
 //!
 //! Contract: whoever may open the socket may ask anything; it is made for its owner alone. Each client has a thread, at
 //! most [`server::MOST_CLIENTS`] at a time, [`server::PATIENCE`] for its request and a line of [`server::LONGEST`] bytes; one more is told that all are busy.
+//! One request at a time may be longer: [`server::LARGEST`] bytes, within [`server::PATIENCE_FOR_LARGE`].
 //! None of them can hold up a frame, nor another client.
 
 mod carried_out;
 mod client;
 mod request;
+mod rules;
 mod server;
 
 use std::fs;

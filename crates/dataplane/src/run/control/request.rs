@@ -19,6 +19,45 @@ pub enum Request {
     },
     /// That it stops.
     Stop {},
+    /// That rules are put in force.
+    Apply {
+        /// Save text, complete or changes to the rules in force.
+        text: String,
+        /// What errors call it.
+        #[serde(default)]
+        name: String,
+        /// Of the rules: `ip ip6 arp bridge`; told by the text where nothing is said.
+        #[serde(default)]
+        family: Option<String>,
+        /// The text is changes.
+        #[serde(default)]
+        noflush: bool,
+        /// The revision that has to be in force.
+        #[serde(default)]
+        if_rev: Option<u64>,
+        /// Nothing changes: the answer says what would.
+        #[serde(default)]
+        dry_run: bool,
+        /// It goes back after so many seconds, unless it is confirmed.
+        #[serde(default)]
+        confirm: Option<u64>,
+    },
+    /// That an earlier revision is in force again.
+    Rollback {
+        /// Its number; the one before where nothing is said.
+        #[serde(default)]
+        revision: Option<u64>,
+    },
+    /// The rules of a revision.
+    Get {
+        /// Its number; the one in force where nothing is said.
+        #[serde(default)]
+        revision: Option<u64>,
+    },
+    /// The revisions that are kept.
+    Log {},
+    /// That the revision stays that waits for it.
+    Confirm {},
 }
 
 /// Why a request gets no answer.
@@ -40,6 +79,10 @@ pub enum RefusalKind {
     Refused,
     /// Too many clients are served.
     Busy,
+    /// Another revision is in force than the one that a change was made for.
+    Stale,
+    /// A text cannot be read: file, line and column.
+    Text,
 }
 
 impl Request {
@@ -54,7 +97,7 @@ impl Request {
 }
 
 impl Refusal {
-    pub(super) fn refused(what: impl ToString) -> Self {
+    pub(in crate::run) fn refused(what: impl ToString) -> Self {
         Self { kind: RefusalKind::Refused, what: what.to_string() }
     }
 
