@@ -8,6 +8,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use conntrack::{Listed, Part, Tracker, Wanted};
+use serde::{Deserialize, Serialize};
 
 use super::live::Live;
 use super::questions::Silent;
@@ -19,11 +20,15 @@ const SLOTS: usize = 256;
 const ASKED: usize = 256;
 
 /// Where a look at all connections is: before this slot of this table of this worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Place {
-    pub(super) worker: usize,
-    pub(super) table: usize,
-    pub(super) slot: usize,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// Number of the worker.
+    pub worker: usize,
+    /// Of its tables.
+    pub table: usize,
+    /// Of the table's slots.
+    pub slot: usize,
 }
 
 /// What one call found.

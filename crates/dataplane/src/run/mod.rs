@@ -77,7 +77,10 @@ use crate::config::Config;
 use crate::publish::Published;
 
 pub use account::{Accounted, Reason};
-pub use control::{Refusal, RefusalKind, Request, ask};
+pub use connections::Place;
+pub use control::{
+    BanAction, FlowWords, MOST_CHANGES, Refusal, RefusalKind, Request, ask,
+};
 pub use device::is_like;
 pub use error::RunError;
 pub use given_up::GivenUp;

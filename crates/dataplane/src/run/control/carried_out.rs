@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::live::Live;
 use super::super::status;
+use super::lists;
 use super::request::{Refusal, Request};
 
 /// Carries a request out: its answer.
@@ -18,6 +19,14 @@ pub(super) fn carry_out(request: Request, live: &Live) -> Result<Value, Refusal>
             Ok(json!({ "schema": "tamis.stop/1", "stopping": true }))
         }
         Request::Counters { save } => counters(save, live),
+        Request::Bans { text, action } => lists::bans(&text, action, live),
+        Request::SetsList { set, most } => lists::sets_list(set.as_deref(), most, live),
+        Request::SetsRestore { text } => lists::sets_restore(&text, live),
+        Request::ConntrackList { flows, from, most } => {
+            lists::conntrack_list(&flows, from, most, live)
+        }
+        Request::ConntrackDelete { flows, from } => lists::conntrack_delete(&flows, from, live),
+        Request::ConntrackFlush { from } => lists::conntrack_flush(from, live),
     }
 }
 
