@@ -25,6 +25,7 @@
 mod array;
 mod desk;
 mod ledger;
+mod lists;
 pub mod tally;
 mod worker;
 

@@ -104,8 +104,9 @@ impl Worker {
         }
     }
 
-    /// One burst from each port of all wires, and what others gave it: how many frames there were.
+    /// What it is asked, one burst from each port of all wires, and what others gave it: how many frames there were.
     fn turn(&mut self) -> Result<usize, PortError> {
+        self.shared.seat(self.number).questions.answer(&mut self.rules);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mode = self.mode();
         let Self { rules, handover, shared, wires, ordered, taken, stage, .. } = self;

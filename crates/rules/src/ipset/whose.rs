@@ -122,7 +122,7 @@ impl Sets {
     }
 
     #[inline]
-    fn look<R>(&self, look: impl FnOnce(&AllSets) -> R) -> R {
+    pub(super) fn look<R>(&self, look: impl FnOnce(&AllSets) -> R) -> R {
         match &self.whose {
             Whose::Own(sets) => look(sets),
             Whose::Shared(sets) => look(&read(sets)),
@@ -130,7 +130,7 @@ impl Sets {
     }
 
     #[inline]
-    fn change<R>(&mut self, change: impl FnOnce(&mut AllSets) -> R) -> R {
+    pub(super) fn change<R>(&mut self, change: impl FnOnce(&mut AllSets) -> R) -> R {
         match &mut self.whose {
             Whose::Own(sets) => change(sets),
             Whose::Shared(sets) => change(&mut write(sets)),

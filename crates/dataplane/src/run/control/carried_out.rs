@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::live::Live;
 use super::super::revisions::Peer;
 use super::super::status;
+use super::lists;
 use super::request::{Refusal, Request};
 use super::rules;
 
@@ -31,6 +32,14 @@ pub(super) fn carry_out(
         Request::Get { revision } => live.revisions()?.get(revision),
         Request::Log {} => Ok(live.revisions()?.log()),
         Request::Confirm {} => live.revisions()?.confirm(),
+        Request::Bans { text, action } => lists::bans(&text, action, live),
+        Request::SetsList { set, most } => lists::sets_list(set.as_deref(), most, live),
+        Request::SetsRestore { text } => lists::sets_restore(&text, live),
+        Request::ConntrackList { flows, from, most } => {
+            lists::conntrack_list(&flows, from, most, live)
+        }
+        Request::ConntrackDelete { flows, from } => lists::conntrack_delete(&flows, from, live),
+        Request::ConntrackFlush { from } => lists::conntrack_flush(from, live),
     }
 }
 

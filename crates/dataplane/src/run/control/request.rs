@@ -5,6 +5,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::words::{BanAction, FlowWords};
+use crate::run::connections::Place;
+
 /// What a client may ask.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
@@ -58,6 +61,53 @@ pub enum Request {
     Log {},
     /// That the revision stays that waits for it.
     Confirm {},
+    /// Changes of the access list: `bans_text` says how its lines stand.
+    Bans {
+        /// One change a line.
+        text: String,
+        /// What lines do that do not say it.
+        #[serde(default)]
+        action: Option<BanAction>,
+    },
+    /// What the sets hold.
+    SetsList {
+        /// Of this name alone.
+        #[serde(default)]
+        set: Option<String>,
+        /// Elements of each that are shown.
+        #[serde(default)]
+        most: usize,
+    },
+    /// Changes of the sets: lines of `ipset restore`.
+    SetsRestore {
+        /// One change a line.
+        text: String,
+    },
+    /// The connections, so many at a time.
+    ConntrackList {
+        /// Those that are wanted.
+        #[serde(default)]
+        flows: FlowWords,
+        /// Where the answer before said that it goes on.
+        #[serde(default)]
+        from: Option<Place>,
+        /// How many, or some more.
+        most: usize,
+    },
+    /// That these connections end.
+    ConntrackDelete {
+        /// Those that are wanted.
+        flows: FlowWords,
+        /// Where the answer before said that it goes on.
+        #[serde(default)]
+        from: Option<Place>,
+    },
+    /// That all connections end.
+    ConntrackFlush {
+        /// Where the answer before said that it goes on.
+        #[serde(default)]
+        from: Option<Place>,
+    },
 }
 
 /// Why a request gets no answer.
@@ -99,6 +149,12 @@ impl Request {
 impl Refusal {
     pub(in crate::run) fn refused(what: impl ToString) -> Self {
         Self { kind: RefusalKind::Refused, what: what.to_string() }
+    }
+
+    /// A word of a request is not what was expected there.
+    pub(super) fn expected(what: &str, found: &str) -> Self {
+        let what = format!("expected {what}, found \"{}\"", packet::visible::word(found));
+        Self { kind: RefusalKind::Request, what }
     }
 
     pub(super) fn json(&self) -> Value {
