@@ -12,8 +12,10 @@ use super::links::Links;
 use super::restart::Resumed;
 use super::shared::Shared;
 use super::status::{Direction, Status, WorkerStatus};
+use super::taps::Taps;
 use super::workers::Counted;
 use crate::publish::Published;
+use crate::wires::Wires;
 
 /// What a run is beside its threads.
 #[derive(Debug)]
@@ -26,6 +28,10 @@ pub(super) struct Live {
     pub(super) links: Mutex<Links>,
     pub(super) resumed: Resumed,
     pub(super) given_up: GivenUp,
+    /// For those who watch frames.
+    pub(super) taps: Arc<Taps>,
+    /// As who replays frames is to know them.
+    pub(super) wires: Wires,
 }
 
 impl Live {

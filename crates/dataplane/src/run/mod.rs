@@ -37,8 +37,10 @@ pub mod replies;
 mod restart;
 mod shared;
 mod shared_port;
+mod snapshot;
 mod status;
 mod steering;
+mod taps;
 mod topology;
 mod warnings;
 mod watch;
@@ -70,12 +72,13 @@ use steering::Steering;
 use watch::Watch;
 use workers::{Crew, Joined, Queues, Thread};
 
-use crate::arrival::Crossing;
 use crate::config::Config;
 use crate::publish::Published;
+use crate::wires::Crossing;
+use crate::wires::Wires;
 
 pub use account::{Accounted, Reason};
-pub use control::{Refusal, RefusalKind, Request, ask};
+pub use control::{Refusal, RefusalKind, Request, Watch as WatchRequest, ask, follow};
 pub use device::is_like;
 pub use error::RunError;
 pub use given_up::GivenUp;
@@ -87,6 +90,7 @@ pub use restart::Resumed;
 pub use status::{
     Direction, PortState, PortStatus, Status, WorkerState, WorkerStatus, text as status_text,
 };
+pub use taps::{FilterError, Listening, Next, Told, decided as told_verdict, text as told_text};
 pub use wire::BoxedPort;
 pub use worker::DRAIN;
 
@@ -192,9 +196,12 @@ impl Run {
         connections: Option<PathBuf>,
         beside: Beside,
     ) -> Result<Self, RunError> {
+        let addresses = published.program().config().host.addresses.clone();
+        let all = wires.iter().map(Joined::join).collect();
         let crew = Crew::new(wires, &published, &division.steering, on_panic);
         let crew = crew.map_err(RunError::Workers)?;
         let (directions, shared) = (crew.directions.clone(), Arc::clone(&crew.shared));
+        let taps = Arc::clone(&crew.taps);
         let threads =
             crew.start(&division.cores, connections.is_some()).map_err(RunError::Workers)?;
         let live = Live {
@@ -205,6 +212,8 @@ impl Run {
             links: Mutex::new(beside.links),
             resumed: beside.resumed,
             given_up: beside.given_up,
+            taps,
+            wires: Wires { all, addresses },
         };
         Ok(Self { live: Arc::new(live), threads, control: None, connections, reload: None })
     }
@@ -243,6 +252,15 @@ impl Run {
         self.live.status()
     }
 
+    /// Has frames told from now on that a filter wants; the words are in docs/control.md, and without any it is those that
+    /// are dropped.
+    ///
+    /// # Errors
+    /// It is no filter.
+    pub fn listen(&self, filter: &str) -> Result<Listening, FilterError> {
+        self.live.taps.listen(filter)
+    }
+
     /// Serves the control socket until the workers end, which they do once `stop` is raised, somebody asks for it by
     /// the socket, or all ports have ended. `tell` is given what happens meanwhile.
     ///
@@ -266,12 +284,14 @@ impl Run {
             }
             watch.look(&live.shared, &mut tell);
             live.look_after_links(&mut tell);
+            live.taps.collect();
             if let Some(reload) = &self.reload {
                 reload.look(&live.published, &live.division.steering, &mut tell);
             }
             thread::sleep(LOOK);
         }
         watch.look(&live.shared, &mut tell);
+        live.taps.end();
         live.links().restore(&mut tell);
         drop(serving);
         let status = self.status();

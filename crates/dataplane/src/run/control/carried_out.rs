@@ -18,7 +18,15 @@ pub(super) fn carry_out(request: Request, live: &Live) -> Result<Value, Refusal>
             Ok(json!({ "schema": "tamis.stop/1", "stopping": true }))
         }
         Request::Counters { save } => counters(save, live),
+        Request::Drops {} => Ok(drops(live)),
+        Request::Snapshot {} => live.snapshot().map_err(Refusal::refused),
+        Request::Watch(_) => Err(Refusal::refused("it is a stream")),
     }
+}
+
+fn drops(live: &Live) -> Value {
+    let drops: Vec<_> = live.taps.drops().iter().map(|told| told.json(false)).collect();
+    json!({ "schema": "tamis.drops/1", "drops": drops })
 }
 
 fn counters(save: bool, live: &Live) -> Result<Value, Refusal> {

@@ -8,6 +8,7 @@ mod carried_out;
 mod client;
 mod request;
 mod server;
+mod stream;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -19,8 +20,8 @@ use std::sync::Arc;
 use super::live::Live;
 use super::{RunError, socket_error};
 
-pub use client::ask;
-pub use request::{Refusal, RefusalKind, Request};
+pub use client::{ask, follow};
+pub use request::{Refusal, RefusalKind, Request, Watch};
 pub(super) use server::Serving;
 
 /// A socket that is listened at. It is removed with this.

@@ -14,6 +14,7 @@ use super::super::parker::Parker;
 use super::Control;
 use super::carried_out::carry_out;
 use super::request::{Refusal, RefusalKind, Request};
+use super::stream;
 
 /// How long a client may take for its request, and for each part of its answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
@@ -121,7 +122,11 @@ fn answer(mut client: &UnixStream, live: &Live) -> io::Result<()> {
     client.set_nonblocking(false)?;
     client.set_write_timeout(Some(PATIENCE))?;
     let line = line(client)?;
-    let answer = Request::from_line(&line).and_then(|request| carry_out(request, live));
+    let request = Request::from_line(&line);
+    if let Ok(Request::Watch(asked)) = &request {
+        return stream::watch(client, live, asked);
+    }
+    let answer = request.and_then(|request| carry_out(request, live));
     let answer = answer.unwrap_or_else(|refusal| refusal.json());
     writeln!(client, "{answer}")
 }
