@@ -70,9 +70,12 @@ const WRITTEN: &str = "collected.txt";
 /// Where administrators' programs lie, and the language of what they print.
 const ENVIRONMENT: &str = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C; export PATH LC_ALL";
 
+/// What a folder has, too, that a run of tamis's own describes (`tamis ctl snapshot`).
+pub(crate) const OF_RUNS: [&str; 2] = ["wires.txt", "bans.txt"];
+
 /// The files of a host's folder.
 pub(crate) fn files() -> impl Iterator<Item = &'static str> {
-    SOURCES.iter().map(|source| source.file)
+    SOURCES.iter().map(|source| source.file).chain(OF_RUNS)
 }
 
 /// Collects, or prints the script.
@@ -96,7 +99,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<ExitCode> {
     if written.is_empty() {
         bail!("{name}: nothing could be collected");
     }
-    folder.write(WRITTEN, (written.join("\n") + "\n").as_bytes())?;
+    folder.ends(written.iter().copied())?;
     let then = command("replay", &[name, "capture.pcap"], "");
     screen::print(&format!(
         "{}: {} files\nnext: tcpdump -i any -B 65536 -w capture.pcap, then {then}\n",
@@ -147,11 +150,11 @@ fn program(command: &str) -> &str {
 }
 
 /// The folder that is written.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     /// Makes it, or empties it of what was collected before; what somebody else put there stays, and is refused.
-    fn open(name: &str) -> Result<Self> {
+    pub(crate) fn open(name: &str) -> Result<Self> {
         let folder = Self(PathBuf::from(name));
         match fs::create_dir(&folder.0) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -166,15 +169,15 @@ impl Folder {
             Err(error) => return Err(error).context(folder.path(WRITTEN).display().to_string()),
         };
         let ours: Vec<&str> = ours.lines().collect();
-        let there = SOURCES.iter().filter(|source| folder.path(source.file).exists());
-        for source in there.clone() {
-            if !ours.contains(&source.file) {
-                let path = folder.path(source.file);
+        let there: Vec<_> = files().filter(|file| folder.path(file).exists()).collect();
+        for file in &there {
+            if !ours.contains(file) {
+                let path = folder.path(file);
                 bail!("{}: exists, and tamis collect did not write it", path.display());
             }
         }
-        for source in there {
-            let path = folder.path(source.file);
+        for file in there {
+            let path = folder.path(file);
             fs::remove_file(&path).with_context(|| path.display().to_string())?;
         }
         Ok(folder)
@@ -184,9 +187,16 @@ impl Folder {
         Path::new(&self.0).join(file)
     }
 
-    fn write(&self, file: &str, text: &[u8]) -> Result<()> {
+    /// Writes one of its files.
+    pub(crate) fn write(&self, file: &str, text: &[u8]) -> Result<()> {
         let path = self.path(file);
         fs::write(&path, text).with_context(|| path.display().to_string())
+    }
+
+    /// Says which files were written, so that they may be overwritten.
+    pub(crate) fn ends<'f>(&self, written: impl Iterator<Item = &'f str>) -> Result<()> {
+        let names: String = written.map(|name| format!("{name}\n")).collect();
+        self.write(WRITTEN, names.as_bytes())
     }
 }
 

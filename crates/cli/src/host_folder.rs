@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use conntrack::Listing;
+use dataplane::Wires;
 use host::Host;
 use replay::{RulesFile, read_text};
 use rules::ipset::Sets;
@@ -116,6 +117,21 @@ impl<'n> HostFolder<'n> {
         let name = "ipset.save";
         let sets = self.text(name)?.map(|text| Sets::parse(&text)).transpose();
         sets.map_err(|error| anyhow!("{}:{error}", self.path(name).display()))
+    }
+
+    /// The wires that its interfaces are the ports of, where it is that of a run.
+    pub(crate) fn wires(&self) -> anyhow::Result<Wires> {
+        let name = "wires.txt";
+        let wires = self.text(name)?.map(|text| Wires::parse(&text)).transpose();
+        let wires = wires.map_err(|error| anyhow!("{}:{error}", self.path(name).display()))?;
+        Ok(wires.unwrap_or_default())
+    }
+
+    /// The file of its access list, if it is there.
+    pub(crate) fn bans(&self) -> Option<String> {
+        Some(self.path("bans.txt"))
+            .filter(|path| path.exists())
+            .map(|path| path.display().to_string())
     }
 
     /// The connections that it had.

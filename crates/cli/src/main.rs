@@ -28,6 +28,7 @@ mod screen;
 mod standard_input;
 mod test_command;
 mod walk_args;
+mod watch_command;
 mod why_command;
 
 use std::process::ExitCode;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Collect(collect) => collect_command::run(collect),
         Command::Run(run) => run_command::run(run),
         Command::Ctl(ctl) => ctl::run(ctl),
+        Command::Watch(watch) => watch_command::run(watch),
         Command::Doctor(doctor) => doctor_command::run(doctor),
         Command::Completions(completions) => completions_command::run(completions, Args::command()),
         Command::Man(man) => man_command::run(man, Args::command()),

@@ -36,6 +36,11 @@ impl Lines {
         Self { out: BufWriter::new(io::stdout()), stop }
     }
 
+    /// Whether somebody still reads them, as far as is known.
+    pub(crate) fn has_reader(&self) -> bool {
+        !self.stop.load(Ordering::Relaxed)
+    }
+
     fn unless_closed<T>(&self, done: io::Result<T>, otherwise: T) -> io::Result<T> {
         match done {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use conntrack::{Mode, config::DEFAULT_MAX};
-use dataplane::{Config, Path};
+use dataplane::{Config, Path, Wires};
 use host::routes::Routes;
 use host::{Host, Links, Network};
 use packet::Checksums;
@@ -277,7 +277,12 @@ impl WalkArgs {
     pub(crate) fn config(&self, rules: &str, usual: Mode) -> anyhow::Result<Config> {
         refuse_equal(&self.nets)?;
         let folder = HostFolder::at(rules);
-        let host = self.host(folder.as_ref())?;
+        let wires = folder.as_ref().map_or_else(|| Ok(Wires::default()), HostFolder::wires)?;
+        let mut host = self.host(folder.as_ref())?;
+        if host.addresses.is_empty() {
+            host.addresses.clone_from(&wires.addresses);
+        }
+        let bans = self.bans.clone().or_else(|| folder.as_ref().and_then(HostFolder::bans));
         let checksums = match self.checksums {
             ChecksumChoice::Ignore => Checksums::Ignore,
             ChecksumChoice::Arrivals => Checksums::Arrivals,
@@ -295,7 +300,7 @@ impl WalkArgs {
             nets: self.nets.clone(),
             checksums,
             pair: !self.no_pair,
-            bans: self.bans.as_deref().map(replay::bans_file::open).transpose()?,
+            bans: bans.as_deref().map(replay::bans_file::open).transpose()?,
             ct: conntrack::Config {
                 mode: match self.ct {
                     Some(CtChoice::Kernel) => Mode::Kernel,
@@ -313,6 +318,7 @@ impl WalkArgs {
                 (None, Some(folder)) => folder.sets()?,
                 (None, None) => None,
             },
+            wires,
             host,
             ..Config::default()
         })

@@ -11,6 +11,7 @@ use rules::model::Hook;
 
 use crate::config::Config;
 use crate::path::Path;
+use crate::wires::Crossing;
 
 /// A frame that arrived.
 #[derive(Debug, Clone, Copy)]
@@ -57,18 +58,6 @@ pub struct Arrival<'a> {
     /// Its headers, if they were found before: by [`find_headers`](crate::find_headers) in the same bytes, under the
     /// same program.
     pub headers: Option<&'a Headers>,
-}
-
-/// How frames cross a wire in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Crossing {
-    /// As by a router: their time to live is lowered, and they have to fit the port that they leave by. What a router
-    /// sends no further (to a group, to everybody, within a link) crosses as by a bridge all the same.
-    pub ages: bool,
-    /// Bytes of the longest packet of the port that they leave by.
-    pub mtu: Option<u32>,
-    /// The same of the port that they came in by.
-    pub mtu_back: Option<u32>,
 }
 
 /// Where a packet comes from.

@@ -9,6 +9,7 @@ use rules::layout::Kind;
 
 use crate::disposition::FinalVerdict;
 use crate::path::Path;
+use crate::wires::Wires;
 
 /// How packets are taken to walk.
 #[derive(Debug, Clone)]
@@ -38,6 +39,8 @@ pub struct Config {
     pub unknown: Unresolved,
     /// What frames that show packets leaving tell of them is used.
     pub pair: bool,
+    /// Wires that the interfaces of captures are the ports of.
+    pub wires: Wires,
     /// The host's own addresses.
     pub host: Host,
 }
@@ -79,6 +82,7 @@ impl Default for Config {
             entropy: Entropy::default(),
             unknown: Unresolved::default(),
             pair: true,
+            wires: Wires::default(),
             host: Host::default(),
         }
     }

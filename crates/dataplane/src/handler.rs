@@ -32,6 +32,7 @@ use crate::headers::{checksums_of, find_headers, find_headers_into};
 use crate::hooked;
 use crate::interfaces;
 use crate::observer::Observer;
+use crate::on_wire::on_wire;
 use crate::path::Path;
 use crate::program::{Plan, Program};
 use crate::reroute::{self, Before};
@@ -158,6 +159,13 @@ impl Handler {
         arrival: &Arrival<'a>,
         observer: &mut impl Observer,
     ) -> Egress<'h, 'a> {
+        let wires = &program.config().wires;
+        if arrival.wire.is_none()
+            && !wires.all.is_empty()
+            && let Some(crosses) = on_wire(wires, arrival)
+        {
+            return self.take(program, bytes, &crosses, observer);
+        }
         if let Some(wire) = crossing::wire_of(program, arrival)
             && self.state.bans_at(arrival.time).is_none()
         {

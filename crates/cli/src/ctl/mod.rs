@@ -1,7 +1,9 @@
 //! `tamis ctl`: a request to a run by its control socket. This module has what all of them share; each group of commands
 //! is in a module beside it, with its arguments, the request that they make, and the answer for a screen.
 
+mod files;
 mod rules;
+mod seen;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
-use dataplane::run::{RefusalKind, Request, ask, status_text};
+use dataplane::run::{Refusal, RefusalKind, Request, ask, status_text};
 use serde_json::Value;
 
 use crate::screen;
@@ -45,20 +47,26 @@ pub(crate) enum CtlCommand {
     /// About its rules.
     #[command(flatten)]
     Rules(rules::RulesCommand),
+    /// About frames.
+    #[command(flatten)]
+    Seen(seen::SeenCommand),
+    /// Into files.
+    #[command(flatten)]
+    Files(files::FilesCommand),
     /// Handle what has come, and end
     Stop,
 }
 
 /// Asks, and prints the answer.
 pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode> {
+    if let CtlCommand::Files(command) = &args.command {
+        return command.run(args);
+    }
     let answer = ask(&args.socket, &args.command.request()?);
     match answer.map_err(|error| nobody(&args.socket, error))? {
         Ok(answer) if args.json => screen::print(&format!("{answer:#}\n"))?,
         Ok(answer) => screen::print(&args.command.text(&answer))?,
-        Err(refusal) => {
-            screen::tell(&format!("tamis: {}", refusal.what));
-            return Ok(ExitCode::from(code(refusal.kind)));
-        }
+        Err(refusal) => return Ok(refused(&refusal)),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -68,6 +76,8 @@ impl CtlCommand {
         Ok(match self {
             Self::Status => Request::Status {},
             Self::Rules(command) => command.request()?,
+            Self::Seen(command) => command.request(),
+            Self::Files(command) => command.request(),
             Self::Stop => Request::Stop {},
         })
     }
@@ -76,9 +86,18 @@ impl CtlCommand {
         match self {
             Self::Status => status_text(answer),
             Self::Rules(command) => command.text(answer),
+            Self::Seen(command) => command.text(answer),
+            // They say themselves what they wrote.
+            Self::Files(_) => String::new(),
             Self::Stop => "stopping\n".to_owned(),
         }
     }
+}
+
+/// Says why a run refuses: the exit code.
+pub(crate) fn refused(refusal: &Refusal) -> ExitCode {
+    screen::tell(&format!("tamis: {}", refusal.what));
+    ExitCode::from(code(refusal.kind))
 }
 
 /// The exit code of a refusal.
@@ -91,7 +110,7 @@ fn code(kind: RefusalKind) -> u8 {
 }
 
 /// Why nobody answered, and what to do about it.
-fn nobody(socket: &Path, error: std::io::Error) -> anyhow::Error {
+pub(crate) fn nobody(socket: &Path, error: std::io::Error) -> anyhow::Error {
     let named = "name the run's with --socket PATH (the configuration has it: [control] socket)";
     let what = match error.kind() {
         ErrorKind::NotFound => format!("no run listens there: start one, or {named}"),

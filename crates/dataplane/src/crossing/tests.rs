@@ -7,10 +7,10 @@ use rules::model::Family;
 use rules::save::{LoadOptions, load};
 
 use super::*;
-use crate::arrival::Crossing;
 use crate::config::{Config, Unresolved};
 use crate::handler::Handler;
 use crate::observer::Events;
+use crate::wires::Crossing;
 
 /// Chains that a forwarded packet passes, by their tables.
 const CHAINS: [(&str, &str); 5] = [

@@ -125,6 +125,12 @@ impl<T: Tally> BurstGuard<'_, T> {
         &work(self.seat.as_deref()).program
     }
 
+    /// The same, for who keeps it beyond the burst.
+    #[must_use]
+    pub fn shared_program(&self) -> &Arc<Program> {
+        &work(self.seat.as_deref()).program
+    }
+
     /// As [`Handler::prefetch`].
     pub fn prefetch<'b>(&self, frames: impl Iterator<Item = (&'b [u8], &'b Headers)> + Clone) {
         self.handler.prefetch(self.program(), frames);

@@ -205,11 +205,12 @@ impl Account {
         }
     }
 
-    /// What was on its way when a burst ended early is dropped for this reason.
-    pub(super) fn abandon(&self, reason: Reason) {
+    /// What was on its way when a burst ended early is dropped for this reason: how many frames.
+    pub(super) fn abandon(&self, reason: Reason) -> usize {
         let now = self.read();
-        let left = (now.received + now.made).saturating_sub(now.sent + now.dropped());
-        self.dropped(reason, left as usize);
+        let left = (now.received + now.made).saturating_sub(now.sent + now.dropped()) as usize;
+        self.dropped(reason, left);
+        left
     }
 
     /// Frames that have found no fate, as far as this account goes: others may count those, or their fates.
@@ -295,8 +296,8 @@ mod tests {
         account.received(5);
         account.sent(2);
         assert!(!account.read().balances());
-        account.abandon(Reason::Panic);
-        account.abandon(Reason::Panic);
+        let left = [(), ()].map(|()| account.abandon(Reason::Panic));
+        assert_eq!(left, [3, 0]);
         assert_eq!((account.read().of(Reason::Panic), account.read().balances()), (3, true));
     }
 }

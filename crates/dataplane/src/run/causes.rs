@@ -56,6 +56,11 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// What it was.
+    pub(super) fn first(&self) -> Option<Why> {
+        self.first
+    }
+
     /// Counts the packet among those of its burst.
     pub(super) fn count(&self, of_burst: &mut OfBurst) {
         match of_burst.iter_mut().find(|(why, _)| *why == self.first) {

@@ -126,21 +126,28 @@ impl Handover {
         self.fragments.hold(piece, now, Handed { frame: copy, is_placed: true, ..handed });
     }
 
-    /// Gives a frame to a worker; false where there is no room, and the frame is dropped. One that `waits` waits for
-    /// room, unless the worker is no more.
-    pub(super) fn give(&mut self, worker: usize, mut handed: Handed, waits: bool) -> bool {
+    /// Gives a frame to a worker. One that `waits` waits for room, unless the worker is no more.
+    ///
+    /// # Errors
+    /// There is no room: the frame, which is dropped.
+    pub(super) fn give(
+        &mut self,
+        worker: usize,
+        mut handed: Handed,
+        waits: bool,
+    ) -> Result<(), Handed> {
         let Some(lane) = self.to.get_mut(worker).and_then(Option::as_mut) else {
             self.own.push_back(handed);
-            return true;
+            return Ok(());
         };
         loop {
             match lane.ring.push(handed) {
                 Ok(()) => {
                     lane.has_new = true;
-                    return true;
+                    return Ok(());
                 }
                 Err(PushError::Full(back)) if waits && !lane.ring.is_abandoned() => handed = back,
-                Err(PushError::Full(_)) => return false,
+                Err(PushError::Full(back)) => return Err(back),
             }
             lane.waker.wake_by_ref();
             thread::yield_now();
@@ -151,7 +158,7 @@ impl Handover {
     pub(super) fn release(&mut self, waits: bool) {
         for (owner, handed) in std::mem::take(&mut self.fragments.released) {
             let Handed { wire, from, .. } = handed;
-            if !self.give(owner, handed, waits) {
+            if self.give(owner, handed, waits).is_err() {
                 self.lost.push((wire, from));
             }
         }
@@ -261,7 +268,7 @@ mod tests {
                 panic!("{port}: it overtakes those that were held")
             };
             hands[0].release(false);
-            assert!(hands[0].give(worker, handed(&first), false));
+            assert!(hands[0].give(worker, handed(&first), false).is_ok());
             assert_eq!(taken(&mut hands[worker]), [third, second, first], "{port}");
             owners[worker] += 1;
         }
@@ -289,9 +296,9 @@ mod tests {
         assert_eq!(woken.each_ref().map(|woken| count(woken)), [0, 0]);
         let frame = fragment(4000, 0);
         for _ in 0..RING {
-            assert!(hands[0].give(1, handed(&frame), false));
+            assert!(hands[0].give(1, handed(&frame), false).is_ok());
         }
-        assert!(!hands[0].give(1, handed(&frame), false));
+        assert!(hands[0].give(1, handed(&frame), false).is_err());
         hands[0].wake();
         hands[0].wake();
         assert_eq!(woken.each_ref().map(|woken| count(woken)), [0, 1]);

@@ -14,8 +14,10 @@ use super::restart::Resumed;
 use super::revisions::{InForce, Revisions};
 use super::shared::Shared;
 use super::status::{Direction, Status, WorkerStatus};
+use super::taps::Taps;
 use super::workers::Counted;
 use crate::publish::Published;
+use crate::wires::Wires;
 
 /// What a run is beside its threads.
 #[derive(Debug)]
@@ -30,6 +32,10 @@ pub(super) struct Live {
     pub(super) given_up: GivenUp,
     /// Of a run that has a configuration.
     pub(super) revisions: Option<Revisions>,
+    /// For those who watch frames.
+    pub(super) taps: Arc<Taps>,
+    /// As who replays frames is to know them.
+    pub(super) wires: Wires,
 }
 
 impl Live {

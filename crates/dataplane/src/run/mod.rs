@@ -40,8 +40,10 @@ mod restart;
 mod revisions;
 mod shared;
 mod shared_port;
+mod snapshot;
 mod status;
 mod steering;
+mod taps;
 mod topology;
 mod warnings;
 mod watch;
@@ -73,13 +75,16 @@ use steering::Steering;
 use watch::Watch;
 use workers::{Crew, Joined, Queues, Thread};
 
-use crate::arrival::Crossing;
 use crate::config::Config;
 use crate::publish::Published;
+use crate::wires::{Crossing, Wires};
 
 pub use account::{Accounted, Reason};
 pub use connections::Place;
-pub use control::{BanAction, FlowWords, MOST_CHANGES, Refusal, RefusalKind, Request, ask};
+pub use control::{
+    BanAction, FlowWords, MOST_CHANGES, Refusal, RefusalKind, Request, Watch as WatchRequest, ask,
+    follow,
+};
 pub use device::is_like;
 pub use error::RunError;
 pub use given_up::GivenUp;
@@ -92,6 +97,7 @@ pub use revisions::RevisionStatus;
 pub use status::{
     Direction, PortState, PortStatus, Status, WorkerState, WorkerStatus, text as status_text,
 };
+pub use taps::{FilterError, Listening, Next, Told, decided as told_verdict, text as told_text};
 pub use wire::BoxedPort;
 pub use worker::DRAIN;
 
@@ -198,9 +204,12 @@ impl Run {
         connections: Option<PathBuf>,
         beside: Beside,
     ) -> Result<Self, RunError> {
+        let addresses = published.program().config().host.addresses.clone();
+        let all = wires.iter().map(Joined::join).collect();
         let crew = Crew::new(wires, &published, &division.steering, on_panic);
         let crew = crew.map_err(RunError::Workers)?;
         let (directions, shared) = (crew.directions.clone(), Arc::clone(&crew.shared));
+        let taps = Arc::clone(&crew.taps);
         let threads =
             crew.start(&division.cores, connections.is_some()).map_err(RunError::Workers)?;
         let live = Live {
@@ -212,6 +221,8 @@ impl Run {
             resumed: beside.resumed,
             given_up: beside.given_up,
             revisions: beside.revisions,
+            taps,
+            wires: Wires { all, addresses },
         };
         Ok(Self { live: Arc::new(live), threads, control: None, connections })
     }
@@ -250,6 +261,15 @@ impl Run {
         self.live.status()
     }
 
+    /// Has frames told from now on that a filter wants; the words are in docs/control.md, and without any it is those that
+    /// are dropped.
+    ///
+    /// # Errors
+    /// It is no filter.
+    pub fn listen(&self, filter: &str) -> Result<Listening, FilterError> {
+        self.live.taps.listen(filter)
+    }
+
     /// Serves the control socket until the workers end, which they do once `stop` is raised, somebody asks for it by
     /// the socket, or all ports have ended. `tell` is given what happens meanwhile.
     ///
@@ -274,9 +294,11 @@ impl Run {
             watch.look(&live.shared, &mut tell);
             live.look_after_links(&mut tell);
             live.look_after_rules(&mut tell);
+            live.taps.collect();
             thread::sleep(LOOK);
         }
         watch.look(&live.shared, &mut tell);
+        live.taps.end();
         live.links().restore(&mut tell);
         drop(serving);
         let status = self.status();

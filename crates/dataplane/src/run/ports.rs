@@ -14,7 +14,7 @@ use super::wire::BoxedPort;
 use super::workers::Queues;
 use super::xdp_ports::OpenXdp;
 use super::{interface, topology};
-use crate::arrival::Crossing;
+use crate::wires::Crossing;
 
 /// Frames that a loopback holds, and hands over at a time.
 const LOOPED: usize = 1024;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use packet::visible;
-use rules::model::Counters;
+use rules::model::{Counters, Family};
 use rules::save::{print_rule, print_ruleset};
 use serde_json::{Map, Value, json};
 
@@ -297,11 +297,15 @@ fn dropped(frames: &Accounted) -> impl Iterator<Item = (&'static str, u64)> {
 
 /// The rules with their counters as each family's save tool prints them, one after the other.
 pub(super) fn saved(snapshot: &Snapshot) -> String {
-    let revisions = snapshot.program.revisions();
-    let texts = revisions.map(|revision| {
+    saved_by_family(snapshot).map(|(_, text)| text).collect()
+}
+
+/// The same, apart.
+pub(super) fn saved_by_family(snapshot: &Snapshot) -> impl Iterator<Item = (Family, String)> {
+    snapshot.program.revisions().map(|revision| {
         let ruleset = revision.ruleset();
         let family = ruleset.family;
-        print_ruleset(&ruleset, true, |table, chain, rule| {
+        let text = print_ruleset(&ruleset, true, |table, chain, rule| {
             let table = &ruleset.tables[table];
             let chain = &table.chains[chain];
             match (rule, chain.base) {
@@ -309,9 +313,9 @@ pub(super) fn saved(snapshot: &Snapshot) -> String {
                 (None, Some(base)) => snapshot.policy(family, table.name, base.hook),
                 (None, None) => Counters::default(),
             }
-        })
-    });
-    texts.collect()
+        });
+        (family, text)
+    })
 }
 
 /// Rules that some packet matched.

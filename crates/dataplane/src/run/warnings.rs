@@ -12,11 +12,12 @@ use rules::Iface;
 use rules::model::{Action, Family, Hook, IfaceTest, Ruleset};
 
 use super::config::{Settings, Ttl};
-use crate::arrival::{Arrival, Crossing, Origin};
+use crate::arrival::{Arrival, Origin};
 use crate::config::Config;
 use crate::disposition::FinalVerdict;
 use crate::evaluator::Evaluator;
 use crate::program::Program;
+use crate::wires::Crossing;
 
 /// Rules that nothing on a wire matches, by their lines.
 pub(super) fn idle_rules(ruleset: &Ruleset, settings: &Settings) -> Vec<(u32, String)> {

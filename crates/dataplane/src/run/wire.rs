@@ -18,14 +18,16 @@ use super::handed::Handed;
 use super::handover::{Handover, Place};
 use super::offload::{as_on_a_link, longest};
 use super::replies::Rate;
-use crate::arrival::{Arrival, Crossing, Origin};
-use crate::disposition::{FinalVerdict, Skip};
+use super::taps::{Decision, Judged, Tap};
+use crate::arrival::{Arrival, Origin};
+use crate::disposition::{Disposition, FinalVerdict, Skip};
 use crate::egress::Leaves;
 use crate::handler::BURST;
 use crate::headers::find_headers_into;
 use crate::link::link_of;
 use crate::program::Program;
 use crate::publish::{BurstGuard, Worker};
+use crate::wires::Crossing;
 
 /// A port that a worker drives.
 pub type BoxedPort = Box<dyn Port + Send>;
@@ -55,6 +57,8 @@ pub(super) struct Wire {
     /// Where a frame is put together.
     frame: Vec<u8>,
     of_burst: OfBurst,
+    /// For those who watch what is dropped.
+    pub(super) tap: Tap,
 }
 
 /// One end of a wire, with the frames that come in by it.
@@ -81,6 +85,17 @@ pub(super) enum Fate {
     /// So many of those that were made leave in its place.
     Replaced(usize),
     Dropped(Reason),
+}
+
+impl Fate {
+    /// Why it is dropped, if it is.
+    #[inline]
+    fn reason(self) -> Option<Reason> {
+        match self {
+            Self::Dropped(reason) => Some(reason),
+            Self::Passes | Self::Leaves(_) | Self::Replaced(_) => None,
+        }
+    }
 }
 
 /// A port as one worker drives it.
@@ -122,6 +137,7 @@ impl Wire {
         other: Other,
         crossings: [Crossing; 2],
         workers: usize,
+        tap: Tap,
     ) -> Self {
         let steers = ends.iter().any(|end| end.steers);
         let end = |Driven { name, port, steers, keeps }| End {
@@ -149,6 +165,7 @@ impl Wire {
             back: Burst::with_capacity(0),
             frame: Vec::new(),
             of_burst: OfBurst::new(),
+            tap,
         }
     }
 
@@ -196,6 +213,7 @@ impl Wire {
 
     /// Takes the frames that came in by an end on their way.
     fn pass(&mut self, from: usize, steers: bool, means: &mut Means<'_>) -> Result<(), PortError> {
+        self.tap.begins(means.now);
         match means.mode {
             Mode::Evaluated => {
                 let mut guard = means.rules.burst();
@@ -209,29 +227,39 @@ impl Wire {
                 self.transmit(from)
             }
             Mode::Open => {
-                let [end, to] = self.ends_from(from);
-                end.account.unevaluated(transmit(&mut end.burst, to, &end.account)?);
+                let [end, to] = ends_from(&mut self.ends, from);
+                let sent = transmit(&mut end.burst, to, &end.account, from, &mut self.tap)?;
+                end.account.unevaluated(sent);
                 Ok(())
             }
             Mode::Dropped(reason) => {
-                let End { burst, account, .. } = &mut self.ends[from];
-                account.dropped(reason, burst.len());
-                burst.clear();
+                self.drop_burst(from, reason);
                 Ok(())
             }
         }
     }
 
+    /// All frames of an end are dropped.
+    pub(super) fn drop_burst(&mut self, from: usize, reason: Reason) {
+        let Self { ends, tap, .. } = self;
+        let End { burst, account, .. } = &mut ends[from];
+        account.dropped(reason, burst.len());
+        burst.iter().for_each(|frame| tap.dropped(from, reason, Some(frame)));
+        burst.clear();
+    }
+
     /// A fragment that was held, and that nobody waits for any more, is dropped.
-    pub(super) fn drop_held(&self, from: usize) {
-        self.drop_handed(from, Reason::Fragment);
+    pub(super) fn drop_held(&mut self, from: usize) {
+        self.drop_handed(from, Reason::Fragment, None);
     }
 
     /// A frame that another worker gave up to this one is dropped.
-    pub(super) fn drop_handed(&self, from: usize, reason: Reason) {
+    pub(super) fn drop_handed(&mut self, from: usize, reason: Reason, frame: Option<&FrameBuf>) {
         let account = &self.ends[from].account;
         account.taken_over(1);
         account.dropped(reason, 1);
+        let frame = frame.map(|frame| Frame { bytes: frame.bytes(), meta: &frame.meta });
+        self.tap.dropped(from, reason, frame);
     }
 
     /// Sees to it that its ports hold nothing back of what they took.
@@ -242,7 +270,7 @@ impl Wire {
     /// Gives up the burst that is on its way.
     pub(super) fn abandon(&mut self, reason: Reason) {
         for end in &mut self.ends {
-            end.account.abandon(reason);
+            self.tap.lose(end.account.abandon(reason));
             end.burst.clear();
         }
         self.own.clear();
@@ -300,7 +328,7 @@ impl Wire {
 
     /// Gives the frames of others to their workers, and keeps its own with their headers.
     fn hand_over(&mut self, from: usize, handover: &mut Handover, now: u64) {
-        let Self { number: wire, ends, headers, places, own, .. } = self;
+        let Self { number: wire, ends, headers, places, own, tap, .. } = self;
         let End { burst, port, account, keeps, .. } = &mut ends[from];
         places.clear();
         for (frame, found) in burst.iter_mut().zip(&*headers) {
@@ -327,8 +355,12 @@ impl Wire {
                 Place::Of { worker, is_placed } => {
                     handover.release(waits);
                     match handover.give(worker, hand(frame, is_placed), waits) {
-                        true => handed += 1,
-                        false => refused += 1,
+                        Ok(()) => handed += 1,
+                        Err(Handed { frame, .. }) => {
+                            let frame = Frame { bytes: frame.bytes(), meta: &frame.meta };
+                            tap.dropped(from, Reason::Handover, Some(frame));
+                            refused += 1;
+                        }
                     }
                 }
                 Place::Held(piece) => {
@@ -371,9 +403,21 @@ impl Wire {
                 Ok(_) => self.handle(from, at, guard, now),
                 Err(fate) => fate,
             };
+            if self.tap.wants(fate.reason()) {
+                self.tell(from, at, fate.reason(), guard);
+            }
             self.fates.push(fate);
         }
         causes.add(&mut self.of_burst, guard.program());
+    }
+
+    /// Writes a frame down for who wants to see it.
+    #[cold]
+    fn tell(&mut self, from: usize, at: usize, reason: Option<Reason>, guard: &BurstGuard<'_>) {
+        let Self { ends, tap, .. } = self;
+        let Some(frame) = ends[from].burst.get(at) else { return };
+        let decision = |judged| Decision { judged, program: Arc::clone(guard.shared_program()) };
+        tap.decided(from, at, frame, reason, decision);
     }
 
     /// Takes a frame through the rules.
@@ -407,9 +451,11 @@ impl Wire {
             headers: Some(headers),
             ..Arrival::new(meta.number, *link, bytes.len())
         };
+        self.tap.came(at, bytes);
         let mut seen = Seen::default();
         let egress = guard.handle(bytes, &arrival, &mut seen);
-        let verdict = &egress.outcome.end.verdict;
+        let end = egress.outcome.end;
+        let verdict = &end.verdict;
         if matches!(verdict, FinalVerdict::Unknown) {
             seen.count(&mut self.of_burst);
         }
@@ -428,6 +474,10 @@ impl Wire {
             }
             Leaves::Nothing => Fate::Dropped(Reason::of(verdict)),
         };
+        if self.tap.wants(fate.reason()) {
+            let Disposition { verdict, family, .. } = end;
+            self.tap.judged(Judged { verdict, family, why: seen.first() });
+        }
         if let Some(answer) = egress.reply
             && reply::framed(bytes, headers, answer.bytes, &mut self.frame).is_ok()
         {
@@ -436,6 +486,7 @@ impl Wire {
                 push(&mut self.back, &self.frame, &meta);
             } else {
                 account.dropped(Reason::ReplyRate, 1);
+                self.tap.reply(from, &self.frame, &meta);
             }
         }
         fate
@@ -490,18 +541,15 @@ impl Wire {
     }
 
     pub(super) fn transmit(&mut self, from: usize) -> Result<(), PortError> {
-        let [end, to] = ends_from(&mut self.ends, from);
-        let leaving = if self.out.is_empty() { &mut end.burst } else { &mut self.out };
-        transmit(leaving, to, &end.account)?;
-        if !self.back.is_empty() {
+        let Self { ends, out, back, tap, .. } = self;
+        let [end, to] = ends_from(ends, from);
+        let leaving = if out.is_empty() { &mut end.burst } else { out };
+        transmit(leaving, to, &end.account, from, tap)?;
+        if !back.is_empty() {
             let account = Arc::clone(&end.account);
-            transmit(&mut self.back, end, &account)?;
+            transmit(back, end, &account, from, tap)?;
         }
         Ok(())
-    }
-
-    fn ends_from(&mut self, from: usize) -> [&mut End; 2] {
-        ends_from(&mut self.ends, from)
     }
 }
 
@@ -513,7 +561,13 @@ fn ends_from(ends: &mut [End; 2], from: usize) -> [&mut End; 2] {
 
 /// Transmits a burst: how many frames the port took. The others are dropped, as by a card whose ring is full,
 /// or whose link is down.
-fn transmit(burst: &mut Burst, to: &mut End, account: &Account) -> Result<usize, PortError> {
+fn transmit(
+    burst: &mut Burst,
+    to: &mut End,
+    account: &Account,
+    from: usize,
+    tap: &mut Tap,
+) -> Result<usize, PortError> {
     if burst.is_empty() {
         return Ok(0);
     }
@@ -524,6 +578,7 @@ fn transmit(burst: &mut Burst, to: &mut End, account: &Account) -> Result<usize,
     };
     account.sent(sent);
     account.dropped(why, burst.len());
+    burst.iter().for_each(|frame| tap.dropped(from, why, Some(frame)));
     burst.clear();
     Ok(sent)
 }

@@ -176,9 +176,9 @@ impl Worker {
     fn abandon(&mut self, reason: Reason) {
         self.wires.iter_mut().for_each(|wire| wire.abandon(reason));
         self.ordered.iter_mut().for_each(|ordered| ordered.abandon(reason));
-        for Handed { wire, from, .. } in self.taken.drain(..) {
-            if let Some(wire) = self.wires.get(usize::from(wire)) {
-                wire.drop_handed(usize::from(from), reason);
+        for Handed { wire, from, frame, .. } in self.taken.drain(..) {
+            if let Some(wire) = self.wires.get_mut(usize::from(wire)) {
+                wire.drop_handed(usize::from(from), reason, Some(&frame));
             }
         }
     }

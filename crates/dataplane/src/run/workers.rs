@@ -19,11 +19,13 @@ use super::parker::Parker;
 use super::shared::Shared;
 use super::shared_port::SharedPort;
 use super::steering::Steering;
+use super::taps::Taps;
 use super::topology;
 use super::wire::{BoxedPort, Driven, Wire};
 use super::worker::{Failed, Stage, Worker};
-use crate::arrival::Crossing;
 use crate::publish::Published;
+use crate::wires::Crossing;
+use crate::wires::Join;
 
 /// A port, as workers share it.
 pub(super) struct Queues {
@@ -63,6 +65,14 @@ pub(super) struct Joined {
     pub(super) order: Order,
 }
 
+impl Joined {
+    /// As who replays frames is to know it.
+    pub(super) fn join(&self) -> Join {
+        let ports = self.ports.each_ref().map(|(name, _)| name.to_string());
+        Join { ports, crossings: self.crossings }
+    }
+}
+
 /// One direction of a wire, over all workers.
 #[derive(Debug, Clone)]
 pub(super) struct Counted {
@@ -86,6 +96,7 @@ pub(super) struct Crew {
     workers: Vec<Worker>,
     pub(super) directions: Vec<Counted>,
     pub(super) shared: Arc<Shared>,
+    pub(super) taps: Arc<Taps>,
 }
 
 /// A worker's thread: why it ended, and the connections that it leaves.
@@ -105,6 +116,7 @@ impl Crew {
         let count = steering.workers();
         let parkers = (0..count).map(|_| Parker::new().map(Arc::new)).collect::<io::Result<_>>()?;
         let shared = Arc::new(Shared::new(parkers));
+        let taps = Arc::<Taps>::default();
         let mut of_workers: Vec<Wires> = (0..count).map(|_| Wires::default()).collect();
         let mut directions = Vec::new();
         for Joined { ports, crossings, other, order } in wires {
@@ -118,7 +130,9 @@ impl Crew {
             for (ends, (worker, wires)) in firsts.zip(seconds).zip(workers) {
                 // A frame that is handed over names its wire by its place among those.
                 let number = wires.free.len() as u16;
-                let wire = Wire::new(number, [ends.0, ends.1], other, crossings, count);
+                let ends = [ends.0, ends.1];
+                let tap = taps.tap(ends.each_ref().map(|end| Arc::clone(&end.name)));
+                let wire = Wire::new(number, ends, other, crossings, count, tap);
                 for (counted, account) in counted.iter_mut().zip(wire.accounts()) {
                     counted.accounts.push(account);
                 }
@@ -146,7 +160,7 @@ impl Crew {
         };
         let all = of_workers.into_iter().zip(handovers).zip(wakers).enumerate();
         let workers = all.map(make).collect();
-        Ok(Self { workers, directions, shared })
+        Ok(Self { workers, directions, shared, taps })
     }
 
     /// Starts a thread for each, on the core that it is given if it is given one. What connections they leave is asked

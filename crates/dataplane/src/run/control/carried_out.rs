@@ -40,7 +40,15 @@ pub(super) fn carry_out(
         }
         Request::ConntrackDelete { flows, from } => lists::conntrack_delete(&flows, from, live),
         Request::ConntrackFlush { from } => lists::conntrack_flush(from, live),
+        Request::Drops {} => Ok(drops(live)),
+        Request::Snapshot {} => live.snapshot().map_err(Refusal::refused),
+        Request::Watch(_) => Err(Refusal::refused("it is a stream")),
     }
+}
+
+fn drops(live: &Live) -> Value {
+    let drops: Vec<_> = live.taps.drops().iter().map(|told| told.json(false)).collect();
+    json!({ "schema": "tamis.drops/1", "drops": drops })
 }
 
 fn counters(save: bool, live: &Live) -> Result<Value, Refusal> {

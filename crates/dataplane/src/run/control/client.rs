@@ -1,6 +1,7 @@
-//! The other end of the socket: [`ask`].
+//! The other end of the socket: [`ask`], and [`follow`] where more than one line answers.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -26,7 +27,40 @@ pub fn ask(socket: &Path, request: &Request) -> io::Result<Result<Value, Refusal
     if line.is_empty() {
         sent.and(read)?;
     }
-    let answer: Value = serde_json::from_str(&line).map_err(io::Error::other)?;
+    answer(&line)
+}
+
+/// Asks for a stream: every line after the first, which says that it begins, is given to `each`, until that or the run
+/// has enough.
+///
+/// # Errors
+/// Nobody listens there, or answers; or `each` fails.
+pub fn follow(
+    socket: &Path,
+    request: &Request,
+    mut each: impl FnMut(Value) -> io::Result<ControlFlow<()>>,
+) -> io::Result<Result<(), Refusal>> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    writeln!(stream, "{}", serde_json::to_string(request)?)?;
+    let mut lines = BufReader::new(&stream).lines();
+    let first = lines.next().ok_or(io::ErrorKind::UnexpectedEof)??;
+    if let Err(refusal) = answer(&first)? {
+        return Ok(Err(refusal));
+    }
+    stream.set_read_timeout(None)?;
+    for line in lines {
+        let document = serde_json::from_str(&line?).map_err(io::Error::other)?;
+        if each(document)?.is_break() {
+            break;
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// What a line says.
+fn answer(line: &str) -> io::Result<Result<Value, Refusal>> {
+    let answer: Value = serde_json::from_str(line).map_err(io::Error::other)?;
     Ok(match Refusal::of(&answer) {
         Some(refusal) => Err(refusal),
         None => Ok(answer),

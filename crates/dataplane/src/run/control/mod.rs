@@ -14,6 +14,7 @@ mod lists;
 mod request;
 mod rules;
 mod server;
+mod stream;
 mod words;
 
 use std::fs;
@@ -26,9 +27,9 @@ use std::sync::Arc;
 use super::live::Live;
 use super::{RunError, socket_error};
 
-pub use client::ask;
+pub use client::{ask, follow};
 pub use lists::MOST_CHANGES;
-pub use request::{Refusal, RefusalKind, Request};
+pub use request::{Refusal, RefusalKind, Request, Watch};
 pub(super) use server::Serving;
 pub use words::{BanAction, FlowWords};
 

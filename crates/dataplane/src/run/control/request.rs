@@ -108,6 +108,27 @@ pub enum Request {
         #[serde(default)]
         from: Option<Place>,
     },
+    /// Frames as they are dropped, a line for each.
+    Watch(Watch),
+    /// The last frames that were dropped.
+    Drops {},
+    /// The rules in force, and what they depend on, as files.
+    Snapshot {},
+}
+
+/// Which frames are watched, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watch {
+    /// Which; docs/control.md has the words.
+    #[serde(default)]
+    pub filter: String,
+    /// So many, and no more.
+    #[serde(default)]
+    pub count: Option<u64>,
+    /// With their bytes.
+    #[serde(default)]
+    pub frames: bool,
 }
 
 /// Why a request gets no answer.

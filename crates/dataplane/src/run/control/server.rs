@@ -20,6 +20,7 @@ use super::carried_out::carry_out;
 use super::clients::{Clients, MOST_CLIENTS, PATIENCE, Served};
 use super::line;
 use super::request::{Refusal, RefusalKind, Request};
+use super::stream;
 
 /// How long a client may take for all of its answer.
 const READING: Duration = Duration::from_secs(10);
@@ -142,6 +143,9 @@ fn answer(served: &mut Served, who: Option<Peer>, live: &Live) -> io::Result<()>
     client.set_nonblocking(false)?;
     let request = line::read(served, PATIENCE)?.and_then(|line| Request::from_line(&line));
     served.waits()?;
+    if let Ok(Request::Watch(asked)) = &request {
+        return stream::watch(&client, live, asked);
+    }
     let answer = request.and_then(|request| carry_out(request, who, live));
     let answer = answer.unwrap_or_else(|refusal| refusal.json());
     served.reads()?;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use packet::Packet;
-use pktio::{PortError, Readiness};
+use pktio::{Burst, PortError, Readiness};
 
 use super::super::account::{Account, Reason};
 use super::super::fragments::Piece;
@@ -43,7 +43,9 @@ impl InHand {
     pub(super) fn drop_as(self, reason: Reason, wire: &Wire) {
         let account = wire.account(self.from);
         let left = self.frames as i64 + account.on_its_way() - self.before;
-        account.dropped(reason, usize::try_from(left).unwrap_or(0));
+        let left = usize::try_from(left).unwrap_or(0);
+        account.dropped(reason, left);
+        wire.tap.lose(left);
     }
 }
 
@@ -60,6 +62,15 @@ impl Hand<'_, '_> {
     fn takes(&mut self, frames: usize) {
         let before = self.account().on_its_way();
         self.ordered.in_hand = Some(InHand::new(self.from, frames, before));
+    }
+
+    /// All frames of a part are dropped.
+    fn drops(&mut self, reason: Reason, part: &Frames) {
+        let from = self.from;
+        self.account().dropped(reason, part.len());
+        let Frames { burst, out, back, .. } = part;
+        let frames = [burst, out, back].into_iter().flat_map(Burst::iter);
+        frames.for_each(|frame| self.wire().tap.dropped(from, reason, Some(frame)));
     }
 
     fn lets_go(&mut self) {
@@ -158,8 +169,7 @@ impl Way<Frames> for Hand<'_, '_> {
         }
         self.takes(0);
         let came = self.receive()?;
-        self.wire().received(from).0.clear();
-        self.account().dropped(Reason::Queue, came.frames);
+        self.wire().drop_burst(from, Reason::Queue);
         self.lets_go();
         Ok(came)
     }
@@ -174,7 +184,7 @@ impl Way<Frames> for Hand<'_, '_> {
             Mode::Evaluated => self.evaluate(part),
             Mode::Open => part.is_unevaluated = true,
             Mode::Dropped(reason) => {
-                self.account().dropped(reason, part.len());
+                self.drops(reason, part);
                 part.clear();
             }
         }
@@ -182,7 +192,7 @@ impl Way<Frames> for Hand<'_, '_> {
     }
 
     fn late(&mut self, part: Frames) {
-        self.account().dropped(Reason::Overdue, part.len());
+        self.drops(Reason::Overdue, &part);
     }
 
     fn release(&mut self, parts: &mut [Part<Frames>]) -> Result<(), PortError> {
@@ -194,7 +204,7 @@ impl Way<Frames> for Hand<'_, '_> {
                 (Part::Done(_), Mode::Evaluated | Mode::Open) => continue,
             };
             if let Some(part) = any(part) {
-                self.account().dropped(reason, part.len());
+                self.drops(reason, part);
                 part.clear();
             }
         }

@@ -130,6 +130,7 @@ impl Ordered {
     ) -> Result<bool, PortError> {
         let mut is_busy = false;
         let lanes = Arc::clone(&self.lanes);
+        self.wire.tap.begins(means.now);
         for (from, direction) in lanes.directions.iter().enumerate() {
             let number = self.number;
             let mut hand = Hand { ordered: self, from, means, wake };

@@ -34,6 +34,7 @@ impl Wire {
 
     /// Finds the fates of the frames that came in by an end, and carries them out, but for sending.
     pub(super) fn judge(&mut self, from: usize, means: &mut Means<'_>) {
+        self.tap.begins(means.now);
         let mut guard = means.rules.burst();
         self.find_headers(from, guard.program());
         self.evaluate(from, &mut guard, means.causes, means.now);

@@ -14,6 +14,7 @@ use super::super::config::{Order, Other};
 use super::super::handover;
 use super::super::parker::Parker;
 use super::super::shared_port::SharedPort;
+use super::super::taps::Taps;
 use super::super::wire::{BoxedPort, Driven, Mode};
 use super::*;
 use crate::config::Config;
@@ -46,6 +47,7 @@ impl Rig {
         let mut lanes = Lanes::new(&steering);
         lanes.start -= PATIENCE;
         let lanes = Arc::new(lanes);
+        let taps = Arc::<Taps>::default();
         let workers = left.zip(right).enumerate().map(|(number, (left, right))| {
             let driven = |name, port| Driven {
                 name: Arc::from(name),
@@ -54,7 +56,8 @@ impl Rig {
                 keeps: false,
             };
             let ends = [driven("left", left), driven("right", right)];
-            let wire = Wire::new(0, ends, Other::Pass, Default::default(), 2);
+            let tap = taps.tap(ends.each_ref().map(|end| Arc::clone(&end.name)));
+            let wire = Wire::new(0, ends, Other::Pass, Default::default(), 2, tap);
             let shard = steering.shard(number, 64);
             (Ordered::new(wire, &lanes, number), published.worker_of(shard).sending())
         });
