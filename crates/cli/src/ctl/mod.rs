@@ -2,6 +2,7 @@
 //! is in a module beside it, with its arguments, the request that they make, and the answer for a screen.
 
 mod rules;
+mod shadow;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,8 @@ pub(crate) enum CtlCommand {
     /// About its rules.
     #[command(flatten)]
     Rules(rules::RulesCommand),
+    /// Rules that are tried beside those in force: what they would have done otherwise
+    Shadow(shadow::ShadowArgs),
     /// Handle what has come, and end
     Stop,
 }
@@ -62,6 +65,7 @@ impl CtlCommand {
         Ok(match self {
             Self::Status => Request::Status {},
             Self::Rules(command) => command.request()?,
+            Self::Shadow(args) => args.request()?,
             Self::Stop => Request::Stop {},
         })
     }
@@ -70,6 +74,7 @@ impl CtlCommand {
         match self {
             Self::Status => status_text(answer),
             Self::Rules(command) => command.text(answer),
+            Self::Shadow(args) => args.text(answer),
             Self::Stop => "stopping\n".to_owned(),
         }
     }

@@ -14,6 +14,7 @@ use crossbeam_utils::CachePadded;
 
 use super::causes::Causes;
 use super::parker::Parker;
+use super::shadow::Slot;
 
 /// What workers share.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(super) struct Shared {
     panicked: AtomicBool,
     seats: Vec<CachePadded<Seat>>,
     pub(super) causes: Causes,
+    /// Rules that are tried beside those in force.
+    pub(super) shadow: Arc<Slot>,
 }
 
 /// Where a worker is.
@@ -67,6 +70,7 @@ impl Shared {
             panicked: AtomicBool::new(false),
             seats: parkers.into_iter().map(seat).collect(),
             causes: Causes::default(),
+            shadow: Arc::default(),
         }
     }
 

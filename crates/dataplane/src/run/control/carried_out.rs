@@ -18,6 +18,16 @@ pub(super) fn carry_out(request: Request, live: &Live) -> Result<Value, Refusal>
             Ok(json!({ "schema": "tamis.stop/1", "stopping": true }))
         }
         Request::Counters { save } => counters(save, live),
+        Request::Shadow {} => Ok(live.shadow_json()),
+        Request::ShadowStart { texts } => {
+            live.shadow(texts).map_err(Refusal::refused)?;
+            Ok(live.shadow_json())
+        }
+        Request::ShadowStop {} => {
+            let last = live.shadow_json();
+            live.shared.shadow.set(None);
+            Ok(last)
+        }
     }
 }
 

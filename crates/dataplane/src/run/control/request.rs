@@ -19,6 +19,15 @@ pub enum Request {
     },
     /// That it stops.
     Stop {},
+    /// What rules that are tried beside those in force would have done otherwise.
+    Shadow {},
+    /// That these are tried: texts as of the save tools, one for each family that is to have other rules.
+    ShadowStart {
+        /// Each whole.
+        texts: Vec<String>,
+    },
+    /// That none are tried any more.
+    ShadowStop {},
 }
 
 /// Why a request gets no answer.
