@@ -4,6 +4,7 @@
 mod files;
 mod rules;
 mod seen;
+mod shadow;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -53,6 +54,8 @@ pub(crate) enum CtlCommand {
     /// Into files.
     #[command(flatten)]
     Files(files::FilesCommand),
+    /// Rules that are tried beside those in force: what they would have done otherwise
+    Shadow(shadow::ShadowArgs),
     /// Handle what has come, and end
     Stop,
 }
@@ -78,6 +81,7 @@ impl CtlCommand {
             Self::Rules(command) => command.request()?,
             Self::Seen(command) => command.request(),
             Self::Files(command) => command.request(),
+            Self::Shadow(args) => args.request()?,
             Self::Stop => Request::Stop {},
         })
     }
@@ -89,6 +93,7 @@ impl CtlCommand {
             Self::Seen(command) => command.text(answer),
             // They say themselves what they wrote.
             Self::Files(_) => String::new(),
+            Self::Shadow(args) => args.text(answer),
             Self::Stop => "stopping\n".to_owned(),
         }
     }

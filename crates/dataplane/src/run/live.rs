@@ -12,12 +12,14 @@ use super::given_up::GivenUp;
 use super::links::Links;
 use super::restart::Resumed;
 use super::revisions::{InForce, Revisions};
+use super::shadow::{self, Shadow};
 use super::shared::Shared;
 use super::status::{Direction, Status, WorkerStatus};
 use super::taps::Taps;
 use super::workers::Counted;
 use crate::publish::Published;
 use crate::wires::Wires;
+use serde_json::{Value, json};
 
 /// What a run is beside its threads.
 #[derive(Debug)]
@@ -42,6 +44,24 @@ impl Live {
     /// Tells the workers to stop once they have handled what their ports still have.
     pub(super) fn stop(&self) {
         self.shared.stop();
+    }
+
+    /// Has these rules tried beside those in force, in place of others that are; see [`Shadow::new`].
+    ///
+    /// # Errors
+    /// They are refused.
+    pub(super) fn shadow(&self, texts: Vec<String>) -> Result<(), shadow::Refused> {
+        let shadow = Shadow::new(texts, &self.published, &self.division.steering)?;
+        self.shared.shadow.set(Some(Arc::new(shadow)));
+        Ok(())
+    }
+
+    /// What they would have done otherwise.
+    pub(super) fn shadow_json(&self) -> Value {
+        match self.shared.shadow.get() {
+            Some(shadow) => shadow.json(),
+            None => json!({ "schema": "tamis.shadow/1", "active": false }),
+        }
     }
 
     /// Looks after the devices, if it is time.

@@ -38,6 +38,7 @@ mod questions;
 pub mod replies;
 mod restart;
 mod revisions;
+mod shadow;
 mod shared;
 mod shared_port;
 mod snapshot;
@@ -65,6 +66,7 @@ use std::thread;
 use std::time::Duration;
 
 use rules::model::Ruleset;
+use serde_json::Value;
 
 use config::{OnPanic, Order, Other, Workers};
 use control::Control;
@@ -248,6 +250,21 @@ impl Run {
     /// Why not: it takes a new start.
     pub fn suits(&self, rulesets: &[Arc<Ruleset>]) -> Result<(), String> {
         self.live.division.steering.suits(rulesets)
+    }
+
+    /// Has rules tried beside those in force: save texts, one for each family that is to have other rules. They act on
+    /// nothing; what they would have done otherwise is counted.
+    ///
+    /// # Errors
+    /// Why they are refused, with the text and its line and column.
+    pub fn shadow(&self, texts: Vec<String>) -> Result<(), String> {
+        self.live.shadow(texts).map_err(|refused| refused.to_string())
+    }
+
+    /// What they would have done otherwise: `tamis.shadow/1`.
+    #[must_use]
+    pub fn shadow_json(&self) -> Value {
+        self.live.shadow_json()
     }
 
     /// Tells the workers to stop once they have handled what their ports still have.

@@ -15,6 +15,7 @@ use crossbeam_utils::CachePadded;
 use super::causes::Causes;
 use super::parker::Parker;
 use super::questions::{Questions, Silent};
+use super::shadow::Slot;
 use crate::publish::Worker;
 
 /// What workers share.
@@ -27,6 +28,8 @@ pub(super) struct Shared {
     panicked: AtomicBool,
     seats: Vec<CachePadded<Seat>>,
     pub(super) causes: Causes,
+    /// Rules that are tried beside those in force.
+    pub(super) shadow: Arc<Slot>,
 }
 
 /// Where a worker is.
@@ -72,6 +75,7 @@ impl Shared {
             panicked: AtomicBool::new(false),
             seats: parkers.into_iter().map(seat).collect(),
             causes: Causes::default(),
+            shadow: Arc::default(),
         }
     }
 

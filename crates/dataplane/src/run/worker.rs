@@ -23,6 +23,7 @@ use super::config::OnPanic;
 use super::handed::Handed;
 use super::handover::Handover;
 use super::ordered::Ordered;
+use super::shadow::Shade;
 use super::shared::{Phase, Shared};
 use super::wire::{Means, Mode, Wire};
 use crate::publish;
@@ -40,6 +41,7 @@ pub(super) struct Worker {
     /// Those that keep the order of all their frames.
     pub(super) ordered: Vec<Ordered>,
     pub(super) rules: publish::Worker,
+    pub(super) shade: Shade,
     pub(super) handover: Handover,
     pub(super) on_panic: OnPanic,
     pub(super) shared: Arc<Shared>,
@@ -109,9 +111,10 @@ impl Worker {
         self.shared.seat(self.number).questions.answer(&mut self.rules);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mode = self.mode();
-        let Self { rules, handover, shared, wires, ordered, taken, stage, .. } = self;
+        let Self { rules, shade, handover, shared, wires, ordered, taken, stage, .. } = self;
         let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        let mut means = Means { rules, causes: &shared.causes, handover, mode, now };
+        shade.turns();
+        let mut means = Means { rules, causes: &shared.causes, shade, handover, mode, now };
         let mut frames = 0;
         if stage.phase == Phase::Receives {
             for wire in &mut *wires {
@@ -138,6 +141,7 @@ impl Worker {
             wires[usize::from(wire)].drop_held(usize::from(from));
         }
         means.handover.wake();
+        means.shade.turned(now, frames);
         Ok(frames)
     }
 

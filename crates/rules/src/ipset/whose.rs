@@ -36,6 +36,12 @@ impl Sets {
         Self { whose, ..self }
     }
 
+    /// Others that are as these are now.
+    #[must_use]
+    pub fn copied(&self) -> Self {
+        Self { whose: Whose::Own(self.look(AllSets::clone)), begun: self.begun }
+    }
+
     /// Number of sets.
     #[must_use]
     pub fn len(&self) -> usize {

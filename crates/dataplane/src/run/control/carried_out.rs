@@ -43,6 +43,16 @@ pub(super) fn carry_out(
         Request::Drops {} => Ok(drops(live)),
         Request::Snapshot {} => live.snapshot().map_err(Refusal::refused),
         Request::Watch(_) => Err(Refusal::refused("it is a stream")),
+        Request::Shadow {} => Ok(live.shadow_json()),
+        Request::ShadowStart { texts } => {
+            live.shadow(texts).map_err(Refusal::refused)?;
+            Ok(live.shadow_json())
+        }
+        Request::ShadowStop {} => {
+            let last = live.shadow_json();
+            live.shared.shadow.set(None);
+            Ok(last)
+        }
     }
 }
 

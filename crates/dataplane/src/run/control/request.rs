@@ -114,6 +114,15 @@ pub enum Request {
     Drops {},
     /// The rules in force, and what they depend on, as files.
     Snapshot {},
+    /// What rules that are tried beside those in force would have done otherwise.
+    Shadow {},
+    /// That these are tried: texts as of the save tools, one for each family that is to have other rules.
+    ShadowStart {
+        /// Each whole.
+        texts: Vec<String>,
+    },
+    /// That none are tried any more.
+    ShadowStop {},
 }
 
 /// Which frames are watched, and how.
