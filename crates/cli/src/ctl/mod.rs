@@ -56,6 +56,8 @@ pub(crate) enum CtlCommand {
     Files(files::FilesCommand),
     /// Rules that are tried beside those in force: what they would have done otherwise
     Shadow(shadow::ShadowArgs),
+    /// Put the rules that are tried in force
+    Promote,
     /// Handle what has come, and end
     Stop,
 }
@@ -82,6 +84,7 @@ impl CtlCommand {
             Self::Seen(command) => command.request(),
             Self::Files(command) => command.request(),
             Self::Shadow(args) => args.request()?,
+            Self::Promote => Request::Promote {},
             Self::Stop => Request::Stop {},
         })
     }
@@ -94,6 +97,7 @@ impl CtlCommand {
             // They say themselves what they wrote.
             Self::Files(_) => String::new(),
             Self::Shadow(args) => args.text(answer),
+            Self::Promote => rules::applied(answer),
             Self::Stop => "stopping\n".to_owned(),
         }
     }

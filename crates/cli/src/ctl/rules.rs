@@ -120,7 +120,8 @@ fn seconds(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| "expected 1 to 3600 seconds".to_owned())
 }
 
-fn applied(answer: &Value) -> String {
+/// What a change of rules did.
+pub(super) fn applied(answer: &Value) -> String {
     let [new, gone, kept] = ["new", "gone", "kept"].map(|key| &answer[key]);
     let rules = if *new == 1 { "rule" } else { "rules" };
     let changed = format!("{new} {rules} new, {gone} gone, {kept} kept");

@@ -39,7 +39,7 @@ impl ShadowArgs {
             return "no rules are tried\nnext: tamis ctl shadow FILE\n".to_owned();
         }
         match &*self.files {
-            [] => found(answer),
+            [] => format!("{}next: tamis ctl promote, or tamis ctl shadow off\n", found(answer)),
             [off] if off == "off" => format!("{}these rules are tried no more\n", found(answer)),
             _ => "tried from now on, and acting on nothing\nnext: tamis ctl shadow\n".to_owned(),
         }

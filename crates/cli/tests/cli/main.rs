@@ -36,6 +36,7 @@ mod restart;
 mod review;
 mod revisions;
 mod select;
+mod shadow;
 mod shell;
 mod snapshot;
 mod streams;

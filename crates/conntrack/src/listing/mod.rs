@@ -128,6 +128,12 @@ impl Listing {
         Ok((Self { flows, at: Some(at) }, refused))
     }
 
+    /// Flows that a table listed at this time, in nanoseconds.
+    #[must_use]
+    pub fn of_flows(flows: Vec<Listed>, at: u64) -> Self {
+        Self { flows, at: Some(at) }
+    }
+
     /// What a table of one address family goes on with: of a listing that tamis wrote, the flows of that family. The
     /// kernel's table is one for both, so its listing stays whole.
     #[must_use]

@@ -66,6 +66,20 @@ impl Live {
         self.parts(Tracker::part, from, wanted, most)
     }
 
+    /// All of them.
+    ///
+    /// # Errors
+    /// A worker does not answer.
+    pub(super) fn all_connections(&self) -> Result<Vec<Listed>, Silent> {
+        let (mut flows, mut from) = (Vec::new(), Some(Place::default()));
+        while let Some(place) = from {
+            let found = self.connections(place, Wanted::default(), usize::MAX)?;
+            flows.extend(found.flows);
+            from = found.next;
+        }
+        Ok(flows)
+    }
+
     /// Ends those that are wanted, from a place on.
     ///
     /// # Errors

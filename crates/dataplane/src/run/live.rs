@@ -5,13 +5,17 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use conntrack::Listing;
+use serde_json::{Value, json};
+
 use super::Division;
 use super::account::Accounted;
+use super::connections::now;
 use super::control::Refusal;
 use super::given_up::GivenUp;
 use super::links::Links;
 use super::restart::Resumed;
-use super::revisions::{InForce, Revisions};
+use super::revisions::{Asked, InForce, Peer, Revisions};
 use super::shadow::{self, Shadow};
 use super::shared::Shared;
 use super::status::{Direction, Status, WorkerStatus};
@@ -19,7 +23,6 @@ use super::taps::Taps;
 use super::workers::Counted;
 use crate::publish::Published;
 use crate::wires::Wires;
-use serde_json::{Value, json};
 
 /// What a run is beside its threads.
 #[derive(Debug)]
@@ -51,9 +54,30 @@ impl Live {
     /// # Errors
     /// They are refused.
     pub(super) fn shadow(&self, texts: Vec<String>) -> Result<(), shadow::Refused> {
-        let shadow = Shadow::new(texts, &self.published, &self.division.steering)?;
+        let connections = match self.published.program().tracks() {
+            true => self
+                .all_connections()
+                .map_err(|silent| shadow::Refused::Other(silent.to_string()))?,
+            false => Vec::new(),
+        };
+        let listing = Listing::of_flows(connections, now());
+        let shadow = Shadow::new(texts, listing, self.in_force())?;
         self.shared.shadow.set(Some(Arc::new(shadow)));
         Ok(())
+    }
+
+    /// Puts the rules that are tried in force, and tries them no more: the answer is that of `apply`.
+    ///
+    /// # Errors
+    /// There are none, or they are refused.
+    pub(super) fn promote(&self, who: Option<Peer>) -> Result<Value, Refusal> {
+        let Some(shadow) = self.shared.shadow.get() else {
+            return Err(Refusal::refused("expected rules that are tried: tamis ctl shadow FILE"));
+        };
+        let asked = Asked { name: "shadow".to_owned(), ..Asked::default() };
+        let done = self.revisions()?.apply(&asked, &shadow.text(), who, self.in_force())?;
+        self.shared.shadow.set(None);
+        Ok(done)
     }
 
     /// What they would have done otherwise.

@@ -2,13 +2,10 @@
 //!
 //! Contract: nothing waits for it but who asks. Rules come with their counters; what cannot be listed is left out, and said.
 
-use std::fmt::Write;
-
-use conntrack::Wanted;
 use rules::ipset::SavedSet;
 use serde_json::{Map, Value, json};
 
-use super::connections::{Place, now};
+use super::connections::now;
 use super::live::Live;
 use super::status;
 
@@ -26,11 +23,8 @@ enum Content {
 type File = (&'static str, fn(&Live) -> Content);
 
 /// What is there beside rules and wires, if it can be listed.
-const LISTED: [File; 3] = [
-    ("ipset.save", Live::sets),
-    ("bans.txt", Live::bans),
-    ("conntrack.txt", Live::all_connections),
-];
+const LISTED: [File; 3] =
+    [("ipset.save", Live::sets), ("bans.txt", Live::bans), ("conntrack.txt", Live::tracked)];
 
 impl Live {
     /// The folder: `tamis.snapshot/1`.
@@ -76,21 +70,11 @@ impl Live {
     }
 
     /// Its connections, as `conntrack -L` prints them.
-    fn all_connections(&self) -> Content {
+    fn tracked(&self) -> Content {
         if !self.published.program().tracks() {
             return Content::Nothing;
         }
-        let (mut text, mut from) = (String::new(), Some(Place::default()));
-        while let Some(place) = from {
-            let Ok(found) = self.connections(place, Wanted::default(), usize::MAX) else {
-                return Content::Unlisted;
-            };
-            for flow in &found.flows {
-                // Writing to a String cannot fail.
-                let _ = writeln!(text, "{flow}");
-            }
-            from = found.next;
-        }
-        Content::Text(text)
+        let Ok(flows) = self.all_connections() else { return Content::Unlisted };
+        Content::Text(flows.iter().map(|flow| format!("{flow}\n")).collect())
     }
 }

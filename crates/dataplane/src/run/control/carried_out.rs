@@ -48,6 +48,7 @@ pub(super) fn carry_out(
             live.shadow(texts).map_err(Refusal::refused)?;
             Ok(live.shadow_json())
         }
+        Request::Promote {} => live.promote(who),
         Request::ShadowStop {} => {
             let last = live.shadow_json();
             live.shared.shadow.set(None);

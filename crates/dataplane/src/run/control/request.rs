@@ -123,6 +123,8 @@ pub enum Request {
     },
     /// That none are tried any more.
     ShadowStop {},
+    /// That those that are tried are put in force.
+    Promote {},
 }
 
 /// Which frames are watched, and how.

@@ -3,7 +3,7 @@
 //!
 //! Contract: a worker evaluates a copy of each frame by the shadow right after the frame itself, with connections,
 //! memories and sets of the shadow's own; sets start as copies of those in force. What the access list in force denies is not
-//! evaluated. A connection that began before the shadow is established for it, for [`GRACE`]. A worker that has had
+//! evaluated. Connections begin as copies of those in force, too. A worker that has had
 //! frames in every turn for [`LOADED`] leaves the shadow out until it has had none: its frames are counted as left out, and
 //! connections that the shadow has not seen the beginning of by then may differ for that alone, as [`Shadow::json`] says.
 //! Nobody waits for it: workers take a lock once for a burst in which something differs. [`MOST`] pairs are kept.
@@ -17,11 +17,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwapOption;
+use conntrack::Listing;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadError, LoadOptions, load};
 use serde_json::{Value, json};
 
-use super::steering::Steering;
+use super::revisions::InForce;
 use crate::config::Config;
 use crate::publish::Published;
 
@@ -96,14 +97,15 @@ impl Slot {
 }
 
 impl Shadow {
-    /// These texts, one for each family that is to have other rules; the other families keep those in force.
+    /// These texts, one for each family that is to have other rules; the other families keep those in force. It goes on
+    /// with these connections.
     ///
     /// # Errors
     /// One is no rules, or the workers cannot share connections as these need it.
     pub(super) fn new(
         texts: Vec<String>,
-        in_force: &Published,
-        steering: &Steering,
+        connections: Listing,
+        InForce { published: in_force, steering }: InForce<'_>,
     ) -> Result<Self, Refused> {
         let mut rulesets: Vec<Arc<Ruleset>> = Vec::new();
         for (at, text) in texts.iter().enumerate() {
@@ -124,7 +126,7 @@ impl Shadow {
         let mut config = Config::clone(program.config());
         config.bans = None;
         config.sets = in_force.shared().sets().map(rules::ipset::Sets::copied);
-        config.ct.start = None;
+        config.ct.start = Some(Arc::new(connections));
         config.ct.grace = 0;
         let published = Published::new(rulesets.iter().map(|rules| &**rules), config);
         Ok(Self {
@@ -137,9 +139,9 @@ impl Shadow {
         })
     }
 
-    /// The texts, as they were given.
-    pub(super) fn texts(&self) -> &[String] {
-        &self.texts
+    /// The texts, as they were given, one after the other.
+    pub(super) fn text(&self) -> String {
+        self.texts.join("\n")
     }
 
     /// Counts a burst: so many frames, so many left out, and what differs of them.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rules::model::Family;
 use rules::save::{LoadOptions, load};
 
+use super::super::steering::Steering;
 use super::*;
 
 const RULES: &str = "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n";
@@ -14,7 +15,9 @@ fn slot() -> Arc<Slot> {
     let rules = load(RULES, &options).expect("rules").ruleset;
     let published = Published::new([&rules], Config::default()).expect("published");
     let (steering, _) = Steering::of(&[Arc::new(rules)], 1);
-    let shadow = Shadow::new(vec![RULES.to_owned()], &published, &steering).expect("a shadow");
+    let at = InForce { published: &published, steering: &steering };
+    let texts = vec![RULES.to_owned()];
+    let shadow = Shadow::new(texts, Listing::default(), at).expect("a shadow");
     let slot = Arc::new(Slot::default());
     slot.set(Some(Arc::new(shadow)));
     slot
@@ -53,10 +56,8 @@ fn a_text_that_is_refused_is_named_with_its_line() {
     let steering = Steering::of(&[], 1).0;
     let refused = |texts: &[&str]| {
         let texts = texts.iter().map(|text| (*text).to_owned()).collect();
-        Shadow::new(texts, &shadow.published, &steering)
-            .map(|_| ())
-            .expect_err("refused")
-            .to_string()
+        let at = InForce { published: &shadow.published, steering: &steering };
+        Shadow::new(texts, Listing::default(), at).map(|_| ()).expect_err("refused").to_string()
     };
     let told = refused(&[RULES, "*filter\n-A FORWARD --nonsense\nCOMMIT\n"]);
     assert!(told.starts_with("text 2: 2:12: "), "{told}");

@@ -3,11 +3,12 @@
 use std::thread;
 use std::time::Duration;
 
+use packet::craft::Message;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{Left, Rig, datagram, filter, finish, send, syn};
+use super::{Left, Rig, craft, datagram, filter, finish, send, syn};
 
 /// Attempts at a run in which the worker never has too much to do.
 const ATTEMPTS: usize = 20;
@@ -86,6 +87,34 @@ fn where_a_packet_would_go_instead_differs_too() {
     assert_eq!(told["differ"], 1, "no translation: {told:#}");
     let (_, told) = tried(&nat("10.0.0.10"), Some(&nat("10.0.0.10")), &frames);
     assert_eq!(told["differ"], 0, "{told:#}");
+}
+
+/// Connections begin as copies of those in force.
+#[test]
+fn a_connection_that_there_was_before_is_known() {
+    let rules = filter(
+        "DROP",
+        "-A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n-A FORWARD -i left -j ACCEPT\n",
+    );
+    let (run, mut far) = Rig::new(&rules).start();
+    let handled = |from: usize, frames: u64| {
+        while run.status().directions[from].frames.received < frames
+            || !run.status().directions[from].frames.balances()
+        {
+            thread::sleep(Duration::from_micros(200));
+        }
+    };
+    send(&mut far[0], &[datagram(["10.0.0.7", "10.0.0.9"], 53)]);
+    handled(0, 1);
+    run.shadow(vec![filter("DROP", "-A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n")])
+        .expect("rules");
+    let reply = craft(["10.0.0.9", "10.0.0.7"], Message::udp(53, 4000)).frame();
+    let other = craft(["10.0.0.9", "10.0.0.7"], Message::udp(53, 4001)).frame();
+    send(&mut far[1], &[reply, other]);
+    handled(1, 2);
+    let told = run.shadow_json();
+    assert_eq!((&told["packets"], &told["differ"]), (&2.into(), &0.into()), "{told:#}");
+    assert_eq!(finish(run, far).frames[0].len(), 1);
 }
 
 #[test]
