@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Pass frames between ports under rules, live
     Run(RunArgs),
-    /// Ask a run how it is, or stop it
+    /// Ask a run how it is, change its rules, or stop it
     Ctl(CtlArgs),
     /// Which kinds of ports work on this machine, and what the others lack
     Doctor(DoctorArgs),
