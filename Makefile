@@ -110,4 +110,4 @@ picture: ## Redraw docs/review.png (needs Chromium)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test skips deps lint package oracle lab lab-deps series soak-live picture loom golden fuzz
+.PHONY: help run test kill skips deps lint package oracle lab lab-deps series soak-live picture loom golden fuzz

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
 use dataplane::run::{RefusalKind, Request, ask, status_text};
+use packet::visible;
 use serde_json::Value;
 
 use crate::screen;
@@ -54,9 +55,12 @@ pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode> {
     let answer = ask(&args.socket, &args.command.request()?);
     match answer.map_err(|error| nobody(&args.socket, error))? {
         Ok(answer) if args.json => screen::print(&format!("{answer:#}\n"))?,
-        Ok(answer) => screen::print(&args.command.text(&answer))?,
+        Ok(answer) => {
+            warn(&answer);
+            screen::print(&args.command.text(&answer))?;
+        }
         Err(refusal) => {
-            screen::tell(&format!("tamis: {}", refusal.what));
+            screen::tell(&format!("tamis: {}", crate::without_numbers(&refusal.what)));
             return Ok(ExitCode::from(code(refusal.kind)));
         }
     }
@@ -78,6 +82,14 @@ impl CtlCommand {
             Self::Rules(command) => command.text(answer),
             Self::Stop => "stopping\n".to_owned(),
         }
+    }
+}
+
+/// What is odd about what was done.
+fn warn(answer: &Value) {
+    let warnings = answer["warnings"].as_array().into_iter().flatten();
+    for warning in warnings.filter_map(Value::as_str) {
+        screen::tell(&format!("warning: {}", visible::word(warning)));
     }
 }
 

@@ -241,7 +241,7 @@ fn a_full_disk_refuses_and_takes_more_once_there_is_room() {
             let length = disk.lock().cached.len() as u64;
             // Not even what is there can be written again, now and then.
             disk.lock().room = is_full.then(|| [length, length / 2][draw.below(2)]);
-            let large: Arc<str> = "-A FORWARD -j ACCEPT\n".repeat(draw.below(40_000)).into();
+            let large: Arc<str> = "-A FORWARD -j ACCEPT\n".repeat(draw.below(8_000)).into();
             let mut records = batch(step);
             records.push(Record::Revision {
                 number: 1000 + step,
