@@ -43,6 +43,9 @@ loom: ## Explore every interleaving of small programs on what threads share
 	cargo test -p tamis-dataplane --test loom
 	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-lab-engines interleavings
 
+kill: ## Kill a run 1,000 times in a stream of applies, and fill its disk 100 times (minutes)
+	TAMIS_KILLS=1000 cargo test -p tamis --test cli killed
+
 golden: ## Compare all 32 workload streams, and what the model makes of them, with the recorded ones (minutes)
 	cargo build --release --bin tamis-bench
 	for variant in A B C D; do for preset in 1 2 3 4 5 6 7 8; do for default in deny accept; do \
@@ -107,4 +110,4 @@ picture: ## Redraw docs/review.png (needs Chromium)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test skips deps lint package oracle lab lab-deps series soak-live picture loom golden fuzz
+.PHONY: help run test kill skips deps lint package oracle lab lab-deps series soak-live picture loom golden fuzz

@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Pass frames between ports under rules, live
     Run(RunArgs),
-    /// Ask a run how it is, or stop it
+    /// Ask a run how it is, change its rules, or stop it
     Ctl(CtlArgs),
     /// Frames that a run drops, as it happens
     Watch(WatchArgs),

@@ -78,11 +78,12 @@ const NEEDED: &[c_long] = &[
     libc::SYS_shutdown,
     libc::SYS_socket,
     libc::SYS_socketpair,
-    // Files: rules that are read again, captures and connections that are written.
+    // Files: rules that are read again, captures, connections and the journal that are written.
     libc::SYS_close,
     libc::SYS_faccessat,
     libc::SYS_fcntl,
     libc::SYS_fdatasync,
+    libc::SYS_flock,
     libc::SYS_fstat,
     libc::SYS_fsync,
     libc::SYS_ftruncate,

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
 use dataplane::run::{Refusal, RefusalKind, Request, ask, status_text};
+use packet::visible;
 use serde_json::Value;
 
 use crate::screen;
@@ -70,7 +71,10 @@ pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode> {
     let answer = ask(&args.socket, &args.command.request()?);
     match answer.map_err(|error| nobody(&args.socket, error))? {
         Ok(answer) if args.json => screen::print(&format!("{answer:#}\n"))?,
-        Ok(answer) => screen::print(&args.command.text(&answer))?,
+        Ok(answer) => {
+            warn(&answer);
+            screen::print(&args.command.text(&answer))?;
+        }
         Err(refusal) => return Ok(refused(&refusal)),
     }
     Ok(ExitCode::SUCCESS)
@@ -105,8 +109,16 @@ impl CtlCommand {
 
 /// Says why a run refuses: the exit code.
 pub(crate) fn refused(refusal: &Refusal) -> ExitCode {
-    screen::tell(&format!("tamis: {}", refusal.what));
+    screen::tell(&format!("tamis: {}", crate::without_numbers(&refusal.what)));
     ExitCode::from(code(refusal.kind))
+}
+
+/// What is odd about what was done.
+fn warn(answer: &Value) {
+    let warnings = answer["warnings"].as_array().into_iter().flatten();
+    for warning in warnings.filter_map(Value::as_str) {
+        screen::tell(&format!("warning: {}", visible::word(warning)));
+    }
 }
 
 /// The exit code of a refusal.

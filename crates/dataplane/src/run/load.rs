@@ -66,7 +66,8 @@ pub(super) fn texts(settings: &Settings) -> Result<Vec<RulesText>, ConfigError> 
 /// # Errors
 /// A file cannot be read, is refused, or holds what no wire can do.
 pub(super) fn rules(settings: &Settings, texts: &[RulesText]) -> Result<Loaded, ConfigError> {
-    can_answer(settings)?;
+    let families: Vec<Family> = texts.iter().map(|text| text.family).collect();
+    can_answer(settings, &families)?;
     let (mut rulesets, mut told) = (Vec::new(), Vec::new());
     for text in texts {
         let named = settings.rules.iter().find(|rules| rules.family == text.family);
@@ -151,18 +152,23 @@ fn text(settings: &Settings, Named { path, at }: &Named) -> Result<String, Confi
 }
 
 /// Refuses wires on which packets age where a port has no address to answer them with: one of each family that has
-/// rules.
-fn can_answer(settings: &Settings) -> Result<(), ConfigError> {
-    let families = settings.rules.iter().map(|rules| rules.family);
-    let families: Vec<_> = families.filter(|family| family.is_ip()).collect();
+/// rules. Those of a bridge are refused there, too.
+pub(super) fn can_answer(settings: &Settings, families: &[Family]) -> Result<(), ConfigError> {
+    let is_bridge = families.contains(&Family::Bridge);
+    let families: Vec<_> = families.iter().filter(|family| family.is_ip()).collect();
     for wire in settings.wires.iter().filter(|wire| wire.ttl == Ttl::Lower) {
+        if is_bridge {
+            let what =
+                "ttl = \"lower\": expected no bridge rules: a router's packets cross no bridge";
+            return Err(settings.refuse(wire.at, what));
+        }
         if families.is_empty() {
             let what = "ttl = \"lower\": expected ip or ip6 in [rules], whose packets age";
             return Err(settings.refuse(wire.at, what));
         }
         for family in &families {
             let ports = wire.ports.iter().filter_map(|place| settings.ports.get(*place));
-            let lacks = |port: &&PortSettings| port.address_of(*family).is_none();
+            let lacks = |port: &&PortSettings| port.address_of(**family).is_none();
             if let Some(port) = ports.into_iter().find(lacks) {
                 let (family, port) = (family.name(), &port.name);
                 let what = "ttl = \"lower\" beside rules of";

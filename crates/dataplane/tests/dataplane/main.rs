@@ -9,6 +9,7 @@ mod ftp;
 mod full_table;
 mod given_up;
 mod headers;
+mod journal;
 mod live;
 mod nat;
 mod observed;

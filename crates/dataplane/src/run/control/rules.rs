@@ -7,6 +7,9 @@ use super::super::live::Live;
 use super::super::revisions::{Asked, MOST_SECONDS, Peer};
 use super::request::{Refusal, RefusalKind, Request};
 
+/// Bytes of a text's name: it is kept with the revision.
+const MOST_NAME: usize = 256;
+
 /// Puts rules in force.
 ///
 /// # Errors
@@ -19,7 +22,10 @@ pub(super) fn apply(request: Request, who: Option<Peer>, live: &Live) -> Result<
     if confirm.is_some_and(|seconds| !(1..=MOST_SECONDS).contains(&seconds)) {
         return Err(wrong(&format!("expected confirm from 1 to {MOST_SECONDS} seconds")));
     }
-    let name = if name.is_empty() { "-".to_owned() } else { name };
+    let name = match &name[..name.floor_char_boundary(MOST_NAME)] {
+        "" => "-".to_owned(),
+        name => name.to_owned(),
+    };
     let asked = Asked { name, family, noflush, if_rev, dry_run, confirm };
     live.revisions()?.apply(&asked, &text, who, live.in_force())
 }

@@ -10,7 +10,7 @@ use rules::revision::Revision;
 
 use super::super::config::Settings;
 use super::super::control::{Refusal, RefusalKind};
-use super::super::load::{RulesText, has_addresses};
+use super::super::load::{RulesText, can_answer, has_addresses};
 use super::super::steering::Steering;
 use super::history::Peer;
 use super::text;
@@ -36,6 +36,8 @@ pub(super) struct Made {
     pub(super) who: Option<Peer>,
     pub(super) dry_run: bool,
     pub(super) confirm: Option<u64>,
+    /// What is odd about the rules.
+    pub(super) warnings: Vec<String>,
     /// Hashes of the files, where they were read for it.
     pub(super) files: Option<Vec<(Family, String)>>,
 }
@@ -111,6 +113,9 @@ pub(super) fn fits(
 ) -> Result<(), String> {
     let rulesets = program.revisions().map(|revision| Arc::new(revision.ruleset()));
     let rulesets: Vec<_> = rulesets.collect();
+    let has_rules = rulesets.iter().filter(|ruleset| !ruleset.tables.is_empty());
+    let families: Vec<Family> = has_rules.map(|ruleset| ruleset.family).collect();
+    can_answer(settings, &families).map_err(|error| error.to_string())?;
     for ruleset in &rulesets {
         has_addresses(settings, ruleset).map_err(|what| format!("{name}:{what}"))?;
     }

@@ -196,3 +196,63 @@ fn time(seconds: u64) -> String {
     let time = Timestamp::saturating_from_nanos(i128::from(seconds) * 1_000_000_000);
     time.to_string().replace(".000000000", "")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn change(ip: &str, ip6: Option<&str>) -> Change {
+        let texts = [(Family::Ipv4, Some(ip)), (Family::Ipv6, ip6)];
+        let texts = texts.into_iter().filter_map(|(family, text)| Some((family, text?.to_owned())));
+        Change { at: 1, what: "apply".to_owned(), who: None, texts: texts.collect() }
+    }
+
+    proptest! {
+        /// The model keeps everything, and a journal that takes each record says the same.
+        #[test]
+        fn a_history_is_what_was_put_in(texts in prop::collection::vec((0..3u8, prop::option::of(0..3u8)), 1..150)) {
+            let (mut history, mut state) = (History::default(), State::default());
+            let mut model = vec![BTreeMap::new()];
+            for (ip, ip6) in texts {
+                let made = change(&ip.to_string(), ip6.map(|ip6| ip6.to_string()).as_deref());
+                model.push(made.texts.clone());
+                let (next, records) = history.with(made);
+                history = next;
+                records.iter().for_each(|record| state.take(record));
+                prop_assert_eq!(history.number() as usize, model.len() - 1);
+                prop_assert!(history.kept.len() <= MOST_REVISIONS);
+            }
+            for number in history.oldest()..=history.number() {
+                let found = history.get(number).expect("no gap");
+                let found = found.texts.iter().map(|(family, text)| (*family, text.to_string()));
+                prop_assert_eq!(found.collect::<BTreeMap<_, _>>(), model[number as usize].clone());
+            }
+            prop_assert_eq!(state.texts.len(), history.brought().len(), "a text is left behind");
+            prop_assert_eq!(History::of(&state), Ok(history));
+        }
+    }
+
+    #[test]
+    fn long_texts_are_forgotten_first_but_the_last_two_stay() {
+        let long = |byte: char| byte.to_string().repeat(MOST_BYTES / 2 + 1);
+        let mut history = History::default();
+        for byte in ['a', 'b', 'c'] {
+            history = history.with(change(&long(byte), None)).0;
+        }
+        assert_eq!((history.oldest(), history.number()), (2, 3));
+        assert!(
+            history.before().is_some_and(|before| before.texts[&Family::Ipv4].starts_with('b'))
+        );
+    }
+
+    #[test]
+    fn a_journal_that_lacks_a_text_is_told() {
+        let (_, records) = History::default().with(change("a", None));
+        let mut state = State::default();
+        records.iter().for_each(|record| state.take(record));
+        state.texts.clear();
+        assert_eq!(History::of(&state), Err("revision 1 lacks its rules of ip".to_owned()));
+    }
+}

@@ -38,6 +38,9 @@ use change::{Counted, Made, Rules};
 use history::{Change, History};
 use pending::{Pending, now};
 
+/// Warnings of an answer.
+const MOST_WARNINGS: usize = 64;
+
 /// What is asked for with a text of rules.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Asked {
@@ -114,9 +117,9 @@ impl Revisions {
             text: text.into(),
         });
         let texts: Vec<RulesText> = texts.collect();
-        let change = match (asked.noflush, &*texts) {
-            (true, [text]) => Rules::Changes(text.clone()),
-            _ => self.whole(&texts)?,
+        let (change, warnings) = match (asked.noflush, &*texts) {
+            (true, [text]) => (Rules::Changes(text.clone()), Vec::new()),
+            _ => self.whole(&texts, at.published)?,
         };
         let _turn = self.turn();
         let seen = self.seen.load();
@@ -129,6 +132,7 @@ impl Revisions {
             who,
             dry_run: asked.dry_run,
             confirm: asked.confirm,
+            warnings,
             files: None,
         };
         self.put(change, made, at)
@@ -283,20 +287,36 @@ impl Revisions {
             name: format!("revision {number}"),
             text: Arc::clone(text),
         });
-        let change = self.whole(&texts.collect::<Vec<_>>())?;
+        let (change, _) = self.whole(&texts.collect::<Vec<_>>(), at.published)?;
         let change = change.without_others(at.published);
         let name = format!("revision {number}");
         self.put(change, Made { name, what, who, ..Made::default() }, at)
     }
 
-    /// Reads complete rules.
-    fn whole(&self, texts: &[RulesText]) -> Result<Rules, Refusal> {
-        let read = texts.iter().map(|text| match load::parsed(&self.settings, text) {
-            Ok((ruleset, _)) => Ok(ruleset),
-            Err(BadText::Text(what)) => Err(Refusal { kind: RefusalKind::Text, what }),
-            Err(BadText::Unfit(what)) => Err(Refusal::refused(what)),
-        });
-        Ok(Rules::Whole(read.collect::<Result<_, _>>()?, None))
+    /// Reads complete rules; with what is odd about them.
+    fn whole(
+        &self,
+        texts: &[RulesText],
+        published: &Published,
+    ) -> Result<(Rules, Vec<String>), Refusal> {
+        let (mut rulesets, mut odd) = (Vec::new(), Vec::new());
+        let program = published.program();
+        for text in texts {
+            let parsed = load::parsed(&self.settings, text).map_err(|bad| match bad {
+                BadText::Text(what) => Refusal { kind: RefusalKind::Text, what },
+                BadText::Unfit(what) => Refusal::refused(what),
+            });
+            let (ruleset, more) = parsed?;
+            odd.extend(more);
+            let before = program.revision(text.family).map(|before| before.backend());
+            if before.is_some_and(|before| before != ruleset.backend) {
+                let what = "its first line names another kind of iptables (legacy, nf_tables) than a start read";
+                odd.push(format!("{}: {what}: rules are evaluated as by that one", text.name));
+            }
+            rulesets.push(ruleset);
+        }
+        odd.truncate(MOST_WARNINGS);
+        Ok((Rules::Whole(rulesets, None), odd))
     }
 
     /// Puts a change in force, by who has the turn: the answer.
@@ -342,6 +362,7 @@ impl Revisions {
             "kept": counted.kept,
             "goes_back_in": goes_back_in,
             "durable": self.journal.is_some(),
+            "warnings": made.warnings,
         }))
     }
 

@@ -42,6 +42,7 @@ impl Chosen {
         let Some((journal, state)) = journal else { return Ok(Self::of_files(files, hashes)) };
         let history = History::of(&state).map_err(|what| journal.damaged(what))?;
         let pending = state.confirm.as_deref().and_then(Pending::read);
+        let pending = pending.filter(|pending| pending.revision == history.number());
         let chosen = Self { journal: Some(journal), ..Self::of_files(files, hashes) };
         let Some(last) = history.last().map(Arc::clone) else { return Ok(chosen) };
         Ok(chosen.after(&last, Seen { history, pending }, &state.files))

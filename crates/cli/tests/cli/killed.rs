@@ -1,0 +1,217 @@
+//! `kill -9` at random points of a stream of applies, a full disk, and traffic while rules change.
+//!
+//! A slice of each here; `make kill` has all of it (`TAMIS_KILLS=1000`).
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use dataplane::run::{Request, ask};
+use pktio::pcap_file::NgWriter;
+use pktio::{Frame, FrameMeta, Interface, LinkType, Timestamp};
+use serde_json::Value;
+
+use crate::live::{ended, started};
+use crate::ran::{Scratch, TAMIS, tamis};
+
+/// The rules that revision `number` has.
+fn rules(number: u64) -> String {
+    let rules: String = (0..number % 40)
+        .map(|rule| format!("-A FORWARD -s 10.{number}.0.{rule}/32 -j DROP\n"))
+        .collect();
+    format!(
+        "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -m comment --comment r{number}\n{rules}COMMIT\n"
+    )
+    .replace(&format!("10.{number}"), &format!("10.{}", number % 256))
+}
+
+fn folder(test: &str) -> (Scratch, String) {
+    let folder = Scratch::new(test);
+    folder.write("rules.v4", rules(1));
+    let config = folder.write(
+        "live.toml",
+        "[[port]]\nname = \"left\"\nkind = \"loopback\"\n[[port]]\nname = \"right\"\nkind = \"loopback\"\n\
+         [[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n\
+         [control]\nsocket = \"c\"\njournal = \"journal\"\n",
+    );
+    (folder, config)
+}
+
+fn apply(text: String) -> Request {
+    Request::Apply {
+        text,
+        name: String::new(),
+        family: None,
+        noflush: false,
+        if_rev: None,
+        dry_run: false,
+        confirm: None,
+    }
+}
+
+/// The revision in force, whose rules are those that it was given.
+fn found(socket: &Path) -> u64 {
+    let answer = ask(socket, &Request::Get { revision: None }).unwrap().unwrap();
+    let number = answer["revision"].as_u64().unwrap();
+    let text = answer["text"].as_str().unwrap();
+    assert!(text.ends_with(&rules(number)), "revision {number}: {text}");
+    number
+}
+
+/// Applies until the run is gone: what was acknowledged last.
+fn applying(socket: &Path, acknowledged: &AtomicU64) {
+    loop {
+        let next = acknowledged.load(Relaxed) + 1;
+        match ask(socket, &apply(rules(next))) {
+            Ok(answer) => assert_eq!(answer.unwrap()["revision"], next),
+            Err(_) => return,
+        }
+        acknowledged.store(next, Relaxed);
+    }
+}
+
+fn times(one_of_many: u64) -> u64 {
+    std::env::var("TAMIS_KILLS").map_or(one_of_many, |times| times.parse().unwrap())
+}
+
+#[test]
+fn kills_at_random_points_lose_nothing_acknowledged() {
+    let (folder, config) = folder("killed");
+    let socket = folder.path().join("c");
+    let acknowledged = AtomicU64::new(1);
+    let (mut draw, mut late) = (0x9e37_79b9_7f4a_7c15_u64, 0);
+    for kill in 0..times(8) {
+        let (mut child, _err) = started(&config);
+        let number = found(&socket);
+        let before = acknowledged.load(Relaxed);
+        assert!(number == before || number == before + 1, "kill {kill}: {before}, found {number}");
+        late += number - before;
+        acknowledged.store(number, Relaxed);
+        std::thread::scope(|scope| {
+            scope.spawn(|| applying(&socket, &acknowledged));
+            draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            std::thread::sleep(Duration::from_micros((draw >> 33) % 60_000));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        });
+    }
+    let number = acknowledged.load(Relaxed);
+    assert!(number > 1, "nothing was applied");
+    eprintln!("{number} revisions, {late} of them in force that nobody was told of");
+}
+
+/// Files may not grow any further: as on a full disk, without being root.
+#[test]
+fn a_full_disk_loses_nothing_acknowledged() {
+    for run in 0..times(3).min(100) {
+        let (folder, config) = folder(&format!("killed-full-{run}"));
+        let socket = folder.path().join("c");
+        // So that the journal is there before the disk is full.
+        let first = started(&config);
+        assert_eq!(tamis(&["ctl", "--socket", socket.to_str().unwrap(), "stop"]).code, Some(0));
+        ended(first);
+        let length = std::fs::metadata(folder.file("journal/tamis.redb")).unwrap().len();
+        let blocks = length / 512 + 40 * run;
+        let shell = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" run \"$1\"");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(shell).args([TAMIS, &config]).stdout(Stdio::null());
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        while ask(&socket, &Request::Log {}).is_err() {
+            assert!(Instant::now() < until, "it does not start");
+        }
+        // Each is longer than those before.
+        let text = |rules: u64| {
+            let more = "-A FORWARD -s 10.0.0.1/32 -j DROP\n".repeat(3_000 * rules as usize);
+            format!("*filter\n:FORWARD ACCEPT [0:0]\n{more}COMMIT\n")
+        };
+        let mut last = 1;
+        let refused = loop {
+            match ask(&socket, &apply(text(last))).unwrap() {
+                Ok(answer) => last = answer["revision"].as_u64().unwrap(),
+                Err(refusal) => break refusal,
+            }
+            assert!(last < 60, "the disk is never full");
+        };
+        assert!(refused.what.contains("tamis.redb: "), "{}", refused.what);
+        let get = || ask(&socket, &Request::Get { revision: None }).unwrap().unwrap();
+        let in_force = get();
+        assert_eq!(in_force["revision"], last);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let child = started(&config);
+        assert_eq!(get(), in_force, "run {run}");
+        let answer = ask(&socket, &apply(text(last))).unwrap().unwrap();
+        assert_eq!(answer["revision"], last + 1);
+        assert_eq!(tamis(&["ctl", "--socket", socket.to_str().unwrap(), "stop"]).code, Some(0));
+        ended(child);
+    }
+}
+
+/// Frames of a capture that take this long.
+const FRAMES: u64 = 20_000;
+const SECONDS: u64 = 2;
+
+/// Each revision marks packets with its own number, and drops those that another one has marked: a packet that met two
+/// of them would be dropped.
+fn marking(number: u64) -> String {
+    format!(
+        "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -j MARK --set-xmark {number:#x}/0xffffffff\nCOMMIT\n\
+         *filter\n:FORWARD DROP [0:0]\n-A FORWARD -m mark ! --mark {number:#x} -j DROP\n\
+         -A FORWARD -j ACCEPT\nCOMMIT\n"
+    )
+}
+
+/// A capture of a packet that comes again and again.
+fn capture(folder: &Scratch) {
+    let frame = replay::spec::parse("udp 10.0.0.1:1000 > 10.0.0.2:53").unwrap().frame;
+    let mut writer = NgWriter::new(Vec::new()).unwrap();
+    let interface = Interface { link_type: LinkType::ETHERNET, ..Interface::default() };
+    writer.add_interface(&interface).unwrap();
+    for number in 0..FRAMES {
+        let timestamp = Timestamp::from_nanos((number * SECONDS * 1_000_000_000 / FRAMES) as i64);
+        let wire_length = frame.len() as u32;
+        let meta = FrameMeta { wire_length, timestamp: Some(timestamp), ..FrameMeta::default() };
+        writer.write(0, Frame { bytes: &frame, meta: &meta }, None).unwrap();
+    }
+    folder.write("in.pcap", writer.finish().unwrap());
+}
+
+#[test]
+fn no_packet_meets_two_revisions_and_none_is_lost() {
+    let (folder, config) = folder("killed-marks");
+    capture(&folder);
+    folder.write("rules.v4", marking(1));
+    let text = std::fs::read_to_string(&config).unwrap();
+    let left = "kind = \"pcap\"\nfile = \"in.pcap\"\npace = \"capture\"";
+    folder.write("live.toml", text.replacen("kind = \"loopback\"", left, 1));
+    let socket = folder.path().join("c");
+    let mut command = Command::new(TAMIS);
+    let child = command.args(["run", &config, "--json"]).stdout(Stdio::piped());
+    let child = child.stderr(Stdio::null()).spawn().unwrap();
+    while ask(&socket, &Request::Log {}).is_err() {}
+    let asked = |request: &Request| ask(&socket, request).unwrap().unwrap();
+    let mut last = 1;
+    let status = loop {
+        last = asked(&apply(marking(last + 1)))["revision"].as_u64().unwrap();
+        let status = asked(&Request::Status {});
+        let is_all = |wire: &Value| wire["received"] == FRAMES && wire["queue"].is_null();
+        if status["wires"].as_array().unwrap().iter().all(is_all) {
+            break status;
+        }
+    };
+    let counters = asked(&Request::Counters { save: false });
+    asked(&Request::Stop {});
+    child.wait_with_output().unwrap();
+    // What comes back from the right has been marked by one revision, and is by another: each is a packet of its own.
+    for wire in status["wires"].as_array().unwrap() {
+        assert_eq!(wire["received"], FRAMES, "{status}");
+        assert_eq!(wire["dropped"].to_string(), "{}", "{status}");
+    }
+    assert!(last > 10, "{last} revisions were in force");
+    // The rule that stays has counted on over all of them.
+    let rules = counters["rules"].as_array().unwrap();
+    let stays = rules.iter().find(|rule| rule["text"] == "-A FORWARD -j ACCEPT").unwrap();
+    assert_eq!(stays["packets"], 2 * FRAMES, "{counters}");
+}
