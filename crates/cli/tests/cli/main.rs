@@ -40,5 +40,6 @@ mod snapshot;
 mod streams;
 mod vlan;
 mod vs;
+mod watch;
 mod why;
 mod wire;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pktio::Opener;
 
-use super::config::{ConfigError, LinkLoss, OnPanic, Settings};
+use super::config::{ConfigError, LinkLoss, OnPanic, Order, Settings};
 use super::control::Control;
 use super::error::RunError;
 use super::given_up::GivenUp;
@@ -39,7 +39,9 @@ pub struct Opened {
 /// Something is refused.
 pub fn check(settings: &Settings) -> Result<Loaded, ConfigError> {
     let (mut loaded, _) = load(settings)?;
-    loaded.warnings.extend(divide(settings, &loaded).one_because());
+    let division = divide(settings, &loaded);
+    loaded.warnings.extend(division.one_because());
+    loaded.warnings.extend(ordered_by_one(settings, &division));
     Ok(loaded)
 }
 
@@ -57,6 +59,15 @@ fn divide(settings: &Settings, loaded: &Loaded) -> Division {
     Division::of(&loaded.rulesets, &settings.workers, orders)
 }
 
+/// What is told where a wire is to be ordered and one worker, which nobody said is too few, keeps all order anyway.
+fn ordered_by_one(settings: &Settings, division: &Division) -> Option<String> {
+    let is_ordered = settings.wires.iter().any(|wire| wire.order == Order::Wire);
+    let is_silent = division.why.is_none() && division.cores.len() == 1;
+    let what = "one worker runs ordered wires to completion, which keeps the order of all frames: \
+                [workers] count asks for more";
+    (is_ordered && is_silent).then(|| what.to_owned())
+}
+
 /// Opens what a configuration names; devices of DPDK by way of `dpdk`, which is `()` where there is none. What
 /// takes privileges about other devices `opener` does: now, and each time that one has come back.
 ///
@@ -71,6 +82,7 @@ pub fn open(
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
     let division = divide(settings, &loaded);
     loaded.warnings.extend(division.one_because());
+    loaded.warnings.extend(ordered_by_one(settings, &division));
     loaded.warnings.extend(ports::apart(settings, &division.cores));
     let mut openers = Openers {
         opener: Arc::clone(opener),
