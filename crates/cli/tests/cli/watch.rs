@@ -16,7 +16,7 @@ const RULES: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -j TTL --t
     *filter\n:FORWARD DROP [0:0]\n-A FORWARD -p icmp -j ACCEPT\n\
     -A FORWARD -p udp -m udp --dport 53 -m ttl --ttl-eq 9 -j DROP\nCOMMIT\n";
 const DECIDED: &str = "-A FORWARD -p udp -m udp --dport 53 -m ttl --ttl-eq 9 -j DROP";
-const BY: &str = "udp 10.9.0.1:4000 > 10.9.0.2:53 len=0  drop by rule 2 of FORWARD (line 8): ";
+const BY: &str = "udp 10.9.0.1:4000 > 10.9.0.2:53  drop by rule 2 of FORWARD (line 8): ";
 
 /// A run whose capture is dropped at once, and which goes on for its other port.
 fn run(folder: &Scratch) -> String {

@@ -454,7 +454,7 @@ impl Wire {
         self.tap.came(at, bytes);
         let mut seen = Seen::default();
         let egress = guard.handle(bytes, &arrival, &mut seen);
-        let end = egress.outcome.end;
+        let end = &egress.outcome.end;
         let verdict = &end.verdict;
         if matches!(verdict, FinalVerdict::Unknown) {
             seen.count(&mut self.of_burst);
@@ -475,7 +475,7 @@ impl Wire {
             Leaves::Nothing => Fate::Dropped(Reason::of(verdict)),
         };
         if self.tap.wants(fate.reason()) {
-            let Disposition { verdict, family, .. } = end;
+            let Disposition { verdict, family, .. } = *end;
             self.tap.judged(Judged { verdict, family, why: seen.first() });
         }
         if let Some(answer) = egress.reply
