@@ -36,6 +36,9 @@ pub(crate) struct RunArgs {
     /// Read everything, say what is wrong or odd, and start nothing
     #[arg(long)]
     pub check: bool,
+    /// Rules to try beside those in force, for one family: what they would do otherwise is counted (tamis ctl shadow)
+    #[arg(long, value_name = "FILE")]
+    pub shadow: Vec<String>,
     /// Print the counters at the end as JSON
     #[arg(long)]
     pub json: bool,
@@ -59,6 +62,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         screen::print(&format!("{file}: ports {ports}, wires {wires}\nnext: tamis run {file}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let tried = args
+        .shadow
+        .iter()
+        .map(|file| fs::read_to_string(file).with_context(|| visible::word(file).into_owned()));
+    let tried = tried.collect::<Result<Vec<_>>>()?;
     let opener = match opener(&settings) {
         Ok(opener) => opener,
         Err(error) => return Ok(failed(&error)),
@@ -80,6 +88,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         Err(error) if error.is_input() => return Err(error.into()),
         Err(error) => return Ok(failed(&error)),
     };
+    if !tried.is_empty()
+        && let Err(what) = run.shadow(tried)
+    {
+        run.stop();
+        let _ = run.wait(&stop, screen::tell);
+        anyhow::bail!("--shadow: {what}");
+    }
     ready();
     let (status, ended) = run.wait(&stop, screen::tell);
     print(&status, args.json)?;

@@ -279,6 +279,11 @@ impl Flow {
         self.status.contains(Status::CONFIRMED)
     }
 
+    /// Whether packets find it at a time.
+    pub(crate) fn lives(&self, now: u64) -> bool {
+        self.is_confirmed() && !self.is_expired(now) && !self.status.contains(Status::DYING)
+    }
+
     /// A helper looks into it, or others wait for what it expects.
     pub(crate) fn has_helper(&self) -> bool {
         self.helper != Helper::None || self.expecting != 0

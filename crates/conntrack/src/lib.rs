@@ -47,6 +47,7 @@ mod unmodelled;
 mod untraceable;
 pub mod verify;
 mod view;
+mod wanted;
 
 pub use chance::{Chance, Entropy};
 pub use config::{Config, Mode, Timeouts};
@@ -55,11 +56,13 @@ pub use flow::{Counters, Doubt, Flow, Proto, Unseen};
 pub use helper::Helper;
 pub use index::Handle;
 pub use key::{Direction, Tuple, Zone, has_ports};
-pub use listing::{Listing, ListingError};
+pub use listing::{Listed, Listing, ListingError};
 pub use status::{Side, Status};
 pub use table::TableStats;
 pub use told::{Alive, Life};
 pub use tracker::{
-    AnswerKind, Attachment, Confirmation, EntryHook, Template, Tracker, Visit, answerable, answered,
+    AnswerKind, Attachment, Confirmation, EntryHook, Part, Template, Tracker, Visit, answerable,
+    answered,
 };
 pub use view::{Certainty, CtState, CtView, Space, States, Taken};
+pub use wanted::{Prefix, Wanted};

@@ -1,8 +1,9 @@
-//! A file of bans: timed changes of the access list.
+//! A file of bans: timed changes of the access list; and changes that are made at once.
 //!
-//! One change a line: `TIME ban|unban|accept|deny SOURCE [DESTINATION]`. TIME is RFC 3339, `+SECONDS` after
+//! One change a line, as [`parse`] reads it: `TIME ban|unban|accept|deny SOURCE [DESTINATION]`. TIME is RFC 3339, `+SECONDS` after
 //! the first packet, or `-` for before it; SOURCE and DESTINATION are addresses or prefixes of one family,
-//! a DESTINATION only with accept and deny. Empty lines and lines that begin with `#` do not count.
+//! a DESTINATION only with accept and deny. What is made at once has no TIME, and where all lines are for one action
+//! they need not say which ([`changes`]). Empty lines and lines that begin with `#` do not count.
 
 use std::fmt;
 
@@ -53,6 +54,34 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, BansError> {
     Ok(Schedule::new(file, changes))
 }
 
+/// Reads changes that are made at once, at most so many; lines that name no action are for `action`.
+///
+/// # Errors
+/// A line says something else than a change, or there are more.
+pub fn changes(text: &str, action: Option<Action>, most: usize) -> Result<Vec<Change>, BansError> {
+    let mut changes = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let mut words = Words { line, rest: line };
+        let Some((column, word)) = words.next().filter(|(_, word)| !word.starts_with('#')) else {
+            continue;
+        };
+        let at = |(column, what)| BansError { line: number, column, what };
+        if changes.len() == most {
+            return Err(at((column, format!("expected at most {most} changes in one request"))));
+        }
+        let named = Action::ALL.into_iter().find(|action| action.word() == word);
+        if named.is_none() && action.is_some() {
+            words.rest = line;
+        }
+        let action = named.or(action);
+        let action = action.ok_or_else(|| at((column, misread(ACTIONS, word))))?;
+        changes.push(made(action, &mut words).map_err(at)?);
+    }
+    Ok(changes)
+}
+
+const ACTIONS: &str = "ban, unban, accept or deny";
+
 /// The words of a line, each with its column.
 struct Words<'l> {
     line: &'l str,
@@ -88,10 +117,14 @@ fn change(column: usize, word: &str, words: &mut Words<'_>) -> Result<(When, Cha
         (_, Some(Moment::After(span))) => When::After(span),
         _ => return Err((column, misread("an RFC 3339 time, +SECONDS or -", word))),
     };
-    let known = "ban, unban, accept or deny";
-    let (column, word) = words.next().ok_or_else(|| (words.end(), missing(known)))?;
+    let (column, word) = words.next().ok_or_else(|| (words.end(), missing(ACTIONS)))?;
     let action = Action::ALL.into_iter().find(|action| action.word() == word);
-    let action = action.ok_or_else(|| (column, misread(known, word)))?;
+    let action = action.ok_or_else(|| (column, misread(ACTIONS, word)))?;
+    Ok((when, made(action, words)?))
+}
+
+/// What stands after the action.
+fn made(action: Action, words: &mut Words<'_>) -> Result<Change, Misread> {
     let (_, source) = block(words)?.ok_or_else(|| (words.end(), missing("a source")))?;
     let destination = match action {
         Action::Accept | Action::Deny => block(words)?,
@@ -104,7 +137,7 @@ fn change(column: usize, word: &str, words: &mut Words<'_>) -> Result<(When, Cha
         return Err((column, misread("the end of the line", word)));
     }
     let destination = destination.map(|(_, block)| block);
-    Ok((when, Change { action, source, destination }))
+    Ok(Change { action, source, destination })
 }
 
 fn block(words: &mut Words<'_>) -> Result<Option<(usize, Block)>, Misread> {
@@ -138,6 +171,35 @@ mod tests {
         assert!(is_ok(0, "10.0.0.1").is_err());
         assert!(is_ok(1_500_000_000, "10.0.0.1").is_ok());
         assert!(is_ok(u64::MAX, "11.0.0.1").is_err());
+    }
+
+    #[test]
+    fn changes_at_once_may_leave_out_what_all_of_them_do() {
+        let text = "# a list\n10.0.0.1\n\n  unban 10.0.0.2\r\n::/0\n";
+        let read = changes(text, Some(Action::Ban), 3).unwrap();
+        let of = |action, source| Change { action, source, destination: None };
+        let block = |text| Block::parse(text).unwrap();
+        let expected = [
+            of(Action::Ban, block("10.0.0.1")),
+            of(Action::Unban, block("10.0.0.2")),
+            of(Action::Ban, block("::/0")),
+        ];
+        assert_eq!(read, expected);
+        let named = "ban 10.0.0.1\ndeny 10.0.0.0/8 192.0.2.1\n";
+        assert_eq!(changes(named, None, 2).unwrap()[1].destination, Some(block("192.0.2.1")));
+        for (text, action, (line, column, what)) in [
+            (text, Some(Action::Ban), (5, 1, "expected at most 2 changes in one request")),
+            ("\n 1.1.1.1", None, (2, 2, "expected ban, unban, accept or deny, found \"1.1.1.1\"")),
+            ("kick", Some(Action::Ban), (1, 1, "expected ADDRESS or ADDRESS/BITS, found \"kick\"")),
+            (
+                "ban 1.1.1.1 2.2.2.2",
+                None,
+                (1, 13, "expected the end of the line, found \"2.2.2.2\""),
+            ),
+        ] {
+            let wrong = changes(text, action, 2).unwrap_err();
+            assert_eq!(wrong, BansError { line, column, what: what.to_owned() }, "{text}");
+        }
     }
 
     #[test]

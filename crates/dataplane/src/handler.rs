@@ -10,7 +10,7 @@
 use access::list::{Denied, List};
 use conntrack::defrag::{Carried, Defragged};
 use conntrack::steer::Shard;
-use conntrack::{Listing, Visit, Zone};
+use conntrack::{Listing, Tracker, Visit, Zone};
 use host::{Assumed, Host};
 use packet::{FlowKey, Headers, L3, Link, Mark, Packet, Snap};
 use rules::eval::{self, Alive, Verdicts};
@@ -103,6 +103,11 @@ impl Handler {
     /// The connections that there are: see [`State::connections`].
     pub fn connections(&mut self) -> Listing {
         self.state.connections()
+    }
+
+    /// Its tables of connections: see [`State::trackers`].
+    pub fn trackers(&mut self) -> impl Iterator<Item = &mut Tracker> {
+        self.state.trackers()
     }
 
     /// Prefetches for frames that are handled next, at best [`BURST`] of them, each with the headers found in it:

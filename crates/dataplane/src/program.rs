@@ -111,7 +111,8 @@ impl Program {
     }
 
     /// The same with other sets and another access list.
-    pub(crate) fn with(self, sets: Option<Sets>, bans: Option<Schedule>) -> Self {
+    #[must_use]
+    pub fn with(self, sets: Option<Sets>, bans: Option<Schedule>) -> Self {
         let config = Config { sets, bans, ..Config::clone(&self.config) };
         let shared = self.shared.as_ref().map(|shared| shared.renewed(&config));
         Self { config: Arc::new(config), shared, ..self }

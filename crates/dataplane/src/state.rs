@@ -167,8 +167,12 @@ impl State {
 
     /// The connections that there are, for those who go on after a restart.
     pub fn connections(&mut self) -> Listing {
-        let trackers = self.families.iter_mut().filter_map(|family| family.tracker.as_mut());
-        trackers.map(Tracker::listing).reduce(Listing::and).unwrap_or_default()
+        self.trackers().map(Tracker::listing).reduce(Listing::and).unwrap_or_default()
+    }
+
+    /// Its tables of connections, one for each family that tracks.
+    pub fn trackers(&mut self) -> impl Iterator<Item = &mut Tracker> {
+        self.families.iter_mut().filter_map(|family| family.tracker.as_mut())
     }
 
     /// What was left so far that concerns other workers.

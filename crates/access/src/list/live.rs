@@ -28,9 +28,9 @@ impl Live {
         Self { published, schedule: Mutex::new(schedule), next: AtomicU64::new(next) }
     }
 
-    /// Applies changes, all at one moment.
-    pub fn update_all(&self, changes: &[Change]) {
-        self.published.update_all(changes);
+    /// Applies changes, all at one moment: how many ranges of sources are banned after them.
+    pub fn update_all(&self, changes: &[Change]) -> usize {
+        self.published.update_all(changes)
     }
 
     /// A reader, one for each thread.

@@ -109,6 +109,12 @@ impl List {
         self.v4.permits_all() && self.v6.permits_all()
     }
 
+    /// How many ranges of sources are banned.
+    #[must_use]
+    pub fn banned(&self) -> usize {
+        self.v4.banned() + self.v6.banned()
+    }
+
     /// Applies a change.
     pub fn update(&mut self, change: &Change) {
         self.update_all(std::slice::from_ref(change));

@@ -28,13 +28,15 @@ impl Published {
         Self { latest: Arc::new(ArcSwap::from_pointee(list)), replaced: Mutex::default() }
     }
 
-    /// Applies changes, all at one moment.
-    pub fn update_all(&self, changes: &[Change]) {
+    /// Applies changes, all at one moment: how many ranges of sources are banned after them.
+    pub fn update_all(&self, changes: &[Change]) -> usize {
         let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         let mut list = List::clone(&self.latest.load());
         list.update_all(changes);
+        let banned = list.banned();
         replaced.push(self.latest.swap(Arc::new(list)));
         replaced.retain(|list| Arc::strong_count(list) > 1);
+        banned
     }
 
     /// A reader, one for each thread.

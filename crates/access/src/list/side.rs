@@ -40,6 +40,11 @@ impl<A: Address> Side<A> {
         self.banned == RangeSet::new(false) && matches!(self.accepts[..], [(_, None)])
     }
 
+    /// How many ranges of sources are banned.
+    pub(super) fn banned(&self) -> usize {
+        self.banned.runs().count()
+    }
+
     /// Bans sources or lifts their bans, in this order.
     pub(super) fn ban(&mut self, changes: impl Iterator<Item = ((A, A), bool)>) {
         let changes: Vec<_> =

@@ -4,6 +4,7 @@
 mod files;
 mod rules;
 mod seen;
+mod shadow;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,12 @@ use crate::screen;
 
 /// Exit code where the run refuses.
 const REFUSED: u8 = 1;
+
+/// Exit code where what was given cannot be read.
+const UNREADABLE: u8 = 2;
+
+/// Exit code where a change was made for another revision than the one in force.
+const STALE: u8 = 6;
 
 /// `tamis ctl`.
 #[derive(Debug, clap::Args)]
@@ -47,6 +54,8 @@ pub(crate) enum CtlCommand {
     /// Into files.
     #[command(flatten)]
     Files(files::FilesCommand),
+    /// Rules that are tried beside those in force: what they would have done otherwise
+    Shadow(shadow::ShadowArgs),
     /// Handle what has come, and end
     Stop,
 }
@@ -72,6 +81,7 @@ impl CtlCommand {
             Self::Rules(command) => command.request()?,
             Self::Seen(command) => command.request(),
             Self::Files(command) => command.request(),
+            Self::Shadow(args) => args.request()?,
             Self::Stop => Request::Stop {},
         })
     }
@@ -83,6 +93,7 @@ impl CtlCommand {
             Self::Seen(command) => command.text(answer),
             // They say themselves what they wrote.
             Self::Files(_) => String::new(),
+            Self::Shadow(args) => args.text(answer),
             Self::Stop => "stopping\n".to_owned(),
         }
     }
@@ -98,6 +109,8 @@ pub(crate) fn refused(refusal: &Refusal) -> ExitCode {
 fn code(kind: RefusalKind) -> u8 {
     match kind {
         RefusalKind::Request | RefusalKind::Refused | RefusalKind::Busy => REFUSED,
+        RefusalKind::Text => UNREADABLE,
+        RefusalKind::Stale => STALE,
     }
 }
 

@@ -34,6 +34,7 @@ mod refusals;
 mod replay;
 mod restart;
 mod review;
+mod revisions;
 mod select;
 mod shell;
 mod snapshot;

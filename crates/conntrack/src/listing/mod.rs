@@ -9,6 +9,7 @@
 //! Source: conntrack-tools 1.4.7 and Linux 6.18 `nf_conntrack_standalone.c`, as printed.
 
 mod kept;
+mod shown;
 mod write;
 
 use crate::helper::Helper;
@@ -36,9 +37,9 @@ pub struct Listing {
     pub(crate) at: Option<u64>,
 }
 
-/// What a line says of a flow.
+/// What a line says of a flow; printed as that line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub struct Listed {
     /// In their zones.
     pub(crate) original: Tuple,
     pub(crate) reply: Tuple,
@@ -151,6 +152,12 @@ impl Listing {
         };
         let flows = aged(self).chain(aged(other)).collect();
         Self { flows, at }
+    }
+
+    /// Its flows.
+    #[must_use]
+    pub fn into_flows(self) -> Vec<Listed> {
+        self.flows
     }
 
     /// Flows in it.

@@ -368,9 +368,25 @@ impl Table {
 
     /// The same, each with its handle.
     pub(crate) fn living_by_handle(&self, now: u64) -> impl Iterator<Item = (Handle, &Flow)> {
-        let living = (0..).zip(self.flows.iter()).filter(move |(_, flow)| {
-            flow.is_confirmed() && !flow.is_expired(now) && !flow.status.contains(Status::DYING)
-        });
+        let living = (0..).zip(self.flows.iter()).filter(move |(_, flow)| flow.lives(now));
+        living.map(|(slot, flow)| (Handle { slot, generation: flow.generation }, flow))
+    }
+
+    /// Slots that there are, in use or not.
+    pub(crate) fn slots(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// The living flows in so many slots from this one on.
+    pub(crate) fn living_among(
+        &self,
+        from: usize,
+        slots: usize,
+        now: u64,
+    ) -> impl Iterator<Item = (Handle, &Flow)> {
+        let all = from..from.saturating_add(slots).min(self.flows.len());
+        let flows = all.filter_map(|slot| Some((slot as u32, self.flows.get(slot)?)));
+        let living = flows.filter(move |(_, flow)| flow.lives(now));
         living.map(|(slot, flow)| (Handle { slot, generation: flow.generation }, flow))
     }
 

@@ -12,12 +12,7 @@ impl Tracker {
     /// The flows that there are, as of the last packet. Those of which not even the tuples are known are left out. Reads
     /// the whole table.
     pub fn listing(&mut self) -> Listing {
-        // Without a packet nothing has gone on yet of what there was at the start.
-        let start = self.config.start.as_ref().and_then(|start| start.at);
-        if let (None, Some(at)) = (self.began, start) {
-            self.begin(at);
-            self.latest = at;
-        }
+        self.take_up();
         let at = self.latest;
         let flows = self.table.living_by_handle(at).filter(|(_, flow)| flow.has_sure_tuples());
         let mut flows: Vec<_> = flows.collect();
@@ -26,10 +21,19 @@ impl Tracker {
         let listed = |(handle, flow): (_, &Flow)| flow.listed(self.helpers.shifts(handle), at);
         Listing { flows: flows.into_iter().map(listed).collect(), at: Some(at) }
     }
+
+    /// Without a packet nothing has gone on yet of what there was at the start: now it does.
+    pub(super) fn take_up(&mut self) {
+        let start = self.config.start.as_ref().and_then(|start| start.at);
+        if let (None, Some(at)) = (self.began, start) {
+            self.begin(at);
+            self.latest = at;
+        }
+    }
 }
 
 impl Flow {
-    fn has_sure_tuples(&self) -> bool {
+    pub(super) fn has_sure_tuples(&self) -> bool {
         self.indeterminate_ends == [false; 2] && !self.stand_in
     }
 
@@ -63,6 +67,13 @@ impl Flow {
             helper: self.helper,
             kept: Some(kept),
         }
+    }
+
+    /// As it is shown to who asks for it: of what only tamis writes, the counters and the doubt.
+    pub(super) fn shown(&self, at: u64) -> Listed {
+        let listed = self.listed(Shifts::default(), at);
+        let kept = Kept { counters: self.counters, doubt: self.doubt, ..Kept::default() };
+        Listed { kept: Some(kept), ..listed }
     }
 
     /// Goes on as it was at this time.

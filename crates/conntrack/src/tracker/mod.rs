@@ -15,6 +15,7 @@
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_in`, `resolve_normal_ct`, `init_conntrack`,
 //! `__nf_conntrack_confirm`).
 
+mod ask;
 mod attach;
 mod grace;
 mod help;
@@ -47,6 +48,7 @@ use crate::told::Told;
 use crate::untraceable::Untraceable;
 use crate::view::{Certainty, CtState, CtView, Space, States, Taken};
 use crate::{dissect, icmp, protocol, tcp};
+pub use ask::Part;
 pub use attach::{AnswerKind, Attachment, answerable, answered};
 pub use leave::Confirmation;
 use packet::{Checksums, Headers, Packet, Read, Snap};

@@ -25,6 +25,7 @@
 mod array;
 mod desk;
 mod ledger;
+mod lists;
 pub mod tally;
 mod worker;
 
@@ -113,6 +114,8 @@ pub enum PublishError {
     Refused(Refused),
     /// A line of the text was refused.
     Load(LoadError),
+    /// Whoever was asked did not accept the program: why.
+    NotAccepted(String),
 }
 
 /// Counters of all workers, each as of a boundary between two of its bursts.
@@ -213,7 +216,7 @@ impl<T: Tally> Published<T> {
         family: Family,
         change: impl FnOnce(&mut Transaction<'_>) -> Result<(), Refused>,
     ) -> Result<u64, PublishError> {
-        self.publish(expected, family, &[], |current, numbers| {
+        let make = |current: &Revision, numbers: &mut Numbers| {
             let mut transaction = Transaction::new(current, numbers);
             match change(&mut transaction) {
                 Ok(()) => Ok(transaction.commit()),
@@ -222,7 +225,8 @@ impl<T: Tally> Published<T> {
                     Err(PublishError::Refused(refused))
                 }
             }
-        })
+        };
+        self.publish(expected, family, &[], make, |_| Ok(()))
     }
 
     /// As [`Published::commit`], with changes as [`Revision::changed_by`] reads them.
@@ -235,9 +239,24 @@ impl<T: Tally> Published<T> {
         family: Family,
         text: &str,
     ) -> Result<u64, PublishError> {
-        self.publish(expected, family, &[], |current, numbers| {
+        self.commit_text_if(expected, family, text, |_| Ok(()))
+    }
+
+    /// As [`Published::commit_text`], if the program is accepted that it makes. Nothing can fail after that.
+    ///
+    /// # Errors
+    /// Likewise, and why it is not accepted.
+    pub fn commit_text_if(
+        &self,
+        expected: u64,
+        family: Family,
+        text: &str,
+        accept: impl FnOnce(&Program) -> Result<(), String>,
+    ) -> Result<u64, PublishError> {
+        let make = |current: &Revision, numbers: &mut Numbers| {
             current.changed_by(text, numbers).map_err(PublishError::Load)
-        })
+        };
+        self.publish(expected, family, &[], make, accept)
     }
 
     /// As [`Published::commit`], with other rules in place of all of their family: counters, and what matches
@@ -248,9 +267,11 @@ impl<T: Tally> Published<T> {
     /// Likewise.
     pub fn replace(&self, expected: u64, ruleset: Ruleset) -> Result<u64, PublishError> {
         let given = given_to_policies(&ruleset);
-        self.publish(expected, ruleset.family, &given, |current, numbers| {
+        let family = ruleset.family;
+        let make = |current: &Revision, numbers: &mut Numbers| {
             current.replaced_by(ruleset, numbers).map_err(PublishError::Refused)
-        })
+        };
+        self.publish(expected, family, &given, make, |_| Ok(()))
     }
 
     /// As [`Published::replace`], for rules of several families, sets and the access list at once: no packet meets
@@ -264,6 +285,21 @@ impl<T: Tally> Published<T> {
         rulesets: Vec<Ruleset>,
         sets: Option<Sets>,
         bans: Option<Schedule>,
+    ) -> Result<u64, PublishError> {
+        self.replace_if(expected, rulesets, |program| program.with(sets, bans), |_| Ok(()))
+    }
+
+    /// As [`Published::replace`], for rules of several families at once, if the program is accepted that they make;
+    /// `beside` changes what it has beside rules ([`Program::with`]). Nothing can fail after it is accepted.
+    ///
+    /// # Errors
+    /// Likewise, and why it is not accepted.
+    pub fn replace_if(
+        &self,
+        expected: u64,
+        rulesets: Vec<Ruleset>,
+        beside: impl FnOnce(Program) -> Program,
+        accept: impl FnOnce(&Program) -> Result<(), String>,
     ) -> Result<u64, PublishError> {
         // What could be refused is refused before any of it has taken numbers.
         for ruleset in &rulesets {
@@ -280,8 +316,9 @@ impl<T: Tally> Published<T> {
             resets.extend(given);
             next.push(Arc::new(new));
         }
-        let program = current.after(&next).with(sets, bans);
+        let program = beside(current.after(&next));
         drop(current);
+        accepted(accept(&program), &next, &mut numbers)?;
         Ok(self.put(program, &next, &resets, &mut numbers))
     }
 
@@ -291,6 +328,7 @@ impl<T: Tally> Published<T> {
         family: Family,
         given: &[Reset],
         make: impl FnOnce(&Revision, &mut Numbers) -> Result<Revision, PublishError>,
+        accept: impl FnOnce(&Program) -> Result<(), String>,
     ) -> Result<u64, PublishError> {
         let mut numbers = lock(&self.numbers);
         let current = self.room_at(expected, &mut numbers)?;
@@ -301,6 +339,7 @@ impl<T: Tally> Published<T> {
         let program = current.after(&next);
         // Or it would never be the last to have it.
         drop((current, old));
+        accepted(accept(&program), &next, &mut numbers)?;
         Ok(self.put(program, &next, &resets, &mut numbers))
     }
 
@@ -426,6 +465,16 @@ fn policies_of_new_tables(old: &Revision, new: &Revision) -> Vec<Reset> {
     kinds.filter(|(_, kind)| is_new(kind.name)).flat_map(hooks).collect()
 }
 
+/// Takes the numbers of revisions back that are not accepted.
+fn accepted(
+    answer: Result<(), String>,
+    next: &[Arc<Revision>],
+    numbers: &mut Numbers,
+) -> Result<(), PublishError> {
+    let take_back = |_: &String| next.iter().for_each(|next| numbers.take_back(next));
+    answer.inspect_err(take_back).map_err(PublishError::NotAccepted)
+}
+
 /// The revision of a family in a program.
 fn revision_of(
     program: &Program,
@@ -460,6 +509,7 @@ impl fmt::Display for PublishError {
             }
             Self::Refused(refused) => refused.fmt(f),
             Self::Load(error) => error.fmt(f),
+            Self::NotAccepted(why) => f.write_str(why),
         }
     }
 }

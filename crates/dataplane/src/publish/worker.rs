@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use conntrack::Listing;
 use conntrack::steer::Shard;
+use conntrack::{Listing, Tracker};
 use crossbeam_utils::CachePadded;
 use packet::Headers;
 use rules::Transit;
@@ -90,6 +90,11 @@ impl<T: Tally> Worker<T> {
     /// The connections that there are: see [`State::connections`].
     pub fn connections(&mut self) -> Listing {
         self.handler.connections()
+    }
+
+    /// Its tables of connections, between bursts: see [`State::trackers`].
+    pub fn trackers(&mut self) -> impl Iterator<Item = &mut Tracker> {
+        self.handler.trackers()
     }
 
     /// What its packets left.

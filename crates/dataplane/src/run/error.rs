@@ -6,6 +6,7 @@ use pktio::PortError;
 use rules::revision::Refused;
 
 use super::config::ConfigError;
+use super::journal::JournalError;
 use super::worker::Failed;
 
 /// Why it does not run, or ran no further.
@@ -31,6 +32,8 @@ pub enum RunError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The journal cannot be opened, or written.
+    Journal(JournalError),
     /// A worker panicked twice: its number.
     Panicked(usize),
     /// Workers could not be started.
@@ -69,6 +72,7 @@ impl fmt::Display for RunError {
             Self::Control { socket: file, source } | Self::Connections { file, source } => {
                 write!(f, "{file}: {source}")
             }
+            Self::Journal(error) => error.fmt(f),
             Self::Panicked(worker) => write!(f, "worker {worker} panicked again, and ended"),
             Self::Workers(error) => write!(f, "workers: {error}"),
         }

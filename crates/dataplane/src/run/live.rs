@@ -7,15 +7,19 @@ use std::time::Instant;
 
 use super::Division;
 use super::account::Accounted;
+use super::control::Refusal;
 use super::given_up::GivenUp;
 use super::links::Links;
 use super::restart::Resumed;
+use super::revisions::{InForce, Revisions};
+use super::shadow::{self, Shadow};
 use super::shared::Shared;
 use super::status::{Direction, Status, WorkerStatus};
 use super::taps::Taps;
 use super::workers::Counted;
 use crate::publish::Published;
 use crate::wires::Wires;
+use serde_json::{Value, json};
 
 /// What a run is beside its threads.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub(super) struct Live {
     pub(super) links: Mutex<Links>,
     pub(super) resumed: Resumed,
     pub(super) given_up: GivenUp,
+    /// Of a run that has a configuration.
+    pub(super) revisions: Option<Revisions>,
     /// For those who watch frames.
     pub(super) taps: Arc<Taps>,
     /// As who replays frames is to know them.
@@ -40,9 +46,48 @@ impl Live {
         self.shared.stop();
     }
 
+    /// Has these rules tried beside those in force, in place of others that are; see [`Shadow::new`].
+    ///
+    /// # Errors
+    /// They are refused.
+    pub(super) fn shadow(&self, texts: Vec<String>) -> Result<(), shadow::Refused> {
+        let shadow = Shadow::new(texts, &self.published, &self.division.steering)?;
+        self.shared.shadow.set(Some(Arc::new(shadow)));
+        Ok(())
+    }
+
+    /// What they would have done otherwise.
+    pub(super) fn shadow_json(&self) -> Value {
+        match self.shared.shadow.get() {
+            Some(shadow) => shadow.json(),
+            None => json!({ "schema": "tamis.shadow/1", "active": false }),
+        }
+    }
+
     /// Looks after the devices, if it is time.
     pub(super) fn look_after_links(&self, tell: &mut impl FnMut(&str)) {
         self.links().look(Instant::now(), tell);
+    }
+
+    /// Looks whether rules are to change by themselves: their files are asked for, or a confirmation has not come.
+    pub(super) fn look_after_rules(&self, tell: &mut impl FnMut(&str)) {
+        if let Some(revisions) = &self.revisions {
+            revisions.look(self.in_force(), tell);
+        }
+    }
+
+    /// The revisions of its rules.
+    ///
+    /// # Errors
+    /// It has no configuration, and so no files.
+    pub(super) fn revisions(&self) -> Result<&Revisions, Refusal> {
+        let none = || Refusal::refused("this run has no configuration");
+        self.revisions.as_ref().ok_or_else(none)
+    }
+
+    /// Where its rules are changed.
+    pub(super) fn in_force(&self) -> InForce<'_> {
+        InForce { published: &self.published, steering: &self.division.steering }
     }
 
     pub(super) fn links(&self) -> MutexGuard<'_, Links> {
@@ -66,6 +111,7 @@ impl Live {
         let workers = self.shared.seats().zip(&self.division.cores);
         Status {
             program: self.published.program().number(),
+            revision: self.revisions.as_ref().map(Revisions::status),
             panicked: self.shared.has_panicked(),
             workers: workers.map(|(seat, core)| WorkerStatus::of(seat, *core)).collect(),
             ports: self.links().status(),

@@ -11,10 +11,10 @@ use host::Host;
 use packet::visible;
 use rules::Entropy;
 use rules::ipset::Sets;
-use rules::model::{Action, Ruleset};
+use rules::model::{Action, Family, Ruleset};
 use rules::save::{LoadOptions, load};
 
-use super::config::{ConfigError, Named, PortSettings, Settings, Ttl};
+use super::config::{At, ConfigError, Named, PortSettings, Settings, Ttl};
 use super::warnings::{self, admits};
 use crate::bans_text;
 use crate::config::Config;
@@ -30,25 +30,51 @@ pub struct Loaded {
     pub warnings: Vec<String>,
 }
 
-/// Reads rules, sets and bans.
+/// Rules of a family as text.
+#[derive(Debug, Clone)]
+pub(super) struct RulesText {
+    pub(super) family: Family,
+    /// What errors call it: its file, as a rule.
+    pub(super) name: String,
+    pub(super) text: Arc<str>,
+}
+
+/// Why a text of rules is refused.
+#[derive(Debug)]
+pub(super) enum BadText {
+    /// It is none: the name, line and column, and what was expected there.
+    Text(String),
+    /// No wire can do what it says: the name, the line, and what is wanting.
+    Unfit(String),
+}
+
+/// The texts of the files of rules.
+///
+/// # Errors
+/// One cannot be read.
+pub(super) fn texts(settings: &Settings) -> Result<Vec<RulesText>, ConfigError> {
+    let files = settings.rules.iter().map(|rules| {
+        let text = text(settings, &rules.file)?.into();
+        let name = rules.file.path.display().to_string();
+        Ok(RulesText { family: rules.family, name, text })
+    });
+    files.collect()
+}
+
+/// Reads rules, of these texts, and the files of sets and bans.
 ///
 /// # Errors
 /// A file cannot be read, is refused, or holds what no wire can do.
-pub(super) fn rules(settings: &Settings) -> Result<Loaded, ConfigError> {
+pub(super) fn rules(settings: &Settings, texts: &[RulesText]) -> Result<Loaded, ConfigError> {
     can_answer(settings)?;
     let (mut rulesets, mut told) = (Vec::new(), Vec::new());
-    for rules in &settings.rules {
-        let file = rules.file.path.display();
-        let options = LoadOptions { family: Some(rules.family), ..LoadOptions::default() };
-        let loaded = load(&text(settings, &rules.file)?, &options);
-        let loaded = loaded
-            .map_err(|error| settings.refuse(rules.file.at, format_args!("{file}:{error}")))?;
-        has_addresses(settings, &rules.file, &loaded.ruleset)?;
-        let odd = loaded.warnings.iter();
-        told.extend(odd.map(|odd| format!("{file}:{}: {}", odd.line, odd.what)));
-        let idle = warnings::idle_rules(&loaded.ruleset, settings);
-        told.extend(idle.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));
-        rulesets.push(Arc::new(loaded.ruleset));
+    for text in texts {
+        let named = settings.rules.iter().find(|rules| rules.family == text.family);
+        let at = named.map_or(At { line: 1, column: 1 }, |rules| rules.file.at);
+        let (ruleset, odd) = parsed(settings, text)
+            .map_err(|(BadText::Text(what) | BadText::Unfit(what))| settings.refuse(at, what))?;
+        told.extend(odd);
+        rulesets.push(Arc::new(ruleset));
     }
     let sets = match &settings.ipset {
         Some(named) => Some(Sets::parse(&text(settings, named)?).map_err(|error| {
@@ -65,6 +91,26 @@ pub(super) fn rules(settings: &Settings) -> Result<Loaded, ConfigError> {
     told.extend(warnings::neighbours_dropped(settings, &rulesets, &config));
     let warnings = told.into_iter().map(|line| visible::word(&line).into_owned()).collect();
     Ok(Loaded { rulesets, config, warnings })
+}
+
+/// The rules of a text, and what is odd about them.
+///
+/// # Errors
+/// It is refused, or holds what no wire can do.
+pub(super) fn parsed(
+    settings: &Settings,
+    RulesText { family, name, text }: &RulesText,
+) -> Result<(Ruleset, Vec<String>), BadText> {
+    let options = LoadOptions { family: Some(*family), ..LoadOptions::default() };
+    let loaded = load(text, &options);
+    let loaded = loaded.map_err(|error| BadText::Text(format!("{name}:{error}")))?;
+    has_addresses(settings, &loaded.ruleset)
+        .map_err(|what| BadText::Unfit(format!("{name}:{what}")))?;
+    let odd = loaded.warnings.iter().map(|odd| format!("{name}:{}: {}", odd.line, odd.what));
+    let idle = warnings::idle_rules(&loaded.ruleset, settings);
+    let idle = idle.into_iter().map(|(line, what)| format!("{name}:{line}: {what}"));
+    let odd = odd.chain(idle).collect();
+    Ok((loaded.ruleset, odd))
 }
 
 /// What packets on a wire are taken to walk by: their table of connections is the only one, and what rules draw is
@@ -129,8 +175,9 @@ fn can_answer(settings: &Settings) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses rules that translate to an address that the port has not by which a packet of theirs passes.
-fn has_addresses(settings: &Settings, named: &Named, ruleset: &Ruleset) -> Result<(), ConfigError> {
+/// Refuses rules that translate to an address that the port has not by which a packet of theirs passes: the line, and
+/// what is wanting.
+pub(super) fn has_addresses(settings: &Settings, ruleset: &Ruleset) -> Result<(), String> {
     let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
     for rule in chains.flat_map(|chain| &chain.rules) {
         let Action::Target(target) = &rule.action else { continue };
@@ -143,12 +190,11 @@ fn has_addresses(settings: &Settings, named: &Named, ruleset: &Ruleset) -> Resul
         let is_met = |port: &&PortSettings| test.is_none_or(|test| admits(test, &port.name));
         let lacks = |port: &&PortSettings| port.address_of(ruleset.family).is_none();
         if let Some(port) = settings.joined().filter(is_met).find(lacks) {
-            let (file, line) = (named.path.display(), rule.line);
+            let line = rule.line;
             let (target, family, port) = (&target.name, ruleset.family.name(), &port.name);
             let what = "translates to an address of the port, and there is none";
             let needed = "expected address = [\"…\"] there";
-            let what = format!("{file}:{line}: -j {target} {what} of {family} on {port}: {needed}");
-            return Err(settings.refuse(named.at, what));
+            return Err(format!("{line}: -j {target} {what} of {family} on {port}: {needed}"));
         }
     }
     Ok(())

@@ -14,6 +14,7 @@ mod account;
 mod capture_port;
 mod causes;
 pub mod config;
+mod connections;
 mod control;
 mod device;
 pub mod doctor;
@@ -23,6 +24,7 @@ mod given_up;
 mod handed;
 mod handover;
 mod interface;
+pub mod journal;
 mod links;
 mod live;
 mod load;
@@ -32,9 +34,11 @@ mod ordered;
 mod parker;
 mod port_checks;
 mod ports;
-mod reload;
+mod questions;
 pub mod replies;
 mod restart;
+mod revisions;
+mod shadow;
 mod shared;
 mod shared_port;
 mod snapshot;
@@ -62,23 +66,27 @@ use std::thread;
 use std::time::Duration;
 
 use rules::model::Ruleset;
+use serde_json::Value;
 
 use config::{OnPanic, Order, Other, Workers};
 use control::Control;
 use links::{Kernel, Links};
 use live::Live;
-use reload::Reload;
+use revisions::Revisions;
 use steering::Steering;
 use watch::Watch;
 use workers::{Crew, Joined, Queues, Thread};
 
 use crate::config::Config;
 use crate::publish::Published;
-use crate::wires::Crossing;
-use crate::wires::Wires;
+use crate::wires::{Crossing, Wires};
 
 pub use account::{Accounted, Reason};
-pub use control::{Refusal, RefusalKind, Request, Watch as WatchRequest, ask, follow};
+pub use connections::Place;
+pub use control::{
+    BanAction, FlowWords, MOST_CHANGES, Refusal, RefusalKind, Request, Watch as WatchRequest, ask,
+    follow,
+};
 pub use device::is_like;
 pub use error::RunError;
 pub use given_up::GivenUp;
@@ -87,6 +95,7 @@ pub use opened::{Opened, check, open};
 pub use ordered::Queue;
 pub use ports::OpenDpdk;
 pub use restart::Resumed;
+pub use revisions::RevisionStatus;
 pub use status::{
     Direction, PortState, PortStatus, Status, WorkerState, WorkerStatus, text as status_text,
 };
@@ -108,7 +117,6 @@ pub struct Run {
     control: Option<Control>,
     /// Where its connections are written at its end.
     connections: Option<PathBuf>,
-    reload: Option<Reload>,
 }
 
 /// A wire to be: its ports with their names.
@@ -133,12 +141,14 @@ struct Beside {
     links: Links,
     resumed: Resumed,
     given_up: GivenUp,
+    revisions: Option<Revisions>,
 }
 
 impl Default for Beside {
     fn default() -> Self {
         let links = Links::new(Vec::new(), Vec::new(), Kernel::default());
-        Self { links, resumed: Resumed::default(), given_up: GivenUp::default() }
+        let (resumed, given_up) = (Resumed::default(), GivenUp::default());
+        Self { links, resumed, given_up, revisions: None }
     }
 }
 
@@ -215,17 +225,18 @@ impl Run {
             links: Mutex::new(beside.links),
             resumed: beside.resumed,
             given_up: beside.given_up,
+            revisions: beside.revisions,
             taps,
             wires: Wires { all, addresses },
         };
-        Ok(Self { live: Arc::new(live), threads, control: None, connections, reload: None })
+        Ok(Self { live: Arc::new(live), threads, control: None, connections })
     }
 
     /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Opened::start`] started.
     #[must_use]
-    pub fn reloading(mut self, asked: Arc<AtomicBool>) -> Self {
-        if let Some(reload) = &mut self.reload {
-            reload.asked = asked;
+    pub fn reloading(self, asked: Arc<AtomicBool>) -> Self {
+        if let Some(revisions) = &self.live.revisions {
+            revisions.asked_by(asked);
         }
         self
     }
@@ -242,6 +253,21 @@ impl Run {
     /// Why not: it takes a new start.
     pub fn suits(&self, rulesets: &[Arc<Ruleset>]) -> Result<(), String> {
         self.live.division.steering.suits(rulesets)
+    }
+
+    /// Has rules tried beside those in force: save texts, one for each family that is to have other rules. They act on
+    /// nothing; what they would have done otherwise is counted.
+    ///
+    /// # Errors
+    /// Why they are refused, with the text and its line and column.
+    pub fn shadow(&self, texts: Vec<String>) -> Result<(), String> {
+        self.live.shadow(texts).map_err(|refused| refused.to_string())
+    }
+
+    /// What they would have done otherwise: `tamis.shadow/1`.
+    #[must_use]
+    pub fn shadow_json(&self) -> Value {
+        self.live.shadow_json()
     }
 
     /// Tells the workers to stop once they have handled what their ports still have.
@@ -287,10 +313,8 @@ impl Run {
             }
             watch.look(&live.shared, &mut tell);
             live.look_after_links(&mut tell);
+            live.look_after_rules(&mut tell);
             live.taps.collect();
-            if let Some(reload) = &self.reload {
-                reload.look(&live.published, &live.division.steering, &mut tell);
-            }
             thread::sleep(LOOK);
         }
         watch.look(&live.shared, &mut tell);

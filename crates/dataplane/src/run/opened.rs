@@ -10,11 +10,12 @@ use super::config::{ConfigError, LinkLoss, OnPanic, Order, Settings};
 use super::control::Control;
 use super::error::RunError;
 use super::given_up::GivenUp;
+use super::journal::Journal;
 use super::links::{Kernel, Links};
-use super::load::{self, Loaded};
+use super::load::{self, Loaded, RulesText};
 use super::ports::{self, OpenDpdk, OpenPort, Openers};
-use super::reload::Reload;
 use super::restart::{self, Resumed};
+use super::revisions::{Chosen, Revisions};
 use super::workers::Joined;
 use super::xdp_ports::OpenXdp;
 use super::{Beside, Division, Run, port_checks, publish};
@@ -30,7 +31,9 @@ pub struct Opened {
     control: Option<Control>,
     connections: Option<PathBuf>,
     resumed: Resumed,
-    reload: Reload,
+    settings: Settings,
+    /// What the rules are by the journal.
+    chosen: Chosen,
 }
 
 /// Reads all that a configuration names, and starts nothing.
@@ -38,15 +41,17 @@ pub struct Opened {
 /// # Errors
 /// Something is refused.
 pub fn check(settings: &Settings) -> Result<Loaded, ConfigError> {
-    let (mut loaded, _) = load(settings)?;
+    let (mut loaded, _) = load(settings, &load::texts(settings)?)?;
+    let journal = settings.journal.as_deref().map(Journal::check);
+    loaded.warnings.extend(journal.and_then(Result::err).map(|error| error.to_string()));
     let division = divide(settings, &loaded);
     loaded.warnings.extend(division.one_because());
     loaded.warnings.extend(ordered_by_one(settings, &division));
     Ok(loaded)
 }
 
-fn load(settings: &Settings) -> Result<(Loaded, Resumed), ConfigError> {
-    let mut loaded = load::rules(settings)?;
+fn load(settings: &Settings, texts: &[RulesText]) -> Result<(Loaded, Resumed), ConfigError> {
+    let mut loaded = load::rules(settings, texts)?;
     port_checks::check(settings)?;
     loaded.warnings.extend(port_checks::warnings(settings));
     let resumed = restart::read(settings, &mut loaded)?;
@@ -78,7 +83,12 @@ pub fn open(
     opener: &Arc<dyn Opener>,
     dpdk: &mut dyn OpenDpdk,
 ) -> Result<Opened, RunError> {
-    let (mut loaded, resumed) = load(settings).map_err(RunError::Config)?;
+    let files = load::texts(settings).map_err(RunError::Config)?;
+    let journal = settings.journal.as_deref().map(Journal::open).transpose();
+    let mut chosen =
+        Chosen::between(files, journal.map_err(RunError::Journal)?).map_err(RunError::Journal)?;
+    let (mut loaded, resumed) = load(settings, &chosen.texts).map_err(RunError::Config)?;
+    loaded.warnings.append(&mut chosen.warnings);
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
     let division = divide(settings, &loaded);
     loaded.warnings.extend(division.one_because());
@@ -118,7 +128,8 @@ pub fn open(
         control,
         connections: settings.restart.file.as_ref().map(|file| file.path.clone()),
         resumed,
-        reload: Reload::new(settings),
+        settings: settings.clone(),
+        chosen,
     })
 }
 
@@ -132,19 +143,22 @@ impl Opened {
     /// Starts, after this was given up.
     ///
     /// # Errors
-    /// The rules form a loop, no threads can be had, or the file of connections cannot be taken over.
+    /// The rules form a loop, the journal does not take them, no threads can be had, or the file of connections cannot
+    /// be taken over.
     pub fn start(self, given_up: GivenUp) -> Result<Run, RunError> {
         let Loaded { rulesets, config, .. } = self.loaded;
         let published = publish(&rulesets, config)?;
         let Self { wires, division, on_panic, connections, links, resumed, .. } = self;
-        let beside = Beside { links, resumed, given_up };
+        let revisions = Revisions::begin(self.settings, self.chosen, &published);
+        let revisions = Some(revisions.map_err(RunError::Journal)?);
+        let beside = Beside { links, resumed, given_up, revisions };
         let run = Run::begin(wires, published, division, on_panic, connections, beside)?;
         // Not before: what cannot start leaves them to the next attempt.
         if let Err(error) = restart::begin(run.connections.as_deref()) {
             run.stop();
             return Err(error);
         }
-        Ok(Run { control: self.control, reload: Some(self.reload), ..run })
+        Ok(Run { control: self.control, ..run })
     }
 }
 

@@ -14,6 +14,9 @@ use crossbeam_utils::CachePadded;
 
 use super::causes::Causes;
 use super::parker::Parker;
+use super::questions::{Questions, Silent};
+use super::shadow::Slot;
+use crate::publish::Worker;
 
 /// What workers share.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(super) struct Shared {
     panicked: AtomicBool,
     seats: Vec<CachePadded<Seat>>,
     pub(super) causes: Causes,
+    /// Rules that are tried beside those in force.
+    pub(super) shadow: Arc<Slot>,
 }
 
 /// Where a worker is.
@@ -35,6 +40,8 @@ pub(super) struct Seat {
     has_panicked: AtomicBool,
     is_stuck: AtomicBool,
     has_ended: AtomicBool,
+    /// For it to answer between bursts.
+    pub(super) questions: Questions,
 }
 
 /// The phases of a worker's life. It ends when all are in the last one, and it has nothing left.
@@ -59,6 +66,7 @@ impl Shared {
                 has_panicked: AtomicBool::new(false),
                 is_stuck: AtomicBool::new(false),
                 has_ended: AtomicBool::new(false),
+                questions: Questions::default(),
             })
         };
         Self {
@@ -67,6 +75,7 @@ impl Shared {
             panicked: AtomicBool::new(false),
             seats: parkers.into_iter().map(seat).collect(),
             causes: Causes::default(),
+            shadow: Arc::default(),
         }
     }
 
@@ -90,6 +99,21 @@ impl Shared {
 
     pub(super) fn is_stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Asks a worker, and waits for its answer.
+    ///
+    /// # Errors
+    /// It gives none: it has ended, or is stuck.
+    pub(super) fn ask<A: Send + 'static>(
+        &self,
+        number: usize,
+        question: impl FnOnce(&mut Worker) -> A + Send + 'static,
+    ) -> Result<A, Silent> {
+        let Some(seat) = self.seats.get(number).filter(|seat| !seat.has_ended()) else {
+            return Err(Silent(number));
+        };
+        seat.questions.ask(|| seat.parker.wake_by_ref(), question).ok_or(Silent(number))
     }
 
     pub(super) fn wake_all(&self) {

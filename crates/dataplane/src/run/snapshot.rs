@@ -2,8 +2,13 @@
 //!
 //! Contract: nothing waits for it but who asks. Rules come with their counters; what cannot be listed is left out, and said.
 
+use std::fmt::Write;
+
+use conntrack::Wanted;
+use rules::ipset::SavedSet;
 use serde_json::{Map, Value, json};
 
+use super::connections::{Place, now};
 use super::live::Live;
 use super::status;
 
@@ -13,14 +18,19 @@ enum Content {
     Nothing,
     /// It has, and cannot list it.
     Unlisted,
+    /// This.
+    Text(String),
 }
 
 /// A file of the folder, and how its text is found.
 type File = (&'static str, fn(&Live) -> Content);
 
 /// What is there beside rules and wires, if it can be listed.
-const LISTED: [File; 3] =
-    [("ipset.save", Live::sets), ("bans.txt", Live::bans), ("conntrack.txt", Live::connections)];
+const LISTED: [File; 3] = [
+    ("ipset.save", Live::sets),
+    ("bans.txt", Live::bans),
+    ("conntrack.txt", Live::all_connections),
+];
 
 impl Live {
     /// The folder: `tamis.snapshot/1`.
@@ -38,6 +48,7 @@ impl Live {
             match list(self) {
                 Content::Nothing => {}
                 Content::Unlisted => left_out.push(name),
+                Content::Text(text) => drop(files.insert(name.to_owned(), text.into())),
             }
         }
         Ok(json!({
@@ -50,7 +61,10 @@ impl Live {
 
     /// Its sets, as `ipset save` prints them.
     fn sets(&self) -> Content {
-        if self.published.shared().sets().is_none() { Content::Nothing } else { Content::Unlisted }
+        let shared = self.published.shared();
+        let Some(sets) = shared.sets() else { return Content::Nothing };
+        let saved = sets.save(None, usize::MAX, now());
+        Content::Text(saved.iter().map(SavedSet::text).collect())
     }
 
     /// The access list, as a file of bans.
@@ -62,7 +76,21 @@ impl Live {
     }
 
     /// Its connections, as `conntrack -L` prints them.
-    fn connections(&self) -> Content {
-        if self.published.program().tracks() { Content::Unlisted } else { Content::Nothing }
+    fn all_connections(&self) -> Content {
+        if !self.published.program().tracks() {
+            return Content::Nothing;
+        }
+        let (mut text, mut from) = (String::new(), Some(Place::default()));
+        while let Some(place) = from {
+            let Ok(found) = self.connections(place, Wanted::default(), usize::MAX) else {
+                return Content::Unlisted;
+            };
+            for flow in &found.flows {
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "{flow}");
+            }
+            from = found.next;
+        }
+        Content::Text(text)
     }
 }

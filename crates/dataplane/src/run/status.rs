@@ -13,6 +13,7 @@ use super::account::{Accounted, Reason};
 use super::given_up::GivenUp;
 use super::ordered::Queue;
 use super::restart::Resumed;
+use super::revisions::RevisionStatus;
 use super::shared::Seat;
 use super::watch;
 use crate::publish::Snapshot;
@@ -22,6 +23,8 @@ use crate::publish::Snapshot;
 pub struct Status {
     /// Number of the program that is current.
     pub program: u64,
+    /// The revision of its rules, where it has a configuration.
+    pub revision: Option<RevisionStatus>,
     /// A worker panicked: no rule sees a frame any more.
     pub panicked: bool,
     /// How each worker is.
@@ -115,6 +118,8 @@ impl Status {
         json!({
             "schema": "tamis.status/1",
             "program": self.program,
+            "revision": self.revision.map(|revision| revision.number),
+            "goes_back_in": self.revision.and_then(|revision| revision.goes_back_in),
             "panicked": self.panicked,
             "workers": workers.collect::<Vec<_>>(),
             "ports": self.ports.iter().map(PortStatus::json).collect::<Vec<_>>(),
@@ -162,6 +167,14 @@ pub fn text(status: &Value) -> String {
         let _ = writeln!(text, "unknown because of {what}: {packets}");
     }
     let _ = writeln!(text, "program {}", status["program"]);
+    if let Some(revision) = status["revision"].as_u64() {
+        let _ = write!(text, "revision {revision}");
+        if let Some(seconds) = status["goes_back_in"].as_u64() {
+            let _ = write!(text, ", which goes back in {seconds} s unless it is confirmed");
+            let _ = write!(text, " (tamis ctl confirm)");
+        }
+        text.push('\n');
+    }
     let resumed = &status["resumed"];
     if resumed["connections"] != 0 {
         let _ = writeln!(text, "connections of the run before: {}", resumed["connections"]);
@@ -331,6 +344,7 @@ pub(super) fn hit(snapshot: &Snapshot) -> Vec<Value> {
                         "table": table.name,
                         "chain": chain.name,
                         "number": at + 1,
+                        "line": rule.line,
                         "text": print_rule(ruleset.family, table, chain, rule),
                         "packets": packets,
                         "bytes": bytes,
@@ -340,4 +354,31 @@ pub(super) fn hit(snapshot: &Snapshot) -> Vec<Value> {
         }
     }
     hits
+}
+
+/// Policies that decided over some packet.
+pub(super) fn decided(snapshot: &Snapshot) -> Vec<Value> {
+    let mut decided = Vec::new();
+    for revision in snapshot.program.revisions() {
+        let ruleset = revision.ruleset();
+        for table in &ruleset.tables {
+            let bases = table.chains.iter().filter_map(|chain| Some((chain, chain.base?)));
+            for (chain, base) in bases {
+                let counted = snapshot.policy(ruleset.family, table.name, base.hook);
+                let Counters { packets, bytes } = counted;
+                if packets == 0 {
+                    continue;
+                }
+                decided.push(json!({
+                    "family": ruleset.family.name(),
+                    "table": table.name,
+                    "chain": chain.name,
+                    "policy": base.policy.to_string(),
+                    "packets": packets,
+                    "bytes": bytes,
+                }));
+            }
+        }
+    }
+    decided
 }

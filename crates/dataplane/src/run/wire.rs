@@ -18,9 +18,10 @@ use super::handed::Handed;
 use super::handover::{Handover, Place};
 use super::offload::{as_on_a_link, longest};
 use super::replies::Rate;
+use super::shadow::{Shade, Watched};
 use super::taps::{Decision, Judged, Tap};
 use crate::arrival::{Arrival, Origin};
-use crate::disposition::{Disposition, FinalVerdict, Skip};
+use crate::disposition::{Disposition, FinalVerdict, Outcome, Skip};
 use crate::egress::Leaves;
 use crate::handler::BURST;
 use crate::headers::find_headers_into;
@@ -113,6 +114,7 @@ pub(super) struct Driven {
 pub(super) struct Means<'w> {
     pub(super) rules: &'w mut Worker,
     pub(super) causes: &'w Causes,
+    pub(super) shade: &'w mut Shade,
     pub(super) handover: &'w mut Handover,
     pub(super) mode: Mode,
     /// Nanoseconds since the Unix epoch, for frames without a time of their own.
@@ -221,7 +223,7 @@ impl Wire {
                 if steers {
                     self.hand_over(from, means.handover, means.now);
                 }
-                self.evaluate(from, &mut guard, means.causes, means.now);
+                self.evaluate(from, &mut guard, means.causes, means.shade, means.now);
                 drop(guard);
                 self.settle(from);
                 self.transmit(from)
@@ -383,12 +385,16 @@ impl Wire {
         from: usize,
         guard: &mut BurstGuard<'_>,
         causes: &Causes,
+        shade: &mut Shade,
         now: u64,
     ) {
         self.fates.clear();
         if self.are_unseen {
             return;
         }
+        // Nothing that is read from a capture is lost while it waits.
+        let may_be_lost = !matches!(self.ends[from].port.readiness(), Readiness::Always);
+        let mut watched = shade.burst(now, self.headers.len(), may_be_lost);
         for at in 0..self.headers.len() {
             if at % BURST == 0 {
                 let frames = self.ends[from].burst.range(at..at + BURST);
@@ -400,7 +406,7 @@ impl Wire {
                 );
             }
             let fate = match self.headers[at] {
-                Ok(_) => self.handle(from, at, guard, now),
+                Ok(_) => self.handle(from, at, guard, watched.as_mut(), now),
                 Err(fate) => fate,
             };
             if self.tap.wants(fate.reason()) {
@@ -421,7 +427,14 @@ impl Wire {
     }
 
     /// Takes a frame through the rules.
-    fn handle(&mut self, from: usize, at: usize, guard: &mut BurstGuard<'_>, now: u64) -> Fate {
+    fn handle(
+        &mut self,
+        from: usize,
+        at: usize,
+        guard: &mut BurstGuard<'_>,
+        mut watched: Option<&mut Watched<'_>>,
+        now: u64,
+    ) -> Fate {
         let [End { name: input, burst, account, rate, .. }, End { name: output, .. }] =
             ends_from(&mut self.ends, from);
         let crossing = &self.crossings[from];
@@ -452,9 +465,12 @@ impl Wire {
             ..Arrival::new(meta.number, *link, bytes.len())
         };
         self.tap.came(at, bytes);
+        if let Some(watched) = &mut watched {
+            watched.keep(bytes);
+        }
         let mut seen = Seen::default();
         let egress = guard.handle(bytes, &arrival, &mut seen);
-        let end = &egress.outcome.end;
+        let Outcome { end, tuple, .. } = egress.outcome;
         let verdict = &end.verdict;
         if matches!(verdict, FinalVerdict::Unknown) {
             seen.count(&mut self.of_burst);
@@ -475,7 +491,7 @@ impl Wire {
             Leaves::Nothing => Fate::Dropped(Reason::of(verdict)),
         };
         if self.tap.wants(fate.reason()) {
-            let Disposition { verdict, family, .. } = *end;
+            let Disposition { verdict, family, .. } = end;
             self.tap.judged(Judged { verdict, family, why: seen.first() });
         }
         if let Some(answer) = egress.reply
@@ -488,6 +504,9 @@ impl Wire {
                 account.dropped(Reason::ReplyRate, 1);
                 self.tap.reply(from, &self.frame, &meta);
             }
+        }
+        if let Some(watched) = watched {
+            watched.compare((end, tuple), guard.program(), &arrival);
         }
         fate
     }

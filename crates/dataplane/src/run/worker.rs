@@ -23,6 +23,7 @@ use super::config::OnPanic;
 use super::handed::Handed;
 use super::handover::Handover;
 use super::ordered::Ordered;
+use super::shadow::Shade;
 use super::shared::{Phase, Shared};
 use super::wire::{Means, Mode, Wire};
 use crate::publish;
@@ -40,6 +41,7 @@ pub(super) struct Worker {
     /// Those that keep the order of all their frames.
     pub(super) ordered: Vec<Ordered>,
     pub(super) rules: publish::Worker,
+    pub(super) shade: Shade,
     pub(super) handover: Handover,
     pub(super) on_panic: OnPanic,
     pub(super) shared: Arc<Shared>,
@@ -104,13 +106,15 @@ impl Worker {
         }
     }
 
-    /// One burst from each port of all wires, and what others gave it: how many frames there were.
+    /// What it is asked, one burst from each port of all wires, and what others gave it: how many frames there were.
     fn turn(&mut self) -> Result<usize, PortError> {
+        self.shared.seat(self.number).questions.answer(&mut self.rules);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mode = self.mode();
-        let Self { rules, handover, shared, wires, ordered, taken, stage, .. } = self;
+        let Self { rules, shade, handover, shared, wires, ordered, taken, stage, .. } = self;
         let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        let mut means = Means { rules, causes: &shared.causes, handover, mode, now };
+        shade.turns();
+        let mut means = Means { rules, causes: &shared.causes, shade, handover, mode, now };
         let mut frames = 0;
         if stage.phase == Phase::Receives {
             for wire in &mut *wires {
@@ -137,6 +141,7 @@ impl Worker {
             wires[usize::from(wire)].drop_held(usize::from(from));
         }
         means.handover.wake();
+        means.shade.turned(now, frames);
         Ok(frames)
     }
 

@@ -16,6 +16,7 @@ use super::config::{OnPanic, Order, Other};
 use super::handover::{self, Handover};
 use super::ordered::{Lanes, Ordered};
 use super::parker::Parker;
+use super::shadow::Shade;
 use super::shared::Shared;
 use super::shared_port::SharedPort;
 use super::steering::Steering;
@@ -151,6 +152,7 @@ impl Crew {
             wires: wires.free,
             ordered: wires.ordered,
             rules: published.worker_of(steering.shard(number, max)).sending(),
+            shade: Shade::new(Arc::clone(&shared.shadow), steering.shard(number, max)),
             handover,
             on_panic,
             shared: Arc::clone(&shared),

@@ -148,7 +148,7 @@ impl Set {
     }
 
     /// Whether one more element fits.
-    fn make_room(&mut self, now: u64) -> bool {
+    pub(super) fn make_room(&mut self, now: u64) -> bool {
         let is_full = |set: &Self| !set.kind.is_bitmap && set.store.len() as u64 >= set.max;
         if is_full(self) && self.timeout.is_some() {
             let gone = self.store.purge(now);

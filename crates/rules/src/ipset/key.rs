@@ -75,6 +75,32 @@ impl Key {
         self.0[REST] as u16
     }
 
+    /// Address `index`, as [`Key::set_addr`] took it.
+    pub(super) fn addr(&self, index: usize) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        for (bytes, word) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(&self.0[index * 4..]) {
+            *bytes = word.to_be_bytes();
+        }
+        bytes
+    }
+
+    /// The protocol that [`Key::set_port`] wrote.
+    pub(super) fn protocol(&self) -> u8 {
+        (self.0[REST] >> 16) as u8
+    }
+
+    /// What [`Key::set_rest`] wrote.
+    pub(super) fn rest(&self) -> u32 {
+        self.0[REST]
+    }
+
+    /// The MAC address that [`Key::set_mac`] wrote.
+    pub(super) fn mac(&self) -> [u8; 6] {
+        let [a, b, c, d] = self.0[REST].to_be_bytes();
+        let [e, f, ..] = self.0[PREFIXES].to_be_bytes();
+        [a, b, c, d, e, f]
+    }
+
     /// A mark, or the number of an interface name.
     pub(super) fn set_rest(&mut self, rest: u32) {
         self.0[REST] = rest;

@@ -7,20 +7,25 @@
 //! or may not have changed is indeterminate: every later search of it is unknown. Times count from the first packet:
 //! the sets are taken as saved when the capture began.
 //!
+//! [`Sets::restore`] changes them from outside, [`Sets::save`] says what they are.
+//!
 //! [`Sets`] are a worker's own, or those of all workers (`whose`).
 //!
 //! Source: ipset(8); kernel `net/netfilter/ipset/ip_set_core.c`, `ip_set_hash_gen.h`, `ip_set_bitmap_gen.h`,
 //! `ip_set_list_set.c`; measured with ipset 7.17 on Linux 6.18.
 
 mod change;
+mod edit;
 mod element;
 mod key;
 mod kind;
 mod look;
 mod number;
+mod save;
 mod search;
 mod store;
 mod text;
+mod undo;
 mod whose;
 
 use std::collections::HashMap;
@@ -34,6 +39,8 @@ use store::Store;
 use crate::family::Family;
 
 pub(crate) use change::Addition;
+pub use edit::{EditError, Edited, MOST_ELEMENTS};
+pub use save::SavedSet;
 pub(crate) use search::{CounterTest, Query, Touched};
 
 /// All the sets of a host, by name. Those of all workers are cloned for each of them, and stay one.
@@ -160,6 +167,11 @@ impl Ifaces {
     /// The last word of keys with this interface: its number, and what sort of name it is.
     fn word(number: u32, is_physical: bool, is_wildcard: bool) -> u32 {
         number << 2 | u32::from(is_physical) << 1 | u32::from(is_wildcard)
+    }
+
+    /// The number, and what sort of name it is, of [`Ifaces::word`].
+    fn of_word(word: u32) -> (u32, bool, bool) {
+        (word >> 2, word & 2 != 0, word & 1 != 0)
     }
 
     /// An element of this key came.

@@ -79,6 +79,14 @@ impl Store {
         }
     }
 
+    /// Each element, in no order.
+    pub(super) fn iter(&self) -> Box<dyn Iterator<Item = (Key, Entry)> + '_> {
+        match &self.table {
+            Table::Narrow(table) => Box::new(table.iter().map(|(key, e)| (Key::wide(*key), *e))),
+            Table::Wide(table) => Box::new(table.iter().map(|(key, e)| (Key(*key), *e))),
+        }
+    }
+
     /// The element of this key.
     pub(super) fn get(&self, key: &Key) -> Option<Entry> {
         match &self.table {

@@ -44,18 +44,22 @@ struct Reader<'a> {
 }
 
 /// The words of a line.
-struct LineWords<'a> {
+pub(super) struct LineWords<'a> {
     line: &'a str,
     at: usize,
 }
 
 impl<'a> LineWords<'a> {
+    pub(super) fn new(line: &'a str) -> Self {
+        Self { line: line.strip_suffix('\r').unwrap_or(line), at: 0 }
+    }
+
     fn column(&self) -> u32 {
         u32::try_from(self.at + 1).unwrap_or(u32::MAX)
     }
 
     /// The next word and its column. A comment stands in quotes.
-    fn next(&mut self) -> Option<(&'a str, u32)> {
+    pub(super) fn next(&mut self) -> Option<(&'a str, u32)> {
         let rest = &self.line[self.at..];
         let word = rest.trim_start_matches([' ', '\t']);
         self.at += rest.len() - word.len();
@@ -73,7 +77,7 @@ impl<'a> LineWords<'a> {
         Some((&word[..end], column))
     }
 
-    fn value(&mut self, option: &str) -> Result<(&'a str, u32), What> {
+    pub(super) fn value(&mut self, option: &str) -> Result<(&'a str, u32), What> {
         let column = self.column();
         self.next().ok_or_else(|| What::new(column, format!("a value for {option}")))
     }
@@ -88,8 +92,7 @@ impl<'a> LineWords<'a> {
 
 impl<'a> Reader<'a> {
     fn line(&mut self, line: &'a str) -> Result<(), What> {
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        let mut words = LineWords { line, at: 0 };
+        let mut words = LineWords::new(line);
         match words.next() {
             None => Ok(()),
             Some((word, _)) if word.starts_with('#') => Ok(()),
@@ -182,19 +185,21 @@ impl<'a> Reader<'a> {
 }
 
 /// What an `add` line says after its element.
-struct Options {
-    nomatch: bool,
-    is_wildcard: bool,
-    extra: Extra,
+pub(super) struct Options {
+    pub(super) nomatch: bool,
+    pub(super) is_wildcard: bool,
+    /// One that is there already is added anew, one that is not need not be removed.
+    pub(super) exist: bool,
+    pub(super) extra: Extra,
 }
 
-fn options(set: &Set, words: &mut LineWords<'_>) -> Result<Options, What> {
+pub(super) fn options(set: &Set, words: &mut LineWords<'_>) -> Result<Options, What> {
     let expires = match set.timeout {
         None | Some(0) => u64::MAX,
         Some(seconds) => seconds * SECOND,
     };
     let extra = Extra { expires, mark: (0, 0), ..Extra::NONE };
-    let mut options = Options { nomatch: false, is_wildcard: false, extra };
+    let mut options = Options { nomatch: false, is_wildcard: false, exist: false, extra };
     let lacks = |what: &str, column| What::new(column, format!("create … {what} for this"));
     while let Some((word, column)) = words.next() {
         let extra = &mut options.extra;
@@ -218,6 +223,7 @@ fn options(set: &Set, words: &mut LineWords<'_>) -> Result<Options, What> {
                     .ok_or_else(|| What::new(column, format!("MARK[/MASK], found \"{text}\"")))?;
             }
             "comment" | "skbprio" | "skbqueue" => _ = words.value(word)?,
+            "-exist" | "-!" => options.exist = true,
             "nomatch" if set.kind.has(Dim::Net) => options.nomatch = true,
             "wildcard" if set.kind.has(Dim::Iface) => options.is_wildcard = true,
             _ => {

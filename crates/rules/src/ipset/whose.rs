@@ -36,6 +36,12 @@ impl Sets {
         Self { whose, ..self }
     }
 
+    /// Others that are as these are now.
+    #[must_use]
+    pub fn copied(&self) -> Self {
+        Self { whose: Whose::Own(self.look(AllSets::clone)), begun: self.begun }
+    }
+
     /// Number of sets.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -122,7 +128,7 @@ impl Sets {
     }
 
     #[inline]
-    fn look<R>(&self, look: impl FnOnce(&AllSets) -> R) -> R {
+    pub(super) fn look<R>(&self, look: impl FnOnce(&AllSets) -> R) -> R {
         match &self.whose {
             Whose::Own(sets) => look(sets),
             Whose::Shared(sets) => look(&read(sets)),
@@ -130,7 +136,7 @@ impl Sets {
     }
 
     #[inline]
-    fn change<R>(&mut self, change: impl FnOnce(&mut AllSets) -> R) -> R {
+    pub(super) fn change<R>(&mut self, change: impl FnOnce(&mut AllSets) -> R) -> R {
         match &mut self.whose {
             Whose::Own(sets) => change(sets),
             Whose::Shared(sets) => change(&mut write(sets)),

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::Revision;
 use crate::model::{Chain, Rule, Ruleset, Table};
 use crate::save::numbers::number_memories;
 
@@ -85,6 +86,11 @@ impl Numbers {
     pub fn free(&mut self, dropped: &Dropped) {
         self.slots.free.extend_from_slice(&dropped.slots);
         self.memories.free.extend_from_slice(&dropped.memories);
+    }
+
+    /// Takes back what a revision was given for the rules that it made, if nobody ever walks it.
+    pub fn take_back(&mut self, unused: &Revision) {
+        self.free(&Dropped::of(unused.made()));
     }
 
     /// Counters that a worker needs room for.

@@ -7,7 +7,8 @@ use crate::names::{ethertype_number, protocol_number};
 use crate::value;
 
 /// The family that `text` tells, or the assumption that it is IPv4.
-pub(super) fn family_of(text: &str) -> (Family, FamilyFrom) {
+#[must_use]
+pub fn family_of(text: &str) -> (Family, FamilyFrom) {
     let from_comment = text.lines().take_while(|line| !line.starts_with('*')).find_map(of_comment);
     if let Some(family) = from_comment {
         return (family, FamilyFrom::HeaderComment);

@@ -50,6 +50,8 @@ pub struct Settings {
     pub reopen: Reopen,
     /// Where the control socket is, if there is one.
     pub socket: Option<PathBuf>,
+    /// The folder of the journal, if there is one.
+    pub journal: Option<PathBuf>,
     /// Who does the work.
     pub workers: Workers,
     /// How many frames go together.
@@ -319,11 +321,13 @@ impl Settings {
         folders(files)
     }
 
-    /// Folders that a run writes files to, or removes them from, when it ends.
+    /// Folders that a run writes files to, or removes them from, while it runs or when it ends.
     #[must_use]
     pub fn folders_written(&self) -> Vec<&Path> {
         let connections = self.restart.file.iter().map(|file| &*file.path);
-        folders(connections.chain(self.socket.as_deref()))
+        let mut folders = folders(connections.chain(self.socket.as_deref()));
+        folders.extend(self.journal.as_deref());
+        folders
     }
 
     /// An error at a place of this configuration.

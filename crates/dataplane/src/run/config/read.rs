@@ -77,6 +77,7 @@ impl<'t> Reader<'t> {
             privileges,
             reopen,
             socket: None,
+            journal: None,
             workers: work::workers(top)?,
             burst: work::burst(top)?,
             eal: dpdk::eal(top)?,
@@ -93,8 +94,10 @@ impl<'t> Reader<'t> {
             settings.restart = RestartSettings { file, grace };
         }
         if let Some(value) = top.get("control") {
-            let control = Section::new("[control]", value, &["socket"], &["journal"])?;
+            let control = Section::new("[control]", value, &["socket", "journal"], &[])?;
             settings.socket = Some(self.named(control.need("socket")?)?.path);
+            let journal = control.get("journal").map(|value| self.named(value)).transpose()?;
+            settings.journal = journal.map(|named| named.path);
         }
         Ok(settings)
     }

@@ -3,14 +3,21 @@
 use serde_json::{Value, json};
 
 use super::super::live::Live;
+use super::super::revisions::Peer;
 use super::super::status;
+use super::lists;
 use super::request::{Refusal, Request};
+use super::rules;
 
-/// Carries a request out: its answer.
+/// Carries a request out that this process makes: its answer.
 ///
 /// # Errors
 /// The run refuses it.
-pub(super) fn carry_out(request: Request, live: &Live) -> Result<Value, Refusal> {
+pub(super) fn carry_out(
+    request: Request,
+    who: Option<Peer>,
+    live: &Live,
+) -> Result<Value, Refusal> {
     match request {
         Request::Status {} => Ok(live.status().json()),
         Request::Stop {} => {
@@ -18,9 +25,34 @@ pub(super) fn carry_out(request: Request, live: &Live) -> Result<Value, Refusal>
             Ok(json!({ "schema": "tamis.stop/1", "stopping": true }))
         }
         Request::Counters { save } => counters(save, live),
+        Request::Apply { .. } => rules::apply(request, who, live),
+        Request::Rollback { revision } => {
+            live.revisions()?.rollback(revision, who, live.in_force())
+        }
+        Request::Get { revision } => live.revisions()?.get(revision),
+        Request::Log {} => Ok(live.revisions()?.log()),
+        Request::Confirm {} => live.revisions()?.confirm(),
+        Request::Bans { text, action } => lists::bans(&text, action, live),
+        Request::SetsList { set, most } => lists::sets_list(set.as_deref(), most, live),
+        Request::SetsRestore { text } => lists::sets_restore(&text, live),
+        Request::ConntrackList { flows, from, most } => {
+            lists::conntrack_list(&flows, from, most, live)
+        }
+        Request::ConntrackDelete { flows, from } => lists::conntrack_delete(&flows, from, live),
+        Request::ConntrackFlush { from } => lists::conntrack_flush(from, live),
         Request::Drops {} => Ok(drops(live)),
         Request::Snapshot {} => live.snapshot().map_err(Refusal::refused),
         Request::Watch(_) => Err(Refusal::refused("it is a stream")),
+        Request::Shadow {} => Ok(live.shadow_json()),
+        Request::ShadowStart { texts } => {
+            live.shadow(texts).map_err(Refusal::refused)?;
+            Ok(live.shadow_json())
+        }
+        Request::ShadowStop {} => {
+            let last = live.shadow_json();
+            live.shared.shadow.set(None);
+            Ok(last)
+        }
     }
 }
 
@@ -33,6 +65,10 @@ fn counters(save: bool, live: &Live) -> Result<Value, Refusal> {
     let snapshot = live.published.snapshot().map_err(Refusal::refused)?;
     Ok(match save {
         true => json!({ "schema": "tamis.counters/1", "text": status::saved(&snapshot) }),
-        false => json!({ "schema": "tamis.counters/1", "rules": status::hit(&snapshot) }),
+        false => json!({
+            "schema": "tamis.counters/1",
+            "rules": status::hit(&snapshot),
+            "policies": status::decided(&snapshot),
+        }),
     })
 }

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::request::{Refusal, Request};
 
-/// How long an answer may take.
-const ANSWER: Duration = Duration::from_secs(10);
+/// How long an answer may take: reading the longest text of rules that there may be takes its time.
+const ANSWER: Duration = Duration::from_secs(120);
 
 /// Asks whoever listens at a socket: the answer, or why there is none.
 ///
@@ -20,9 +20,13 @@ const ANSWER: Duration = Duration::from_secs(10);
 pub fn ask(socket: &Path, request: &Request) -> io::Result<Result<Value, Refusal>> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(ANSWER))?;
-    writeln!(stream, "{}", serde_json::to_string(request)?)?;
+    let sent = writeln!(stream, "{}", serde_json::to_string(request)?);
     let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line)?;
+    // Who is refused before all is sent has an answer, too.
+    let read = BufReader::new(&stream).read_line(&mut line);
+    if line.is_empty() {
+        sent.and(read)?;
+    }
     answer(&line)
 }
 

@@ -1,14 +1,21 @@
 //! The control socket: one request in JSON on a line, one answer on a line, over a Unix socket.
 //!
-//! Contract: whoever may open the socket may ask anything; it is made for its owner alone. Each client has a thread, at
-//! most [`server::MOST_CLIENTS`] at a time, [`server::PATIENCE`] for its request and a line of [`server::LONGEST`] bytes; one more is told that all are busy.
-//! None of them can hold up a frame, nor another client.
+//! Contract: who is root, or the user that tamis runs as, may ask anything, and nobody else: the socket is made for its
+//! owner alone, in a folder where others cannot put another one in its place, and who asks is looked at. Each client has a
+//! thread, at most [`clients::MOST_CLIENTS`] at a time, [`clients::PATIENCE`] for its request and a line of
+//! [`line::LONGEST`] bytes; one more takes the place of who is silent, or is told that all are busy. None of them can hold
+//! up a frame, nor another client.
 
 mod carried_out;
 mod client;
+mod clients;
+mod line;
+mod lists;
 mod request;
+mod rules;
 mod server;
 mod stream;
+mod words;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -21,8 +28,10 @@ use super::live::Live;
 use super::{RunError, socket_error};
 
 pub use client::{ask, follow};
+pub use lists::MOST_CHANGES;
 pub use request::{Refusal, RefusalKind, Request, Watch};
 pub(super) use server::Serving;
+pub use words::{BanAction, FlowWords};
 
 /// A socket that is listened at. It is removed with this.
 #[derive(Debug)]
@@ -38,6 +47,7 @@ impl Control {
     }
 
     fn listen(socket: &Path) -> io::Result<Self> {
+        is_safe(folder_of(socket))?;
         let is_left = match UnixStream::connect(socket) {
             Ok(_) => {
                 return Err(io::Error::new(ErrorKind::AddrInUse, "another tamis listens there"));
@@ -61,6 +71,23 @@ impl Control {
     pub(super) fn serve(self, live: &Arc<Live>) -> io::Result<Serving> {
         Serving::start(self, live)
     }
+}
+
+fn folder_of(socket: &Path) -> &Path {
+    let folder = socket.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Whether others cannot put a socket of theirs in the place of one in this folder.
+fn is_safe(folder: &Path) -> io::Result<()> {
+    const OTHERS_WRITE: u32 = 0o002;
+    const STICKY: u32 = 0o1000;
+    let mode = fs::metadata(folder)?.permissions().mode();
+    if mode & OTHERS_WRITE == 0 || mode & STICKY != 0 {
+        return Ok(());
+    }
+    let what = format!("others may write to its folder: chmod o-w {}", folder.display());
+    Err(io::Error::new(ErrorKind::PermissionDenied, what))
 }
 
 impl Drop for Control {

@@ -5,6 +5,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::words::{BanAction, FlowWords};
+use crate::run::connections::Place;
+
 /// What a client may ask.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
@@ -19,12 +22,107 @@ pub enum Request {
     },
     /// That it stops.
     Stop {},
+    /// That rules are put in force.
+    Apply {
+        /// Save text, complete or changes to the rules in force.
+        text: String,
+        /// What errors call it.
+        #[serde(default)]
+        name: String,
+        /// Of the rules: `ip ip6 arp bridge`; told by the text where nothing is said.
+        #[serde(default)]
+        family: Option<String>,
+        /// The text is changes.
+        #[serde(default)]
+        noflush: bool,
+        /// The revision that has to be in force.
+        #[serde(default)]
+        if_rev: Option<u64>,
+        /// Nothing changes: the answer says what would.
+        #[serde(default)]
+        dry_run: bool,
+        /// It goes back after so many seconds, unless it is confirmed.
+        #[serde(default)]
+        confirm: Option<u64>,
+    },
+    /// That an earlier revision is in force again.
+    Rollback {
+        /// Its number; the one before where nothing is said.
+        #[serde(default)]
+        revision: Option<u64>,
+    },
+    /// The rules of a revision.
+    Get {
+        /// Its number; the one in force where nothing is said.
+        #[serde(default)]
+        revision: Option<u64>,
+    },
+    /// The revisions that are kept.
+    Log {},
+    /// That the revision stays that waits for it.
+    Confirm {},
+    /// Changes of the access list: `bans_text` says how its lines stand.
+    Bans {
+        /// One change a line.
+        text: String,
+        /// What lines do that do not say it.
+        #[serde(default)]
+        action: Option<BanAction>,
+    },
+    /// What the sets hold.
+    SetsList {
+        /// Of this name alone.
+        #[serde(default)]
+        set: Option<String>,
+        /// Elements of each that are shown.
+        #[serde(default)]
+        most: usize,
+    },
+    /// Changes of the sets: lines of `ipset restore`.
+    SetsRestore {
+        /// One change a line.
+        text: String,
+    },
+    /// The connections, so many at a time.
+    ConntrackList {
+        /// Those that are wanted.
+        #[serde(default)]
+        flows: FlowWords,
+        /// Where the answer before said that it goes on.
+        #[serde(default)]
+        from: Option<Place>,
+        /// How many, or some more.
+        most: usize,
+    },
+    /// That these connections end.
+    ConntrackDelete {
+        /// Those that are wanted.
+        flows: FlowWords,
+        /// Where the answer before said that it goes on.
+        #[serde(default)]
+        from: Option<Place>,
+    },
+    /// That all connections end.
+    ConntrackFlush {
+        /// Where the answer before said that it goes on.
+        #[serde(default)]
+        from: Option<Place>,
+    },
     /// Frames as they are dropped, a line for each.
     Watch(Watch),
     /// The last frames that were dropped.
     Drops {},
     /// The rules in force, and what they depend on, as files.
     Snapshot {},
+    /// What rules that are tried beside those in force would have done otherwise.
+    Shadow {},
+    /// That these are tried: texts as of the save tools, one for each family that is to have other rules.
+    ShadowStart {
+        /// Each whole.
+        texts: Vec<String>,
+    },
+    /// That none are tried any more.
+    ShadowStop {},
 }
 
 /// Which frames are watched, and how.
@@ -61,6 +159,10 @@ pub enum RefusalKind {
     Refused,
     /// Too many clients are served.
     Busy,
+    /// Another revision is in force than the one that a change was made for.
+    Stale,
+    /// A text cannot be read: file, line and column.
+    Text,
 }
 
 impl Request {
@@ -75,8 +177,14 @@ impl Request {
 }
 
 impl Refusal {
-    pub(super) fn refused(what: impl ToString) -> Self {
+    pub(in crate::run) fn refused(what: impl ToString) -> Self {
         Self { kind: RefusalKind::Refused, what: what.to_string() }
+    }
+
+    /// A word of a request is not what was expected there.
+    pub(super) fn expected(what: &str, found: &str) -> Self {
+        let what = format!("expected {what}, found \"{}\"", packet::visible::word(found));
+        Self { kind: RefusalKind::Request, what }
     }
 
     pub(super) fn json(&self) -> Value {

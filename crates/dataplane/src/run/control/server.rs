@@ -1,29 +1,29 @@
 //! Clients, each on a thread of its own.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+use rustix::{net::sockopt::socket_peercred, process::geteuid};
+
 use super::super::live::Live;
 use super::super::parker::Parker;
+use super::super::revisions::Peer;
 use super::Control;
 use super::carried_out::carry_out;
+use super::clients::{Clients, MOST_CLIENTS, PATIENCE, Served};
+use super::line;
 use super::request::{Refusal, RefusalKind, Request};
 use super::stream;
 
-/// How long a client may take for its request, and for each part of its answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Bytes of a request.
-pub(super) const LONGEST: usize = 64 * 1024;
-
-/// Clients that are served at a time.
-pub(super) const MOST_CLIENTS: usize = 32;
+/// How long a client may take for all of its answer.
+const READING: Duration = Duration::from_secs(10);
 
 /// A thread that accepts clients. It ends with this; clients that are served then have their answer or not.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ struct Accepting {
     live: Arc<Live>,
     end: Arc<AtomicBool>,
     parker: Arc<Parker>,
-    clients: Arc<AtomicUsize>,
+    clients: Arc<Clients>,
 }
 
 impl Accepting {
@@ -83,69 +83,85 @@ impl Accepting {
     }
 
     fn serve(&self, client: UnixStream) {
-        let (live, served) = (Arc::clone(&self.live), Served::one_more(&self.clients));
+        let who = match may_ask(&client) {
+            Ok(who) => who,
+            Err(refusal) => return refuse(&client, &refusal),
+        };
+        let mut served = match self.clients.admit(client) {
+            Ok(served) => served,
+            Err(client) => return refuse(&client, &busy()),
+        };
+        let (live, stream) = (Arc::clone(&self.live), Arc::clone(&served.stream));
         let builder = thread::Builder::new().name("client".to_owned());
-        let served = served.map(|served| {
-            let client = client.try_clone();
-            builder.spawn(move || {
-                let _served = served;
-                // One that goes away without its answer needs none.
-                let _ = client.and_then(|client| answer(&client, &live));
-            })
+        let thread = builder.spawn(move || {
+            // One that goes away without its answer needs none.
+            let _ = answer(&mut served, who, &live);
         });
-        if !matches!(served, Some(Ok(_))) {
-            let busy = format!("{MOST_CLIENTS} clients are served: expected one of them to end");
-            let refusal = Refusal { kind: RefusalKind::Busy, what: busy };
-            let _ = client.set_nonblocking(true);
-            let _ = writeln!(&client, "{}", refusal.json());
+        if thread.is_err() {
+            refuse(&stream, &busy());
         }
     }
 }
 
-/// A client that is served.
-struct Served(Arc<AtomicUsize>);
-
-impl Served {
-    fn one_more(clients: &Arc<AtomicUsize>) -> Option<Self> {
-        let served = Self(Arc::clone(clients));
-        (clients.fetch_add(1, Ordering::Relaxed) < MOST_CLIENTS).then_some(served)
+/// Whether the client is root's, or of the user that tamis runs as: a socket's mode may be changed, and be open to others
+/// before it is set.
+#[cfg(target_os = "linux")]
+fn may_ask(client: &UnixStream) -> Result<Option<Peer>, Refusal> {
+    let own = geteuid();
+    match socket_peercred(client) {
+        Ok(peer) if peer.uid.is_root() || peer.uid == own => {
+            let pid = peer.pid.as_raw_nonzero().get().unsigned_abs();
+            Ok(Some(Peer { uid: peer.uid.as_raw(), pid }))
+        }
+        _ => {
+            let own = own.as_raw();
+            let what = format!("expected root, or user {own}, which runs tamis, to ask");
+            Err(Refusal::refused(what))
+        }
     }
 }
 
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+/// Who asks is not known here: the socket's mode has to do.
+#[cfg(not(target_os = "linux"))]
+fn may_ask(_: &UnixStream) -> Result<Option<Peer>, Refusal> {
+    Ok(None)
 }
 
-fn answer(mut client: &UnixStream, live: &Live) -> io::Result<()> {
+fn busy() -> Refusal {
+    let what = format!("{MOST_CLIENTS} clients are served: expected one of them to end");
+    Refusal { kind: RefusalKind::Busy, what }
+}
+
+/// Tells a client that is not served.
+fn refuse(mut client: &UnixStream, refusal: &Refusal) {
+    let _ = client.set_nonblocking(true);
+    let _ = writeln!(client, "{}", refusal.json());
+}
+
+fn answer(served: &mut Served, who: Option<Peer>, live: &Live) -> io::Result<()> {
+    let client = Arc::clone(&served.stream);
     client.set_nonblocking(false)?;
-    client.set_write_timeout(Some(PATIENCE))?;
-    let line = line(client)?;
-    let request = Request::from_line(&line);
+    let request = line::read(served, PATIENCE)?.and_then(|line| Request::from_line(&line));
+    served.waits()?;
     if let Ok(Request::Watch(asked)) = &request {
-        return stream::watch(client, live, asked);
+        return stream::watch(&client, live, asked);
     }
-    let answer = request.and_then(|request| carry_out(request, live));
+    let answer = request.and_then(|request| carry_out(request, who, live));
     let answer = answer.unwrap_or_else(|refusal| refusal.json());
-    writeln!(client, "{answer}")
+    served.reads()?;
+    write(&client, format!("{answer}\n").as_bytes(), Instant::now() + READING)
 }
 
-/// The client's line, without its end.
-fn line(mut client: &UnixStream) -> io::Result<String> {
-    let (until, mut line) = (Instant::now() + PATIENCE, Vec::new());
-    let mut some = [0; 4096];
-    loop {
+/// Writes all of this, however slowly it is read, until some time.
+fn write(mut client: &UnixStream, mut bytes: &[u8], until: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || line.len() > LONGEST {
+        if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
         }
-        client.set_read_timeout(Some(left))?;
-        let read = client.read(&mut some)?;
-        let end = some[..read].iter().position(|byte| *byte == b'\n');
-        line.extend_from_slice(&some[..end.unwrap_or(read)]);
-        if end.is_some() || read == 0 {
-            return String::from_utf8(line).map_err(io::Error::other);
-        }
+        client.set_write_timeout(Some(left))?;
+        let written = client.write(bytes)?;
+        bytes = &bytes[written..];
     }
+    Ok(())
 }

@@ -13,6 +13,7 @@ use super::super::causes::Causes;
 use super::super::config::{Order, Other};
 use super::super::handover;
 use super::super::parker::Parker;
+use super::super::shadow::Shade;
 use super::super::shared_port::SharedPort;
 use super::super::taps::Taps;
 use super::super::wire::{BoxedPort, Driven, Mode};
@@ -101,7 +102,8 @@ impl Rig {
         let (ordered, rules) = &mut self.workers[worker];
         let (causes, mode) = (Causes::default(), Mode::Evaluated);
         let handover = &mut handover;
-        let mut means = Means { rules, causes: &causes, handover, mode, now: 0 };
+        let shade = &mut Shade::new(Arc::default(), None);
+        let mut means = Means { rules, causes: &causes, shade, handover, mode, now: 0 };
         does(&mut Hand { ordered, from: 0, means: &mut means, wake: &|| () })
     }
 

@@ -8,6 +8,7 @@ mod ordered;
 mod passing;
 mod refusing;
 mod settings;
+mod shadow;
 mod watched;
 mod workers;
 

@@ -1,0 +1,70 @@
+//! The flows as somebody asks for them while packets pass: a part of the table at a time, listed or ended.
+//!
+//! Contract: a call looks at so many slots and no more, so that who asks for all never keeps a packet waiting for long.
+//! What begins or ends between two calls is seen or not, as in the kernel's dump of its table. A flow that is ended is
+//! gone with what depends on it, as one that died of its timeout; the next packet of its tuple begins another.
+//!
+//! Source: `ctnetlink_dump_table`, `ctnetlink_del_conntrack` of the kernel's `nf_conntrack_netlink.c`.
+
+use super::Tracker;
+use crate::index::Handle;
+use crate::listing::{Listed, Listing};
+use crate::wanted::Wanted;
+
+/// What a part of the table holds of what is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Part {
+    /// The flows; of a listing the counters are the only of tamis's own words, and whether it is in doubt.
+    pub flows: Listing,
+    /// Where the next part begins; `None` at the end.
+    pub next: Option<usize>,
+}
+
+impl Tracker {
+    /// Flows in the table; those are among them that died and were not met yet.
+    #[must_use]
+    pub fn flows(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The living flows that are wanted in so many slots from this one on, as of a time in nanoseconds.
+    pub fn part(&mut self, from: usize, slots: usize, wanted: &Wanted, now: u64) -> Part {
+        let found = self.found(from, slots, wanted, now);
+        let listed = found.iter().filter_map(|handle| self.shown(*handle, now)).collect();
+        self.part_of(listed, from, slots)
+    }
+
+    /// Ends them: what they were.
+    pub fn end_part(&mut self, from: usize, slots: usize, wanted: &Wanted, now: u64) -> Part {
+        let found = self.found(from, slots, wanted, now);
+        let listed = found.iter().filter_map(|handle| self.shown(*handle, now)).collect();
+        for handle in found {
+            let original = self.table.flow(handle).map(|flow| flow.original);
+            self.table.release(handle);
+            if let (Some(told), Some(original)) = (&self.told, original) {
+                told.tell(&original, None);
+            }
+        }
+        self.bury();
+        self.part_of(listed, from, slots)
+    }
+
+    fn found(&mut self, from: usize, slots: usize, wanted: &Wanted, now: u64) -> Vec<Handle> {
+        self.take_up();
+        let now = now.max(self.latest);
+        let living = self.table.living_among(from, slots, now);
+        let wanted = living.filter(|(_, flow)| flow.has_sure_tuples() && wanted.has(flow));
+        wanted.map(|(handle, _)| handle).collect()
+    }
+
+    fn shown(&self, handle: Handle, now: u64) -> Option<Listed> {
+        let flow = self.table.flow(handle)?;
+        Some(flow.shown(now.max(self.latest)))
+    }
+
+    fn part_of(&self, flows: Vec<Listed>, from: usize, slots: usize) -> Part {
+        let next = from.saturating_add(slots);
+        let next = (next < self.table.slots()).then_some(next);
+        Part { flows: Listing { flows, at: None }, next }
+    }
+}

@@ -1,0 +1,109 @@
+//! The connections of all workers, asked for while packets pass: each worker answers for its own, a part of its table at a
+//! time, between two bursts.
+//!
+//! Contract: a worker is kept from its packets for [`SLOTS`] slots of its table at a time. One call asks at most
+//! [`ASKED`] times and says where the next one goes on, so that its time and its answer are bounded whatever there is.
+//! The parts are not of one moment.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use conntrack::{Listed, Part, Tracker, Wanted};
+use serde::{Deserialize, Serialize};
+
+use super::live::Live;
+use super::questions::Silent;
+
+/// Slots that a worker looks at for one question.
+const SLOTS: usize = 256;
+
+/// Questions in one call.
+const ASKED: usize = 256;
+
+/// Where a look at all connections is: before this slot of this table of this worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// Number of the worker.
+    pub worker: usize,
+    /// Of its tables.
+    pub table: usize,
+    /// Of the table's slots.
+    pub slot: usize,
+}
+
+/// What one call found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) flows: Vec<Listed>,
+    /// Where the next call goes on; `None` at the end.
+    pub(super) next: Option<Place>,
+}
+
+/// What is done to a part of a table, as [`Tracker::part`].
+type Take = fn(&mut Tracker, usize, usize, &Wanted, u64) -> Part;
+
+impl Live {
+    /// How many connections there are, those included that died and were not met yet.
+    ///
+    /// # Errors
+    /// A worker does not answer.
+    pub(super) fn count_connections(&self) -> Result<usize, Silent> {
+        let count =
+            |worker: &mut crate::publish::Worker| worker.trackers().map(|t| t.flows()).sum();
+        (0..self.shared.seats().len()).map(|worker| self.shared.ask::<usize>(worker, count)).sum()
+    }
+
+    /// Those that are wanted, from a place on, until there are `most` or more.
+    ///
+    /// # Errors
+    /// A worker does not answer.
+    pub(super) fn connections(
+        &self,
+        from: Place,
+        wanted: Wanted,
+        most: usize,
+    ) -> Result<Found, Silent> {
+        self.parts(Tracker::part, from, wanted, most)
+    }
+
+    /// Ends those that are wanted, from a place on.
+    ///
+    /// # Errors
+    /// A worker does not answer: those before have ended all the same.
+    pub(super) fn end_connections(&self, from: Place, wanted: Wanted) -> Result<Found, Silent> {
+        self.parts(Tracker::end_part, from, wanted, usize::MAX)
+    }
+
+    fn parts(&self, take: Take, from: Place, wanted: Wanted, most: usize) -> Result<Found, Silent> {
+        let mut found = Found { next: Some(from), ..Found::default() };
+        for _ in 0..ASKED {
+            let Some(place) = found.next.filter(|_| found.flows.len() < most) else { break };
+            let now = now();
+            let part = self.shared.ask(place.worker, move |worker| {
+                let table = worker.trackers().nth(place.table);
+                table.map(|table| take(table, place.slot, SLOTS, &wanted, now))
+            })?;
+            found.next = self.after(place, part.as_ref());
+            found.flows.extend(part.into_iter().flat_map(|part| part.flows.into_flows()));
+        }
+        Ok(found)
+    }
+
+    /// The place after a part; there is none where the worker has no such table.
+    fn after(&self, place: Place, part: Option<&Part>) -> Option<Place> {
+        match part {
+            Some(Part { next: Some(slot), .. }) => Some(Place { slot: *slot, ..place }),
+            Some(_) => Some(Place { table: place.table + 1, slot: 0, ..place }),
+            None => {
+                let worker = place.worker + 1;
+                (worker < self.shared.seats().len()).then_some(Place { worker, table: 0, slot: 0 })
+            }
+        }
+    }
+}
+
+/// As workers count time.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

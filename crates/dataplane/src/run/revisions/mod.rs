@@ -1,0 +1,379 @@
+//! Revisions: the rules as those know them who change them while they are in force.
+//!
+//! Contract: each accepted change of rules is a revision, whose number is one more than that of the last one, also over
+//! restarts where there is a journal. One change is made at a time. It is read and built beside what is in force, is
+//! held to all that a start holds rules to ([`load`](super::load)) and to how workers share connections
+//! ([`Steering::suits`]), goes to the journal, and then to the workers, which cannot fail any more: what is
+//! acknowledged is on disk and in force, and what is refused is neither. Who looks takes no lock.
+//!
+//! What a change keeps is `rules::revision`'s to say: counters, and what matches remember, stay with rules that are the
+//! same.
+
+mod change;
+mod history;
+mod pending;
+mod start;
+mod text;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use rules::model::Family;
+use serde_json::{Value, json};
+
+use super::config::Settings;
+use super::control::{Refusal, RefusalKind};
+use super::journal::{Journal, JournalError, Record};
+use super::load::{self, BadText, Loaded, RulesText};
+use super::steering::Steering;
+use crate::program::Program;
+use crate::publish::{PublishError, Published};
+
+pub(super) use history::Peer;
+pub(super) use pending::MOST_SECONDS;
+pub(super) use start::Chosen;
+
+use change::{Counted, Made, Rules};
+use history::{Change, History};
+use pending::{Pending, now};
+
+/// What is asked for with a text of rules.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Asked {
+    /// What errors call the text.
+    pub(super) name: String,
+    /// Of the rules; told by the text where nothing is said.
+    pub(super) family: Option<Family>,
+    /// They are changes to the rules in force, and do not replace them.
+    pub(super) noflush: bool,
+    /// The revision that has to be in force.
+    pub(super) if_rev: Option<u64>,
+    /// Nothing changes.
+    pub(super) dry_run: bool,
+    /// After so many seconds it goes back, unless it is confirmed.
+    pub(super) confirm: Option<u64>,
+}
+
+/// The rules of a run, as they are changed.
+#[derive(Debug)]
+pub(super) struct Revisions {
+    settings: Settings,
+    /// Held by who changes the rules.
+    turn: Mutex<()>,
+    /// Changed by who has the turn.
+    seen: ArcSwap<Seen>,
+    journal: Option<Journal>,
+    /// Somebody has asked for the files to be read again.
+    asked: Mutex<Arc<AtomicBool>>,
+}
+
+/// What there is to see.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    history: History,
+    pending: Option<Pending>,
+}
+
+/// What `status` says of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RevisionStatus {
+    /// The number of the one in force.
+    pub number: u64,
+    /// Seconds until it goes back by itself, if it does.
+    pub goes_back_in: Option<u64>,
+}
+
+/// The workers' rules, and how they share what packets leave.
+#[derive(Clone, Copy)]
+pub(super) struct InForce<'l> {
+    pub(super) published: &'l Published,
+    pub(super) steering: &'l Steering,
+}
+
+impl Revisions {
+    /// Puts rules in force: the complete ones of the families that the text is of, or changes to those of one.
+    ///
+    /// # Errors
+    /// They are refused, and nothing has changed.
+    pub(super) fn apply(
+        &self,
+        asked: &Asked,
+        text: &str,
+        who: Option<Peer>,
+        at: InForce<'_>,
+    ) -> Result<Value, Refusal> {
+        let parts = text::apart(text, asked.family);
+        if asked.noflush && parts.len() > 1 {
+            return Err(Refusal::refused("expected changes to the rules of one family (--family)"));
+        }
+        // Reading takes the longest, and needs nobody's turn.
+        let texts = parts.into_iter().map(|(family, text)| RulesText {
+            family,
+            name: asked.name.clone(),
+            text: text.into(),
+        });
+        let texts: Vec<RulesText> = texts.collect();
+        let change = match (asked.noflush, &*texts) {
+            (true, [text]) => Rules::Changes(text.clone()),
+            _ => self.whole(&texts)?,
+        };
+        let _turn = self.turn();
+        let seen = self.seen.load();
+        stale(asked.if_rev, &seen)?;
+        waits(&seen)?;
+        let verb = if asked.noflush { "apply --noflush" } else { "apply" };
+        let made = Made {
+            name: asked.name.clone(),
+            what: format!("{verb} {}", asked.name),
+            who,
+            dry_run: asked.dry_run,
+            confirm: asked.confirm,
+            files: None,
+        };
+        self.put(change, made, at)
+    }
+
+    /// Goes back to an earlier revision, the one before if none is named. That confirms nothing: what waited is
+    /// refused by it.
+    ///
+    /// # Errors
+    /// It is not kept, or cannot be in force any more.
+    pub(super) fn rollback(
+        &self,
+        to: Option<u64>,
+        who: Option<Peer>,
+        at: InForce<'_>,
+    ) -> Result<Value, Refusal> {
+        let _turn = self.turn();
+        let seen = self.seen.load();
+        let found = match to {
+            Some(number) => seen.history.get(number),
+            None => seen.history.before(),
+        };
+        let Some(kept) = found else {
+            let (oldest, last) = (seen.history.oldest(), seen.history.number());
+            let what = format!("expected a revision that is kept, from {oldest} to {last}");
+            return Err(Refusal::refused(what));
+        };
+        self.back_to(kept.number, format!("rollback to {}", kept.number), who, at)
+    }
+
+    /// Keeps the revision that waits for it.
+    ///
+    /// # Errors
+    /// None does, or the journal does not take it.
+    pub(super) fn confirm(&self) -> Result<Value, Refusal> {
+        let _turn = self.turn();
+        let seen = self.seen.load();
+        let Some(pending) = seen.pending else {
+            return Err(Refusal::refused("no revision waits for a confirmation"));
+        };
+        self.record(vec![Record::Confirm(None)]).map_err(Refusal::refused)?;
+        self.seen.store(Arc::new(Seen { pending: None, ..Seen::clone(&seen) }));
+        Ok(json!({ "schema": "tamis.confirm/1", "revision": pending.revision }))
+    }
+
+    /// The rules of a revision, of the one in force if none is named.
+    ///
+    /// # Errors
+    /// It is not kept.
+    pub(super) fn get(&self, number: Option<u64>) -> Result<Value, Refusal> {
+        let seen = self.seen.load();
+        let number = number.unwrap_or_else(|| seen.history.number());
+        let Some(kept) = seen.history.get(number) else {
+            let (oldest, last) = (seen.history.oldest(), seen.history.number());
+            let what = format!("expected a revision that is kept, from {oldest} to {last}");
+            return Err(Refusal::refused(what));
+        };
+        let text: String = kept.texts.values().map(|text| &**text).collect();
+        Ok(json!({ "schema": "tamis.get/1", "revision": number, "text": text }))
+    }
+
+    /// The revisions that are kept.
+    pub(super) fn log(&self) -> Value {
+        let seen = self.seen.load();
+        json!({
+            "schema": "tamis.log/1",
+            "revision": seen.history.number(),
+            "goes_back_in": seen.pending.map(|pending| pending.seconds_left()),
+            "journal": self.journal.is_some(),
+            "revisions": seen.history.json(),
+        })
+    }
+
+    /// For `status`.
+    pub(super) fn status(&self) -> RevisionStatus {
+        let seen = self.seen.load();
+        let goes_back_in = seen.pending.map(|pending| pending.seconds_left());
+        RevisionStatus { number: seen.history.number(), goes_back_in }
+    }
+
+    /// From now on who raises this asks for the files to be read again.
+    pub(super) fn asked_by(&self, asked: Arc<AtomicBool>) {
+        *lock(&self.asked) = asked;
+    }
+
+    /// Reads the files again if somebody has asked for it, and goes back if a confirmation has not come.
+    pub(super) fn look(&self, at: InForce<'_>, tell: &mut impl FnMut(&str)) {
+        if lock(&self.asked).swap(false, Ordering::Relaxed) {
+            match self.reload(at) {
+                Ok((what, warnings)) => {
+                    warnings.iter().for_each(|warning| tell(&format!("warning: {warning}")));
+                    tell(&what);
+                }
+                Err(what) => tell(&format!("not reloaded: {what}")),
+            }
+        }
+        let over = |seen: &Seen| seen.pending.filter(Pending::is_over);
+        // Most of the time nothing waits, and nobody's turn is asked for.
+        if over(&self.seen.load()).is_none() {
+            return;
+        }
+        let _turn = self.turn();
+        let seen = self.seen.load();
+        if let (Some(pending), Some(before)) = (over(&seen), seen.history.before()) {
+            self.go_back(pending, before.number, at, tell);
+        }
+    }
+
+    /// Goes back from a revision that was not confirmed.
+    fn go_back(&self, pending: Pending, to: u64, at: InForce<'_>, tell: &mut impl FnMut(&str)) {
+        let what = format!("revision {} was not confirmed: back to {to}", pending.revision);
+        match self.back_to(to, what.clone(), None, at) {
+            Ok(done) => tell(&format!("{what}, as revision {}", done["revision"])),
+            Err(refusal) => {
+                tell(&format!("{what}: that failed, and is tried again: {}", refusal.what));
+                let again = Some(Pending::of(pending.revision, 1));
+                let seen = Seen::clone(&self.seen.load());
+                self.seen.store(Arc::new(Seen { pending: again, ..seen }));
+            }
+        }
+    }
+
+    /// Reads the files, all that the configuration names.
+    fn reload(&self, at: InForce<'_>) -> Result<(String, Vec<String>), String> {
+        let texts = load::texts(&self.settings).map_err(|error| error.to_string())?;
+        let loaded = load::rules(&self.settings, &texts).map_err(|error| error.to_string())?;
+        let Loaded { rulesets, config, warnings } = loaded;
+        let rulesets = rulesets.into_iter().filter_map(Arc::into_inner).collect();
+        let change = Rules::Whole(rulesets, Some((config.sets, config.bans)));
+        let _turn = self.turn();
+        waits(&self.seen.load()).map_err(|refusal| refusal.what)?;
+        let files = Some(start::hashes(&texts));
+        let made = Made { what: "reload of the files".to_owned(), files, ..Made::default() };
+        let done = self.put(change, made, at).map_err(|refusal| refusal.what)?;
+        let (revision, program) = (&done["revision"], &done["program"]);
+        Ok((format!("reloaded: program {program}, revision {revision}"), warnings))
+    }
+
+    fn back_to(
+        &self,
+        number: u64,
+        what: String,
+        who: Option<Peer>,
+        at: InForce<'_>,
+    ) -> Result<Value, Refusal> {
+        let seen = self.seen.load();
+        let Some(kept) = seen.history.get(number) else {
+            return Err(Refusal::refused(format!("revision {number} is not kept")));
+        };
+        let texts = kept.texts.iter().map(|(family, text)| RulesText {
+            family: *family,
+            name: format!("revision {number}"),
+            text: Arc::clone(text),
+        });
+        let change = self.whole(&texts.collect::<Vec<_>>())?;
+        let change = change.without_others(at.published);
+        let name = format!("revision {number}");
+        self.put(change, Made { name, what, who, ..Made::default() }, at)
+    }
+
+    /// Reads complete rules.
+    fn whole(&self, texts: &[RulesText]) -> Result<Rules, Refusal> {
+        let read = texts.iter().map(|text| match load::parsed(&self.settings, text) {
+            Ok((ruleset, _)) => Ok(ruleset),
+            Err(BadText::Text(what)) => Err(Refusal { kind: RefusalKind::Text, what }),
+            Err(BadText::Unfit(what)) => Err(Refusal::refused(what)),
+        });
+        Ok(Rules::Whole(read.collect::<Result<_, _>>()?, None))
+    }
+
+    /// Puts a change in force, by who has the turn: the answer.
+    fn put(&self, rules: Rules, made: Made, at: InForce<'_>) -> Result<Value, Refusal> {
+        let seen = self.seen.load_full();
+        let current = at.published.program();
+        let mut accepted = None;
+        let accept = |program: &Program| {
+            change::fits(program, &made.name, &self.settings, at.steering)?;
+            let counted = Counted::between(&current, program);
+            let texts = change::texts(program);
+            let change = Change { at: now(), what: made.what.clone(), who: made.who, texts };
+            let (history, mut records) = seen.history.with(change);
+            let pending = made.confirm.map(|seconds| Pending::of(history.number(), seconds));
+            records.push(Record::Confirm(pending.map(|pending| pending.written())));
+            records.extend(made.files.clone().map(Record::Files));
+            if !made.dry_run {
+                self.record(records).map_err(|error| error.to_string())?;
+            }
+            accepted = Some((counted, Seen { history, pending }));
+            // What is refused changes nothing.
+            if made.dry_run { Err("a dry run".to_owned()) } else { Ok(()) }
+        };
+        let published = rules.publish(current.number(), at.published, accept);
+        let program = match (published, &accepted) {
+            (Ok(program), _) => program,
+            (Err(PublishError::NotAccepted(_)), Some(_)) => current.number(),
+            (Err(error), _) => return Err(change::refused(&error, &made.name)),
+        };
+        let Some((counted, next)) = accepted else { return Err(Refusal::refused("not accepted")) };
+        let number = next.history.number();
+        let goes_back_in = next.pending.map(|pending| pending.seconds_left());
+        if !made.dry_run {
+            self.seen.store(Arc::new(next));
+        }
+        Ok(json!({
+            "schema": "tamis.apply/1",
+            "revision": number,
+            "program": program,
+            "dry_run": made.dry_run,
+            "new": counted.new,
+            "gone": counted.gone,
+            "kept": counted.kept,
+            "goes_back_in": goes_back_in,
+            "durable": self.journal.is_some(),
+        }))
+    }
+
+    fn record(&self, records: Vec<Record>) -> Result<(), JournalError> {
+        self.journal.as_ref().map_or(Ok(()), |journal| journal.record(records))
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        lock(&self.turn)
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Refuses a change that was made for another revision than the one in force.
+fn stale(expected: Option<u64>, seen: &Seen) -> Result<(), Refusal> {
+    let current = seen.history.number();
+    match expected {
+        Some(expected) if expected != current => {
+            let what = format!("expected revision {expected} to be in force, found {current}");
+            Err(Refusal { kind: RefusalKind::Stale, what })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a change while a revision waits for its confirmation.
+fn waits(seen: &Seen) -> Result<(), Refusal> {
+    let Some(pending) = &seen.pending else { return Ok(()) };
+    let (number, left) = (pending.revision, pending.seconds_left());
+    let what = format!("revision {number} waits for tamis ctl confirm, for {left} s more");
+    Err(Refusal::refused(format!("{what}: confirm it, or go back (tamis ctl rollback)")))
+}

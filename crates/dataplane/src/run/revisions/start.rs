@@ -1,0 +1,134 @@
+//! Which rules a run starts with: those of the journal, or those of a file that has changed since it was read.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use arc_swap::ArcSwap;
+use rules::model::Family;
+use sha2::{Digest, Sha256};
+
+use super::super::config::Settings;
+use super::super::journal::{Journal, JournalError, Record, State};
+use super::super::load::RulesText;
+use super::history::{Change, History, Kept};
+use super::pending::{Pending, now};
+use super::{Revisions, Seen, change};
+use crate::publish::Published;
+
+/// What a run starts with.
+#[derive(Debug)]
+pub(in crate::run) struct Chosen {
+    /// Complete rules of each family that has some.
+    pub(in crate::run) texts: Vec<RulesText>,
+    /// What is odd about the choice.
+    pub(in crate::run) warnings: Vec<String>,
+    journal: Option<Journal>,
+    seen: Seen,
+    /// What makes a new revision of them, if they are one.
+    new: Option<String>,
+    files: Vec<(Family, String)>,
+}
+
+impl Chosen {
+    /// Between the files and a journal, if there is one.
+    ///
+    /// # Errors
+    /// The journal holds what is no revision.
+    pub(in crate::run) fn between(
+        files: Vec<RulesText>,
+        journal: Option<(Journal, State)>,
+    ) -> Result<Self, JournalError> {
+        let hashes = hashes(&files);
+        let Some((journal, state)) = journal else { return Ok(Self::of_files(files, hashes)) };
+        let history = History::of(&state).map_err(|what| journal.damaged(what))?;
+        let pending = state.confirm.as_deref().and_then(Pending::read);
+        let chosen = Self { journal: Some(journal), ..Self::of_files(files, hashes) };
+        let Some(last) = history.last().map(Arc::clone) else { return Ok(chosen) };
+        Ok(chosen.after(&last, Seen { history, pending }, &state.files))
+    }
+
+    fn of_files(texts: Vec<RulesText>, files: Vec<(Family, String)>) -> Self {
+        let (warnings, seen) = (Vec::new(), Seen::default());
+        Self { texts, warnings, journal: None, seen, new: Some("start".to_owned()), files }
+    }
+
+    /// The same where the journal's last revision was in force, and files had these hashes when they were read.
+    fn after(self, last: &Kept, seen: Seen, read: &BTreeMap<Family, String>) -> Self {
+        let before = seen.history.before().filter(|_| seen.pending.is_some_and(|at| at.is_over()));
+        let (kept, mut new) = match before {
+            Some(before) => {
+                (&**before, Some(format!("revision {} was not confirmed", last.number)))
+            }
+            None => (last, None),
+        };
+        let mut texts: BTreeMap<Family, RulesText> = BTreeMap::new();
+        for (family, text) in &kept.texts {
+            let name = format!("revision {} of the journal", kept.number);
+            let text = RulesText { family: *family, name, text: Arc::clone(text) };
+            texts.insert(*family, text);
+        }
+        let mut warnings: Vec<String> = new.clone().into_iter().collect();
+        let back = format!("tamis ctl rollback {} has those back", kept.number);
+        for (text, (family, hash)) in self.texts.into_iter().zip(&self.files) {
+            if read.get(family) != Some(hash) {
+                let number = kept.number;
+                warnings.push(format!(
+                    "{} has changed since it was read: its rules are in force, and not those of revision {number} of \
+                     the journal ({back})",
+                    text.name
+                ));
+                texts.insert(*family, text);
+                new = Some("a file that has changed".to_owned());
+            }
+        }
+        for family in read.keys().filter(|read| self.files.iter().all(|(named, _)| named != *read))
+        {
+            let family_name = family.name();
+            let what = "is no longer in [rules]: it has no rules";
+            warnings.push(format!("{family_name} {what} ({back})"));
+            texts.remove(family);
+            new = Some("a file that is no longer named".to_owned());
+        }
+        let pending = seen.pending.filter(|_| new.is_none());
+        let seen = Seen { pending, ..seen };
+        Self { texts: texts.into_values().collect(), warnings, seen, new, ..self }
+    }
+}
+
+impl Revisions {
+    /// Of a run that starts with these rules, which are published.
+    ///
+    /// # Errors
+    /// The journal does not take them.
+    pub(in crate::run) fn begin(
+        settings: Settings,
+        chosen: Chosen,
+        published: &Published,
+    ) -> Result<Self, JournalError> {
+        let Chosen { journal, mut seen, new, files, .. } = chosen;
+        if let Some(what) = new {
+            let texts = change::texts(&published.program());
+            let change = Change { at: now(), what, who: None, texts };
+            let (history, mut records) = seen.history.with(change);
+            records.extend([Record::Confirm(None), Record::Files(files)]);
+            journal.as_ref().map_or(Ok(()), |journal| journal.record(records))?;
+            seen = Seen { history, pending: None };
+        }
+        Ok(Self {
+            settings,
+            turn: Mutex::default(),
+            seen: ArcSwap::from_pointee(seen),
+            journal,
+            asked: Mutex::default(),
+        })
+    }
+}
+
+/// SHA-256 of each file, in hexadecimal.
+pub(super) fn hashes(files: &[RulesText]) -> Vec<(Family, String)> {
+    let hash = |text: &str| {
+        let bytes = Sha256::digest(text.as_bytes());
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    };
+    files.iter().map(|file| (file.family, hash(&file.text))).collect()
+}
