@@ -22,6 +22,10 @@ const FAILED: u8 = 1;
 
 /// `tamis run`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+SIGHUP has it read rules, sets and bans anew; connections stay. SIGTERM and Ctrl-C end it once what has come is handled.
+Exit codes: 0 ended, 1 a port or worker failed, 2 usage or input error.
+Then: tamis ctl status, tamis watch (frames as they are dropped), tamis ctl capture FILE")]
 pub(crate) struct RunArgs {
     /// Ports, wires and rules, in TOML (docs/live.md)
     #[arg(value_name = "CONFIG", required_unless_present = "from_properties")]

@@ -63,7 +63,9 @@ pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode> {
         return Ok(refused(&refusal));
     }
     if told > 0 && !args.json {
-        screen::tell("next: tamis ctl capture FILE, for frames that tamis why explains");
+        screen::tell(
+            "next: tamis ctl capture FILE && tamis ctl snapshot DIR && tamis why DIR FILE --packet 1",
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -43,5 +43,6 @@ mod snapshot;
 mod streams;
 mod vlan;
 mod vs;
+mod watch;
 mod why;
 mod wire;

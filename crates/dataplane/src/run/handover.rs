@@ -126,28 +126,26 @@ impl Handover {
         self.fragments.hold(piece, now, Handed { frame: copy, is_placed: true, ..handed });
     }
 
-    /// Gives a frame to a worker. One that `waits` waits for room, unless the worker is no more.
-    ///
-    /// # Errors
-    /// There is no room: the frame, which is dropped.
+    /// Gives a frame to a worker: it is back where there is no room, and dropped. One that `waits` waits for room, unless
+    /// the worker is no more.
     pub(super) fn give(
         &mut self,
         worker: usize,
         mut handed: Handed,
         waits: bool,
-    ) -> Result<(), Handed> {
+    ) -> Option<Handed> {
         let Some(lane) = self.to.get_mut(worker).and_then(Option::as_mut) else {
             self.own.push_back(handed);
-            return Ok(());
+            return None;
         };
         loop {
             match lane.ring.push(handed) {
                 Ok(()) => {
                     lane.has_new = true;
-                    return Ok(());
+                    return None;
                 }
                 Err(PushError::Full(back)) if waits && !lane.ring.is_abandoned() => handed = back,
-                Err(PushError::Full(back)) => return Err(back),
+                Err(PushError::Full(back)) => return Some(back),
             }
             lane.waker.wake_by_ref();
             thread::yield_now();
@@ -158,7 +156,7 @@ impl Handover {
     pub(super) fn release(&mut self, waits: bool) {
         for (owner, handed) in std::mem::take(&mut self.fragments.released) {
             let Handed { wire, from, .. } = handed;
-            if self.give(owner, handed, waits).is_err() {
+            if self.give(owner, handed, waits).is_some() {
                 self.lost.push((wire, from));
             }
         }
@@ -268,7 +266,7 @@ mod tests {
                 panic!("{port}: it overtakes those that were held")
             };
             hands[0].release(false);
-            assert!(hands[0].give(worker, handed(&first), false).is_ok());
+            assert!(hands[0].give(worker, handed(&first), false).is_none());
             assert_eq!(taken(&mut hands[worker]), [third, second, first], "{port}");
             owners[worker] += 1;
         }
@@ -296,9 +294,9 @@ mod tests {
         assert_eq!(woken.each_ref().map(|woken| count(woken)), [0, 0]);
         let frame = fragment(4000, 0);
         for _ in 0..RING {
-            assert!(hands[0].give(1, handed(&frame), false).is_ok());
+            assert!(hands[0].give(1, handed(&frame), false).is_none());
         }
-        assert!(hands[0].give(1, handed(&frame), false).is_err());
+        assert!(hands[0].give(1, handed(&frame), false).is_some());
         hands[0].wake();
         hands[0].wake();
         assert_eq!(woken.each_ref().map(|woken| count(woken)), [0, 1]);

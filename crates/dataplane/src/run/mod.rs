@@ -106,6 +106,9 @@ pub use worker::DRAIN;
 /// How often the workers and the devices are looked after.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// How long clients may take at the end of a run for what they watch.
+const LAST_LINES: Duration = Duration::from_millis(200);
+
 /// Wires with their workers, at work.
 #[derive(Debug)]
 pub struct Run {
@@ -317,6 +320,9 @@ impl Run {
         watch.look(&live.shared, &mut tell);
         live.taps.end();
         live.links().restore(&mut tell);
+        if serving.is_some() {
+            live.taps.wait(LAST_LINES);
+        }
         drop(serving);
         let status = self.status();
         let (ended, connections) = workers::join(self.threads);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pktio::Opener;
 
-use super::config::{ConfigError, LinkLoss, OnPanic, Settings};
+use super::config::{ConfigError, LinkLoss, OnPanic, Order, Settings};
 use super::control::Control;
 use super::error::RunError;
 use super::given_up::GivenUp;
@@ -44,7 +44,9 @@ pub fn check(settings: &Settings) -> Result<Loaded, ConfigError> {
     let (mut loaded, _) = load(settings, &load::texts(settings)?)?;
     let journal = settings.journal.as_deref().map(Journal::check);
     loaded.warnings.extend(journal.and_then(Result::err).map(|error| error.to_string()));
-    loaded.warnings.extend(divide(settings, &loaded).one_because());
+    let division = divide(settings, &loaded);
+    loaded.warnings.extend(division.one_because());
+    loaded.warnings.extend(ordered_by_one(settings, &division));
     Ok(loaded)
 }
 
@@ -60,6 +62,15 @@ fn load(settings: &Settings, texts: &[RulesText]) -> Result<(Loaded, Resumed), C
 fn divide(settings: &Settings, loaded: &Loaded) -> Division {
     let orders = settings.wires.iter().map(|wire| wire.order);
     Division::of(&loaded.rulesets, &settings.workers, orders)
+}
+
+/// What is told where a wire is to be ordered and one worker, which nobody said is too few, keeps all order anyway.
+fn ordered_by_one(settings: &Settings, division: &Division) -> Option<String> {
+    let is_ordered = settings.wires.iter().any(|wire| wire.order == Order::Wire);
+    let is_silent = division.why.is_none() && division.cores.len() == 1;
+    let what = "one worker runs ordered wires to completion, which keeps the order of all frames: \
+                [workers] count asks for more";
+    (is_ordered && is_silent).then(|| what.to_owned())
 }
 
 /// Opens what a configuration names; devices of DPDK by way of `dpdk`, which is `()` where there is none. What
@@ -81,6 +92,7 @@ pub fn open(
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
     let division = divide(settings, &loaded);
     loaded.warnings.extend(division.one_because());
+    loaded.warnings.extend(ordered_by_one(settings, &division));
     loaded.warnings.extend(ports::apart(settings, &division.cores));
     let mut openers = Openers {
         opener: Arc::clone(opener),

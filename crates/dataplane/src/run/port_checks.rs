@@ -19,7 +19,10 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
             let names = interface::names();
             if !names.iter().any(|name| is_like(name, device)) {
                 let what = format!("expected one of the interfaces {}", names.join(" "));
-                return Err(settings.refuse(port.at, format!("{what}, found \"{device}\"")));
+                let else_where = "one of another network namespace is found there alone: \
+                                  ip netns exec NAME tamis run …";
+                let what = format!("{what}, found \"{device}\" ({else_where})");
+                return Err(settings.refuse(port.at, what));
             }
         }
         let Kind::Pcap { file, out, .. } = &port.kind else { continue };

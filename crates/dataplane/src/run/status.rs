@@ -198,6 +198,15 @@ pub fn text(status: &Value) -> String {
         }
         text.push('\n');
     }
+    let workers = listed(&status["workers"]);
+    let workers = workers.iter().map(|worker| match &worker["core"] {
+        Value::Null => word(&worker["state"]),
+        core => format!("{} on core {core}", word(&worker["state"])),
+    });
+    let workers: Vec<_> = workers.collect();
+    if !workers.is_empty() {
+        let _ = writeln!(text, "workers: {}", workers.join(", "));
+    }
     for worker in listed(&status["workers"]) {
         if worker["panicked"] == true {
             let _ = writeln!(text, "{}", watch::panicked(&worker["number"]));

@@ -357,8 +357,8 @@ impl Wire {
                 Place::Of { worker, is_placed } => {
                     handover.release(waits);
                     match handover.give(worker, hand(frame, is_placed), waits) {
-                        Ok(()) => handed += 1,
-                        Err(Handed { frame, .. }) => {
+                        None => handed += 1,
+                        Some(Handed { frame, .. }) => {
                             let frame = Frame { bytes: frame.bytes(), meta: &frame.meta };
                             tap.dropped(from, Reason::Handover, Some(frame));
                             refused += 1;

@@ -120,6 +120,8 @@ enum Step {
 struct FlowStory {
     /// Number of the packet that began it.
     born: u64,
+    /// It is this one.
+    begins: bool,
     /// Its tuple, as that packet had it.
     tuple: String,
     /// The packet goes against it.
@@ -260,6 +262,7 @@ fn tell(
     let misses = near.map(Misses::of_most);
     let mut teller = Teller {
         files,
+        number: arrival.number,
         counted: recorder.packet(),
         steps: Vec::new(),
         untold: 0,
@@ -284,6 +287,8 @@ impl Observer for Unseen {}
 /// Writes down what happens.
 struct Teller<'f, 'r> {
     files: &'f [RulesFile],
+    /// The packet's, as connections know it.
+    number: u64,
     counted: OnePacket<'r>,
     steps: Vec<Step>,
     untold: u64,
@@ -371,6 +376,7 @@ impl Observer for Teller<'_, '_> {
         let flow = match flow {
             KnownFlow::Flow(flow) => Some(FlowStory {
                 born: flow.born(),
+                begins: flow.born() == self.number,
                 tuple: flow.tuple(Direction::Original).to_string(),
                 is_reply: view.direction == Direction::Reply,
                 state: state_of(flow),

@@ -193,6 +193,10 @@ impl Story {
             Step::Ttl(Some(left)) => writeln!(out, "forward: time to live now {left}"),
             Step::Ttl(None) => writeln!(out, "forward: time to live runs out"),
             Step::Tracked { state, flow: None } => writeln!(out, "conntrack: {state}"),
+            Step::Tracked { state, flow: Some(flow) } if flow.begins => {
+                let FlowStory { tuple, state: now, .. } = flow;
+                writeln!(out, "conntrack: {state}, begins the connection {tuple}: {now}")
+            }
             Step::Tracked { state, flow: Some(flow) } => {
                 let way = if flow.is_reply { "against" } else { "part of" };
                 let FlowStory { born, tuple, state: now, .. } = flow;

@@ -43,19 +43,24 @@ pub fn follow(
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(ANSWER))?;
     writeln!(stream, "{}", serde_json::to_string(request)?)?;
-    let mut lines = BufReader::new(&stream).lines();
-    let first = lines.next().ok_or(io::ErrorKind::UnexpectedEof)??;
-    if let Err(refusal) = answer(&first)? {
+    let (mut lines, mut line) = (BufReader::new(&stream), String::new());
+    lines.read_line(&mut line)?;
+    if let Err(refusal) = answer(&line)? {
         return Ok(Err(refusal));
     }
     stream.set_read_timeout(None)?;
-    for line in lines {
-        let document = serde_json::from_str(&line?).map_err(io::Error::other)?;
+    loop {
+        line.clear();
+        lines.read_line(&mut line)?;
+        // A run that ends in the middle of a line has said no more than that.
+        if !line.ends_with('\n') {
+            return Ok(Ok(()));
+        }
+        let document = serde_json::from_str(&line).map_err(io::Error::other)?;
         if each(document)?.is_break() {
-            break;
+            return Ok(Ok(()));
         }
     }
-    Ok(Ok(()))
 }
 
 /// What a line says.

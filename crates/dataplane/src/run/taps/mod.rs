@@ -17,9 +17,10 @@ mod told;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use filter::Filter;
@@ -35,6 +36,9 @@ pub use told::{Told, decided, text};
 /// Drops that are kept for who asks later.
 const KEPT: usize = 64;
 
+/// How often it is looked whether those who watch have ended.
+const LOOK: Duration = Duration::from_millis(1);
+
 /// Frames that wait for each who watches.
 const WAITING: usize = 1024;
 
@@ -45,6 +49,8 @@ pub(super) struct Taps {
     collected: Mutex<Collected>,
     /// Of the one who began to watch last.
     last: AtomicU64,
+    /// How many there are who have not ended.
+    listening: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -123,6 +129,7 @@ impl Taps {
             self.switch.make_room(PER_SECOND);
         }
         self.turn(&collected);
+        self.listening.fetch_add(1, Ordering::AcqRel);
         Ok(Listening { taps: Arc::clone(self), number, from, lost })
     }
 
@@ -153,6 +160,14 @@ impl Taps {
         let mut collected = self.collected();
         collected.has_ended = true;
         collected.watchers.clear();
+    }
+
+    /// Waits until all who watch have ended, or `patience` is over.
+    pub(super) fn wait(&self, patience: Duration) {
+        let until = Instant::now() + patience;
+        while self.listening.load(Ordering::Acquire) > 0 && Instant::now() < until {
+            thread::sleep(LOOK);
+        }
     }
 
     /// Has the workers look for what is wanted now.
@@ -248,6 +263,7 @@ impl Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         self.taps.stop(self.number);
+        self.taps.listening.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

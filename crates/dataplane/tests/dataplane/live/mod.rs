@@ -9,6 +9,7 @@ mod passing;
 mod refusing;
 mod settings;
 mod shadow;
+mod watched;
 mod workers;
 
 use std::net::IpAddr;
