@@ -122,12 +122,14 @@ mod tests {
 
     #[test]
     fn flows_are_told_apart_by_each_word() {
-        let of = |protocol| {
-            Tuple::new([10, 0, 0, 1].into(), [10, 0, 0, 9].into(), protocol, [4000, 80])
-        };
+        let of =
+            |protocol| Tuple::new([10, 0, 0, 1].into(), [10, 0, 0, 9].into(), protocol, [4000, 80]);
         let (tcp, any) = (of(6), Wanted::default());
-        let has = |wanted: Wanted, tuple: Tuple| wanted.has_tuples(&tuple, &tuple.inverse().unwrap());
-        assert!(any.is_any() && has(any, tcp) && has(any, of(1).with_destination([1; 4].into(), 8)));
+        let has =
+            |wanted: Wanted, tuple: Tuple| wanted.has_tuples(&tuple, &tuple.inverse().unwrap());
+        assert!(
+            any.is_any() && has(any, tcp) && has(any, of(1).with_destination([1; 4].into(), 8))
+        );
         let cases = [
             (Wanted { protocol: Some(6), ..any }, Wanted { protocol: Some(17), ..any }),
             (
@@ -146,10 +148,7 @@ mod tests {
                 Wanted { reply_destination: Some(prefix("10.0.0.1")), ..any },
                 Wanted { reply_destination: Some(prefix("10.0.0.9")), ..any },
             ),
-            (
-                Wanted { source_port: Some(4000), ..any },
-                Wanted { source_port: Some(80), ..any },
-            ),
+            (Wanted { source_port: Some(4000), ..any }, Wanted { source_port: Some(80), ..any }),
             (
                 Wanted { destination_port: Some(80), ..any },
                 Wanted { destination_port: Some(4000), ..any },

@@ -58,11 +58,7 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, BansError> {
 ///
 /// # Errors
 /// A line says something else than a change, or there are more.
-pub fn changes(
-    text: &str,
-    action: Option<Action>,
-    most: usize,
-) -> Result<Vec<Change>, BansError> {
+pub fn changes(text: &str, action: Option<Action>, most: usize) -> Result<Vec<Change>, BansError> {
     let mut changes = Vec::new();
     for (line, number) in text.lines().zip(1..) {
         let mut words = Words { line, rest: line };
@@ -152,7 +148,11 @@ fn block(words: &mut Words<'_>) -> Result<Option<(usize, Block)>, Misread> {
     }
 }
 
+/// Most bytes of a word that are repeated.
+const LONGEST_FOUND: usize = 100;
+
 fn misread(expected: &str, found: &str) -> String {
+    let found = &found[..found.floor_char_boundary(LONGEST_FOUND)];
     format!("expected {expected}, found \"{}\"", visible::word(found))
 }
 
@@ -195,7 +195,11 @@ mod tests {
             (text, Some(Action::Ban), (5, 1, "expected at most 2 changes in one request")),
             ("\n 1.1.1.1", None, (2, 2, "expected ban, unban, accept or deny, found \"1.1.1.1\"")),
             ("kick", Some(Action::Ban), (1, 1, "expected ADDRESS or ADDRESS/BITS, found \"kick\"")),
-            ("ban 1.1.1.1 2.2.2.2", None, (1, 13, "expected the end of the line, found \"2.2.2.2\"")),
+            (
+                "ban 1.1.1.1 2.2.2.2",
+                None,
+                (1, 13, "expected the end of the line, found \"2.2.2.2\""),
+            ),
         ] {
             let wrong = changes(text, action, 2).unwrap_err();
             assert_eq!(wrong, BansError { line, column, what: what.to_owned() }, "{text}");

@@ -1,15 +1,19 @@
 //! `tamis ctl`: a request to a run by its control socket. This module has what all of them share; each group of commands
 //! is in a module beside it, with its arguments, the request that they make, and the answer for a screen.
 
+mod lists;
 mod rules;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
-use dataplane::run::{RefusalKind, Request, ask, status_text};
+use dataplane::run::{Refusal, RefusalKind, Request, ask, status_text};
+use packet::visible;
 use serde_json::Value;
 
 use crate::screen;
@@ -39,39 +43,61 @@ pub(crate) enum CtlCommand {
     /// About its rules.
     #[command(flatten)]
     Rules(rules::RulesCommand),
+    /// About what is beside them.
+    #[command(flatten)]
+    Lists(lists::ListsCommand),
     /// Handle what has come, and end
     Stop,
 }
 
+/// The run refuses.
+pub(crate) struct Refused(Refusal);
+
 /// Asks, and prints the answer.
 pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode> {
-    let answer = ask(&args.socket, &args.command.request()?);
-    match answer.map_err(|error| nobody(&args.socket, error))? {
+    match &args.command {
+        CtlCommand::Status => once(args, &Request::Status {}, status_text),
+        CtlCommand::Rules(command) => once(args, &command.request()?, |it| command.text(it)),
+        CtlCommand::Lists(command) => command.run(args),
+        CtlCommand::Stop => once(args, &Request::Stop {}, |_| "stopping\n".to_owned()),
+    }
+}
+
+/// Asks one thing.
+fn once(
+    args: &CtlArgs,
+    request: &Request,
+    text: impl FnOnce(&Value) -> String,
+) -> Result<ExitCode> {
+    match answer_to(args, request)? {
         Ok(answer) if args.json => screen::print(&format!("{answer:#}\n"))?,
-        Ok(answer) => screen::print(&args.command.text(&answer))?,
-        Err(refusal) => {
-            screen::tell(&format!("tamis: {}", refusal.what));
-            return Ok(ExitCode::from(code(refusal.kind)));
-        }
+        Ok(answer) => screen::print(&text(&answer))?,
+        Err(refused) => return Ok(refused.tell()),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl CtlCommand {
-    fn request(&self) -> Result<Request> {
-        Ok(match self {
-            Self::Status => Request::Status {},
-            Self::Rules(command) => command.request()?,
-            Self::Stop => Request::Stop {},
-        })
-    }
+/// How often it asks a run that is busy, and how long it waits in between.
+const TRIES: (usize, Duration) = (20, Duration::from_millis(50));
 
-    fn text(&self, answer: &Value) -> String {
-        match self {
-            Self::Status => status_text(answer),
-            Self::Rules(command) => command.text(answer),
-            Self::Stop => "stopping\n".to_owned(),
+/// What the run answers.
+fn answer_to(args: &CtlArgs, request: &Request) -> Result<Result<Value, Refused>> {
+    for _ in 1..TRIES.0 {
+        let answer = ask(&args.socket, request).map_err(|error| nobody(&args.socket, error))?;
+        match answer {
+            Err(refusal) if refusal.kind == RefusalKind::Busy => thread::sleep(TRIES.1),
+            answer => return Ok(answer.map_err(Refused)),
         }
+    }
+    let answer = ask(&args.socket, request).map_err(|error| nobody(&args.socket, error))?;
+    Ok(answer.map_err(Refused))
+}
+
+impl Refused {
+    /// Tells why; the exit code.
+    fn tell(self) -> ExitCode {
+        screen::tell(&format!("tamis: {}", visible::word(&self.0.what)));
+        ExitCode::from(code(self.0.kind))
     }
 }
 

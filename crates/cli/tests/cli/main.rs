@@ -20,6 +20,7 @@ mod host;
 mod hostile;
 mod hosts;
 mod jobs;
+mod lists;
 mod live;
 mod near;
 mod outputs;

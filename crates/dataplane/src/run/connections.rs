@@ -48,7 +48,8 @@ impl Live {
     /// # Errors
     /// A worker does not answer.
     pub(super) fn count_connections(&self) -> Result<usize, Silent> {
-        let count = |worker: &mut crate::publish::Worker| worker.trackers().map(|t| t.flows()).sum();
+        let count =
+            |worker: &mut crate::publish::Worker| worker.trackers().map(|t| t.flows()).sum();
         (0..self.shared.seats().len()).map(|worker| self.shared.ask::<usize>(worker, count)).sum()
     }
 

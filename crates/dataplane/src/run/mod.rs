@@ -62,6 +62,7 @@ use std::thread;
 use std::time::Duration;
 
 use rules::model::Ruleset;
+use serde_json::Value;
 
 use config::{OnPanic, Order, Other, Workers};
 use control::Control;
@@ -78,9 +79,7 @@ use crate::publish::Published;
 
 pub use account::{Accounted, Reason};
 pub use connections::Place;
-pub use control::{
-    BanAction, FlowWords, MOST_CHANGES, Refusal, RefusalKind, Request, ask,
-};
+pub use control::{BanAction, FlowWords, MOST_CHANGES, Refusal, RefusalKind, Request, ask};
 pub use device::is_like;
 pub use error::RunError;
 pub use given_up::GivenUp;
@@ -221,6 +220,20 @@ impl Run {
             reload.asked = asked;
         }
         self
+    }
+
+    /// Has it serve a control socket while somebody waits for its end.
+    ///
+    /// # Errors
+    /// Nobody can listen there.
+    pub fn controlled(self, socket: &Path) -> Result<Self, RunError> {
+        Ok(Self { control: Some(Control::open(socket)?), ..self })
+    }
+
+    /// What a client is answered to this line.
+    #[must_use]
+    pub fn answer(&self, line: &str) -> Value {
+        control::answer(line, &self.live)
     }
 
     /// The rules in force.

@@ -15,7 +15,7 @@ use super::store::Extra;
 use super::text::{LineWords, Options, options};
 use super::undo::{Old, Undo};
 use super::{AllSets, Member, Sets};
-use crate::error::What;
+use crate::error::{LoadError, What};
 
 /// Elements that one text may add and remove, those of ranges counted one by one.
 pub const MOST_ELEMENTS: usize = 1 << 16;
@@ -103,7 +103,10 @@ impl<'s> Edit<'s> {
 
     fn lines(&mut self, text: &str) -> Result<(), EditError> {
         for (line, number) in text.lines().zip(1..) {
-            self.line(line).map_err(|(column, what)| EditError { line: number, column, what })?;
+            self.line(line).map_err(|(column, what)| {
+                let LoadError { line, column, what } = What { column, what }.at_line(number);
+                EditError { line, column, what }
+            })?;
         }
         Ok(())
     }
@@ -149,7 +152,12 @@ impl<'s> Edit<'s> {
         changed.map_err(at)
     }
 
-    fn add(&mut self, index: u32, element: &Element, options: &Options) -> Result<(), &'static str> {
+    fn add(
+        &mut self,
+        index: u32,
+        element: &Element,
+        options: &Options,
+    ) -> Result<(), &'static str> {
         let set = &mut self.sets.sets[index as usize];
         let extra = begun(options.extra, self.now);
         for key in &element.keys {

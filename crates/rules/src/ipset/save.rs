@@ -140,9 +140,11 @@ impl Set {
         if let Some(seconds) = self.timeout {
             add(format!("timeout {seconds}"));
         }
-        for (has, word) in
-            [(self.has_counters, "counters"), (self.has_marks, "skbinfo"), (self.forces, "forceadd")]
-        {
+        for (has, word) in [
+            (self.has_counters, "counters"),
+            (self.has_marks, "skbinfo"),
+            (self.forces, "forceadd"),
+        ] {
             if has {
                 add(word.to_owned());
             }
@@ -163,7 +165,9 @@ impl Set {
         match (ones == all.count_ones(), self.family) {
             (true, _) => format!("netmask {ones}"),
             (false, Some(Family::Ipv6)) => format!("bitmask {}", Ipv6Addr::from(*mask)),
-            (false, _) => format!("bitmask {}", Ipv4Addr::from([mask[0], mask[1], mask[2], mask[3]])),
+            (false, _) => {
+                format!("bitmask {}", Ipv4Addr::from([mask[0], mask[1], mask[2], mask[3]]))
+            }
         }
     }
 
@@ -249,8 +253,8 @@ impl Taken {
             text
         });
         let members = self.members.iter();
-        let members = members
-            .map(|(name, extra)| format!("{name}{}", self.set.extra_text(extra, self.now)));
+        let members =
+            members.map(|(name, extra)| format!("{name}{}", self.set.extra_text(extra, self.now)));
         SavedSet {
             kind: self.set.kind.name,
             create: self.set.create(),

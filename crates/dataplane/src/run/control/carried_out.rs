@@ -7,6 +7,12 @@ use super::super::status;
 use super::lists;
 use super::request::{Refusal, Request};
 
+/// The answer to a line, or why there is none.
+pub(in crate::run) fn answer(line: &str, live: &Live) -> Value {
+    let answer = Request::from_line(line).and_then(|request| carry_out(request, live));
+    answer.unwrap_or_else(|refusal| refusal.json())
+}
+
 /// Carries a request out: its answer.
 ///
 /// # Errors
@@ -19,9 +25,9 @@ pub(super) fn carry_out(request: Request, live: &Live) -> Result<Value, Refusal>
             Ok(json!({ "schema": "tamis.stop/1", "stopping": true }))
         }
         Request::Counters { save } => counters(save, live),
-        Request::Bans { text, action } => lists::bans(&text, action, live),
+        Request::Bans { text, action, line } => lists::bans(&text, action, line, live),
         Request::SetsList { set, most } => lists::sets_list(set.as_deref(), most, live),
-        Request::SetsRestore { text } => lists::sets_restore(&text, live),
+        Request::SetsRestore { text, line } => lists::sets_restore(&text, line, live),
         Request::ConntrackList { flows, from, most } => {
             lists::conntrack_list(&flows, from, most, live)
         }

@@ -25,11 +25,12 @@ use std::sync::Arc;
 use super::live::Live;
 use super::{RunError, socket_error};
 
+pub(super) use carried_out::answer;
 pub use client::ask;
 pub use lists::MOST_CHANGES;
 pub use request::{Refusal, RefusalKind, Request};
-pub use words::{BanAction, FlowWords};
 pub(super) use server::Serving;
+pub use words::{BanAction, FlowWords};
 
 /// A socket that is listened at. It is removed with this.
 #[derive(Debug)]

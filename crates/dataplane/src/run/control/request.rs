@@ -29,6 +29,9 @@ pub enum Request {
         /// What lines do that do not say it.
         #[serde(default)]
         action: Option<BanAction>,
+        /// Number of its first line, for refusals to count from.
+        #[serde(default = "one")]
+        line: usize,
     },
     /// What the sets hold.
     SetsList {
@@ -43,6 +46,9 @@ pub enum Request {
     SetsRestore {
         /// One change a line.
         text: String,
+        /// Number of its first line, for refusals to count from.
+        #[serde(default = "one")]
+        line: usize,
     },
     /// The connections, so many at a time.
     ConntrackList {
@@ -69,6 +75,10 @@ pub enum Request {
         #[serde(default)]
         from: Option<Place>,
     },
+}
+
+fn one() -> usize {
+    1
 }
 
 /// Why a request gets no answer.

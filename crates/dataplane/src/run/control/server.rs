@@ -15,10 +15,10 @@ use rustix::process::geteuid;
 use super::super::live::Live;
 use super::super::parker::Parker;
 use super::Control;
-use super::carried_out::carry_out;
-use super::clients::{Clients, MOST_CLIENTS, PATIENCE, Served};
+use super::carried_out;
+use super::clients::{Clients, PATIENCE, Served, busy, refuse};
 use super::line;
-use super::request::{Refusal, RefusalKind, Request};
+use super::request::Refusal;
 
 /// How long a client may take for all of its answer.
 const READING: Duration = Duration::from_secs(10);
@@ -84,10 +84,7 @@ impl Accepting {
         if let Err(refusal) = may_ask(&client) {
             return refuse(&client, &refusal);
         }
-        let mut served = match self.clients.admit(client) {
-            Ok(served) => served,
-            Err(client) => return refuse(&client, &busy()),
-        };
+        let Some(mut served) = self.admit(client) else { return };
         let (live, stream) = (Arc::clone(&self.live), Arc::clone(&served.stream));
         let builder = thread::Builder::new().name("client".to_owned());
         let thread = builder.spawn(move || {
@@ -96,6 +93,22 @@ impl Accepting {
         });
         if thread.is_err() {
             refuse(&stream, &busy());
+        }
+    }
+
+    /// Waits for a place. Those who come meanwhile wait, too, before they are accepted.
+    fn admit(&self, mut client: UnixStream) -> Option<Served> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            client = match self.clients.admit(client) {
+                Ok(served) => return Some(served),
+                Err(client) => client,
+            };
+            if Instant::now() >= until || self.end.load(Ordering::Acquire) {
+                refuse(&client, &busy());
+                return None;
+            }
+            self.parker.park(&[], Some(PATIENCE / 200));
         }
     }
 }
@@ -114,24 +127,13 @@ fn may_ask(client: &UnixStream) -> Result<(), Refusal> {
     }
 }
 
-fn busy() -> Refusal {
-    let what = format!("{MOST_CLIENTS} clients are served: expected one of them to end");
-    Refusal { kind: RefusalKind::Busy, what }
-}
-
-/// Tells a client that is not served.
-fn refuse(mut client: &UnixStream, refusal: &Refusal) {
-    let _ = client.set_nonblocking(true);
-    let _ = writeln!(client, "{}", refusal.json());
-}
-
 fn answer(served: &mut Served, live: &Live) -> io::Result<()> {
     let client = Arc::clone(&served.stream);
     client.set_nonblocking(false)?;
-    let request = line::read(served, PATIENCE)?.and_then(|line| Request::from_line(&line));
+    let line = line::read(served, PATIENCE)?;
     served.waits()?;
-    let answer = request.and_then(|request| carry_out(request, live));
-    let answer = answer.unwrap_or_else(|refusal| refusal.json());
+    let answer =
+        line.map_or_else(|refusal| refusal.json(), |line| carried_out::answer(&line, live));
     served.reads()?;
     write(&client, format!("{answer}\n").as_bytes(), Instant::now() + READING)
 }

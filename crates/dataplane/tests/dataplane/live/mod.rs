@@ -4,9 +4,12 @@ mod addressed;
 mod aging;
 mod bad;
 mod below;
+mod hostile;
+mod lists;
 mod ordered;
 mod passing;
 mod refusing;
+mod requests;
 mod settings;
 mod workers;
 
