@@ -148,7 +148,11 @@ fn block(words: &mut Words<'_>) -> Result<Option<(usize, Block)>, Misread> {
     }
 }
 
+/// Most bytes of a word that are repeated.
+const LONGEST_FOUND: usize = 100;
+
 fn misread(expected: &str, found: &str) -> String {
+    let found = &found[..found.floor_char_boundary(LONGEST_FOUND)];
     format!("expected {expected}, found \"{}\"", visible::word(found))
 }
 

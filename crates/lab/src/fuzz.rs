@@ -1,9 +1,14 @@
 //! What hostile bytes are fed to: one function for each target of `fuzz/`, which must neither panic nor
 //! run away, whatever it is given. `tests/lab/corpora.rs` feeds them the committed corpora as plain tests.
 
+use std::sync::{Arc, LazyLock};
+
+use dataplane::Crossing;
+use dataplane::run::config::{OnPanic, Order, Other};
+use dataplane::run::{BoxedPort, Ends, Request, Run};
 use host::Host;
 use packet::{Checksums, FlowKey, Link, Packet};
-use pktio::{Burst, CaptureReader, Port};
+use pktio::{Burst, CaptureReader, MemoryPort, Pool, Port};
 use rules::convert::convert;
 use rules::eval::{Alive, Memories, Observer, tables_at, walk};
 use rules::ipset::Sets;
@@ -23,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     ("rules", rules),
     ("sets", sets),
     ("host", host),
+    ("control", control),
 ];
 
 /// Most bytes that one input may unpack to: gzip and zstd are good at zeros.
@@ -171,6 +177,44 @@ pub fn rules(data: &[u8]) {
             evaluate(&loaded.ruleset, frame, None);
         }
     }
+}
+
+/// A line of a client of the control socket, for a run of one worker with rules, sets and connections. What is a request
+/// survives its way over the line; one that ends the run is not carried out.
+pub fn control(data: &[u8]) {
+    static RUN: LazyLock<Run> = LazyLock::new(controlled);
+    let Ok(line) = std::str::from_utf8(data) else { return };
+    if let Ok(request) = serde_json::from_str::<Request>(line) {
+        let again = serde_json::to_string(&request).expect("a request is JSON");
+        assert_eq!(serde_json::from_str::<Request>(&again).ok().as_ref(), Some(&request));
+        if request == (Request::Stop {}) {
+            return;
+        }
+    }
+    let answer = RUN.answer(line);
+    let refusal = answer["error"]["what"].as_str();
+    assert!(refusal.is_some_and(|what| !what.is_empty()) || answer["schema"].is_string());
+    assert!(answer.to_string().len() <= MAX_UNPACKED);
+}
+
+/// A run that nothing comes to.
+fn controlled() -> Run {
+    let pool = Pool::new(64, 2048, 0);
+    let ports = ["left", "right"].map(|name| {
+        let [_, near] = MemoryPort::pair(&pool, 8, 8);
+        (name.to_owned(), Box::new(near) as BoxedPort)
+    });
+    let ends =
+        Ends { ports, crossings: [Crossing::default(); 2], other: Other::Pass, order: Order::Flow };
+    let rules = "*filter\n:FORWARD ACCEPT [0:0]\n\
+        -A FORWARD -m conntrack --ctstate ESTABLISHED -m set --match-set a src -j DROP\nCOMMIT\n";
+    let loaded = load(rules, &LoadOptions::default()).expect("rules");
+    let sets = "create a hash:ip maxelem 64 timeout 9\ncreate b hash:ip maxelem 64\n\
+        create n hash:net maxelem 64\ncreate l list:set\nadd l n\n";
+    let sets = Some(Sets::parse(sets).expect("sets"));
+    let config = dataplane::Config { sets, ..dataplane::Config::default() };
+    let run = Run::start(vec![ends], &[Arc::new(loaded.ruleset)], config, OnPanic::Closed);
+    run.expect("a run")
 }
 
 /// Text up to a line `%`, and the bytes after it.

@@ -2,6 +2,7 @@
 //! is in a module beside it, with its arguments, the request that they make, and the answer for a screen.
 
 mod files;
+mod lists;
 mod rules;
 mod seen;
 mod shadow;
@@ -9,6 +10,8 @@ mod shadow;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
@@ -49,6 +52,9 @@ pub(crate) enum CtlCommand {
     /// About its rules.
     #[command(flatten)]
     Rules(rules::RulesCommand),
+    /// About what is beside them.
+    #[command(flatten)]
+    Lists(lists::ListsCommand),
     /// About frames.
     #[command(flatten)]
     Seen(seen::SeenCommand),
@@ -63,53 +69,67 @@ pub(crate) enum CtlCommand {
     Stop,
 }
 
+/// The run refuses.
+pub(crate) struct Refused(Refusal);
+
 /// Asks, and prints the answer.
 pub(crate) fn run(args: &CtlArgs) -> Result<ExitCode> {
-    if let CtlCommand::Files(command) = &args.command {
-        return command.run(args);
+    match &args.command {
+        CtlCommand::Status => once(args, &Request::Status {}, status_text),
+        CtlCommand::Rules(command) => once(args, &command.request()?, |it| command.text(it)),
+        CtlCommand::Lists(command) => command.run(args),
+        CtlCommand::Seen(command) => once(args, &command.request(), |it| command.text(it)),
+        CtlCommand::Files(command) => command.run(args),
+        CtlCommand::Shadow(tried) => once(args, &tried.request()?, |it| tried.text(it)),
+        CtlCommand::Promote => once(args, &Request::Promote {}, rules::applied),
+        CtlCommand::Stop => once(args, &Request::Stop {}, |_| "stopping\n".to_owned()),
     }
-    let answer = ask(&args.socket, &args.command.request()?);
-    match answer.map_err(|error| nobody(&args.socket, error))? {
+}
+
+/// Asks one thing.
+fn once(
+    args: &CtlArgs,
+    request: &Request,
+    text: impl FnOnce(&Value) -> String,
+) -> Result<ExitCode> {
+    match answer_to(args, request)? {
         Ok(answer) if args.json => screen::print(&format!("{answer:#}\n"))?,
         Ok(answer) => {
             warn(&answer);
-            screen::print(&args.command.text(&answer))?;
+            screen::print(&text(&answer))?;
         }
-        Err(refusal) => return Ok(refused(&refusal)),
+        Err(refused) => return Ok(refused.tell()),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl CtlCommand {
-    fn request(&self) -> Result<Request> {
-        Ok(match self {
-            Self::Status => Request::Status {},
-            Self::Rules(command) => command.request()?,
-            Self::Seen(command) => command.request(),
-            Self::Files(command) => command.request(),
-            Self::Shadow(args) => args.request()?,
-            Self::Promote => Request::Promote {},
-            Self::Stop => Request::Stop {},
-        })
-    }
+/// How often it asks a run that is busy, and how long it waits in between.
+const TRIES: (usize, Duration) = (20, Duration::from_millis(50));
 
-    fn text(&self, answer: &Value) -> String {
-        match self {
-            Self::Status => status_text(answer),
-            Self::Rules(command) => command.text(answer),
-            Self::Seen(command) => command.text(answer),
-            // They say themselves what they wrote.
-            Self::Files(_) => String::new(),
-            Self::Shadow(args) => args.text(answer),
-            Self::Promote => rules::applied(answer),
-            Self::Stop => "stopping\n".to_owned(),
+/// What the run answers.
+fn answer_to(args: &CtlArgs, request: &Request) -> Result<Result<Value, Refused>> {
+    for _ in 1..TRIES.0 {
+        let answer = ask(&args.socket, request).map_err(|error| nobody(&args.socket, error))?;
+        match answer {
+            Err(refusal) if refusal.kind == RefusalKind::Busy => thread::sleep(TRIES.1),
+            answer => return Ok(answer.map_err(Refused)),
         }
+    }
+    let answer = ask(&args.socket, request).map_err(|error| nobody(&args.socket, error))?;
+    Ok(answer.map_err(Refused))
+}
+
+impl Refused {
+    /// Tells why; the exit code.
+    fn tell(self) -> ExitCode {
+        refused(&self.0)
     }
 }
 
 /// Says why a run refuses: the exit code.
 pub(crate) fn refused(refusal: &Refusal) -> ExitCode {
-    screen::tell(&format!("tamis: {}", crate::without_numbers(&refusal.what)));
+    let what = crate::without_numbers(&refusal.what);
+    screen::tell(&format!("tamis: {}", visible::word(&what)));
     ExitCode::from(code(refusal.kind))
 }
 

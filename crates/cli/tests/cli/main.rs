@@ -21,6 +21,7 @@ mod hostile;
 mod hosts;
 mod jobs;
 mod killed;
+mod lists;
 mod live;
 mod near;
 mod outputs;

@@ -2,11 +2,13 @@
 //!
 //! Contract: a call looks at so many slots and no more, so that who asks for all never keeps a packet waiting for long.
 //! What begins or ends between two calls is seen or not, as in the kernel's dump of its table. A flow that is ended is
-//! gone with what depends on it, as one that died of its timeout; the next packet of its tuple begins another.
+//! gone with what depends on it, as one that died of its timeout; the next packet of its tuple begins another. Flows of
+//! which not even the tuples are known are among all, and among none that are described.
 //!
 //! Source: `ctnetlink_dump_table`, `ctnetlink_del_conntrack` of the kernel's `nf_conntrack_netlink.c`.
 
 use super::Tracker;
+use crate::flow::Flow;
 use crate::index::Handle;
 use crate::listing::{Listed, Listing};
 use crate::wanted::Wanted;
@@ -53,7 +55,8 @@ impl Tracker {
         self.take_up();
         let now = now.max(self.latest);
         let living = self.table.living_among(from, slots, now);
-        let wanted = living.filter(|(_, flow)| flow.has_sure_tuples() && wanted.has(flow));
+        let is_wanted = |flow: &Flow| wanted.is_any() || flow.has_sure_tuples() && wanted.has(flow);
+        let wanted = living.filter(|(_, flow)| is_wanted(flow));
         wanted.map(|(handle, _)| handle).collect()
     }
 

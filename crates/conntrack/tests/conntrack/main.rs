@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod any;
+mod ask;
 mod cost;
 mod doubt;
 mod fragments;

@@ -241,6 +241,20 @@ impl Run {
         self
     }
 
+    /// Has it serve a control socket while somebody waits for its end.
+    ///
+    /// # Errors
+    /// Nobody can listen there.
+    pub fn controlled(self, socket: &Path) -> Result<Self, RunError> {
+        Ok(Self { control: Some(Control::open(socket)?), ..self })
+    }
+
+    /// What a client is answered to this line.
+    #[must_use]
+    pub fn answer(&self, line: &str) -> Value {
+        control::answer_to_line(line, &self.live)
+    }
+
     /// The rules in force.
     #[must_use]
     pub fn published(&self) -> &Published {

@@ -15,7 +15,7 @@ use super::store::Extra;
 use super::text::{LineWords, Options, options};
 use super::undo::{Old, Undo};
 use super::{AllSets, Member, Sets};
-use crate::error::What;
+use crate::error::{LoadError, What};
 
 /// Elements that one text may add and remove, those of ranges counted one by one.
 pub const MOST_ELEMENTS: usize = 1 << 16;
@@ -103,7 +103,10 @@ impl<'s> Edit<'s> {
 
     fn lines(&mut self, text: &str) -> Result<(), EditError> {
         for (line, number) in text.lines().zip(1..) {
-            self.line(line).map_err(|(column, what)| EditError { line: number, column, what })?;
+            self.line(line).map_err(|(column, what)| {
+                let LoadError { line, column, what } = What { column, what }.at_line(number);
+                EditError { line, column, what }
+            })?;
         }
         Ok(())
     }

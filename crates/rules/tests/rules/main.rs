@@ -4,6 +4,7 @@
 
 mod backends;
 mod bridge_policies;
+mod edits;
 mod ipset;
 mod odd_words;
 mod random_rules;

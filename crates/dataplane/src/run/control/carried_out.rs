@@ -9,7 +9,18 @@ use super::lists;
 use super::request::{Refusal, Request};
 use super::rules;
 
-/// Carries a request out that this process makes: its answer.
+/// The answer to a line, or why there is none.
+pub(in crate::run) fn answer_to_line(line: &str, live: &Live) -> Value {
+    answer(Request::from_line(line), None, live)
+}
+
+/// The answer to a request, if it is one.
+pub(super) fn answer(request: Result<Request, Refusal>, who: Option<Peer>, live: &Live) -> Value {
+    let answer = request.and_then(|request| carry_out(request, who, live));
+    answer.unwrap_or_else(|refusal| refusal.json())
+}
+
+/// Carries a request out: its answer.
 ///
 /// # Errors
 /// The run refuses it.
@@ -32,9 +43,9 @@ pub(super) fn carry_out(
         Request::Get { revision } => live.revisions()?.get(revision),
         Request::Log {} => Ok(live.revisions()?.log()),
         Request::Confirm {} => live.revisions()?.confirm(),
-        Request::Bans { text, action } => lists::bans(&text, action, live),
+        Request::Bans { text, action, line } => lists::bans(&text, action, line, live),
         Request::SetsList { set, most } => lists::sets_list(set.as_deref(), most, live),
-        Request::SetsRestore { text } => lists::sets_restore(&text, live),
+        Request::SetsRestore { text, line } => lists::sets_restore(&text, line, live),
         Request::ConntrackList { flows, from, most } => {
             lists::conntrack_list(&flows, from, most, live)
         }

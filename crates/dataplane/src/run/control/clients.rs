@@ -1,18 +1,26 @@
 //! [`Clients`]: who is served at the moment, and who makes room where there are too many.
 //!
 //! Contract: at most [`MOST_CLIENTS`] are served at a time, with requests of [`MOST_BYTES`] together. One more takes the
-//! place of the one that has owed its request for longest, or has been reading its answer for longest, if that is more
-//! than [`PATIENCE`]; whose request is being carried out is left alone. So whoever asks and reads is answered, whatever
-//! those do who connect and say nothing.
+//! place of the one that has owed its request for longest, if that is more than [`ASKING`], or has been reading its answer
+//! for more than [`READING`]; whose request is being carried out is left alone. So whoever asks and reads is answered,
+//! whatever those do who connect and say nothing.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::request::{Refusal, RefusalKind};
+
 /// How long a client may take for its request.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long it may take for it where others wait.
+const ASKING: Duration = Duration::from_millis(10);
+
+/// How long it may read its answer where others wait.
+const READING: Duration = Duration::from_millis(100);
 
 /// Clients that are served at a time.
 pub(super) const MOST_CLIENTS: usize = 32;
@@ -84,17 +92,17 @@ impl Clients {
 impl Seats {
     /// Whether somebody has made room.
     fn make_room(&mut self, now: Instant) -> bool {
-        let may_go = |seat: &&Seat| match seat.stage {
-            Stage::Asks => true,
-            Stage::Waits => false,
-            Stage::Reads => now.saturating_duration_since(seat.since) > PATIENCE,
+        let may_go = |seat: &&Seat| {
+            let lasts = now.saturating_duration_since(seat.since);
+            match seat.stage {
+                Stage::Asks => lasts > ASKING,
+                Stage::Waits => false,
+                Stage::Reads => lasts > READING,
+            }
         };
         let oldest = self.taken.iter().filter(may_go).min_by_key(|seat| seat.since);
         let Some(number) = oldest.map(|seat| seat.number) else { return false };
-        for seat in self.taken.extract_if(.., |seat| seat.number == number) {
-            // Its thread finds it closed, and ends. One that is closed already needs nothing.
-            let _ = seat.stream.shutdown(Shutdown::Both);
-        }
+        self.taken.extract_if(.., |seat| seat.number == number).for_each(Seat::leave);
         true
     }
 
@@ -104,6 +112,29 @@ impl Seats {
         (seat.stage, seat.since) = (stage, Instant::now());
         Ok(())
     }
+}
+
+impl Seat {
+    /// Its thread finds its client gone, and ends.
+    fn leave(self) {
+        if self.stage == Stage::Asks {
+            refuse(&self.stream, &busy());
+        }
+        // One that is closed already needs nothing.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Why somebody is not served now: nothing was done.
+pub(super) fn busy() -> Refusal {
+    let what = format!("{MOST_CLIENTS} clients are served: expected one of them to end");
+    Refusal { kind: RefusalKind::Busy, what }
+}
+
+/// Tells a client that is not served, if it listens.
+pub(super) fn refuse(mut client: &UnixStream, refusal: &Refusal) {
+    let _ = client.set_nonblocking(true);
+    let _ = writeln!(client, "{}", refusal.json());
 }
 
 impl Served {
@@ -154,7 +185,8 @@ mod tests {
 
     fn is_closed(mut far: &UnixStream) -> bool {
         far.set_nonblocking(true).expect("a socket");
-        matches!(far.read(&mut [0]), Ok(0))
+        // What it is told, and the end.
+        far.read(&mut [0; 4096]).is_ok() && matches!(far.read(&mut [0]), Ok(0))
     }
 
     /// As many as are served, each with its other end.
@@ -168,12 +200,19 @@ mod tests {
         (clients, all)
     }
 
+    /// Of all that are served, this much of their time passes.
+    fn pass(clients: &Clients, time: Duration) {
+        clients.lock().taken.iter_mut().for_each(|seat| seat.since -= time);
+    }
+
     #[test]
     fn who_is_silent_for_longest_makes_room() {
         let (clients, all) = full();
+        clients.lock().taken.iter_mut().for_each(|seat| seat.since += 100 * PATIENCE);
+        let refused = clients.admit(client().0).expect_err("they have just come");
+        pass(&clients, 100 * PATIENCE + 2 * ASKING);
         all[0].0.waits().expect("it is served");
-        let (near, _far) = client();
-        let newest = clients.admit(near).expect("the second makes room");
+        let newest = clients.admit(refused).expect("the second makes room");
         assert!(!is_closed(&all[0].1) && is_closed(&all[1].1) && !is_closed(&all[2].1));
         assert!(all[1].0.waits().is_err(), "what it asked is not carried out");
         assert!(newest.waits().is_ok());
@@ -184,13 +223,14 @@ mod tests {
     fn whose_request_is_carried_out_keeps_its_place() {
         let (clients, mut all) = full();
         all.iter().for_each(|(served, _)| served.waits().expect("it is served"));
+        pass(&clients, 100 * PATIENCE);
         let refused = clients.admit(client().0).expect_err("all wait for their answers");
         all[3].0.reads().expect("it is served");
-        let refused = clients.admit(refused).expect_err("it has just begun to read");
-        clients.lock().taken[3].since = Instant::now() - 2 * PATIENCE;
-        assert!(clients.admit(refused).is_ok() && is_closed(&all[3].1));
-        all.pop();
-        drop(all);
+        pass(&clients, READING + ASKING);
+        let admitted = clients.admit(refused).expect("it has been reading for long");
+        assert!(all[3].0.reads().is_err() && all[4].0.reads().is_ok());
+        all.clear();
+        drop(admitted);
         assert_eq!(clients.lock().taken.len(), 0);
     }
 

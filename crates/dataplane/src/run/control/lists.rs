@@ -7,12 +7,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use access::list::Change;
 use conntrack::{Counters, Direction, Listed, Tuple, Wanted, has_ports};
-use rules::ipset::{Edited, SavedSet};
+use rules::ipset::{EditError, Edited, SavedSet};
 use serde_json::{Value, json};
 
 use super::request::Refusal;
 use super::words::{BanAction, FlowWords};
-use crate::bans_text;
+use crate::bans_text::{self, BansError};
 use crate::run::connections::{Found, Place};
 use crate::run::live::Live;
 
@@ -26,9 +26,17 @@ const MOST_ELEMENTS: usize = 1 << 20;
 const MOST_FLOWS: usize = 1024;
 
 /// `bans`.
-pub(super) fn bans(text: &str, action: Option<BanAction>, live: &Live) -> Result<Value, Refusal> {
+pub(super) fn bans(
+    text: &str,
+    action: Option<BanAction>,
+    line: usize,
+    live: &Live,
+) -> Result<Value, Refusal> {
     let changes = bans_text::changes(text, action.map(Into::into), MOST_CHANGES);
-    let changes = changes.map_err(Refusal::refused)?;
+    let changes = changes.map_err(|error| {
+        let line = error.line.saturating_add(line.saturating_sub(1));
+        Refusal::refused(BansError { line, ..error })
+    })?;
     let banned = change_bans(&changes, live);
     Ok(json!({ "schema": "tamis.bans/1", "changes": changes.len(), "banned_ranges": banned }))
 }
@@ -39,8 +47,12 @@ fn change_bans(changes: &[Change], live: &Live) -> usize {
 }
 
 /// `sets_restore`.
-pub(super) fn sets_restore(text: &str, live: &Live) -> Result<Value, Refusal> {
-    let Edited { added, deleted, flushed, swapped } = change_sets(text, live)?;
+pub(super) fn sets_restore(text: &str, line: usize, live: &Live) -> Result<Value, Refusal> {
+    let edited = change_sets(text, live).map_err(|error| {
+        let before = u32::try_from(line.saturating_sub(1)).unwrap_or(u32::MAX);
+        Refusal::refused(EditError { line: error.line.saturating_add(before), ..error })
+    })?;
+    let Edited { added, deleted, flushed, swapped } = edited;
     Ok(json!({
         "schema": "tamis.sets_restore/1",
         "added": added,
@@ -51,8 +63,8 @@ pub(super) fn sets_restore(text: &str, live: &Live) -> Result<Value, Refusal> {
 }
 
 /// The one place where sets are changed by request: what was changed.
-fn change_sets(text: &str, live: &Live) -> Result<Edited, Refusal> {
-    live.published.change_sets(text, now()).map_err(Refusal::refused)
+fn change_sets(text: &str, live: &Live) -> Result<Edited, EditError> {
+    live.published.change_sets(text, now())
 }
 
 /// `sets_list`.

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use super::live::Live;
 use super::{RunError, socket_error};
 
+pub(super) use carried_out::answer_to_line;
 pub use client::{ask, follow};
 pub use lists::MOST_CHANGES;
 pub use request::{Refusal, RefusalKind, Request, Watch};

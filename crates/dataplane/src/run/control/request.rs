@@ -68,6 +68,9 @@ pub enum Request {
         /// What lines do that do not say it.
         #[serde(default)]
         action: Option<BanAction>,
+        /// Number of its first line, for refusals to count from.
+        #[serde(default = "one")]
+        line: usize,
     },
     /// What the sets hold.
     SetsList {
@@ -82,6 +85,9 @@ pub enum Request {
     SetsRestore {
         /// One change a line.
         text: String,
+        /// Number of its first line, for refusals to count from.
+        #[serde(default = "one")]
+        line: usize,
     },
     /// The connections, so many at a time.
     ConntrackList {
@@ -140,6 +146,10 @@ pub struct Watch {
     /// With their bytes.
     #[serde(default)]
     pub frames: bool,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// Why a request gets no answer.

@@ -16,10 +16,10 @@ use super::super::live::Live;
 use super::super::parker::Parker;
 use super::super::revisions::Peer;
 use super::Control;
-use super::carried_out::carry_out;
-use super::clients::{Clients, MOST_CLIENTS, PATIENCE, Served};
+use super::carried_out;
+use super::clients::{Clients, PATIENCE, Served, busy, refuse};
 use super::line;
-use super::request::{Refusal, RefusalKind, Request};
+use super::request::{Refusal, Request};
 use super::stream;
 
 /// How long a client may take for all of its answer.
@@ -87,10 +87,7 @@ impl Accepting {
             Ok(who) => who,
             Err(refusal) => return refuse(&client, &refusal),
         };
-        let mut served = match self.clients.admit(client) {
-            Ok(served) => served,
-            Err(client) => return refuse(&client, &busy()),
-        };
+        let Some(mut served) = self.admit(client) else { return };
         let (live, stream) = (Arc::clone(&self.live), Arc::clone(&served.stream));
         let builder = thread::Builder::new().name("client".to_owned());
         let thread = builder.spawn(move || {
@@ -99,6 +96,22 @@ impl Accepting {
         });
         if thread.is_err() {
             refuse(&stream, &busy());
+        }
+    }
+
+    /// Waits for a place. Those who come meanwhile wait, too, before they are accepted.
+    fn admit(&self, mut client: UnixStream) -> Option<Served> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            client = match self.clients.admit(client) {
+                Ok(served) => return Some(served),
+                Err(client) => client,
+            };
+            if Instant::now() >= until || self.end.load(Ordering::Acquire) {
+                refuse(&client, &busy());
+                return None;
+            }
+            self.parker.park(&[], Some(PATIENCE / 200));
         }
     }
 }
@@ -127,27 +140,16 @@ fn may_ask(_: &UnixStream) -> Result<Option<Peer>, Refusal> {
     Ok(None)
 }
 
-fn busy() -> Refusal {
-    let what = format!("{MOST_CLIENTS} clients are served: expected one of them to end");
-    Refusal { kind: RefusalKind::Busy, what }
-}
-
-/// Tells a client that is not served.
-fn refuse(mut client: &UnixStream, refusal: &Refusal) {
-    let _ = client.set_nonblocking(true);
-    let _ = writeln!(client, "{}", refusal.json());
-}
-
 fn answer(served: &mut Served, who: Option<Peer>, live: &Live) -> io::Result<()> {
     let client = Arc::clone(&served.stream);
     client.set_nonblocking(false)?;
-    let request = line::read(served, PATIENCE)?.and_then(|line| Request::from_line(&line));
+    let line = line::read(served, PATIENCE)?;
     served.waits()?;
+    let request = line.and_then(|line| Request::from_line(&line));
     if let Ok(Request::Watch(asked)) = &request {
         return stream::watch(&client, live, asked);
     }
-    let answer = request.and_then(|request| carry_out(request, who, live));
-    let answer = answer.unwrap_or_else(|refusal| refusal.json());
+    let answer = carried_out::answer(request, who, live);
     served.reads()?;
     write(&client, format!("{answer}\n").as_bytes(), Instant::now() + READING)
 }

@@ -1,0 +1,102 @@
+//! Flows that are listed and ended while packets pass.
+
+use conntrack::{Direction, Part, Prefix, Wanted};
+use packet::craft::Message;
+
+use super::net::*;
+
+const ALL: Wanted = Wanted {
+    protocol: None,
+    source: None,
+    destination: None,
+    source_port: None,
+    destination_port: None,
+    reply_source: None,
+    reply_destination: None,
+    mark: None,
+};
+
+/// So many flows of UDP, from ports 1, 2, ….
+fn net(flows: u16) -> Net {
+    let mut net = Net::kernel();
+    for port in 1..=flows {
+        net.pass(V4, Message::udp(port, 53));
+    }
+    net
+}
+
+/// All parts of a table, each of so many slots.
+fn parts(mut part: impl FnMut(usize) -> Part) -> Vec<Part> {
+    let mut parts = vec![part(0)];
+    while let Some(from) = parts.last().and_then(|part| part.next) {
+        parts.push(part(from));
+    }
+    parts
+}
+
+fn ports(parts: Vec<Part>) -> Vec<u16> {
+    let flows = parts.into_iter().flat_map(|part| part.flows.into_flows());
+    flows.map(|flow| flow.tuple(Direction::Original).source_part()).collect()
+}
+
+#[test]
+fn parts_make_the_whole() {
+    let mut net = net(100);
+    let now = net.now;
+    for slots in [1, 7, 99, 100, 1000] {
+        let parts = parts(|from| net.tracker.part(from, slots, &ALL, now));
+        assert_eq!(parts.len(), 100_usize.div_ceil(slots));
+        assert_eq!(ports(parts), (1..=100).collect::<Vec<_>>());
+    }
+    let some = Wanted { source_port: Some(40), ..ALL };
+    assert_eq!(ports(vec![net.tracker.part(0, 1000, &some, now)]), [40]);
+    assert_eq!(ports(vec![net.tracker.part(usize::MAX, 5, &ALL, now)]), []);
+    // Half a minute without a reply, and nobody is there any more.
+    assert_eq!(ports(vec![net.tracker.part(0, 1000, &ALL, now + 30 * SECOND)]), []);
+    let line = net.tracker.part(0, 1, &ALL, now).flows.to_string();
+    assert_eq!(
+        line,
+        "ipv4     2 udp      17 30 src=10.0.0.1 dst=10.0.0.2 sport=1 dport=53 packets=1 bytes=28 \
+         [UNREPLIED] src=10.0.0.2 dst=10.0.0.1 sport=53 dport=1 packets=0 bytes=0 mark=0\n"
+    );
+}
+
+#[test]
+fn what_is_ended_begins_anew_and_the_others_go_on() {
+    let mut net = net(10);
+    let now = net.now;
+    for port in 1..=10 {
+        net.pass(back(V4), Message::udp(53, port));
+    }
+    let odd = Wanted { source_port: Some(3), source: Prefix::parse("10.0.0.0/24"), ..ALL };
+    let nobody = Wanted { source: Prefix::parse("10.0.0.2"), ..odd };
+    assert_eq!(ports(parts(|from| net.tracker.end_part(from, 4, &nobody, now))), []);
+    assert_eq!(ports(parts(|from| net.tracker.end_part(from, 4, &odd, now))), [3]);
+    assert_eq!((net.tracker.flows(), net.tracker.stats().created), (9, 10));
+    assert_eq!(net.pass(V4, Message::udp(3, 53)), Some(New));
+    assert_eq!(net.pass(V4, Message::udp(4, 53)), Some(Established));
+    assert_eq!(net.tracker.flows(), 10);
+
+    assert_eq!(ports(parts(|from| net.tracker.end_part(from, 4, &ALL, now))).len(), 10);
+    assert_eq!(net.tracker.flows(), 0);
+    // The reply to a flow that was ended begins one the other way round.
+    assert_eq!(net.pass(back(V4), Message::udp(53, 4)), Some(New));
+    let flow = net.tracker.part(0, 64, &ALL, now).flows.into_flows().remove(0);
+    assert_eq!(flow.tuple(Direction::Original).source_part(), 53);
+    assert!(!flow.is_replied() && flow.mark() == 0 && flow.state().is_none());
+}
+
+/// Others that count a flow know that it is gone as soon as it was ended.
+#[test]
+fn who_counts_a_flow_is_told_of_its_end() {
+    let mut net = Net::kernel();
+    net.tracker.tells();
+    net.pass(V4, Message::udp(1, 53));
+    let flow = net.tracker.part(0, 64, &ALL, net.now).flows.into_flows().remove(0);
+    let life = net.tracker.life(flow.tuple(Direction::Original)).unwrap();
+    net.pass(V4, Message::udp(1, 53));
+    let now = net.now;
+    assert_ne!(life.at(now), conntrack::Alive::No);
+    net.tracker.end_part(0, 64, &ALL, now);
+    assert_eq!(life.at(now), conntrack::Alive::No);
+}
