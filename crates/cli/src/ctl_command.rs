@@ -70,6 +70,7 @@ fn text(request: &Request, answer: &Value) -> String {
         }
         Request::Counters { save: false } => hits(answer),
         Request::Stop {} => "stopping\n".to_owned(),
+        Request::Talkers {} => format!("{answer:#}\n"),
     }
 }
 

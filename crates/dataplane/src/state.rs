@@ -171,6 +171,12 @@ impl State {
         trackers.map(Tracker::listing).reduce(Listing::and).unwrap_or_default()
     }
 
+    /// How many connections are held, those included that ended and were not met yet.
+    #[must_use]
+    pub fn flows(&self) -> usize {
+        self.families.iter().filter_map(|family| family.tracker.as_ref()).map(Tracker::len).sum()
+    }
+
     /// What was left so far that concerns other workers.
     #[must_use]
     pub fn footprint(&self) -> Footprint {

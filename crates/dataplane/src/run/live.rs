@@ -2,6 +2,7 @@
 //!
 //! Contract: any thread may have it. What it tells is as of now; nothing here waits for a frame.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -18,6 +19,7 @@ use crate::publish::Published;
 /// What a run is beside its threads.
 #[derive(Debug)]
 pub(super) struct Live {
+    pub(super) start: Instant,
     pub(super) published: Published,
     pub(super) shared: Arc<Shared>,
     pub(super) directions: Vec<Counted>,
@@ -26,6 +28,8 @@ pub(super) struct Live {
     pub(super) links: Mutex<Links>,
     pub(super) resumed: Resumed,
     pub(super) given_up: GivenUp,
+    /// Where metrics are to be had.
+    pub(super) metrics: Option<SocketAddr>,
 }
 
 impl Live {
@@ -59,6 +63,7 @@ impl Live {
         });
         let workers = self.shared.seats().zip(&self.division.cores);
         Status {
+            uptime: self.start.elapsed(),
             program: self.published.program().number(),
             panicked: self.shared.has_panicked(),
             workers: workers.map(|(seat, core)| WorkerStatus::of(seat, *core)).collect(),
@@ -68,6 +73,7 @@ impl Live {
             unknown_because: self.shared.causes.read(),
             resumed: self.resumed,
             given_up: self.given_up,
+            metrics: self.metrics,
         }
     }
 }

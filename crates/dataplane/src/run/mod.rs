@@ -11,6 +11,7 @@
 //! Source of the latter: Linux 6.18 `net/bridge/br_netfilter_hooks.c`, `net/bridge/netfilter/nft_reject_bridge.c`.
 
 mod account;
+mod awake;
 mod capture_port;
 mod causes;
 pub mod config;
@@ -26,6 +27,7 @@ mod interface;
 mod links;
 mod live;
 mod load;
+mod metrics;
 mod offload;
 mod opened;
 mod ordered;
@@ -35,10 +37,12 @@ mod ports;
 mod reload;
 pub mod replies;
 mod restart;
+mod serving;
 mod shared;
 mod shared_port;
 mod status;
 mod steering;
+mod talkers;
 mod topology;
 mod warnings;
 mod watch;
@@ -53,11 +57,12 @@ mod xdp_ports;
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rules::model::Ruleset;
 
@@ -65,6 +70,7 @@ use config::{OnPanic, Order, Other, Workers};
 use control::Control;
 use links::{Kernel, Links};
 use live::Live;
+use metrics::Metrics;
 use reload::Reload;
 use steering::Steering;
 use watch::Watch;
@@ -99,6 +105,7 @@ pub struct Run {
     live: Arc<Live>,
     threads: Vec<Thread>,
     control: Option<Control>,
+    metrics: Option<Metrics>,
     /// Where its connections are written at its end.
     connections: Option<PathBuf>,
     reload: Option<Reload>,
@@ -126,12 +133,14 @@ struct Beside {
     links: Links,
     resumed: Resumed,
     given_up: GivenUp,
+    /// Where metrics are to be had.
+    metrics: Option<SocketAddr>,
 }
 
 impl Default for Beside {
     fn default() -> Self {
         let links = Links::new(Vec::new(), Vec::new(), Kernel::default());
-        Self { links, resumed: Resumed::default(), given_up: GivenUp::default() }
+        Self { links, resumed: Resumed::default(), given_up: GivenUp::default(), metrics: None }
     }
 }
 
@@ -198,6 +207,7 @@ impl Run {
         let threads =
             crew.start(&division.cores, connections.is_some()).map_err(RunError::Workers)?;
         let live = Live {
+            start: Instant::now(),
             published,
             shared,
             directions,
@@ -205,8 +215,16 @@ impl Run {
             links: Mutex::new(beside.links),
             resumed: beside.resumed,
             given_up: beside.given_up,
+            metrics: beside.metrics,
         };
-        Ok(Self { live: Arc::new(live), threads, control: None, connections, reload: None })
+        Ok(Self {
+            live: Arc::new(live),
+            threads,
+            control: None,
+            metrics: None,
+            connections,
+            reload: None,
+        })
     }
 
     /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Opened::start`] started.
@@ -259,6 +277,10 @@ impl Run {
         if let Some(Err(error)) = &serving {
             tell(&format!("the control socket is not served: {error}"));
         }
+        let scraped = self.metrics.take().map(|metrics| metrics.serve(live));
+        if let Some(Err(error)) = &scraped {
+            tell(&format!("metrics are not served: {error}"));
+        }
         let mut watch = Watch::new(&live.shared);
         while !self.threads.iter().all(Thread::is_finished) {
             if stop.load(Ordering::Relaxed) {
@@ -266,6 +288,7 @@ impl Run {
             }
             watch.look(&live.shared, &mut tell);
             live.look_after_links(&mut tell);
+            live.shared.talkers.look(Instant::now());
             if let Some(reload) = &self.reload {
                 reload.look(&live.published, &live.division.steering, &mut tell);
             }
@@ -273,7 +296,7 @@ impl Run {
         }
         watch.look(&live.shared, &mut tell);
         live.links().restore(&mut tell);
-        drop(serving);
+        drop((serving, scraped));
         let status = self.status();
         let (ended, connections) = workers::join(self.threads);
         // What a panic left of them may be anything.

@@ -12,6 +12,7 @@ use super::error::RunError;
 use super::given_up::GivenUp;
 use super::links::{Kernel, Links};
 use super::load::{self, Loaded};
+use super::metrics::{self, Metrics};
 use super::ports::{self, OpenDpdk, OpenPort, Openers};
 use super::reload::Reload;
 use super::restart::{self, Resumed};
@@ -28,6 +29,7 @@ pub struct Opened {
     loaded: Loaded,
     on_panic: OnPanic,
     control: Option<Control>,
+    metrics: Option<Metrics>,
     connections: Option<PathBuf>,
     resumed: Resumed,
     reload: Reload,
@@ -47,6 +49,7 @@ fn load(settings: &Settings) -> Result<(Loaded, Resumed), ConfigError> {
     let mut loaded = load::rules(settings)?;
     port_checks::check(settings)?;
     loaded.warnings.extend(port_checks::warnings(settings));
+    loaded.warnings.extend(metrics::warning(settings.metrics.as_ref()));
     let resumed = restart::read(settings, &mut loaded)?;
     Ok((loaded, resumed))
 }
@@ -69,6 +72,7 @@ pub fn open(
 ) -> Result<Opened, RunError> {
     let (mut loaded, resumed) = load(settings).map_err(RunError::Config)?;
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
+    let metrics = settings.metrics.as_ref().map(Metrics::open).transpose()?;
     let division = divide(settings, &loaded);
     loaded.warnings.extend(division.one_because());
     loaded.warnings.extend(ports::apart(settings, &division.cores));
@@ -104,6 +108,7 @@ pub fn open(
         loaded,
         on_panic: settings.on_panic,
         control,
+        metrics,
         connections: settings.restart.file.as_ref().map(|file| file.path.clone()),
         resumed,
         reload: Reload::new(settings),
@@ -125,14 +130,15 @@ impl Opened {
         let Loaded { rulesets, config, .. } = self.loaded;
         let published = publish(&rulesets, config)?;
         let Self { wires, division, on_panic, connections, links, resumed, .. } = self;
-        let beside = Beside { links, resumed, given_up };
+        let metrics = self.metrics.as_ref().and_then(Metrics::address);
+        let beside = Beside { links, resumed, given_up, metrics };
         let run = Run::begin(wires, published, division, on_panic, connections, beside)?;
         // Not before: what cannot start leaves them to the next attempt.
         if let Err(error) = restart::begin(run.connections.as_deref()) {
             run.stop();
             return Err(error);
         }
-        Ok(Run { control: self.control, reload: Some(self.reload), ..run })
+        Ok(Run { control: self.control, metrics: self.metrics, reload: Some(self.reload), ..run })
     }
 }
 

@@ -24,6 +24,7 @@ use super::handed::Handed;
 use super::handover::Handover;
 use super::ordered::Ordered;
 use super::shared::{Phase, Shared};
+use super::talkers::Sampler;
 use super::wire::{Means, Mode, Wire};
 use crate::publish;
 
@@ -41,6 +42,7 @@ pub(super) struct Worker {
     pub(super) ordered: Vec<Ordered>,
     pub(super) rules: publish::Worker,
     pub(super) handover: Handover,
+    pub(super) sampler: Sampler,
     pub(super) on_panic: OnPanic,
     pub(super) shared: Arc<Shared>,
     /// Of its parker.
@@ -108,9 +110,9 @@ impl Worker {
     fn turn(&mut self) -> Result<usize, PortError> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mode = self.mode();
-        let Self { rules, handover, shared, wires, ordered, taken, stage, .. } = self;
+        let Self { rules, handover, sampler, shared, wires, ordered, taken, stage, .. } = self;
         let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        let mut means = Means { rules, causes: &shared.causes, handover, mode, now };
+        let mut means = Means { rules, causes: &shared.causes, handover, sampler, mode, now };
         let mut frames = 0;
         if stage.phase == Phase::Receives {
             for wire in &mut *wires {
@@ -122,6 +124,7 @@ impl Worker {
             frames += usize::from(ordered.turn(receives, &mut means, &|| shared.wake_all())?);
         }
         means.handover.release(false);
+        shared.seat(self.number).has_waiting(means.handover.waiting());
         means.handover.take(taken);
         frames += taken.len();
         while let Some(Handed { wire, from, is_placed, .. }) = taken.front() {
@@ -137,6 +140,7 @@ impl Worker {
             wires[usize::from(wire)].drop_held(usize::from(from));
         }
         means.handover.wake();
+        shared.seat(self.number).holds(rules.state().flows());
         Ok(frames)
     }
 

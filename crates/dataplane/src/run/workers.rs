@@ -19,6 +19,7 @@ use super::parker::Parker;
 use super::shared::Shared;
 use super::shared_port::SharedPort;
 use super::steering::Steering;
+use super::talkers::Sampler;
 use super::topology;
 use super::wire::{BoxedPort, Driven, Wire};
 use super::worker::{Failed, Stage, Worker};
@@ -138,6 +139,7 @@ impl Crew {
             ordered: wires.ordered,
             rules: published.worker_of(steering.shard(number, max)).sending(),
             handover,
+            sampler: Sampler::of(&shared.talkers, number),
             on_panic,
             shared: Arc::clone(&shared),
             waker,

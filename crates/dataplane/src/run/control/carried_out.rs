@@ -1,5 +1,7 @@
 //! What becomes of a request.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 use super::super::live::Live;
@@ -18,6 +20,7 @@ pub(super) fn carry_out(request: Request, live: &Live) -> Result<Value, Refusal>
             Ok(json!({ "schema": "tamis.stop/1", "stopping": true }))
         }
         Request::Counters { save } => counters(save, live),
+        Request::Talkers {} => Ok(live.shared.talkers.ask(Instant::now()).json()),
     }
 }
 

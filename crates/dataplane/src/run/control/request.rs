@@ -19,6 +19,8 @@ pub enum Request {
     },
     /// That it stops.
     Stop {},
+    /// Who talked most in the last second. They are counted from the first time that somebody asks.
+    Talkers {},
 }
 
 /// Why a request gets no answer.

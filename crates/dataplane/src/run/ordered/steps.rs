@@ -36,6 +36,7 @@ impl Wire {
     pub(super) fn judge(&mut self, from: usize, means: &mut Means<'_>) {
         let mut guard = means.rules.burst();
         self.find_headers(from, guard.program());
+        self.sample(from, means.sampler);
         self.evaluate(from, &mut guard, means.causes, means.now);
         drop(guard);
         self.settle(from);

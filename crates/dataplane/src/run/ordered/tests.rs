@@ -14,6 +14,7 @@ use super::super::config::{Order, Other};
 use super::super::handover;
 use super::super::parker::Parker;
 use super::super::shared_port::SharedPort;
+use super::super::talkers::{Sampler, Talkers};
 use super::super::wire::{BoxedPort, Driven, Mode};
 use super::*;
 use crate::config::Config;
@@ -98,7 +99,8 @@ impl Rig {
         let (ordered, rules) = &mut self.workers[worker];
         let (causes, mode) = (Causes::default(), Mode::Evaluated);
         let handover = &mut handover;
-        let mut means = Means { rules, causes: &causes, handover, mode, now: 0 };
+        let sampler = &mut Sampler::of(&Arc::new(Talkers::of(1)), 0);
+        let mut means = Means { rules, causes: &causes, handover, sampler, mode, now: 0 };
         does(&mut Hand { ordered, from: 0, means: &mut means, wake: &|| () })
     }
 
@@ -136,7 +138,7 @@ fn what_a_stuck_worker_brings_late_is_dropped_and_the_others_go_on() {
     });
     let mut stuck = lane.claim(1, Duration::ZERO).unwrap();
     rig.turns(0);
-    assert_eq!((rig.left(), rig.lane().overdue(), rig.lane().len()), (vec![4, 5], 1, 0));
+    assert_eq!((rig.left(), rig.lane().backlog().overdue, rig.lane().len()), (vec![4, 5], 1, 0));
     assert_eq!(rig.counted().received - rig.counted().sent, 4, "on their way");
     rig.hand(1, |hand| {
         hand.work(&mut stuck);
