@@ -104,7 +104,11 @@ picture: ## Redraw docs/review.png (needs Chromium)
 	cargo build --release --bin tamis
 	docs/picture.sh target/release/tamis docs/review.png
 
+screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
+	cargo build --release --bin tamis
+	docs/top.sh target/release/tamis docs/top.svg
+
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test skips deps lint package oracle lab lab-deps series soak-live picture loom golden fuzz
+.PHONY: help run test skips deps lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz

@@ -15,6 +15,7 @@ use crate::parent::ParentArgs;
 use crate::replay_command::ReplayArgs;
 use crate::run_command::RunArgs;
 use crate::test_command::TestArgs;
+use crate::top::TopArgs;
 use crate::why_command::WhyArgs;
 
 /// What happens to this packet under these rules, and why?
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Ask a run how it is, or stop it
     Ctl(CtlArgs),
+    /// Watch a run: rates, verdicts, rules, drops, talkers and workers
+    Top(TopArgs),
     /// Which kinds of ports work on this machine, and what the others lack
     Doctor(DoctorArgs),
     /// Print the completions of a shell

@@ -15,6 +15,7 @@ mod doctor_command;
 mod dpdk_ports;
 mod host_folder;
 mod interrupt;
+mod log;
 mod man_command;
 mod moved;
 mod outputs;
@@ -27,6 +28,7 @@ mod run_command;
 mod screen;
 mod standard_input;
 mod test_command;
+mod top;
 mod walk_args;
 mod why_command;
 
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::Collect(collect) => collect_command::run(collect),
         Command::Run(run) => run_command::run(run),
         Command::Ctl(ctl) => ctl_command::run(ctl),
+        Command::Top(top) => top::run(top),
         Command::Doctor(doctor) => doctor_command::run(doctor),
         Command::Completions(completions) => completions_command::run(completions, Args::command()),
         Command::Man(man) => man_command::run(man, Args::command()),

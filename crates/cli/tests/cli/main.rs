@@ -21,6 +21,7 @@ mod hostile;
 mod hosts;
 mod jobs;
 mod live;
+mod metrics;
 mod near;
 mod outputs;
 mod packaging;

@@ -142,6 +142,19 @@ impl Reason {
     }
 }
 
+/// Reasons by which a verdict drops a frame; of the others each is another verdict's, or none's.
+const DROPS: [Reason; 9] = [
+    Reason::Rule,
+    Reason::Policy,
+    Reason::HotDrop,
+    Reason::Stack,
+    Reason::Conntrack,
+    Reason::Denied,
+    Reason::Ttl,
+    Reason::TooBig,
+    Reason::Refused,
+];
+
 /// Counters of one direction of a wire.
 #[derive(Debug, Default)]
 pub(super) struct Account {
@@ -275,6 +288,17 @@ impl Accounted {
     #[must_use]
     pub fn of(&self, reason: Reason) -> u64 {
         self.dropped.get(reason as usize).copied().unwrap_or_default()
+    }
+
+    /// Frames that were evaluated, by verdict.
+    #[must_use]
+    pub fn verdicts(&self) -> [(&'static str, u64); 4] {
+        [
+            ("accept", self.accepted + self.of(Reason::NotKnown)),
+            ("drop", DROPS.into_iter().map(|reason| self.of(reason)).sum()),
+            ("reject", self.of(Reason::Reject)),
+            ("unknown", self.of(Reason::Unknown)),
+        ]
     }
 
     /// The frames of both.

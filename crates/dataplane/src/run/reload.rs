@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tracing::info_span;
+
 use super::config::Settings;
 use super::load::{self, Loaded};
 use super::steering::Steering;
@@ -39,7 +41,8 @@ impl Reload {
         match self.read(published, steering) {
             Ok((number, warnings)) => {
                 warnings.iter().for_each(|warning| tell(&format!("warning: {warning}")));
-                tell(&format!("reloaded: program {number}"));
+                info_span!("program", program = number)
+                    .in_scope(|| tell(&format!("reloaded: program {number}")));
             }
             Err(what) => tell(&format!("not reloaded: {what}")),
         }

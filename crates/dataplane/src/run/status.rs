@@ -295,7 +295,7 @@ impl WorkerState {
 
 impl Direction {
     fn json(&self) -> Value {
-        let Accounted { received, taken_over, made, sent, unevaluated, accepted, .. } = self.frames;
+        let Accounted { received, taken_over, made, sent, unevaluated, .. } = self.frames;
         let dropped = dropped(&self.frames).map(|(name, count)| (name.to_owned(), json!(count)));
         let mut direction = json!({
             "in": self.from,
@@ -305,9 +305,9 @@ impl Direction {
             "made": made,
             "sent": sent,
             "unevaluated": unevaluated,
-            "accepted": accepted,
             "received_bytes": self.frames.received_bytes,
             "sent_bytes": self.frames.sent_bytes,
+            "verdicts": self.frames.verdicts().into_iter().collect::<BTreeMap<_, _>>(),
             "dropped": dropped.collect::<Map<_, _>>(),
         });
         if let Some(Queue { bursts, held, room, released, stayed, overdue }) = self.queue {

@@ -24,19 +24,6 @@ use crate::publish::Snapshot;
 /// Rules whose counters a page has.
 const MOST_RULES: usize = 10_000;
 
-/// Reasons by which a verdict drops a frame; the others are none of a verdict.
-const DROPS: [Reason; 9] = [
-    Reason::Rule,
-    Reason::Policy,
-    Reason::HotDrop,
-    Reason::Stack,
-    Reason::Conntrack,
-    Reason::Denied,
-    Reason::Ttl,
-    Reason::TooBig,
-    Reason::Refused,
-];
-
 /// What a page shows.
 #[derive(Debug)]
 pub(super) struct Figures {
@@ -128,8 +115,10 @@ impl Figures {
         });
         page.counter("dropped_frames", None, "Frames that did not leave, by reason.", dropped)?;
         let verdicts = self.status.directions.iter().flat_map(|direction| {
-            let of = verdicts(&direction.frames);
-            of.map(|(verdict, frames)| (and(way(direction), "verdict", verdict), frames))
+            direction
+                .frames
+                .verdicts()
+                .map(|(verdict, frames)| (and(way(direction), "verdict", verdict), frames))
         });
         page.counter("verdicts", None, "Frames that were evaluated, by verdict.", verdicts)?;
         let causes = self.status.unknown_because.iter();
@@ -302,16 +291,6 @@ impl Page<'_> {
         }
         Ok(())
     }
-}
-
-/// Frames that were evaluated, by verdict.
-fn verdicts(frames: &Accounted) -> [(&'static str, u64); 4] {
-    [
-        ("accept", frames.accepted + frames.of(Reason::NotKnown)),
-        ("drop", DROPS.into_iter().map(|reason| frames.of(reason)).sum()),
-        ("reject", frames.of(Reason::Reject)),
-        ("unknown", frames.of(Reason::Unknown)),
-    ]
 }
 
 fn none() -> Labels {

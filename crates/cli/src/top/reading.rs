@@ -1,0 +1,33 @@
+//! [`Reading`]: what a run says of itself at one moment, by its control socket.
+
+use std::io;
+use std::path::Path;
+
+use dataplane::run::{Request, ask};
+use serde_json::Value;
+
+/// What a run says of itself.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reading {
+    /// `tamis.status/1`.
+    pub(super) status: Value,
+    /// `tamis.counters/1`; null where a worker was too busy to tell.
+    pub(super) counters: Value,
+    /// `tamis.talkers/1`.
+    pub(super) talkers: Value,
+}
+
+impl Reading {
+    /// Asks who listens at a socket.
+    ///
+    /// # Errors
+    /// Nobody does, or does not answer.
+    pub(super) fn take(socket: &Path) -> io::Result<Self> {
+        let answer = |request| ask(socket, &request).map(Result::unwrap_or_default);
+        Ok(Self {
+            status: answer(Request::Status {})?,
+            counters: answer(Request::Counters { save: false })?,
+            talkers: answer(Request::Talkers {})?,
+        })
+    }
+}
