@@ -69,7 +69,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
 fn once(args: &TopArgs) -> io::Result<Buffer> {
     let before = Reading::take(&args.socket)?;
     thread::sleep(args.delay);
-    let now = Reading::take(&args.socket)?;
+    let now = Reading::take_with_talkers(&args.socket)?;
     let figures = Some(Figures::of(&now, Some(&before)));
     Ok(drawn(&Shown { figures, still: true, ..Shown::default() }, args.size))
 }

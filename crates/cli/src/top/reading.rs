@@ -2,6 +2,8 @@
 
 use std::io;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use dataplane::run::{Request, ask};
 use serde_json::Value;
@@ -29,5 +31,21 @@ impl Reading {
             counters: answer(Request::Counters { save: false })?,
             talkers: answer(Request::Talkers {})?,
         })
+    }
+
+    /// The same once talkers were counted, which takes a second from when they were asked for first.
+    ///
+    /// # Errors
+    /// As [`Reading::take`].
+    pub(super) fn take_with_talkers(socket: &Path) -> io::Result<Self> {
+        const ATTEMPTS: usize = 30;
+        for _ in 0..ATTEMPTS {
+            let reading = Self::take(socket)?;
+            if reading.talkers["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0) {
+                return Ok(reading);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Self::take(socket)
     }
 }

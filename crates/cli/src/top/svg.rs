@@ -36,10 +36,11 @@ pub(super) fn picture(screen: &Buffer) -> String {
     svg
 }
 
-/// Cells that look the same and follow each other are one text, as wide as they are.
+/// A word is one text, as wide as its cells are, whatever the font: what shows pictures does what it likes with spaces.
 fn write_row(svg: &mut String, row: usize, cells: &[Cell]) {
     let mut at = 0;
-    for run in cells.chunk_by(|a, b| (a.fg, a.modifier) == (b.fg, b.modifier)) {
+    let looks = |cell: &Cell| (cell.fg, cell.modifier, cell.symbol().trim().is_empty());
+    for run in cells.chunk_by(|a, b| looks(a) == looks(b)) {
         let text: String = run.iter().map(Cell::symbol).collect();
         let (first, column) = (&run[0], at);
         at += run.len();
@@ -52,8 +53,7 @@ fn write_row(svg: &mut String, row: usize, cells: &[Cell]) {
             if first.modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
         let _ = writeln!(
             svg,
-            "<text x=\"{x}\" y=\"{y}\" textLength=\"{length}\" fill=\"{colour}\"{bold} \
-             xml:space=\"preserve\">{}</text>",
+            "<text x=\"{x}\" y=\"{y}\" textLength=\"{length}\" fill=\"{colour}\"{bold}>{}</text>",
             escaped(&visible::word(&text))
         );
     }

@@ -82,7 +82,7 @@ fn draw_figures(frame: &mut Frame<'_>, area: Rect, figures: &Figures, totals: bo
         figures.notes.iter().map(|note| Line::styled(note.as_str(), ALARM)).collect();
     frame.render_widget(Text::from(told), notes);
     frame.render_widget(wires_table(figures, totals), of_wires);
-    frame.render_widget(rules_table(figures, totals), of_rules);
+    frame.render_widget(rules_table(figures, totals, of_rules.width), of_rules);
     let [drops, sources, services] =
         Layout::horizontal([Constraint::Fill(5), Constraint::Fill(7), Constraint::Fill(6)])
             .spacing(BETWEEN)
@@ -134,16 +134,18 @@ fn wires_table(figures: &Figures, totals: bool) -> Table<'static> {
     table(&columns, figures.wires.iter().take(MOST_WIRES).map(row))
 }
 
-fn rules_table(figures: &Figures, totals: bool) -> Table<'static> {
+fn rules_table(figures: &Figures, totals: bool, width: u16) -> Table<'static> {
     let columns: [Column; 3] = [
         (if totals { "PACKETS" } else { "PKTS/s" }, Constraint::Length(8), Alignment::Right),
         (if totals { "bytes" } else { "bit/s" }, Constraint::Length(8), Alignment::Right),
         ("RULE", Constraint::Fill(1), Alignment::Left),
     ];
+    // After two columns of eight with a space each.
+    let room = usize::from(width).saturating_sub(18);
     table(
         &columns,
         figures.rules.iter().map(|rule| {
-            let text = Cell::from(rule.text.clone());
+            let text = Cell::from(cut(&rule.text, room));
             vec![count(rule.packets, totals, Style::new()), bits(rule.bytes, totals), text]
         }),
     )
@@ -264,14 +266,22 @@ fn clock(seconds: f64) -> String {
     }
 }
 
-/// A part of 1 as a bar of 20 places, and in per cent.
+/// A text with so many characters at most: that there was more is to be seen.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+/// A part of 1 in per cent, and as a bar of 20 places at most.
 fn bar(part: f64) -> String {
     const PLACES: usize = 20;
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (part * (PLACES * 8) as f64).round() as usize;
     let full = "█".repeat(eighths / 8);
     let bar = format!("{full}{}", EIGHTHS[eighths % 8]);
-    format!("{bar:<PLACES$} {:>4.0} %", part * 100.0)
+    format!("{:>3.0} % {bar}", part * 100.0)
 }
 
 #[cfg(test)]
@@ -306,10 +316,16 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_long_as_its_part() {
-        assert_eq!(bar(0.0), format!("{}    0 %", " ".repeat(20)));
-        assert_eq!(bar(1.0), format!("{}  100 %", "█".repeat(20)));
-        assert_eq!(bar(0.5), format!("{}{}   50 %", "█".repeat(10), " ".repeat(10)));
-        assert!(bar(0.03).starts_with("▋ "));
+        assert_eq!(bar(0.0), "  0 % ");
+        assert_eq!(bar(1.0), format!("100 % {}", "█".repeat(20)));
+        assert_eq!(bar(0.5), format!(" 50 % {}", "█".repeat(10)));
+        assert_eq!(bar(0.03), "  3 % ▋");
+    }
+
+    #[test]
+    fn what_is_cut_off_is_seen_to_be() {
+        let cuts = [0, 1, 3, 4, 5].map(|most| cut("äbcd", most));
+        assert_eq!(cuts, ["…", "…", "äb…", "äbcd", "äbcd"]);
     }
 
     #[test]
