@@ -15,6 +15,7 @@ use crate::parent::ParentArgs;
 use crate::replay_command::ReplayArgs;
 use crate::run_command::RunArgs;
 use crate::test_command::TestArgs;
+use crate::top::TopArgs;
 use crate::watch_command::WatchArgs;
 use crate::why_command::WhyArgs;
 
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Ask a run how it is, change its rules, or stop it
     Ctl(CtlArgs),
+    /// Watch a run: rates, verdicts, rules, drops, talkers and workers
+    Top(TopArgs),
     /// Frames that a run drops, as it happens
     Watch(WatchArgs),
     /// Which kinds of ports work on this machine, and what the others lack

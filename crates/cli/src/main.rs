@@ -15,6 +15,7 @@ mod doctor_command;
 mod dpdk_ports;
 mod host_folder;
 mod interrupt;
+mod log;
 mod man_command;
 mod moved;
 mod outputs;
@@ -27,6 +28,7 @@ mod run_command;
 mod screen;
 mod standard_input;
 mod test_command;
+mod top;
 mod walk_args;
 mod watch_command;
 mod why_command;
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Run(run) => run_command::run(run),
         Command::Ctl(ctl) => ctl::run(ctl),
         Command::Watch(watch) => watch_command::run(watch),
+        Command::Top(top) => top::run(top),
         Command::Doctor(doctor) => doctor_command::run(doctor),
         Command::Completions(completions) => completions_command::run(completions, Args::command()),
         Command::Man(man) => man_command::run(man, Args::command()),

@@ -7,12 +7,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use dataplane::run::config::{Privileges, Settings};
+use dataplane::run::config::{LogFormat, Privileges, Settings};
 use dataplane::run::{self, Status};
 use packet::visible;
 use pktio::{InProcess, Opener};
 
 use crate::dpdk_ports::DpdkPorts;
+use crate::log::Log;
 #[cfg(target_os = "linux")]
 use crate::parent::Parent;
 use crate::{confine, interrupt, properties, screen};
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let settings = Settings::from_text(config, &text)?;
     if args.check {
         let loaded = run::check(&settings)?;
-        warn(&loaded.warnings);
+        Log::start(LogFormat::Text).warn(&loaded.warnings);
         let (ports, wires) = (settings.ports.len(), settings.wires.len());
         let file = visible::word(config);
         screen::print(&format!("{file}: ports {ports}, wires {wires}\nnext: tamis run {file}\n"))?;
@@ -67,7 +68,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         .iter()
         .map(|file| fs::read_to_string(file).with_context(|| visible::word(file).into_owned()));
     let tried = tried.collect::<Result<Vec<_>>>()?;
-    let opener = match opener(&settings) {
+    let log = Log::start(settings.log);
+    let failed = |error: &dyn Display| failed(log, error);
+    let opener = match opener(&settings, log) {
         Ok(opener) => opener,
         Err(error) => return Ok(failed(&error)),
     };
@@ -77,12 +80,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         Err(error) if error.is_input() => return Err(error.into()),
         Err(error) => return Ok(failed(&error)),
     };
-    warn(opened.warnings());
+    log.warn(opened.warnings());
     let (given_up, lacking) = match confine::confine(&settings) {
         Ok(confined) => confined,
         Err(error) => return Ok(failed(&error)),
     };
-    warn(&lacking);
+    log.warn(&lacking);
     let run = match opened.start(given_up) {
         Ok(run) => run.reloading(asked),
         Err(error) if error.is_input() => return Err(error.into()),
@@ -92,41 +95,37 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         && let Err(what) = run.shadow(tried)
     {
         run.stop();
-        let _ = run.wait(&stop, screen::tell);
+        let _ = run.wait(&stop, |line| log.tell(line));
         anyhow::bail!("--shadow: {what}");
     }
-    ready();
-    let (status, ended) = run.wait(&stop, screen::tell);
+    ready(log);
+    let (status, ended) = run.wait(&stop, |line| log.tell(line));
     print(&status, args.json)?;
     Ok(ended.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS))
 }
 
 /// Who opens devices: this process, or one that keeps what it takes while this one gives it up.
-fn opener(settings: &Settings) -> Result<Arc<dyn Opener>> {
+fn opener(settings: &Settings, log: Log) -> Result<Arc<dyn Opener>> {
     #[cfg(target_os = "linux")]
     if let Some(reopened) = settings.reopened() {
         match Parent::start(settings, &reopened) {
             Ok(parent) => return Ok(Arc::new(parent)),
             Err(error) if settings.privileges == Privileges::Required => return Err(error),
-            Err(error) => warn(&[format!("a device that goes stays gone: {error:#}")]),
+            Err(error) => log.warn(&[format!("a device that goes stays gone: {error:#}")]),
         }
     }
     Ok(Arc::new(InProcess))
 }
 
-fn warn(warnings: &[String]) {
-    warnings.iter().for_each(|warning| screen::tell(&format!("warning: {warning}")));
-}
-
-fn failed(error: &impl Display) -> ExitCode {
-    screen::tell(&format!("tamis: {}", crate::without_numbers(&error.to_string())));
+fn failed(log: Log, error: &dyn Display) -> ExitCode {
+    log.tell(&format!("tamis: {}", crate::without_numbers(&error.to_string())));
     ExitCode::from(FAILED)
 }
 
 /// Says that ports are open and the worker runs: on standard error, and to who started it where that asks
 /// (`sd_notify(3)`).
-fn ready() {
-    screen::tell("ready");
+fn ready(log: Log) {
+    log.tell("ready");
     if let (Some(socket), Ok(from)) = (std::env::var_os("NOTIFY_SOCKET"), UnixDatagram::unbound()) {
         // Who asked and does not listen is not told.
         let _ = from.send_to(b"READY=1", socket);

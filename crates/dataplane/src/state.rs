@@ -175,6 +175,12 @@ impl State {
         self.families.iter_mut().filter_map(|family| family.tracker.as_mut())
     }
 
+    /// How many connections are held, those included that ended and were not met yet.
+    #[must_use]
+    pub fn flows(&self) -> usize {
+        self.families.iter().filter_map(|family| family.tracker.as_ref()).map(Tracker::len).sum()
+    }
+
     /// What was left so far that concerns other workers.
     #[must_use]
     pub fn footprint(&self) -> Footprint {

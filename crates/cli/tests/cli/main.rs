@@ -23,6 +23,7 @@ mod jobs;
 mod killed;
 mod lists;
 mod live;
+mod metrics;
 mod near;
 mod outputs;
 mod packaging;

@@ -42,6 +42,21 @@ pub struct Shape {
     pub patience: Duration,
 }
 
+/// How a lane is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backlog {
+    /// Batches that were staged and not released.
+    pub batches: usize,
+    /// Of those, the ones that are done and wait for one before them.
+    pub held: usize,
+    /// Batches that were released so far.
+    pub released: u64,
+    /// How long those were here, from staging to release, all together.
+    pub stayed: Duration,
+    /// Parts that were given up so far.
+    pub overdue: u64,
+}
+
 #[derive(Debug)]
 struct State<B> {
     /// Ticket of the oldest batch here: those before it were released.
@@ -59,6 +74,8 @@ struct State<B> {
     releasing: Option<Vec<Part<B>>>,
     /// Parts that were given up.
     overdue: u64,
+    /// How long the batches that were released were here.
+    stayed: Duration,
     /// Since when no batch has taken all that had come.
     behind: Option<Duration>,
 }
@@ -145,6 +162,7 @@ impl<B: Batch> Lane<B> {
             staging: Some((0..parts).map(|_| B::default()).collect()),
             releasing: Some(Vec::with_capacity(parts)),
             overdue: 0,
+            stayed: Duration::ZERO,
             behind: None,
         };
         Self { state: Mutex::new(state), shape }
@@ -211,10 +229,23 @@ impl<B: Batch> Lane<B> {
         self.shape
     }
 
-    /// Parts that were given up so far.
+    /// How it is doing.
     #[must_use]
-    pub fn overdue(&self) -> u64 {
-        self.lock().overdue
+    pub fn backlog(&self) -> Backlog {
+        let state = self.lock();
+        let is_done = |cell: &Cell<B>| matches!(cell, Cell::Done(_) | Cell::Lost);
+        let mut batches = 0..state.staged.len();
+        let parts = self.shape.parts;
+        let is_held = |at: &usize| state.cells.range(at * parts..(at + 1) * parts).all(is_done);
+        // The first one waits for nobody: who finished it releases it.
+        batches.next();
+        Backlog {
+            batches: state.staged.len(),
+            held: batches.filter(is_held).count(),
+            released: state.first,
+            stayed: state.stayed,
+            overdue: state.overdue,
+        }
     }
 
     /// Whether something waits for a worker to take it.
@@ -264,6 +295,7 @@ impl<B: Batch> Lane<B> {
         if !is_ready {
             return false;
         }
+        state.stayed += now.saturating_sub(*staged);
         state.staged.pop_front();
         state.first += 1;
         let (first, mut overdue) = (state.first, 0);

@@ -20,7 +20,7 @@ mod sync {
     pub(super) use std::sync::{Mutex, MutexGuard};
 }
 
-pub use lane::{Batch, Claim, Lane, Part, Releaser, Shape, Stage, Stager};
+pub use lane::{Backlog, Batch, Claim, Lane, Part, Releaser, Shape, Stage, Stager};
 pub use turn::{Came, Way};
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ fn a_worker_that_takes_too_long_is_named_and_waited_for_no_more() {
     let given_up = Released { done: Vec::new(), overdue: vec![7] };
     assert_eq!(release(&lane, PATIENCE), [given_up, done(&[2])]);
     assert_eq!(stuck.finish(), Some(Numbers(vec![1])), "it is the worker's to drop");
-    assert_eq!((lane.overdue(), lane.is_empty()), (1, true));
+    assert_eq!((lane.backlog().overdue, lane.is_empty()), (1, true));
 }
 
 #[test]

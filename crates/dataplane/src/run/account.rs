@@ -142,6 +142,19 @@ impl Reason {
     }
 }
 
+/// Reasons by which a verdict drops a frame; of the others each is another verdict's, or none's.
+const DROPS: [Reason; 9] = [
+    Reason::Rule,
+    Reason::Policy,
+    Reason::HotDrop,
+    Reason::Stack,
+    Reason::Conntrack,
+    Reason::Denied,
+    Reason::Ttl,
+    Reason::TooBig,
+    Reason::Refused,
+];
+
 /// Counters of one direction of a wire.
 #[derive(Debug, Default)]
 pub(super) struct Account {
@@ -152,6 +165,9 @@ pub(super) struct Account {
     made: AtomicU64,
     sent: AtomicU64,
     unevaluated: AtomicU64,
+    accepted: AtomicU64,
+    received_bytes: AtomicU64,
+    sent_bytes: AtomicU64,
     dropped: [AtomicU64; Reason::ALL.len()],
 }
 
@@ -168,6 +184,12 @@ pub struct Accounted {
     pub sent: u64,
     /// Of those sent, the ones that no rule saw, after a panic.
     pub unevaluated: u64,
+    /// Frames that came, and were accepted. A port may still have refused to take them.
+    pub accepted: u64,
+    /// Bytes of the frames received, from the Ethernet header on.
+    pub received_bytes: u64,
+    /// Bytes of the frames that a port took.
+    pub sent_bytes: u64,
     /// Frames that did not leave, in the order of [`Reason::ALL`].
     pub dropped: [u64; Reason::ALL.len()],
 }
@@ -175,6 +197,16 @@ pub struct Accounted {
 impl Account {
     pub(super) fn received(&self, frames: usize) {
         add(&self.received, frames as u64);
+    }
+
+    /// Bytes of frames that were received.
+    pub(super) fn received_bytes(&self, bytes: u64) {
+        add(&self.received_bytes, bytes);
+    }
+
+    /// Frames that came were accepted.
+    pub(super) fn accepted(&self, frames: usize) {
+        add(&self.accepted, frames as u64);
     }
 
     /// Frames that were received here are another worker's.
@@ -193,6 +225,11 @@ impl Account {
 
     pub(super) fn sent(&self, frames: usize) {
         add(&self.sent, frames as u64);
+    }
+
+    /// Bytes of frames that a port took.
+    pub(super) fn sent_bytes(&self, bytes: u64) {
+        add(&self.sent_bytes, bytes);
     }
 
     pub(super) fn unevaluated(&self, frames: usize) {
@@ -228,6 +265,9 @@ impl Account {
             made: get(&self.made),
             sent: get(&self.sent),
             unevaluated: get(&self.unevaluated),
+            accepted: get(&self.accepted),
+            received_bytes: get(&self.received_bytes),
+            sent_bytes: get(&self.sent_bytes),
             dropped: self.dropped.each_ref().map(get),
         }
     }
@@ -251,6 +291,17 @@ impl Accounted {
         self.dropped.get(reason as usize).copied().unwrap_or_default()
     }
 
+    /// Frames that were evaluated, by verdict.
+    #[must_use]
+    pub fn verdicts(&self) -> [(&'static str, u64); 4] {
+        [
+            ("accept", self.accepted + self.of(Reason::NotKnown)),
+            ("drop", DROPS.into_iter().map(|reason| self.of(reason)).sum()),
+            ("reject", self.of(Reason::Reject)),
+            ("unknown", self.of(Reason::Unknown)),
+        ]
+    }
+
     /// The frames of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -262,6 +313,9 @@ impl Accounted {
             made: self.made + other.made,
             sent: self.sent + other.sent,
             unevaluated: self.unevaluated + other.unevaluated,
+            accepted: self.accepted + other.accepted,
+            received_bytes: self.received_bytes + other.received_bytes,
+            sent_bytes: self.sent_bytes + other.sent_bytes,
             dropped,
         }
     }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pktio::{Bell, Burst, Port, PortError, Readiness, Stats};
+use tracing::info_span;
 
 use super::wire::BoxedPort;
 
@@ -128,6 +129,7 @@ impl Device {
             return;
         }
         let port = &self.port;
+        let _span = info_span!("port", port).entered();
         if !self.is_told_gone.swap(true, Ordering::Relaxed) {
             tell(&format!("{port}: {} is gone, and waited for", self.name()));
         }

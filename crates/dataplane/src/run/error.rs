@@ -1,6 +1,7 @@
 //! [`RunError`]: why it does not run, or ran no further.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use pktio::PortError;
 use rules::revision::Refused;
@@ -22,6 +23,13 @@ pub enum RunError {
     Control {
         /// Where.
         socket: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The address of metrics cannot be listened at.
+    Metrics {
+        /// Which one.
+        listen: SocketAddr,
         /// The system's error.
         source: std::io::Error,
     },
@@ -73,6 +81,7 @@ impl fmt::Display for RunError {
                 write!(f, "{file}: {source}")
             }
             Self::Journal(error) => error.fmt(f),
+            Self::Metrics { listen, source } => write!(f, "[metrics] listen {listen}: {source}"),
             Self::Panicked(worker) => write!(f, "worker {worker} panicked again, and ended"),
             Self::Workers(error) => write!(f, "workers: {error}"),
         }

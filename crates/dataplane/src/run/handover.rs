@@ -173,6 +173,11 @@ impl Handover {
         self.fragments.give_up();
     }
 
+    /// Frames that others have given it, and it has not taken.
+    pub(super) fn waiting(&self) -> usize {
+        self.from.iter().map(Consumer::slots).sum()
+    }
+
     /// Takes what others have given it, and it itself.
     pub(super) fn take(&mut self, taken: &mut VecDeque<Handed>) {
         taken.append(&mut self.own);

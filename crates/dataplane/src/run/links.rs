@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pktio::{InProcess, Opener};
+use tracing::info_span;
 
 use super::device::Device;
 use super::status::{PortState, PortStatus};
@@ -124,7 +125,8 @@ impl Passed {
             // Said once: one that cannot be taken down counts as if it were.
             (Err(_), _) => "cannot be taken up or down as the other port of its wire is",
         };
-        tell(&format!("{}: {what}", device.port()));
+        let port = device.port();
+        info_span!("port", port).in_scope(|| tell(&format!("{port}: {what}")));
         self.taken_down[end] = !is_up;
     }
 }

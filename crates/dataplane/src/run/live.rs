@@ -2,6 +2,7 @@
 //!
 //! Contract: any thread may have it. What it tells is as of now; nothing here waits for a frame.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -27,6 +28,7 @@ use crate::wires::Wires;
 /// What a run is beside its threads.
 #[derive(Debug)]
 pub(super) struct Live {
+    pub(super) start: Instant,
     pub(super) published: Published,
     pub(super) shared: Arc<Shared>,
     pub(super) directions: Vec<Counted>,
@@ -41,6 +43,8 @@ pub(super) struct Live {
     pub(super) taps: Arc<Taps>,
     /// As who replays frames is to know them.
     pub(super) wires: Wires,
+    /// Where metrics are to be had.
+    pub(super) metrics: Option<SocketAddr>,
 }
 
 impl Live {
@@ -134,6 +138,7 @@ impl Live {
         });
         let workers = self.shared.seats().zip(&self.division.cores);
         Status {
+            uptime: self.start.elapsed(),
             program: self.published.program().number(),
             revision: self.revisions.as_ref().map(Revisions::status),
             panicked: self.shared.has_panicked(),
@@ -144,6 +149,7 @@ impl Live {
             unknown_because: self.shared.causes.read(),
             resumed: self.resumed,
             given_up: self.given_up,
+            metrics: self.metrics,
         }
     }
 }

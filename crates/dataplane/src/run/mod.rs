@@ -11,6 +11,7 @@
 //! Source of the latter: Linux 6.18 `net/bridge/br_netfilter_hooks.c`, `net/bridge/netfilter/nft_reject_bridge.c`.
 
 mod account;
+mod awake;
 mod capture_port;
 mod causes;
 pub mod config;
@@ -28,6 +29,7 @@ pub mod journal;
 mod links;
 mod live;
 mod load;
+mod metrics;
 mod offload;
 mod opened;
 mod ordered;
@@ -38,12 +40,14 @@ mod questions;
 pub mod replies;
 mod restart;
 mod revisions;
+mod serving;
 mod shadow;
 mod shared;
 mod shared_port;
 mod snapshot;
 mod status;
 mod steering;
+mod talkers;
 mod taps;
 mod topology;
 mod warnings;
@@ -59,11 +63,12 @@ mod xdp_ports;
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rules::model::Ruleset;
 use serde_json::Value;
@@ -72,6 +77,7 @@ use config::{OnPanic, Order, Other, Workers};
 use control::Control;
 use links::{Kernel, Links};
 use live::Live;
+use metrics::Metrics;
 use revisions::Revisions;
 use steering::Steering;
 use watch::Watch;
@@ -115,6 +121,7 @@ pub struct Run {
     live: Arc<Live>,
     threads: Vec<Thread>,
     control: Option<Control>,
+    metrics: Option<Metrics>,
     /// Where its connections are written at its end.
     connections: Option<PathBuf>,
 }
@@ -142,13 +149,15 @@ struct Beside {
     resumed: Resumed,
     given_up: GivenUp,
     revisions: Option<Revisions>,
+    /// Where metrics are to be had.
+    metrics: Option<SocketAddr>,
 }
 
 impl Default for Beside {
     fn default() -> Self {
         let links = Links::new(Vec::new(), Vec::new(), Kernel::default());
         let (resumed, given_up) = (Resumed::default(), GivenUp::default());
-        Self { links, resumed, given_up, revisions: None }
+        Self { links, resumed, given_up, revisions: None, metrics: None }
     }
 }
 
@@ -218,6 +227,7 @@ impl Run {
         let threads =
             crew.start(&division.cores, connections.is_some()).map_err(RunError::Workers)?;
         let live = Live {
+            start: Instant::now(),
             published,
             shared,
             directions,
@@ -228,8 +238,9 @@ impl Run {
             revisions: beside.revisions,
             taps,
             wires: Wires { all, addresses },
+            metrics: beside.metrics,
         };
-        Ok(Self { live: Arc::new(live), threads, control: None, connections })
+        Ok(Self { live: Arc::new(live), threads, control: None, metrics: None, connections })
     }
 
     /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Opened::start`] started.
@@ -320,6 +331,10 @@ impl Run {
         if let Some(Err(error)) = &serving {
             tell(&format!("the control socket is not served: {error}"));
         }
+        let scraped = self.metrics.take().map(|metrics| metrics.serve(live));
+        if let Some(Err(error)) = &scraped {
+            tell(&format!("metrics are not served: {error}"));
+        }
         let mut watch = Watch::new(&live.shared);
         while !self.threads.iter().all(Thread::is_finished) {
             if stop.load(Ordering::Relaxed) {
@@ -329,6 +344,7 @@ impl Run {
             live.look_after_links(&mut tell);
             live.look_after_rules(&mut tell);
             live.taps.collect();
+            live.shared.talkers.look(Instant::now());
             thread::sleep(LOOK);
         }
         watch.look(&live.shared, &mut tell);
@@ -337,7 +353,7 @@ impl Run {
         if serving.is_some() {
             live.taps.wait(LAST_LINES);
         }
-        drop(serving);
+        drop((serving, scraped));
         let status = self.status();
         let (ended, connections) = workers::join(self.threads);
         // What a panic left of them may be anything.

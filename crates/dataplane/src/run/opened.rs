@@ -13,6 +13,7 @@ use super::given_up::GivenUp;
 use super::journal::Journal;
 use super::links::{Kernel, Links};
 use super::load::{self, Loaded, RulesText};
+use super::metrics::{self, Metrics};
 use super::ports::{self, OpenDpdk, OpenPort, Openers};
 use super::restart::{self, Resumed};
 use super::revisions::{Chosen, Revisions};
@@ -29,6 +30,7 @@ pub struct Opened {
     loaded: Loaded,
     on_panic: OnPanic,
     control: Option<Control>,
+    metrics: Option<Metrics>,
     connections: Option<PathBuf>,
     resumed: Resumed,
     settings: Settings,
@@ -54,6 +56,7 @@ fn load(settings: &Settings, texts: &[RulesText]) -> Result<(Loaded, Resumed), C
     let mut loaded = load::rules(settings, texts)?;
     port_checks::check(settings)?;
     loaded.warnings.extend(port_checks::warnings(settings));
+    loaded.warnings.extend(metrics::warning(settings.metrics.as_ref()));
     let resumed = restart::read(settings, &mut loaded)?;
     Ok((loaded, resumed))
 }
@@ -90,6 +93,7 @@ pub fn open(
     let (mut loaded, resumed) = load(settings, &chosen.texts).map_err(RunError::Config)?;
     loaded.warnings.append(&mut chosen.warnings);
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
+    let metrics = settings.metrics.as_ref().map(Metrics::open).transpose()?;
     let division = divide(settings, &loaded);
     loaded.warnings.extend(division.one_because());
     loaded.warnings.extend(ordered_by_one(settings, &division));
@@ -126,6 +130,7 @@ pub fn open(
         loaded,
         on_panic: settings.on_panic,
         control,
+        metrics,
         connections: settings.restart.file.as_ref().map(|file| file.path.clone()),
         resumed,
         settings: settings.clone(),
@@ -151,14 +156,15 @@ impl Opened {
         let Self { wires, division, on_panic, connections, links, resumed, .. } = self;
         let revisions = Revisions::begin(self.settings, self.chosen, &published);
         let revisions = Some(revisions.map_err(RunError::Journal)?);
-        let beside = Beside { links, resumed, given_up, revisions };
+        let metrics = self.metrics.as_ref().and_then(Metrics::address);
+        let beside = Beside { links, resumed, given_up, revisions, metrics };
         let run = Run::begin(wires, published, division, on_panic, connections, beside)?;
         // Not before: what cannot start leaves them to the next attempt.
         if let Err(error) = restart::begin(run.connections.as_deref()) {
             run.stop();
             return Err(error);
         }
-        Ok(Run { control: self.control, ..run })
+        Ok(Run { control: self.control, metrics: self.metrics, ..run })
     }
 }
 

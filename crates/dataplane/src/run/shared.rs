@@ -12,10 +12,12 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
+use super::awake::Awake;
 use super::causes::Causes;
 use super::parker::Parker;
 use super::questions::{Questions, Silent};
 use super::shadow::Slot;
+use super::talkers::Talkers;
 use crate::publish::Worker;
 
 /// What workers share.
@@ -30,13 +32,19 @@ pub(super) struct Shared {
     pub(super) causes: Causes,
     /// Rules that are tried beside those in force.
     pub(super) shadow: Arc<Slot>,
+    pub(super) talkers: Arc<Talkers>,
 }
 
 /// Where a worker is.
 #[derive(Debug)]
 pub(super) struct Seat {
     parker: Arc<Parker>,
+    awake: Awake,
     turns: AtomicU64,
+    /// Frames that others had given it when it looked last.
+    waiting: AtomicUsize,
+    /// Connections that it held then.
+    flows: AtomicUsize,
     has_panicked: AtomicBool,
     is_stuck: AtomicBool,
     has_ended: AtomicBool,
@@ -62,7 +70,10 @@ impl Shared {
         let seat = |parker| {
             CachePadded::new(Seat {
                 parker,
+                awake: Awake::new(),
                 turns: AtomicU64::new(0),
+                waiting: AtomicUsize::new(0),
+                flows: AtomicUsize::new(0),
                 has_panicked: AtomicBool::new(false),
                 is_stuck: AtomicBool::new(false),
                 has_ended: AtomicBool::new(false),
@@ -73,6 +84,7 @@ impl Shared {
             stop: AtomicBool::new(false),
             in_phase: [(), ()].map(|()| AtomicUsize::new(parkers.len())),
             panicked: AtomicBool::new(false),
+            talkers: Arc::new(Talkers::of(parkers.len())),
             seats: parkers.into_iter().map(seat).collect(),
             causes: Causes::default(),
             shadow: Arc::default(),
@@ -170,7 +182,32 @@ impl Seat {
     }
 
     pub(super) fn park(&self, descriptors: &[BorrowedFd<'_>], most: Option<Duration>) {
+        self.awake.falls_asleep();
         self.parker.park(descriptors, most);
+        self.awake.wakes();
+    }
+
+    /// How long it has been awake in all.
+    pub(super) fn awake(&self) -> Duration {
+        self.awake.so_far()
+    }
+
+    /// So many frames of others wait for it.
+    pub(super) fn has_waiting(&self, frames: usize) {
+        self.waiting.store(frames, Ordering::Relaxed);
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// It holds so many connections.
+    pub(super) fn holds(&self, flows: usize) {
+        self.flows.store(flows, Ordering::Relaxed);
+    }
+
+    pub(super) fn flows(&self) -> usize {
+        self.flows.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_parked(&self) -> bool {
@@ -178,6 +215,7 @@ impl Seat {
     }
 
     pub(super) fn ends(&self) {
+        self.awake.falls_asleep();
         self.has_ended.store(true, Ordering::Relaxed);
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use packet::visible;
@@ -21,6 +22,8 @@ use crate::publish::Snapshot;
 /// What has become of all frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
+    /// How long it has run.
+    pub uptime: Duration,
     /// Number of the program that is current.
     pub program: u64,
     /// The revision of its rules, where it has a configuration.
@@ -41,6 +44,8 @@ pub struct Status {
     pub resumed: Resumed,
     /// What the process gave up before.
     pub given_up: GivenUp,
+    /// Where metrics are to be had.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// How a port is that is a device.
@@ -78,6 +83,14 @@ pub struct WorkerStatus {
     pub state: WorkerState,
     /// It has panicked.
     pub panicked: bool,
+    /// Turns that it has taken.
+    pub turns: u64,
+    /// How long it has been awake in all.
+    pub awake: Duration,
+    /// Frames that other workers had given it when it looked last.
+    pub waiting: usize,
+    /// Connections that it held then.
+    pub connections: usize,
 }
 
 /// What a worker does.
@@ -117,6 +130,7 @@ impl Status {
         let workers = workers.map(|(number, worker)| worker.json(number));
         json!({
             "schema": "tamis.status/1",
+            "uptime_seconds": self.uptime.as_secs_f64(),
             "program": self.program,
             "revision": self.revision.map(|revision| revision.number),
             "goes_back_in": self.revision.and_then(|revision| revision.goes_back_in),
@@ -128,6 +142,7 @@ impl Status {
             "unknown_because": because,
             "resumed": { "connections": self.resumed.connections, "grace": self.resumed.grace },
             "given_up": self.given_up.json(),
+            "metrics": self.metrics,
         })
     }
 
@@ -236,6 +251,9 @@ impl PortStatus {
 }
 
 impl PortState {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Up, Self::Down, Self::Gone];
+
     /// Its name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -255,16 +273,36 @@ impl WorkerStatus {
             () if seat.is_parked() => WorkerState::Asleep,
             () => WorkerState::Busy,
         };
-        Self { core, state, panicked: seat.has_panicked() }
+        Self {
+            core,
+            state,
+            panicked: seat.has_panicked(),
+            turns: seat.turns(),
+            awake: seat.awake(),
+            waiting: seat.waiting(),
+            connections: seat.flows(),
+        }
     }
 
     fn json(&self, number: usize) -> Value {
-        let Self { core, state, panicked } = self;
-        json!({ "number": number, "core": core, "state": state.name(), "panicked": panicked })
+        let Self { core, state, panicked, turns, awake, waiting, connections } = self;
+        json!({
+            "number": number,
+            "core": core,
+            "state": state.name(),
+            "panicked": panicked,
+            "turns": turns,
+            "awake_seconds": awake.as_secs_f64(),
+            "waiting": waiting,
+            "connections": connections,
+        })
     }
 }
 
 impl WorkerState {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Busy, Self::Asleep, Self::Stuck, Self::Ended];
+
     /// Its name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -289,10 +327,20 @@ impl Direction {
             "made": made,
             "sent": sent,
             "unevaluated": unevaluated,
+            "received_bytes": self.frames.received_bytes,
+            "sent_bytes": self.frames.sent_bytes,
+            "verdicts": self.frames.verdicts().into_iter().collect::<BTreeMap<_, _>>(),
             "dropped": dropped.collect::<Map<_, _>>(),
         });
-        if let Some(Queue { bursts, room, overdue }) = self.queue {
-            direction["queue"] = json!({ "bursts": bursts, "room": room, "overdue": overdue });
+        if let Some(Queue { bursts, held, room, released, stayed, overdue }) = self.queue {
+            direction["queue"] = json!({
+                "bursts": bursts,
+                "held": held,
+                "room": room,
+                "released": released,
+                "stayed_seconds": stayed.as_secs_f64(),
+                "overdue": overdue,
+            });
         }
         direction
     }

@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use tracing::info_span;
+
 use super::shared::{Seat, Shared};
 
 /// How long a turn may take.
@@ -45,7 +47,7 @@ impl Watch {
     fn look_at(&mut self, now: Instant, shared: &Shared, tell: &mut impl FnMut(&str)) {
         for number in shared.panicked() {
             if !std::mem::replace(&mut self.workers[number].is_told_panicked, true) {
-                tell(&panicked(number));
+                info_span!("worker", worker = number).in_scope(|| tell(&panicked(number)));
             }
         }
         for (number, (watched, seat)) in self.workers.iter_mut().zip(shared.seats()).enumerate() {
@@ -57,7 +59,8 @@ impl Watch {
             if is_stuck != seat.is_stuck() {
                 seat.set_stuck(is_stuck);
                 let what = if is_stuck { "is stuck in its turn" } else { "goes on" };
-                tell(&format!("worker {number} {what}"));
+                info_span!("worker", worker = number)
+                    .in_scope(|| tell(&format!("worker {number} {what}")));
             }
         }
     }

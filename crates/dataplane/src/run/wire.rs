@@ -19,6 +19,7 @@ use super::handover::{Handover, Place};
 use super::offload::{as_on_a_link, longest};
 use super::replies::Rate;
 use super::shadow::{Shade, Watched};
+use super::talkers::Sampler;
 use super::taps::{Decision, Judged, Tap};
 use crate::arrival::{Arrival, Origin};
 use crate::disposition::{Disposition, FinalVerdict, Outcome, Skip};
@@ -116,6 +117,7 @@ pub(super) struct Means<'w> {
     pub(super) causes: &'w Causes,
     pub(super) shade: &'w mut Shade,
     pub(super) handover: &'w mut Handover,
+    pub(super) sampler: &'w mut Sampler,
     pub(super) mode: Mode,
     /// Nanoseconds since the Unix epoch, for frames without a time of their own.
     pub(super) now: u64,
@@ -223,6 +225,7 @@ impl Wire {
                 if steers {
                     self.hand_over(from, means.handover, means.now);
                 }
+                self.sample(from, means.sampler);
                 self.evaluate(from, &mut guard, means.causes, means.shade, means.now);
                 drop(guard);
                 self.settle(from);
@@ -292,6 +295,7 @@ impl Wire {
         };
         end.account.received(received);
         as_on_a_link(&mut end.burst);
+        end.account.received_bytes(end.burst.bytes());
         // A capture has nothing more then; a live port has nothing now, and says what to wait for.
         end.has_ended =
             received == 0 && matches!(end.port.readiness(), Readiness::Always | Readiness::Never);
@@ -377,6 +381,14 @@ impl Wire {
         mem::swap(burst, own);
         let mut places = places.iter();
         headers.retain(|_| places.next() == Some(&Place::Own));
+    }
+
+    /// Counts who talks, while somebody asks for it.
+    #[inline]
+    pub(super) fn sample(&mut self, from: usize, sampler: &mut Sampler) {
+        if sampler.is_asked() {
+            sampler.sample(&mut self.ends[from].burst, |at| self.headers.get(at)?.as_ref().ok());
+        }
     }
 
     /// Finds the fate of all frames; where they are unseen, they have it already, and none is written down.
@@ -514,7 +526,7 @@ impl Wire {
     /// Carries the fates out: what leaves stands in `burst`, or in `out` if other frames are among it.
     pub(super) fn settle(&mut self, from: usize) {
         let End { burst, account, .. } = &mut self.ends[from];
-        let (mut is_replaced, mut is_dropped) = (false, false);
+        let (mut is_replaced, mut dropped) = (false, 0);
         for (at, fate) in self.fates.iter().enumerate() {
             match *fate {
                 Fate::Passes => {}
@@ -536,11 +548,13 @@ impl Wire {
                 }
                 Fate::Dropped(reason) => {
                     account.dropped(reason, 1);
-                    is_dropped = true;
+                    dropped += 1;
                 }
             }
         }
-        if !is_replaced && !is_dropped {
+        // Where all are unseen, no fates are written down.
+        account.accepted(if self.are_unseen { burst.len() } else { self.fates.len() - dropped });
+        if !is_replaced && dropped == 0 {
             return;
         }
         let mut fates = self.fates.iter();
@@ -590,12 +604,14 @@ fn transmit(
     if burst.is_empty() {
         return Ok(0);
     }
+    let bytes = burst.bytes();
     let (sent, why) = match to.port.tx_burst(burst) {
         Ok(sent) => (sent, Reason::TxFull),
         Err(error) if error.is_down() || error.is_gone() => (0, Reason::Device),
         Err(error) => return Err(error),
     };
     account.sent(sent);
+    account.sent_bytes(bytes.saturating_sub(burst.bytes()));
     account.dropped(why, burst.len());
     burst.iter().for_each(|frame| tap.dropped(from, why, Some(frame)));
     burst.clear();

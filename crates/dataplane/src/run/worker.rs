@@ -25,6 +25,7 @@ use super::handover::Handover;
 use super::ordered::Ordered;
 use super::shadow::Shade;
 use super::shared::{Phase, Shared};
+use super::talkers::Sampler;
 use super::wire::{Means, Mode, Wire};
 use crate::publish;
 
@@ -43,6 +44,7 @@ pub(super) struct Worker {
     pub(super) rules: publish::Worker,
     pub(super) shade: Shade,
     pub(super) handover: Handover,
+    pub(super) sampler: Sampler,
     pub(super) on_panic: OnPanic,
     pub(super) shared: Arc<Shared>,
     /// Of its parker.
@@ -111,10 +113,12 @@ impl Worker {
         self.shared.seat(self.number).questions.answer(&mut self.rules);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mode = self.mode();
-        let Self { rules, shade, handover, shared, wires, ordered, taken, stage, .. } = self;
+        let Self { rules, shade, sampler, handover, shared, wires, ordered, taken, stage, .. } =
+            self;
         let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         shade.turns();
-        let mut means = Means { rules, causes: &shared.causes, shade, handover, mode, now };
+        let causes = &shared.causes;
+        let mut means = Means { rules, causes, shade, handover, sampler, mode, now };
         let mut frames = 0;
         if stage.phase == Phase::Receives {
             for wire in &mut *wires {
@@ -126,6 +130,7 @@ impl Worker {
             frames += usize::from(ordered.turn(receives, &mut means, &|| shared.wake_all())?);
         }
         means.handover.release(false);
+        shared.seat(self.number).has_waiting(means.handover.waiting());
         means.handover.take(taken);
         frames += taken.len();
         while let Some(Handed { wire, from, is_placed, .. }) = taken.front() {
@@ -142,6 +147,7 @@ impl Worker {
         }
         means.handover.wake();
         means.shade.turned(now, frames);
+        shared.seat(self.number).holds(rules.state().flows());
         Ok(frames)
     }
 

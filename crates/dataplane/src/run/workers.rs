@@ -20,6 +20,7 @@ use super::shadow::Shade;
 use super::shared::Shared;
 use super::shared_port::SharedPort;
 use super::steering::Steering;
+use super::talkers::Sampler;
 use super::taps::Taps;
 use super::topology;
 use super::wire::{BoxedPort, Driven, Wire};
@@ -154,6 +155,7 @@ impl Crew {
             rules: published.worker_of(steering.shard(number, max)).sending(),
             shade: Shade::new(Arc::clone(&shared.shadow), steering.shard(number, max)),
             handover,
+            sampler: Sampler::of(&shared.talkers, number),
             on_panic,
             shared: Arc::clone(&shared),
             waker,

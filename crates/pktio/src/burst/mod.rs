@@ -105,6 +105,12 @@ impl Burst {
         self.records.iter().map(|record| lend(&self.buffer, &self.chunks, record))
     }
 
+    /// The bytes of all frames together.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.iter().map(|frame| frame.bytes.len() as u64).sum()
+    }
+
     /// The frames of a range, counting from 0, as far as there are any.
     #[inline]
     pub fn range(&self, range: Range<usize>) -> impl Iterator<Item = Frame<'_>> + Clone {

@@ -5,13 +5,14 @@
 //! file that names them, unless their paths are absolute. `docs/live.md` has it for users.
 
 mod dpdk;
+mod metrics;
 mod port;
 mod privileges;
 mod read;
 mod work;
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use pktio::{FaultRates, Pace, XdpMode};
@@ -52,12 +53,35 @@ pub struct Settings {
     pub socket: Option<PathBuf>,
     /// The folder of the journal, if there is one.
     pub journal: Option<PathBuf>,
+    /// Where metrics are to be had, if anywhere.
+    pub metrics: Option<MetricsSettings>,
+    /// How what happens is told.
+    pub log: LogFormat,
     /// Who does the work.
     pub workers: Workers,
     /// How many frames go together.
     pub burst: BurstSettings,
     /// What DPDK's EAL is told.
     pub eal: Vec<String>,
+}
+
+/// Where metrics are to be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetricsSettings {
+    /// The address that is listened at, and its port.
+    pub listen: SocketAddr,
+    /// Whether every page has the counters of rules.
+    pub rules: bool,
+}
+
+/// How what happens is told on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogFormat {
+    /// In lines for people.
+    #[default]
+    Text,
+    /// An object of JSON on each line.
+    Json,
 }
 
 /// Who does the work: how many, and where.

@@ -8,13 +8,23 @@ use super::{
     At, ConfigError, Gone, Kind, LinkLoss, Named, OnPanic, Other, PortSettings, RestartSettings,
     RulesSettings, Settings, Ttl, WireSettings, beside,
 };
-use super::{dpdk, port, privileges, work};
+use super::{dpdk, metrics, port, privileges, work};
 use crate::config::Unresolved;
 use crate::keys::{Section, Value, Wrong, document, found, only, string};
 
-const TOP: [&str; 9] =
-    ["port", "wire", "rules", "workers", "burst", "conntrack", "control", "privileges", "dpdk"];
-const TOP_NOT_BUILT: [&str; 2] = ["metrics", "log"];
+const TOP: [&str; 11] = [
+    "port",
+    "wire",
+    "rules",
+    "workers",
+    "burst",
+    "conntrack",
+    "control",
+    "metrics",
+    "log",
+    "privileges",
+    "dpdk",
+];
 
 /// Kinds of ports that are there, and keys of each besides those that all have.
 const KINDS: [(&str, &[&str]); 7] = [
@@ -59,7 +69,7 @@ impl<'t> Reader<'t> {
     fn settings(&self) -> Result<Settings, Wrong> {
         let document = document(self.text)?;
         let top = document.get_ref();
-        only(top, &TOP, &TOP_NOT_BUILT)?;
+        only(top, &TOP, &[])?;
         let ports = self.ports(top)?;
         let wires = self.wires(top, &ports)?;
         let (privileges, reopen) = privileges::read(top)?;
@@ -78,6 +88,8 @@ impl<'t> Reader<'t> {
             reopen,
             socket: None,
             journal: None,
+            metrics: metrics::metrics(top)?,
+            log: metrics::log(top)?,
             workers: work::workers(top)?,
             burst: work::burst(top)?,
             eal: dpdk::eal(top)?,

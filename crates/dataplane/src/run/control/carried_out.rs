@@ -1,5 +1,7 @@
 //! What becomes of a request.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 use super::super::live::Live;
@@ -65,6 +67,7 @@ pub(super) fn carry_out(
             live.shared.shadow.set(None);
             Ok(last)
         }
+        Request::Talkers {} => Ok(live.shared.talkers.ask(Instant::now()).json()),
     }
 }
 

@@ -131,6 +131,8 @@ pub enum Request {
     ShadowStop {},
     /// That those that are tried are put in force.
     Promote {},
+    /// Who talked most in the last second. They are counted from the first time that somebody asks.
+    Talkers {},
 }
 
 /// Which frames are watched, and how.

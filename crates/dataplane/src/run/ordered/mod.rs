@@ -29,7 +29,7 @@ use self::hand::{Hand, InHand};
 use super::account::Reason;
 use super::steering::Steering;
 use super::wire::{Means, Wire};
-use crate::ordered::{Lane, Shape};
+use crate::ordered::{Backlog, Lane, Shape};
 
 /// Bursts between their staging and release, for each direction: while a worker has a whole burst, others may be
 /// through with many small ones.
@@ -66,8 +66,14 @@ struct Direction {
 pub struct Queue {
     /// Now.
     pub bursts: usize,
+    /// Of those, the ones that are evaluated and wait for one before them.
+    pub held: usize,
     /// At most.
     pub room: usize,
+    /// Bursts that were released so far.
+    pub released: u64,
+    /// How long those were there, from being received to being sent, all together.
+    pub stayed: Duration,
     /// Parts of bursts that were given up so far: their workers did not finish in time.
     pub overdue: u64,
 }
@@ -104,7 +110,8 @@ impl Lanes {
     /// What waits of the frames that come in by an end.
     pub(super) fn queue(&self, from: usize) -> Queue {
         let lane = &self.directions[from].lane;
-        Queue { bursts: lane.len(), room: lane.shape().room, overdue: lane.overdue() }
+        let Backlog { batches, held, released, stayed, overdue } = lane.backlog();
+        Queue { bursts: batches, held, room: lane.shape().room, released, stayed, overdue }
     }
 }
 

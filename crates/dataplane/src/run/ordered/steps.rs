@@ -37,6 +37,7 @@ impl Wire {
         self.tap.begins(means.now);
         let mut guard = means.rules.burst();
         self.find_headers(from, guard.program());
+        self.sample(from, means.sampler);
         self.evaluate(from, &mut guard, means.causes, means.shade, means.now);
         drop(guard);
         self.settle(from);

@@ -15,6 +15,7 @@ use super::super::handover;
 use super::super::parker::Parker;
 use super::super::shadow::Shade;
 use super::super::shared_port::SharedPort;
+use super::super::talkers::{Sampler, Talkers};
 use super::super::taps::Taps;
 use super::super::wire::{BoxedPort, Driven, Mode};
 use super::*;
@@ -103,7 +104,8 @@ impl Rig {
         let (causes, mode) = (Causes::default(), Mode::Evaluated);
         let handover = &mut handover;
         let shade = &mut Shade::new(Arc::default(), None);
-        let mut means = Means { rules, causes: &causes, shade, handover, mode, now: 0 };
+        let sampler = &mut Sampler::of(&Arc::new(Talkers::of(1)), 0);
+        let mut means = Means { rules, causes: &causes, shade, handover, sampler, mode, now: 0 };
         does(&mut Hand { ordered, from: 0, means: &mut means, wake: &|| () })
     }
 
@@ -141,7 +143,7 @@ fn what_a_stuck_worker_brings_late_is_dropped_and_the_others_go_on() {
     });
     let mut stuck = lane.claim(1, Duration::ZERO).unwrap();
     rig.turns(0);
-    assert_eq!((rig.left(), rig.lane().overdue(), rig.lane().len()), (vec![4, 5], 1, 0));
+    assert_eq!((rig.left(), rig.lane().backlog().overdue, rig.lane().len()), (vec![4, 5], 1, 0));
     assert_eq!(rig.counted().received - rig.counted().sent, 4, "on their way");
     rig.hand(1, |hand| {
         hand.work(&mut stuck);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use dataplane::Unresolved;
 use dataplane::run;
 use dataplane::run::config::{
-    BurstSettings, Cores, Kind, OnPanic, Order, Other, Privileges, Settings, Workers,
+    BurstSettings, Cores, Kind, LogFormat, MetricsSettings, OnPanic, Order, Other, Privileges,
+    Settings, Workers,
 };
 use pktio::pcap_file::NgWriter;
 use pktio::{InProcess, Interface, LinkType, Opener, Pace, Speed, XdpMode};
@@ -26,7 +27,8 @@ fn a_whole_configuration_is_read() {
          {RULES}ip6 = \"rules.v6\"\nunknown = \"accept\"\non_panic = \"open\"\n\
          [workers]\nscheme = \"run_to_completion\"\ncores = \"scatter\"\ncount = 3\n\
          [burst]\nrx = 16\ndrain_us = 2500\n[conntrack]\nmax = 1000\nfile = \"ct\"\ngrace = 30\n\
-         [privileges]\ndrop = \"required\"\n[control]\nsocket = \"c.sock\"\n"
+         [privileges]\ndrop = \"required\"\n[control]\nsocket = \"c.sock\"\n\
+         [metrics]\nlisten = \"[::1]:80\"\nrules = true\n[log]\nformat = \"json\"\n"
     );
     let settings = Settings::from_text("conf/live.toml", &text).expect("a configuration");
     assert_eq!((settings.ports.len(), settings.wires[0].ports), (4, [2, 1]));
@@ -50,6 +52,9 @@ fn a_whole_configuration_is_read() {
     assert_eq!(Some(*pace), Speed::new(2.5).map(Pace::Timed));
     let addresses = settings.ports[3].addresses.iter().map(ToString::to_string);
     assert!(addresses.eq(["192.0.2.1", "2001:db8::1"]));
+    let listen = "[::1]:80".parse().expect("an address");
+    assert_eq!(settings.metrics, Some(MetricsSettings { listen, rules: true }));
+    assert_eq!(settings.log, LogFormat::Json);
     assert_eq!((settings.ports[3].mtu, settings.ports[0].mtu), (Some(1492), None));
 }
 
@@ -112,17 +117,21 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
     let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
     let rules = |rest: &str| format!("{PORTS}{WIRE}[rules]\n{rest}\n");
     let after = |rest: &str| format!("{PORTS}{WIRE}{RULES}{rest}\n");
-    let cases: [(String, &str); 56] = [
+    let cases: [(String, &str); 60] = [
         (String::new(), "1:1: expected at least one [[port]]"),
         ("a = ".into(), "1:5: TOML: string values must be quoted, expected literal string"),
         (
             "ports = 1".into(),
-            "1:1: expected one of port wire rules workers burst conntrack control privileges dpdk, found \"ports\"",
+            "1:1: expected one of port wire rules workers burst conntrack control metrics log privileges dpdk, found \"ports\"",
         ),
         (
-            "[metrics]".into(),
-            "1:2: key \"metrics\": not built into this tamis; expected one of port wire rules workers burst conntrack control privileges dpdk",
+            after("[metrics]\nlisten = \"localhost\""),
+            "12:10: expected an address with a port, such as \"127.0.0.1:9469\", found \"localhost\"",
         ),
+        (after("[metrics]\nlisten = 9469"), "12:10: expected a string, found integer"),
+        (after("[metrics]\nrules = 1"), "12:9: expected true or false, found integer"),
+        (after("[metrics]\nport = 1"), "12:1: expected one of listen rules, found \"port\""),
+        (after("[log]\nformat = \"xml\""), "12:10: expected one of text json, found \"xml\""),
         (after("[dpdk]"), "11:1: expected eal = … in this [dpdk]"),
         (
             after("[dpdk]\neal = \"--no-pci\""),
