@@ -165,9 +165,10 @@ fn what_is_held_back_and_for_how_long_is_added_up() {
     for worker in [0, 0, 1] {
         assert_eq!(lane.claim(worker, at(4)).unwrap().finish(), None);
     }
-    // Of the second one a part is still to be done; of the third one there is no other.
+    // Of the second one a worker still has a part; of the third one there is no other.
+    let second = lane.claim(1, at(4)).unwrap();
     assert_eq!(lane.backlog(), backlog(3, 1, 0, 0));
-    assert_eq!(lane.claim(1, at(4)).unwrap().finish(), None);
+    assert_eq!(second.finish(), None);
     assert_eq!((release(&lane, at(5)), lane.backlog()), (Vec::new(), backlog(3, 2, 0, 0)));
     assert_eq!(slow.finish(), None);
     assert_eq!(release(&lane, at(10)).len(), 3);
