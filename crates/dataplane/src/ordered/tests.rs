@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Batch, Came, Claim, Lane, Part, Shape, Stage, Way};
+use super::{Backlog, Batch, Came, Claim, Lane, Part, Shape, Stage, Way};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -146,6 +146,33 @@ fn a_worker_that_takes_too_long_is_named_and_waited_for_no_more() {
     assert_eq!(release(&lane, PATIENCE), [given_up, done(&[2])]);
     assert_eq!(stuck.finish(), Some(Numbers(vec![1])), "it is the worker's to drop");
     assert_eq!((lane.backlog().overdue, lane.is_empty()), (1, true));
+}
+
+#[test]
+fn what_is_held_back_and_for_how_long_is_added_up() {
+    let lane = lane(4, 2);
+    let at = Duration::from_millis;
+    assert!((1..=3).all(|number| stage(&lane, number, &[true, number != 3], at(number.into()))));
+    let backlog = |batches, held, released, stayed| Backlog {
+        batches,
+        held,
+        released,
+        stayed: at(stayed),
+        overdue: 0,
+    };
+    let slow = lane.claim(0, at(4)).unwrap();
+    assert_eq!(lane.backlog(), backlog(3, 0, 0, 0));
+    for worker in [0, 0, 1] {
+        assert_eq!(lane.claim(worker, at(4)).unwrap().finish(), None);
+    }
+    // Of the second one a worker still has a part; of the third one there is no other.
+    let second = lane.claim(1, at(4)).unwrap();
+    assert_eq!(lane.backlog(), backlog(3, 1, 0, 0));
+    assert_eq!(second.finish(), None);
+    assert_eq!((release(&lane, at(5)), lane.backlog()), (Vec::new(), backlog(3, 2, 0, 0)));
+    assert_eq!(slow.finish(), None);
+    assert_eq!(release(&lane, at(10)).len(), 3);
+    assert_eq!(lane.backlog(), backlog(0, 0, 3, 9 + 8 + 7));
 }
 
 #[test]
