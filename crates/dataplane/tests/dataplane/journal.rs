@@ -169,7 +169,7 @@ fn batch(number: u64) -> Vec<Record> {
             entry: format!("{{\"revision\": {number}}}"),
             texts: vec![(Family::Ipv4, Arc::clone(&text)), (Family::Ipv6, text)],
         },
-        Record::Confirm((number % 3 == 0).then(|| number.to_string())),
+        Record::Confirm(number.is_multiple_of(3).then(|| number.to_string())),
         Record::Bans(vec![kept(number % 5, Some(number)), kept((number + 1) % 5, None)]),
         Record::Sets(vec![kept(number, Some(number))]),
         Record::Files(vec![(Family::Ipv4, number.to_string())]),
@@ -190,8 +190,7 @@ fn taken(mut state: State, records: &[Record]) -> State {
 fn fresh() -> Vec<u8> {
     let disk = Disk::default();
     drop(disk.open());
-    let bytes = disk.lock().cached.clone();
-    bytes
+    disk.lock().cached.clone()
 }
 
 const STEPS: u64 = 8;

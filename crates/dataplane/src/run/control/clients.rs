@@ -84,6 +84,11 @@ impl Clients {
         Ok(Served { clients: Arc::clone(self), number, stream, bytes: 0 })
     }
 
+    /// Whether some of them have asked, and not read all of their answers.
+    pub(super) fn have_answers_to_come(&self) -> bool {
+        self.lock().taken.iter().any(|seat| seat.stage != Stage::Asks)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Seats> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -25,27 +25,33 @@ use super::stream;
 /// How long a client may take for all of its answer.
 const READING: Duration = Duration::from_secs(10);
 
-/// A thread that accepts clients. It ends with this; clients that are served then have their answer or not.
+/// How long clients that are served are waited for at the end.
+const PARTING: Duration = Duration::from_millis(200);
+
+/// A thread that accepts clients. It ends with this, and with the clients that are served then, if they are
+/// done within [`PARTING`]: who asks for the end has an answer, too.
 #[derive(Debug)]
 pub(in crate::run) struct Serving {
     end: Arc<AtomicBool>,
     parker: Arc<Parker>,
+    clients: Arc<Clients>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Serving {
     pub(super) fn start(control: Control, live: &Arc<Live>) -> io::Result<Self> {
         let (end, parker) = (Arc::new(AtomicBool::new(false)), Arc::new(Parker::new()?));
+        let clients = Arc::<Clients>::default();
         let accepting = Accepting {
             control,
             live: Arc::clone(live),
             end: Arc::clone(&end),
             parker: Arc::clone(&parker),
-            clients: Arc::default(),
+            clients: Arc::clone(&clients),
         };
         let builder = thread::Builder::new().name("control".to_owned());
         let thread = builder.spawn(move || accepting.run())?;
-        Ok(Self { end, parker, thread: Some(thread) })
+        Ok(Self { end, parker, clients, thread: Some(thread) })
     }
 }
 
@@ -56,6 +62,10 @@ impl Drop for Serving {
         if let Some(thread) = self.thread.take() {
             // A panic of it has been told.
             let _ = thread.join();
+        }
+        let until = Instant::now() + PARTING;
+        while self.clients.have_answers_to_come() && Instant::now() < until {
+            thread::sleep(PARTING / 100);
         }
     }
 }

@@ -20,10 +20,17 @@ use crate::publish::{PublishError, Published};
 /// Rules, read.
 #[derive(Debug)]
 pub(super) enum Rules {
-    /// In place of all of their families; with other sets and another access list, or those that there are.
-    Whole(Vec<Ruleset>, Option<(Option<Sets>, Option<Schedule>)>),
+    /// In place of all of their families; with these sets and this access list, or those that there are.
+    Whole(Vec<Ruleset>, Option<Box<Beside>>),
     /// Changes to those of a family.
     Changes(RulesText),
+}
+
+/// What is in force beside rules.
+#[derive(Debug)]
+pub(super) struct Beside {
+    pub(super) sets: Option<Sets>,
+    pub(super) bans: Option<Schedule>,
 }
 
 /// How a change comes about.
@@ -60,8 +67,8 @@ impl Rules {
     ) -> Result<u64, PublishError> {
         match self {
             Self::Whole(rulesets, beside) => {
-                let with = |program: Program| match beside {
-                    Some((sets, bans)) => program.with(sets, bans),
+                let with = |program: Program| match beside.map(|beside| *beside) {
+                    Some(Beside { sets, bans }) => program.with(sets, bans),
                     None => program,
                 };
                 published.replace_if(expected, rulesets, with, accept)

@@ -34,7 +34,7 @@ pub(super) use history::Peer;
 pub(super) use pending::MOST_SECONDS;
 pub(super) use start::Chosen;
 
-use change::{Counted, Made, Rules};
+use change::{Beside, Counted, Made, Rules};
 use history::{Change, History};
 use pending::{Pending, now};
 
@@ -261,7 +261,8 @@ impl Revisions {
         let loaded = load::rules(&self.settings, &texts).map_err(|error| error.to_string())?;
         let Loaded { rulesets, config, warnings } = loaded;
         let rulesets = rulesets.into_iter().filter_map(Arc::into_inner).collect();
-        let change = Rules::Whole(rulesets, Some((config.sets, config.bans)));
+        let beside = Beside { sets: config.sets, bans: config.bans };
+        let change = Rules::Whole(rulesets, Some(Box::new(beside)));
         let _turn = self.turn();
         waits(&self.seen.load()).map_err(|refusal| refusal.what)?;
         let files = Some(start::hashes(&texts));
