@@ -144,6 +144,8 @@ fn answer(served: &mut Served, who: Option<Peer>, live: &Live) -> io::Result<()>
     let request = line::read(served, PATIENCE)?.and_then(|line| Request::from_line(&line));
     served.waits()?;
     if let Ok(Request::Watch(asked)) = &request {
+        // It reads for as long as it likes, unless others want its place.
+        served.reads()?;
         return stream::watch(&client, live, asked);
     }
     let answer = request.and_then(|request| carry_out(request, who, live));
