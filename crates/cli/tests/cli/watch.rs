@@ -2,6 +2,8 @@
 //! the same of it.
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::thread;
 
@@ -63,6 +65,16 @@ fn what_was_dropped_before_anybody_watched_is_kept() {
     assert!(wrong.err.starts_with("tamis: filter: expected host, net"), "{}", wrong.err);
     let nobody = tamis(&["watch", "--socket", &folder.file("none")]);
     assert!(nobody.refusal().contains("no run listens there"), "{}", nobody.err);
+
+    // Those who watch make room for who asks, where there are too many of them.
+    let watch = || {
+        let client = UnixStream::connect(&socket).unwrap();
+        writeln!(&client, "{{\"command\": \"watch\"}}").unwrap();
+        client
+    };
+    let watching: Vec<_> = (0..40).map(|_| watch()).collect();
+    comes_true("the status is told", || ctl(&["status"]).code == Some(0));
+    drop(watching);
 
     // Who watches when the run ends is told so.
     let watching = thread::spawn(move || tamis(&["watch", "--socket", &socket]));

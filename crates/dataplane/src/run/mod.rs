@@ -20,6 +20,7 @@ mod control;
 mod device;
 pub mod doctor;
 mod error;
+mod fate;
 mod fragments;
 mod given_up;
 mod handed;

@@ -8,12 +8,13 @@
 use std::mem;
 use std::sync::Arc;
 
-use packet::{Headers, Link, ethertype, plain_ethertype, pppoe, reply};
+use packet::{Headers, Link, pppoe, reply};
 use pktio::{Burst, Direction, Frame, FrameBuf, FrameMeta, Port, PortError, Readiness, Taken};
 
 use super::account::{Account, Reason};
 use super::causes::{Causes, OfBurst, Seen};
 use super::config::Other;
+use super::fate::{Fate, unruled, unseen};
 use super::handed::Handed;
 use super::handover::{Handover, Place};
 use super::offload::{as_on_a_link, longest};
@@ -75,29 +76,6 @@ pub(super) struct End {
     pub(super) account: Arc<Account>,
     rate: Rate,
     has_ended: bool,
-}
-
-/// What becomes of a frame of a burst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It leaves as it lies.
-    Passes,
-    /// Its first bytes leave.
-    Leaves(usize),
-    /// So many of those that were made leave in its place.
-    Replaced(usize),
-    Dropped(Reason),
-}
-
-impl Fate {
-    /// Why it is dropped, if it is.
-    #[inline]
-    fn reason(self) -> Option<Reason> {
-        match self {
-            Self::Dropped(reason) => Some(reason),
-            Self::Passes | Self::Leaves(_) | Self::Replaced(_) => None,
-        }
-    }
 }
 
 /// A port as one worker drives it.
@@ -616,23 +594,6 @@ fn transmit(
     burst.iter().for_each(|frame| tap.dropped(from, why, Some(frame)));
     burst.clear();
     Ok(sent)
-}
-
-/// The fate of a whole frame that no rule of the program is for, where its EtherType tells so by itself.
-#[inline]
-fn unseen(frame: Frame<'_>, link: Link, program: &Program, other: Other) -> Option<Fate> {
-    let Frame { bytes, meta } = frame;
-    let is_whole = link == Link::Wire && meta.wire_length as usize <= bytes.len();
-    let ethertype = plain_ethertype(bytes).filter(|_| is_whole)?;
-    (!program.is_for(ethertype)).then(|| unruled(ethertype, other))
-}
-
-/// A frame for whose family there are no rules: IP passes, as without rules in the kernel, else the wire decides.
-fn unruled(ethertype: u16, other: Other) -> Fate {
-    match (ethertype, other) {
-        (ethertype::IPV4 | ethertype::IPV6, _) | (_, Other::Pass) => Fate::Passes,
-        (_, Other::Drop) => Fate::Dropped(Reason::Other),
-    }
 }
 
 /// A frame that was made, as it leaves.

@@ -157,6 +157,8 @@ fn answer(served: &mut Served, who: Option<Peer>, live: &Live) -> io::Result<()>
     served.waits()?;
     let request = line.and_then(|line| Request::from_line(&line));
     if let Ok(Request::Watch(asked)) = &request {
+        // It reads for as long as it likes, unless others want its place.
+        served.reads()?;
         return stream::watch(&client, live, asked);
     }
     let answer = carried_out::answer(request, who, live);
