@@ -169,7 +169,9 @@ impl<'s> Edit<'s> {
                 return Err(FULL);
             }
             self.steps.push(Undo::Element { set: index, key: *key, old });
-            set.put_element(key, Old { nomatch: options.nomatch, extra, mac: element.mac });
+            // An address that has a MAC address keeps it where none is given.
+            let mac = element.mac.or(old.and_then(|old| old.mac));
+            set.put_element(key, Old { nomatch: options.nomatch, extra, mac });
             self.edited.added += 1;
         }
         Ok(())

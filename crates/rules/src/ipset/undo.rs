@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::kind::Dim;
 use super::store::{Extra, Store};
 use super::{AllSets, Ifaces, Key, Member, Set};
 
@@ -80,7 +81,7 @@ impl Set {
     }
 
     fn note_iface(&mut self, key: &Key, note: fn(&mut Ifaces, &Key)) {
-        if self.kind.has(super::kind::Dim::Iface) {
+        if self.kind.has(Dim::Iface) {
             note(&mut self.ifaces, key);
         }
     }
