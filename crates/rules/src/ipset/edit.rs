@@ -185,6 +185,7 @@ impl<'s> Edit<'s> {
     ) -> Result<(), &'static str> {
         let set = &mut self.sets.sets[index as usize];
         for key in &element.keys {
+            let key = &set.held(key);
             let old = set.old(key);
             if old.is_none_or(|old| old.extra.expires < self.now) {
                 if options.exist {
