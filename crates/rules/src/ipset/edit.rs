@@ -162,7 +162,10 @@ impl<'s> Edit<'s> {
         let extra = begun(options.extra, self.now);
         for key in &element.keys {
             let old = set.old(key);
-            if !options.exist && old.is_some_and(|old| old.extra.expires >= self.now) {
+            let is_there = old.is_some_and(|old| old.extra.expires >= self.now);
+            // An address that has no MAC address yet takes one.
+            let fills = element.mac.is_some() && old.is_some_and(|old| old.mac.is_none());
+            if is_there && !options.exist && !(fills && set.kind.fills_mac()) {
                 return Err(IS_THERE);
             }
             if old.is_none() && !set.make_room(self.now) {
