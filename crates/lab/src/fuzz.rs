@@ -201,7 +201,9 @@ pub fn control(data: &[u8]) {
 fn controlled() -> Run {
     let pool = Pool::new(64, 2048, 0);
     let ports = ["left", "right"].map(|name| {
-        let [_, near] = MemoryPort::pair(&pool, 8, 8);
+        let [far, near] = MemoryPort::pair(&pool, 8, 8);
+        // It is there for as long as the process.
+        Box::leak(Box::new(far));
         (name.to_owned(), Box::new(near) as BoxedPort)
     });
     let ends =

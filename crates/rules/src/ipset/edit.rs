@@ -162,14 +162,19 @@ impl<'s> Edit<'s> {
         let extra = begun(options.extra, self.now);
         for key in &element.keys {
             let old = set.old(key);
-            if !options.exist && old.is_some_and(|old| old.extra.expires >= self.now) {
+            let is_there = old.is_some_and(|old| old.extra.expires >= self.now);
+            // An address that has no MAC address yet takes one.
+            let fills = element.mac.is_some() && old.is_some_and(|old| old.mac.is_none());
+            if is_there && !options.exist && !(fills && set.kind.fills_mac()) {
                 return Err(IS_THERE);
             }
             if old.is_none() && !set.make_room(self.now) {
                 return Err(FULL);
             }
             self.steps.push(Undo::Element { set: index, key: *key, old });
-            set.put_element(key, Old { nomatch: options.nomatch, extra, mac: element.mac });
+            // An address that has a MAC address keeps it where none is given.
+            let mac = element.mac.or(old.and_then(|old| old.mac));
+            set.put_element(key, Old { nomatch: options.nomatch, extra, mac });
             self.edited.added += 1;
         }
         Ok(())
@@ -183,6 +188,7 @@ impl<'s> Edit<'s> {
     ) -> Result<(), &'static str> {
         let set = &mut self.sets.sets[index as usize];
         for key in &element.keys {
+            let key = &set.held(key);
             let old = set.old(key);
             if old.is_none_or(|old| old.extra.expires < self.now) {
                 if options.exist {

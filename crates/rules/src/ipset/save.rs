@@ -6,12 +6,13 @@
 //!
 //! Source: the output of ipset 7.17 for each type.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::kind::Dim;
-use super::store::{Entry, Extra};
-use super::{AllSets, Key, Set, Sets};
+use super::store::{Entry, Extra, Store};
+use super::{AllSets, Ifaces, Key, Set, Sets};
 use crate::family::Family;
 use crate::names::protocol_name;
 
@@ -95,16 +96,10 @@ impl AllSets {
 impl Set {
     /// The same without elements.
     fn hollow(&self) -> Self {
-        let empty = super::store::Store::new(false, false, [false; 2]);
-        let mut ifaces = super::Ifaces::default();
+        let empty = Store::new(false, false, [false; 2]);
+        let mut ifaces = Ifaces::default();
         ifaces.numbers.clone_from(&self.ifaces.numbers);
-        Self {
-            store: empty,
-            ifaces,
-            macs: std::collections::HashMap::new(),
-            members: Vec::new(),
-            ..*self
-        }
+        Self { store: empty, ifaces, macs: HashMap::new(), members: Vec::new(), ..*self }
     }
 
     /// So many of its elements that have not timed out.
@@ -196,7 +191,7 @@ impl Set {
                 Dim::Port => port(key),
                 Dim::BarePort => key.port().to_string(),
                 Dim::Iface => {
-                    let (number, is_physical, _) = super::Ifaces::of_word(key.rest());
+                    let (number, is_physical, _) = Ifaces::of_word(key.rest());
                     let name = names.get(number as usize).copied().unwrap_or_default();
                     format!("{}{name}", if is_physical { "physdev:" } else { "" })
                 }
@@ -245,7 +240,7 @@ impl Taken {
         }
         let elements = self.some.iter().map(|(key, nomatch, extra, mac)| {
             let mut text = self.set.element_text(key, *mac, &names);
-            if self.set.kind.has(Dim::Iface) && super::Ifaces::of_word(key.rest()).2 {
+            if self.set.kind.has(Dim::Iface) && Ifaces::of_word(key.rest()).2 {
                 text.push_str(" wildcard");
             }
             text.push_str(if *nomatch { " nomatch" } else { "" });

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::kind::Dim;
 use super::store::{Extra, Store};
 use super::{AllSets, Ifaces, Key, Member, Set};
 
@@ -56,6 +57,14 @@ impl Set {
         Some(Old { nomatch: entry.nomatch, extra: self.store.extra(entry), mac })
     }
 
+    /// The key by which an element is there: to delete it, nobody says whether its name is a `wildcard`.
+    pub(super) fn held(&self, key: &Key) -> Key {
+        let mut wildcard = *key;
+        wildcard.set_rest(key.rest() | 1);
+        let is_wildcard = self.kind.has(Dim::Iface) && self.store.get(key).is_none();
+        if is_wildcard && self.store.get(&wildcard).is_some() { wildcard } else { *key }
+    }
+
     /// Puts an element in, or in the place of the one with its key.
     pub(super) fn put_element(&mut self, key: &Key, new: Old) {
         if self.kind.fills_mac() {
@@ -80,7 +89,7 @@ impl Set {
     }
 
     fn note_iface(&mut self, key: &Key, note: fn(&mut Ifaces, &Key)) {
-        if self.kind.has(super::kind::Dim::Iface) {
+        if self.kind.has(Dim::Iface) {
             note(&mut self.ifaces, key);
         }
     }

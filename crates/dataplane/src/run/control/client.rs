@@ -1,6 +1,6 @@
 //! The other end of the socket: [`ask`], and [`follow`] where more than one line answers.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -22,10 +22,11 @@ pub fn ask(socket: &Path, request: &Request) -> io::Result<Result<Value, Refusal
     stream.set_read_timeout(Some(ANSWER))?;
     let sent = writeln!(stream, "{}", serde_json::to_string(request)?);
     let mut line = String::new();
-    // Who is refused before all is sent has an answer, too.
-    let read = BufReader::new(&stream).read_line(&mut line);
+    // Who is refused before all is sent has an answer to read all the same.
+    BufReader::new(&stream).read_line(&mut line)?;
     if line.is_empty() {
-        sent.and(read)?;
+        sent?;
+        return Err(ErrorKind::UnexpectedEof.into());
     }
     answer(&line)
 }

@@ -10,6 +10,7 @@ use conntrack::{Counters, Direction, Listed, Tuple, Wanted, has_ports};
 use rules::ipset::{EditError, Edited, SavedSet};
 use serde_json::{Value, json};
 
+use super::flows::wanted;
 use super::request::Refusal;
 use super::words::{BanAction, FlowWords};
 use crate::bans_text::{self, BansError};
@@ -93,7 +94,7 @@ pub(super) fn conntrack_list(
     most: usize,
     live: &Live,
 ) -> Result<Value, Refusal> {
-    let wanted = flows.wanted()?;
+    let wanted = wanted(flows)?;
     let count = live.count_connections().map_err(Refusal::refused)?;
     let found = live.connections(from.unwrap_or_default(), wanted, most.clamp(1, MOST_FLOWS));
     let Found { flows, next } = found.map_err(Refusal::refused)?;
@@ -107,7 +108,7 @@ pub(super) fn conntrack_delete(
     from: Option<Place>,
     live: &Live,
 ) -> Result<Value, Refusal> {
-    let wanted = flows.wanted()?;
+    let wanted = wanted(flows)?;
     if wanted.is_any() {
         return Err(Refusal::refused("expected which connections end: conntrack_flush ends all"));
     }

@@ -9,6 +9,7 @@
 mod carried_out;
 mod client;
 mod clients;
+mod flows;
 mod line;
 mod lists;
 mod request;

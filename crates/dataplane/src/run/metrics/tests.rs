@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use pktio::{MemoryPort, Pool, Port};
 
+use super::super::RevisionStatus;
 use super::super::given_up::GivenUp;
 use super::super::ordered::Queue;
 use super::super::restart::Resumed;
 use super::super::status::{PortStatus, WorkerState, WorkerStatus};
 use super::super::{Direction, Ends, Order, Other, PortState, Run};
 use super::figures::OfRules;
-use super::super::RevisionStatus;
 use super::*;
 use crate::config::Config;
 use crate::run::{Accounted, OnPanic, Reason};

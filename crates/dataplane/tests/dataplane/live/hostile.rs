@@ -159,7 +159,7 @@ fn a_socket_is_its_owners_and_stands_where_nobody_replaces_it() {
     let controlled = || {
         let (run, _far) = Rig::new(&filter("ACCEPT", "")).start();
         let controlled = run.controlled(&socket).map(drop as fn(Run));
-        controlled.map_err(|error| format!("{:?}", error))
+        controlled.map_err(|error| format!("{error:?}"))
     };
     assert!(controlled().expect_err("it is served").contains("another tamis listens there"));
     served.finish();

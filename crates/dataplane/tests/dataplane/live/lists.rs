@@ -72,9 +72,16 @@ impl Served {
         self.ask(&Request::SetsRestore { text: text.to_owned(), line: 1 })
     }
 
-    /// Waits until so many frames have come from the left.
+    /// Waits until so many frames have come from the left, and have left or were dropped.
     pub(super) fn has_received(&self, frames: u64) {
-        while self.ask(&Request::Status {})["wires"][0]["received"] != frames {}
+        let is_over = |status: Value| {
+            let wire = &status["wires"][0];
+            let dropped = wire["dropped"].as_object().into_iter().flatten();
+            let dropped: u64 = dropped.filter_map(|(_, count)| count.as_u64()).sum();
+            wire["received"] == frames
+                && wire["sent"].as_u64().map(|sent| sent + dropped) == Some(frames)
+        };
+        while !is_over(self.ask(&Request::Status {})) {}
     }
 
     pub(super) fn finish(mut self) -> Status {
