@@ -159,9 +159,10 @@ impl<'s> Edit<'s> {
         options: &Options,
     ) -> Result<(), &'static str> {
         let set = &mut self.sets.sets[index as usize];
-        let extra = begun(options.extra, self.now);
+        let new = begun(options.extra, self.now);
         for key in &element.keys {
             let old = set.old(key);
+            let extra = old.map_or(new, |old| counting_on(new, old.extra, options.counts));
             let is_there = old.is_some_and(|old| old.extra.expires >= self.now);
             // An address that has no MAC address yet takes one.
             let fills = element.mac.is_some() && old.is_some_and(|old| old.mac.is_none());
@@ -271,6 +272,15 @@ impl<'s> Edit<'s> {
 /// What an element carries that is added at this time.
 fn begun(extra: Extra, now: u64) -> Extra {
     Extra { expires: extra.expires.saturating_add(now), ..extra }
+}
+
+/// What it carries where it was there: it counts on from what it has counted, unless that is given anew.
+fn counting_on(new: Extra, old: Extra, [packets, bytes]: [bool; 2]) -> Extra {
+    Extra {
+        packets: if packets { new.packets } else { old.packets },
+        bytes: if bytes { new.bytes } else { old.bytes },
+        ..new
+    }
 }
 
 fn ends(words: &mut LineWords<'_>) -> Result<(), Wrong> {

@@ -190,6 +190,8 @@ pub(super) struct Options {
     pub(super) is_wildcard: bool,
     /// One that is there already is added anew, one that is not need not be removed.
     pub(super) exist: bool,
+    /// It says how many packets, and how many bytes.
+    pub(super) counts: [bool; 2],
     pub(super) extra: Extra,
 }
 
@@ -199,9 +201,12 @@ pub(super) fn options(set: &Set, words: &mut LineWords<'_>) -> Result<Options, W
         Some(seconds) => seconds * SECOND,
     };
     let extra = Extra { expires, mark: (0, 0), ..Extra::NONE };
-    let mut options = Options { nomatch: false, is_wildcard: false, exist: false, extra };
+    let mut options =
+        Options { nomatch: false, is_wildcard: false, exist: false, counts: [false; 2], extra };
     let lacks = |what: &str, column| What::new(column, format!("create … {what} for this"));
     while let Some((word, column)) = words.next() {
+        options.counts[0] |= word == "packets";
+        options.counts[1] |= word == "bytes";
         let extra = &mut options.extra;
         match word {
             "timeout" if set.timeout.is_none() => return Err(lacks("timeout 0", column)),
