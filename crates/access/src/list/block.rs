@@ -1,6 +1,7 @@
 //! A block of addresses: a prefix such as `10.0.0.0/8`, or one address.
 
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// First and last address of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +10,21 @@ pub enum Block {
     V4((u32, u32)),
     /// Of IPv6.
     V6((u128, u128)),
+}
+
+/// As [`Block::parse`] reads it.
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // First and last address differ in the bits after the prefix.
+        match *self {
+            Self::V4((low, high)) => {
+                write!(f, "{}/{}", Ipv4Addr::from(low), (low ^ high).leading_zeros())
+            }
+            Self::V6((low, high)) => {
+                write!(f, "{}/{}", Ipv6Addr::from(low), (low ^ high).leading_zeros())
+            }
+        }
+    }
 }
 
 impl Block {

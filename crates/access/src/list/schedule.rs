@@ -52,6 +52,13 @@ impl Schedule {
         !self.changes.is_empty() || self.coming.as_ref().is_some_and(|coming| !coming.is_empty())
     }
 
+    /// The same with these changes made at once.
+    #[must_use]
+    pub fn with(mut self, changes: &[Change]) -> Self {
+        self.list.update_all(changes);
+        self
+    }
+
     /// The list as it is now.
     #[must_use]
     pub fn list(&self) -> &List {

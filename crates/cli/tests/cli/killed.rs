@@ -32,9 +32,10 @@ fn folder(test: &str) -> (Scratch, String) {
     let config = folder.write(
         "live.toml",
         "[[port]]\nname = \"left\"\nkind = \"loopback\"\n[[port]]\nname = \"right\"\nkind = \"loopback\"\n\
-         [[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n\
+         [[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\nipset = \"sets\"\n\
          [control]\nsocket = \"c\"\njournal = \"journal\"\n",
     );
+    folder.write("sets", "create s hash:ip family inet hashsize 1024 maxelem 65536\n");
     (folder, config)
 }
 
@@ -59,16 +60,48 @@ fn found(socket: &Path) -> u64 {
     number
 }
 
-/// Applies until the run is gone: what was acknowledged last.
-fn applying(socket: &Path, acknowledged: &AtomicU64) {
+/// How many there were of each when they were last acknowledged.
+#[derive(Default)]
+struct Acknowledged {
+    revision: AtomicU64,
+    bans: AtomicU64,
+    elements: AtomicU64,
+}
+
+/// Address `number`, with others before the next one, so that ranges do not become one.
+fn address(number: u64) -> String {
+    format!("10.{}.{}.{}", number >> 15, (number >> 7) & 255, (number << 1) & 255)
+}
+
+fn ban(text: String) -> Request {
+    Request::Bans { text, action: None, line: 1 }
+}
+
+/// Applies, bans and adds until the run is gone.
+fn changing(socket: &Path, acknowledged: &Acknowledged) {
+    let Acknowledged { revision, bans, elements } = acknowledged;
     loop {
-        let next = acknowledged.load(Relaxed) + 1;
-        match ask(socket, &apply(rules(next))) {
-            Ok(answer) => assert_eq!(answer.unwrap()["revision"], next),
-            Err(_) => return,
-        }
-        acknowledged.store(next, Relaxed);
+        let next = revision.load(Relaxed) + 1;
+        let Ok(answer) = ask(socket, &apply(rules(next))) else { return };
+        assert_eq!(answer.unwrap()["revision"], next);
+        revision.store(next, Relaxed);
+        let next = bans.load(Relaxed) + 1;
+        let Ok(answer) = ask(socket, &ban(format!("ban {}", address(next)))) else { return };
+        assert_eq!(answer.unwrap()["banned_ranges"], next);
+        bans.store(next, Relaxed);
+        let next = elements.load(Relaxed) + 1;
+        let text = format!("add s {}", address(next));
+        let Ok(answer) = ask(socket, &Request::SetsRestore { text, line: 1 }) else { return };
+        assert_eq!(answer.unwrap()["added"], 1);
+        elements.store(next, Relaxed);
     }
+}
+
+/// What is in force is what was acknowledged, or the one change that nobody was told of; how many there were of those.
+fn hold(acknowledged: &AtomicU64, found: u64, what: &str) -> u64 {
+    let before = acknowledged.swap(found, Relaxed);
+    assert!(found == before || found == before + 1, "{what}: {before}, found {found}");
+    found - before
 }
 
 fn times(one_of_many: u64) -> u64 {
@@ -79,26 +112,28 @@ fn times(one_of_many: u64) -> u64 {
 fn kills_at_random_points_lose_nothing_acknowledged() {
     let (folder, config) = folder("killed");
     let socket = folder.path().join("c");
-    let acknowledged = AtomicU64::new(1);
+    let acknowledged = Acknowledged { revision: AtomicU64::new(1), ..Acknowledged::default() };
     let (mut draw, mut late) = (0x9e37_79b9_7f4a_7c15_u64, 0);
     for kill in 0..times(8) {
         let (mut child, _err) = started(&config);
-        let number = found(&socket);
-        let before = acknowledged.load(Relaxed);
-        assert!(number == before || number == before + 1, "kill {kill}: {before}, found {number}");
-        late += number - before;
-        acknowledged.store(number, Relaxed);
+        late += hold(&acknowledged.revision, found(&socket), &format!("kill {kill}, revision"));
+        let bans = ask(&socket, &ban(String::new())).unwrap().unwrap();
+        let bans = bans["banned_ranges"].as_u64().unwrap();
+        late += hold(&acknowledged.bans, bans, &format!("kill {kill}, bans"));
+        let sets = ask(&socket, &Request::SetsList { set: None, most: 0 }).unwrap().unwrap();
+        let elements = sets["sets"][0]["entries"].as_u64().unwrap();
+        late += hold(&acknowledged.elements, elements, &format!("kill {kill}, elements"));
         std::thread::scope(|scope| {
-            scope.spawn(|| applying(&socket, &acknowledged));
+            scope.spawn(|| changing(&socket, &acknowledged));
             draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             std::thread::sleep(Duration::from_micros((draw >> 33) % 60_000));
             child.kill().unwrap();
             child.wait().unwrap();
         });
     }
-    let number = acknowledged.load(Relaxed);
-    assert!(number > 1, "nothing was applied");
-    eprintln!("{number} revisions, {late} of them in force that nobody was told of");
+    let [number, bans] = [&acknowledged.revision, &acknowledged.bans].map(|of| of.load(Relaxed));
+    assert!(number > 1 && bans > 0, "nothing was changed");
+    eprintln!("{number} revisions, {bans} bans, {late} changes in force that nobody was told of");
 }
 
 /// Files may not grow any further: as on a full disk, without being root.

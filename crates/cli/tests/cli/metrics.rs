@@ -201,7 +201,7 @@ fn logs_in_json_have_fields() {
     until("ready");
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
-    until("reloaded: program 2");
+    until("reloaded: program 2, revision 2");
     assert_eq!(tamis(&["ctl", "--socket", &folder.file("c"), "stop"]).code, Some(0));
     assert!(child.wait().unwrap().success());
     let is_whole = |line: &Value| line["timestamp"].is_string() && line["level"].is_string();
@@ -211,5 +211,5 @@ fn logs_in_json_have_fields() {
         (&"WARN".into(), Some("INFO"))
     );
     assert!(told[0]["message"].as_str().unwrap().contains("ip6: no rules are given"));
-    assert_eq!(told.last().unwrap()["span"]["program"], 2);
+    assert_eq!(told.last().unwrap()["span"]["revision"], 2);
 }

@@ -27,13 +27,13 @@ fn rules_are_tried_and_promoted() {
     let started = ctl(&["shadow", &tried]);
     assert!(started.out.starts_with("tried from now on"), "{}{}", started.out, started.err);
     assert!(ctl(&["shadow"]).out.starts_with("0 packets evaluated by both, 0 of them otherwise\n"));
-    assert_eq!(ctl(&["get"]).out, RULES);
+    assert!(ctl(&["get"]).out.ends_with(RULES), "{}", ctl(&["get"]).out);
     let promoted = ctl(&["promote"]);
     assert!(
         promoted.out.starts_with("revision 2 in force: 0 rules new, 1 gone, 0 kept"),
         "{promoted:?}"
     );
-    assert_eq!(ctl(&["get"]).out, TRIED);
+    assert!(ctl(&["get"]).out.ends_with(TRIED), "{}", ctl(&["get"]).out);
     assert_eq!(ctl(&["shadow"]).out, "no rules are tried\nnext: tamis ctl shadow FILE\n");
     assert_eq!(ctl(&["stop"]).code, Some(0));
     assert_eq!(ended(run).code, Some(0));

@@ -5,12 +5,11 @@
 //! [`ASKED`] times and says where the next one goes on, so that its time and its answer are bounded whatever there is.
 //! The parts are not of one moment.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use conntrack::{Listed, Part, Tracker, Wanted};
-use serde::{Deserialize, Serialize};
 
+use super::clock::now;
 use super::live::Live;
+use super::place::Place;
 use super::questions::Silent;
 
 /// Slots that a worker looks at for one question.
@@ -18,18 +17,6 @@ const SLOTS: usize = 256;
 
 /// Questions in one call.
 const ASKED: usize = 256;
-
-/// Where a look at all connections is: before this slot of this table of this worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Place {
-    /// Number of the worker.
-    pub worker: usize,
-    /// Of its tables.
-    pub table: usize,
-    /// Of the table's slots.
-    pub slot: usize,
-}
 
 /// What one call found.
 #[derive(Debug, Default)]
@@ -114,10 +101,4 @@ impl Live {
             }
         }
     }
-}
-
-/// As workers count time.
-pub(super) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

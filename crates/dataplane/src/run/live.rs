@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::Division;
 use super::account::Accounted;
-use super::connections::now;
+use super::clock::now;
 use super::control::Refusal;
 use super::given_up::GivenUp;
 use super::links::Links;

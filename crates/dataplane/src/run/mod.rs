@@ -12,8 +12,10 @@
 
 mod account;
 mod awake;
+mod by_hand;
 mod capture_port;
 mod causes;
+mod clock;
 pub mod config;
 mod connections;
 mod control;
@@ -35,6 +37,7 @@ mod offload;
 mod opened;
 mod ordered;
 mod parker;
+mod place;
 mod port_checks;
 mod ports;
 mod questions;
@@ -89,7 +92,6 @@ use crate::publish::Published;
 use crate::wires::{Crossing, Wires};
 
 pub use account::{Accounted, Reason};
-pub use connections::Place;
 pub use control::{
     BanAction, FlowWords, MOST_CHANGES, Refusal, RefusalKind, Request, Watch as WatchRequest, ask,
     follow,
@@ -100,6 +102,7 @@ pub use given_up::GivenUp;
 pub use load::Loaded;
 pub use opened::{Opened, check, open};
 pub use ordered::Queue;
+pub use place::Place;
 pub use ports::OpenDpdk;
 pub use restart::Resumed;
 pub use revisions::RevisionStatus;

@@ -92,6 +92,10 @@ pub fn open(
         Chosen::between(files, journal.map_err(RunError::Journal)?).map_err(RunError::Journal)?;
     let (mut loaded, resumed) = load(settings, &chosen.texts).map_err(RunError::Config)?;
     loaded.warnings.append(&mut chosen.warnings);
+    let config = &mut loaded.config;
+    let (sets, left_out) = chosen.by_hand.on_sets(config.sets.take());
+    (config.sets, config.bans) = (sets, chosen.by_hand.on_bans(config.bans.take()));
+    loaded.warnings.extend(left_out);
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
     let metrics = settings.metrics.as_ref().map(Metrics::open).transpose()?;
     let division = divide(settings, &loaded);

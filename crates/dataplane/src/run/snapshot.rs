@@ -5,7 +5,7 @@
 use rules::ipset::SavedSet;
 use serde_json::{Map, Value, json};
 
-use super::connections::now;
+use super::clock::now;
 use super::live::Live;
 use super::status;
 

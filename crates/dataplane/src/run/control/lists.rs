@@ -3,9 +3,6 @@
 //! Contract: a request of changes is carried out as a whole or not at all, and is in force when it is answered. Each has
 //! its bounds; who has more to say or to ask says it in several.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use access::list::Change;
 use conntrack::{Counters, Direction, Listed, Tuple, Wanted, has_ports};
 use rules::ipset::{EditError, Edited, SavedSet};
 use serde_json::{Value, json};
@@ -14,8 +11,10 @@ use super::flows::wanted;
 use super::request::Refusal;
 use super::words::{BanAction, FlowWords};
 use crate::bans_text::{self, BansError};
-use crate::run::connections::{Found, Place};
+use crate::run::clock::now;
+use crate::run::connections::Found;
 use crate::run::live::Live;
+use crate::run::place::Place;
 
 /// Changes of the access list in one request.
 pub const MOST_CHANGES: usize = 10_000;
@@ -38,18 +37,20 @@ pub(super) fn bans(
         let line = error.line.saturating_add(line.saturating_sub(1));
         Refusal::refused(BansError { line, ..error })
     })?;
-    let banned = change_bans(&changes, live);
+    let banned = match &live.revisions {
+        Some(revisions) => revisions.change_bans(&changes, &live.published)?,
+        None => live.published.change_bans(&changes),
+    };
     Ok(json!({ "schema": "tamis.bans/1", "changes": changes.len(), "banned_ranges": banned }))
-}
-
-/// The one place where bans are changed by request: how many ranges of sources are banned now.
-fn change_bans(changes: &[Change], live: &Live) -> usize {
-    live.published.change_bans(changes)
 }
 
 /// `sets_restore`.
 pub(super) fn sets_restore(text: &str, line: usize, live: &Live) -> Result<Value, Refusal> {
-    let edited = change_sets(text, live).map_err(|error| {
+    let edited = match &live.revisions {
+        Some(revisions) => revisions.change_sets(text, &live.published)?,
+        None => live.published.change_sets(text, now()),
+    };
+    let edited = edited.map_err(|error| {
         let before = u32::try_from(line.saturating_sub(1)).unwrap_or(u32::MAX);
         Refusal::refused(EditError { line: error.line.saturating_add(before), ..error })
     })?;
@@ -61,11 +62,6 @@ pub(super) fn sets_restore(text: &str, line: usize, live: &Live) -> Result<Value
         "flushed": flushed,
         "swapped": swapped,
     }))
-}
-
-/// The one place where sets are changed by request: what was changed.
-fn change_sets(text: &str, live: &Live) -> Result<Edited, EditError> {
-    live.published.change_sets(text, now())
 }
 
 /// `sets_list`.
@@ -156,10 +152,4 @@ fn side(tuple: &Tuple, counters: Option<Counters>) -> Value {
         side["bytes"] = bytes.into();
     }
     side
-}
-
-/// As workers count time.
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

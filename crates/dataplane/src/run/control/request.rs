@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::words::{BanAction, FlowWords};
-use crate::run::connections::Place;
+use crate::run::place::Place;
 
 /// What a client may ask.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

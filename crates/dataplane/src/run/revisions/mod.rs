@@ -19,9 +19,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use rules::ipset::{EditError, Edited};
 use rules::model::Family;
 use serde_json::{Value, json};
+use tracing::info_span;
 
+use super::by_hand::ByHand;
 use super::config::Settings;
 use super::control::{Refusal, RefusalKind};
 use super::journal::{Journal, JournalError, Record};
@@ -67,6 +70,8 @@ pub(super) struct Revisions {
     /// Changed by who has the turn.
     seen: ArcSwap<Seen>,
     journal: Option<Journal>,
+    /// What was asked for of the access list and the sets.
+    by_hand: ByHand,
     /// Somebody has asked for the files to be read again.
     asked: Mutex<Arc<AtomicBool>>,
 }
@@ -222,9 +227,11 @@ impl Revisions {
     pub(super) fn look(&self, at: InForce<'_>, tell: &mut impl FnMut(&str)) {
         if lock(&self.asked).swap(false, Ordering::Relaxed) {
             match self.reload(at) {
-                Ok((what, warnings)) => {
+                Ok((done, warnings)) => {
                     warnings.iter().for_each(|warning| tell(&format!("warning: {warning}")));
-                    tell(&what);
+                    let (program, revision) = (&done["program"], &done["revision"]);
+                    let what = format!("reloaded: program {program}, revision {revision}");
+                    info_span!("revision", revision = revision.as_u64()).in_scope(|| tell(&what));
                 }
                 Err(what) => tell(&format!("not reloaded: {what}")),
             }
@@ -256,20 +263,21 @@ impl Revisions {
     }
 
     /// Reads the files, all that the configuration names.
-    fn reload(&self, at: InForce<'_>) -> Result<(String, Vec<String>), String> {
+    fn reload(&self, at: InForce<'_>) -> Result<(Value, Vec<String>), String> {
         let texts = load::texts(&self.settings).map_err(|error| error.to_string())?;
         let loaded = load::rules(&self.settings, &texts).map_err(|error| error.to_string())?;
         let Loaded { rulesets, config, warnings } = loaded;
         let rulesets = rulesets.into_iter().filter_map(Arc::into_inner).collect();
-        let beside = Beside { sets: config.sets, bans: config.bans };
+        let (sets, left_out) = self.by_hand.on_sets(config.sets);
+        let beside = Beside { sets, bans: self.by_hand.on_bans(config.bans) };
+        let warnings = warnings.into_iter().chain(left_out).collect();
         let change = Rules::Whole(rulesets, Some(Box::new(beside)));
         let _turn = self.turn();
         waits(&self.seen.load()).map_err(|refusal| refusal.what)?;
         let files = Some(start::hashes(&texts));
         let made = Made { what: "reload of the files".to_owned(), files, ..Made::default() };
         let done = self.put(change, made, at).map_err(|refusal| refusal.what)?;
-        let (revision, program) = (&done["revision"], &done["program"]);
-        Ok((format!("reloaded: program {program}, revision {revision}"), warnings))
+        Ok((done, warnings))
     }
 
     fn back_to(
@@ -365,6 +373,32 @@ impl Revisions {
             "durable": self.journal.is_some(),
             "warnings": made.warnings,
         }))
+    }
+
+    /// Changes the access list: how many ranges of sources are banned then.
+    ///
+    /// # Errors
+    /// The journal does not take it: nothing has changed.
+    pub(super) fn change_bans(
+        &self,
+        changes: &[access::list::Change],
+        published: &Published,
+    ) -> Result<usize, Refusal> {
+        let record = |records| self.record(records);
+        self.by_hand.change_bans(changes, published, record).map_err(Refusal::refused)
+    }
+
+    /// Changes the sets.
+    ///
+    /// # Errors
+    /// The journal does not take it: nothing has changed.
+    pub(super) fn change_sets(
+        &self,
+        text: &str,
+        published: &Published,
+    ) -> Result<Result<Edited, EditError>, Refusal> {
+        let record = |records| self.record(records);
+        self.by_hand.change_sets(text, published, record).map_err(Refusal::refused)
     }
 
     fn record(&self, records: Vec<Record>) -> Result<(), JournalError> {

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use rules::model::Family;
 use sha2::{Digest, Sha256};
 
+use super::super::by_hand::ByHand;
 use super::super::config::Settings;
 use super::super::journal::{Journal, JournalError, Record, State};
 use super::super::load::RulesText;
@@ -23,6 +24,8 @@ pub(in crate::run) struct Chosen {
     /// What is odd about the choice.
     pub(in crate::run) warnings: Vec<String>,
     journal: Option<Journal>,
+    /// What was asked for of the access list and the sets.
+    pub(in crate::run) by_hand: ByHand,
     seen: Seen,
     /// What makes a new revision of them, if they are one.
     new: Option<String>,
@@ -43,14 +46,16 @@ impl Chosen {
         let history = History::of(&state).map_err(|what| journal.damaged(what))?;
         let pending = state.confirm.as_deref().and_then(Pending::read);
         let pending = pending.filter(|pending| pending.revision == history.number());
-        let chosen = Self { journal: Some(journal), ..Self::of_files(files, hashes) };
+        let by_hand = ByHand::of(&state);
+        let chosen = Self { journal: Some(journal), by_hand, ..Self::of_files(files, hashes) };
         let Some(last) = history.last().map(Arc::clone) else { return Ok(chosen) };
         Ok(chosen.after(&last, Seen { history, pending }, &state.files))
     }
 
     fn of_files(texts: Vec<RulesText>, files: Vec<(Family, String)>) -> Self {
         let (warnings, seen) = (Vec::new(), Seen::default());
-        Self { texts, warnings, journal: None, seen, new: Some("start".to_owned()), files }
+        let new = Some("start".to_owned());
+        Self { texts, warnings, journal: None, by_hand: ByHand::default(), seen, new, files }
     }
 
     /// The same where the journal's last revision was in force, and files had these hashes when they were read.
@@ -106,7 +111,7 @@ impl Revisions {
         chosen: Chosen,
         published: &Published,
     ) -> Result<Self, JournalError> {
-        let Chosen { journal, mut seen, new, files, .. } = chosen;
+        let Chosen { journal, by_hand, mut seen, new, files, .. } = chosen;
         if let Some(what) = new {
             let texts = change::texts(&published.program());
             let change = Change { at: now(), what, who: None, texts };
@@ -120,6 +125,7 @@ impl Revisions {
             turn: Mutex::default(),
             seen: ArcSwap::from_pointee(seen),
             journal,
+            by_hand,
             asked: Mutex::default(),
         })
     }
