@@ -16,6 +16,8 @@ pub(super) struct Figures {
     /// Seconds that it has run.
     pub(super) uptime: f64,
     pub(super) program: u64,
+    /// The number of the revision in force, if the run has any.
+    pub(super) revision: Option<u64>,
     pub(super) connections: u64,
     /// What somebody should know: each in a line.
     pub(super) notes: Vec<String>,
@@ -85,6 +87,7 @@ impl Figures {
         Self {
             uptime: uptime(now),
             program: now.status["program"].as_u64().unwrap_or_default(),
+            revision: now.status["revision"].as_u64(),
             connections: workers.iter().map(|worker| worker.connections).sum(),
             notes: notes(&now.status),
             rules: rules(now, before, &count),

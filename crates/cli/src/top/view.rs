@@ -98,7 +98,10 @@ fn title_line(figures: &Figures) -> Line<'static> {
     let mut parts = vec![Span::styled("tamis", TITLE)];
     let mut part = |what: String| parts.push(Span::raw(format!("  {what}")));
     part(format!("up {}", clock(figures.uptime)));
-    part(format!("program {}", figures.program));
+    part(match figures.revision {
+        Some(revision) => format!("revision {revision}"),
+        None => format!("program {}", figures.program),
+    });
     if let (Some(frames), Some(bytes)) = (frames.rate, bytes.rate) {
         part(format!("{} frames/s, {}bit/s", short(frames), apart(&short(bytes * 8.0))));
     }
