@@ -116,8 +116,8 @@ fn what_is_no_request_is_refused_with_the_reason() {
     assert!(what(b"{\"command\":\"dance\"}\n").contains("unknown variant `dance`"));
     assert!(what(b"\n").contains("EOF"));
     assert!(what(b"{\"command\":\"status\"").starts_with("expected a request within 1 s"));
-    let huge = vec![b' '; (16 << 20) + 1];
-    assert_eq!(what(&huge), format!("expected a request of {} bytes at most", 16 << 20));
+    let huge = vec![b' '; (48 << 20) + 1];
+    assert_eq!(what(&huge), format!("expected a request of {} bytes at most", 48 << 20));
 
     // Who ends its side has ended its line.
     let mut client = connected(&served);
