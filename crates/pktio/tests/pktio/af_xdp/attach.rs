@@ -20,6 +20,22 @@ fn has_program(namespace: &Namespace) -> bool {
     namespace.command("ip -d link show dev e0").contains("prog/xdp")
 }
 
+/// Waits until it is so: a child that another test starts has copies of a port's descriptors until it becomes the program
+/// that it is to run.
+#[track_caller]
+fn comes_true(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[track_caller]
+fn loses_its_program(namespace: &Namespace) {
+    comes_true("it has no program any more", || !has_program(namespace));
+}
+
 #[test]
 fn the_program_goes_with_the_port() {
     for mode in MODES {
@@ -37,7 +53,7 @@ fn the_program_goes_with_the_port() {
         let mut ports = port.into_parts(2).unwrap();
         assert!(has_program(&wire.ours), "until the last of them ends");
         ports.clear();
-        assert!(!has_program(&wire.ours));
+        loses_its_program(&wire.ours);
     }
 }
 
@@ -69,11 +85,7 @@ fn a_process_that_is_killed_leaves_no_program() {
     // SIGKILL.
     child.kill().unwrap();
     child.wait().unwrap();
-    let began = Instant::now();
-    while has_program(&wire.ours) {
-        assert!(began.elapsed() < PATIENCE, "its program is still there");
-        thread::sleep(Duration::from_millis(5));
-    }
+    loses_its_program(&wire.ours);
     let config = small("e0", XdpMode::Native);
     let mut port = open(&wire.ours, &config, &umem_for(&config, 1)).unwrap();
     write(&wire.peer(), &frame(1, 60));
@@ -100,6 +112,7 @@ fn where_the_driver_refuses_the_stack_runs_it_and_the_port_says_so() {
     assert_eq!(number(&receive(&mut port, 1)[0].0), 3);
     assert_eq!((port.stats().rx_lost, port.losses().rx_dropped), (1, 1));
     drop(port);
+    loses_its_program(&wire.ours);
     wire.ours.command("ip link set e0 mtu 1500");
     let native = small("e0", XdpMode::Native);
     let refused = open(&wire.ours, &native, &umem).unwrap_err().to_string();
@@ -116,10 +129,11 @@ fn what_cannot_be_opened_says_why() {
     assert!(missing.starts_with("e9: No such device"), "{missing}");
     let odd = refused(AfXdpConfig { ring_frames: 100, ..config.clone() });
     assert!(odd.starts_with("e0: Invalid argument"), "{odd}");
-    assert!(!has_program(&wire.ours), "nothing is left of it");
+    loses_its_program(&wire.ours);
     let first = open(&wire.ours, &config, &umem).unwrap();
     assert_eq!(refused(config.clone()), "e0: another XDP program is attached (ip link show)");
     drop(first);
+    loses_its_program(&wire.ours);
     wire.ours.command("ip link set e0 mtu 3000");
     assert_eq!(
         refused(config.clone()),
@@ -169,7 +183,7 @@ fn promiscuous_mode_ends_with_the_port() {
     let port = open(&wire.ours, &config, &umem).unwrap();
     assert_eq!(promiscuity(), "1");
     drop(port);
-    assert_eq!(promiscuity(), "0");
+    comes_true("it is not promiscuous any more", || promiscuity() == "0");
     let quiet = AfXdpConfig { promiscuous: false, ..config };
     let _port = open(&wire.ours, &quiet, &umem).unwrap();
     assert_eq!(promiscuity(), "0");
