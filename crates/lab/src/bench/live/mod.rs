@@ -5,6 +5,7 @@
 //! Every process is pinned: the source of the frames to the first core, the forwarder to the last one, and both to the
 //! last one where processor time is measured.
 
+pub mod changing;
 mod counts;
 mod dpdk;
 pub mod figure;
