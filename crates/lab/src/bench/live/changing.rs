@@ -68,7 +68,8 @@ fn address(number: u64) -> String {
     format!("203.0.113.{}", number % 254 + 1)
 }
 
-fn apply(text: String) -> Request {
+/// Rules that take the place of those in force.
+pub(super) fn apply(text: String) -> Request {
     Request::Apply {
         text,
         name: String::new(),
@@ -80,7 +81,8 @@ fn apply(text: String) -> Request {
     }
 }
 
-fn carried_out(socket: &Path, request: &Request) -> io::Result<()> {
+/// Asks for it; a refusal is an error.
+pub(super) fn carried_out(socket: &Path, request: &Request) -> io::Result<()> {
     match ask(socket, request)? {
         Ok(_) => Ok(()),
         Err(refusal) => Err(io::Error::other(refusal.what)),
