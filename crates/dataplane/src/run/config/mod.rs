@@ -8,6 +8,7 @@ mod dpdk;
 mod metrics;
 mod port;
 mod privileges;
+pub mod properties;
 mod read;
 mod work;
 
