@@ -33,6 +33,7 @@ mod links;
 mod live;
 mod load;
 mod metrics;
+mod middlebox;
 mod offload;
 mod opened;
 mod ordered;
@@ -100,6 +101,7 @@ pub use device::is_like;
 pub use error::RunError;
 pub use given_up::GivenUp;
 pub use load::Loaded;
+pub use middlebox::{Descriptor, Hosted, LAYOUT_VERSION, Polled, Verdict};
 pub use opened::{Opened, check, open};
 pub use ordered::Queue;
 pub use place::Place;
@@ -165,6 +167,24 @@ impl Default for Beside {
     }
 }
 
+/// How a run is to go.
+#[derive(Debug)]
+struct Plan {
+    division: Division,
+    on_panic: OnPanic,
+    /// Where its connections are written at its end.
+    connections: Option<PathBuf>,
+    beside: Beside,
+}
+
+/// Who has the workers take their steps.
+enum Driven {
+    /// Threads of theirs.
+    Alone,
+    /// Whoever polls them, with room for so many frames at a time.
+    Hosted { burst: usize },
+}
+
 /// How the work is divided.
 #[derive(Debug)]
 struct Division {
@@ -211,25 +231,28 @@ impl Run {
         let wires = wires.into_iter().map(join).collect::<io::Result<_>>();
         let wires = wires.map_err(RunError::Workers)?;
         let published = publish(rulesets, config)?;
-        Self::begin(wires, published, division, on_panic, None, Beside::default())
+        let plan = Plan { division, on_panic, connections: None, beside: Beside::default() };
+        Ok(Self::begin(wires, published, plan, Driven::Alone)?.0)
     }
 
     fn begin(
         wires: Vec<Joined>,
         published: Published,
-        division: Division,
-        on_panic: OnPanic,
-        connections: Option<PathBuf>,
-        beside: Beside,
-    ) -> Result<Self, RunError> {
+        plan: Plan,
+        driven: Driven,
+    ) -> Result<(Self, Vec<Hosted>), RunError> {
+        let Plan { division, on_panic, connections, beside } = plan;
         let addresses = published.program().config().host.addresses.clone();
         let all = wires.iter().map(Joined::join).collect();
         let crew = Crew::new(wires, &published, &division.steering, on_panic);
         let crew = crew.map_err(RunError::Workers)?;
         let (directions, shared) = (crew.directions.clone(), Arc::clone(&crew.shared));
         let taps = Arc::clone(&crew.taps);
-        let threads =
-            crew.start(&division.cores, connections.is_some()).map_err(RunError::Workers)?;
+        let (cores, keeps) = (&division.cores, connections.is_some());
+        let (threads, hosted) = match driven {
+            Driven::Alone => (crew.start(cores, keeps).map_err(RunError::Workers)?, Vec::new()),
+            Driven::Hosted { burst } => crew.host(cores, keeps, burst),
+        };
         let live = Live {
             start: Instant::now(),
             published,
@@ -244,7 +267,8 @@ impl Run {
             wires: Wires { all, addresses },
             metrics: beside.metrics,
         };
-        Ok(Self { live: Arc::new(live), threads, control: None, metrics: None, connections })
+        let run = Self { live: Arc::new(live), threads, control: None, metrics: None, connections };
+        Ok((run, hosted))
     }
 
     /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Opened::start`] started.

@@ -14,12 +14,13 @@ use super::journal::Journal;
 use super::links::{Kernel, Links};
 use super::load::{self, Loaded, RulesText};
 use super::metrics::{self, Metrics};
+use super::middlebox::Hosted;
 use super::ports::{self, OpenDpdk, OpenPort, Openers};
 use super::restart::{self, Resumed};
 use super::revisions::{Chosen, Revisions};
 use super::workers::Joined;
 use super::xdp_ports::OpenXdp;
-use super::{Beside, Division, Run, port_checks, publish};
+use super::{Beside, Division, Driven, Plan, Run, port_checks, publish};
 
 /// A run to be: all that it needs is open, and no frame is taken yet. What opening takes and running does not may be
 /// given up here, by the one thread that there is.
@@ -155,6 +156,23 @@ impl Opened {
     /// The rules form a loop, the journal does not take them, no threads can be had, or the file of connections cannot
     /// be taken over.
     pub fn start(self, given_up: GivenUp) -> Result<Run, RunError> {
+        Ok(self.begin(given_up, Driven::Alone)?.0)
+    }
+
+    /// The same, with workers for middleboxes that have threads of their own: one polls each, and is shown up to `burst`
+    /// frames at a time.
+    ///
+    /// # Errors
+    /// As [`Opened::start`].
+    pub fn start_hosted(
+        self,
+        given_up: GivenUp,
+        burst: usize,
+    ) -> Result<(Run, Vec<Hosted>), RunError> {
+        self.begin(given_up, Driven::Hosted { burst })
+    }
+
+    fn begin(self, given_up: GivenUp, driven: Driven) -> Result<(Run, Vec<Hosted>), RunError> {
         let Loaded { rulesets, config, .. } = self.loaded;
         let published = publish(&rulesets, config)?;
         let Self { wires, division, on_panic, connections, links, resumed, .. } = self;
@@ -162,13 +180,14 @@ impl Opened {
         let revisions = Some(revisions.map_err(RunError::Journal)?);
         let metrics = self.metrics.as_ref().and_then(Metrics::address);
         let beside = Beside { links, resumed, given_up, revisions, metrics };
-        let run = Run::begin(wires, published, division, on_panic, connections, beside)?;
+        let plan = Plan { division, on_panic, connections, beside };
+        let (run, hosted) = Run::begin(wires, published, plan, driven)?;
         // Not before: what cannot start leaves them to the next attempt.
         if let Err(error) = restart::begin(run.connections.as_deref()) {
             run.stop();
             return Err(error);
         }
-        Ok(Run { control: self.control, metrics: self.metrics, ..run })
+        Ok((Run { control: self.control, metrics: self.metrics, ..run }, hosted))
     }
 }
 

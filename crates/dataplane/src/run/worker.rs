@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use conntrack::Listing;
 use pktio::{PortError, Readiness};
 use smallvec::SmallVec;
 
@@ -64,6 +65,16 @@ pub(super) struct Stage {
     failed: Option<Failed>,
 }
 
+/// Whether there are more steps after one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Goes,
+    Ended,
+}
+
+/// How a worker ended, and the connections that it leaves.
+pub(super) type Left = (Result<(), Failed>, Listing);
+
 /// Why a worker ended before it was told to.
 #[derive(Debug)]
 pub(super) enum Failed {
@@ -75,36 +86,45 @@ pub(super) enum Failed {
 impl Worker {
     /// Takes frames on their way until it is told to stop, and sees them out.
     pub(super) fn run(&mut self) -> Result<(), Failed> {
-        let ended = self.take_turns();
+        while self.step(None) == Step::Goes {}
+        self.see_out()
+    }
+
+    /// Sees to it that nothing is held back once the last step is taken: how it ended.
+    pub(super) fn see_out(&mut self) -> Result<(), Failed> {
+        let ended = self.stage.failed.take().map_or(Ok(()), Err);
         let flushed = self.wires.iter_mut().try_for_each(Wire::flush);
         let ordered = self.ordered.iter_mut().try_for_each(Ordered::flush);
         ended.and(flushed.and(ordered).map_err(Failed::Port))
     }
 
-    fn take_turns(&mut self) -> Result<(), Failed> {
-        loop {
-            // Looked at before the turn, which so sees all that others gave before they got as far.
-            let are_all_as_far = self.shared.have_all_reached(self.stage.phase);
-            self.shared.seat(self.number).beat();
-            let frames = match catch_unwind(AssertUnwindSafe(|| self.turn())) {
-                Ok(Ok(frames)) => frames,
-                Ok(Err(error)) => self.fail(Failed::Port(error)),
-                Err(_) => self.panicked(),
-            };
-            let is_over = self.is_to_stop(frames);
-            match self.stage.phase {
-                Phase::Receives if is_over => self.go_on_to(Phase::Gives),
-                _ if frames > 0 => {}
-                _ if self.has_bursts() => self.sleep(),
-                Phase::Gives if are_all_as_far => {
-                    self.handover.give_up();
-                    self.go_on_to(Phase::Takes);
-                }
-                Phase::Takes if are_all_as_far => {
-                    return self.stage.failed.take().map_or(Ok(()), Err);
-                }
-                _ => self.sleep(),
+    /// One turn, and sleep for at most `most` if there is nothing to do.
+    pub(super) fn step(&mut self, most: Option<Duration>) -> Step {
+        // Looked at before the turn, which so sees all that others gave before they got as far.
+        let are_all_as_far = self.shared.have_all_reached(self.stage.phase);
+        self.shared.seat(self.number).beat();
+        let frames = self.caught(Self::turn);
+        let is_over = self.is_to_stop(frames);
+        match self.stage.phase {
+            Phase::Receives if is_over => self.go_on_to(Phase::Gives),
+            _ if frames > 0 => {}
+            _ if self.has_bursts() => self.sleep(most),
+            Phase::Gives if are_all_as_far => {
+                self.handover.give_up();
+                self.go_on_to(Phase::Takes);
             }
+            Phase::Takes if are_all_as_far => return Step::Ended,
+            _ => self.sleep(most),
+        }
+        Step::Goes
+    }
+
+    /// So many frames went on their way, unless it panicked over them, or a port failed.
+    fn caught(&mut self, way: impl FnOnce(&mut Self) -> Result<usize, PortError>) -> usize {
+        match catch_unwind(AssertUnwindSafe(|| way(self))) {
+            Ok(Ok(frames)) => frames,
+            Ok(Err(error)) => self.fail(Failed::Port(error)),
+            Err(_) => self.panicked(),
         }
     }
 
@@ -225,17 +245,18 @@ impl Worker {
         self.ordered.iter().any(Ordered::has_bursts)
     }
 
-    /// Waits for frames, or for somebody who wakes it.
-    fn sleep(&self) {
+    /// Waits for frames, or for somebody who wakes it, for at most `most`.
+    fn sleep(&self, most: Option<Duration>) {
         let mut descriptors: SmallVec<[BorrowedFd<'_>; 8]> = SmallVec::new();
         // Another worker's burst may have to be given up.
-        let mut most = self.has_bursts().then_some(LOOK);
+        let look = self.has_bursts().then_some(LOOK);
+        let mut most = sooner(most, look);
         let mut is_awake = false;
         for ready in self.readiness().filter(|_| self.stage.phase == Phase::Receives) {
             match ready {
                 Readiness::Never => {}
                 Readiness::Always => is_awake = true,
-                Readiness::After(wait) => most = Some(most.map_or(wait, |most| most.min(wait))),
+                Readiness::After(wait) => most = sooner(most, Some(wait)),
                 Readiness::Bell(bell) => is_awake |= bell.wakes(&self.waker),
                 Readiness::Descriptor(descriptor) => descriptors.push(descriptor),
             }
@@ -244,6 +265,11 @@ impl Worker {
             self.shared.seat(self.number).park(&descriptors, most);
         }
     }
+}
+
+/// The shorter of two waits, where nothing is as long as it takes.
+fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
 }
 
 /// A worker that is no more holds nobody up, however it ended.

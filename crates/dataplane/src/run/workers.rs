@@ -14,6 +14,7 @@ use conntrack::Listing;
 use super::account::Account;
 use super::config::{OnPanic, Order, Other};
 use super::handover::{self, Handover};
+use super::middlebox::{End, Hosted};
 use super::ordered::{Lanes, Ordered};
 use super::parker::Parker;
 use super::shadow::Shade;
@@ -24,7 +25,7 @@ use super::talkers::Sampler;
 use super::taps::Taps;
 use super::topology;
 use super::wire::{BoxedPort, Driven, Wire};
-use super::worker::{Failed, Stage, Worker};
+use super::worker::{Failed, Left, Stage, Worker};
 use crate::publish::Published;
 use crate::wires::Crossing;
 use crate::wires::Join;
@@ -101,8 +102,31 @@ pub(super) struct Crew {
     pub(super) taps: Arc<Taps>,
 }
 
-/// A worker's thread: why it ended, and the connections that it leaves.
-pub(super) type Thread = JoinHandle<(Result<(), Failed>, Listing)>;
+/// Where a worker works.
+#[derive(Debug)]
+pub(super) enum Thread {
+    /// By itself.
+    Own(JoinHandle<Left>),
+    /// Wherever it is polled.
+    Hosted(Arc<End>),
+}
+
+impl Thread {
+    pub(super) fn is_finished(&self) -> bool {
+        match self {
+            Self::Own(thread) => thread.is_finished(),
+            Self::Hosted(end) => end.is_told(),
+        }
+    }
+
+    /// Waits for the end of one that is hosted no longer than for this question.
+    fn join(self) -> Option<Left> {
+        match self {
+            Self::Own(thread) => thread.join().ok(),
+            Self::Hosted(end) => end.take(),
+        }
+    }
+}
 
 impl Crew {
     /// Workers for these wires, as many as `steering` says.
@@ -186,16 +210,30 @@ impl Crew {
                 (ended, left)
             };
             // A worker that gets no thread is dropped, which stops the others.
-            threads.push(thread::Builder::new().name(name).spawn(work)?);
+            threads.push(Thread::Own(thread::Builder::new().name(name).spawn(work)?));
         }
         Ok(threads)
+    }
+
+    /// Hands them out instead, each with room for so many frames at a time.
+    pub(super) fn host(
+        self,
+        cores: &[Option<usize>],
+        keeps: bool,
+        burst: usize,
+    ) -> (Vec<Thread>, Vec<Hosted>) {
+        let host = |(worker, core): (Worker, &Option<usize>)| {
+            let (hosted, end) = Hosted::new(worker, burst, *core, keeps);
+            (Thread::Hosted(end), hosted)
+        };
+        self.workers.into_iter().zip(cores).map(host).unzip()
     }
 }
 
 /// Waits for the end of all: how the first to fail failed, and what connections they leave together.
 pub(super) fn join(threads: Vec<Thread>) -> (Result<(), Failed>, Listing) {
     let ends = threads.into_iter().enumerate().map(|(number, thread)| {
-        thread.join().unwrap_or_else(|_| (Err(Failed::Panicked(number)), Listing::default()))
+        thread.join().unwrap_or_else(|| (Err(Failed::Panicked(number)), Listing::default()))
     });
     // The first one to fail stopped the others.
     ends.fold((Ok(()), Listing::default()), |(ended, left), (own, of_own)| {
