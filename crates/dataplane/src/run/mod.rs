@@ -101,7 +101,9 @@ pub use device::is_like;
 pub use error::RunError;
 pub use given_up::GivenUp;
 pub use load::Loaded;
-pub use middlebox::{Descriptor, Hosted, LAYOUT_VERSION, Polled, Verdict};
+pub use middlebox::{
+    Descriptor, Driver, Hosted, LAYOUT_VERSION, Middlebox, Offsets, Polled, Shown, Verdict, Waiting,
+};
 pub use opened::{Opened, check, open};
 pub use ordered::Queue;
 pub use place::Place;
@@ -177,14 +179,6 @@ struct Plan {
     beside: Beside,
 }
 
-/// Who has the workers take their steps.
-enum Driven {
-    /// Threads of theirs.
-    Alone,
-    /// Whoever polls them, with room for so many frames at a time.
-    Hosted { burst: usize },
-}
-
 /// How the work is divided.
 #[derive(Debug)]
 struct Division {
@@ -220,6 +214,22 @@ impl Run {
         on_panic: OnPanic,
         workers: &Workers,
     ) -> Result<Self, RunError> {
+        let driven = Self::start_driven(wires, rulesets, config, on_panic, workers, Driver::Alone);
+        Ok(driven?.0)
+    }
+
+    /// The same with middleboxes. Workers that are to be polled come with the run.
+    ///
+    /// # Errors
+    /// The rules form a loop, no threads can be had, or several workers keep the order of a wire, which no middlebox sees.
+    pub fn start_driven(
+        wires: Vec<Ends>,
+        rulesets: &[Arc<Ruleset>],
+        config: Config,
+        on_panic: OnPanic,
+        workers: &Workers,
+        driver: Driver<'_>,
+    ) -> Result<(Self, Vec<Hosted>), RunError> {
         let division = Division::of(rulesets, workers, wires.iter().map(|wire| wire.order));
         let join = |Ends { ports: [first, second], crossings, other, order }: Ends| {
             let join = |(name, port): (_, BoxedPort)| {
@@ -232,26 +242,30 @@ impl Run {
         let wires = wires.map_err(RunError::Workers)?;
         let published = publish(rulesets, config)?;
         let plan = Plan { division, on_panic, connections: None, beside: Beside::default() };
-        Ok(Self::begin(wires, published, plan, Driven::Alone)?.0)
+        Self::begin(wires, published, plan, driver)
     }
 
     fn begin(
         wires: Vec<Joined>,
         published: Published,
         plan: Plan,
-        driven: Driven,
+        driver: Driver<'_>,
     ) -> Result<(Self, Vec<Hosted>), RunError> {
         let Plan { division, on_panic, connections, beside } = plan;
         let addresses = published.program().config().host.addresses.clone();
         let all = wires.iter().map(Joined::join).collect();
-        let crew = Crew::new(wires, &published, &division.steering, on_panic);
-        let crew = crew.map_err(RunError::Workers)?;
+        let crew = Crew::new(wires, &published, &division.steering, on_panic, driver.slot());
+        let mut crew = crew.map_err(RunError::Workers)?;
         let (directions, shared) = (crew.directions.clone(), Arc::clone(&crew.shared));
         let taps = Arc::clone(&crew.taps);
         let (cores, keeps) = (&division.cores, connections.is_some());
-        let (threads, hosted) = match driven {
-            Driven::Alone => (crew.start(cores, keeps).map_err(RunError::Workers)?, Vec::new()),
-            Driven::Hosted { burst } => crew.host(cores, keeps, burst),
+        let (threads, hosted) = match driver {
+            Driver::Hosted(_, burst) => crew.host(cores, keeps, burst),
+            Driver::Alone => (crew.start(cores, keeps).map_err(RunError::Workers)?, Vec::new()),
+            Driver::With(_, make) => {
+                crew.equip(make);
+                (crew.start(cores, keeps).map_err(RunError::Workers)?, Vec::new())
+            }
         };
         let live = Live {
             start: Instant::now(),

@@ -13,16 +13,18 @@ use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use conntrack::Listing;
 use pktio::{PortError, Readiness};
 use smallvec::SmallVec;
 
 use super::account::Reason;
-use super::config::OnPanic;
+use super::clock::now;
+use super::config::{OnPanic, Side};
 use super::handed::Handed;
 use super::handover::Handover;
+use super::middlebox::{Middlebox, Waiting};
 use super::ordered::Ordered;
 use super::shadow::Shade;
 use super::shared::{Phase, Shared};
@@ -53,6 +55,8 @@ pub(super) struct Worker {
     pub(super) stage: Stage,
     /// What others gave it, under way.
     pub(super) taken: VecDeque<Handed>,
+    /// Who sees its frames, unless that is whoever polls it.
+    pub(super) middlebox: Option<Box<dyn Middlebox>>,
 }
 
 /// How far a worker is with its life.
@@ -131,11 +135,11 @@ impl Worker {
     /// What it is asked, one burst from each port of all wires, and what others gave it: how many frames there were.
     fn turn(&mut self) -> Result<usize, PortError> {
         self.shared.seat(self.number).questions.answer(&mut self.rules);
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mode = self.mode();
         let Self { rules, shade, sampler, handover, shared, wires, ordered, taken, stage, .. } =
             self;
-        let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        let middlebox = &mut self.middlebox;
+        let now = now();
         shade.turns();
         let causes = &shared.causes;
         let mut means = Means { rules, causes, shade, handover, sampler, mode, now };
@@ -149,6 +153,7 @@ impl Worker {
         for ordered in ordered {
             frames += usize::from(ordered.turn(receives, &mut means, &|| shared.wake_all())?);
         }
+        show(middlebox, Side::Before, wires, &mut means)?;
         means.handover.release(false);
         shared.seat(self.number).has_waiting(means.handover.waiting());
         means.handover.take(taken);
@@ -162,13 +167,42 @@ impl Worker {
             let Some(wire) = wires.get_mut(usize::from(wire)) else { continue };
             wire.take_over(usize::from(from), some, is_placed, &mut means)?;
         }
+        show(middlebox, Side::After, wires, &mut means)?;
         for (wire, from) in means.handover.dropped() {
             wires[usize::from(wire)].drop_held(usize::from(from));
         }
         means.handover.wake();
         means.shade.turned(now, frames);
+        if let (Some(middlebox), 0) = (middlebox, frames) {
+            middlebox.idle(now);
+        }
         shared.seat(self.number).holds(rules.state().flows());
         Ok(frames)
+    }
+
+    /// The frames that wait for whoever polls it, by wire and end.
+    pub(super) fn waiting(&mut self) -> impl Iterator<Item = &mut Waiting> {
+        self.wires.iter_mut().flat_map(Wire::waiting)
+    }
+
+    /// Has what waited go on as its verdicts say.
+    pub(super) fn carry_out(&mut self) {
+        self.caught(|worker| {
+            let mode = worker.mode();
+            let Self { rules, shade, sampler, handover, shared, wires, .. } = worker;
+            let (causes, now) = (&shared.causes, now());
+            let mut means = Means { rules, causes, shade, handover, sampler, mode, now };
+            wires.iter_mut().try_for_each(|wire| wire.carry_out(&mut means))?;
+            means.handover.release(false);
+            means.handover.wake();
+            Ok(0)
+        });
+    }
+
+    /// Goes on as one that panicked for a second time: whoever polled it is no more.
+    pub(super) fn gives_up(&mut self) {
+        self.shared.panics(self.number);
+        self.fail(Failed::Panicked(self.number));
     }
 
     /// What becomes of frames now.
@@ -261,10 +295,21 @@ impl Worker {
                 Readiness::Descriptor(descriptor) => descriptors.push(descriptor),
             }
         }
-        if !is_awake {
+        if !is_awake && most != Some(Duration::ZERO) {
             self.shared.seat(self.number).park(&descriptors, most);
         }
     }
+}
+
+/// Shows a middlebox on this side of the rules the frames of all wires, if there is one.
+fn show(
+    middlebox: &mut Option<Box<dyn Middlebox>>,
+    side: Side,
+    wires: &mut [Wire],
+    means: &mut Means<'_>,
+) -> Result<(), PortError> {
+    let Some(middlebox) = middlebox else { return Ok(()) };
+    wires.iter_mut().try_for_each(|wire| wire.show(side, &mut **middlebox, means))
 }
 
 /// The shorter of two waits, where nothing is as long as it takes.

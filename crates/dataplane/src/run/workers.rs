@@ -12,9 +12,9 @@ use std::thread::{self, JoinHandle};
 use conntrack::Listing;
 
 use super::account::Account;
-use super::config::{OnPanic, Order, Other};
+use super::config::{OnPanic, Order, Other, Slot};
 use super::handover::{self, Handover};
-use super::middlebox::{End, Hosted};
+use super::middlebox::{End, Hosted, Middlebox};
 use super::ordered::{Lanes, Ordered};
 use super::parker::Parker;
 use super::shadow::Shade;
@@ -119,7 +119,7 @@ impl Thread {
         }
     }
 
-    /// Waits for the end of one that is hosted no longer than for this question.
+    /// How it ended: one of its own is waited for, one that is hosted has been told to have ended.
     fn join(self) -> Option<Left> {
         match self {
             Self::Own(thread) => thread.join().ok(),
@@ -129,7 +129,7 @@ impl Thread {
 }
 
 impl Crew {
-    /// Workers for these wires, as many as `steering` says.
+    /// Workers for these wires, as many as `steering` says. Frames wait for a middlebox in `slot`, if there is one.
     ///
     /// # Errors
     /// The machine has no descriptors left.
@@ -138,6 +138,7 @@ impl Crew {
         published: &Published,
         steering: &Steering,
         on_panic: OnPanic,
+        slot: Option<Slot>,
     ) -> io::Result<Self> {
         let count = steering.workers();
         let parkers = (0..count).map(|_| Parker::new().map(Arc::new)).collect::<io::Result<_>>()?;
@@ -158,7 +159,8 @@ impl Crew {
                 let number = wires.free.len() as u16;
                 let ends = [ends.0, ends.1];
                 let tap = taps.tap(ends.each_ref().map(|end| Arc::clone(&end.name)));
-                let wire = Wire::new(number, ends, other, crossings, count, tap);
+                let mut wire = Wire::new(number, ends, other, crossings, count, tap);
+                slot.into_iter().for_each(|slot| wire.open(slot));
                 for (counted, account) in counted.iter_mut().zip(wire.accounts()) {
                     counted.accounts.push(account);
                 }
@@ -185,10 +187,16 @@ impl Crew {
             waker,
             stage: Stage::default(),
             taken: VecDeque::new(),
+            middlebox: None,
         };
         let all = of_workers.into_iter().zip(handovers).zip(wakers).enumerate();
         let workers = all.map(make).collect();
         Ok(Self { workers, directions, shared, taps })
+    }
+
+    /// Gives each the middlebox that is made for it.
+    pub(super) fn equip(&mut self, make: &mut dyn FnMut(usize) -> Box<dyn Middlebox>) {
+        self.workers.iter_mut().for_each(|worker| worker.middlebox = Some(make(worker.number)));
     }
 
     /// Starts a thread for each, on the core that it is given if it is given one. What connections they leave is asked
