@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use dataplane::run::config::{OnPanic, Side, Slot};
-use dataplane::run::{DRAIN, Driver, Polled, Reason, RunError, Verdict};
+use dataplane::run::{BoxedPort, DRAIN, Driver, Polled, Reason, RunError, Verdict};
 
-use super::super::workers::{TRACKED, conversations};
+use super::super::workers::{Recording, TRACKED, Trouble, Troubled, conversations};
 use super::super::{filter, syn};
 use super::{Each, Job, Left, Ports, poll};
 
@@ -77,6 +77,41 @@ fn a_hosted_worker_that_is_dropped_ends_the_run_and_every_frame_is_accounted_for
         let counted = left.counted(0);
         assert!(counted.balances(), "{counted:?}");
         assert!(left.status.panicked);
+    }
+}
+
+/// The port that frames leave by fails, or panics, over the first burst that a middlebox let go.
+#[test]
+fn trouble_with_what_was_let_go_costs_a_burst_or_ends_the_run() {
+    for side in [Side::After, Side::Before] {
+        for trouble in [Trouble::Panic, Trouble::Failure] {
+            let slot = Slot { side, ..Slot::default() };
+            let frames: Vec<_> = (0..200).map(syn).collect();
+            let job = Job { slot, ..Job::new(&filter("ACCEPT", ""), frames.clone()) };
+            let recording = |frames| Recording { frames, at: 0, left: Arc::default() };
+            let right = Troubled(recording(Vec::new()), Some(trouble));
+            let ports: [BoxedPort; 2] = [Box::new(recording(frames)), Box::new(right)];
+            let (run, hosted) = job.start(ports, Driver::Hosted(slot, 30));
+            let polling = hosted
+                .into_iter()
+                .map(|hosted| thread::spawn(move || poll(hosted, |_: &mut [_]| {})));
+            let polling: Vec<_> = polling.collect();
+            let (status, ended) = run.wait(&AtomicBool::new(false), |_| {});
+            polling.into_iter().for_each(|thread| thread.join().expect("it polls to the end"));
+            let counted = status.directions[0].frames;
+            assert!(counted.balances() && counted.sent == 0, "{counted:?}");
+            match trouble {
+                Trouble::Panic => {
+                    assert!(ended.is_ok() && status.panicked);
+                    assert_eq!(counted.of(Reason::Panic), 200);
+                }
+                Trouble::Failure => {
+                    assert!(matches!(ended, Err(RunError::Port(_))), "{ended:?}");
+                    // A burst of the recording, of which all had waited.
+                    assert_eq!((counted.received, counted.of(Reason::Device)), (48, 48));
+                }
+            }
+        }
     }
 }
 
