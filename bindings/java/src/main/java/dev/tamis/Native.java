@@ -3,9 +3,10 @@ package dev.tamis;
 /**
  * The functions of the native library, and nothing else.
  *
- * <p>Contract: {@link NativeLibrary#load} comes first. Handles are addresses that the library gave and takes back; each method throws {@link TamisException} with the
- * message that the command line would print. A worker's handle belongs to the thread that polls it; those of a run may be
- * used by any thread. Nothing here is called per packet: {@link #poll} is called per burst.
+ * <p>Contract: {@link NativeLibrary#load} comes first. Handles are addresses that the library gave and takes back; each
+ * method throws {@link TamisException} with the message that the command line would print. A worker's handle belongs to the
+ * thread that polls it; those of a run may be used by any thread. Nothing here is called per packet: {@link #poll} is
+ * called per burst.
  */
 final class Native {
     private Native() {}
@@ -55,12 +56,19 @@ final class Native {
     /** Stops the run if it still goes, and gives it up. */
     static native void closeRun(long run);
 
-    /** The cores of this machine in JSON, and those that this process may use. */
+    /**
+     * The processors that this process may run on: {@code {"processors": [{"number": 0, "core": 0, "socket": 0}]}}, by the
+     * numbers that the system has for them.
+     */
     static native String topology();
 
-    /** The document of {@code tamis --json replay}. */
+    /**
+     * The document of {@code tamis --json replay}. Rules and captures are paths; the options are an object whose keys are
+     * the command line's without dashes ({@code {"in": "lan0", "net": ["lan0=10.0.0.0/8"], "rp-filter": true}}), and others
+     * are refused.
+     */
     static native String replay(String[] rules, String[] captures, String optionsJson);
 
-    /** The document of {@code tamis --json why}. */
+    /** The document of {@code tamis --json why}, of the packet with that number, from 1. */
     static native String why(String[] rules, String capture, long number, String optionsJson);
 }
