@@ -53,19 +53,31 @@ public final class Burst {
         return packet;
     }
 
-    /** Has the handler give verdicts to the first {@code n} packets. */
-    void deliver(Handler handler, int n) {
+    /** The first {@code n} descriptors are those of the packets that wait. */
+    Burst begin(int n) {
         size = n;
         if (n > judged.length * BITS) {
             judged = new long[n / BITS + 1];
         }
+        return this;
+    }
+
+    /** They do not any more. */
+    void end() {
+        packet.release();
+        size = 0;
+        Arrays.fill(judged, 0);
+    }
+
+    /** Has the handler give verdicts to the first {@code n} packets. */
+    void deliver(Handler handler, int n) {
+        begin(n);
         try {
             handler.burst(this);
         } catch (Throwable t) {
             failures.add(failOthers(), t);
         } finally {
-            packet.release();
-            clear();
+            end();
         }
     }
 
@@ -114,10 +126,5 @@ public final class Burst {
 
     private long verdictAt(int index) {
         return descriptors + (long) index * Descriptor.SIZE + Descriptor.VERDICT;
-    }
-
-    private void clear() {
-        size = 0;
-        Arrays.fill(judged, 0);
     }
 }

@@ -8,7 +8,7 @@ package dev.tamis;
  * configuration gives them ({@code [middlebox] on_error}); the run goes on. What {@link #init} throws ends the run.
  */
 @FunctionalInterface
-public interface Handler extends AutoCloseable {
+public interface Handler {
     /**
      * Begins, in the thread of its worker, before the first packet.
      *
@@ -50,6 +50,5 @@ public interface Handler extends AutoCloseable {
      *
      * @throws Exception is told
      */
-    @Override
     default void close() throws Exception {}
 }

@@ -157,7 +157,7 @@ final class NativeLibrary {
         }
     }
 
-    private static void loadFrom(Path file) {
+    static void loadFrom(Path file) {
         try {
             System.load(file.toString());
         } catch (UnsatisfiedLinkError e) {
