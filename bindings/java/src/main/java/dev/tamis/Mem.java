@@ -13,10 +13,12 @@ final class Mem {
     private static final Unsafe UNSAFE = unsafe();
     private static final long BYTES = Unsafe.ARRAY_BYTE_BASE_OFFSET;
 
-    /** By what memory is read. */
-    static final String BY = "sun.misc.Unsafe";
-
     private Mem() {}
+
+    /** By what memory is read. (A constant would be the base's, wherever it was compiled into.) */
+    static String by() {
+        return "sun.misc.Unsafe";
+    }
 
     private static Unsafe unsafe() {
         try {

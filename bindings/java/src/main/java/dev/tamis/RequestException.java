@@ -4,6 +4,7 @@ package dev.tamis;
 public final class RequestException extends TamisException {
     private static final long serialVersionUID = 1L;
 
+    /** Why, in a word. */
     private final String kind;
 
     RequestException(String kind, String what) {

@@ -4,8 +4,13 @@ package dev.tamis;
 public final class UnsignedRangeException extends IllegalArgumentException {
     private static final long serialVersionUID = 1L;
 
+    /** The field that was to be written. */
     private final String field;
+
+    /** What was to be written. */
     private final long value;
+
+    /** The largest value that fits. */
     private final long max;
 
     UnsignedRangeException(String field, long value, long max) {

@@ -17,10 +17,12 @@ final class Mem {
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED;
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
 
-    /** By what memory is read. */
-    static final String BY = "java.lang.foreign";
-
     private Mem() {}
+
+    /** By what memory is read. (A constant would be the base's, wherever it was compiled into.) */
+    static String by() {
+        return "java.lang.foreign";
+    }
 
     static byte getByte(long address) {
         return ALL.get(BYTE, address);

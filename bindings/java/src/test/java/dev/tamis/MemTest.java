@@ -12,6 +12,12 @@ import org.junit.jupiter.api.Test;
 class MemTest {
     private static final int SIZE = 256;
 
+    /** The jar's class for the JDK is the one that is tested: the build says which it expects. */
+    @Test
+    void itIsTheOneOfThisJdk() {
+        assertEquals(System.getProperty("tamis.test.memory", "sun.misc.Unsafe"), Mem.by());
+    }
+
     @Test
     void numbersAreThoseOfAByteBuffer() {
         Random random = new Random(22);
