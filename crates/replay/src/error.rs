@@ -150,3 +150,26 @@ impl From<PortError> for Error {
         Self::Capture(source)
     }
 }
+
+/// The words of the system without its error numbers: `(os error 2)` tells nobody anything.
+#[must_use]
+pub fn without_numbers(text: &str) -> String {
+    let mut words = text.split(" (os error ");
+    let mut out = words.next().unwrap_or_default().to_owned();
+    for rest in words {
+        out.push_str(rest.split_once(')').map_or("", |(_, rest)| rest));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_numbers;
+
+    #[test]
+    fn error_numbers_of_the_system_are_left_out() {
+        assert_eq!(without_numbers("a: No such file (os error 2)"), "a: No such file");
+        assert_eq!(without_numbers("a (os error 2): b (os error 13), c"), "a: b, c");
+        assert_eq!(without_numbers("nothing to leave out"), "nothing to leave out");
+    }
+}
