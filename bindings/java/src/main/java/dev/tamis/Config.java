@@ -9,9 +9,9 @@ import java.nio.file.Path;
  * The configuration of a run: the TOML of {@code tamis run}, or a file of properties of the study's framework.
  *
  * @param toml its text
- * @param folder where its relative paths are from
+ * @param place its file, which errors name, or the folder that its relative paths are from
  */
-public record Config(String toml, Path folder) {
+public record Config(String toml, Path place) {
     /**
      * A configuration in a file; relative paths in it are from its folder.
      *
@@ -20,7 +20,7 @@ public record Config(String toml, Path folder) {
      * @throws TamisException if the file cannot be read
      */
     public static Config of(Path file) {
-        return new Config(read(file), folderOf(file));
+        return new Config(read(file), file);
     }
 
     /**
@@ -42,11 +42,8 @@ public record Config(String toml, Path folder) {
      * @throws TamisException if the file cannot be read, a key is none of the ten, or a value is not what it should be
      */
     public static Config fromProperties(Path file) {
-        return new Config(StudyProperties.toToml(file.toString(), read(file)), folderOf(file));
-    }
-
-    private static Path folderOf(Path file) {
-        return file.toAbsolutePath().getParent();
+        Path folder = file.toAbsolutePath().getParent();
+        return new Config(StudyProperties.toToml(file.toString(), read(file)), folder);
     }
 
     private static String read(Path file) {

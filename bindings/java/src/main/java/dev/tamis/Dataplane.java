@@ -40,7 +40,7 @@ public final class Dataplane implements AutoCloseable {
      */
     public static Dataplane open(Config config) {
         NativeLibrary.load();
-        return new Dataplane(Native.open(config.toml(), config.folder().toString()));
+        return new Dataplane(Native.open(config.toml(), config.place().toString()));
     }
 
     /**

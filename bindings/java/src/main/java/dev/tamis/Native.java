@@ -3,7 +3,7 @@ package dev.tamis;
 /**
  * The functions of the native library, and nothing else.
  *
- * <p>Contract: {@link NativeLibrary#load} comes first. Handles are addresses that the library gave and takes back; each
+ * <p>Contract: {@link NativeLibrary#load} comes first. Handles are numbers that the library gave and takes back; each
  * method throws {@link TamisException} with the message that the command line would print. A worker's handle belongs to the
  * thread that polls it; those of a run may be used by any thread. Nothing here is called per packet: {@link #poll} is
  * called per burst.
@@ -17,8 +17,8 @@ final class Native {
      */
     static native int layout(long[] offsets);
 
-    /** A run to be, from the text of its configuration and the folder that its relative paths are from. */
-    static native long open(String toml, String folder);
+    /** A run to be, from the text of its configuration, and its file or the folder that its relative paths are from. */
+    static native long open(String toml, String place);
 
     /** Opens the ports and starts the run: the number of its workers. */
     static native int start(long run);

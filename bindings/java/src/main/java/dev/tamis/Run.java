@@ -34,22 +34,29 @@ public final class Run {
         this.workers = workers;
     }
 
-    /** Starts the threads, once there is a handler for each. */
+    /** Starts the threads, once there is a handler for each. A worker whose thread cannot start is given up. */
     void start(Supplier<? extends Handler> handlers, Affinity affinity, long idleNanos) {
         List<Handler> made = Stream.<Handler>generate(handlers).limit(workers).toList();
         Status status = status();
         for (int number = 0; number < workers; number++) {
-            Handler handler = made.get(number);
             Poller poller = new Poller.OfRun(Native.worker(handle, number));
             Context context = new Context(number, workers);
-            running.add(new Worker(poller, handler, context, affinity.core(number, status), idleNanos));
+            running.add(new Worker(poller, made.get(number), context, affinity.core(number, status), idleNanos));
         }
         for (Worker worker : running) {
             Thread thread = new Thread(worker, "tamis-worker-" + threads.size());
             thread.setDaemon(true);
-            threads.add(thread);
+            startOrGiveUp(thread, worker);
         }
-        threads.forEach(Thread::start);
+    }
+
+    private void startOrGiveUp(Thread thread, Worker worker) {
+        try {
+            thread.start();
+            threads.add(thread);
+        } catch (OutOfMemoryError e) {
+            worker.giveUp(e);
+        }
     }
 
     /** Asks the run to end, once what its ports still have is handled. */

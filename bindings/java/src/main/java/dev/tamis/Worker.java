@@ -41,6 +41,12 @@ final class Worker implements Runnable {
         return cause;
     }
 
+    /** Ends it without a thread. */
+    void giveUp(Throwable why) {
+        cause = why;
+        poller.close();
+    }
+
     @Override
     public void run() {
         try (poller) {

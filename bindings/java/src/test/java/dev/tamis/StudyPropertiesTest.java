@@ -109,7 +109,7 @@ class StudyPropertiesTest {
     @Test
     void pathsAreFromTheFolderOfTheFile(@TempDir Path folder) throws IOException {
         Path file = Files.writeString(folder.resolve("fw.properties"), STUDY);
-        assertEquals(folder, Config.fromProperties(file).folder());
+        assertEquals(folder, Config.fromProperties(file).place());
         assertThrows(TamisException.class, () -> Config.fromProperties(folder.resolve("none")));
     }
 }
