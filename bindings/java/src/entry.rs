@@ -11,7 +11,7 @@ use replay::without_numbers;
 
 /// Why a native function failed: the message of its exception.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Thrown(pub(crate) String);
+pub struct Thrown(pub String);
 
 /// In the words that the command line has for it.
 impl<E: std::error::Error> From<E> for Thrown {

@@ -9,6 +9,9 @@ mod entry;
 mod handles;
 mod live;
 mod natives;
+pub mod offline;
+mod options;
 mod places;
 
+pub use entry::Thrown;
 pub use natives::*;

@@ -6,14 +6,14 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use dataplane::run::{Descriptor, Hosted, LAYOUT_VERSION, Polled};
-use jni::objects::{JClass, JLongArray, JString};
+use jni::objects::{JClass, JLongArray, JObjectArray, JString};
 use jni::sys::{jint, jlong};
-use jni::{EnvUnowned, jni_mangle};
+use jni::{Env, EnvUnowned, jni_mangle};
 
 use crate::entry::{Thrown, enter};
 use crate::handles::Table;
 use crate::live::{BURST, JavaRun, Started};
-use crate::places;
+use crate::{offline, places};
 
 static RUNS: LazyLock<Table<Arc<JavaRun>>> = LazyLock::new(|| Table::new("run", 256));
 static WORKERS: LazyLock<Table<Hosted>> = LazyLock::new(|| Table::new("worker", 4096));
@@ -156,4 +156,46 @@ pub fn close_run<'l>(env: EnvUnowned<'l>, _: JClass<'l>, run: jlong) {
 #[jni_mangle("dev.tamis.Native")]
 pub fn topology<'l>(env: EnvUnowned<'l>, _: JClass<'l>) -> JString<'l> {
     enter(env, |env| Ok(env.new_string(places::topology())?))
+}
+
+/// Replays captures.
+#[jni_mangle("dev.tamis.Native")]
+pub fn replay<'l>(
+    env: EnvUnowned<'l>,
+    _: JClass<'l>,
+    rules: JObjectArray<'l, JString<'l>>,
+    captures: JObjectArray<'l, JString<'l>>,
+    options: JString<'l>,
+) -> JString<'l> {
+    enter(env, |env| {
+        let (rules, captures) = (strings(env, &rules)?, strings(env, &captures)?);
+        let options = options.try_to_string(env)?;
+        Ok(env.new_string(offline::replay(&rules, &captures, &options)?)?)
+    })
+}
+
+/// Tells a packet's story.
+#[jni_mangle("dev.tamis.Native")]
+pub fn why<'l>(
+    env: EnvUnowned<'l>,
+    _: JClass<'l>,
+    rules: JObjectArray<'l, JString<'l>>,
+    capture: JString<'l>,
+    number: jlong,
+    options: JString<'l>,
+) -> JString<'l> {
+    enter(env, |env| {
+        let rules = strings(env, &rules)?;
+        let capture = if capture.is_null() { None } else { Some(capture.try_to_string(env)?) };
+        let options = options.try_to_string(env)?;
+        Ok(env.new_string(offline::why(&rules, capture.as_deref(), number, &options)?)?)
+    })
+}
+
+fn strings(
+    env: &mut Env<'_>,
+    array: &JObjectArray<'_, JString<'_>>,
+) -> Result<Vec<String>, Thrown> {
+    let count = array.len(env)?;
+    (0..count).map(|at| Ok(array.get_element(env, at)?.try_to_string(env)?)).collect()
 }

@@ -13,7 +13,6 @@ mod ctl;
 mod demo;
 mod doctor_command;
 mod dpdk_ports;
-mod host_folder;
 mod interrupt;
 mod log;
 mod man_command;

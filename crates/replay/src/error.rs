@@ -65,6 +65,15 @@ pub enum Error {
         /// What was expected there.
         what: String,
     },
+    /// A file that says something of the host was refused.
+    Read {
+        /// Its name, as given.
+        file: String,
+        /// Where and why: line, column and what was expected there.
+        what: String,
+    },
+    /// What was given does not go together: one line that says why.
+    Given(String),
     /// No packet of the captures makes a case.
     NothingToRecord {
         /// How many packets there were, and why none of them makes a case.
@@ -119,6 +128,8 @@ impl fmt::Display for Error {
                 )
             }
             Self::Rules { file, source } => write!(f, "{file}:{source}"),
+            Self::Read { file, what } => write!(f, "{file}:{what}"),
+            Self::Given(what) => f.write_str(what),
             Self::Cases { file, line, column, what } | Self::Bans { file, line, column, what } => {
                 write!(f, "{file}:{line}:{column}: {what}")
             }

@@ -45,6 +45,7 @@ mod stoppable;
 mod target;
 mod threads;
 mod time_text;
+pub mod walk;
 mod watch;
 pub mod why;
 
