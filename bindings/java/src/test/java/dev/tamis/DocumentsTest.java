@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 
 /** Documents as the command line prints them (of {@code tamis demo}), read. */
 class DocumentsTest {
-    private static String resource(String name) throws IOException {
+    static String resource(String name) throws IOException {
         try (InputStream in = DocumentsTest.class.getResourceAsStream(name)) {
             return new String(in.readAllBytes(), StandardCharsets.UTF_8);
         }
