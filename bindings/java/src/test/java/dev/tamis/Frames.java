@@ -1,13 +1,15 @@
 package dev.tamis;
 
-import java.lang.reflect.Field;
 import sun.misc.Unsafe;
 
+import java.lang.reflect.Field;
+
 /**
- * Frames in native memory with their descriptors, as the native side would lay them out; made by tests.
+ * Frames in native memory with their descriptors, as the native side would lay them out; made by
+ * tests.
  *
- * <p>Each frame has a slot of its own with room before and after it, which is filled with a pattern: {@link #guardsHold} says
- * whether anybody has written there.
+ * <p>Each frame has a slot of its own with room before and after it, which is filled with a
+ * pattern: {@link #guardsHold} says whether anybody has written there.
  */
 final class Frames implements AutoCloseable {
     static final int ROOM = 128;
@@ -87,13 +89,15 @@ final class Frames implements AutoCloseable {
 
     /** Where the frame begins in its slot. */
     int begin(int at) {
-        long address = UNSAFE.getLong(descriptors + (long) at * Descriptor.SIZE + Descriptor.ADDRESS);
+        long address =
+                UNSAFE.getLong(descriptors + (long) at * Descriptor.SIZE + Descriptor.ADDRESS);
         return Math.toIntExact(address - slots - (long) at * SLOT);
     }
 
     /** Where the frame ends in its slot. */
     int end(int at) {
-        return begin(at) + UNSAFE.getInt(descriptors + (long) at * Descriptor.SIZE + Descriptor.LENGTH);
+        return begin(at)
+                + UNSAFE.getInt(descriptors + (long) at * Descriptor.SIZE + Descriptor.LENGTH);
     }
 
     /** Whether the bytes of the slot before and after the frame are as they were. */
