@@ -8,7 +8,8 @@ import java.util.Objects;
  *
  * <p>Offsets are from the first byte, link header included. Each access is compared with the
  * length: {@link PacketBoundsException} beyond it, {@link StalePacketException} after the burst.
- * Numbers are unsigned and in network byte order.
+ * Numbers are unsigned and in network byte order. It belongs to the thread of its worker: another
+ * one needs a copy.
  */
 public abstract sealed class Frame permits Packet {
     /** Of the packet's descriptor; 0 after the burst. */

@@ -92,7 +92,7 @@ public final class Run {
      * Waits for the end of the run.
      *
      * @return the last status
-     * @throws TamisException if a port or a worker has failed
+     * @throws TamisException if a port or a worker has failed, or the calling thread is interrupted
      */
     public Status await() {
         Status ended = null;
@@ -107,12 +107,15 @@ public final class Run {
      *
      * @param most how long
      * @return the last status, or null if it still goes
-     * @throws TamisException if a port or a worker has failed
+     * @throws TamisException if a port or a worker has failed, or the calling thread is interrupted
      */
     public Status await(Duration most) {
         long until = System.nanoTime() + most.toNanos();
         long left = most.toNanos();
         while (last == null && left > 0) {
+            if (Thread.currentThread().isInterrupted()) {
+                throw interrupted();
+            }
             long slice = Math.min(left, SLICE);
             String json = ended(slice);
             if (json != null) {
@@ -200,13 +203,17 @@ public final class Run {
                 thread.join(Math.max(1, (until - System.nanoTime()) / 1_000_000));
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
+                throw interrupted();
             }
             if (thread.isAlive()) {
-                throw new TamisException(
-                        thread.getName()
-                                + ": the handler does not return, so the run cannot be closed");
+                String words = ": the handler does not return, so the run cannot be closed";
+                throw new TamisException(thread.getName() + words);
             }
         }
+    }
+
+    private static TamisException interrupted() {
+        return new TamisException("interrupted while the end of the run was waited for");
     }
 
     /** Asks the native run while it is not being given up. */

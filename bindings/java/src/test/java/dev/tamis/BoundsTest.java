@@ -201,8 +201,10 @@ class BoundsTest {
             assertEquals(List.of(56, 60, -1), List.of(tcp.option(8), tcp.option(2), tcp.option(3)));
             packet.u8(57, 1);
             assertEquals(-1, tcp.option(2));
-            packet.u8(57, 60);
-            assertEquals(-1, tcp.option(8));
+            packet.u8(57, 10);
+            assertEquals(56, tcp.option(8), "it ends where the header ends");
+            packet.u8(57, 11);
+            assertEquals(-1, tcp.option(8), "it would end after the header");
             packet.u8(46, 0x10);
             assertEquals(-1, tcp.option(8));
         }

@@ -259,6 +259,9 @@ class LiveTest {
                                                 }
                                             });
             assertNull(run.await(Duration.ofMillis(20)));
+            Thread.currentThread().interrupt();
+            assertThrows(TamisException.class, run::await);
+            assertTrue(Thread.interrupted());
             Rules rules = run.rules();
             rules.ban("192.0.2.7");
             assertEquals(
