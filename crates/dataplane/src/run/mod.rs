@@ -45,6 +45,7 @@ mod questions;
 pub mod replies;
 mod restart;
 mod revisions;
+mod running;
 mod serving;
 mod shadow;
 mod shared;
@@ -110,10 +111,12 @@ pub use place::Place;
 pub use ports::OpenDpdk;
 pub use restart::Resumed;
 pub use revisions::RevisionStatus;
+pub use running::Running;
 pub use status::{
     Direction, PortState, PortStatus, Status, WorkerState, WorkerStatus, text as status_text,
 };
 pub use taps::{FilterError, Listening, Next, Told, decided as told_verdict, text as told_text};
+pub use topology::{Processor, here as processors};
 pub use wire::BoxedPort;
 pub use worker::DRAIN;
 
@@ -306,6 +309,12 @@ impl Run {
     #[must_use]
     pub fn answer(&self, line: &str) -> Value {
         control::answer_to_line(line, &self.live)
+    }
+
+    /// This run for others, who may have it longer than it goes.
+    #[must_use]
+    pub fn running(&self) -> Running {
+        Running(Arc::clone(&self.live))
     }
 
     /// The rules in force.
