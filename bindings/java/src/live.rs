@@ -231,7 +231,14 @@ fn tell(line: &str) {
     eprintln!("tamis: {line}");
 }
 
+/// Who opens ports of DPDK.
+#[cfg(feature = "dpdk")]
+fn dpdk() -> impl OpenDpdk {
+    crate::dpdk_ports::DpdkPorts::default()
+}
+
 /// Who opens ports of DPDK: nobody.
+#[cfg(not(feature = "dpdk"))]
 fn dpdk() -> impl OpenDpdk {}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

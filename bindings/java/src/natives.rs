@@ -64,7 +64,7 @@ pub fn start<'l>(env: EnvUnowned<'l>, _: JClass<'l>, run: jlong) -> jint {
 pub fn worker<'l>(env: EnvUnowned<'l>, _: JClass<'l>, run: jlong, number: jint) -> jlong {
     enter(env, |_| {
         let worker = usize::try_from(number).unwrap_or(usize::MAX);
-        Ok(started(run)?.worker(worker, |worker| WORKERS.insert(worker))?)
+        started(run)?.worker(worker, |worker| WORKERS.insert(worker))
     })
 }
 
@@ -99,7 +99,10 @@ pub fn pin<'l>(env: EnvUnowned<'l>, _: JClass<'l>, core: jint) {
 /// Asks a run to end.
 #[jni_mangle("dev.tamis.Native")]
 pub fn stop<'l>(env: EnvUnowned<'l>, _: JClass<'l>, run: jlong) {
-    enter(env, |_| Ok(started(run)?.stop()))
+    enter(env, |_| {
+        started(run)?.stop();
+        Ok(())
+    })
 }
 
 /// What it has done so far.
@@ -139,7 +142,10 @@ pub fn await_end<'l>(
 /// Gives a worker up.
 #[jni_mangle("dev.tamis.Native")]
 pub fn close_worker<'l>(env: EnvUnowned<'l>, _: JClass<'l>, worker: jlong) {
-    enter(env, |_| Ok(drop(WORKERS.remove(worker)?)))
+    enter(env, |_| {
+        WORKERS.remove(worker)?;
+        Ok(())
+    })
 }
 
 /// Gives a run up, and what it has of workers that nobody polls.
