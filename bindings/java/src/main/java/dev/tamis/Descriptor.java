@@ -3,9 +3,10 @@ package dev.tamis;
 /**
  * The layout of a frame's descriptor: 48 bytes in host byte order, in an array of at most a burst.
  *
- * <p>Contract: the constants are those of the Rust struct of the same fields; {@link #check} compares them with what the
- * loaded library says, so a library of another version is refused before it is used. What {@link #ADDRESS} and {@link
- * #LENGTH} enclose, and the head and tail room around it, may be read and written until the next poll.
+ * <p>Contract: the constants are those of the Rust struct of the same fields; {@link #check}
+ * compares them with what the loaded library says, so a library of another version is refused
+ * before it is used. What {@link #ADDRESS} and {@link #LENGTH} enclose, and the head and tail room
+ * around it, may be read and written until the next poll.
  */
 final class Descriptor {
     /** The version of this layout. */
@@ -81,13 +82,43 @@ final class Descriptor {
     static final int HANDLER_ERROR = 3;
 
     private static final String[] NAMES = {
-        "size", "burst", "address", "time", "length", "wire length", "headroom", "tailroom", "network", "transport",
-        "EtherType", "protocol", "flags", "wire", "from", "verdict", "number"
+        "size",
+        "burst",
+        "address",
+        "time",
+        "length",
+        "wire length",
+        "headroom",
+        "tailroom",
+        "network",
+        "transport",
+        "EtherType",
+        "protocol",
+        "flags",
+        "wire",
+        "from",
+        "verdict",
+        "number"
     };
 
     private static final long[] EXPECTED = {
-        SIZE, 0, ADDRESS, TIME, LENGTH, WIRE_LENGTH, HEADROOM, TAILROOM, NETWORK, TRANSPORT, ETHER_TYPE, PROTOCOL,
-        FLAGS, WIRE, FROM, VERDICT, NUMBER
+        SIZE,
+        0,
+        ADDRESS,
+        TIME,
+        LENGTH,
+        WIRE_LENGTH,
+        HEADROOM,
+        TAILROOM,
+        NETWORK,
+        TRANSPORT,
+        ETHER_TYPE,
+        PROTOCOL,
+        FLAGS,
+        WIRE,
+        FROM,
+        VERDICT,
+        NUMBER
     };
 
     private Descriptor() {}
@@ -102,19 +133,27 @@ final class Descriptor {
      *
      * @param version what {@link Native#layout} returned
      * @param layout what it filled
-     * @return the most descriptors of a burst
      */
-    static int check(int version, long[] layout) {
+    static void check(int version, long[] layout) {
         if (version != VERSION) {
-            throw new TamisException("the native library has layout version " + version + " of descriptors, this jar "
-                    + VERSION + ": use the library that came with the jar");
+            throw new TamisException(
+                    "the native library has layout version "
+                            + version
+                            + " of descriptors, this jar "
+                            + VERSION
+                            + ": use the library that came with the jar");
         }
         for (int i = 0; i < EXPECTED.length; i++) {
             if (i != 1 && layout[i] != EXPECTED[i]) {
-                throw new TamisException("the native library has " + layout[i] + " as " + NAMES[i]
-                        + " of a descriptor, this jar " + EXPECTED[i] + ": use the library that came with the jar");
+                throw new TamisException(
+                        "the native library has "
+                                + layout[i]
+                                + " as "
+                                + NAMES[i]
+                                + " of a descriptor, this jar "
+                                + EXPECTED[i]
+                                + ": use the library that came with the jar");
             }
         }
-        return Math.toIntExact(layout[1]);
     }
 }

@@ -3,11 +3,13 @@ package dev.tamis;
 import java.util.Objects;
 
 /**
- * The bytes of a packet in the memory where they were received, and what is known of them as a whole.
+ * The bytes of a packet in the memory where they were received, and what is known of them as a
+ * whole.
  *
- * <p>Offsets are from the first byte, link header included. Each access is compared with the length: {@link
- * PacketBoundsException} beyond it, {@link StalePacketException} after the burst. Numbers are unsigned and in network byte
- * order.
+ * <p>Offsets are from the first byte, link header included. Each access is compared with the
+ * length: {@link PacketBoundsException} beyond it, {@link StalePacketException} after the burst.
+ * Numbers are unsigned and in network byte order. It belongs to the thread of its worker: another
+ * one needs a copy.
  */
 public abstract sealed class Frame permits Packet {
     /** Of the packet's descriptor; 0 after the burst. */
@@ -54,9 +56,11 @@ public abstract sealed class Frame permits Packet {
 
     final RuntimeException outside(int offset, int n) {
         if (descriptor == 0) {
-            return new StalePacketException("the burst of this packet is over; keep what is needed by copy()");
+            return new StalePacketException(
+                    "the burst of this packet is over; keep what is needed by copy()");
         }
-        return new PacketBoundsException("bytes " + offset + " to " + ((long) offset + n) + " of " + length);
+        return new PacketBoundsException(
+                "bytes " + offset + " to " + ((long) offset + n) + " of " + length);
     }
 
     final boolean isReleased() {

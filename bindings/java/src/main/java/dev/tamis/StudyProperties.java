@@ -14,15 +14,24 @@ import java.util.regex.Pattern;
 /**
  * The {@code .properties} files of the study's framework, as configurations.
  *
- * <p>Contract: the text is that of {@code tamis run --from-properties}; a test holds one to the other. {@code rxburst txburst
- * freeburst} become {@code [burst]}, {@code memorychannels memory programid blacklist} arguments of DPDK's EAL, {@code
- * numports} a port for each bit of the mask, wired in pairs, {@code numcores} the workers' cores, and {@code programname} a
- * comment.
+ * <p>Contract: the text is that of {@code tamis run --from-properties}; a test holds one to the
+ * other. {@code rxburst txburst freeburst} become {@code [burst]}, {@code memorychannels memory
+ * programid blacklist} arguments of DPDK's EAL, {@code numports} a port for each bit of the mask,
+ * wired in pairs, {@code numcores} the workers' cores, and {@code programname} a comment.
  */
 final class StudyProperties {
-    private static final List<String> KEYS = List.of(
-            "rxburst", "txburst", "freeburst", "numcores", "numports", "memorychannels", "programid", "programname",
-            "memory", "blacklist");
+    private static final List<String> KEYS =
+            List.of(
+                    "rxburst",
+                    "txburst",
+                    "freeburst",
+                    "numcores",
+                    "numports",
+                    "memorychannels",
+                    "programid",
+                    "programname",
+                    "memory",
+                    "blacklist");
 
     private static final long MOST_FRAMES = 512;
     private static final long MOST_CORES = 128;
@@ -56,8 +65,14 @@ final class StudyProperties {
         Set<String> unknown = new TreeSet<>(properties.stringPropertyNames());
         KEYS.forEach(unknown::remove);
         for (String key : unknown) {
-            throw new TamisException(file + ": there is no key \"" + key + "\"; did you mean \"" + nearest(key)
-                    + "\"? There are " + String.join(" ", KEYS));
+            throw new TamisException(
+                    file
+                            + ": there is no key \""
+                            + key
+                            + "\"; did you mean \""
+                            + nearest(key)
+                            + "\"? There are "
+                            + String.join(" ", KEYS));
         }
     }
 
@@ -100,8 +115,11 @@ final class StudyProperties {
     private void ports(StringBuilder toml) {
         List<Integer> ports = mask();
         for (int port : ports) {
-            toml.append("[[port]]\nname = \"port").append(port).append("\"\nkind = \"dpdk\"\ndevice = \"")
-                    .append(port).append("\"\n");
+            toml.append("[[port]]\nname = \"port")
+                    .append(port)
+                    .append("\"\nkind = \"dpdk\"\ndevice = \"")
+                    .append(port)
+                    .append("\"\n");
         }
         int paired = ports.size() & ~1;
         if (paired < ports.size()) {
@@ -114,7 +132,11 @@ final class StudyProperties {
     }
 
     private static void wire(StringBuilder toml, String one, String other) {
-        toml.append("[[wire]]\nports = [\"").append(one).append("\", \"").append(other).append("\"]\n");
+        toml.append("[[wire]]\nports = [\"")
+                .append(one)
+                .append("\", \"")
+                .append(other)
+                .append("\"]\n");
     }
 
     /** The numbers of the ports. */
@@ -153,7 +175,8 @@ final class StudyProperties {
         StringBuilder lines = new StringBuilder();
         for (String name : List.of("rx", "tx", "free")) {
             number(name + "burst", MOST_FRAMES)
-                    .ifPresent(frames -> lines.append(name).append(" = ").append(frames).append('\n'));
+                    .ifPresent(
+                            frames -> lines.append(name).append(" = ").append(frames).append('\n'));
         }
         if (lines.length() > 0) {
             toml.append("[burst]\n").append(lines);
@@ -162,17 +185,31 @@ final class StudyProperties {
 
     private void eal(StringBuilder toml) {
         List<String> arguments = new ArrayList<>();
-        number("memorychannels", MOST_CHANNELS).ifPresent(n -> arguments.addAll(List.of("-n", Long.toString(n))));
-        number("memory", MOST_MEMORY).ifPresent(n -> arguments.addAll(List.of("-m", Long.toString(n))));
+        number("memorychannels", MOST_CHANNELS)
+                .ifPresent(n -> arguments.addAll(List.of("-n", Long.toString(n))));
+        number("memory", MOST_MEMORY)
+                .ifPresent(n -> arguments.addAll(List.of("-m", Long.toString(n))));
         if (value("programid") != null) {
-            arguments.addAll(List.of("--file-prefix", like("programid", value("programid"), WORD,
-                    "letters, digits, - and _")));
+            arguments.addAll(
+                    List.of(
+                            "--file-prefix",
+                            like(
+                                    "programid",
+                                    value("programid"),
+                                    WORD,
+                                    "letters, digits, - and _")));
         }
         if (value("blacklist") != null) {
             for (String device : value("blacklist").split(",")) {
                 if (!device.isBlank()) {
-                    arguments.addAll(List.of("--block", like("blacklist", device.trim(), PCI,
-                            "PCI addresses such as 00:09.0")));
+                    arguments.addAll(
+                            List.of(
+                                    "--block",
+                                    like(
+                                            "blacklist",
+                                            device.trim(),
+                                            PCI,
+                                            "PCI addresses such as 00:09.0")));
                 }
             }
         }
@@ -215,6 +252,7 @@ final class StudyProperties {
     }
 
     private TamisException wrong(String key, String expected) {
-        return new TamisException(file + ": " + key + ": expected " + expected + ", found \"" + value(key) + "\"");
+        return new TamisException(
+                file + ": " + key + ": expected " + expected + ", found \"" + value(key) + "\"");
     }
 }

@@ -4,17 +4,22 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
-/** The study's files of properties as configurations; the expected ones are what the command line prints. */
+/**
+ * The study's files of properties as configurations; the expected ones are what the command line
+ * prints.
+ */
 class StudyPropertiesTest {
     /** The file that the study's code came with. */
-    private static final String STUDY = """
+    private static final String STUDY =
+            """
             rxburst=512
             txburst=16
             freeburst=16
@@ -29,7 +34,8 @@ class StudyPropertiesTest {
 
     @Test
     void theStudysFileIsThatOfTheCommandLine() {
-        String expected = """
+        String expected =
+                """
                 # From fw.properties, of firewall
                 [[port]]
                 name = "port0"
@@ -54,7 +60,8 @@ class StudyPropertiesTest {
 
     @Test
     void pairsOfPortsAreWiresAndCoresAreWorkers() {
-        String expected = """
+        String expected =
+                """
                 # From a
                 [[port]]
                 name = "port0"
@@ -84,26 +91,38 @@ class StudyPropertiesTest {
                 [dpdk]
                 eal = []
                 """;
-        assertEquals(expected, StudyProperties.toToml("a", "numports : 0x80000005\nnumcores 3\ntxburst = 32  \n"));
+        assertEquals(
+                expected,
+                StudyProperties.toToml("a", "numports : 0x80000005\nnumcores 3\ntxburst = 32  \n"));
     }
 
     @Test
     void whatIsNotTheStudysHasTheNearestKey() {
-        Map<String, String> wrong = Map.of(
-                "numports=1\nrxburts=1", "a: there is no key \"rxburts\"; did you mean \"rxburst\"?",
-                "numports=1\nmemorychannel=1", "did you mean \"memorychannels\"?",
-                "numports=1\nprogram=x", "did you mean \"programid\"?",
-                "rxburst=1", "a: expected numports, a mask of ports such as 0x3",
-                "numports=0", "a: numports: expected a mask of ports such as 0x3, found \"0\"",
-                "numports=0x1ffffffff", "numports: expected a mask",
-                "numports=1\nrxburst=513", "a: rxburst: expected a whole number from 1 to 512, found \"513\"",
-                "numports=1\nmemory=all", "a: memory: expected a whole number from 1 to 1048576, found \"all\"",
-                "numports=1\nprogramid=a b", "a: programid: expected letters, digits, - and _, found \"a b\"",
-                "numports=1\nblacklist=\"x", "a: blacklist: expected PCI addresses");
-        wrong.forEach((text, expected) -> {
-            TamisException thrown = assertThrows(TamisException.class, () -> StudyProperties.toToml("a", text));
-            assertTrue(thrown.getMessage().contains(expected), thrown.getMessage());
-        });
+        Map<String, String> wrong =
+                Map.of(
+                        "numports=1\nrxburts=1",
+                                "a: there is no key \"rxburts\"; did you mean \"rxburst\"?",
+                        "numports=1\nmemorychannel=1", "did you mean \"memorychannels\"?",
+                        "numports=1\nprogram=x", "did you mean \"programid\"?",
+                        "rxburst=1", "a: expected numports, a mask of ports such as 0x3",
+                        "numports=0",
+                                "a: numports: expected a mask of ports such as 0x3, found \"0\"",
+                        "numports=0x1ffffffff", "numports: expected a mask",
+                        "numports=1\nrxburst=513",
+                                "a: rxburst: expected a whole number from 1 to 512, found \"513\"",
+                        "numports=1\nmemory=all",
+                                "a: memory: expected a whole number from 1 to 1048576, found"
+                                        + " \"all\"",
+                        "numports=1\nprogramid=a b",
+                                "a: programid: expected letters, digits, - and _, found \"a b\"",
+                        "numports=1\nblacklist=\"x", "a: blacklist: expected PCI addresses");
+        wrong.forEach(
+                (text, expected) -> {
+                    TamisException thrown =
+                            assertThrows(
+                                    TamisException.class, () -> StudyProperties.toToml("a", text));
+                    assertTrue(thrown.getMessage().contains(expected), thrown.getMessage());
+                });
     }
 
     @Test
