@@ -2,7 +2,8 @@
 
 # Every system package that a test calls, in one place. Debian names.
 PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
-	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3 ethtool pkg-config libdpdk-dev
+	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3 ethtool pkg-config libdpdk-dev \
+	openjdk-17-jdk-headless maven
 # What the scenes of `make lab` run besides.
 LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
 	libusrsctp-examples iputils-arping openssh-server openssh-client
@@ -24,13 +25,27 @@ run: ## Build tamis and show its demo report; the files go to target/demo
 test: $(if $(ROOT),deps) ## Run every test that this machine can run, and say which it skips
 	@$(MAKE) --no-print-directory skips
 	cargo test --workspace --no-fail-fast
-	@$(MAKE) --no-print-directory loom
+	@$(MAKE) --no-print-directory loom java-test
 
 # What `cargo test` will skip here. The tests find out by themselves; cargo hides what a passing test says.
 skips:
 	@test -n "$(ROOT)" || echo "skips: not root, so nothing is compared with the kernel"
 	@test -z "$(MISSING)" || echo "skips: tests that call a tool of $(MISSING), not installed (make deps, as root)"
 	@test -d ../shared/data || echo "skips: no ../shared/data, so no rulesets and captures from the wild"
+
+MAVEN := mvn --quiet --batch-mode
+
+java: ## Build the Java library with its native part, test it, and install it for Maven (JDK 17)
+	cargo build --release -p tamis-java
+	$(MAVEN) --file bindings/java install -Dtamis.target=$(CURDIR)/target/release
+	$(MAVEN) --file bindings/java/examples verify -Dtamis.target=$(CURDIR)/target/release
+
+# Maven fetches its plugins where it has not got them yet.
+java-test:
+	@command -v mvn >/dev/null || { echo "skips: Java, as there is no mvn (make deps, as root)"; exit 0; }; \
+	$(MAVEN) --file bindings/java dependency:resolve-plugins dependency:resolve >/dev/null 2>&1 || \
+		{ echo "skips: Java, as Maven cannot fetch its plugins"; exit 0; }; \
+	cargo build -p tamis-java && $(MAVEN) --file bindings/java test
 
 # Being offline is no reason not to test: what stays missing is skipped.
 deps: ## Install the system packages that tests call (Debian, as root); only those that are missing
@@ -114,4 +129,4 @@ screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test kill skips deps lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz
+.PHONY: help run test kill skips deps java java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz

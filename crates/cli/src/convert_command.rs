@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args as ClapArgs, ValueEnum};
+use replay::walk::HostFolder;
 use replay::{RulesFile, json_text, rules_json};
 use rules::convert::convert;
 use rules::model::Family;
 use rules::save::LoadOptions;
 
-use crate::host_folder::HostFolder;
 use crate::screen;
 
 /// Exit code of `--strict` where something is lost.

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
         Ok(Settings::from_text(config, &text)?)
     };
     let settings = args.config.as_ref().map(read).transpose()?;
-    let report = doctor::examine(settings.as_ref());
+    let report = doctor::examine(settings.as_ref(), pktio_dpdk::IS_BUILT);
     match args.json {
         true => screen::print(&format!("{:#}\n", report.json()))?,
         false => screen::print(&visible::text(&report.text()))?,

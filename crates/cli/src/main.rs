@@ -13,7 +13,6 @@ mod ctl;
 mod demo;
 mod doctor_command;
 mod dpdk_ports;
-mod host_folder;
 mod interrupt;
 mod log;
 mod man_command;
@@ -40,6 +39,7 @@ use clap::{CommandFactory, Parser};
 
 use args::{Args, Command};
 use moved::MovedArgs;
+use replay::without_numbers;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -74,16 +74,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// The words of the system without its error numbers: `(os error 2)` tells nobody anything.
-fn without_numbers(text: &str) -> String {
-    let mut words = text.split(" (os error ");
-    let mut out = words.next().unwrap_or_default().to_owned();
-    for rest in words {
-        out.push_str(rest.split_once(')').map_or("", |(_, rest)| rest));
-    }
-    out
-}
-
 /// Help and version as clap writes them; any other error in one line.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
@@ -106,16 +96,4 @@ fn usage(error: &clap::Error) -> ExitCode {
     let line = line.strip_prefix("error: ").unwrap_or(&line);
     screen::tell(&format!("tamis: {line} (see tamis --help)"));
     ExitCode::from(2)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_numbers;
-
-    #[test]
-    fn error_numbers_of_the_system_are_left_out() {
-        assert_eq!(without_numbers("a: No such file (os error 2)"), "a: No such file");
-        assert_eq!(without_numbers("a (os error 2): b (os error 13), c"), "a: b, c");
-        assert_eq!(without_numbers("nothing to leave out"), "nothing to leave out");
-    }
 }

@@ -12,6 +12,7 @@ use conntrack::Mode;
 use replay::report::{Report, Soundness, Style};
 use replay::run::{self, List, Wanted};
 use replay::shell::quote;
+use replay::walk::{WalkOptions, words};
 use replay::{Filter, Moment, Room, RulesFile, Selection, Target};
 use rules::Backend;
 use rules::model::Family;
@@ -79,7 +80,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<String>,
     /// Workers that evaluate packets, besides the one that reads and reports; what comes out stays the same
-    #[arg(short = 'j', long, default_value_t = 1, value_name = "N", value_parser = threads)]
+    #[arg(short = 'j', long, default_value_t = 1, value_name = "N", value_parser = words::threads)]
     pub jobs: usize,
     /// One JSON document, schema tamis.replay/1
     #[arg(long)]
@@ -111,10 +112,10 @@ pub(crate) struct ReplayArgs {
     #[arg(long, help_heading = "Packets to evaluate", value_name = "BPF")]
     pub filter: Option<String>,
     /// Evaluate only packets at this time (RFC 3339, or +SECONDS after the first packet) or later
-    #[arg(long, help_heading = "Packets to evaluate", value_name = "T", value_parser = moment)]
+    #[arg(long, help_heading = "Packets to evaluate", value_name = "T", value_parser = words::moment)]
     pub from: Option<Moment>,
     /// Evaluate only packets before this time
-    #[arg(long, help_heading = "Packets to evaluate", value_name = "T", value_parser = moment)]
+    #[arg(long, help_heading = "Packets to evaluate", value_name = "T", value_parser = words::moment)]
     pub to: Option<Moment>,
     /// Stop after N evaluated packets
     #[arg(long, help_heading = "Packets to evaluate", value_name = "N")]
@@ -158,11 +159,6 @@ pub(crate) enum FailOn {
     Contradiction,
 }
 
-fn moment(text: &str) -> Result<Moment, String> {
-    Moment::parse(text)
-        .ok_or_else(|| "expected RFC 3339 such as 2026-11-21T10:00:00Z, or +SECONDS".to_owned())
-}
-
 /// Bytes, with a decimal unit or none.
 fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -177,12 +173,6 @@ fn size(text: &str) -> Result<u64, String> {
     bytes.filter(|_| unit > 0).ok_or_else(|| "expected bytes, or such as 500k, 20M, 4G".to_owned())
 }
 
-/// Threads: at least one, and no more than can be told apart by a byte.
-fn threads(text: &str) -> Result<usize, String> {
-    let threads: usize = text.parse().map_err(|_| "expected a number".to_owned())?;
-    if (1..=255).contains(&threads) { Ok(threads) } else { Err("expected 1 to 255".to_owned()) }
-}
-
 /// Replays and reports.
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let more = [&args.vs, &args.vs6, &args.walk.rules6].map(Option::as_ref);
@@ -193,8 +183,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         bail!("--follow: expected one CAPTURE, found {}", args.captures.len());
     }
     // The process ends with this command: to free large rulesets rule by rule would take a tenth of it.
-    let files = ManuallyDrop::new(args.walk.open(&args.rules)?);
-    let versus = args.vs.as_deref().map(|name| new_rules(args, name)).transpose()?;
+    let walk = args.walk.options();
+    let files = ManuallyDrop::new(walk.open(&args.rules)?);
+    let versus = args.vs.as_deref().map(|name| new_rules(args, &walk, name)).transpose()?;
     let selection = Selection {
         filter: args.filter.as_deref().map(Filter::new).transpose()?,
         from: args.from,
@@ -205,7 +196,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     if args.save_counters6.is_some() && !has_v6 {
         bail!("--save-counters6: expected IPv6 rules (--rules6 FILE), found none");
     }
-    let config = args.walk.config(&args.rules, Mode::Midstream)?;
+    let config = walk.config(&args.rules, Mode::Midstream)?;
     let room = args.max_output.map_or_else(Room::default, Room::of);
     let target =
         |name: &Option<String>| name.as_deref().map(|name| Target::open(name, &room)).transpose();
@@ -237,7 +228,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         threads: args.jobs,
     };
     let mut report = run::replay(&files, &args.captures, &config, &mut wanted)?;
-    report.also = args.walk.also();
+    report.also = walk.also();
     progress.finish();
     [verdicts, packets, annotated].into_iter().flatten().try_for_each(Target::keep)?;
     // Those of --rules6 or a folder's ip6tables.save stand after the others.
@@ -274,9 +265,9 @@ fn keep_apart(args: &ReplayArgs) -> Result<()> {
 }
 
 /// The rules to compare with: read like the first ones, but for the backend.
-fn new_rules(args: &ReplayArgs, name: &str) -> Result<Vec<RulesFile>> {
+fn new_rules(args: &ReplayArgs, walk: &WalkOptions, name: &str) -> Result<Vec<RulesFile>> {
     let semantics = args.vs_semantics.map(Backend::from);
-    args.walk.open_all(name, args.vs6.as_deref(), semantics)
+    Ok(walk.open_all(name, args.vs6.as_deref(), semantics)?)
 }
 
 fn exit_code(report: &Report, args: &ReplayArgs) -> ExitCode {

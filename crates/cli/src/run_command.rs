@@ -118,7 +118,7 @@ fn opener(settings: &Settings, log: Log) -> Result<Arc<dyn Opener>> {
 }
 
 fn failed(log: Log, error: &dyn Display) -> ExitCode {
-    log.tell(&format!("tamis: {}", crate::without_numbers(&error.to_string())));
+    log.tell(&format!("tamis: {}", replay::without_numbers(&error.to_string())));
     ExitCode::from(FAILED)
 }
 

@@ -101,10 +101,11 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
     named.writes(&[("--junit", args.junit.as_deref())])?;
     let junit = args.junit.as_deref().map(|name| Target::open(name, &Room::default()));
     let junit = junit.transpose()?;
-    let files = args.walk.open_both(rules, rules6)?;
+    let walk = args.walk.options();
+    let files = walk.open_both(rules, rules6)?;
     let given = Given { path: args.walk.path.is_some(), ct: args.walk.ct.is_some() };
-    let config = cases.defaults.under(args.walk.config(rules, spec::CT)?, given);
-    let results = evaluate(cases, &files, &config, &args.walk.also());
+    let config = cases.defaults.under(walk.config(rules, spec::CT)?, given);
+    let results = evaluate(cases, &files, &config, &walk.also());
     junit.map_or(Ok(()), |to| to.write_whole(&results.junit()))?;
     print(&results, args)?;
     let failed = results.failed().next().is_some();
@@ -132,8 +133,9 @@ fn record(args: &TestArgs) -> Result<ExitCode> {
     }
     let name = &args.cases;
     standard_input_once(args.record.iter().chain([name]).chain(&args.walk.rules6))?;
-    let files = args.walk.open(name)?;
-    let config = args.walk.config(name, Mode::Midstream)?;
+    let walk = args.walk.options();
+    let files = walk.open(name)?;
+    let config = walk.config(name, Mode::Midstream)?;
     let recording = record::record(&files, &config, &args.record, args.limit as usize)?;
     let named = [Some(name), args.walk.rules6.as_ref()]
         .map(|name| below(args.to.as_deref(), name.filter(|name| *name != "-")?));
@@ -149,7 +151,7 @@ fn record(args: &TestArgs) -> Result<ExitCode> {
             let rules6 = args.walk.rules6.as_ref().filter(|_| named[1].is_none());
             let rules6 = rules6.map_or_else(String::new, |file| shell::option("rules6", file));
             let operands: Vec<&str> = rules.into_iter().chain([&**output]).collect();
-            let next = shell::command("test", &operands, &(args.walk.also() + &rules6));
+            let next = shell::command("test", &operands, &(walk.also() + &rules6));
             let (cases, packets) = (recording.case_count(), recording.packets);
             screen::print(&format!("{cases} cases of {packets} packets\nnext: {next}\n"))?;
         }

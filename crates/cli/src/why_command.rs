@@ -52,9 +52,10 @@ pub(crate) struct WhyArgs {
 /// Tells one packet's story.
 pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     standard_input_once(args.captures.iter().chain([&args.rules]).chain(&args.walk.rules6))?;
-    let files = args.walk.open(&args.rules)?;
+    let walk = args.walk.options();
+    let files = walk.open(&args.rules)?;
     let usual = if args.captures.is_empty() { spec::CT } else { Mode::Midstream };
-    let config = args.walk.config(&args.rules, usual)?;
+    let config = walk.config(&args.rules, usual)?;
     let story = story(args, &files, &config)?;
     screen::write(|out| {
         if args.json {

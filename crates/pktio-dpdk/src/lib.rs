@@ -30,3 +30,6 @@ pub use mbuf::Mbufs;
 pub use port::DpdkPort;
 #[cfg(not(dpdk))]
 pub use stub::{DpdkPort, Eal, Mbufs};
+
+/// Whether it was built with DPDK: else every device is refused.
+pub const IS_BUILT: bool = cfg!(dpdk);

@@ -65,6 +65,15 @@ pub enum Error {
         /// What was expected there.
         what: String,
     },
+    /// A file that says something of the host was refused.
+    Read {
+        /// Its name, as given.
+        file: String,
+        /// Where and why: line, column and what was expected there.
+        what: String,
+    },
+    /// What was given does not go together: one line that says why.
+    Given(String),
     /// No packet of the captures makes a case.
     NothingToRecord {
         /// How many packets there were, and why none of them makes a case.
@@ -119,6 +128,8 @@ impl fmt::Display for Error {
                 )
             }
             Self::Rules { file, source } => write!(f, "{file}:{source}"),
+            Self::Read { file, what } => write!(f, "{file}:{what}"),
+            Self::Given(what) => f.write_str(what),
             Self::Cases { file, line, column, what } | Self::Bans { file, line, column, what } => {
                 write!(f, "{file}:{line}:{column}: {what}")
             }
@@ -148,5 +159,28 @@ impl std::error::Error for Error {}
 impl From<PortError> for Error {
     fn from(source: PortError) -> Self {
         Self::Capture(source)
+    }
+}
+
+/// The words of the system without its error numbers: `(os error 2)` tells nobody anything.
+#[must_use]
+pub fn without_numbers(text: &str) -> String {
+    let mut words = text.split(" (os error ");
+    let mut out = words.next().unwrap_or_default().to_owned();
+    for rest in words {
+        out.push_str(rest.split_once(')').map_or("", |(_, rest)| rest));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_numbers;
+
+    #[test]
+    fn error_numbers_of_the_system_are_left_out() {
+        assert_eq!(without_numbers("a: No such file (os error 2)"), "a: No such file");
+        assert_eq!(without_numbers("a (os error 2): b (os error 13), c"), "a: b, c");
+        assert_eq!(without_numbers("nothing to leave out"), "nothing to leave out");
     }
 }

@@ -45,13 +45,14 @@ mod stoppable;
 mod target;
 mod threads;
 mod time_text;
+pub mod walk;
 mod watch;
 pub mod why;
 
 pub use alone::Alone;
 pub use dataplane::Moment;
 pub use decider::{Decider, DeciderPlace};
-pub use error::Error;
+pub use error::{Error, without_numbers};
 pub use filter::Filter;
 pub use input::read_text;
 pub use room::Room;

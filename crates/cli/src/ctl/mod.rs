@@ -128,7 +128,7 @@ impl Refused {
 
 /// Says why a run refuses: the exit code.
 pub(crate) fn refused(refusal: &Refusal) -> ExitCode {
-    let what = crate::without_numbers(&refusal.what);
+    let what = replay::without_numbers(&refusal.what);
     screen::tell(&format!("tamis: {}", visible::word(&what)));
     ExitCode::from(code(refusal.kind))
 }

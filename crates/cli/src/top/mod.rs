@@ -51,7 +51,7 @@ pub(crate) struct TopArgs {
 /// Shows a run until somebody has seen enough.
 pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
     let silence = |error: &io::Error| {
-        let why = crate::without_numbers(&error.to_string());
+        let why = replay::without_numbers(&error.to_string());
         format!("no tamis listens at {}: {why}", visible::word(&args.socket.to_string_lossy()))
     };
     if args.once {

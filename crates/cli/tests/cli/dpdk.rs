@@ -205,3 +205,15 @@ fn the_studys_properties_become_a_configuration() {
     assert!(refused.refusal().ends_with("found \"links\" (line 2)"), "{}", refused.err);
     assert_eq!(tamis(&["run", &config, "--from-properties", &study]).code, Some(2));
 }
+
+#[test]
+fn the_doctor_says_whether_devices_of_dpdk_can_be_had() {
+    let folder = Scratch::new("dpdk-doctor");
+    let config = config(&folder, RULES, [("net_null0", ""), ("net_null1", "")]);
+    let examined = tamis(&["doctor", &config, "--json"]);
+    assert_eq!(examined.code == Some(0), pktio_dpdk::IS_BUILT);
+    let report = examined.json();
+    let dpdk = report["ports"].as_array().unwrap().iter().find(|port| port["what"] == "dpdk");
+    let expected = (&true.into(), &pktio_dpdk::IS_BUILT.into());
+    assert_eq!(dpdk.map(|dpdk| (&dpdk["needed"], &dpdk["works"])), Some(expected));
+}

@@ -19,6 +19,7 @@ mod gates;
 mod host;
 mod hostile;
 mod hosts;
+mod java;
 mod jobs;
 mod killed;
 mod lists;

@@ -59,11 +59,15 @@ pub enum Reason {
     Queue,
     /// The worker that had it took too long, on such a wire.
     Overdue,
+    /// A middlebox drops it.
+    Middlebox,
+    /// A middlebox failed over it, and that is configured to drop it.
+    Handler,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::Rule,
         Self::Policy,
         Self::HotDrop,
@@ -87,6 +91,8 @@ impl Reason {
         Self::Handover,
         Self::Queue,
         Self::Overdue,
+        Self::Middlebox,
+        Self::Handler,
     ];
 
     /// Its name in JSON; those that a replay has, too, are named as there.
@@ -116,6 +122,8 @@ impl Reason {
             Self::Handover => "handover",
             Self::Queue => "queue",
             Self::Overdue => "overdue",
+            Self::Middlebox => "middlebox",
+            Self::Handler => "handler_error",
         }
     }
 
@@ -340,7 +348,7 @@ mod tests {
         }
         let now = account.read();
         let counts: Vec<_> = Reason::ALL.iter().map(|reason| now.of(*reason)).collect();
-        assert_eq!(counts, (1..=23).collect::<Vec<u64>>());
+        assert_eq!(counts, (1..=25).collect::<Vec<u64>>());
         assert!(now.balances());
     }
 

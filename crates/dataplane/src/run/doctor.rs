@@ -14,6 +14,13 @@ use super::config::{Kind, Settings};
 use super::device::is_like;
 use super::interface::{self, Peer};
 
+/// What is missing where DPDK is, and what to do about it.
+const NO_DPDK: (&str, &str) = (
+    "not built into this tamis",
+    "apt-get install libdpdk-dev, and build it again; or use af_packet",
+);
+/// Where devices are that are not in this namespace.
+const ELSEWHERE: &str = "ip netns exec NAME tamis …";
 /// What to do where a capability is missing.
 const AS_ROOT: &str = "run it as root, or once: \
     sudo setcap cap_net_raw,cap_net_admin+ep \"$(command -v tamis)\"";
@@ -53,14 +60,15 @@ pub struct Finding {
     pub odd: Option<(String, String)>,
 }
 
-/// Looks at this machine, and at what a configuration needs of it, if one is given.
+/// Looks at this machine, and at what a configuration needs of it, if one is given; `has_dpdk` if whoever asks was built
+/// with it.
 #[must_use]
-pub fn examine(settings: Option<&Settings>) -> Report {
+pub fn examine(settings: Option<&Settings>, has_dpdk: bool) -> Report {
     let capabilities = capabilities();
     let kinds = || settings.iter().flat_map(|settings| &settings.ports).map(|port| &port.kind);
     let af_packet = packet_socket();
     let tun = tun(capabilities.as_deref());
-    let nothing = || Some(("not built into this tamis".to_owned(), "use af_packet".to_owned()));
+    let dpdk = (!has_dpdk).then(|| (NO_DPDK.0.to_owned(), NO_DPDK.1.to_owned()));
     let finding = |what: &str, is_needed, missing| Finding {
         what: what.to_owned(),
         is_needed,
@@ -72,7 +80,7 @@ pub fn examine(settings: Option<&Settings>) -> Report {
         finding("tun", kinds().any(|kind| matches!(kind, Kind::Tun { .. })), tun),
         finding("pcap", kinds().any(|kind| matches!(kind, Kind::Pcap { .. })), None),
         finding("af_xdp", kinds().any(|kind| matches!(kind, Kind::AfXdp { .. })), af_xdp()),
-        finding("dpdk", false, nothing()),
+        finding("dpdk", kinds().any(|kind| matches!(kind, Kind::Dpdk { .. })), dpdk),
     ];
     findings.extend(kinds().filter_map(|kind| match kind {
         Kind::AfPacket { device, .. } => {
@@ -240,6 +248,6 @@ fn tun(capabilities: Option<&[&str]>) -> Option<(String, String)> {
 fn interface(name: &str) -> Option<(String, String)> {
     let names = interface::names();
     let is_there = names.iter().any(|known| is_like(known, name));
-    let todo = format!("name one of {}", names.join(" "));
+    let todo = format!("name one of {}, or of another namespace: {ELSEWHERE}", names.join(" "));
     (!is_there).then(|| (format!("there is no interface {name}"), todo))
 }

@@ -33,6 +33,7 @@ mod links;
 mod live;
 mod load;
 mod metrics;
+mod middlebox;
 mod offload;
 mod opened;
 mod ordered;
@@ -44,6 +45,7 @@ mod questions;
 pub mod replies;
 mod restart;
 mod revisions;
+mod running;
 mod serving;
 mod shadow;
 mod shared;
@@ -100,16 +102,21 @@ pub use device::is_like;
 pub use error::RunError;
 pub use given_up::GivenUp;
 pub use load::Loaded;
+pub use middlebox::{
+    Descriptor, Driver, Hosted, LAYOUT_VERSION, Middlebox, Offsets, Polled, Shown, Verdict, Waiting,
+};
 pub use opened::{Opened, check, open};
 pub use ordered::Queue;
 pub use place::Place;
 pub use ports::OpenDpdk;
 pub use restart::Resumed;
 pub use revisions::RevisionStatus;
+pub use running::Running;
 pub use status::{
     Direction, PortState, PortStatus, Status, WorkerState, WorkerStatus, text as status_text,
 };
 pub use taps::{FilterError, Listening, Next, Told, decided as told_verdict, text as told_text};
+pub use topology::{Processor, here as processors};
 pub use wire::BoxedPort;
 pub use worker::DRAIN;
 
@@ -165,6 +172,16 @@ impl Default for Beside {
     }
 }
 
+/// How a run is to go.
+#[derive(Debug)]
+struct Plan {
+    division: Division,
+    on_panic: OnPanic,
+    /// Where its connections are written at its end.
+    connections: Option<PathBuf>,
+    beside: Beside,
+}
+
 /// How the work is divided.
 #[derive(Debug)]
 struct Division {
@@ -200,6 +217,22 @@ impl Run {
         on_panic: OnPanic,
         workers: &Workers,
     ) -> Result<Self, RunError> {
+        let driven = Self::start_driven(wires, rulesets, config, on_panic, workers, Driver::Alone);
+        Ok(driven?.0)
+    }
+
+    /// The same with middleboxes. Workers that are to be polled come with the run.
+    ///
+    /// # Errors
+    /// The rules form a loop, no threads can be had, or several workers keep the order of a wire, which no middlebox sees.
+    pub fn start_driven(
+        wires: Vec<Ends>,
+        rulesets: &[Arc<Ruleset>],
+        config: Config,
+        on_panic: OnPanic,
+        workers: &Workers,
+        driver: Driver<'_>,
+    ) -> Result<(Self, Vec<Hosted>), RunError> {
         let division = Division::of(rulesets, workers, wires.iter().map(|wire| wire.order));
         let join = |Ends { ports: [first, second], crossings, other, order }: Ends| {
             let join = |(name, port): (_, BoxedPort)| {
@@ -211,25 +244,32 @@ impl Run {
         let wires = wires.into_iter().map(join).collect::<io::Result<_>>();
         let wires = wires.map_err(RunError::Workers)?;
         let published = publish(rulesets, config)?;
-        Self::begin(wires, published, division, on_panic, None, Beside::default())
+        let plan = Plan { division, on_panic, connections: None, beside: Beside::default() };
+        Self::begin(wires, published, plan, driver)
     }
 
     fn begin(
         wires: Vec<Joined>,
         published: Published,
-        division: Division,
-        on_panic: OnPanic,
-        connections: Option<PathBuf>,
-        beside: Beside,
-    ) -> Result<Self, RunError> {
+        plan: Plan,
+        driver: Driver<'_>,
+    ) -> Result<(Self, Vec<Hosted>), RunError> {
+        let Plan { division, on_panic, connections, beside } = plan;
         let addresses = published.program().config().host.addresses.clone();
         let all = wires.iter().map(Joined::join).collect();
-        let crew = Crew::new(wires, &published, &division.steering, on_panic);
-        let crew = crew.map_err(RunError::Workers)?;
+        let crew = Crew::new(wires, &published, &division.steering, on_panic, driver.slot());
+        let mut crew = crew.map_err(RunError::Workers)?;
         let (directions, shared) = (crew.directions.clone(), Arc::clone(&crew.shared));
         let taps = Arc::clone(&crew.taps);
-        let threads =
-            crew.start(&division.cores, connections.is_some()).map_err(RunError::Workers)?;
+        let (cores, keeps) = (&division.cores, connections.is_some());
+        let (threads, hosted) = match driver {
+            Driver::Hosted(_, burst) => crew.host(cores, keeps, burst),
+            Driver::Alone => (crew.start(cores, keeps).map_err(RunError::Workers)?, Vec::new()),
+            Driver::With(_, make) => {
+                crew.equip(make);
+                (crew.start(cores, keeps).map_err(RunError::Workers)?, Vec::new())
+            }
+        };
         let live = Live {
             start: Instant::now(),
             published,
@@ -244,7 +284,8 @@ impl Run {
             wires: Wires { all, addresses },
             metrics: beside.metrics,
         };
-        Ok(Self { live: Arc::new(live), threads, control: None, metrics: None, connections })
+        let run = Self { live: Arc::new(live), threads, control: None, metrics: None, connections };
+        Ok((run, hosted))
     }
 
     /// Has it read rules, sets and bans anew whenever `asked` is raised; for one that [`Opened::start`] started.
@@ -268,6 +309,12 @@ impl Run {
     #[must_use]
     pub fn answer(&self, line: &str) -> Value {
         control::answer_to_line(line, &self.live)
+    }
+
+    /// This run for others, who may have it longer than it goes.
+    #[must_use]
+    pub fn running(&self) -> Running {
+        Running(Arc::clone(&self.live))
     }
 
     /// The rules in force.

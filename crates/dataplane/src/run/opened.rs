@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pktio::Opener;
 
-use super::config::{ConfigError, LinkLoss, OnPanic, Order, Settings};
+use super::config::{ConfigError, LinkLoss, MiddleboxSettings, OnPanic, Order, Settings, Slot};
 use super::control::Control;
 use super::error::RunError;
 use super::given_up::GivenUp;
@@ -14,12 +14,13 @@ use super::journal::Journal;
 use super::links::{Kernel, Links};
 use super::load::{self, Loaded, RulesText};
 use super::metrics::{self, Metrics};
+use super::middlebox::{Driver, Hosted, Middlebox};
 use super::ports::{self, OpenDpdk, OpenPort, Openers};
 use super::restart::{self, Resumed};
 use super::revisions::{Chosen, Revisions};
 use super::workers::Joined;
 use super::xdp_ports::OpenXdp;
-use super::{Beside, Division, Run, port_checks, publish};
+use super::{Beside, Division, Plan, Run, port_checks, publish};
 
 /// A run to be: all that it needs is open, and no frame is taken yet. What opening takes and running does not may be
 /// given up here, by the one thread that there is.
@@ -47,6 +48,9 @@ pub fn check(settings: &Settings) -> Result<Loaded, ConfigError> {
     let journal = settings.journal.as_deref().map(Journal::check);
     loaded.warnings.extend(journal.and_then(Result::err).map(|error| error.to_string()));
     let division = divide(settings, &loaded);
+    if settings.middlebox.is_some() {
+        unordered(settings, &division)?;
+    }
     loaded.warnings.extend(division.one_because());
     loaded.warnings.extend(ordered_by_one(settings, &division));
     Ok(loaded)
@@ -76,6 +80,19 @@ fn ordered_by_one(settings: &Settings, division: &Division) -> Option<String> {
     (is_ordered && is_silent).then(|| what.to_owned())
 }
 
+/// Refuses wires whose order several workers keep, where there are to be middleboxes.
+fn unordered(settings: &Settings, division: &Division) -> Result<(), ConfigError> {
+    let mut ordered = settings.wires.iter().filter(|wire| wire.order == Order::Wire);
+    match ordered.next() {
+        Some(wire) if division.steering.workers() > 1 => {
+            let what = "expected order = \"flow\": several workers keep the order of this wire, and then no \
+                        middlebox sees its frames";
+            Err(settings.refuse(wire.at, what))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Opens what a configuration names; devices of DPDK by way of `dpdk`, which is `()` where there is none. What
 /// takes privileges about other devices `opener` does: now, and each time that one has come back.
 ///
@@ -99,6 +116,9 @@ pub fn open(
     let control = settings.socket.as_deref().map(Control::open).transpose()?;
     let metrics = settings.metrics.as_ref().map(Metrics::open).transpose()?;
     let division = divide(settings, &loaded);
+    if settings.middlebox.is_some() {
+        unordered(settings, &division).map_err(RunError::Config)?;
+    }
     loaded.warnings.extend(division.one_because());
     loaded.warnings.extend(ordered_by_one(settings, &division));
     loaded.warnings.extend(ports::apart(settings, &division.cores));
@@ -155,6 +175,47 @@ impl Opened {
     /// The rules form a loop, the journal does not take them, no threads can be had, or the file of connections cannot
     /// be taken over.
     pub fn start(self, given_up: GivenUp) -> Result<Run, RunError> {
+        if let Some(MiddleboxSettings { at, .. }) = self.settings.middlebox {
+            let what = "a middlebox sees frames in a program that has one: nothing here does";
+            return Err(RunError::Config(self.settings.refuse(at, what)));
+        }
+        Ok(self.begin(given_up, |_| Driver::Alone)?.0)
+    }
+
+    /// The same with a middlebox for each worker, which `make` makes by its number.
+    ///
+    /// # Errors
+    /// As [`Opened::start`], or several workers keep the order of a wire.
+    pub fn start_with(
+        self,
+        given_up: GivenUp,
+        make: &mut dyn FnMut(usize) -> Box<dyn Middlebox>,
+    ) -> Result<Run, RunError> {
+        Ok(self.begin(given_up, |slot| Driver::With(slot, make))?.0)
+    }
+
+    /// The same, with workers that have no threads: who is a middlebox polls each from a thread of its own, and is shown up
+    /// to `burst` frames at a time.
+    ///
+    /// # Errors
+    /// As [`Opened::start_with`].
+    pub fn start_hosted(
+        self,
+        given_up: GivenUp,
+        burst: usize,
+    ) -> Result<(Run, Vec<Hosted>), RunError> {
+        self.begin(given_up, |slot| Driver::Hosted(slot, burst))
+    }
+
+    fn begin<'m>(
+        self,
+        given_up: GivenUp,
+        driver: impl FnOnce(Slot) -> Driver<'m>,
+    ) -> Result<(Run, Vec<Hosted>), RunError> {
+        let driver = driver(self.settings.middlebox.map(|set| set.slot).unwrap_or_default());
+        if driver.slot().is_some() {
+            unordered(&self.settings, &self.division).map_err(RunError::Config)?;
+        }
         let Loaded { rulesets, config, .. } = self.loaded;
         let published = publish(&rulesets, config)?;
         let Self { wires, division, on_panic, connections, links, resumed, .. } = self;
@@ -162,13 +223,14 @@ impl Opened {
         let revisions = Some(revisions.map_err(RunError::Journal)?);
         let metrics = self.metrics.as_ref().and_then(Metrics::address);
         let beside = Beside { links, resumed, given_up, revisions, metrics };
-        let run = Run::begin(wires, published, division, on_panic, connections, beside)?;
+        let plan = Plan { division, on_panic, connections, beside };
+        let (run, hosted) = Run::begin(wires, published, plan, driver)?;
         // Not before: what cannot start leaves them to the next attempt.
         if let Err(error) = restart::begin(run.connections.as_deref()) {
             run.stop();
             return Err(error);
         }
-        Ok(Run { control: self.control, metrics: self.metrics, ..run })
+        Ok((Run { control: self.control, metrics: self.metrics, ..run }, hosted))
     }
 }
 

@@ -17,13 +17,21 @@ const SYSTEM: &str = "/sys/devices/system";
 
 /// A logical processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Processor {
+pub struct Processor {
     /// The system's number for it.
-    pub(super) number: usize,
-    socket: usize,
-    core: usize,
+    pub number: usize,
+    /// The system's number for its socket.
+    pub socket: usize,
+    /// The system's number for its core; processors of one core have the same.
+    pub core: usize,
     /// The memory that it is next to.
-    node: Option<usize>,
+    pub node: Option<usize>,
+}
+
+/// The processors that this process may run on, by their numbers.
+#[must_use]
+pub fn here() -> Vec<Processor> {
+    processors(Path::new(SYSTEM), &allowed())
 }
 
 /// The processors for so many workers, or for as many as `cores` says; `None` stands for any. Fewer processors than

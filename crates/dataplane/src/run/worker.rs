@@ -13,15 +13,18 @@ use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use conntrack::Listing;
 use pktio::{PortError, Readiness};
 use smallvec::SmallVec;
 
 use super::account::Reason;
-use super::config::OnPanic;
+use super::clock::now;
+use super::config::{OnPanic, Side};
 use super::handed::Handed;
 use super::handover::Handover;
+use super::middlebox::{Middlebox, Waiting};
 use super::ordered::Ordered;
 use super::shadow::Shade;
 use super::shared::{Phase, Shared};
@@ -52,6 +55,8 @@ pub(super) struct Worker {
     pub(super) stage: Stage,
     /// What others gave it, under way.
     pub(super) taken: VecDeque<Handed>,
+    /// Who sees its frames, unless that is whoever polls it.
+    pub(super) middlebox: Option<Box<dyn Middlebox>>,
 }
 
 /// How far a worker is with its life.
@@ -64,6 +69,16 @@ pub(super) struct Stage {
     failed: Option<Failed>,
 }
 
+/// Whether there are more steps after one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Goes,
+    Ended,
+}
+
+/// How a worker ended, and the connections that it leaves.
+pub(super) type Left = (Result<(), Failed>, Listing);
+
 /// Why a worker ended before it was told to.
 #[derive(Debug)]
 pub(super) enum Failed {
@@ -75,47 +90,56 @@ pub(super) enum Failed {
 impl Worker {
     /// Takes frames on their way until it is told to stop, and sees them out.
     pub(super) fn run(&mut self) -> Result<(), Failed> {
-        let ended = self.take_turns();
+        while self.step(None) == Step::Goes {}
+        self.see_out()
+    }
+
+    /// Sees to it that nothing is held back once the last step is taken: how it ended.
+    pub(super) fn see_out(&mut self) -> Result<(), Failed> {
+        let ended = self.stage.failed.take().map_or(Ok(()), Err);
         let flushed = self.wires.iter_mut().try_for_each(Wire::flush);
         let ordered = self.ordered.iter_mut().try_for_each(Ordered::flush);
         ended.and(flushed.and(ordered).map_err(Failed::Port))
     }
 
-    fn take_turns(&mut self) -> Result<(), Failed> {
-        loop {
-            // Looked at before the turn, which so sees all that others gave before they got as far.
-            let are_all_as_far = self.shared.have_all_reached(self.stage.phase);
-            self.shared.seat(self.number).beat();
-            let frames = match catch_unwind(AssertUnwindSafe(|| self.turn())) {
-                Ok(Ok(frames)) => frames,
-                Ok(Err(error)) => self.fail(Failed::Port(error)),
-                Err(_) => self.panicked(),
-            };
-            let is_over = self.is_to_stop(frames);
-            match self.stage.phase {
-                Phase::Receives if is_over => self.go_on_to(Phase::Gives),
-                _ if frames > 0 => {}
-                _ if self.has_bursts() => self.sleep(),
-                Phase::Gives if are_all_as_far => {
-                    self.handover.give_up();
-                    self.go_on_to(Phase::Takes);
-                }
-                Phase::Takes if are_all_as_far => {
-                    return self.stage.failed.take().map_or(Ok(()), Err);
-                }
-                _ => self.sleep(),
+    /// One turn, and sleep for at most `most` if there is nothing to do.
+    pub(super) fn step(&mut self, most: Option<Duration>) -> Step {
+        // Looked at before the turn, which so sees all that others gave before they got as far.
+        let are_all_as_far = self.shared.have_all_reached(self.stage.phase);
+        self.shared.seat(self.number).beat();
+        let frames = self.caught(Self::turn);
+        let is_over = self.is_to_stop(frames);
+        match self.stage.phase {
+            Phase::Receives if is_over => self.go_on_to(Phase::Gives),
+            _ if frames > 0 => {}
+            _ if self.has_bursts() => self.sleep(most),
+            Phase::Gives if are_all_as_far => {
+                self.handover.give_up();
+                self.go_on_to(Phase::Takes);
             }
+            Phase::Takes if are_all_as_far => return Step::Ended,
+            _ => self.sleep(most),
+        }
+        Step::Goes
+    }
+
+    /// So many frames went on their way, unless it panicked over them, or a port failed.
+    fn caught(&mut self, way: impl FnOnce(&mut Self) -> Result<usize, PortError>) -> usize {
+        match catch_unwind(AssertUnwindSafe(|| way(self))) {
+            Ok(Ok(frames)) => frames,
+            Ok(Err(error)) => self.fail(Failed::Port(error)),
+            Err(_) => self.panicked(),
         }
     }
 
     /// What it is asked, one burst from each port of all wires, and what others gave it: how many frames there were.
     fn turn(&mut self) -> Result<usize, PortError> {
         self.shared.seat(self.number).questions.answer(&mut self.rules);
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mode = self.mode();
         let Self { rules, shade, sampler, handover, shared, wires, ordered, taken, stage, .. } =
             self;
-        let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        let middlebox = &mut self.middlebox;
+        let now = now();
         shade.turns();
         let causes = &shared.causes;
         let mut means = Means { rules, causes, shade, handover, sampler, mode, now };
@@ -129,6 +153,7 @@ impl Worker {
         for ordered in ordered {
             frames += usize::from(ordered.turn(receives, &mut means, &|| shared.wake_all())?);
         }
+        show(middlebox, Side::Before, wires, &mut means)?;
         means.handover.release(false);
         shared.seat(self.number).has_waiting(means.handover.waiting());
         means.handover.take(taken);
@@ -142,13 +167,42 @@ impl Worker {
             let Some(wire) = wires.get_mut(usize::from(wire)) else { continue };
             wire.take_over(usize::from(from), some, is_placed, &mut means)?;
         }
+        show(middlebox, Side::After, wires, &mut means)?;
         for (wire, from) in means.handover.dropped() {
             wires[usize::from(wire)].drop_held(usize::from(from));
         }
         means.handover.wake();
         means.shade.turned(now, frames);
+        if let (Some(middlebox), 0) = (middlebox, frames) {
+            middlebox.idle(now);
+        }
         shared.seat(self.number).holds(rules.state().flows());
         Ok(frames)
+    }
+
+    /// The frames that wait for whoever polls it, by wire and end.
+    pub(super) fn waiting(&mut self) -> impl Iterator<Item = &mut Waiting> {
+        self.wires.iter_mut().flat_map(Wire::waiting)
+    }
+
+    /// Has what waited go on as its verdicts say.
+    pub(super) fn carry_out(&mut self) {
+        self.caught(|worker| {
+            let mode = worker.mode();
+            let Self { rules, shade, sampler, handover, shared, wires, .. } = worker;
+            let (causes, now) = (&shared.causes, now());
+            let mut means = Means { rules, causes, shade, handover, sampler, mode, now };
+            wires.iter_mut().try_for_each(|wire| wire.carry_out(&mut means))?;
+            means.handover.release(false);
+            means.handover.wake();
+            Ok(0)
+        });
+    }
+
+    /// Goes on as one that panicked for a second time: whoever polled it is no more.
+    pub(super) fn gives_up(&mut self) {
+        self.shared.panics(self.number);
+        self.fail(Failed::Panicked(self.number));
     }
 
     /// What becomes of frames now.
@@ -225,25 +279,42 @@ impl Worker {
         self.ordered.iter().any(Ordered::has_bursts)
     }
 
-    /// Waits for frames, or for somebody who wakes it.
-    fn sleep(&self) {
+    /// Waits for frames, or for somebody who wakes it, for at most `most`.
+    fn sleep(&self, most: Option<Duration>) {
         let mut descriptors: SmallVec<[BorrowedFd<'_>; 8]> = SmallVec::new();
         // Another worker's burst may have to be given up.
-        let mut most = self.has_bursts().then_some(LOOK);
+        let look = self.has_bursts().then_some(LOOK);
+        let mut most = sooner(most, look);
         let mut is_awake = false;
         for ready in self.readiness().filter(|_| self.stage.phase == Phase::Receives) {
             match ready {
                 Readiness::Never => {}
                 Readiness::Always => is_awake = true,
-                Readiness::After(wait) => most = Some(most.map_or(wait, |most| most.min(wait))),
+                Readiness::After(wait) => most = sooner(most, Some(wait)),
                 Readiness::Bell(bell) => is_awake |= bell.wakes(&self.waker),
                 Readiness::Descriptor(descriptor) => descriptors.push(descriptor),
             }
         }
-        if !is_awake {
+        if !is_awake && most != Some(Duration::ZERO) {
             self.shared.seat(self.number).park(&descriptors, most);
         }
     }
+}
+
+/// Shows a middlebox on this side of the rules the frames of all wires, if there is one.
+fn show(
+    middlebox: &mut Option<Box<dyn Middlebox>>,
+    side: Side,
+    wires: &mut [Wire],
+    means: &mut Means<'_>,
+) -> Result<(), PortError> {
+    let Some(middlebox) = middlebox else { return Ok(()) };
+    wires.iter_mut().try_for_each(|wire| wire.show(side, &mut **middlebox, means))
+}
+
+/// The shorter of two waits, where nothing is as long as it takes.
+fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
 }
 
 /// A worker that is no more holds nobody up, however it ended.

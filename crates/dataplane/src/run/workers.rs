@@ -12,8 +12,9 @@ use std::thread::{self, JoinHandle};
 use conntrack::Listing;
 
 use super::account::Account;
-use super::config::{OnPanic, Order, Other};
+use super::config::{OnPanic, Order, Other, Slot};
 use super::handover::{self, Handover};
+use super::middlebox::{End, Hosted, Middlebox};
 use super::ordered::{Lanes, Ordered};
 use super::parker::Parker;
 use super::shadow::Shade;
@@ -24,7 +25,7 @@ use super::talkers::Sampler;
 use super::taps::Taps;
 use super::topology;
 use super::wire::{BoxedPort, Driven, Wire};
-use super::worker::{Failed, Stage, Worker};
+use super::worker::{Failed, Left, Stage, Worker};
 use crate::publish::Published;
 use crate::wires::Crossing;
 use crate::wires::Join;
@@ -101,11 +102,34 @@ pub(super) struct Crew {
     pub(super) taps: Arc<Taps>,
 }
 
-/// A worker's thread: why it ended, and the connections that it leaves.
-pub(super) type Thread = JoinHandle<(Result<(), Failed>, Listing)>;
+/// Where a worker works.
+#[derive(Debug)]
+pub(super) enum Thread {
+    /// By itself.
+    Own(JoinHandle<Left>),
+    /// Wherever it is polled.
+    Hosted(Arc<End>),
+}
+
+impl Thread {
+    pub(super) fn is_finished(&self) -> bool {
+        match self {
+            Self::Own(thread) => thread.is_finished(),
+            Self::Hosted(end) => end.is_told(),
+        }
+    }
+
+    /// How it ended: one of its own is waited for, one that is hosted has been told to have ended.
+    fn join(self) -> Option<Left> {
+        match self {
+            Self::Own(thread) => thread.join().ok(),
+            Self::Hosted(end) => end.take(),
+        }
+    }
+}
 
 impl Crew {
-    /// Workers for these wires, as many as `steering` says.
+    /// Workers for these wires, as many as `steering` says. Frames wait for a middlebox in `slot`, if there is one.
     ///
     /// # Errors
     /// The machine has no descriptors left.
@@ -114,6 +138,7 @@ impl Crew {
         published: &Published,
         steering: &Steering,
         on_panic: OnPanic,
+        slot: Option<Slot>,
     ) -> io::Result<Self> {
         let count = steering.workers();
         let parkers = (0..count).map(|_| Parker::new().map(Arc::new)).collect::<io::Result<_>>()?;
@@ -134,7 +159,8 @@ impl Crew {
                 let number = wires.free.len() as u16;
                 let ends = [ends.0, ends.1];
                 let tap = taps.tap(ends.each_ref().map(|end| Arc::clone(&end.name)));
-                let wire = Wire::new(number, ends, other, crossings, count, tap);
+                let mut wire = Wire::new(number, ends, other, crossings, count, tap);
+                slot.into_iter().for_each(|slot| wire.open(slot));
                 for (counted, account) in counted.iter_mut().zip(wire.accounts()) {
                     counted.accounts.push(account);
                 }
@@ -161,10 +187,16 @@ impl Crew {
             waker,
             stage: Stage::default(),
             taken: VecDeque::new(),
+            middlebox: None,
         };
         let all = of_workers.into_iter().zip(handovers).zip(wakers).enumerate();
         let workers = all.map(make).collect();
         Ok(Self { workers, directions, shared, taps })
+    }
+
+    /// Gives each the middlebox that is made for it.
+    pub(super) fn equip(&mut self, make: &mut dyn FnMut(usize) -> Box<dyn Middlebox>) {
+        self.workers.iter_mut().for_each(|worker| worker.middlebox = Some(make(worker.number)));
     }
 
     /// Starts a thread for each, on the core that it is given if it is given one. What connections they leave is asked
@@ -186,16 +218,30 @@ impl Crew {
                 (ended, left)
             };
             // A worker that gets no thread is dropped, which stops the others.
-            threads.push(thread::Builder::new().name(name).spawn(work)?);
+            threads.push(Thread::Own(thread::Builder::new().name(name).spawn(work)?));
         }
         Ok(threads)
+    }
+
+    /// Hands them out instead, each with room for so many frames at a time.
+    pub(super) fn host(
+        self,
+        cores: &[Option<usize>],
+        keeps: bool,
+        burst: usize,
+    ) -> (Vec<Thread>, Vec<Hosted>) {
+        let host = |(worker, core): (Worker, &Option<usize>)| {
+            let (hosted, end) = Hosted::new(worker, burst, *core, keeps);
+            (Thread::Hosted(end), hosted)
+        };
+        self.workers.into_iter().zip(cores).map(host).unzip()
     }
 }
 
 /// Waits for the end of all: how the first to fail failed, and what connections they leave together.
 pub(super) fn join(threads: Vec<Thread>) -> (Result<(), Failed>, Listing) {
     let ends = threads.into_iter().enumerate().map(|(number, thread)| {
-        thread.join().unwrap_or_else(|_| (Err(Failed::Panicked(number)), Listing::default()))
+        thread.join().unwrap_or_else(|| (Err(Failed::Panicked(number)), Listing::default()))
     });
     // The first one to fail stopped the others.
     ends.fold((Ok(()), Listing::default()), |(ended, left), (own, of_own)| {

@@ -76,7 +76,8 @@ impl CaptureArgs {
             screen::print(&format!("{document:#}\n"))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let mut text = format!("{}: {frames} frames", visible::word(&self.file));
+        let what = if frames == 1 { "frame" } else { "frames" };
+        let mut text = format!("{}: {frames} {what}", visible::word(&self.file));
         if lost > 0 {
             text += &format!(" ({lost} more were not told)");
         }

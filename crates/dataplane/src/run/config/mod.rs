@@ -6,6 +6,7 @@
 
 mod dpdk;
 mod metrics;
+mod middlebox;
 mod port;
 mod privileges;
 mod read;
@@ -20,6 +21,7 @@ use rules::model::Family;
 
 use crate::config::Unresolved;
 
+pub use middlebox::{MiddleboxSettings, OnError, Side, Slot};
 pub use privileges::{Privileges, Reopen, Reopened};
 
 /// A configuration, read but not looked into: neither rules nor ports are open.
@@ -57,6 +59,8 @@ pub struct Settings {
     pub metrics: Option<MetricsSettings>,
     /// How what happens is told.
     pub log: LogFormat,
+    /// Where middleboxes are, if there are any.
+    pub middlebox: Option<MiddleboxSettings>,
     /// Who does the work.
     pub workers: Workers,
     /// How many frames go together.

@@ -8,11 +8,11 @@ use super::{
     At, ConfigError, Gone, Kind, LinkLoss, Named, OnPanic, Other, PortSettings, RestartSettings,
     RulesSettings, Settings, Ttl, WireSettings, beside,
 };
-use super::{dpdk, metrics, port, privileges, work};
+use super::{dpdk, metrics, middlebox, port, privileges, work};
 use crate::config::Unresolved;
 use crate::keys::{Section, Value, Wrong, document, found, only, string};
 
-const TOP: [&str; 11] = [
+const TOP: [&str; 12] = [
     "port",
     "wire",
     "rules",
@@ -21,6 +21,7 @@ const TOP: [&str; 11] = [
     "conntrack",
     "control",
     "metrics",
+    "middlebox",
     "log",
     "privileges",
     "dpdk",
@@ -90,6 +91,7 @@ impl<'t> Reader<'t> {
             journal: None,
             metrics: metrics::metrics(top)?,
             log: metrics::log(top)?,
+            middlebox: middlebox::middlebox(top, |start| self.at(start))?,
             workers: work::workers(top)?,
             burst: work::burst(top)?,
             eal: dpdk::eal(top)?,

@@ -5,6 +5,8 @@
 //! Every process is pinned: the source of the frames to the first core, the forwarder to the last one, and both to the
 //! last one where processor time is measured.
 
+mod changes;
+pub mod changing;
 mod counts;
 mod dpdk;
 pub mod figure;
@@ -56,18 +58,21 @@ pub enum Part {
     Tun,
     /// Frames for each second of processor time between devices of DPDK that cost next to nothing.
     Dpdk,
+    /// A wire whose rules change.
+    Changes,
     /// Packets in memory that several workers keep in order; needs neither root nor devices.
     Ordered,
 }
 
 impl Part {
     /// All of them, with the names that the command line has.
-    pub const ALL: [(Self, &'static str); 6] = [
+    pub const ALL: [(Self, &'static str); 7] = [
         (Self::Forward, "forward"),
         (Self::Processor, "cpu"),
         (Self::Latency, "latency"),
         (Self::Tun, "tun"),
         (Self::Dpdk, "dpdk"),
+        (Self::Changes, "changes"),
         (Self::Ordered, "ordered"),
     ];
 }
@@ -121,6 +126,9 @@ pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
     }
     if plan.has(Part::Dpdk) {
         dpdk::rows(tamis, plan, &mut document)?;
+    }
+    if plan.has(Part::Changes) {
+        changes::rows(tamis, plan, &mut document)?;
     }
     if plan.has(Part::Ordered) {
         document.results.extend(plan.ordered().results);

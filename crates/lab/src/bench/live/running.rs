@@ -56,6 +56,18 @@ impl Running {
         self.child.as_ref().map_or(Ok(0), |child| resident(child.id()))
     }
 
+    /// Lets its threads run on all cores up to this one, and like those of others: where threads beside its workers have work to do.
+    pub(super) fn unpin(&self, last_core: usize) -> io::Result<()> {
+        let Some(child) = &self.child else { return Ok(()) };
+        let process = child.id().to_string();
+        let all = format!("0-{last_core}");
+        Command::new("chrt").args(["--all-tasks", "--other", "--pid", "0", &process]).output()?;
+        Command::new("taskset")
+            .args(["--all-tasks", "--cpu-list", "--pid", &all, &process])
+            .output()?;
+        Ok(())
+    }
+
     /// Nanoseconds that its process was on a processor.
     pub(super) fn spent(&self) -> io::Result<u64> {
         self.child.as_ref().map_or(Ok(0), |child| spent_by(child.id()))

@@ -1,18 +1,21 @@
 //! A soak: millions of frames through rules that track connections, by a port that loses, doubles, delays, cuts and
-//! corrupts some of them, while a link goes down and up. Memory has to stay flat, and every frame has one fate.
+//! corrupts some of them, while a link goes down and up, and rules and bans change ([`super::changing`]). Memory has to
+//! stay flat, and every frame has one fate.
 //!
 //! Memory is the process's resident set (`VmRSS`), read [`READINGS`] times. The first tenth of the frames fills tables
 //! and pools. Corrupted frames are of ever new connections, of which the table holds a few thousand.
 
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::changing::{Changes, change};
 use super::kinds::Backend;
 use super::line::{Line, last_core};
 use super::running::{Running, start_tamis};
@@ -36,10 +39,16 @@ const RULES: &str = "*filter\n:FORWARD ACCEPT [0:0]\n\
     -A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
     -A FORWARD -p udp -m udp --dport 9 -j ACCEPT\n\
     -A FORWARD -p udp -j REJECT --reject-with icmp-port-unreachable\nCOMMIT\n";
+/// Their last line, and what changes before it.
+const LAST: &str = "COMMIT\n";
+const CHANGING: &str = "-A FORWARD -s 198.51.100.";
+/// Where metrics are read, in the namespace.
+const METRICS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9469);
 const WIRE: &str = "[[port]]\nname = \"bad\"\nkind = \"fault\"\nof = \"left\"\nseed = 1\n\
     drop = 5000\nduplicate = 5000\ntruncate = 5000\ncorrupt = 5000\ndelay = 5000\nreorder = 5000\n\
     [[wire]]\nports = [\"bad\", \"right\"]\n[rules]\nip = \"rules.v4\"\n\
-    [conntrack]\nmax = 4096\n[control]\nsocket = \"control.sock\"\n";
+    [conntrack]\nmax = 4096\n[control]\nsocket = \"control.sock\"\njournal = \"journal\"\n\
+    [metrics]\nlisten = \"127.0.0.1:9469\"\nrules = true\n";
 
 /// What came of it.
 #[derive(Clone, Debug)]
@@ -48,6 +57,8 @@ pub struct Soaked {
     pub frames: u64,
     /// How often the link went down.
     pub flaps: u64,
+    /// What was changed meanwhile.
+    pub changes: Changes,
     /// Resident bytes after each part.
     pub resident: Vec<u64>,
     /// Whether `received + made = sent + dropped` in both directions, once it was over.
@@ -67,7 +78,8 @@ impl Soaked {
     /// Whether it is as it must be.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        self.is_accounted && self.growth() <= SLACK && self.flaps > 0
+        let changes = self.changes.rules > 0 && self.changes.pages > 0;
+        self.is_accounted && self.growth() <= SLACK && self.flaps > 0 && changes
     }
 }
 
@@ -80,21 +92,32 @@ pub fn run(tamis: &Path, frames: u64) -> io::Result<Soaked> {
         let line = Line::new()?;
         let running = start_tamis(tamis, Backend::AfPacket, WIRE, RULES, last_core())?;
         let stop = AtomicBool::new(false);
-        let (resident, flaps) = line.along(&running, 0, Pace::Behind, || {
+        let socket = running.folder().join("control.sock");
+        let (resident, flaps, changes) = line.along(&running, 0, Pace::Behind, || {
             thread::scope(|scope| {
                 let flaps = scope.spawn(|| flap(&stop));
+                let changes = scope.spawn(|| change(&socket, METRICS, rules, &stop));
                 let resident = watch(tamis, &running, frames);
                 stop.store(true, Ordering::Relaxed);
-                let flaps =
-                    flaps.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-                Ok((resident?, flaps))
+                Ok((resident?, ended(flaps)?, ended(changes)?))
             })
         })?;
         let status = settled(tamis, &running)?;
         let wires = status["wires"].as_array().cloned().unwrap_or_default();
         let is_accounted = wires.len() == 2 && wires.iter().all(is_accounted);
-        Ok(Soaked { frames: received(&status), flaps, resident, is_accounted, status })
+        Ok(Soaked { frames: received(&status), flaps, changes, resident, is_accounted, status })
     })
+}
+
+/// What a thread came to.
+fn ended<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The rules, with one more that no frame matches.
+fn rules(number: u64) -> String {
+    let other = format!("{CHANGING}{}/32 -j DROP\n{LAST}", number % 256);
+    RULES.replace(LAST, &other)
 }
 
 /// Reads memory whenever another part of the frames has come.
@@ -176,6 +199,7 @@ mod tests {
         Soaked {
             frames: 1,
             flaps: 1,
+            changes: Changes { rules: 1, bans: 1, pages: 1 },
             resident: resident.to_vec(),
             is_accounted: true,
             status: Value::Null,

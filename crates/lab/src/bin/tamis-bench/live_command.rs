@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lab::bench::live::changing::Changes;
 use lab::bench::live::{self, Part, Plan};
 
 /// `tamis-bench live`.
@@ -32,7 +33,8 @@ pub(crate) struct LiveArgs {
     /// Look at the order of so many packets, in the part `ordered`, in one run; and of as many frames on a wire
     #[arg(long, value_name = "PACKETS")]
     packets: Option<u64>,
-    /// Measure nothing, but send so many frames through faults and a link that flaps, and watch the memory
+    /// Measure nothing, but send so many frames through faults, a link that flaps, and rules and bans that change, and
+    /// watch the memory
     #[arg(long, value_name = "FRAMES", conflicts_with_all = ["peers", "quick", "json", "figure", "only"])]
     soak: Option<u64>,
 }
@@ -70,6 +72,8 @@ fn soak(frames: u64) -> Result<ExitCode> {
     let megabytes: Vec<String> =
         soaked.resident.iter().map(|bytes| format!("{:.1}", *bytes as f64 / 1e6)).collect();
     crate::show(format!("frames    {}, link down {} times", soaked.frames, soaked.flaps));
+    let Changes { rules, bans, pages } = soaked.changes;
+    crate::show(format!("changes   {rules} of rules, {bans} bans, {pages} pages of metrics"));
     crate::show(format!("resident  {} MB", megabytes.join(" ")));
     crate::show(format!("growth    {} bytes after the first tenth", soaked.growth()));
     crate::show(format!("accounted {}", soaked.is_accounted));

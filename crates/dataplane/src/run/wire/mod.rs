@@ -5,6 +5,9 @@
 //! (an unknown verdict takes one for its burst). Frames leave in the order in which they came. All frames of a burst go through one program. Every
 //! frame ends in the [`Account`] of its direction.
 
+mod end;
+mod middlebox;
+
 use std::mem;
 use std::sync::Arc;
 
@@ -17,8 +20,7 @@ use super::config::Other;
 use super::fate::{Fate, unruled, unseen};
 use super::handed::Handed;
 use super::handover::{Handover, Place};
-use super::offload::{as_on_a_link, longest};
-use super::replies::Rate;
+use super::offload::longest;
 use super::shadow::{Shade, Watched};
 use super::talkers::Sampler;
 use super::taps::{Decision, Judged, Tap};
@@ -31,9 +33,11 @@ use crate::link::link_of;
 use crate::program::Program;
 use crate::publish::{BurstGuard, Worker};
 use crate::wires::Crossing;
+use end::{End, ends_from};
+use middlebox::Waits;
 
-/// A port that a worker drives.
-pub type BoxedPort = Box<dyn Port + Send>;
+pub use end::BoxedPort;
+pub(super) use end::Driven;
 
 /// Two ports, joined.
 pub(super) struct Wire {
@@ -62,31 +66,8 @@ pub(super) struct Wire {
     of_burst: OfBurst,
     /// For those who watch what is dropped.
     pub(super) tap: Tap,
-}
-
-/// One end of a wire, with the frames that come in by it.
-pub(super) struct End {
-    name: Arc<str>,
-    port: BoxedPort,
-    /// What comes in by it may be another worker's.
-    steers: bool,
-    /// All of it comes to one worker first.
-    keeps: bool,
-    pub(super) burst: Burst,
-    pub(super) account: Arc<Account>,
-    rate: Rate,
-    has_ended: bool,
-}
-
-/// A port as one worker drives it.
-pub(super) struct Driven {
-    /// What `-i` and `-o` see.
-    pub(super) name: Arc<str>,
-    pub(super) port: BoxedPort,
-    /// What comes in by it may be another worker's.
-    pub(super) steers: bool,
-    /// All of it comes to one worker first.
-    pub(super) keeps: bool,
+    /// Frames that a middlebox is to see.
+    waits: Option<Box<Waits>>,
 }
 
 /// What a worker takes frames on their way by.
@@ -122,19 +103,9 @@ impl Wire {
         tap: Tap,
     ) -> Self {
         let steers = ends.iter().any(|end| end.steers);
-        let end = |Driven { name, port, steers, keeps }| End {
-            name,
-            port,
-            steers,
-            keeps,
-            burst: Burst::new(),
-            account: Arc::default(),
-            rate: Rate::of(workers),
-            has_ended: false,
-        };
         Self {
             number,
-            ends: ends.map(end),
+            ends: ends.map(|end| End::new(end, workers)),
             other,
             crossings,
             headers: Vec::new(),
@@ -148,6 +119,7 @@ impl Wire {
             frame: Vec::new(),
             of_burst: OfBurst::new(),
             tap,
+            waits: None,
         }
     }
 
@@ -169,7 +141,7 @@ impl Wire {
         let mut frames = 0;
         for from in [0, 1] {
             let received = self.receive(from)?;
-            if received > 0 {
+            if received > 0 && !self.waits_before(from, means) {
                 self.pass(from, self.ends[from].steers, means)?;
             }
             frames += received;
@@ -207,11 +179,14 @@ impl Wire {
                 self.evaluate(from, &mut guard, means.causes, means.shade, means.now);
                 drop(guard);
                 self.settle(from);
-                self.transmit(from)
+                match self.waits_after(from, means.now) {
+                    true => self.send_back(from),
+                    false => self.transmit(from),
+                }
             }
             Mode::Open => {
                 let [end, to] = ends_from(&mut self.ends, from);
-                let sent = transmit(&mut end.burst, to, &end.account, from, &mut self.tap)?;
+                let sent = to.transmit(&mut end.burst, &end.account, from, &mut self.tap)?;
                 end.account.unevaluated(sent);
                 Ok(())
             }
@@ -256,6 +231,9 @@ impl Wire {
             self.tap.lose(end.account.abandon(reason));
             end.burst.clear();
         }
+        if let Some(waits) = &mut self.waits {
+            waits.clear();
+        }
         self.own.clear();
         self.made.clear();
         self.out.clear();
@@ -263,21 +241,7 @@ impl Wire {
     }
 
     pub(super) fn receive(&mut self, from: usize) -> Result<usize, PortError> {
-        let end = &mut self.ends[from];
-        if end.has_ended {
-            return Ok(0);
-        }
-        let received = match end.port.rx_burst(&mut end.burst) {
-            Err(error) if error.is_down() => 0,
-            received => received?,
-        };
-        end.account.received(received);
-        as_on_a_link(&mut end.burst);
-        end.account.received_bytes(end.burst.bytes());
-        // A capture has nothing more then; a live port has nothing now, and says what to wait for.
-        end.has_ended =
-            received == 0 && matches!(end.port.readiness(), Readiness::Always | Readiness::Never);
-        Ok(received)
+        self.ends[from].receive()
     }
 
     /// Finds the headers of all frames, but of those whose fate does not depend on them.
@@ -552,48 +516,22 @@ impl Wire {
     }
 
     pub(super) fn transmit(&mut self, from: usize) -> Result<(), PortError> {
-        let Self { ends, out, back, tap, .. } = self;
+        let Self { ends, out, tap, .. } = self;
         let [end, to] = ends_from(ends, from);
         let leaving = if out.is_empty() { &mut end.burst } else { out };
-        transmit(leaving, to, &end.account, from, tap)?;
-        if !back.is_empty() {
-            let account = Arc::clone(&end.account);
-            transmit(back, end, &account, from, tap)?;
+        to.transmit(leaving, &end.account, from, tap)?;
+        self.send_back(from)
+    }
+
+    /// Transmits what leaves by the port that its cause came in by.
+    fn send_back(&mut self, from: usize) -> Result<(), PortError> {
+        let Self { ends, back, tap, .. } = self;
+        if back.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let account = Arc::clone(&ends[from].account);
+        ends[from].transmit(back, &account, from, tap).map(drop)
     }
-}
-
-/// The end by which frames come in, and the one by which they leave.
-fn ends_from(ends: &mut [End; 2], from: usize) -> [&mut End; 2] {
-    let [first, second] = ends;
-    if from == 0 { [first, second] } else { [second, first] }
-}
-
-/// Transmits a burst: how many frames the port took. The others are dropped, as by a card whose ring is full,
-/// or whose link is down.
-fn transmit(
-    burst: &mut Burst,
-    to: &mut End,
-    account: &Account,
-    from: usize,
-    tap: &mut Tap,
-) -> Result<usize, PortError> {
-    if burst.is_empty() {
-        return Ok(0);
-    }
-    let bytes = burst.bytes();
-    let (sent, why) = match to.port.tx_burst(burst) {
-        Ok(sent) => (sent, Reason::TxFull),
-        Err(error) if error.is_down() || error.is_gone() => (0, Reason::Device),
-        Err(error) => return Err(error),
-    };
-    account.sent(sent);
-    account.sent_bytes(bytes.saturating_sub(burst.bytes()));
-    account.dropped(why, burst.len());
-    burst.iter().for_each(|frame| tap.dropped(from, why, Some(frame)));
-    burst.clear();
-    Ok(sent)
 }
 
 /// A frame that was made, as it leaves.

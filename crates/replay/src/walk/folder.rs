@@ -1,18 +1,19 @@
 //! A host as one argument: a folder of what its own programs printed, as `tamis collect` writes it.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{anyhow, bail};
 use conntrack::Listing;
 use dataplane::Wires;
 use host::Host;
-use replay::{RulesFile, read_text};
 use rules::ipset::Sets;
 use rules::model::Family;
 use rules::save::LoadOptions;
 
-use crate::collect_command;
+use crate::error::Error;
+use crate::input::read_text;
+use crate::rules_file::RulesFile;
 
 /// Rulesets by family, in the order in which they are asked for.
 const RULES: [(Family, &str); 4] = [
@@ -24,14 +25,14 @@ const RULES: [(Family, &str); 4] = [
 
 /// A folder that describes a host.
 #[derive(Debug)]
-pub(crate) struct HostFolder<'n> {
+pub struct HostFolder<'n> {
     /// Its name, as given.
     name: &'n str,
 }
 
 impl<'n> HostFolder<'n> {
     /// The folder of that name; `None` if it is none, but a file or nothing.
-    pub(crate) fn at(name: &'n str) -> Option<Self> {
+    pub fn at(name: &'n str) -> Option<Self> {
         Path::new(name).is_dir().then_some(Self { name })
     }
 
@@ -39,14 +40,19 @@ impl<'n> HostFolder<'n> {
         Path::new(self.name).join(file)
     }
 
-    /// Its files that are there.
-    pub(crate) fn files(&self) -> impl Iterator<Item = String> {
-        let there = collect_command::files().map(|file| self.path(file)).filter(|at| at.exists());
+    /// Those of these files of it that are there.
+    pub fn files(&self, names: impl Iterator<Item = &'static str>) -> impl Iterator<Item = String> {
+        let there = names.map(|file| self.path(file)).filter(|at| at.exists());
         there.map(|path| path.display().to_string())
     }
 
+    /// One of its files is refused.
+    fn refused(&self, file: &str, why: &dyn Display) -> Error {
+        Error::Read { file: self.path(file).display().to_string(), what: why.to_string() }
+    }
+
     /// The text of one of its files, if it is there.
-    fn text(&self, file: &str) -> anyhow::Result<Option<String>> {
+    fn text(&self, file: &str) -> Result<Option<String>, Error> {
         let path = self.path(file);
         if !path.exists() {
             return Ok(None);
@@ -56,7 +62,7 @@ impl<'n> HostFolder<'n> {
 
     /// Its rulesets that can be asked at once: those of IPv4, IPv6 and ARP, else those of bridges; with `--family` only
     /// that one. A file without rules or policies counts as none.
-    pub(crate) fn rules(&self, options: &LoadOptions<'_>) -> anyhow::Result<Vec<RulesFile>> {
+    pub fn rules(&self, options: &LoadOptions<'_>) -> Result<Vec<RulesFile>, Error> {
         let mut files: Vec<RulesFile> = Vec::new();
         for (family, name) in RULES {
             let is_asked = options.family.is_none_or(|asked| asked == family);
@@ -73,8 +79,8 @@ impl<'n> HostFolder<'n> {
             match RulesFile::from_text(&path, text, &options) {
                 Ok(file) => files.push(file.given_as(self.name)),
                 // --table names a table of one family; the others need not have it.
-                Err(replay::Error::NoTable { .. }) if options.table.is_some() => {}
-                Err(error) => return Err(error.into()),
+                Err(Error::NoTable { .. }) if options.table.is_some() => {}
+                Err(error) => return Err(error),
             }
         }
         if files.is_empty() {
@@ -87,16 +93,16 @@ impl<'n> HostFolder<'n> {
             let table = options
                 .table
                 .map_or_else(String::new, |table| format!(" with a table \"{table}\""));
-            bail!(
+            return Err(Error::Given(format!(
                 "{}: expected a ruleset in this folder ({expected}){table}, found none",
                 self.name
-            );
+            )));
         }
         Ok(files)
     }
 
     /// What it says of the host.
-    pub(crate) fn host(&self) -> anyhow::Result<Host> {
+    pub fn host(&self) -> Result<Host, Error> {
         let mut unread = None;
         let host = Host::read(|name| match self.text(name) {
             Ok(text) => text,
@@ -107,39 +113,36 @@ impl<'n> HostFolder<'n> {
         });
         match unread {
             Some(error) => Err(error),
-            None => host
-                .map_err(|error| anyhow!("{}:{}", self.path(error.file).display(), error.source)),
+            None => host.map_err(|error| self.refused(error.file, &error.source)),
         }
     }
 
     /// Its sets.
-    pub(crate) fn sets(&self) -> anyhow::Result<Option<Sets>> {
+    pub fn sets(&self) -> Result<Option<Sets>, Error> {
         let name = "ipset.save";
         let sets = self.text(name)?.map(|text| Sets::parse(&text)).transpose();
-        sets.map_err(|error| anyhow!("{}:{error}", self.path(name).display()))
+        sets.map_err(|error| self.refused(name, &error))
     }
 
     /// The wires that its interfaces are the ports of, where it is that of a run.
-    pub(crate) fn wires(&self) -> anyhow::Result<Wires> {
+    pub fn wires(&self) -> Result<Wires, Error> {
         let name = "wires.txt";
         let wires = self.text(name)?.map(|text| Wires::parse(&text)).transpose();
-        let wires = wires.map_err(|error| anyhow!("{}:{error}", self.path(name).display()))?;
+        let wires = wires.map_err(|error| self.refused(name, &error))?;
         Ok(wires.unwrap_or_default())
     }
 
     /// The file of its access list, if it is there.
-    pub(crate) fn bans(&self) -> Option<String> {
+    pub fn bans(&self) -> Option<String> {
         Some(self.path("bans.txt"))
             .filter(|path| path.exists())
             .map(|path| path.display().to_string())
     }
 
     /// The connections that it had.
-    pub(crate) fn connections(&self) -> anyhow::Result<Option<Arc<Listing>>> {
+    pub fn connections(&self) -> Result<Option<Arc<Listing>>, Error> {
         let name = "conntrack.txt";
         let listing = self.text(name)?.map(|text| Listing::parse(&text)).transpose();
-        listing
-            .map(|listing| listing.map(Arc::new))
-            .map_err(|error| anyhow!("{}:{error}", self.path(name).display()))
+        listing.map(|listing| listing.map(Arc::new)).map_err(|error| self.refused(name, &error))
     }
 }

@@ -1,0 +1,17 @@
+//! The native library of `dev.tamis`, tamis for Java: the functions of its class `Native`.
+//!
+//! Contract: [`natives`] is what the JVM calls, and it alone; what it calls knows no JVM. Nothing that Java hands over is
+//! trusted: handles are looked up ([`handles`]), texts are read as those of the command line, and what descriptors say
+//! when they come back the hall looks into. No panic leaves the library ([`entry`]). It installs no handler of signals,
+//! and starts no thread that runs Java.
+
+mod entry;
+mod handles;
+mod live;
+mod natives;
+pub mod offline;
+mod options;
+mod places;
+
+pub use entry::Thrown;
+pub use natives::*;

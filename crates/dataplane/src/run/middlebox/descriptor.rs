@@ -1,0 +1,95 @@
+//! [`Descriptor`]: a frame as a middlebox sees it that is not written in Rust: where it lies, where its headers begin, and
+//! the verdict that it is given.
+//!
+//! Contract: 48 bytes in host byte order at the offsets of [`Descriptor::FIELDS`], which change with [`LAYOUT_VERSION`]
+//! alone. Offsets of headers are proven: a whole IP header with its options lies within the frame's bytes, and a transport
+//! header begins no later than they end. What comes back is believed of nothing
+//! but the verdict; address and length are held to the room that the frame has (`Waiting::take_back`).
+
+use std::mem::offset_of;
+
+/// The version of the layout of [`Descriptor`].
+pub const LAYOUT_VERSION: u32 = 1;
+
+/// A frame that waits for its verdict.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Descriptor {
+    /// Where its first byte is. A middlebox that takes bytes off its front, or puts some there, moves it.
+    pub address: u64,
+    /// When it came, in nanoseconds since the Unix epoch.
+    pub time: u64,
+    /// Its bytes in memory. A middlebox may change it.
+    pub length: u32,
+    /// Its bytes on the wire.
+    pub wire_length: u32,
+    /// Bytes before the first one that may be used.
+    pub headroom: u16,
+    /// Bytes after the last one that may be used.
+    pub tailroom: u16,
+    /// Where its IP header begins, from the first byte; [`Descriptor::NONE`] if it has none.
+    pub network: u16,
+    /// Where its transport header begins, from the first byte; [`Descriptor::NONE`] if it has none, as later fragments.
+    pub transport: u16,
+    /// Its EtherType, after VLAN tags.
+    pub ethertype: u16,
+    /// Its protocol, after extension headers; [`Descriptor::NO_PROTOCOL`] if it is no IP.
+    pub protocol: u8,
+    /// [`Descriptor::FRAGMENT`] and the others.
+    pub flags: u8,
+    /// The wire that it crosses, in the order of the configuration.
+    pub wire: u16,
+    /// The end that it came in by: 0 or 1.
+    pub from: u8,
+    /// A [`Verdict`](super::Verdict); 0 at first.
+    pub verdict: u8,
+    /// Its number in its capture, or on its port.
+    pub number: u64,
+}
+
+impl Descriptor {
+    /// No such header.
+    pub const NONE: u16 = u16::MAX;
+    /// No protocol: it is no IP.
+    pub const NO_PROTOCOL: u8 = u8::MAX;
+    /// It is a fragment.
+    pub const FRAGMENT: u8 = 1;
+    /// It is the first fragment.
+    pub const FIRST_FRAGMENT: u8 = 2;
+    /// Fewer bytes are here than were on the wire.
+    pub const TRUNCATED: u8 = 4;
+    /// Its link has no Ethernet header.
+    pub const NOT_ETHERNET: u8 = 8;
+
+    /// Its fields in their order, each with its offset in bytes.
+    pub const FIELDS: [(&'static str, usize); 15] = [
+        ("address", offset_of!(Self, address)),
+        ("time", offset_of!(Self, time)),
+        ("length", offset_of!(Self, length)),
+        ("wire_length", offset_of!(Self, wire_length)),
+        ("headroom", offset_of!(Self, headroom)),
+        ("tailroom", offset_of!(Self, tailroom)),
+        ("network", offset_of!(Self, network)),
+        ("transport", offset_of!(Self, transport)),
+        ("ethertype", offset_of!(Self, ethertype)),
+        ("protocol", offset_of!(Self, protocol)),
+        ("flags", offset_of!(Self, flags)),
+        ("wire", offset_of!(Self, wire)),
+        ("from", offset_of!(Self, from)),
+        ("verdict", offset_of!(Self, verdict)),
+        ("number", offset_of!(Self, number)),
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Other languages have these numbers.
+    #[test]
+    fn the_layout_of_version_1() {
+        let offsets = Descriptor::FIELDS.map(|(_, offset)| offset);
+        assert_eq!(offsets, [0, 8, 16, 20, 24, 26, 28, 30, 32, 34, 35, 36, 38, 39, 40]);
+        assert_eq!((size_of::<Descriptor>(), align_of::<Descriptor>()), (48, 8));
+    }
+}

@@ -1,0 +1,239 @@
+//! [`Waiting`]: the frames of one direction of a wire that a middlebox is to see, with what it is told of each and the
+//! verdicts that it gives.
+//!
+//! Contract: one thread's own. Frames stand in the order in which they came, with their memory. A frame has a verdict once
+//! it was shown, at first [`Verdict::Pass`]. The room of two frames never overlaps, so that what is written into one is
+//! not another's. What a descriptor says when it comes back is held to that room; where it is wrong the verdict is
+//! [`Verdict::Error`] and the frame is as it was.
+
+use std::iter;
+use std::mem;
+
+use pktio::{Burst, FrameMeta};
+
+use super::Verdict;
+use super::descriptor::Descriptor;
+use super::offsets::Offsets;
+
+/// The least that a frame has that a middlebox made shorter: the header of Ethernet, or a byte of another link.
+const LEAST: [usize; 2] = [14, 1];
+
+/// Frames that wait for verdicts.
+#[derive(Debug)]
+pub struct Waiting {
+    wire: u16,
+    from: u8,
+    burst: Burst,
+    offsets: Vec<Offsets>,
+    /// Of those that were shown.
+    verdicts: Vec<Verdict>,
+    /// When those came that have no time of their own, in nanoseconds since the Unix epoch.
+    now: u64,
+}
+
+/// A frame that waits for its verdict.
+#[derive(Debug)]
+pub struct Shown<'w> {
+    /// Its bytes.
+    pub bytes: &'w mut [u8],
+    /// What is known about it.
+    pub meta: &'w FrameMeta,
+    /// Where its headers begin.
+    pub offsets: &'w Offsets,
+    /// What becomes of it.
+    pub verdict: &'w mut Verdict,
+}
+
+impl Waiting {
+    pub(in crate::run) fn new(wire: u16, from: u8) -> Self {
+        let (offsets, verdicts) = (Vec::new(), Vec::new());
+        Self { wire, from, burst: Burst::new(), offsets, verdicts, now: 0 }
+    }
+
+    /// The wire that they cross, in the order of the configuration.
+    #[must_use]
+    pub fn wire(&self) -> usize {
+        self.wire.into()
+    }
+
+    /// The end that they came in by: 0 or 1.
+    #[must_use]
+    pub fn from(&self) -> usize {
+        self.from.into()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.burst.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.burst.is_empty()
+    }
+
+    /// All of them, to be read, rewritten and judged.
+    pub fn frames(&mut self) -> impl Iterator<Item = Shown<'_>> {
+        let Self { burst, offsets, verdicts, .. } = self;
+        verdicts.resize(burst.len(), Verdict::Pass);
+        let frames = burst.iter_mut().zip(&*offsets).zip(verdicts);
+        frames.map(|((frame, offsets), verdict)| Shown {
+            bytes: frame.bytes,
+            meta: frame.meta,
+            offsets,
+            verdict,
+        })
+    }
+
+    /// Has frame `at` begin `front` bytes later and end `back` bytes later, or earlier where a number is negative. Its
+    /// offsets stay as they were. Whether there was room; if not, it is as it was.
+    pub fn reshape(&mut self, at: usize, front: isize, back: isize) -> bool {
+        let room = (self.headroom(at), self.tailroom(at));
+        let Some(frame) = self.burst.get(at) else { return false };
+        let (len, least) = (frame.bytes.len(), LEAST[usize::from(self.offsets[at].is_bare())]);
+        let becomes = len.checked_add_signed(back).and_then(|len| len.checked_sub_signed(front));
+        let is_sound = becomes.is_some_and(|becomes| becomes >= least)
+            && front.checked_neg().is_some_and(|up| up <= room.0 as isize)
+            && front <= len as isize
+            && back <= room.1 as isize;
+        if !is_sound {
+            return false;
+        }
+        match usize::try_from(front) {
+            Ok(less) => self.burst.trim_front(at, less),
+            Err(_) => drop(self.burst.grow_front(at, front.unsigned_abs())),
+        }
+        match usize::try_from(back) {
+            Ok(more) => drop(self.burst.grow_back(at, more)),
+            Err(_) => self.burst.trim_back(at, back.unsigned_abs()),
+        }
+        true
+    }
+
+    /// Bytes before frame `at` that it can grow into.
+    #[must_use]
+    pub fn headroom(&self, at: usize) -> usize {
+        self.burst.headroom(at)
+    }
+
+    /// Bytes after frame `at` that it can grow into: where frames lie next to each other in one buffer, what is between
+    /// two is the later one's.
+    #[must_use]
+    pub fn tailroom(&self, at: usize) -> usize {
+        match self.burst.live(at).is_some() || at + 1 == self.burst.len() {
+            true => self.burst.tailroom(at),
+            false => 0,
+        }
+    }
+
+    /// Takes all frames of a burst that came at `now`: none is copied that has its memory with it, nor any where none
+    /// waits.
+    pub(in crate::run) fn take(&mut self, burst: &mut Burst, now: u64) {
+        match self.burst.is_empty() {
+            true => mem::swap(&mut self.burst, burst),
+            false => self.append(burst),
+        }
+        self.find(now);
+    }
+
+    /// The same of a burst whose buffer stays what it is.
+    pub(in crate::run) fn take_each(&mut self, burst: &mut Burst, now: u64) {
+        self.append(burst);
+        self.find(now);
+    }
+
+    fn append(&mut self, burst: &mut Burst) {
+        burst.drain(usize::MAX).for_each(|frame| self.burst.append(frame));
+    }
+
+    /// Finds the headers of those that came last.
+    fn find(&mut self, now: u64) {
+        let known = self.offsets.len();
+        self.now = now;
+        let new = self.burst.range_mut(known..self.burst.len());
+        self.offsets.extend(new.map(|frame| Offsets::of(frame.bytes, frame.meta)));
+    }
+
+    /// How many have no verdict yet.
+    pub(super) fn unseen(&self) -> usize {
+        self.burst.len() - self.verdicts.len()
+    }
+
+    /// The frames with their verdicts. Those that were never shown pass.
+    pub(in crate::run) fn judged(&mut self) -> (&mut Burst, &[Verdict]) {
+        self.verdicts.resize(self.burst.len(), Verdict::Pass);
+        (&mut self.burst, &self.verdicts)
+    }
+
+    /// Lets go of all frames that are left, and of what is known of those that were there.
+    pub(in crate::run) fn clear(&mut self) {
+        self.burst.clear();
+        self.offsets.clear();
+        self.verdicts.clear();
+    }
+
+    /// Describes frames that were not shown yet, as many as there is room for: how many.
+    pub(super) fn describe(&mut self, descriptors: &mut [Descriptor]) -> usize {
+        let first = self.verdicts.len();
+        let count = descriptors.len().min(self.unseen());
+        for (at, descriptor) in (first..first + count).zip(descriptors) {
+            *descriptor = self.descriptor(at);
+        }
+        count
+    }
+
+    fn descriptor(&mut self, at: usize) -> Descriptor {
+        let [headroom, tailroom] = [self.headroom(at), self.tailroom(at)].map(up_to_u16);
+        let Self { wire, from, burst, offsets, now, .. } = self;
+        let (Some(frame), Some(offsets)) = (burst.get_mut(at), offsets.get(at)) else {
+            return Descriptor::default();
+        };
+        let time = frame.meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok());
+        Descriptor {
+            address: frame.bytes.as_mut_ptr().expose_provenance() as u64,
+            time: time.unwrap_or(*now),
+            length: frame.bytes.len() as u32,
+            wire_length: frame.meta.wire_length,
+            headroom,
+            tailroom,
+            network: offsets.network,
+            transport: offsets.transport,
+            ethertype: offsets.ethertype,
+            protocol: offsets.protocol,
+            flags: offsets.flags,
+            wire: *wire,
+            from: *from,
+            verdict: Verdict::Pass as u8,
+            number: frame.meta.number,
+        }
+    }
+
+    /// Takes the verdicts of the frames that were described last.
+    pub(super) fn take_back(&mut self, descriptors: &[Descriptor]) {
+        let first = self.verdicts.len();
+        for (at, descriptor) in iter::successors(Some(first), |at| Some(at + 1)).zip(descriptors) {
+            let verdict = Verdict::of(descriptor.verdict);
+            let is_sound = verdict == Verdict::Drop || self.moved(at, descriptor);
+            self.verdicts.push(if is_sound { verdict } else { Verdict::Error });
+        }
+    }
+
+    /// Has a frame begin and end where a descriptor says. Whether it may.
+    #[inline]
+    fn moved(&mut self, at: usize, descriptor: &Descriptor) -> bool {
+        let Some(frame) = self.burst.get(at) else { return false };
+        let (address, length) = (frame.bytes.as_ptr().addr() as u64, frame.bytes.len());
+        if (descriptor.address, descriptor.length as usize) == (address, length) {
+            return true;
+        }
+        let front = descriptor.address.wrapping_sub(address).cast_signed() as isize;
+        let by = descriptor.length as isize - length as isize;
+        front.checked_add(by).is_some_and(|back| self.reshape(at, front, back))
+    }
+}
+
+fn up_to_u16(bytes: usize) -> u16 {
+    u16::try_from(bytes).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,112 @@
+//! [`End`]: one end of a wire: its port, the frames that come in by it, and what is counted of them.
+//!
+//! Contract: one thread's own. A port whose link is down takes no frame and has none; what it does not take is dropped, as
+//! by a card whose ring is full.
+
+use std::sync::Arc;
+
+use pktio::{Burst, Port, PortError, Readiness};
+
+use super::super::account::{Account, Reason};
+use super::super::offload::as_on_a_link;
+use super::super::replies::Rate;
+use super::super::taps::Tap;
+
+/// A port that a worker drives.
+pub type BoxedPort = Box<dyn Port + Send>;
+
+/// One end of a wire, with the frames that come in by it.
+pub(in crate::run) struct End {
+    pub(super) name: Arc<str>,
+    pub(super) port: BoxedPort,
+    /// What comes in by it may be another worker's.
+    pub(super) steers: bool,
+    /// All of it comes to one worker first.
+    pub(super) keeps: bool,
+    pub(in crate::run) burst: Burst,
+    pub(in crate::run) account: Arc<Account>,
+    pub(super) rate: Rate,
+    pub(super) has_ended: bool,
+}
+
+/// A port as one worker drives it.
+pub(in crate::run) struct Driven {
+    /// What `-i` and `-o` see.
+    pub(in crate::run) name: Arc<str>,
+    pub(in crate::run) port: BoxedPort,
+    /// What comes in by it may be another worker's.
+    pub(in crate::run) steers: bool,
+    /// All of it comes to one worker first.
+    pub(in crate::run) keeps: bool,
+}
+
+impl End {
+    /// Of a port that so many workers drive.
+    pub(super) fn new(Driven { name, port, steers, keeps }: Driven, workers: usize) -> Self {
+        Self {
+            name,
+            port,
+            steers,
+            keeps,
+            burst: Burst::new(),
+            account: Arc::default(),
+            rate: Rate::of(workers),
+            has_ended: false,
+        }
+    }
+
+    /// Receives a burst: how many frames came.
+    pub(super) fn receive(&mut self) -> Result<usize, PortError> {
+        let Self { port, burst, account, has_ended, .. } = self;
+        if *has_ended {
+            return Ok(0);
+        }
+        let received = match port.rx_burst(burst) {
+            Err(error) if error.is_down() => 0,
+            received => received?,
+        };
+        account.received(received);
+        as_on_a_link(burst);
+        account.received_bytes(burst.bytes());
+        // A capture has nothing more then; a live port has nothing now, and says what to wait for.
+        *has_ended =
+            received == 0 && matches!(port.readiness(), Readiness::Always | Readiness::Never);
+        Ok(received)
+    }
+
+    /// Transmits a burst that came in by the end `from`, whose account it is: how many frames the port took. The others are
+    /// dropped.
+    pub(super) fn transmit(
+        &mut self,
+        burst: &mut Burst,
+        account: &Account,
+        from: usize,
+        tap: &mut Tap,
+    ) -> Result<usize, PortError> {
+        if burst.is_empty() {
+            return Ok(0);
+        }
+        let bytes = burst.bytes();
+        let (sent, why) = match self.port.tx_burst(burst) {
+            Ok(sent) => (sent, Reason::TxFull),
+            Err(error) if error.is_down() || error.is_gone() => (0, Reason::Device),
+            Err(error) => return Err(error),
+        };
+        account.sent(sent);
+        if burst.is_empty() {
+            account.sent_bytes(bytes);
+            return Ok(sent);
+        }
+        account.sent_bytes(bytes.saturating_sub(burst.bytes()));
+        account.dropped(why, burst.len());
+        burst.iter().for_each(|frame| tap.dropped(from, why, Some(frame)));
+        burst.clear();
+        Ok(sent)
+    }
+}
+
+/// The end by which frames come in, and the one by which they leave.
+pub(super) fn ends_from(ends: &mut [End; 2], from: usize) -> [&mut End; 2] {
+    let [first, second] = ends;
+    if from == 0 { [first, second] } else { [second, first] }
+}

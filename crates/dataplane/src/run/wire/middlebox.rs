@@ -1,0 +1,156 @@
+//! The steps of a [`Wire`] at a middlebox: frames wait, are shown, and go on as their verdicts say.
+//!
+//! Contract: nothing waits while a worker takes its turn; who shows frames carries their verdicts out before the next one.
+
+use std::mem;
+
+use pktio::{Frame, PortError, Taken};
+
+use super::super::account::Reason;
+use super::super::config::{OnError, Side, Slot};
+use super::super::middlebox::{Middlebox, Verdict, Waiting};
+use super::{Means, Mode, Wire};
+
+/// Frames that wait for a middlebox's verdicts, by the end that they came in by.
+pub(super) struct Waits {
+    slot: Slot,
+    ends: [Waiting; 2],
+}
+
+impl Waits {
+    pub(super) fn clear(&mut self) {
+        self.ends.iter_mut().for_each(Waiting::clear);
+    }
+}
+
+impl Wire {
+    /// From now on frames wait for a middlebox there.
+    pub(in crate::run) fn open(&mut self, slot: Slot) {
+        let ends = [0, 1].map(|from| Waiting::new(self.number, from));
+        self.waits = Some(Box::new(Waits { slot, ends }));
+    }
+
+    /// The frames that wait, by the end that they came in by; empty where there are none.
+    pub(in crate::run) fn waiting(&mut self) -> &mut [Waiting] {
+        self.waits.as_mut().map_or(&mut [], |waits| &mut waits.ends)
+    }
+
+    /// Has the frames that an end received wait, if a middlebox sees them before the rules.
+    pub(super) fn waits_before(&mut self, from: usize, means: &Means<'_>) -> bool {
+        let Self { waits: Some(waits), ends, .. } = self else { return false };
+        if waits.slot.side != Side::Before || means.mode != Mode::Evaluated {
+            return false;
+        }
+        waits.ends[from].take(&mut ends[from].burst, means.now);
+        true
+    }
+
+    /// Has the frames wait that leave, if a middlebox sees them after the rules.
+    pub(super) fn waits_after(&mut self, from: usize, now: u64) -> bool {
+        let Self { waits: Some(waits), ends, out, .. } = self else { return false };
+        if waits.slot.side != Side::After {
+            return false;
+        }
+        match out.is_empty() {
+            true => waits.ends[from].take(&mut ends[from].burst, now),
+            // A burst that is received into has a buffer, and this one has none.
+            false => waits.ends[from].take_each(out, now),
+        }
+        true
+    }
+
+    /// Shows a middlebox on this side of the rules what waits, and has it go on.
+    pub(in crate::run) fn show(
+        &mut self,
+        side: Side,
+        middlebox: &mut dyn Middlebox,
+        means: &mut Means<'_>,
+    ) -> Result<(), PortError> {
+        if !self.waits.as_ref().is_some_and(|waits| waits.slot.side == side) {
+            return Ok(());
+        }
+        for waiting in self.waiting().iter_mut().filter(|waiting| !waiting.is_empty()) {
+            middlebox.burst(waiting);
+        }
+        self.carry_out(means)
+    }
+
+    /// Has what waits go on as its verdicts say.
+    pub(in crate::run) fn carry_out(&mut self, means: &mut Means<'_>) -> Result<(), PortError> {
+        for from in [0, 1] {
+            let Some(waits) = &self.waits else { return Ok(()) };
+            if waits.ends[from].is_empty() {
+                continue;
+            }
+            let side = waits.slot.side;
+            self.judge_waiting(from);
+            match side {
+                Side::After => self.transmit(from)?,
+                Side::Before => {
+                    self.send_back(from)?;
+                    self.pass(from, self.ends[from].steers, means)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What goes on is what the end has, what goes back is in `back`, and the rest is dropped.
+    fn judge_waiting(&mut self, from: usize) {
+        let Self { waits: Some(waits), ends, back, tap, .. } = self else { return };
+        let (burst, account) = (&mut ends[from].burst, &ends[from].account);
+        let (on_error, waiting) = (waits.slot.on_error, &mut waits.ends[from]);
+        let (frames, verdicts) = waiting.judged();
+        let mut fates = verdicts.iter().map(|verdict| fate(*verdict, on_error));
+        let mut drop = |reason, frame: Frame<'_>| {
+            account.dropped(reason, 1);
+            tap.dropped(from, reason, Some(frame));
+        };
+        if !verdicts.contains(&Verdict::Back) {
+            let is_whole = verdicts.iter().all(|verdict| *verdict == Verdict::Pass);
+            mem::swap(frames, burst);
+            if !is_whole {
+                burst.retain(|frame| match fates.next() {
+                    Some(Fate::Dropped(reason)) => {
+                        drop(reason, frame);
+                        false
+                    }
+                    _ => true,
+                });
+            }
+            return waiting.clear();
+        }
+        for (frame, fate) in frames.drain(usize::MAX).zip(fates) {
+            match fate {
+                Fate::Goes => burst.append(frame),
+                Fate::Back => back.append(frame),
+                Fate::Dropped(reason) => drop(reason, lent(&frame)),
+            }
+        }
+        waiting.clear();
+    }
+}
+
+/// A frame on its way out of a burst, to be looked at.
+fn lent<'f>(taken: &'f Taken<'_>) -> Frame<'f> {
+    match taken {
+        Taken::Lent { bytes, meta } => Frame { bytes, meta },
+        Taken::Moved(frame) => Frame { bytes: frame.bytes(), meta: &frame.meta },
+    }
+}
+
+/// What becomes of a frame by its verdict.
+enum Fate {
+    Goes,
+    Back,
+    Dropped(Reason),
+}
+
+fn fate(verdict: Verdict, on_error: OnError) -> Fate {
+    match (verdict, on_error) {
+        (Verdict::Pass, _) | (Verdict::Error, OnError::Pass) => Fate::Goes,
+        (Verdict::Back, _) => Fate::Back,
+        (Verdict::Drop, _) => Fate::Dropped(Reason::Middlebox),
+        (Verdict::Error, OnError::Drop) => Fate::Dropped(Reason::Handler),
+    }
+}
