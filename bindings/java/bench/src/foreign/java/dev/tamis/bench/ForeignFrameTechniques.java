@@ -10,6 +10,8 @@ final class ForeignFrameTechniques {
     static void addTo(Map<String, LongFunction<FrameTechnique>> all) {
         all.put("ffm_global", frames -> FrameTechniques.polled(frames, new GlobalFrame(Native.descriptors(frames))));
         all.put("ffm_pool", frames -> FrameTechniques.polled(frames, new SegmentFrame(frames)));
+        // By sun.misc.Unsafe in a JVM that ignores the classes for 22.
+        all.put("tamis_unsafe", FrameTechniques::delivered);
         all.put("ffm_poll", frames -> polled(frames, new GlobalFrame(Native.descriptors(frames))));
     }
 

@@ -15,7 +15,7 @@ final class Nat {
     private static final int UDP = 17;
 
     /** The source that everything gets: 203.0.113.1. */
-    private static final long SOURCE = 0xCB00_7101L;
+    static final long SOURCE = 0xCB00_7101L;
 
     /** Nothing goes there: 10.66.0.0/16. */
     private static final long REFUSED = 0x0A42;
