@@ -81,7 +81,7 @@ const EXPECTATIONS: [Expectation; 13] = [
         holds: Holds::Alike,
     },
     Expectation {
-        says: "and a little slower",
+        says: "Unsafe into an object is a little slower than direct",
         of: "unsafe_object",
         to: "direct",
         holds: Holds::AtLeast(1.02),
@@ -105,7 +105,7 @@ const EXPECTATIONS: [Expectation; 13] = [
         holds: Holds::AtLeast(1.05),
     },
     Expectation {
-        says: "JNA neglects speed",
+        says: "JNA neglects speed: many times slower than direct",
         of: "jna_structure",
         to: "direct",
         holds: Holds::AtLeast(10.0),
@@ -114,8 +114,14 @@ const EXPECTATIONS: [Expectation; 13] = [
 
 /// At most so many times Rust's time, with all checks on.
 const AIM: f64 = 1.2;
-/// Bytes a packet that are nothing: what JMH itself allocates in a round.
-const NOTHING: f64 = 0.05;
+/// By JDK 25's memory, at most so many times as long as by JDK 17's, each to Rust in the same JVM.
+const FOREIGN_AIM: f64 = 1.3;
+/// Bytes a packet, besides what JMH allocates in each round, that are nothing: an object, of 16 at least, for 80 packets.
+const NOTHING: f64 = 0.2;
+/// The technique that is the API.
+const API: &str = "tamis";
+/// The first JDK whose `java.lang.foreign` is final.
+const FOREIGN_SINCE: u64 = 22;
 /// Bursts that the aims are about.
 const LEAST_BURST: u64 = 32;
 
@@ -126,7 +132,10 @@ pub(super) fn rows(results: &[Row]) -> Vec<Row> {
     let study = jdks
         .iter()
         .flat_map(|jdk| EXPECTATIONS.iter().filter_map(|one| expectation(one, results, *jdk)));
-    study.chain(results.iter().filter_map(speed)).chain(results.iter().filter_map(memory)).collect()
+    let aims = results.iter().filter(|row| is_aimed_at(row)).flat_map(|row| {
+        [speed(row), memory(row, results), foreign(row, results)].into_iter().flatten()
+    });
+    study.chain(aims).collect()
 }
 
 fn expectation(expectation: &Expectation, results: &[Row], jdk: u64) -> Option<Row> {
@@ -158,25 +167,50 @@ fn answer(engine: &'static str, says: &str, jdk: u64, factor: f64, held: bool) -
 
 /// The API, and what it is built on, beside Rust.
 fn speed(row: &Row) -> Option<Row> {
-    let factor = row.peer.as_ref().filter(|_| is_aimed_at(row))?.ratio;
+    let factor = row.peer.as_ref()?.ratio;
     let says = "a burst of 32 and more costs at most 1.2 times Rust's, all checks on";
-    let held = factor <= AIM;
-    let burst = number(row, "burst")?;
-    Some(answer(row.engine, says, number(row, "jdk")?, factor, held).with("burst", burst))
+    aim(row, says, factor, factor <= AIM)
 }
 
-fn memory(row: &Row) -> Option<Row> {
-    let bytes = row.params.get("allocated").filter(|_| is_aimed_at(row))?.as_f64()?;
+fn memory(row: &Row, results: &[Row]) -> Option<Row> {
+    let allocated = |row: &Row| row.params.get("allocated").and_then(Value::as_f64);
+    let bytes =
+        allocated(row)? - allocated(results.iter().find(|one| is_beside(one, row, FLOOR))?)?;
     let says = "nothing is allocated for a packet";
-    let burst = number(row, "burst")?;
-    let mut answer = answer(row.engine, says, number(row, "jdk")?, bytes, bytes <= NOTHING);
-    answer.unit = "B";
-    Some(answer.with("burst", burst))
+    Some(Row { unit: "B", ..aim(row, says, bytes.max(0.0), bytes <= NOTHING)? })
+}
+
+/// `java.lang.foreign` beside the oldest JDK's way.
+fn foreign(row: &Row, results: &[Row]) -> Option<Row> {
+    let is_older = |one: &&Row| is_like(one, row, row.engine) && jdk(one) < FOREIGN_SINCE;
+    let older = results.iter().find(is_older).filter(|_| jdk(row) >= FOREIGN_SINCE)?;
+    let factor = row.peer.as_ref()?.ratio / older.peer.as_ref()?.ratio;
+    let says = "java.lang.foreign is within 1.3 times of the JDK 17 path";
+    aim(row, says, factor, factor <= FOREIGN_AIM).filter(|_| row.engine == API)
+}
+
+fn aim(row: &Row, says: &str, factor: f64, held: bool) -> Option<Row> {
+    let answer = answer(row.engine, says, jdk(row), factor, held);
+    Some(answer.with("burst", number(row, "burst")?))
+}
+
+/// Of another technique, with bursts of the same size, in the same JVM.
+fn is_beside(one: &Row, row: &Row, engine: &str) -> bool {
+    is_like(one, row, engine) && jdk(one) == jdk(row)
+}
+
+/// The same in any JVM.
+fn is_like(one: &Row, row: &Row, engine: &str) -> bool {
+    one.name == row.name && one.engine == engine && number(one, "burst") == number(row, "burst")
+}
+
+fn jdk(row: &Row) -> u64 {
+    number(row, "jdk").unwrap_or_default()
 }
 
 fn is_aimed_at(row: &Row) -> bool {
     is_of(row, Job::Realistic)
-        && matches!(row.engine, "unsafe" | "tamis")
+        && matches!(row.engine, "unsafe" | API)
         && number(row, "burst").is_some_and(|burst| burst >= LEAST_BURST)
 }
 

@@ -73,12 +73,13 @@ impl Jvm {
     }
 
     /// Runs JMH.
-    pub(super) fn measure(&self, sweep: &Sweep<'_>, quick: bool) -> Result<Vec<Measured>, String> {
+    pub(super) fn measure(&self, sweep: &Sweep, quick: bool) -> Result<Vec<Measured>, String> {
         let found = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
-        let Sweep { job, names, varied, pace } = sweep;
+        let Sweep { job, names, varied, pace, options } = sweep;
         let numbers: Vec<String> = varied.iter().map(u32::to_string).collect();
         let mut command = Command::new(&self.java);
-        command.args(self.options()).arg("-jar").arg(&self.jar).arg(job.class());
+        // Forks have the options of the JVM that starts them.
+        command.args(self.options()).args(*options).arg("-jar").arg(&self.jar).arg(job.class());
         for (name, value) in [
             ("technique", names.join(",")),
             (job.varies(), numbers.join(",")),

@@ -91,31 +91,43 @@ fn measure(
     let passes = if plan.quick { 1 } else { 3 };
     let mut all = Vec::new();
     for pass in 0..passes {
-        for pace in Pace::ALL {
-            // What takes seconds a round is not repeated.
-            if pass > 0 && pace == Pace::Slow {
-                continue;
-            }
-            let named = there.iter().filter(|(of, one)| *of == job && one.pace == pace);
-            let names: Vec<&str> = named.map(|(_, technique)| technique.name).collect();
-            if names.is_empty() {
-                continue;
-            }
-            say(&format!("JDK {}: {}, {pace:?}, pass {}", jvm.release, job.name(), pass + 1));
-            let sweep = Sweep { job, names, varied: varied(plan, job, pace), pace };
-            all.extend(jvm.measure(&sweep, plan.quick)?.into_iter().map(|one| (pass, one)));
+        // What takes seconds a round is not repeated.
+        for sweep in
+            sweeps(plan, job, there).iter().filter(|one| pass == 0 || one.pace == Pace::Fast)
+        {
+            let options = sweep.options.join(" ");
+            let (release, name, pace) = (jvm.release, job.name(), sweep.pace);
+            say(&format!("JDK {release} {options}: {name}, {pace:?}, pass {}", pass + 1));
+            all.extend(jvm.measure(sweep, plan.quick)?.into_iter().map(|one| (pass, one)));
         }
     }
     document.results.extend(rows(jvm, job, &all));
     Ok(())
 }
 
-/// What one run of JMH measures: each technique by each of the varied numbers.
-struct Sweep<'n> {
+/// What one run of JMH measures: techniques of one pace in JVMs with the same options, each by each of the numbers.
+struct Sweep {
     job: Job,
-    names: Vec<&'n str>,
+    names: Vec<&'static str>,
     varied: Vec<u32>,
     pace: Pace,
+    options: &'static [&'static str],
+}
+
+/// All techniques of a job that there are.
+fn sweeps(plan: &Plan, job: Job, there: &[(Job, &'static Technique)]) -> Vec<Sweep> {
+    let mut sweeps: Vec<Sweep> = Vec::new();
+    for (_, technique) in there.iter().filter(|(of, _)| *of == job) {
+        let &Technique { name, pace, options, .. } = *technique;
+        match sweeps.iter_mut().find(|one| one.pace == pace && one.options == options) {
+            Some(sweep) => sweep.names.push(name),
+            None => {
+                let varied = varied(plan, job, pace);
+                sweeps.push(Sweep { job, names: vec![name], varied, pace, options });
+            }
+        }
+    }
+    sweeps
 }
 
 /// Sizes of the ring, or of bursts. What is slow has the study's one struct alone.

@@ -26,14 +26,22 @@ pub(super) struct Technique {
     /// In figures.
     pub(super) label: &'static str,
     pub(super) pace: Pace,
+    /// Of its JVM, besides those that all have.
+    pub(super) options: &'static [&'static str],
 }
 
 const fn fast(name: &'static str, label: &'static str) -> Technique {
-    Technique { name, label, pace: Pace::Fast }
+    Technique { name, label, pace: Pace::Fast, options: &[] }
 }
 
 const fn slow(name: &'static str, label: &'static str) -> Technique {
-    Technique { name, label, pace: Pace::Slow }
+    Technique { name, label, pace: Pace::Slow, options: &[] }
+}
+
+impl Technique {
+    const fn with(self, options: &'static [&'static str]) -> Self {
+        Self { options, ..self }
+    }
 }
 
 const STUDY: [Technique; 26] = [
@@ -65,16 +73,20 @@ const STUDY: [Technique; 26] = [
     slow("jna_structure", "JNA, Structure"),
 ];
 
-const REALISTIC: [Technique; 9] = [
+const REALISTIC: [Technique; 11] = [
     fast("floor", "Rust"),
     fast("unsafe", "Unsafe"),
+    fast("unsafe_unchecked", "Unsafe, unchecked").with(&["-Dbench.unchecked=true"]),
     fast("mapped", "mapped buffers, VarHandle"),
     fast("upcall", "upcall per burst, Unsafe"),
     fast("ffm_global", "FFM, all memory"),
     fast("ffm_pool", "FFM, bounded pool"),
     fast("ffm_poll", "FFM, all memory, FFM call"),
     fast("tamis", "tamis for Java"),
-    fast("tamis_unchecked", "tamis for Java, unchecked"),
+    fast("tamis_unchecked", "tamis for Java, unchecked").with(&["-Dtamis.unchecked=true"]),
+    // As on a JDK before 22.
+    fast("tamis_unsafe", "tamis for Java, by Unsafe")
+        .with(&["-Djdk.util.jar.enableMultiRelease=false"]),
 ];
 
 impl Job {
@@ -119,8 +131,6 @@ impl Job {
 }
 
 impl Pace {
-    pub(super) const ALL: [Self; 2] = [Self::Fast, Self::Slow];
-
     /// Packets of a round; the study's million, unless in a hurry.
     pub(super) fn packets(self, quick: bool) -> u32 {
         match self {

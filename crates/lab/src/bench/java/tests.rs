@@ -90,17 +90,50 @@ fn an_expectation_is_held_or_not_by_its_figures() {
     assert_eq!(answers(&[("direct", 1.0)]), []);
 }
 
+/// A technique's row of the realistic job beside Rust's 10 ns and 4 bytes.
+fn realistic(release: u32, name: &str, burst: u32, nanos: f64, bytes: f64) -> Vec<Row> {
+    let of = |name, nanos, bytes| {
+        (0, Measured { allocated: Some(bytes), ..measured(name, burst, nanos) })
+    };
+    rows(&Jvm::named(release), Job::Realistic, &[of(FLOOR, 10.0, 4.0), of(name, nanos, bytes)])
+}
+
 #[test]
 fn aims_are_those_of_bursts_of_32_and_more() {
-    let all: Vec<_> = [1, 32]
-        .into_iter()
-        .flat_map(|burst| {
-            let unsafes = Measured { allocated: Some(0.5), ..measured("unsafe", burst, 13.0) };
-            [(0, measured("floor", burst, 10.0)), (0, unsafes)]
-        })
-        .collect();
-    let found = expectations::rows(&rows(&jvm(), Job::Realistic, &all));
-    let held: Vec<_> = found.iter().map(|row| (row.unit, row.params["held"].as_str())).collect();
-    assert_eq!(held, [("x", Some("no")), ("B", Some("no"))]);
-    assert!(found.iter().all(|row| row.params["burst"] == 32));
+    let held = |results: &[Row]| {
+        let found = expectations::rows(results);
+        assert!(found.iter().all(|row| row.params["burst"] == 32));
+        let held = |row: &Row| (row.unit, row.runs.value, row.params["held"] == "yes");
+        found.iter().map(held).collect::<Vec<_>>()
+    };
+    assert_eq!(held(&realistic(17, "tamis", 1, 13.0, 4.5)), []);
+    assert_eq!(held(&realistic(17, "mapped", 32, 13.0, 4.5)), []);
+    let slow = realistic(17, "tamis", 32, 13.0, 4.5);
+    assert_eq!(held(&slow), [("x", 1.3, false), ("B", 0.5, false)]);
+    let fast = realistic(17, "tamis", 32, 11.0, 4.125);
+    assert_eq!(held(&fast), [("x", 1.1, true), ("B", 0.125, true)]);
+    // A later JDK is held to the earlier one, too.
+    let later = [fast, realistic(25, "tamis", 32, 16.5, 4.0)].concat();
+    let expected = [("x", 1.65, false), ("B", 0.0, true), ("x", 1.5, false)];
+    assert_eq!(held(&later)[2..], expected);
+}
+
+#[test]
+fn techniques_of_other_options_have_jvms_of_their_own() {
+    let there: Vec<_> =
+        Job::Realistic.techniques().iter().map(|one| (Job::Realistic, one)).collect();
+    let plan = Plan {
+        quick: true,
+        only: None,
+        jdks: Vec::new(),
+        jar: PathBuf::new(),
+        library: PathBuf::new(),
+    };
+    let sweeps = sweeps(&plan, Job::Realistic, &there);
+    let all: usize = sweeps.iter().map(|one| one.names.len()).sum();
+    assert_eq!((sweeps.len(), all), (4, there.len()));
+    for sweep in sweeps {
+        let has = |name: &&str| Job::Realistic.technique(name).unwrap().options == sweep.options;
+        assert!(sweep.names.iter().all(has) && sweep.varied == [32]);
+    }
 }
