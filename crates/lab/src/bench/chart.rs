@@ -1,4 +1,4 @@
-//! Three kinds of picture: curves over logarithmic axes, stacked bars, and tables.
+//! Four kinds of picture: curves over logarithmic axes, stacked bars, bars of a logarithmic length, and tables.
 
 use std::io;
 use std::path::Path;
@@ -27,6 +27,13 @@ pub(super) type Curve = (String, Vec<(f64, f64)>);
 
 /// A bar: its label, and its parts by length.
 pub(super) type Bar = (String, Vec<f64>);
+
+/// A bar of a logarithmic length, and what stands at its end.
+pub(super) struct Marked {
+    pub(super) label: String,
+    pub(super) value: f64,
+    pub(super) mark: String,
+}
 
 /// What a picture says besides its data.
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +146,39 @@ pub(super) fn bars(
             }
             let end = LEFT + (from * scale) as i32 + 6;
             text(root, &short(from), (end, y), 13, HPos::Left)?;
+        }
+        Ok(())
+    })
+}
+
+/// Bars from the left over powers of ten, from the one below the least value on; nothing is drawn without bars.
+pub(super) fn logarithmic(path: &Path, captions: Captions<'_>, bars: &[Marked]) -> io::Result<()> {
+    const LEFT: i32 = 250;
+    const RIGHT: i32 = 150;
+    const STEP: i32 = 26;
+    const TOP: i32 = 100;
+    let log = |bar: &Marked| bar.value.max(f64::MIN_POSITIVE).log10();
+    let low = bars.iter().map(log).fold(f64::INFINITY, f64::min);
+    let low = if low.fract() == 0.0 { low - 1.0 } else { low.floor() };
+    let high = bars.iter().map(log).fold(low + 1.0, f64::max).ceil();
+    if bars.is_empty() {
+        return Ok(());
+    }
+    let scale = f64::from(WIDTH as i32 - LEFT - RIGHT) / (high - low);
+    let x = |log: f64| LEFT + ((log - low) * scale) as i32;
+    let bottom = TOP + bars.len() as i32 * STEP;
+    draw(path, bottom as usize + 20, captions, |root| {
+        for power in low as i32..=high as i32 {
+            let at = x(f64::from(power));
+            root.draw(&PathElement::new([(at, TOP - 8), (at, bottom)], FAINT))?;
+            text(root, &count(10f64.powi(power)), (at, TOP - 18), 13, HPos::Center)?;
+        }
+        for (bar, row) in bars.iter().zip(0..) {
+            let y = TOP + STEP * row + STEP / 2;
+            text(root, &bar.label, (LEFT - 10, y), 14, HPos::Right)?;
+            let corners = [(LEFT, y - 9), (x(log(bar)), y + 9)];
+            root.draw(&Rectangle::new(corners, colour(0).filled()))?;
+            text(root, &bar.mark, (x(log(bar)) + 6, y), 13, HPos::Left)?;
         }
         Ok(())
     })

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod access_command;
+mod java_command;
 #[cfg(target_os = "linux")]
 mod live_command;
 mod replay_command;
@@ -39,6 +40,8 @@ enum What {
     Live(live_command::LiveArgs),
     /// Access-control engines, ways to share work, and both studies
     Access(Box<access_command::AccessArgs>),
+    /// Ways to share packets between native code and Java, on each JDK that is given
+    Java(java_command::JavaArgs),
     /// The hashes of a workload stream of the access-control studies, and of what the sequential model makes of it
     Workload(workload_command::WorkloadArgs),
 }
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         What::Live(args) => live_command::run(args),
         What::Access(args) => access_command::run(args),
+        What::Java(args) => java_command::run(args),
         What::Workload(args) => workload_command::run(args),
     };
     ended.unwrap_or_else(|error| {

@@ -1,0 +1,87 @@
+//! What JMH found, read from its JSON.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::COUNTED;
+use crate::bench::document::Runs;
+
+/// A technique's rounds in one fork.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Measured {
+    pub(super) technique: String,
+    /// Structs of the ring, or frames of a burst.
+    pub(super) varied: u32,
+    /// Nanoseconds a packet, round by round.
+    pub(super) rounds: Vec<f64>,
+    /// Bytes that each packet made the JVM allocate, where that was asked for.
+    pub(super) allocated: Option<f64>,
+}
+
+impl Measured {
+    /// The rounds that count.
+    pub(super) fn counted(&self) -> &[f64] {
+        &self.rounds[self.rounds.len().saturating_sub(COUNTED)..]
+    }
+
+    pub(super) fn median(&self) -> f64 {
+        Runs::of(self.counted().to_vec()).value
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    params: BTreeMap<String, String>,
+    primary_metric: Primary,
+    #[serde(default)]
+    secondary_metrics: BTreeMap<String, Secondary>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Primary {
+    /// Nanoseconds of each round, by fork.
+    raw_data: Vec<Vec<f64>>,
+}
+
+#[derive(Deserialize)]
+struct Secondary {
+    score: f64,
+}
+
+/// Reads a result file; `varies` is the parameter that is a number of structs or frames.
+pub(super) fn read(path: &Path, varies: &str) -> Result<Vec<Measured>, String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("JMH's results: {error}"))?;
+    parse(&text, varies)
+}
+
+/// The same of a text.
+pub(super) fn parse(text: &str, varies: &str) -> Result<Vec<Measured>, String> {
+    let found: Vec<Found> =
+        serde_json::from_str(text).map_err(|error| format!("JMH's results: {error}"))?;
+    found.into_iter().map(|one| measured(one, varies)).collect()
+}
+
+fn measured(found: Found, varies: &str) -> Result<Measured, String> {
+    let word = |name: &str| {
+        let value = found.params.get(name);
+        value.ok_or_else(|| format!("JMH's results: expected the parameter {name}"))
+    };
+    let number = |name: &str| {
+        let number = word(name)?.parse::<u32>();
+        number.map_err(|error| format!("JMH's results: {name}: {error}"))
+    };
+    let packets = f64::from(number("packets")?.max(1));
+    let rounds = found.primary_metric.raw_data.iter().flatten().map(|nanos| nanos / packets);
+    let allocated = found.secondary_metrics.get("gc.alloc.rate.norm");
+    Ok(Measured {
+        technique: word("technique")?.clone(),
+        varied: number(varies)?,
+        rounds: rounds.collect(),
+        allocated: allocated.map(|bytes| bytes.score / packets),
+    })
+}
