@@ -38,8 +38,8 @@ impl Rate {
     }
 }
 
-/// A source: an IPv4 address, or an IPv6 network of 64 bits, as its holder has all of its addresses; and whether it has
-/// shown that it receives there.
+/// A source: an IPv4 address, or an IPv6 network of 64 bits, as its holder has all of its addresses; and whether it
+/// has shown that it receives there.
 type Source = (IpAddr, bool);
 
 fn source(from: SocketAddr, proven: bool) -> Source {

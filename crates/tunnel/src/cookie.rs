@@ -1,9 +1,9 @@
 //! Cookies: under load, a peer answers a handshake message with a cookie that only its source receives, and does the
 //! expensive work once a message comes back that shows it (WireGuard, section 5.4.7; after DTLS and IKEv2).
 //!
-//! A cookie is a MAC of the source's address **and port** under a secret that changes every two minutes, so nothing is
-//! remembered of anyone. It is sealed under a key that is made of the public key and a random nonce of 24 bytes, and is
-//! bound to mac1 of the message it answers. Whom a cookie comes from says nothing about where a peer is.
+//! A cookie is a MAC of the source's address **and port** under a secret that changes every two minutes, so nothing
+//! is remembered of anyone. It is sealed under a key that is made of the public key and a random nonce of 24 bytes,
+//! and is bound to mac1 of the message it answers. Whom a cookie comes from says nothing about where a peer is.
 
 use std::net::{IpAddr, SocketAddr};
 

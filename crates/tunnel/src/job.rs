@@ -1,8 +1,8 @@
-//! What workers do: seal and open one datagram where it lies. A job is staged by the tunnel's owner, who also gives it
-//! its number; it holds its keys, so any thread may carry it out, in any order, without a lock.
+//! What workers do: seal and open one datagram where it lies. A job is staged by the tunnel's owner, who also gives
+//! it its number; it holds its keys, so any thread may carry it out, in any order, without a lock.
 //!
-//! A [`Sealing`] is used up by [`Sealing::seal`], whether that succeeds or not, and nothing makes a second one with its
-//! counter: a nonce is used once.
+//! A [`Sealing`] is used up by [`Sealing::seal`], whether that succeeds or not, and nothing makes a second one with
+//! its counter: a nonce is used once.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;

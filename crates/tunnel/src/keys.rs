@@ -1,5 +1,5 @@
-//! Keys of peers: X25519 (RFC 7748), of the same form as WireGuard's, and the preshared key of a pair. Secret ones are
-//! wiped when they are dropped, and show nothing of themselves.
+//! Keys of peers: X25519 (RFC 7748), of the same form as WireGuard's, and the preshared key of a pair. Secret ones
+//! are wiped when they are dropped, and show nothing of themselves.
 
 use curve25519_dalek::MontgomeryPoint;
 use zeroize::Zeroizing;

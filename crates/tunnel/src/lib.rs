@@ -1,14 +1,14 @@
 //! The protocol of tamis' overlay: two peers agree on keys, and seal and open each other's datagrams.
 //!
 //! The handshake is Noise IKpsk2, and sessions, cookies and timers behave as WireGuard's do (Donenfeld, "WireGuard:
-//! Next Generation Kernel Network Tunnel", NDSS 2017), but **this is not WireGuard on the wire**: messages are our own
-//! ([`message`]), the cipher of a session is negotiated, and a peer whose clock was reset is told so. `docs/tunnel.md`
-//! has every message, byte by byte.
+//! Next Generation Kernel Network Tunnel", NDSS 2017), but **this is not WireGuard on the wire**: messages are our
+//! own ([`message`]), the cipher of a session is negotiated, and a peer whose clock was reset is told so.
+//! `docs/tunnel.md` has every message, byte by byte.
 //!
-//! Contract: no sockets, no threads, no clock, no `unsafe`. Time is passed in as nanoseconds of a monotonic clock that
-//! begins anywhere, entropy by [`Entropy`]. Datagrams are sealed and opened where they lie, without allocation. A
-//! [`Tunnel`] has one owner, which stages and releases in order; what it stages ([`Sealing`], [`Opening`]) any thread
-//! may carry out, without a lock:
+//! Contract: no sockets, no threads, no clock, no `unsafe`. Time is passed in as nanoseconds of a monotonic clock
+//! that begins anywhere, entropy by [`Entropy`]. Datagrams are sealed and opened where they lie, without
+//! allocation. A [`Tunnel`] has one owner, which stages and releases in order; what it stages ([`Sealing`],
+//! [`Opening`]) any thread may carry out, without a lock:
 //!
 //! | | sequential | parallel | sequential |
 //! |---|---|---|---|

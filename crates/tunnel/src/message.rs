@@ -1,5 +1,5 @@
-//! Messages on the wire. All numbers are little-endian. A message begins with four bytes: its type, version 1, and two
-//! zeros; types are none of WireGuard's, so neither takes the other's.
+//! Messages on the wire. All numbers are little-endian. A message begins with four bytes: its type, version 1, and
+//! two zeros; types are none of WireGuard's, so neither takes the other's.
 //!
 //! | message | bytes | type | what follows the first four |
 //! |---|---|---|---|
@@ -24,8 +24,9 @@ pub const SHORTEST_DATA: usize = DATA_HEADER + crate::aead::TAG;
 /// Bytes of what an initiation seals for the responder: a [`Timestamp`](crate::Timestamp) 12, the suites offered 1,
 /// zeros 3, which are ignored.
 pub(crate) const INITIATION_PAYLOAD: usize = 16;
-/// Bytes of what a response seals: the suite 1, or 0 for an initiation that came too late; zeros 3, which are ignored;
-/// the sender's index once more 4; a timestamp 12, that of the latest initiation if this one came too late; zeros 12.
+/// Bytes of what a response seals: the suite 1, or 0 for an initiation that came too late; zeros 3, which are
+/// ignored; the sender's index once more 4; a timestamp 12, that of the latest initiation if this one came too
+/// late; zeros 12.
 pub(crate) const RESPONSE_PAYLOAD: usize = 32;
 
 /// Bytes of mac1 and of mac2.

@@ -1,5 +1,5 @@
-//! Ciphers of sessions: what a peer offers, what a pair chooses, and the keys, behind a trait. ring seals; nothing else
-//! here knows it.
+//! Ciphers of sessions: what a peer offers, what a pair chooses, and the keys, behind a trait. ring seals; nothing
+//! else here knows it.
 //!
 //! A nonce is the counter of a datagram: four zero bytes, then 64 bits, little-endian.
 

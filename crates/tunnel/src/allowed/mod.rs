@@ -1,7 +1,7 @@
-//! Whose addresses are whose: the longest prefix says which peer a packet goes to, and which one it may come from. A
-//! tree of prefixes for each family, in which a node has at most two below it, and which skips bits that decide
-//! nothing; a lookup takes as many steps as prefixes contain the address, and one more. Held to a list that is searched
-//! from end to end (`tests`).
+//! Whose addresses are whose: the longest prefix says which peer a packet goes to, and which one it may come from.
+//! A tree of prefixes for each family, in which a node has at most two below it, and which skips bits that decide
+//! nothing; a lookup takes as many steps as prefixes contain the address, and one more. Held to a list that is
+//! searched from end to end (`tests`).
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! The tree against a list, as the kernel's own test does (`drivers/net/wireguard/selftest/allowedips.c`), and the cases
-//! that audits of others found.
+//! The tree against a list, as the kernel's own test does (`drivers/net/wireguard/selftest/allowedips.c`), and the
+//! cases that audits of others found.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

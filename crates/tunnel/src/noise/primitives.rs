@@ -1,6 +1,6 @@
-//! What snow computes with: X25519 of curve25519-dalek, BLAKE2s of blake2, ChaCha20-Poly1305 of ring. Unlike snow's own
-//! choice, secret keys are wiped when they are dropped, an agreement of all zeros (a public key of low order) fails, and
-//! the one draw that a handshake makes comes from outside.
+//! What snow computes with: X25519 of curve25519-dalek, BLAKE2s of blake2, ChaCha20-Poly1305 of ring. Unlike snow's
+//! own choice, secret keys are wiped when they are dropped, an agreement of all zeros (a public key of low order)
+//! fails, and the one draw that a handshake makes comes from outside.
 
 use std::sync::Mutex;
 

@@ -1,6 +1,7 @@
 //! Ends of sessions by count and by time, nonces after a seal that failed, and which of three sessions is which.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::*;
 use crate::aead::Sealed;
@@ -43,7 +44,7 @@ fn a_counter_is_spent_whether_or_not_its_seal_succeeds() {
         (16..100, SealError::Cipher),
         (15..100, SealError::Headroom),
         (16..190, SealError::Tailroom { needed: 18 }),
-        (50..40, SealError::Headroom),
+        (Range { start: 50, end: 40 }, SealError::Headroom),
         (16..usize::MAX, SealError::Tailroom { needed: 16 }),
     ] {
         let sealing = sealing(&mut session).unwrap();

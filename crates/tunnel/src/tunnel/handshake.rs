@@ -209,15 +209,18 @@ impl Tunnel {
         from: SocketAddr,
         now: u64,
     ) -> Result<Received, Dropped> {
-        let (remote, local) = (index::<4, _>(message), index::<8, _>(message));
+        let local = index::<8, _>(message);
         let id = *self.indexes.get(&local).ok_or(Dropped::UnknownIndex)?;
+        let pending = self.peer(id).and_then(|peer| peer.pending.as_ref());
+        if pending.is_none_or(|pending| pending.index != local) {
+            return Err(Dropped::UnknownIndex);
+        }
         if let Some(cookie) = self.admit(message, from, now)? {
             return Ok(Received::Reply(cookie));
         }
         let offer = self.offer;
         let peer = self.peer_mut(id).ok_or(Dropped::UnknownIndex)?;
-        let pending = peer.pending.as_mut().filter(|pending| pending.index == local);
-        let pending = pending.ok_or(Dropped::UnknownIndex)?;
+        let pending = peer.pending.as_mut().ok_or(Dropped::UnknownIndex)?;
         let mut payload = [0; RESPONSE_PAYLOAD];
         let noise = &message[RESPONSE_NOISE..RESPONSE - 2 * MAC];
         let split = pending.noise.finish(noise, &mut payload).map_err(|_| Dropped::BadHandshake)?;
@@ -231,10 +234,12 @@ impl Tunnel {
         }
         peer.pending = None;
         let suite = Suite::from_wire(payload[0]).filter(|suite| offer.has(*suite));
-        let Some(suite) = suite.filter(|_| payload[4..8] == remote.to_le_bytes()) else {
+        let Some(suite) = suite else {
             self.forget(Some(local));
             return Err(Dropped::NoSuite(id));
         };
+        // That of the head, by which a cookie would find its way, is not authenticated.
+        let remote = u32::from_le_bytes(at(&payload, 4).unwrap_or_default());
         let keys = Keys::new(&split, suite, true);
         let gone = peer.sessions.established(Session::new((local, remote), keys, true, now));
         self.forget(gone);

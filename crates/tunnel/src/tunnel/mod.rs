@@ -1,7 +1,7 @@
 //! One end of the overlay: its key, its peers, and what each datagram, packet and deadline has to do with them.
 //!
-//! The owner calls one function at a time ([`crate`] has the table of them). Where what is said of a packet depends on
-//! others before it, the order of calls is the order; workers change nothing here.
+//! The owner calls one function at a time ([`crate`] has the table of them). Where what is said of a packet depends
+//! on others before it, the order of calls is the order; workers change nothing here.
 
 mod handshake;
 mod inbound;
@@ -199,8 +199,8 @@ impl Tunnel {
         known
     }
 
-    /// The secret that is mixed into handshakes with a peer from now on, one that is under way included; whether there
-    /// is such a peer.
+    /// The secret that is mixed into handshakes with a peer from now on, one that is under way included; whether
+    /// there is such a peer.
     pub fn set_preshared_key(&mut self, id: PeerId, key: PresharedKey) -> bool {
         let Some(peer) = self.peer_mut(id) else { return false };
         if let Some(pending) = &mut peer.pending {

@@ -22,7 +22,8 @@ pub enum Staged {
 }
 
 impl Tunnel {
-    /// Gives an inner packet its place. `packet` may be as much of it as has its header, if `len` says how long it is.
+    /// Gives an inner packet its place. `packet` may be as much of it as has its header, if `len` says how long it
+    /// is.
     pub fn stage(&mut self, packet: &[u8], now: u64) -> Staged {
         let Some(inner) = Inner::parse(packet) else { return Staged::Dropped(Dropped::NotIp) };
         match self.allowed.find(inner.destination) {

@@ -1,5 +1,6 @@
 //! What time brings: retries, keepalives, handshakes that are due, sessions that end. The caller sleeps until
-//! [`Tunnel::next_due`], and asks again after it received or staged anything, for that may make something due at once.
+//! [`Tunnel::next_due`], and asks again after it received or staged anything, for that may make something due at
+//! once.
 
 use crate::job::Dropped;
 use crate::limits::REKEY_ATTEMPT_TIME;
