@@ -1,5 +1,6 @@
-//! What is sealed: an IP packet, then zeros up to a multiple of 16 bytes. The packet's own header says where it ends,
-//! and whose it is; the rooms after this one read the rest. Nothing at all is a keepalive.
+//! What is sealed: an IP packet, then zeros up to a multiple of 16 bytes. The packet's own header says where it
+//! ends, and whose it is; the rooms after this one read the rest. Nothing at all is a keepalive. What begins as no
+//! IP packet does is a probe of the path, by its own length, or the answer to one.
 
 use std::net::IpAddr;
 
@@ -34,6 +35,40 @@ impl Inner {
             _ => return None,
         };
         (inner.len >= 20 && inner.len <= bytes.len()).then_some(inner)
+    }
+}
+
+/// A probe, or that one came, with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Probe {
+    Sent(u32),
+    Came(u32),
+}
+
+/// Bytes of an answer to a probe, and of the shortest one.
+pub(crate) const PROBE: usize = 16;
+
+impl Probe {
+    /// Reads the first bytes of a plain text.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let number = u32::from_le_bytes(at(bytes, 4)?);
+        match at(bytes, 0)? {
+            [1, 0, 0, 0] => Some(Self::Sent(number)),
+            [2, 0, 0, 0] => Some(Self::Came(number)),
+            _ => None,
+        }
+    }
+
+    /// The first bytes of its plain text.
+    pub(crate) fn bytes(self) -> [u8; PROBE] {
+        let (kind, number) = match self {
+            Self::Sent(number) => (1, number),
+            Self::Came(number) => (2, number),
+        };
+        let mut bytes = [0; PROBE];
+        bytes[0] = kind;
+        bytes[4..8].copy_from_slice(&number.to_le_bytes());
+        bytes
     }
 }
 

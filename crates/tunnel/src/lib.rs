@@ -46,5 +46,7 @@ pub use job::{Dropped, HEADROOM, Opened, Opening, SealError, Sealing, TAILROOM};
 pub use keys::{PresharedKey, PrivateKey, PublicKey};
 pub use peer::{PeerConfig, PeerId, PeerStatus};
 pub use timestamp::Timestamp;
-pub use tunnel::{AddPeerError, Config, Delivered, Due, Outgoing, Received, Staged, Tunnel};
+pub use tunnel::{
+    AddPeerError, Config, Content, Delivered, Due, Outgoing, Received, Staged, Tunnel,
+};
 pub use window::Window;

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use tunnel::{
-    Config, Due, Entropy, HEADROOM, NoEntropy, Offer, PeerConfig, Prefix, PrivateKey, Received,
-    Staged, TAILROOM, Tunnel,
+    Config, Content, Due, Entropy, HEADROOM, NoEntropy, Offer, PeerConfig, Prefix, PrivateKey,
+    Received, Staged, TAILROOM, Tunnel,
 };
 
 /// Randomness that is the same in each run.
@@ -123,6 +123,9 @@ impl Ends {
         let Received::Opening(opening) = received else { return None };
         let opened = opening.open(datagram).ok()?;
         let delivered = self.ends[at].release(opened, datagram, self.now).ok()?;
-        delivered.packet.ok()?.map(|range| datagram[range].to_vec())
+        match delivered.content {
+            Ok(Content::Packet(range)) => Some(datagram[range].to_vec()),
+            _ => None,
+        }
     }
 }

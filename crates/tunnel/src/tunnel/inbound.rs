@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::inner::Inner;
+use crate::inner::{Inner, Probe};
 use crate::job::{Dropped, Opened, Opening};
 use crate::limits::REKEY_ON_RECEIVE_TIME;
 use crate::message::Message;
@@ -47,8 +47,21 @@ pub struct Delivered {
     pub peer: PeerId,
     /// It is the first one by a session that we answered: stage what waits.
     pub established: bool,
-    /// Where the inner packet lies in the datagram; none is a keepalive. Or why it is dropped.
-    pub packet: Result<Option<Range<usize>>, Dropped>,
+    /// What is in it, or why that is dropped.
+    pub content: Result<Content, Dropped>,
+}
+
+/// What a genuine datagram holds.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing.
+    Keepalive,
+    /// An inner packet, which lies there in the datagram.
+    Packet(Range<usize>),
+    /// A probe of the path, and the answer to send.
+    Probe(Outgoing),
+    /// A probe of ours arrived there, by its number.
+    Probed(u32),
 }
 
 impl Tunnel {
@@ -107,31 +120,43 @@ impl Tunnel {
         peer.heard_at(opening.from, now);
         peer.rekey_on_receive(now);
         self.forget(gone);
-        Ok(Delivered { peer: id, established, packet: self.inner(id, plain, datagram, now) })
+        Ok(Delivered { peer: id, established, content: self.content(id, plain, datagram, now) })
     }
 
-    /// The packet in a plain text, if it is one that its peer may send.
-    fn inner(
+    /// What a plain text is, if it is one that its peer may send.
+    fn content(
         &mut self,
         id: PeerId,
         plain: Range<usize>,
         datagram: &[u8],
         now: u64,
-    ) -> Result<Option<Range<usize>>, Dropped> {
-        if plain.is_empty() {
-            return Ok(None);
+    ) -> Result<Content, Dropped> {
+        let (start, text) = (plain.start, datagram.get(plain).ok_or(Dropped::NotIp)?);
+        if text.is_empty() {
+            return Ok(Content::Keepalive);
         }
-        let (start, owner) = (plain.start, &self.allowed);
-        let inner = datagram.get(plain).and_then(Inner::parse);
-        let allowed = inner.map(|inner| owner.find(inner.source) == Some(id));
         let peer = self.peer_mut(id).ok_or(Dropped::SessionGone(id))?;
         peer.timers.data_received(now);
-        let inner = inner.ok_or(Dropped::NotIp)?;
-        if allowed != Some(true) {
+        if let Some(probe) = Probe::parse(text) {
+            return self.probed(id, probe, now);
+        }
+        let inner = Inner::parse(text).ok_or(Dropped::NotIp)?;
+        if self.allowed.find(inner.source) != Some(id) {
             return Err(Dropped::SourceNotAllowed(id, inner.source));
         }
+        let peer = self.peer_mut(id).ok_or(Dropped::SessionGone(id))?;
         count(&mut peer.received, inner.len);
-        Ok(Some(start..start + inner.len))
+        Ok(Content::Packet(start..start + inner.len))
+    }
+
+    fn probed(&mut self, id: PeerId, probe: Probe, now: u64) -> Result<Content, Dropped> {
+        match probe {
+            Probe::Came(number) => Ok(Content::Probed(number)),
+            Probe::Sent(number) => {
+                let answer = self.seal_own(id, &Probe::Came(number).bytes(), now);
+                answer.map(Content::Probe).ok_or(Dropped::SessionGone(id))
+            }
+        }
     }
 }
 

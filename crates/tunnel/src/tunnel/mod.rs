@@ -21,7 +21,7 @@ use crate::message::INITIATION;
 use crate::peer::{Peer, PeerConfig, PeerId, PeerStatus};
 
 use crate::admission::Sources;
-pub use inbound::{Delivered, Received};
+pub use inbound::{Content, Delivered, Received};
 pub use outbound::Staged;
 pub use schedule::Due;
 

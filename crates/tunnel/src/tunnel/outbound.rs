@@ -1,11 +1,13 @@
 //! Outbound, stage by stage: an inner packet's peer, by its destination (sequential); its place in a session
 //! (sequential); [`Sealing::seal`] by any worker (parallel). The caller sends in the order of staging.
 
+use std::net::SocketAddr;
+use std::ops::Range;
+
 use crate::entropy::draw;
-use crate::inner::Inner;
-use crate::job::{Dropped, Sealing};
+use crate::inner::{Inner, PROBE, Probe};
+use crate::job::{Dropped, HEADROOM, Sealing, TAILROOM};
 use crate::limits::{REKEY_JITTER, REKEY_TIMEOUT};
-use crate::message::SHORTEST_DATA;
 use crate::peer::{Peer, PeerId, count};
 use crate::tunnel::{Outgoing, Tunnel};
 
@@ -50,16 +52,43 @@ impl Tunnel {
         }
     }
 
+    /// Seals a probe of the path into `buffer`, whose number the answer names: a datagram that is as long as one
+    /// with an inner packet of `len` bytes, without padding. Returns where it lies and where it goes; nothing if
+    /// there is no session or no room.
+    pub fn probe(
+        &mut self,
+        id: PeerId,
+        number: u32,
+        (buffer, len): (&mut [u8], usize),
+        now: u64,
+    ) -> Option<(Range<usize>, SocketAddr)> {
+        let text = HEADROOM..HEADROOM.checked_add(len)?;
+        let head = Probe::Sent(number).bytes();
+        buffer.get_mut(text.clone())?.fill(0);
+        buffer.get_mut(text.start..text.end)?.get_mut(..PROBE)?.copy_from_slice(&head);
+        let peer = self.peer_mut(id)?;
+        let sealing = peer.place(id, len, now)?;
+        peer.timers.anything_sent(now);
+        let to = sealing.to();
+        Some((sealing.seal(buffer, text).ok()?, to))
+    }
+
     /// A keepalive, if there is a session to send one by.
     pub(super) fn keepalive(&mut self, id: PeerId, now: u64) -> Option<Outgoing> {
+        self.seal_own(id, &[], now)
+    }
+
+    /// A short text of our own, sealed.
+    pub(super) fn seal_own(&mut self, id: PeerId, text: &[u8], now: u64) -> Option<Outgoing> {
         let mtu = self.mtu;
         let peer = self.peer_mut(id)?;
         let sealing = peer.place(id, mtu, now)?;
         peer.timers.anything_sent(now);
-        let (to, mut bytes) = (sealing.to(), [0; SHORTEST_DATA]);
-        let nothing = crate::HEADROOM..crate::HEADROOM;
-        sealing.seal(&mut bytes, nothing).ok()?;
-        Some(Outgoing::new(to, &bytes))
+        let (to, end) = (sealing.to(), HEADROOM + text.len());
+        let mut bytes = [0; HEADROOM + PROBE + TAILROOM];
+        bytes.get_mut(HEADROOM..end)?.copy_from_slice(text);
+        let sealed = sealing.seal(&mut bytes, HEADROOM..end).ok()?;
+        Some(Outgoing::new(to, &bytes[sealed]))
     }
 
     /// When the next initiation is sent if nobody answers this one.

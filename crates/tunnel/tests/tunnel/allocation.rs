@@ -1,7 +1,7 @@
 //! A datagram's way, and that of one that comes to nothing, allocates nothing.
 
 use allocation_counter::measure;
-use tunnel::{HEADROOM, Received, Staged, TAILROOM};
+use tunnel::{Content, HEADROOM, Received, Staged, TAILROOM};
 
 use crate::ends::*;
 
@@ -19,7 +19,7 @@ fn a_packet_allocates_nothing_on_its_way() {
         };
         let opened = opening.open(datagram).unwrap();
         let delivered = pair.b.release(opened, datagram, pair.now).unwrap();
-        assert_eq!(delivered.packet, Ok(Some(16..16 + sent.len())));
+        assert_eq!(delivered.content, Ok(Content::Packet(16..16 + sent.len())));
     });
     assert_eq!(allocated.count_total, 0);
 }

@@ -65,7 +65,7 @@ fn a_datagram_that_is_not_the_one_that_was_staged_is_not_released() {
     let mut bytes = datagram.clone();
     let opened = opening.open(&mut bytes).unwrap();
     let short = pair.b.release(opened, &bytes[..20], pair.now).unwrap();
-    assert_eq!(short.packet, Err(Dropped::NotIp));
+    assert_eq!(short.content, Err(Dropped::NotIp));
 }
 
 #[test]

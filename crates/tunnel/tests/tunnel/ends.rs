@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use tunnel::limits::SECOND;
 use tunnel::{
-    Config, Delivered, Dropped, Due, Entropy, HEADROOM, NoEntropy, Offer, Outgoing, PeerConfig,
-    PeerId, Prefix, PrivateKey, PublicKey, Received, Staged, TAILROOM, Tunnel,
+    Config, Content, Delivered, Dropped, Due, Entropy, HEADROOM, NoEntropy, Offer, Outgoing,
+    PeerConfig, PeerId, Prefix, PrivateKey, PublicKey, Received, Staged, TAILROOM, Tunnel,
 };
 
 /// Randomness of a seed.
@@ -110,6 +110,8 @@ pub(crate) enum Came {
     Answered(Outgoing),
     Established(Outgoing),
     Told,
+    Probe(Outgoing),
+    Probed(u32),
     /// A keepalive, or a packet.
     Data {
         established: bool,
@@ -128,11 +130,10 @@ pub(crate) fn take(end: &mut Tunnel, datagram: &[u8], from: SocketAddr, now: u64
                 Err(why) => return Came::Dropped(why),
             };
             match end.release(opened, &datagram, now) {
-                Ok(Delivered { established, packet: Ok(packet), .. }) => {
-                    let packet = packet.map(|range| datagram[range].to_vec());
-                    Came::Data { established, packet }
+                Ok(Delivered { established, content, .. }) => {
+                    contained(established, content, &datagram)
                 }
-                Ok(Delivered { packet: Err(why), .. }) | Err(why) => Came::Dropped(why),
+                Err(why) => Came::Dropped(why),
             }
         }
         Received::Reply(reply) => Came::Reply(reply),
@@ -140,6 +141,18 @@ pub(crate) fn take(end: &mut Tunnel, datagram: &[u8], from: SocketAddr, now: u64
         Received::Established { reply, .. } => Came::Established(reply),
         Received::Told(_) => Came::Told,
         Received::Dropped(why) => Came::Dropped(why),
+    }
+}
+
+fn contained(established: bool, content: Result<Content, Dropped>, datagram: &[u8]) -> Came {
+    match content {
+        Ok(Content::Keepalive) => Came::Data { established, packet: None },
+        Ok(Content::Packet(range)) => {
+            Came::Data { established, packet: Some(datagram[range].to_vec()) }
+        }
+        Ok(Content::Probe(answer)) => Came::Probe(answer),
+        Ok(Content::Probed(number)) => Came::Probed(number),
+        Err(why) => Came::Dropped(why),
     }
 }
 

@@ -130,7 +130,7 @@ impl World {
                     self.flush(at);
                 }
             }
-            Came::Told | Came::Dropped(_) => {}
+            Came::Told | Came::Probe(_) | Came::Probed(_) | Came::Dropped(_) => {}
         }
         self.timers(at);
     }

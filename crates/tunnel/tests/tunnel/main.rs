@@ -3,6 +3,7 @@
 
 mod allocation;
 mod audit;
+mod cost;
 mod ends;
 mod handshakes;
 mod hostile;

@@ -71,6 +71,17 @@ fn who_hears_and_says_nothing_sends_one_keepalive_and_gets_none() {
 }
 
 #[test]
+fn who_sends_what_is_dropped_there_is_told_that_the_session_lives() {
+    let mut pair = Pair::established();
+    let foreign = packet([192, 168, 0, 1].into(), address(2), 1, 60);
+    let (_, datagram) = send(&mut pair.a, &foreign, pair.now).unwrap();
+    let came = take(&mut pair.b, &datagram, place(1), pair.now);
+    assert!(matches!(came, Came::Dropped(Dropped::SourceNotAllowed(..))), "{came:?}");
+    pair.now += KEEPALIVE_TIMEOUT;
+    assert_eq!(due(&mut pair.b, pair.now).len(), 1);
+}
+
+#[test]
 fn who_sends_and_hears_nothing_begins_a_handshake() {
     let mut pair = Pair::established();
     pair.now += 30 * SECOND;
@@ -180,7 +191,7 @@ fn a_replayed_datagram_is_dropped_before_and_after_it_is_opened() {
     for job in jobs {
         let mut bytes = datagram.clone();
         let opened = job.open(&mut bytes).unwrap();
-        released.push(pair.b.release(opened, &bytes, pair.now).map(|it| it.packet.is_ok()));
+        released.push(pair.b.release(opened, &bytes, pair.now).map(|it| it.content.is_ok()));
     }
     let replayed = Dropped::Replayed(pair.peer_of_b());
     assert_eq!(released, [Ok(true), Err(replayed)]);
@@ -300,4 +311,23 @@ fn a_seal_that_fails_spends_its_nonce() {
         assert_eq!(sealed.is_ok(), room == HEADROOM);
     }
     assert_eq!(counters, [1, 2, 3], "the first was the keepalive's");
+}
+
+#[test]
+fn a_probe_is_as_long_as_a_packet_of_that_length_and_is_answered() {
+    let mut pair = Pair::established();
+    let peer = pair.peer_of_a();
+    let mut buffer = vec![0xff; 2_000];
+    for (number, len) in [(7, 1_420), (8, 1_411), (9, 16)] {
+        let (lies, to) = pair.a.probe(peer, number, (&mut buffer, len), pair.now).unwrap();
+        assert_eq!((lies.len(), to), (SHORTEST_DATA + len, place(2)));
+        let came = take(&mut pair.b, &buffer[lies], place(1), pair.now);
+        let Came::Probe(answer) = came else { panic!("{came:?}") };
+        assert_eq!(answer.bytes().len(), SHORTEST_DATA + 16);
+        let came = take(&mut pair.a, answer.bytes(), place(2), pair.now);
+        assert_eq!(came, Came::Probed(number));
+    }
+    for len in [0, 15, 1_990, usize::MAX] {
+        assert_eq!(pair.a.probe(peer, 1, (&mut buffer, len), pair.now), None, "{len}");
+    }
 }

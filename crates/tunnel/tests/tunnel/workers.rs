@@ -1,6 +1,6 @@
 //! Jobs on other threads: sealed and opened in any order, released in that of staging.
 
-use tunnel::{HEADROOM, Opened, Opening, Received, Sealing, Staged, TAILROOM};
+use tunnel::{Content, HEADROOM, Opened, Opening, Received, Sealing, Staged, TAILROOM};
 
 use crate::ends::*;
 
@@ -40,7 +40,7 @@ fn workers_seal_and_open_in_parallel_and_order_is_that_of_staging() {
     });
     for (expected, (opened, datagram)) in opened.into_iter().enumerate() {
         let delivered = pair.b.release(opened, &datagram, pair.now).unwrap();
-        let packet = delivered.packet.unwrap().unwrap();
+        let Ok(Content::Packet(packet)) = delivered.content else { panic!("no packet") };
         assert_eq!(number(&datagram[packet]), expected as u64);
     }
 }
