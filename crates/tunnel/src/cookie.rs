@@ -15,7 +15,7 @@ use crate::entropy::{Entropy, NoEntropy, draw};
 use crate::keys::PublicKey;
 use crate::limits::{COOKIE_SECRET_TIME, COOKIE_TIME};
 use crate::mac::{derive, mac, public_key};
-use crate::message::{COOKIE, MAC, Type, at};
+use crate::message::{COOKIE, INITIATION, MAC, Type, at};
 
 const LABEL: &[u8] = b"tamis cookie of ";
 const NONCE: usize = 24;
@@ -102,18 +102,19 @@ impl Cookies {
 pub(crate) struct Jar {
     key: [u8; 32],
     cookie: Option<(u64, Zeroizing<[u8; MAC]>)>,
-    /// mac1 of our last handshake message, which a cookie may answer once.
-    asked: Option<[u8; MAC]>,
+    /// mac1 of our last initiation, and of our last response; a cookie may answer each once. Apart, for whoever
+    /// replays initiations has us send responses.
+    asked: [Option<[u8; MAC]>; 2],
 }
 
 impl Jar {
     pub(crate) fn of(peer: &PublicKey) -> Self {
-        Self { key: public_key(LABEL, peer), cookie: None, asked: None }
+        Self { key: public_key(LABEL, peer), cookie: None, asked: [None; 2] }
     }
 
     /// Writes mac2 into a message whose mac1 is there: of the cookie, or zeros.
     pub(crate) fn sign(&mut self, message: &mut [u8], mac1: [u8; MAC], now: u64) {
-        self.asked = Some(mac1);
+        self.asked[usize::from(message.len() != INITIATION)] = Some(mac1);
         let (covered, tag) = message.split_at_mut(message.len() - MAC);
         let fresh = |at: u64| now.saturating_sub(at) < COOKIE_TIME;
         match &self.cookie {
@@ -122,10 +123,11 @@ impl Jar {
         }
     }
 
-    /// Takes a cookie that answers our last handshake message.
-    pub(crate) fn take(&mut self, reply: &[u8; COOKIE], now: u64) -> bool {
+    /// Takes a cookie that answers our last initiation, or our last response.
+    pub(crate) fn take(&mut self, reply: &[u8; COOKIE], initiation: bool, now: u64) -> bool {
+        let asked = &mut self.asked[usize::from(!initiation)];
         let (Some(mac1), Some(nonce), Some(sealed)) =
-            (self.asked, at(reply, 8), at::<{ 2 * MAC }>(reply, SEALED))
+            (*asked, at(reply, 8), at::<{ 2 * MAC }>(reply, SEALED))
         else {
             return false;
         };
@@ -135,7 +137,8 @@ impl Jar {
         }
         let mut taken = Zeroizing::new([0; MAC]);
         taken.copy_from_slice(&cookie[..MAC]);
-        (self.cookie, self.asked) = (Some((now, taken)), None);
+        *asked = None;
+        self.cookie = Some((now, taken));
         true
     }
 }

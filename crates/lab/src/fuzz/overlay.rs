@@ -28,8 +28,8 @@ const PACKETS: [[u8; 20]; 2] = [
     [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1],
 ];
 
-/// Records: a byte whose lowest bit is the receiver and whose others choose a genuine datagram, or none; a length; and
-/// as many bytes, which change it, or are the datagram.
+/// Records: a byte whose lowest bit is the receiver and whose others choose a genuine datagram, or none; a
+/// length; and as many bytes, which change it, or are the datagram.
 pub(super) fn tunnel(data: &[u8]) {
     let mut ends = Ends::new();
     let genuine = ends.talk();

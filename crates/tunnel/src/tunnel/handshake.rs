@@ -253,10 +253,11 @@ impl Tunnel {
         let local = index::<4, _>(message);
         let id = *self.indexes.get(&local).ok_or(Dropped::UnknownIndex)?;
         let peer = self.peer_mut(id).ok_or(Dropped::UnknownIndex)?;
-        if !peer.jar.take(message, now) {
+        let pending = peer.pending.as_mut().filter(|pending| pending.index == local);
+        if !peer.jar.take(message, pending.is_some(), now) {
             return Err(Dropped::BadCookie(id));
         }
-        if let Some(pending) = peer.pending.as_mut().filter(|pending| pending.index == local) {
+        if let Some(pending) = pending {
             pending.hurry(now);
         }
         Ok(Received::Told(id))

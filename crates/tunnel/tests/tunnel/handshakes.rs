@@ -295,6 +295,25 @@ fn a_cookie_answers_one_message_and_hurries_once() {
 }
 
 #[test]
+fn who_replays_initiations_keeps_no_cookie_from_its_place() {
+    let mut pair = flooded();
+    // B made a session once, and somebody recorded how.
+    assert!(send(&mut pair.b, &Pair::packet(2, 0), pair.now).is_err());
+    let [of_b] = due(&mut pair.b, pair.now).try_into().unwrap();
+    let came = take(&mut pair.a, of_b.bytes(), place(2), pair.now);
+    assert!(matches!(came, Came::Answered(_)), "{came:?}");
+    pair.now += 20 * SECOND;
+    let mut pair = Pair { b: flooded().b, ..pair };
+    let initiation = pair.initiation();
+    pair.now = START;
+    let cookie = cookie_for(&mut pair, &initiation);
+    pair.now = START + 20 * SECOND;
+    let told = take(&mut pair.a, of_b.bytes(), place(9), pair.now);
+    assert!(matches!(told, Came::Reply(_)), "{told:?}");
+    assert_eq!(take(&mut pair.a, cookie.bytes(), place(2), pair.now), Came::Told);
+}
+
+#[test]
 fn cookies_end() {
     let mut pair = flooded();
     let initiation = pair.initiation();
