@@ -5,6 +5,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use dataplane::run::config::properties;
 use dataplane::run::{Descriptor, Hosted, LAYOUT_VERSION, Polled};
 use jni::objects::{JClass, JLongArray, JObjectArray, JString};
 use jni::sys::{jint, jlong};
@@ -171,6 +172,20 @@ pub fn close_run<'l>(env: EnvUnowned<'l>, _: JClass<'l>, run: jlong) {
 #[jni_mangle("dev.tamis.Native")]
 pub fn topology<'l>(env: EnvUnowned<'l>, _: JClass<'l>) -> JString<'l> {
     enter(env, |env| Ok(env.new_string(places::topology())?))
+}
+
+/// The configuration that a file of the study's framework stands for.
+#[jni_mangle("dev.tamis.Native")]
+pub fn properties<'l>(
+    env: EnvUnowned<'l>,
+    _: JClass<'l>,
+    file: JString<'l>,
+    text: JString<'l>,
+) -> JString<'l> {
+    enter(env, |env| {
+        let (file, text) = (file.try_to_string(env)?, text.try_to_string(env)?);
+        Ok(env.new_string(properties::to_toml(&file, &text)?)?)
+    })
 }
 
 /// Replays captures.

@@ -45,7 +45,9 @@ public record Config(String toml, Path place) {
      */
     public static Config fromProperties(Path file) {
         Path folder = file.toAbsolutePath().getParent();
-        return new Config(StudyProperties.toToml(file.toString(), read(file)), folder);
+        String text = read(file);
+        NativeLibrary.load();
+        return new Config(Native.properties(file.toString(), text), folder);
     }
 
     private static String read(Path file) {

@@ -56,6 +56,9 @@ final class Native {
      */
     static native String await(long run, long timeoutNanos);
 
+    /** The configuration that a file of the study's framework stands for, whose name is for messages alone. */
+    static native String properties(String file, String text);
+
     /** Gives a worker up. One whose run still goes is taken for a worker that failed. */
     static native void closeWorker(long worker);
 
