@@ -95,7 +95,9 @@ fn captures_are_the_same_byte_for_byte() {
 fn no_two_frames_of_a_capture_share_room() {
     let folder = folder("live-middlebox-room");
     let opener: Arc<dyn Opener> = Arc::new(InProcess);
-    let opened = run::open(&folder.settings(CONFIG), &opener, &mut ()).expect("a run to be");
+    // As they were read: what rules make of fragments lies elsewhere.
+    let before = folder.settings(&format!("{CONFIG}[middlebox]\nplace = \"before\"\n"));
+    let opened = run::open(&before, &opener, &mut ()).expect("a run to be");
     let (run, mut hosted) = opened.start_hosted(GivenUp::default(), 64).unwrap();
     let mut hosted = hosted.pop().expect("a worker");
     assert_eq!(hosted.poll(Duration::from_secs(60)), Polled::Frames(64));
