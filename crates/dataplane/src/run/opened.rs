@@ -85,8 +85,8 @@ fn unordered(settings: &Settings, division: &Division) -> Result<(), ConfigError
     let mut ordered = settings.wires.iter().filter(|wire| wire.order == Order::Wire);
     match ordered.next() {
         Some(wire) if division.steering.workers() > 1 => {
-            let what = "expected order = \"flow\": several workers keep the order of this wire, and then no \
-                        middlebox sees its frames";
+            let what = "expected order = \"flow\": several workers keep the order of this wire, and \
+                        then no middlebox sees its frames";
             Err(settings.refuse(wire.at, what))
         }
         _ => Ok(()),

@@ -34,11 +34,32 @@ impl Offsets {
             None => return Self::of_unknown(bytes, meta),
         };
         let headers = parse(link, bytes, meta.wire_length as usize, Checksums::Ignore);
-        let packet = Packet::with_headers(bytes, headers);
+        Self::by(&headers, link, bytes, meta)
+    }
+
+    /// The same of one whose headers may have been found before rules rewrote it: that moves none. A debug build holds what
+    /// they tell to those that it finds.
+    pub(super) fn known(
+        bytes: &mut [u8],
+        meta: &FrameMeta,
+        known: Option<&(Link, Headers)>,
+    ) -> Self {
+        match known {
+            Some((link, headers)) if matches!(headers.l3, L3::Ipv4 { .. } | L3::Ipv6) => {
+                let offsets = Self::by(headers, *link, bytes, meta);
+                debug_assert_eq!(offsets, Self::of(bytes, meta));
+                offsets
+            }
+            _ => Self::of(bytes, meta),
+        }
+    }
+
+    fn by(headers: &Headers, link: Link, bytes: &mut [u8], meta: &FrameMeta) -> Self {
+        let packet = Packet::with_headers(bytes, *headers);
         let is_fragment = is_fragment(&packet);
         let mut offsets = Self { ethertype: headers.link.ethertype, ..Self::none() };
         offsets.flags = flags(bytes, meta, link);
-        let Some(network) = network(&headers, bytes.len()) else { return offsets };
+        let Some(network) = network(headers, bytes.len()) else { return offsets };
         offsets.network = network;
         match headers.l4 {
             L4::Upper(upper) => {

@@ -6,8 +6,10 @@
 //! not another's. What a descriptor says when it comes back is held to that room; where it is wrong the verdict is
 //! [`Verdict::Error`] and the frame is as it was.
 
+use std::iter;
 use std::mem;
 
+use packet::{Headers, Link};
 use pktio::{Burst, FrameMeta};
 
 use super::Verdict;
@@ -127,32 +129,39 @@ impl Waiting {
         }
     }
 
-    /// Takes all frames of a burst that came at `now`: none is copied that has its memory with it, nor any where none
-    /// waits.
-    pub(in crate::run) fn take(&mut self, burst: &mut Burst, now: u64) {
+    /// Takes all frames of a burst that came at `now`, with their headers as far as they are `known`: none is copied that
+    /// has its memory with it, nor any where none waits.
+    pub(in crate::run) fn take<'h>(
+        &mut self,
+        burst: &mut Burst,
+        now: u64,
+        known: impl Iterator<Item = Option<&'h (Link, Headers)>>,
+    ) {
         match self.burst.is_empty() {
             true => mem::swap(&mut self.burst, burst),
             false => self.append(burst),
         }
-        self.find(now);
+        self.find(now, known);
     }
 
-    /// The same of a burst whose buffer stays what it is.
+    /// The same of a burst whose buffer stays what it is, and whose headers are not known.
     pub(in crate::run) fn take_each(&mut self, burst: &mut Burst, now: u64) {
         self.append(burst);
-        self.find(now);
+        self.find(now, iter::empty());
     }
 
     fn append(&mut self, burst: &mut Burst) {
         burst.drain(usize::MAX).for_each(|frame| self.burst.append(frame));
     }
 
-    /// Finds the headers of those that came last.
-    fn find(&mut self, now: u64) {
-        let known = self.offsets.len();
+    /// Finds where the headers of those begin that came last.
+    fn find<'h>(&mut self, now: u64, known: impl Iterator<Item = Option<&'h (Link, Headers)>>) {
         self.now = now;
-        let new = self.burst.range_mut(known..self.burst.len());
-        self.offsets.extend(new.map(|frame| Offsets::of(frame.bytes, frame.meta)));
+        let before = self.offsets.len();
+        let new = self.burst.range_mut(before..self.burst.len());
+        let new = new.zip(known.chain(iter::repeat(None)));
+        let found = new.map(|(frame, known)| Offsets::known(frame.bytes, frame.meta, known));
+        self.offsets.extend(found);
     }
 
     /// How many have no verdict yet.

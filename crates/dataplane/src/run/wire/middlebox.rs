@@ -2,6 +2,7 @@
 //!
 //! Contract: nothing waits while a worker takes its turn; who shows frames carries their verdicts out before the next one.
 
+use std::iter;
 use std::mem;
 
 use pktio::{Frame, PortError, Taken};
@@ -41,18 +42,25 @@ impl Wire {
         if waits.slot.side != Side::Before || means.mode != Mode::Evaluated {
             return false;
         }
-        waits.ends[from].take(&mut ends[from].burst, means.now);
+        waits.ends[from].take(&mut ends[from].burst, means.now, iter::empty());
         true
     }
 
     /// Has the frames wait that leave, if a middlebox sees them after the rules.
     pub(super) fn waits_after(&mut self, from: usize, now: u64) -> bool {
-        let Self { waits: Some(waits), ends, out, .. } = self else { return false };
+        let Self { waits: Some(waits), ends, out, headers, fates, .. } = self else {
+            return false;
+        };
         if waits.slot.side != Side::After {
             return false;
         }
         match out.is_empty() {
-            true => waits.ends[from].take(&mut ends[from].burst, now),
+            true => {
+                // Where nothing was looked into there are no fates.
+                let leave = headers.iter().zip(fates).filter(|(_, fate)| fate.reason().is_none());
+                let known = leave.map(|(found, _)| found.as_ref().ok());
+                waits.ends[from].take(&mut ends[from].burst, now, known);
+            }
             // A burst that is received into has a buffer, and this one has none.
             false => waits.ends[from].take_each(out, now),
         }
@@ -83,6 +91,7 @@ impl Wire {
                 continue;
             }
             let side = waits.slot.side;
+            self.tap.begins(means.now);
             self.judge_waiting(from);
             match side {
                 Side::After => self.transmit(from)?,
@@ -102,7 +111,7 @@ impl Wire {
         let (on_error, waiting) = (waits.slot.on_error, &mut waits.ends[from]);
         let (frames, verdicts) = waiting.judged();
         let mut fates = verdicts.iter().map(|verdict| fate(*verdict, on_error));
-        let mut drop = |reason, frame: Frame<'_>| {
+        let mut lose = |reason, frame: Frame<'_>| {
             account.dropped(reason, 1);
             tap.dropped(from, reason, Some(frame));
         };
@@ -112,7 +121,7 @@ impl Wire {
             if !is_whole {
                 burst.retain(|frame| match fates.next() {
                     Some(Fate::Dropped(reason)) => {
-                        drop(reason, frame);
+                        lose(reason, frame);
                         false
                     }
                     _ => true,
@@ -124,7 +133,7 @@ impl Wire {
             match fate {
                 Fate::Goes => burst.append(frame),
                 Fate::Back => back.append(frame),
-                Fate::Dropped(reason) => drop(reason, lent(&frame)),
+                Fate::Dropped(reason) => lose(reason, lent(&frame)),
             }
         }
         waiting.clear();

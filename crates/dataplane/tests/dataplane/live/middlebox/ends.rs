@@ -6,7 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use dataplane::run::config::{OnPanic, Side, Slot};
-use dataplane::run::{BoxedPort, DRAIN, Driver, Polled, Reason, RunError, Verdict};
+use dataplane::run::{
+    BoxedPort, DRAIN, Descriptor, Driver, Next, Polled, Reason, RunError, Verdict,
+};
 
 use super::super::workers::{Recording, TRACKED, Trouble, Troubled, conversations};
 use super::super::{filter, syn};
@@ -128,9 +130,8 @@ fn frames_that_wait_when_it_is_told_to_stop_still_leave() {
             assert_eq!(hosted.poll(Duration::from_secs(9)), Polled::Frames(8));
             hosted.stop();
             // It knows by the next burst, and then has no time left.
-            while hosted.poll(Duration::ZERO) != Polled::Frames(8) {}
-            (0..3).for_each(|_| drop(hosted.poll(Duration::ZERO)));
-            assert_eq!(hosted.poll(Duration::ZERO), Polled::Frames(8));
+            let polled = [(); 5].map(|()| hosted.poll(Duration::ZERO));
+            assert_eq!(polled, [Polled::Frames(8); 5]);
             thread::sleep(DRAIN * 2);
             poll(hosted, |_: &mut [_]| {});
         });
@@ -140,6 +141,31 @@ fn frames_that_wait_when_it_is_told_to_stop_still_leave() {
         assert_eq!((left.frames[1].len(), left.counted(0).sent), (96, 96));
         assert!(left.ended.is_ok() && left.counted(0).balances());
     }
+}
+
+/// Who watches is told of what a middlebox drops, and by what.
+#[test]
+fn what_is_dropped_is_told() {
+    let frames: Vec<_> = (0..9).map(syn).collect();
+    let job = Job::new(&filter("ACCEPT", ""), frames.clone());
+    let (ports, leaving) = job.ports();
+    let (run, mut hosted) = job.start(ports, Driver::Hosted(Slot::default(), 16));
+    let listening = run.listen("").expect("a filter");
+    let hosted = hosted.pop().expect("a worker");
+    let polling = thread::spawn(move || {
+        poll(hosted, |shown: &mut [Descriptor]| {
+            let verdicts = [Verdict::Drop, Verdict::Pass, Verdict::Error].into_iter().cycle();
+            shown.iter_mut().zip(verdicts).for_each(|(one, verdict)| one.verdict = verdict as u8);
+        });
+    });
+    assert!(job.finish(run, leaving).ended.is_ok());
+    polling.join().expect("it polls to the end");
+    let mut told = Vec::new();
+    while let Next::Frame(frame) = listening.next(Duration::from_secs(60)) {
+        told.push(frame.bytes.clone());
+    }
+    let dropped: Vec<_> = (0..9).filter(|at| at % 3 != 1).map(|at| frames[at].clone()).collect();
+    assert!(told == dropped, "{}", told.len());
 }
 
 /// Nothing comes, and nobody waits longer than was said.
