@@ -83,6 +83,7 @@ impl Wire {
                 continue;
             }
             let side = waits.slot.side;
+            self.tap.begins(means.now);
             self.judge_waiting(from);
             match side {
                 Side::After => self.transmit(from)?,
@@ -102,7 +103,7 @@ impl Wire {
         let (on_error, waiting) = (waits.slot.on_error, &mut waits.ends[from]);
         let (frames, verdicts) = waiting.judged();
         let mut fates = verdicts.iter().map(|verdict| fate(*verdict, on_error));
-        let mut drop = |reason, frame: Frame<'_>| {
+        let mut lose = |reason, frame: Frame<'_>| {
             account.dropped(reason, 1);
             tap.dropped(from, reason, Some(frame));
         };
@@ -112,7 +113,7 @@ impl Wire {
             if !is_whole {
                 burst.retain(|frame| match fates.next() {
                     Some(Fate::Dropped(reason)) => {
-                        drop(reason, frame);
+                        lose(reason, frame);
                         false
                     }
                     _ => true,
@@ -124,7 +125,7 @@ impl Wire {
             match fate {
                 Fate::Goes => burst.append(frame),
                 Fate::Back => back.append(frame),
-                Fate::Dropped(reason) => drop(reason, lent(&frame)),
+                Fate::Dropped(reason) => lose(reason, lent(&frame)),
             }
         }
         waiting.clear();

@@ -4,14 +4,16 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
-use dataplane::run::{self, GivenUp, Middlebox};
+use dataplane::run::{self, GivenUp, Middlebox, Polled};
 use pktio::pcap_file::NgWriter;
 use pktio::{Frame, FrameMeta, InProcess, Interface, LinkType, Opener, Timestamp};
 
 use super::super::filter;
 use super::super::settings::Folder;
 use super::super::workers::{TRACKED, conversations};
+use super::descriptors::room;
 use super::{passes, poll};
 
 const CONFIG: &str = "[[port]]\nname = \"left\"\nkind = \"pcap\"\nfile = \"in.pcap\"\nout = \"back.pcap\"\n\
@@ -86,6 +88,25 @@ fn captures_are_the_same_byte_for_byte() {
             assert!(found == expected, "{place:?}");
         }
     }
+}
+
+/// In a capture there is something between frames, which is the room of one of them alone.
+#[test]
+fn no_two_frames_of_a_capture_share_room() {
+    let folder = folder("live-middlebox-room");
+    let opener: Arc<dyn Opener> = Arc::new(InProcess);
+    let opened = run::open(&folder.settings(CONFIG), &opener, &mut ()).expect("a run to be");
+    let (run, mut hosted) = opened.start_hosted(GivenUp::default(), 64).unwrap();
+    let mut hosted = hosted.pop().expect("a worker");
+    assert_eq!(hosted.poll(Duration::from_secs(60)), Polled::Frames(64));
+    let shown = hosted.descriptors();
+    assert!(shown.iter().all(|one| one.headroom > 0));
+    let mut ranges: Vec<_> = shown.iter().map(room).collect();
+    ranges.sort_unstable();
+    assert!(ranges.windows(2).all(|two| two[0].1 <= two[1].0), "{ranges:?}");
+    let polling = thread::spawn(move || poll(hosted, |_: &mut [_]| {}));
+    assert!(run.wait(&AtomicBool::new(false), |_| {}).1.is_ok());
+    polling.join().expect("it polls to the end");
 }
 
 /// What is said of a configuration, without the name of its folder.

@@ -78,6 +78,12 @@ proptest! {
     }
 }
 
+/// Where a frame's bytes and its room begin and end.
+pub(super) fn room(one: &Descriptor) -> (u64, u64) {
+    let end = one.address + u64::from(one.length) + u64::from(one.tailroom);
+    (one.address - u64::from(one.headroom), end)
+}
+
 /// The room of two frames is never the same: what one may write is not another's.
 #[test]
 fn no_two_frames_share_room() {
@@ -86,13 +92,7 @@ fn no_two_frames_share_room() {
         let job = Job { ports, ..Job::new(&filter("ACCEPT", ""), frames) };
         let (_, shown) = through(&job, Vec::new());
         // Of one burst: memory comes again.
-        let mut ranges: Vec<_> = shown[..32]
-            .iter()
-            .map(|one| {
-                let end = one.address + u64::from(one.length) + u64::from(one.tailroom);
-                (one.address - u64::from(one.headroom), end)
-            })
-            .collect();
+        let mut ranges: Vec<_> = shown[..32].iter().map(room).collect();
         ranges.sort_unstable();
         assert!(ranges.windows(2).all(|two| two[0].1 <= two[1].0), "{ports:?}: {ranges:?}");
     }

@@ -6,9 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use dataplane::run::config::{OnPanic, Side, Slot};
-use dataplane::run::{DRAIN, Driver, Polled, Reason, RunError, Verdict};
+use dataplane::run::{
+    BoxedPort, DRAIN, Descriptor, Driver, Next, Polled, Reason, RunError, Verdict,
+};
 
-use super::super::workers::{TRACKED, conversations};
+use super::super::workers::{Recording, TRACKED, Trouble, Troubled, conversations};
 use super::super::{filter, syn};
 use super::{Each, Job, Left, Ports, poll};
 
@@ -80,6 +82,41 @@ fn a_hosted_worker_that_is_dropped_ends_the_run_and_every_frame_is_accounted_for
     }
 }
 
+/// The port that frames leave by fails, or panics, over the first burst that a middlebox let go.
+#[test]
+fn trouble_with_what_was_let_go_costs_a_burst_or_ends_the_run() {
+    for side in [Side::After, Side::Before] {
+        for trouble in [Trouble::Panic, Trouble::Failure] {
+            let slot = Slot { side, ..Slot::default() };
+            let frames: Vec<_> = (0..200).map(syn).collect();
+            let job = Job { slot, ..Job::new(&filter("ACCEPT", ""), frames.clone()) };
+            let recording = |frames| Recording { frames, at: 0, left: Arc::default() };
+            let right = Troubled(recording(Vec::new()), Some(trouble));
+            let ports: [BoxedPort; 2] = [Box::new(recording(frames)), Box::new(right)];
+            let (run, hosted) = job.start(ports, Driver::Hosted(slot, 30));
+            let polling = hosted
+                .into_iter()
+                .map(|hosted| thread::spawn(move || poll(hosted, |_: &mut [_]| {})));
+            let polling: Vec<_> = polling.collect();
+            let (status, ended) = run.wait(&AtomicBool::new(false), |_| {});
+            polling.into_iter().for_each(|thread| thread.join().expect("it polls to the end"));
+            let counted = status.directions[0].frames;
+            assert!(counted.balances() && counted.sent == 0, "{counted:?}");
+            match trouble {
+                Trouble::Panic => {
+                    assert!(ended.is_ok() && status.panicked);
+                    assert_eq!(counted.of(Reason::Panic), 200);
+                }
+                Trouble::Failure => {
+                    assert!(matches!(ended, Err(RunError::Port(_))), "{ended:?}");
+                    // A burst of the recording, of which all had waited.
+                    assert_eq!((counted.received, counted.of(Reason::Device)), (48, 48));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn frames_that_wait_when_it_is_told_to_stop_still_leave() {
     for side in [Side::After, Side::Before] {
@@ -93,9 +130,8 @@ fn frames_that_wait_when_it_is_told_to_stop_still_leave() {
             assert_eq!(hosted.poll(Duration::from_secs(9)), Polled::Frames(8));
             hosted.stop();
             // It knows by the next burst, and then has no time left.
-            while hosted.poll(Duration::ZERO) != Polled::Frames(8) {}
-            (0..3).for_each(|_| drop(hosted.poll(Duration::ZERO)));
-            assert_eq!(hosted.poll(Duration::ZERO), Polled::Frames(8));
+            let polled = [(); 5].map(|()| hosted.poll(Duration::ZERO));
+            assert_eq!(polled, [Polled::Frames(8); 5]);
             thread::sleep(DRAIN * 2);
             poll(hosted, |_: &mut [_]| {});
         });
@@ -105,6 +141,31 @@ fn frames_that_wait_when_it_is_told_to_stop_still_leave() {
         assert_eq!((left.frames[1].len(), left.counted(0).sent), (96, 96));
         assert!(left.ended.is_ok() && left.counted(0).balances());
     }
+}
+
+/// Who watches is told of what a middlebox drops, and by what.
+#[test]
+fn what_is_dropped_is_told() {
+    let frames: Vec<_> = (0..9).map(syn).collect();
+    let job = Job::new(&filter("ACCEPT", ""), frames.clone());
+    let (ports, leaving) = job.ports();
+    let (run, mut hosted) = job.start(ports, Driver::Hosted(Slot::default(), 16));
+    let listening = run.listen("").expect("a filter");
+    let hosted = hosted.pop().expect("a worker");
+    let polling = thread::spawn(move || {
+        poll(hosted, |shown: &mut [Descriptor]| {
+            let verdicts = [Verdict::Drop, Verdict::Pass, Verdict::Error].into_iter().cycle();
+            shown.iter_mut().zip(verdicts).for_each(|(one, verdict)| one.verdict = verdict as u8);
+        });
+    });
+    assert!(job.finish(run, leaving).ended.is_ok());
+    polling.join().expect("it polls to the end");
+    let mut told = Vec::new();
+    while let Next::Frame(frame) = listening.next(Duration::from_secs(60)) {
+        told.push(frame.bytes.clone());
+    }
+    let dropped: Vec<_> = (0..9).filter(|at| at % 3 != 1).map(|at| frames[at].clone()).collect();
+    assert!(told == dropped, "{}", told.len());
 }
 
 /// Nothing comes, and nobody waits longer than was said.

@@ -138,7 +138,7 @@ impl Middlebox for Shapes {
 
 /// The same of a frame by itself.
 fn shaped(frame: &[u8], (front, back): (isize, isize)) -> Vec<u8> {
-    let whole = [&vec![NEW; 70], frame, &vec![NEW; 100]].concat();
+    let whole = [&[NEW; 70], frame, &[NEW; 100]].concat();
     whole[(70 + front) as usize..(70 + frame.len() as isize + back) as usize].to_vec()
 }
 
