@@ -1,5 +1,7 @@
 package dev.tamis;
 
+import java.nio.ByteOrder;
+
 /**
  * The layout of a frame's descriptor: 48 bytes in host byte order, in an array of at most a burst.
  *
@@ -60,6 +62,9 @@ final class Descriptor {
     /** u64: the number of the frame in its capture, or how many came before it. */
     static final int NUMBER = 40;
 
+    /** The eight bytes from {@link #NETWORK} to {@link #FLAGS}, which are read at once. */
+    static final int HEADERS = NETWORK;
+
     /** No such header. */
     static final int NONE = 0xFFFF;
 
@@ -80,6 +85,8 @@ final class Descriptor {
 
     /** A verdict: the handler failed, and the configuration says what happens to the frame. */
     static final int HANDLER_ERROR = 3;
+
+    private static final boolean IS_LITTLE = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
     private static final String[] NAMES = {
         "size",
@@ -122,6 +129,31 @@ final class Descriptor {
     };
 
     private Descriptor() {}
+
+    /** {@link #NETWORK} of {@link #HEADERS}. */
+    static int network(long headers) {
+        return (int) (IS_LITTLE ? headers : headers >>> 48) & 0xFFFF;
+    }
+
+    /** {@link #TRANSPORT} of {@link #HEADERS}. */
+    static int transport(long headers) {
+        return (int) (IS_LITTLE ? headers >>> 16 : headers >>> 32) & 0xFFFF;
+    }
+
+    /** {@link #ETHER_TYPE} of {@link #HEADERS}. */
+    static int etherType(long headers) {
+        return (int) (IS_LITTLE ? headers >>> 32 : headers >>> 16) & 0xFFFF;
+    }
+
+    /** {@link #PROTOCOL} of {@link #HEADERS}. */
+    static int protocol(long headers) {
+        return (int) (IS_LITTLE ? headers >>> 48 : headers >>> 8) & 0xFF;
+    }
+
+    /** {@link #FLAGS} of {@link #HEADERS}. */
+    static int flags(long headers) {
+        return (int) (IS_LITTLE ? headers >>> 56 : headers) & 0xFF;
+    }
 
     /** Entries of the array that {@link Native#layout} fills. */
     static int entries() {
