@@ -69,7 +69,7 @@ pub enum Part {
 
 impl Part {
     /// All of them, with the names that the command line has.
-    pub const ALL: [(Self, &'static str); 7] = [
+    pub const ALL: [(Self, &'static str); 8] = [
         (Self::Forward, "forward"),
         (Self::Processor, "cpu"),
         (Self::Latency, "latency"),
