@@ -1,8 +1,8 @@
 //! The native library of `dev.tamis`, tamis for Java: the functions of its class `Native`.
 //!
 //! Contract: [`natives`] is what the JVM calls, and it alone; what it calls knows no JVM. Nothing that Java hands over is
-//! trusted: handles are looked up ([`handles`]), texts are read as those of the command line, and what descriptors say
-//! when they come back the hall looks into. No panic leaves the library ([`entry`]). It installs no handler of signals,
+//! trusted: handles are looked up (`handles`), texts are read as those of the command line, and what descriptors say
+//! when they come back the hall looks into. No panic leaves the library (`entry`). It installs no handler of signals,
 //! and starts no thread that runs Java.
 
 /// That of the command line: the crates below it do not know each other.

@@ -5,6 +5,7 @@
 //! signal asked for: both are the JVM's.
 
 use std::mem;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,9 @@ use crate::handles::Lost;
 
 /// Frames that a poll shows at most.
 pub(crate) const BURST: usize = 256;
+
+/// Who ends a run stops it; no flag does.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// What a configuration is called in errors that came as text, in its folder.
 const NAME: &str = "tamis.toml";
@@ -217,10 +221,14 @@ impl Started {
 }
 
 impl Ended {
-    /// Waits for the end of a run and tells how it came.
+    /// Waits for the end of a run and tells how it came, also where waiting panics: nobody waits for ever.
     fn tell(&self, run: Run) {
-        let (status, ended) = run.wait(&AtomicBool::new(false), tell);
-        let failed = ended.err().map(|error| Thrown::from(error).0);
+        let running = run.running();
+        let waited = panic::catch_unwind(AssertUnwindSafe(|| run.wait(&NEVER, tell)));
+        let (status, failed) = match waited {
+            Ok((status, ended)) => (status, ended.err().map(|error| Thrown::from(error).0)),
+            Err(_) => (running.status(), Some("tamis has panicked".to_owned())),
+        };
         *lock(&self.how) = Some(End { status: status.json().to_string(), failed });
         self.told.notify_all();
     }

@@ -1,6 +1,6 @@
 //! The functions of the class `dev.tamis.Native`, whose documentation says what each does.
 //!
-//! Contract: each takes what Java gives it apart, and calls what knows no JVM. All come in by [`enter`].
+//! Contract: each takes what Java gives it apart, and calls what knows no JVM. All come in by `enter`.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

@@ -50,8 +50,7 @@ pub fn replay(rules: &[String], captures: &[String], options: &str) -> Result<St
     let files = walk.open(rules)?;
     let config = walk.config(rules, Mode::Midstream)?;
     let mut wanted = asked.wanted(&walk)?;
-    let mut report = run::replay(&files, captures, &config, &mut wanted)?;
-    report.also = walk.also();
+    let report = run::replay(&files, captures, &config, &mut wanted)?;
     document(|out| report.write_json(out))
 }
 

@@ -1,5 +1,7 @@
 //! Calls of the Java library beside the command line: the same documents, the same refusals.
 
+use std::path::Path;
+
 use serde_json::{Map, Value, json};
 use tamis_java::offline;
 
@@ -94,6 +96,27 @@ fn a_folder_of_a_host_and_ipv6_rules_are_rules_too() {
     let v6 = rules("plain.v6");
     let second = offline::replay(&owned(&[RULES, &v6]), &owned(&[CAPTURE]), "").unwrap();
     assert_eq!(timeless(&second), same_replay(RULES, &[CAPTURE], &[("rules6", &v6)]));
+}
+
+/// A host whose packets show twice, under rules that send them elsewhere than the frames that left say.
+#[test]
+fn pairs_of_frames_are_used_unless_an_option_says_otherwise() {
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/fixtures/programs/docker");
+    let scratch = Scratch::new("java-pairs");
+    let (folder, capture) = (scratch.file("host"), format!("{kept}/any.pcap.gz"));
+    std::fs::create_dir(&folder).unwrap();
+    for entry in std::fs::read_dir(format!("{kept}/host")).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, Path::new(&folder).join(path.file_name().unwrap())).unwrap();
+    }
+    let rules = format!("{folder}/iptables.save");
+    let text = std::fs::read_to_string(&rules).unwrap();
+    let changed = text.replace("--to-destination 172.17.0.2:80", "--to-destination 172.17.0.3:80");
+    std::fs::write(&rules, changed).unwrap();
+    let paired = same_replay(&folder, &[&capture], &[]);
+    let single = same_replay(&folder, &[&capture], &[("no-pair", "")]);
+    assert!(paired["contradictions"]["packets"].as_u64() > Some(0));
+    assert_eq!(single["contradictions"]["packets"].as_u64(), Some(0));
 }
 
 #[test]
